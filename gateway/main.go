@@ -23,6 +23,7 @@ import (
 	"herald/internal/inbox"
 	"herald/internal/live"
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 	"herald/internal/rabbitmq"
 	"herald/internal/receipts"
 	"herald/internal/secret"
@@ -177,7 +178,7 @@ func readSettings(environment []string) (cfg config.Gateway, who signin.Settings
 // agreed on the secret. It fails if the database knows another one.
 func awaitDatabase(ctx context.Context, db *postgres.Store) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
-		if err := db.Current(ctx, migrations.FS); err != nil {
+		if err := migrate.Current(ctx, db, migrations.FS); err != nil {
 			return err
 		}
 		return db.AgreeOnSecret(ctx)

@@ -19,6 +19,7 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 	"herald/internal/secret"
 	"herald/outbox"
 )
@@ -128,7 +129,7 @@ func (a *app) nextStep(err error) string {
 	var connect *pgconn.ConnectError
 	var statement *pgconn.PgError
 	var refused *outbox.RefusedError
-	var schema *postgres.SchemaError
+	var schema *migrate.SchemaError
 	var unknownType *notification.UnknownUserTypeError
 	var late *serviceerror.DeadlineExceeded
 	var unavailable *serviceerror.Unavailable

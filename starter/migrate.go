@@ -9,6 +9,7 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 	"herald/migrations"
 )
 
@@ -42,8 +43,8 @@ it names the migration and takes nothing back.`,
 type migration struct {
 	*app
 	db       *postgres.Store
-	migrator *postgres.Migrator
-	statuses []postgres.MigrationStatus // before it
+	migrator *migrate.Migrator
+	statuses []migrate.Status // before it
 }
 
 func (a *app) migrate(f func(m *migration, ctx context.Context) error) func(*cobra.Command, []string) error {
@@ -52,7 +53,7 @@ func (a *app) migrate(f func(m *migration, ctx context.Context) error) func(*cob
 		if err != nil {
 			return err
 		}
-		migrator, err := db.NewMigrator(ctx, migrations.FS)
+		migrator, err := migrate.New(ctx, db.Pool, migrations.FS)
 		if err != nil {
 			return err
 		}

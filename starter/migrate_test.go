@@ -5,14 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 )
 
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
-	status := func() []postgres.MigrationStatus { return read[[]postgres.MigrationStatus](t, c, "migrate", "status") }
+	status := func() []migrate.Status { return read[[]migrate.Status](t, c, "migrate", "status") }
 	all := status()
 	require.NotEmpty(t, all)
 	newest := all[len(all)-1]

@@ -9,6 +9,7 @@ import (
 	"herald/internal/health"
 	"herald/internal/outboxes"
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 	"herald/internal/rabbitmq"
 	"herald/internal/wiring"
 	"herald/migrations"
@@ -21,7 +22,7 @@ const checkedSince = 24 * time.Hour
 // agreed on the secret. It fails if the database knows another one.
 func awaitDatabase(ctx context.Context, db *postgres.Store) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
-		if err := db.Current(ctx, migrations.FS); err != nil {
+		if err := migrate.Current(ctx, db, migrations.FS); err != nil {
 			return err
 		}
 		return db.AgreeOnSecret(ctx)

@@ -9,25 +9,26 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 )
 
-const migrate = "run `starter migrate up`"
+const migrateUp = "run `starter migrate up`"
 
 // Schema compares the schema with the migrations of this build. Where the database does
 // not answer, or has no schema, nothing else that is in it can be checked.
 func Schema(ctx context.Context, db *postgres.Store, files fs.FS) (subject Subject, usable bool) {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
-	gap, err := db.SchemaGap(ctx, files)
+	gap, err := migrate.Compare(ctx, db, files)
 	mistakes := schemaMistakes(gap, err)
 	usable = (err == nil || postgres.MayNotRead(err)) && len(gap.Missing) == 0
 	return Subject{"schema", func(context.Context) ([]Mistake, error) { return mistakes, nil }}, usable
 }
 
-func schemaMistakes(gap postgres.SchemaGap, err error) []Mistake {
+func schemaMistakes(gap migrate.Gap, err error) []Mistake {
 	const place = "the schema"
 	var mistakes []Mistake
-	var inTheWay *postgres.SchemaError
+	var inTheWay *migrate.SchemaError
 	switch {
 	case postgres.MayNotRead(err):
 		return nil // a worker's role; whether the tables are there, the others find out
@@ -38,9 +39,9 @@ func schemaMistakes(gap postgres.SchemaGap, err error) []Mistake {
 	case err != nil:
 		return []Mistake{{Place: "setting DATABASE_URL", Problem: "the database does not answer: " + unreachable(err), Remedy: postgres.ConnectRemedy(err)}}
 	case gap.Empty:
-		return []Mistake{{Place: place, Problem: "the database has no tables of Herald's", Remedy: migrate}}
+		return []Mistake{{Place: place, Problem: "the database has no tables of Herald's", Remedy: migrateUp}}
 	case len(gap.Missing) > 0:
-		mistakes = append(mistakes, Mistake{Place: place, Problem: fmt.Sprintf("it is behind this build by %d migrations, from %s on", len(gap.Missing), gap.Missing[0]), Remedy: migrate})
+		mistakes = append(mistakes, Mistake{Place: place, Problem: fmt.Sprintf("it is behind this build by %d migrations, from %s on", len(gap.Missing), gap.Missing[0]), Remedy: migrateUp})
 	}
 	if len(gap.Ahead) > 0 {
 		mistakes = append(mistakes, Mistake{Place: place, Problem: fmt.Sprintf("it is ahead of this build, which does not know version %d", gap.Ahead[len(gap.Ahead)-1]),

@@ -14,6 +14,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 	"herald/internal/secret"
 	"herald/migrations"
 )
@@ -172,7 +173,7 @@ func (r *roles) gatewayServes() {
 	ctx := r.t.Context()
 	gateway := must(postgres.Open(ctx, withoutPoolSize(r.t, r.address("gateway")), "gateway"))(r.t)
 	defer gateway.Close()
-	require.NoError(r.t, gateway.Current(ctx, migrations.FS))
+	require.NoError(r.t, migrate.Current(ctx, gateway, migrations.FS))
 	gateway.UseSecrets(secret.Address(heraldSecret), secret.Address(""))
 	require.NoError(r.t, gateway.AgreeOnSecret(ctx))
 

@@ -25,9 +25,9 @@ func planWaitedMail(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	savePlan(t, s, decided("10", planned(notification.Email)))
 	addMember(t, s, restaurant5, notification.RestaurantUser, "10", "CHEF")
-	exec(t, s, "UPDATE recipient SET email = 'new@example.com', timezone = 'Europe/Rome'")
-	exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes', entity_type = 'RESTAURANT', entity_id = '5'")
-	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
+	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'new@example.com', timezone = 'Europe/Rome'")
+	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes', entity_type = 'RESTAURANT', entity_id = '5'")
+	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
 }
 
 // unplanned undoes planWaitedMail, and the changes of the cases of
@@ -103,9 +103,9 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for ordered, want := range map[bool]string{false: tt.dropped, true: tt.ordered} {
-				exec(t, s, unplanned)
+				postgrestest.Exec(t, s, unplanned)
 				planWaitedMail(t, s)
-				exec(t, s, tt.sql)
+				postgrestest.Exec(t, s, tt.sql)
 
 				attempt := beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}, Ordered: ordered})[0]
 
@@ -114,7 +114,7 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 				if want != "" {
 					require.Equal(t, notification.Cancelled, attempt.Status)
 					require.Equal(t, row{Status: "CANCELLED", Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL"), Error: ptr(want)}, got)
-					require.Zero(t, get[int](t, s, "SELECT num_nonnulls(attempt_owner, attempt_until, attempt_began) FROM notification"))
+					require.Zero(t, postgrestest.Get[int](t, s, "SELECT num_nonnulls(attempt_owner, attempt_until, attempt_began) FROM notification"))
 					continue
 				}
 				require.Equal(t, "new@example.com", attempt.Message.To)
@@ -130,8 +130,8 @@ func TestBeginAttemptAtOnce(t *testing.T) {
 	t.Parallel()
 
 	s := waitedMail(t)
-	exec(t, s, "UPDATE notification SET created_at = now()")
-	exec(t, s, "DELETE FROM recipient")
+	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now()")
+	postgrestest.Exec(t, s, "DELETE FROM recipient")
 
 	attempt := begin(t, s, mail, 0)
 
@@ -168,7 +168,7 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 
 			s := waitedMail(t)
 			for _, sql := range tt.sql {
-				exec(t, s, sql)
+				postgrestest.Exec(t, s, sql)
 			}
 
 			if !tt.dropped {
@@ -188,7 +188,7 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 				require.Equal(t, time.UTC, attempt.NotBefore.Location())
 				require.Contains(t, attempt.Wait, "Europe/Rome: quiet hours")
 				require.Equal(t, row{Status: "PENDING", Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL")}, delivery(t, s, mail))
-				require.WithinDuration(t, attempt.NotBefore, get[time.Time](t, s, "SELECT next_attempt_at FROM notification WHERE send_after IS NULL"), time.Millisecond)
+				require.WithinDuration(t, attempt.NotBefore, postgrestest.Get[time.Time](t, s, "SELECT next_attempt_at FROM notification WHERE send_after IS NULL"), time.Millisecond)
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func TestRejectedAccountUsesUpNothing(t *testing.T) {
 		require.Equal(t, attempt.Number == 3, attempt.Rejected > 0)
 		endAttempt(t, s, attempt.Number, notification.OutcomeAccount, "sendgrid rejected our account: 401")
 	}
-	exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '25 hours' WHERE attempt = 2")
+	postgrestest.Exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '25 hours' WHERE attempt = 2")
 	attempt := begin(t, s, mail, 0)
 	require.Equal(t, 25*time.Hour, attempt.Rejected.Truncate(time.Hour))
 	endAttempt(t, s, attempt.Number, notification.OutcomeAmbiguous, "sendgrid gave no clear answer: 503")
@@ -217,7 +217,7 @@ func TestRejectedAccountUsesUpNothing(t *testing.T) {
 	last := begin(t, s, mail, 0)
 	require.Equal(t, 4, last.Number)
 	require.Equal(t, 2, last.Ended)
-	require.Equal(t, "BUSY,ACCOUNT,AMBIGUOUS", get[string](t, s, "SELECT string_agg(coalesce(outcome, ''), ',' ORDER BY attempt) FROM delivery_attempt"))
+	require.Equal(t, "BUSY,ACCOUNT,AMBIGUOUS", postgrestest.Get[string](t, s, "SELECT string_agg(coalesce(outcome, ''), ',' ORDER BY attempt) FROM delivery_attempt"))
 	require.Equal(t, notification.Tried{Begun: 1}, begin(t, s, mail, 4).Tried, "of a run that begins here")
 }
 
@@ -226,18 +226,18 @@ func TestBeginDigestJudgesItsItems(t *testing.T) {
 	t.Parallel()
 
 	s := withItems(t, 5)
-	exec(t, s, "UPDATE recipient SET email = 'new@example.com'")
-	exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = id - (SELECT min(id) FROM notification) + 1")
-	exec(t, s, `
+	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'new@example.com'")
+	postgrestest.Exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = id - (SELECT min(id) FROM notification) + 1")
+	postgrestest.Exec(t, s, `
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 		SELECT 'RESTAURANT', i, 'RESTAURANT_USER', '10', 'CHEF' FROM generate_series(2, 5) AS i`)
-	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('RESTAURANT', '3', 'EMAIL', false)")
-	exec(t, s, `
+	postgrestest.Exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('RESTAURANT', '3', 'EMAIL', false)")
+	postgrestest.Exec(t, s, `
 		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_start, quiet_hours_end)
 		VALUES ('RESTAURANT', '5', 'EMAIL', '00:00', '23:59:59.999999')`)
 	seal(t, s, "digest-1", reviewMails)
 
-	exec(t, s, past)
+	postgrestest.Exec(t, s, past)
 	attempt := beginDigest(t, s, "digest-1")
 
 	dropped := map[string]string{item(1): notification.NoLongerRecipient, item(3): "GROUP_DISABLED", item(5): "QUIET_HOURS"}
@@ -251,7 +251,7 @@ func TestBeginDigestJudgesItsItems(t *testing.T) {
 	require.Equal(t, ptr("GROUP_DISABLED"), delivery(t, s, item(3)).Error)
 	endDigest(t, s, attempt, digestBusy)
 
-	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '10', 'EMAIL', false)")
+	postgrestest.Exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '10', 'EMAIL', false)")
 	again := beginDigest(t, s, "digest-1")
 	require.Empty(t, again.begun)
 	require.Zero(t, again.Sent)
@@ -299,9 +299,9 @@ func TestQuietCheck(t *testing.T) {
 			t.Parallel()
 
 			s := withMail(t)
-			exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE', entity_type = 'RESTAURANT', entity_id = '5'")
+			postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE', entity_type = 'RESTAURANT', entity_id = '5'")
 			for _, sql := range tt.rows {
-				exec(t, s, sql)
+				postgrestest.Exec(t, s, sql)
 			}
 
 			check := must(s.QuietCheck(t.Context(), mail))(t)

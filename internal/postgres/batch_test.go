@@ -19,7 +19,7 @@ func TestBatchDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s := largeEvent(t) // 4, 6 and 8 are PENDING and to be sent at once
-	exec(t, s, "UPDATE notification SET priority = CASE user_id WHEN '4' THEN 'LOW' WHEN '8' THEN 'HIGH' ELSE 'NORMAL' END")
+	postgrestest.Exec(t, s, "UPDATE notification SET priority = CASE user_id WHEN '4' THEN 'LOW' WHEN '8' THEN 'HIGH' ELSE 'NORMAL' END")
 	ids := notification.IDRange{First: 1, Last: 1 << 40}
 	read := func(of notification.IDRange) []string {
 		found := must(s.BatchDeliveries(t.Context(), "evt-1", notification.Email, of))(t)
@@ -27,7 +27,7 @@ func TestBatchDeliveries(t *testing.T) {
 	}
 	require.Equal(t, []string{staffMail(8), staffMail(6), staffMail(4)}, read(ids))
 
-	last := get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", staffMail(6))
+	last := postgrestest.Get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", staffMail(6))
 	require.Equal(t, []string{staffMail(6), staffMail(4)}, read(notification.IDRange{First: 1, Last: last}))
 
 	begin(t, s, staffMail(6), 0)
@@ -40,7 +40,7 @@ func TestBatchLeft(t *testing.T) {
 
 	s := largeEvent(t) // 4, 6 and 8 are PENDING and to be sent at once; 2 has FAILED
 	id := func(n int) int64 {
-		return get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", staffMail(n))
+		return postgrestest.Get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", staffMail(n))
 	}
 	for _, tt := range []struct {
 		first, last int
@@ -56,7 +56,7 @@ func TestBatchLeftReadsNoFurther(t *testing.T) {
 	t.Parallel()
 
 	s := failedMails(t, 30_000)
-	exec(t, s, "VACUUM ANALYZE notification")
+	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := heard(t, s)
 	require.False(t, must(listening.BatchLeft(t.Context(), "evt-1", notification.Email, notification.IDRange{First: 1, Last: 100}))(t))
 	require.Len(t, asked.heard, 1)
@@ -68,24 +68,24 @@ func TestReopenFailed(t *testing.T) {
 	t.Parallel()
 
 	s := largeEvent(t)
-	exec(t, s, "UPDATE notification SET status = 'FAILED', last_error = 'refused' WHERE delivery_id = $1", staffMail(4))
-	exec(t, s, "UPDATE notification SET status = 'FAILED', last_error = 'bounced', sent_at = now(), receipt_failed = true WHERE delivery_id = $1", staffMail(6))
+	postgrestest.Exec(t, s, "UPDATE notification SET status = 'FAILED', last_error = 'refused' WHERE delivery_id = $1", staffMail(4))
+	postgrestest.Exec(t, s, "UPDATE notification SET status = 'FAILED', last_error = 'bounced', sent_at = now(), receipt_failed = true WHERE delivery_id = $1", staffMail(6))
 	part := notification.Part{EventID: "evt-1", Lane: mails}
-	part.IDs.Last = get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", staffMail(2))
+	part.IDs.Last = postgrestest.Get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", staffMail(2))
 
 	for ; part.IDs != (notification.IDRange{}); part.IDs = (notification.IDRange{}) {
 		require.NoError(t, s.ReopenFailed(t.Context(), part))
-		require.Equal(t, []string{staffMail(4), staffMail(6)}, list(t, s, "SELECT delivery_id FROM notification WHERE status = 'FAILED' ORDER BY id"))
+		require.Equal(t, []string{staffMail(4), staffMail(6)}, postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE status = 'FAILED' ORDER BY id"))
 	}
 	require.NoError(t, s.ReopenFailed(t.Context(), part), "the whole lane")
-	require.Equal(t, []string{staffMail(6)}, list(t, s, "SELECT delivery_id FROM notification WHERE status = 'FAILED'"))
+	require.Equal(t, []string{staffMail(6)}, postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE status = 'FAILED'"))
 }
 
 // failedMails returns a store with n deliveries of evt-1, which all failed for good.
 func failedMails(t *testing.T, n int) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error)
 		OVERRIDING SYSTEM VALUE
 		SELECT i, 'evt-1', 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, '', '', 'FAILED', 'refused: 400'
@@ -117,14 +117,14 @@ func TestClaimFailed(t *testing.T) {
 	t.Parallel()
 
 	s := failedMails(t, 20)
-	exec(t, s, "UPDATE notification SET receipt_failed = true, sent_at = now() WHERE id = 2")
-	exec(t, s, "UPDATE notification SET status = 'SENT', sent_at = now() WHERE id = 3")
+	postgrestest.Exec(t, s, "UPDATE notification SET receipt_failed = true, sent_at = now() WHERE id = 2")
+	postgrestest.Exec(t, s, "UPDATE notification SET status = 'SENT', sent_at = now() WHERE id = 3")
 	for range 2 {
 		require.Equal(t, []string{"d1", "d4", "d5", "d6", "d7", "d8"}, claimFailed(t, s, notification.IDRange{First: 1, Last: 8}, 10))
 		require.Equal(t, []string{"d11", "d12", "d13", "d14"}, claimFailed(t, s, notification.IDRange{First: 11, Last: 20}, 10))
 		require.Empty(t, claimFailed(t, s, notification.IDRange{First: 9, Last: 10}, 10))
 	}
-	require.Equal(t, 10, get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
+	require.Equal(t, 10, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
 }
 
 // Batches that end at the same time together keep within the limit.
@@ -141,7 +141,7 @@ func TestClaimFailedOfManyBatches(t *testing.T) {
 		})
 	}
 	require.NoError(t, claiming.Wait())
-	require.Equal(t, 25, get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
+	require.Equal(t, 25, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
 }
 
 // Planning and handing out an event with 30,000 deliveries reads only a few rows in each
@@ -201,16 +201,16 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 			t.Parallel()
 
 			s := postgrestest.New(t)
-			exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)") // the statistics stay as they are
+			postgrestest.Exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)") // the statistics stay as they are
 			if statistics == "of one that was sent" {
-				exec(t, s, broadcast, "evt-8", "before", "SENT")
+				postgrestest.Exec(t, s, broadcast, "evt-8", "before", "SENT")
 			}
-			exec(t, s, "VACUUM ANALYZE notification")
-			exec(t, s, broadcast, event1.ID, "d", "PENDING")
+			postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
+			postgrestest.Exec(t, s, broadcast, event1.ID, "d", "PENDING")
 			if statistics == "of the broadcast" {
-				exec(t, s, "VACUUM ANALYZE notification")
+				postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 			}
-			exec(t, s, `
+			postgrestest.Exec(t, s, `
 				INSERT INTO recipient (user_type, user_id, email)
 				SELECT 'RESTAURANT_USER', 'u' || i, 'u' || i || '@example.com'
 				FROM   generate_series(1, 30000) AS i`)

@@ -20,7 +20,7 @@ func mailsTo(t *testing.T, n int) (*postgres.Store, []string) {
 	s := postgrestest.New(t)
 	s.AddressHash = hashed
 	emitEvent(t, s, "evt-1")
-	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
+	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
 	var page []notification.DecidedRecipient
 	var ids []string
 	for i := range n {
@@ -28,15 +28,15 @@ func mailsTo(t *testing.T, n int) (*postgres.Store, []string) {
 		ids = append(ids, staffMail(i))
 	}
 	savePlan(t, s, page...)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO recipient (user_type, user_id, name, email)
 		SELECT user_type, user_id, 'name ' || user_id, user_id || '@example.com'
 		FROM   notification`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 		SELECT 'RESTAURANT', '5', user_type, user_id, 'CHEF'
 		FROM   notification`)
-	exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = '5'")
+	postgrestest.Exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = '5'")
 	return s, ids
 }
 
@@ -69,14 +69,14 @@ func TestBeginAnAttempt(t *testing.T) {
 
 	s := withMail(t)
 	addRecipient(t, s, notification.RestaurantUser, "10")
-	exec(t, s, "UPDATE recipient SET name = 'Ada'")
-	exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
+	postgrestest.Exec(t, s, "UPDATE recipient SET name = 'Ada'")
+	postgrestest.Exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
 
-	before := get[time.Time](t, s, "SELECT clock_timestamp()")
+	before := postgrestest.Get[time.Time](t, s, "SELECT clock_timestamp()")
 	attempt := begin(t, s, mail, 0)
 
 	require.Positive(t, attempt.Message.NotificationID)
-	require.True(t, attempt.Message.CreatedAt.Equal(get[time.Time](t, s, "SELECT created_at FROM notification")))
+	require.True(t, attempt.Message.CreatedAt.Equal(postgrestest.Get[time.Time](t, s, "SELECT created_at FROM notification")))
 	require.NotEmpty(t, attempt.Owner)
 	attempt.Message.NotificationID, attempt.Message.CreatedAt, attempt.Owner = 0, time.Time{}, ""
 	require.Equal(t, notification.Attempt{
@@ -87,9 +87,9 @@ func TestBeginAnAttempt(t *testing.T) {
 		},
 	}, attempt)
 	for _, at := range []string{"attempt_began", "attempt_until - interval '1 minute'"} {
-		require.True(t, get[bool](t, s, "SELECT "+at+" BETWEEN $1 AND clock_timestamp() FROM notification", before), at)
+		require.True(t, postgrestest.Get[bool](t, s, "SELECT "+at+" BETWEEN $1 AND clock_timestamp() FROM notification", before), at)
 	}
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"), "it is written when it ends")
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"), "it is written when it ends")
 }
 
 // Attempts are numbered over all runs. The policy limits the attempts of one run.
@@ -111,7 +111,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 	require.Equal(t, [3]int{4, 1, 0}, counts(3), "an operator's retry starts from nothing")
 	endAttempt(t, s, 4, notification.OutcomeSent, "")
 	require.Equal(t, row{Status: "SENT", Attempts: 4, Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL"), Sent: true}, delivery(t, s, mail))
-	require.Equal(t, "BUSY,LOST,REFUSED,SENT", get[string](t, s, "SELECT string_agg(outcome, ',' ORDER BY attempt) FROM delivery_attempt WHERE ended_at >= started_at"))
+	require.Equal(t, "BUSY,LOST,REFUSED,SENT", postgrestest.Get[string](t, s, "SELECT string_agg(outcome, ',' ORDER BY attempt) FROM delivery_attempt WHERE ended_at >= started_at"))
 }
 
 // A group begins the same attempts as its deliveries would alone. A batch leaves out
@@ -124,7 +124,7 @@ func TestBeginAttempts(t *testing.T) {
 			t.Parallel()
 
 			s, ids := mailsTo(t, 5)
-			exec(t, s, old)
+			postgrestest.Exec(t, s, old)
 			for _, status := range []notification.Status{notification.Sent, notification.Failed, notification.Cancelled} {
 				ids = append(ids, staffMail(len(ids)))
 				savePlan(t, s, decided(fmt.Sprint(len(ids)-1), planned(notification.Email)))
@@ -150,8 +150,8 @@ func TestBeginAttempts(t *testing.T) {
 				require.Equal(t, ids[i], attempt.Message.DeliveryID)
 				require.Equal(t, [2]int{1, 1}, [2]int{attempt.Number, attempt.Begun})
 			}
-			require.Equal(t, 5, get[int](t, s, "SELECT sum(attempt_count) FROM notification"))
-			require.Equal(t, 5, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_until > now()"))
+			require.Equal(t, 5, postgrestest.Get[int](t, s, "SELECT sum(attempt_count) FROM notification"))
+			require.Equal(t, 5, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_until > now()"))
 		})
 	}
 }
@@ -169,9 +169,9 @@ func TestReleaseAttempts(t *testing.T) {
 	require.NoError(t, s.ReleaseAttempts(t.Context(), []notification.Attempt{attempts[0], stale}))
 
 	require.Equal(t, unmoved, delivery(t, s, ids[0]))
-	require.Equal(t, []string{ids[1]}, list(t, s, "SELECT delivery_id FROM notification WHERE attempt_owner IS NOT NULL"))
+	require.Equal(t, []string{ids[1]}, postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE attempt_owner IS NOT NULL"))
 	require.Equal(t, 1, beginBatch(t, s, ids[:1])[0].Number)
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 }
 
 // A lease that ran out is a lost attempt. The next sender records it, once. If the old
@@ -186,14 +186,14 @@ func TestAnAttemptIsLost(t *testing.T) {
 		atMost(time.Minute, beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}})[0]))
 	next := begin(t, s, mail, 0)
 	require.Equal(t, [2]int{2, 1}, [2]int{next.Number, next.Crashed})
-	require.Equal(t, "LOST", get[string](t, s, outcomes))
+	require.Equal(t, "LOST", postgrestest.Get[string](t, s, outcomes))
 
 	must(s.EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: mail, Number: 1, Owner: slow.Owner, Outcome: notification.OutcomeBusy, Detail: "busy"}}))(t)
-	require.Equal(t, "BUSY", get[string](t, s, outcomes))
-	require.Equal(t, next.Owner, get[string](t, s, "SELECT attempt_owner FROM notification"))
+	require.Equal(t, "BUSY", postgrestest.Get[string](t, s, outcomes))
+	require.Equal(t, next.Owner, postgrestest.Get[string](t, s, "SELECT attempt_owner FROM notification"))
 
 	endAttempt(t, s, 2, notification.OutcomeSent, "")
-	require.Equal(t, "BUSY,SENT", get[string](t, s, outcomes))
+	require.Equal(t, "BUSY,SENT", postgrestest.Get[string](t, s, outcomes))
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
 }
 
@@ -212,17 +212,17 @@ func TestAttemptsOfRelease02(t *testing.T) {
 	t.Parallel()
 
 	s := withMail(t)
-	exec(t, s, "UPDATE notification SET attempt_count = 1")
-	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)", mail)
+	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1")
+	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)", mail)
 	require.Equal(t, notification.Attempt{Status: notification.Pending, LeasedFor: 2 * time.Minute}, begin(t, s, mail, 0))
 
-	exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '3 minutes'")
+	postgrestest.Exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '3 minutes'")
 	attempt := begin(t, s, mail, 0)
 	require.Equal(t, [2]int{2, 1}, [2]int{attempt.Number, attempt.Crashed})
 
 	must(s.EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeSent}}))(t)
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
-	require.Equal(t, "SENT", get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE ended_at > started_at"))
+	require.Equal(t, "SENT", postgrestest.Get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE ended_at > started_at"))
 }
 
 // In a group that was planned a while ago, the rules judge each delivery separately. A
@@ -231,12 +231,12 @@ func TestBeginAttemptsJudges(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 5)
-	exec(t, s, past)
-	exec(t, s, "UPDATE recipient SET email = 'new@example.com' WHERE user_id = '0'")
-	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '1'")
-	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '2', 'EMAIL', false)")
-	exec(t, s, "INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES ('EMAIL', $1, 'BOUNCE')", hashed("3@example.com"))
-	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT_USER', '4', 'EMAIL', true, '00:00', '23:59:59.999999')")
+	postgrestest.Exec(t, s, past)
+	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'new@example.com' WHERE user_id = '0'")
+	postgrestest.Exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '1'")
+	postgrestest.Exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '2', 'EMAIL', false)")
+	postgrestest.Exec(t, s, "INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES ('EMAIL', $1, 'BOUNCE')", hashed("3@example.com"))
+	postgrestest.Exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT_USER', '4', 'EMAIL', true, '00:00', '23:59:59.999999')")
 
 	attempts := beginBatch(t, s, ids)
 
@@ -254,11 +254,11 @@ func TestBeginAttemptsWithoutRules(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 2)
-	exec(t, s, past+" WHERE delivery_id = $1", ids[1])
-	exec(t, s, "DROP TABLE recipient_suppression")
+	postgrestest.Exec(t, s, past+" WHERE delivery_id = $1", ids[1])
+	postgrestest.Exec(t, s, "DROP TABLE recipient_suppression")
 
 	require.ErrorContains(t, errOf(s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: ids, Owner: "me", Lease: time.Minute, First: true})), "begin attempts")
-	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_owner IS NULL AND attempt_count = 0 AND status = 'PENDING'"))
+	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_owner IS NULL AND attempt_count = 0 AND status = 'PENDING'"))
 }
 
 // A delivery that an operator retries has its own run, which sends it.
@@ -320,7 +320,7 @@ func TestBeginAttemptsAsksOnce(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 500)
-	exec(t, s, "UPDATE notification SET recipient_address = user_id || '@example.com'")
+	postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = user_id || '@example.com'")
 	listening, asked := heard(t, s)
 	listening.AddressHash = hashed
 	questions := func(ids []string) int {
@@ -329,11 +329,11 @@ func TestBeginAttemptsAsksOnce(t *testing.T) {
 		return len(asked.heard)
 	}
 	require.Equal(t, 1, questions(ids[:250]))
-	exec(t, s, past)
+	postgrestest.Exec(t, s, past)
 	one := questions(ids[499:])
 	require.Equal(t, one, questions(ids[250:499]))
 	require.Equal(t, 3, one, "take the leases; read the facts, and the suppressed addresses")
-	require.Equal(t, 500, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_count = 1"))
+	require.Equal(t, 500, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_count = 1"))
 }
 
 // A delivery that could not be rendered returns the reason at each attempt, and can never

@@ -9,6 +9,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
 )
 
 const byEvent2 = "cancelled by event evt-2"
@@ -16,7 +17,7 @@ const byEvent2 = "cancelled by event evt-2"
 // cancel writes an event, evt-2, that takes evt-1 back.
 func cancel(t *testing.T, s *postgres.Store) {
 	t.Helper()
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels)
 		VALUES ('evt-2', 'RESERVATION_CANCELLED', 'RESTAURANT', '5', '{}', 'evt-1')`)
 }
@@ -29,7 +30,7 @@ func TestCancelsIsSeenByAll(t *testing.T) {
 	s := withMail(t)
 	cancel(t, s)
 	emitEvent(t, s, "evt-1")
-	exec(t, s, "INSERT INTO processed_event (event_id, created_at) VALUES ('evt-2', now() - interval '1 hour')")
+	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, created_at) VALUES ('evt-2', now() - interval '1 hour')")
 
 	require.Equal(t, "evt-2", must(s.EventSetup(t.Context(), "evt-1"))(t).Event.CancelledBy)
 	by, _, err := s.Event(t.Context(), "evt-2")
@@ -66,7 +67,7 @@ func TestBeginAttemptOfACancelledEvent(t *testing.T) {
 				require.Equal(t, notification.Cancelled, attempt.Status)
 				setStatus(t, s, mail, notification.Pending)
 			}
-			require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+			require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 
 			attempt := beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}, Ordered: true, Again: true})[0]
 			require.Empty(t, attempt.Dropped)
@@ -78,7 +79,7 @@ func TestBeginAttemptOfACancelledEvent(t *testing.T) {
 // addRecipientOnce adds staff 10 to the directory, unless they are there.
 func addRecipientOnce(t *testing.T, s *postgres.Store) {
 	t.Helper()
-	exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'ada@example.com') ON CONFLICT DO NOTHING")
+	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'ada@example.com') ON CONFLICT DO NOTHING")
 }
 
 // A digest does not list an item that was taken back. It lists the others.
@@ -125,7 +126,7 @@ func TestCancelDeliveries(t *testing.T) {
 			require.Equal(t, string(tt.want), delivery(t, s, item(1)).Status)
 			require.NotEqual(t, "CANCELLED", delivery(t, s, item(2)).Status, "it is of another event")
 			if tt.want == notification.Cancelled {
-				require.Equal(t, byEvent2, get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = $1", item(1)))
+				require.Equal(t, byEvent2, postgrestest.Get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = $1", item(1)))
 			}
 		})
 	}
@@ -161,16 +162,16 @@ func TestCancelPart(t *testing.T) {
 
 	s := largeEvent(t)
 	savePlan(t, s, decided("12", planned(notification.Email)), decided("16", planned(notification.Email)))
-	exec(t, s, "UPDATE notification SET escalated_from = 'evt-1-staff4-PUSH' WHERE delivery_id = $1", staffMail(12))
-	exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'run-1', false, 'FAILED')", staffMail(16))
+	postgrestest.Exec(t, s, "UPDATE notification SET escalated_from = 'evt-1-staff4-PUSH' WHERE delivery_id = $1", staffMail(12))
+	postgrestest.Exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'run-1', false, 'FAILED')", staffMail(16))
 	id := func(n int) int64 {
-		return get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", staffMail(n))
+		return postgrestest.Get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", staffMail(n))
 	}
 	cancelled := func(part notification.Part, limit int) []string {
 		_, next, err := s.CancelPart(t.Context(), part, notification.CancelledInTemporal, limit)
 		require.NoError(t, err)
 		require.Equal(t, limit == 1, next > 0)
-		return list(t, s, "SELECT user_id FROM notification WHERE last_error = 'cancelled in Temporal' AND status = 'CANCELLED' ORDER BY id")
+		return postgrestest.List(t, s, "SELECT user_id FROM notification WHERE last_error = 'cancelled in Temporal' AND status = 'CANCELLED' ORDER BY id")
 	}
 	batch := notification.Part{EventID: "evt-1", Lane: mails, IDs: notification.IDRange{First: id(0), Last: id(6)}}
 
@@ -192,7 +193,7 @@ func TestEndsOfACancelledEvent(t *testing.T) {
 	must(s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled"))(t)
 	must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled}))(t)
 
-	require.Equal(t, []string{byEvent2, byEvent2}, list(t, s, "SELECT last_error FROM notification WHERE status = 'CANCELLED'"))
+	require.Equal(t, []string{byEvent2, byEvent2}, postgrestest.List(t, s, "SELECT last_error FROM notification WHERE status = 'CANCELLED'"))
 }
 
 // Finding the event that cancels another one uses an index, even before the database has
@@ -203,7 +204,7 @@ func TestCancellerIsFoundByIndex(t *testing.T) {
 	s := withMail(t)
 	emitMany(t, s, 20_000)
 
-	plan := list(t, s, "EXPLAIN SELECT "+postgres.Canceller+" FROM notification n WHERE n.delivery_id = '"+mail+"'")
+	plan := postgrestest.List(t, s, "EXPLAIN SELECT "+postgres.Canceller+" FROM notification n WHERE n.delivery_id = '"+mail+"'")
 
 	require.Contains(t, strings.Join(plan, "\n"), "event_outbox_cancels")
 	require.NotContains(t, strings.Join(plan, "\n"), "Seq Scan")

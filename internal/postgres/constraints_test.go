@@ -181,12 +181,12 @@ func TestConstraints(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 1)
-	exec(t, s, `INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '1')`)
-	exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)
-	exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d1', 1)`)
-	exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'SLACK'), ('T', 'WEBSOCKET')`)
+	postgrestest.Exec(t, s, `INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '1')`)
+	postgrestest.Exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)
+	postgrestest.Exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d1', 1)`)
+	postgrestest.Exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'SLACK'), ('T', 'WEBSOCKET')`)
 
-	names := list(t, s, `
+	names := postgrestest.List(t, s, `
 		SELECT conname
 		FROM   pg_constraint
 		WHERE  connamespace = 'public'::regnamespace
@@ -217,16 +217,16 @@ func TestConstraintsLetPass(t *testing.T) {
 
 	s := postgrestest.New(t)
 	const payload = 262144 - len(`{"text": ""}`)
-	exec(t, s, insertEvent+`($1, $2, $2, $2, jsonb_build_object('text', repeat('x', $3::int)))`, strings.Repeat("x", 150), strings.Repeat("x", 100), payload)
-	exec(t, s, `UPDATE event_outbox SET correlation_id = repeat('x', 255), cancels = repeat('y', 150)`)
-	exec(t, s, `INSERT INTO event_outbox (event_id, source, event_type) VALUES ('of-orders', 'orders', repeat('x', 255))`)
-	exec(t, s, `UPDATE event_outbox SET aggregate_type = repeat('x', 255), aggregate_id = repeat('x', 255) WHERE source = 'orders'`)
-	exec(t, s, `INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', repeat('1', 64), 'America/Argentina/Buenos_Aires')`)
-	exec(t, s, `INSERT INTO event_type_recipients (event_type, entity_type, entity_id_path) VALUES ('T', 'ADMIN', NULL), ('T', 'BROADCAST', NULL), ('T', 'RESTAURANT', 'restaurantId')`)
-	exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('T', 'SMS', 'DELAYED', '30 days')`)
-	exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before, skip_if_past) VALUES ('T', 'PUSH', 'DELAYED', 'startsAt', '365 days', true)`)
-	exec(t, s, `INSERT INTO notification_template (title, body) VALUES ('t', repeat('b', 65535))`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, insertEvent+`($1, $2, $2, $2, jsonb_build_object('text', repeat('x', $3::int)))`, strings.Repeat("x", 150), strings.Repeat("x", 100), payload)
+	postgrestest.Exec(t, s, `UPDATE event_outbox SET correlation_id = repeat('x', 255), cancels = repeat('y', 150)`)
+	postgrestest.Exec(t, s, `INSERT INTO event_outbox (event_id, source, event_type) VALUES ('of-orders', 'orders', repeat('x', 255))`)
+	postgrestest.Exec(t, s, `UPDATE event_outbox SET aggregate_type = repeat('x', 255), aggregate_id = repeat('x', 255) WHERE source = 'orders'`)
+	postgrestest.Exec(t, s, `INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', repeat('1', 64), 'America/Argentina/Buenos_Aires')`)
+	postgrestest.Exec(t, s, `INSERT INTO event_type_recipients (event_type, entity_type, entity_id_path) VALUES ('T', 'ADMIN', NULL), ('T', 'BROADCAST', NULL), ('T', 'RESTAURANT', 'restaurantId')`)
+	postgrestest.Exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('T', 'SMS', 'DELAYED', '30 days')`)
+	postgrestest.Exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before, skip_if_past) VALUES ('T', 'PUSH', 'DELAYED', 'startsAt', '365 days', true)`)
+	postgrestest.Exec(t, s, `INSERT INTO notification_template (title, body) VALUES ('t', repeat('b', 65535))`)
+	postgrestest.Exec(t, s, `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
 		VALUES ('CUSTOMER', '1', 'SMS', true, '00:00', '23:59:59')`)
 }
@@ -236,11 +236,11 @@ func TestProducer(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, insertEvent+`('evt-1', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{"restaurantId": 5}')`)
+	postgrestest.Exec(t, s, insertEvent+`('evt-1', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{"restaurantId": 5}')`)
 	require.Equal(t, outboxRow{Status: notification.OutboxPending}, outbox(t, s, "evt-1"))
 	require.Equal(t, "5", claimEvents(t, s, "a", 1)[0].AggregateID)
 
-	tx := openTx(t, s, insertEvent+`('evt-2', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')`)
+	tx := postgrestest.OpenTx(t, s, insertEvent+`('evt-2', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')`)
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Empty(t, claim(t, s, "b", 10), "a transaction that was rolled back leaves no event")
 
@@ -248,4 +248,15 @@ func TestProducer(t *testing.T) {
 	var refused *pgconn.PgError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "event_outbox_pkey", refused.ConstraintName)
+}
+
+// The database has the same channels as the code, and each serves the same users.
+func TestChannelsOfTheDatabase(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	require.ElementsMatch(t, notification.Channels(), postgrestest.Get[[]notification.Channel](t, s, "SELECT array_agg(channel_type) FROM channel"))
+	for _, channel := range notification.Channels() {
+		require.ElementsMatch(t, channel.DefaultUsers(), postgrestest.Get[[]notification.UserType](t, s, "SELECT array_agg(user_type) FROM channel_user_type WHERE channel_type = $1", channel), "%s", channel)
+	}
 }

@@ -26,7 +26,7 @@ func withMail(t *testing.T) *postgres.Store {
 // setStatus sets a delivery's status, and the columns that belong to it.
 func setStatus(t *testing.T, s *postgres.Store, id string, status notification.Status) {
 	t.Helper()
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		UPDATE notification
 		SET    status = $2,
 		       last_error = CASE WHEN $2 IN ('FAILED', 'CANCELLED') THEN 'before' END,
@@ -54,7 +54,7 @@ func beginAs(t *testing.T, s *postgres.Store, in notification.Begin) []notificat
 // runOut lets all leases run out.
 func runOut(t *testing.T, s *postgres.Store) {
 	t.Helper()
-	exec(t, s, "UPDATE notification SET attempt_until = now() - interval '1 second' WHERE attempt_owner IS NOT NULL")
+	postgrestest.Exec(t, s, "UPDATE notification SET attempt_until = now() - interval '1 second' WHERE attempt_owner IS NOT NULL")
 }
 
 // owned returns results with the owners of their deliveries' leases.
@@ -66,7 +66,7 @@ func owned(t *testing.T, s *postgres.Store, results ...notification.AttemptResul
 		if len(r.Items) > 0 {
 			id = r.Items[0].DeliveryID
 		}
-		results[i].Owner = get[string](t, s, "SELECT coalesce(max(attempt_owner), '') FROM notification WHERE delivery_id = $1", id)
+		results[i].Owner = postgrestest.Get[string](t, s, "SELECT coalesce(max(attempt_owner), '') FROM notification WHERE delivery_id = $1", id)
 	}
 	return results
 }
@@ -114,7 +114,7 @@ func giveUp(status notification.Status) func(t *testing.T, s *postgres.Store, id
 // endedAs ends an attempt that began before the delivery got its status.
 func endedAs(outcome notification.AttemptOutcome) func(t *testing.T, s *postgres.Store, id string) notification.Status {
 	return func(t *testing.T, s *postgres.Store, id string) notification.Status {
-		exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'o', attempt_began = now(), attempt_until = now() WHERE delivery_id = $1", id)
+		postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'o', attempt_began = now(), attempt_until = now() WHERE delivery_id = $1", id)
 		endAs(t, s, notification.AttemptResult{DeliveryID: id, Number: 1, Outcome: outcome, Detail: "why"})
 		return ""
 	}
@@ -194,7 +194,7 @@ func TestFailure(t *testing.T) {
 	begin(t, s, mail, 0)
 	endAttempt(t, s, 1, notification.OutcomeRefused, "sendgrid refused: 400")
 	must(s.GiveUp(t.Context(), mail, notification.Failed, "sendgrid refused: 400"))(t)
-	exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
+	postgrestest.Exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
 
 	letter := must(s.Failure(t.Context(), mail))(t)
 	require.False(t, letter.FailedAt.IsZero())
@@ -229,7 +229,7 @@ func TestOptionalMessages(t *testing.T) {
 			s := postgrestest.New(t)
 			emit(t, s, 1)
 			addRecipient(t, s, notification.RestaurantUser, "10")
-			exec(t, s, tt.rules)
+			postgrestest.Exec(t, s, tt.rules)
 			savePlan(t, s, decided("10", planned(notification.Email)))
 			single := begin(t, s, "evt-1-staff10-EMAIL", 0).Message
 			require.Equal(t, tt.category, single.Category)
@@ -259,7 +259,7 @@ func TestPushKind(t *testing.T) {
 			emit(t, s, 1)
 			addRecipient(t, s, notification.RestaurantUser, "10")
 			if tt.routing != "" {
-				exec(t, s, `
+				postgrestest.Exec(t, s, `
 					INSERT INTO event_type_channel_routing (event_type, channel_type, push_kind)
 					SELECT 'RESERVATION_REQUESTED', channel, kind
 					FROM   (VALUES `+tt.routing+`) AS v (channel, kind)`)

@@ -41,8 +41,8 @@ func TestBeginDigest(t *testing.T) {
 
 	s := sealedItems(t, 3)
 	addRecipient(t, s, notification.RestaurantUser, "10")
-	exec(t, s, "UPDATE recipient SET name = 'Ada', locale = 'it'")
-	exec(t, s, "INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('digest', 'EMAIL', 'it', 'a', 'b'), ('REVIEW_POSTED', 'EMAIL', 'it', 'c', 'd')")
+	postgrestest.Exec(t, s, "UPDATE recipient SET name = 'Ada', locale = 'it'")
+	postgrestest.Exec(t, s, "INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('digest', 'EMAIL', 'it', 'a', 'b'), ('REVIEW_POSTED', 'EMAIL', 'it', 'c', 'd')")
 	setStatus(t, s, item(2), notification.Cancelled)
 
 	attempt := beginDigest(t, s, "digest-1")
@@ -51,7 +51,7 @@ func TestBeginDigest(t *testing.T) {
 	require.Equal(t, "it", attempt.Locale)
 	require.Len(t, attempt.Templates, 3, "the templates of the migrations, and its own")
 	require.Contains(t, attempt.Templates, notification.Template{EventType: "digest", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"})
-	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_until > now()"))
+	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_until > now()"))
 	require.Equal(t, []int{1, 0, 1}, []int{delivery(t, s, item(1)).Attempts, delivery(t, s, item(2)).Attempts, delivery(t, s, item(3)).Attempts})
 }
 
@@ -64,10 +64,10 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 	addRecipient(t, s, notification.RestaurantUser, "10")
 	addRecipient(t, s, notification.Customer, "10")
 	addItems(t, s, pushes, 1, 1, 10)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO recipient_device (user_type, user_id, token, active)
 		VALUES ('RESTAURANT_USER', '10', 'b', true), ('RESTAURANT_USER', '10', 'a', true), ('RESTAURANT_USER', '10', 'off', false), ('CUSTOMER', '10', 'other', true)`)
-	exec(t, s, "UPDATE notification SET recipient_address = NULL")
+	postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = NULL")
 	seal(t, s, "digest-1", pushes)
 
 	attempt := beginDigest(t, s, "digest-1", pushes)
@@ -75,7 +75,7 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 	require.Empty(t, attempt.message().To)
 
 	endDigest(t, s, attempt, notification.AttemptResult{Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"a", "other"}})
-	require.Equal(t, []string{"b", "other"}, list(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"), "one is dead, and one is somebody else's")
+	require.Equal(t, []string{"b", "other"}, postgrestest.List(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"), "one is dead, and one is somebody else's")
 }
 
 // Attempts are counted for each item. If one item was tried more often, in a digest that
@@ -123,7 +123,7 @@ func TestEndDigestAttempt(t *testing.T) {
 		require.Equal(t, row{Status: "SENT", Attempts: 2, Title: ptr("ttttt"), Body: ptr("bbbbb"), Address: got.Address, ProviderID: ptr("sg-1"), Sent: true}, got)
 	}
 	require.Equal(t, items(1, 2), ofDigest(t, s, "digest-1"))
-	require.Equal(t, "BUSY 429 sendgrid is busy: 429, SENT 202", get[string](t, s, `
+	require.Equal(t, "BUSY 429 sendgrid is busy: 429, SENT 202", postgrestest.Get[string](t, s, `
 		SELECT string_agg(concat_ws(' ', outcome, provider_status, detail), ', ' ORDER BY attempt)
 		FROM   delivery_attempt
 		WHERE  delivery_id = $1 AND ended_at >= started_at`, item(1)))
@@ -147,7 +147,7 @@ func TestEndDigestAttemptStands(t *testing.T) {
 	endDigest(t, s, attempt, digestAccepted)
 
 	require.Equal(t, items(1, 2), ofDigest(t, s, "digest-1"))
-	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
+	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
 	require.Empty(t, beginDigest(t, s, "digest-2").begun)
 }
 
@@ -223,7 +223,7 @@ func TestGiveUpAnItemOfADigest(t *testing.T) {
 		}, asked: cancelled, want: cancelled},
 		{name: "sent", after: func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestAccepted) }, asked: cancelled, want: notification.Sent},
 		{name: "sent by itself", after: func(t *testing.T, s *postgres.Store) {
-			exec(t, s, "UPDATE notification SET digest_id = NULL")
+			postgrestest.Exec(t, s, "UPDATE notification SET digest_id = NULL")
 			begin(t, s, item(1), 0)
 		}, asked: cancelled, want: cancelled},
 	}
@@ -245,7 +245,7 @@ func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
 	t.Parallel()
 
 	s := sealedItems(t, 1)
-	attempt := openTx(t, s, "UPDATE notification SET attempt_owner = 'another', attempt_began = now(), attempt_until = now() + interval '1 minute'")
+	attempt := postgrestest.OpenTx(t, s, "UPDATE notification SET attempt_owner = 'another', attempt_began = now(), attempt_until = now() + interval '1 minute'")
 	var now notification.Status
 	var group errgroup.Group
 	group.Go(func() (err error) {
@@ -265,7 +265,7 @@ func TestDefaultDigestTemplates(t *testing.T) {
 	t.Parallel()
 
 	s := sealedItems(t, 2)
-	exec(t, s, "UPDATE notification SET title = 'R & D', body = '<b>4 stars</b>' WHERE delivery_id = $1", item(1))
+	postgrestest.Exec(t, s, "UPDATE notification SET title = 'R & D', body = '<b>4 stars</b>' WHERE delivery_id = $1", item(1))
 	attempt := beginDigest(t, s, "digest-1")
 	recipient := notification.Recipient{Name: "Ada & Bob"}
 	var listed []notification.DigestItem

@@ -25,7 +25,7 @@ const addItem = `
 // addItems adds the deliveries of evt-first to evt-last.
 func addItems(t *testing.T, s *postgres.Store, key notification.DigestKey, first, last, size int) {
 	t.Helper()
-	exec(t, s, addItem, key.UserType, key.UserID, key.Channel, key.EventType, first, last, size)
+	postgrestest.Exec(t, s, addItem, key.UserType, key.UserID, key.Channel, key.EventType, first, last, size)
 }
 
 // item returns the delivery of evt-n to staff 10 by mail.
@@ -43,7 +43,7 @@ func items(first, last int) []string {
 func withItems(t *testing.T, n int) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
-	exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'to-10')")
+	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'to-10')")
 	addItems(t, s, reviewMails, 1, n, 10)
 	return s
 }
@@ -89,7 +89,7 @@ func listedIn(attempt digestAttempt) []string {
 // ofDigest returns the deliveries of a digest, in order.
 func ofDigest(t *testing.T, s *postgres.Store, id string) []string {
 	t.Helper()
-	return list(t, s, "SELECT delivery_id FROM notification WHERE digest_id = $1 ORDER BY id", id)
+	return postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE digest_id = $1 ORDER BY id", id)
 }
 
 // A digest lists only deliveries that wait for a digest of its kind.
@@ -108,7 +108,7 @@ func TestSealDigest(t *testing.T) {
 	for n, status := range map[int]notification.Status{1: notification.Sent, 3: notification.Delivered, 5: notification.Failed, 7: notification.Cancelled} {
 		setStatus(t, s, item(n), status)
 	}
-	exec(t, s, "UPDATE notification SET strategy = 'IMMEDIATE' WHERE delivery_id = $1", item(9))
+	postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'IMMEDIATE' WHERE delivery_id = $1", item(9))
 	want := []string{item(2), item(4), item(6), item(8)}
 
 	require.Equal(t, notification.SealedDigest{Items: want}, seal(t, s, "digest-1", reviewMails))
@@ -146,7 +146,7 @@ func TestSealDigestIsFull(t *testing.T) {
 	t.Parallel()
 
 	s := withItems(t, 130)
-	exec(t, s, "UPDATE notification SET created_at = '2026-11-21T10:00:00Z'::timestamptz + interval '1 second' * substring(event_id from 5)::int")
+	postgrestest.Exec(t, s, "UPDATE notification SET created_at = '2026-11-21T10:00:00Z'::timestamptz + interval '1 second' * substring(event_id from 5)::int")
 
 	first := seal(t, s, "digest-1", reviewMails)
 	require.Equal(t, items(1, 100), first.Items)
@@ -211,7 +211,7 @@ func TestSealDigestKeepsWhatItHas(t *testing.T) {
 
 			s, key := postgrestest.New(t), reviewMails
 			key.Channel = tt.channel
-			late := openTx(t, s, addItem, key.UserType, key.UserID, key.Channel, key.EventType, 1, tt.late, tt.size)
+			late := postgrestest.OpenTx(t, s, addItem, key.UserType, key.UserID, key.Channel, key.EventType, 1, tt.late, tt.size)
 			addItems(t, s, key, tt.late+1, tt.late+tt.held, tt.size)
 			want := seal(t, s, "digest-1", key).Items
 			require.Len(t, want, tt.held)
@@ -237,8 +237,8 @@ func TestDigestPlace(t *testing.T) {
 	want := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Who: "staff", Priority: notification.Normal, Window: 5 * time.Minute}
 	require.Equal(t, want, place(), "without a separate rule")
 
-	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ('REVIEW_POSTED', 'EMAIL', 'AGGREGATE', '90 seconds')")
-	exec(t, s, "UPDATE notification SET priority = 'HIGH'")
+	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ('REVIEW_POSTED', 'EMAIL', 'AGGREGATE', '90 seconds')")
+	postgrestest.Exec(t, s, "UPDATE notification SET priority = 'HIGH'")
 	want.Window, want.Priority = 90*time.Second, notification.High
 	require.Equal(t, want, place())
 
@@ -282,7 +282,7 @@ func TestDeliveriesSayWhatTheyWaitFor(t *testing.T) {
 	quiet.SendAfter = later.SendAfter
 	s := postgrestest.New(t)
 	addRecipient(t, s, notification.RestaurantUser, "1")
-	exec(t, s, "UPDATE recipient SET timezone = 'Europe/Rome'")
+	postgrestest.Exec(t, s, "UPDATE recipient SET timezone = 'Europe/Rome'")
 
 	saved, ids := savePlan(t, s, decided("1", later, quiet))
 

@@ -45,7 +45,7 @@ const ada = "ada00000-0000-0000-0000-000000000000"
 func inForeignDirectory(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
-	exec(t, s, foreignDirectory)
+	postgrestest.Exec(t, s, foreignDirectory)
 	return s
 }
 
@@ -103,8 +103,8 @@ func TestRecipientsThatTablesRefuse(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, "ALTER TABLE recipient RENAME TO recipient_before")
-	exec(t, s, `
+	postgrestest.Exec(t, s, "ALTER TABLE recipient RENAME TO recipient_before")
+	postgrestest.Exec(t, s, `
 		CREATE VIEW recipient AS
 		SELECT *
 		FROM   (VALUES ('CUSTOMER', '1', NULL, NULL, NULL, NULL, NULL, NULL, true),
@@ -127,7 +127,7 @@ func TestRecipientsThatTablesRefuse(t *testing.T) {
 		require.Empty(t, allPages(t, s, []notification.Target{target}, 1), "%q", id)
 	}
 	savePlan(t, s, decided("10", planned(notification.Email)))
-	exec(t, s, "UPDATE notification SET user_type = 'CUSTOMER', user_id = '1'")
+	postgrestest.Exec(t, s, "UPDATE notification SET user_type = 'CUSTOMER', user_id = '1'")
 	require.Len(t, must(s.Undelivered(t.Context(), event1.ID, 10))(t), 1, "somebody who is there twice is told once")
 }
 
@@ -138,11 +138,11 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	s := inForeignDirectory(t)
 	const push, mail = "evt-1-staff" + ada + "-PUSH", "evt-1-staff" + ada + "-EMAIL"
 	savePlan(t, s, decided(ada, planned(notification.Push), planned(notification.Email)))
-	exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = '5'")
-	exec(t, s, "UPDATE notification SET recipient_address = NULL, strategy = 'AGGREGATE' WHERE channel = 'PUSH'")
-	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'PUSH', '{WAITER}'), ('RESTAURANT', '5', 'EMAIL', '{COOK}')")
+	postgrestest.Exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = '5'")
+	postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = NULL, strategy = 'AGGREGATE' WHERE channel = 'PUSH'")
+	postgrestest.Exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'PUSH', '{WAITER}'), ('RESTAURANT', '5', 'EMAIL', '{COOK}')")
 
-	exec(t, s, past)
+	postgrestest.Exec(t, s, past)
 	judged := begin(t, s, mail, 0)
 	require.Equal(t, string(notification.DecisionRoleRestricted), judged.Dropped, "a role that is not active is none")
 	require.Equal(t, []string{"token"}, begin(t, s, push, 0).Message.Devices, "each once")
@@ -197,8 +197,8 @@ func TestDeadTokensOfAForeignDirectory(t *testing.T) {
 
 			s := inForeignDirectory(t)
 			if tt.sql != "" {
-				exec(t, s, "DROP VIEW recipient_device")
-				exec(t, s, tt.sql)
+				postgrestest.Exec(t, s, "DROP VIEW recipient_device")
+				postgrestest.Exec(t, s, tt.sql)
 			}
 			savePlan(t, s, decided(ada, planned(notification.Push)))
 			attempt := begin(t, s, push, 0)
@@ -208,11 +208,11 @@ func TestDeadTokensOfAForeignDirectory(t *testing.T) {
 			}})[0]
 
 			require.Equal(t, notification.Sent, notification.Status(delivery(t, s, push).Status))
-			detail := get[string](t, s, "SELECT coalesce(detail, '') FROM delivery_attempt WHERE outcome = 'SENT'")
+			detail := postgrestest.Get[string](t, s, "SELECT coalesce(detail, '') FROM delivery_attempt WHERE outcome = 'SENT'")
 			require.Equal(t, detail, recorded.DeadTokensKept)
 			if tt.says == "" {
 				require.Empty(t, detail)
-				require.Equal(t, 0, get[int](t, s, "SELECT count(*) FROM recipient_device WHERE token = 'token' AND active::boolean"))
+				require.Equal(t, 0, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_device WHERE token = 'token' AND active::boolean"))
 				return
 			}
 			require.Contains(t, detail, "recipient_device")
@@ -230,10 +230,27 @@ func TestDeadTokenThatIsLocked(t *testing.T) {
 	s := inForeignDirectory(t)
 	savePlan(t, s, decided(ada, planned(notification.Push)))
 	begin(t, s, push, 0)
-	openTx(t, s, "SELECT FROM phone FOR UPDATE")
+	postgrestest.OpenTx(t, s, "SELECT FROM phone FOR UPDATE")
 
 	recorded := endGroup(t, s, []notification.AttemptResult{{DeliveryID: push, Number: 1, Outcome: notification.OutcomeRefused, Detail: "fcm refused", DeadDevices: []string{"token"}}})[0]
 
 	require.Contains(t, recorded.DeadTokensKept, "in time")
-	require.Equal(t, "fcm refused; "+recorded.DeadTokensKept, get[string](t, s, "SELECT detail FROM delivery_attempt WHERE outcome = 'REFUSED'"))
+	require.Equal(t, "fcm refused; "+recorded.DeadTokensKept, postgrestest.Get[string](t, s, "SELECT detail FROM delivery_attempt WHERE outcome = 'REFUSED'"))
+}
+
+// Every migration after the directory's runs, and is reverted, even if the directory
+// consists of views.
+func TestMigrateOverADirectoryOfViews(t *testing.T) {
+	t.Parallel()
+
+	s := inForeignDirectory(t)
+	migrator := postgrestest.Migrator(t, s)
+	postgrestest.DownTo(t, migrator, "0002")
+
+	_, err := migrator.Up(t.Context())
+	require.NoError(t, err)
+
+	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10)
+	require.NoError(t, err)
+	require.Len(t, page.Recipients, 1)
 }

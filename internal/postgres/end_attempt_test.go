@@ -26,7 +26,7 @@ func TestEndAttempt(t *testing.T) {
 	require.Equal(t, row{Status: "SENT", Attempts: 2, Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL"), ProviderID: ptr("sg-1"), Sent: true}, delivery(t, s, mail))
 	var outcomes [2]string
 	for i := range outcomes {
-		outcomes[i] = get[string](t, s, `
+		outcomes[i] = postgrestest.Get[string](t, s, `
 			SELECT concat_ws(' ', outcome, provider_status, detail, took)
 			FROM   delivery_attempt
 			WHERE  attempt = $1 AND ended_at >= started_at`, i+1)
@@ -62,10 +62,10 @@ func TestEndAttemptMeasures(t *testing.T) {
 
 			s := withMail(t)
 			emitEvent(t, s, "evt-1")
-			exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '7 hours'")
+			postgrestest.Exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '7 hours'")
 			begin(t, s, mail, 0)
 			if tt.sql != "" {
-				exec(t, s, tt.sql)
+				postgrestest.Exec(t, s, tt.sql)
 			}
 			result := notification.AttemptResult{DeliveryID: mail, Number: 1, Outcome: tt.outcome, Detail: "why"}
 
@@ -92,7 +92,7 @@ func TestEndAttemptRepeated(t *testing.T) {
 	endAttempt(t, s, 1, notification.OutcomeBusy, "first, repeated")
 
 	require.Equal(t, ptr("given up"), delivery(t, s, mail).Error)
-	require.Equal(t, "first", get[string](t, s, "SELECT detail FROM delivery_attempt WHERE attempt = 1"))
+	require.Equal(t, "first", postgrestest.Get[string](t, s, "SELECT detail FROM delivery_attempt WHERE attempt = 1"))
 }
 
 func TestEndAttemptSwitchesDeadDevicesOff(t *testing.T) {
@@ -101,7 +101,7 @@ func TestEndAttemptSwitchesDeadDevicesOff(t *testing.T) {
 	s := postgrestest.New(t)
 	addRecipient(t, s, notification.RestaurantUser, "10")
 	addRecipient(t, s, notification.RestaurantUser, "11")
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO recipient_device (user_type, user_id, token)
 		VALUES ('RESTAURANT_USER', '10', 'good'), ('RESTAURANT_USER', '10', 'dead'), ('RESTAURANT_USER', '11', 'dead')`)
 	savePlan(t, s, decided("10", planned(notification.Push)))
@@ -111,8 +111,8 @@ func TestEndAttemptSwitchesDeadDevicesOff(t *testing.T) {
 	endAs(t, s, notification.AttemptResult{DeliveryID: push, Number: 1, Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"dead"}})
 
 	require.Equal(t, []string{"good"}, begin(t, s, push, 0).Message.Devices)
-	require.True(t, get[bool](t, s, "SELECT active FROM recipient_device WHERE user_id = '11'"), "the device is somebody else's too")
-	exec(t, s, `
+	require.True(t, postgrestest.Get[bool](t, s, "SELECT active FROM recipient_device WHERE user_id = '11'"), "the device is somebody else's too")
+	postgrestest.Exec(t, s, `
 		INSERT INTO recipient_device (user_type, user_id, token)
 		SELECT 'RESTAURANT_USER', '10', 'device-' || i FROM generate_series(1, 30) AS i`)
 	require.Len(t, begin(t, s, push, 0).Message.Devices, 20)
@@ -168,7 +168,7 @@ func TestEndAttempts(t *testing.T) {
 	var letters []string
 	for i, tt := range tests {
 		if tt.meanwhile != "" {
-			exec(t, s, tt.meanwhile+"$1", ids[i])
+			postgrestest.Exec(t, s, tt.meanwhile+"$1", ids[i])
 		}
 		if tt.deadLetter {
 			letters = append(letters, ids[i])
@@ -191,10 +191,10 @@ func TestEndAttempts(t *testing.T) {
 		got := delivery(t, s, ids[i])
 		require.Equal(t, string(tt.want), got.Status, tt.name)
 		require.Equal(t, tt.wantError, got.Error, tt.name)
-		require.Equal(t, string(tt.result.Outcome), get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE delivery_id = $1", ids[i]), tt.name)
+		require.Equal(t, string(tt.result.Outcome), postgrestest.Get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE delivery_id = $1", ids[i]), tt.name)
 	}
-	require.Equal(t, "SENT 202 00:00:00.04", get[string](t, s, "SELECT concat_ws(' ', outcome, provider_status, detail, took) FROM delivery_attempt WHERE delivery_id = $1", ids[0]))
-	require.Equal(t, letters, list(t, s, "SELECT delivery_id FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'"), "each is told of once")
+	require.Equal(t, "SENT 202 00:00:00.04", postgrestest.Get[string](t, s, "SELECT concat_ws(' ', outcome, provider_status, detail, took) FROM delivery_attempt WHERE delivery_id = $1", ids[0]))
+	require.Equal(t, letters, postgrestest.List(t, s, "SELECT delivery_id FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'"), "each is told of once")
 	letter, failed, err := s.DeadLetterOf(t.Context(), letters[0])
 	require.NoError(t, err)
 	require.True(t, failed)
@@ -219,7 +219,7 @@ func TestEndAttemptsWakes(t *testing.T) {
 	}
 
 	must(conn.Conn().WaitForNotification(t.Context()))(t)
-	require.Equal(t, []string{"evt-1-staff0-EMAIL"}, list(t, s, "SELECT delivery_id FROM delivery_follow_up"))
+	require.Equal(t, []string{"evt-1-staff0-EMAIL"}, postgrestest.List(t, s, "SELECT delivery_id FROM delivery_follow_up"))
 }
 
 // What the provider reports about addresses and devices is stored for each result
@@ -228,8 +228,8 @@ func TestEndAttemptsOfDeadAddresses(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 3)
-	exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token) SELECT user_type, user_id, 'token ' || user_id FROM notification")
-	exec(t, s, past)
+	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token) SELECT user_type, user_id, 'token ' || user_id FROM notification")
+	postgrestest.Exec(t, s, past)
 	beginBatch(t, s, ids)
 	refused := notification.AttemptResult{Number: 1, Outcome: notification.OutcomeRefused, Detail: "refused", GiveUp: true}
 	dead, invalid, other := refused, refused, refused
@@ -241,9 +241,9 @@ func TestEndAttemptsOfDeadAddresses(t *testing.T) {
 		require.Empty(t, recorded.DeadTokensKept)
 	}
 
-	require.Equal(t, []string{"token 0"}, list(t, s, "SELECT token FROM recipient_device WHERE NOT active"))
-	require.Equal(t, []string{"INVALID"}, list(t, s, "SELECT reason FROM recipient_suppression WHERE address_hash = $1", hashed("1@example.com")))
-	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
+	require.Equal(t, []string{"token 0"}, postgrestest.List(t, s, "SELECT token FROM recipient_device WHERE NOT active"))
+	require.Equal(t, []string{"INVALID"}, postgrestest.List(t, s, "SELECT reason FROM recipient_suppression WHERE address_hash = $1", hashed("1@example.com")))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
 }
 
 // A group of any size ends in one statement.
@@ -256,7 +256,7 @@ func TestEndAttemptsAsksOnce(t *testing.T) {
 	listening, asked := heard(t, s)
 	must(listening.EndAttempts(t.Context(), ends))(t)
 	require.Len(t, asked.heard, 1)
-	require.Equal(t, 200, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
+	require.Equal(t, 200, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
 }
 
 // An attempt leaves each row on its page, from begin to end. The begin writes no index, and
@@ -265,9 +265,9 @@ func TestAnAttemptStaysOnItsPage(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)")
-	exec(t, s, "ALTER TABLE delivery_attempt SET (autovacuum_enabled = false)")
-	exec(t, s, `
+	postgrestest.Exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)")
+	postgrestest.Exec(t, s, "ALTER TABLE delivery_attempt SET (autovacuum_enabled = false)")
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address)
 		SELECT 'evt-' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd-' || i, 'A new reservation', 'A table for four on Friday at 20:00.', 'customer@example.com'
 		FROM   generate_series(1, 1000) AS i`)
@@ -276,7 +276,7 @@ func TestAnAttemptStaysOnItsPage(t *testing.T) {
 	for id := 1; id <= 1000; id += 50 {
 		some = append(some, id)
 	}
-	before := list(t, s, pages, some)
+	before := postgrestest.List(t, s, pages, some)
 
 	working, _ := heard(t, s)
 	for _, id := range some {
@@ -285,9 +285,9 @@ func TestAnAttemptStaysOnItsPage(t *testing.T) {
 	}
 	working.Close() // so that the server records its counts
 
-	require.Equal(t, before, list(t, s, pages, some))
+	require.Equal(t, before, postgrestest.List(t, s, pages, some))
 	hot := func(table string) string {
-		return get[string](t, s, "SELECT format('%s of %s', n_tup_hot_upd, n_tup_upd) FROM pg_stat_user_tables WHERE relname = $1", table)
+		return postgrestest.Get[string](t, s, "SELECT format('%s of %s', n_tup_hot_upd, n_tup_upd) FROM pg_stat_user_tables WHERE relname = $1", table)
 	}
 	require.Eventually(t, func() bool { return hot("notification") != "0 of 0" }, time.Minute, 20*time.Millisecond)
 	require.Equal(t, "20 of 40", hot("notification"), "its status is in indexes, and changes at the end")

@@ -20,13 +20,13 @@ func TestEscalationsCloseNoCircle(t *testing.T) {
 		return strings.NewReplacer("%T", eventType, "%F", from, "%D", to).Replace(row)
 	}
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type)
 		SELECT e, c
 		FROM   unnest(ARRAY ['A', 'B']) e, unnest(ARRAY ['PUSH', 'SMS', 'EMAIL', 'SLACK']) c`)
-	exec(t, s, from("A", "PUSH", "SMS"))
-	exec(t, s, from("A", "SMS", "EMAIL"))
-	exec(t, s, from("B", "EMAIL", "PUSH"))
+	postgrestest.Exec(t, s, from("A", "PUSH", "SMS"))
+	postgrestest.Exec(t, s, from("A", "SMS", "EMAIL"))
+	postgrestest.Exec(t, s, from("B", "EMAIL", "PUSH"))
 
 	refused := func(sql string) {
 		t.Helper()
@@ -39,18 +39,18 @@ func TestEscalationsCloseNoCircle(t *testing.T) {
 	refused(from("A", "EMAIL", "SMS"))
 	refused(from("A", "SLACK", "SLACK"))
 	refused(`UPDATE event_type_escalation SET to_channel = 'PUSH' WHERE event_type = 'A' AND from_channel = 'SMS'`)
-	exec(t, s, `UPDATE event_type_escalation SET to_channel = 'SLACK' WHERE event_type = 'A' AND from_channel = 'SMS'`)
-	exec(t, s, from("A", "EMAIL", "PUSH"))
+	postgrestest.Exec(t, s, `UPDATE event_type_escalation SET to_channel = 'SLACK' WHERE event_type = 'A' AND from_channel = 'SMS'`)
+	postgrestest.Exec(t, s, from("A", "EMAIL", "PUSH"))
 
 	// If two would close a circle together, the second waits for the first, and is refused.
-	first := openTx(t, s, from("B", "PUSH", "SMS"))
+	first := postgrestest.OpenTx(t, s, from("B", "PUSH", "SMS"))
 	second := make(chan error, 1)
 	go func() {
 		_, err := s.Pool.Exec(t.Context(), from("B", "SMS", "EMAIL"))
 		second <- err
 	}()
 	require.Eventually(t, func() bool {
-		return get[int](t, s, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`) == 1
+		return postgrestest.Get[int](t, s, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`) == 1
 	}, 10*time.Second, 10*time.Millisecond)
 	require.NoError(t, first.Commit(t.Context()))
 	require.ErrorContains(t, <-second, "closes a circle")

@@ -15,8 +15,8 @@ import (
 // "".
 func setEvent(t *testing.T, s *postgres.Store, outbox notification.OutboxStatus, processed notification.ProcessedStatus) {
 	t.Helper()
-	exec(t, s, "DELETE FROM processed_event")
-	exec(t, s, `
+	postgrestest.Exec(t, s, "DELETE FROM processed_event")
+	postgrestest.Exec(t, s, `
 		UPDATE event_outbox
 		SET    status = $1,
 		       attempt_count = 10,
@@ -26,7 +26,7 @@ func setEvent(t *testing.T, s *postgres.Store, outbox notification.OutboxStatus,
 		       lease_until = NULL
 		WHERE  event_id = 'evt-1'`, outbox)
 	if processed != "" {
-		exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', $1)", processed)
+		postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', $1)", processed)
 	}
 }
 
@@ -76,13 +76,13 @@ func TestBeginAnew(t *testing.T) {
 	emit(t, s, 1)
 	begun := func(status notification.ProcessedStatus, outcome notification.EventOutcome) bool {
 		setEvent(t, s, "PROCESSED", status)
-		exec(t, s, "UPDATE processed_event SET outcome = nullif($1, ''), problem = 'p', restarts = 2, created_at = now() - interval '1 day'", string(outcome))
+		postgrestest.Exec(t, s, "UPDATE processed_event SET outcome = nullif($1, ''), problem = 'p', restarts = 2, created_at = now() - interval '1 day'", string(outcome))
 		event, begun, err := s.BeginAnew(t.Context(), "evt-1")
 		require.NoError(t, err)
 		if begun {
 			require.Equal(t, notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: event.Type, AggregateType: event.AggregateType, AggregateID: event.AggregateID, Published: true}, event)
 			require.NotEmpty(t, event.Type)
-			require.Equal(t, "PROCESSING||0", get[string](t, s, "SELECT concat_ws('|', status, coalesce(outcome, problem, ''), restarts) FROM processed_event"))
+			require.Equal(t, "PROCESSING||0", postgrestest.Get[string](t, s, "SELECT concat_ws('|', status, coalesce(outcome, problem, ''), restarts) FROM processed_event"))
 			stuck, _, err := s.StuckEvents(t.Context(), "", false, time.Minute, 10)
 			require.NoError(t, err)
 			require.Empty(t, stuck)
@@ -106,7 +106,7 @@ func TestRetryEventWithDeliveries(t *testing.T) {
 	s := postgrestest.New(t)
 	emit(t, s, 1)
 	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.Push)))
-	exec(t, s, "UPDATE notification SET send_after = now() + interval '1 hour', escalates = true")
+	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() + interval '1 hour', escalates = true")
 	setStatus(t, s, mail, notification.Cancelled)
 	setEvent(t, s, "PROCESSED", "FAILED")
 
@@ -125,7 +125,7 @@ func TestEventState(t *testing.T) {
 	s := postgrestest.New(t)
 	emit(t, s, 1)
 	setEvent(t, s, "FAILED", "FAILED")
-	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-2', 'SUCCESS')")
+	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-2', 'SUCCESS')")
 	for id, want := range map[string]postgres.EventState{
 		"evt-1": {Source: notification.HeraldSource, Outbox: "FAILED", Error: "claimed 10 times", Processed: "FAILED"},
 		"evt-2": {Processed: "SUCCESS"},
@@ -150,12 +150,12 @@ func TestWithdrawEvent(t *testing.T) {
 	endLeases(t, s)
 	require.True(t, withdraw())
 	require.Equal(t, outboxRow{Status: notification.OutboxFailed, Claims: 1, Error: ptr(postgres.CancelledByOperator)}, outbox(t, s, "evt-1"))
-	require.True(t, get[bool](t, s, "SELECT withdrawn_at IS NOT NULL FROM event_outbox"))
+	require.True(t, postgrestest.Get[bool](t, s, "SELECT withdrawn_at IS NOT NULL FROM event_outbox"))
 	end(t, s, "a", notification.ClaimStarted, "evt-1")
 	require.Equal(t, notification.OutboxFailed, outbox(t, s, "evt-1").Status, "the fence holds against the poller that was late")
 	require.False(t, withdraw(), "once")
 	require.True(t, must(s.RetryEvent(t.Context(), "evt-1"))(t))
-	require.True(t, get[bool](t, s, "SELECT withdrawn_at IS NULL FROM event_outbox"))
+	require.True(t, postgrestest.Get[bool](t, s, "SELECT withdrawn_at IS NULL FROM event_outbox"))
 	setEvent(t, s, "PROCESSED", "SUCCESS")
 	require.False(t, withdraw())
 }

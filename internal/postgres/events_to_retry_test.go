@@ -20,17 +20,17 @@ func TestEventsToRetry(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 11)
-	exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'claimed 10 times' WHERE event_id IN ('evt-1', 'evt-2', 'evt-3', 'evt-7')")
-	exec(t, s, "UPDATE event_outbox SET withdrawn_at = now() WHERE event_id = 'evt-3'")
-	exec(t, s, "UPDATE event_outbox SET error_message = 'cancelled by an operator' WHERE event_id = 'evt-2'") // the text does not count
-	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-2'")
-	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 hours' WHERE event_id = 'evt-1'")
-	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-4', 'FAILED'), ('evt-5', 'SUCCESS'), ('evt-7', 'SUCCESS')")
-	exec(t, s, `INSERT INTO processed_event (event_id, status, outcome)
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'claimed 10 times' WHERE event_id IN ('evt-1', 'evt-2', 'evt-3', 'evt-7')")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET withdrawn_at = now() WHERE event_id = 'evt-3'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET error_message = 'cancelled by an operator' WHERE event_id = 'evt-2'") // the text does not count
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-2'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 hours' WHERE event_id = 'evt-1'")
+	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-4', 'FAILED'), ('evt-5', 'SUCCESS'), ('evt-7', 'SUCCESS')")
+	postgrestest.Exec(t, s, `INSERT INTO processed_event (event_id, status, outcome)
 		VALUES ('evt-6', 'SUCCESS', 'NO_ROUTING'), ('evt-8', 'SUCCESS', 'NO_ROUTING'), ('evt-9', 'SUCCESS', 'NO_RECIPIENTS'), ('purged', 'SUCCESS', 'NO_ROUTING')`)
-	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-8'")
-	exec(t, s, "INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-10', 'FAILED', 'CANCELLED'), ('evt-11', 'SUCCESS', 'NO_ROUTING')")
-	exec(t, s, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels)
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-8'")
+	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-10', 'FAILED', 'CANCELLED'), ('evt-11', 'SUCCESS', 'NO_ROUTING')")
+	postgrestest.Exec(t, s, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels)
 		VALUES ('by-10', 'T', 'ADMIN', '1', '{}', 'evt-10'), ('by-11', 'T', 'ADMIN', '1', '{}', 'evt-11')`) // taken back: no retry
 
 	tests := []struct {
@@ -67,11 +67,11 @@ func TestEventsToRetryOfAFilter(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, error_message)
 		SELECT 'evt-' || i, CASE WHEN i % 400 = 0 THEN 'RARE' ELSE 'T' END, 'ADMIN', '1', '{}', 'FAILED', 'claimed 10 times'
 		FROM   generate_series(1, 1600) i`)
-	exec(t, s, "INSERT INTO processed_event (event_id, status) SELECT event_id, 'FAILED' FROM event_outbox WHERE seq % 2 = 0")
+	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status) SELECT event_id, 'FAILED' FROM event_outbox WHERE seq % 2 = 0")
 	for filter, want := range map[postgres.RetryFilter]int{{}: 1600, {EventType: "RARE"}: 4, {EventType: "NONE"}: 0} {
 		require.Equal(t, want, must(s.CountEventsToRetry(t.Context(), filter))(t))
 		seen := map[string]bool{}
@@ -97,17 +97,17 @@ func TestEventsToRetryByIndex(t *testing.T) {
 
 	for _, every := range []int{5, 1000} {
 		s := postgrestest.New(t)
-		exec(t, s, `
+		postgrestest.Exec(t, s, `
 			INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, error_message)
 			SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', CASE failed WHEN 0 THEN 'FAILED' ELSE 'PROCESSED' END,
 			       CASE failed WHEN 0 THEN NULL ELSE now() END, CASE failed WHEN 0 THEN 'claimed 10 times' END
 			FROM   (SELECT i, i % $1 AS failed FROM generate_series(1, 20000) i) e`, every)
-		exec(t, s, `
+		postgrestest.Exec(t, s, `
 			INSERT INTO processed_event (event_id, status)
 			SELECT event_id, CASE seq % $1 WHEN 1 THEN 'FAILED' ELSE 'SUCCESS' END
 			FROM   event_outbox
 			WHERE  status = 'PROCESSED'`, every)
-		exec(t, s, "ANALYZE event_outbox, processed_event")
+		postgrestest.Exec(t, s, "ANALYZE event_outbox, processed_event")
 		for _, filter := range []postgres.RetryFilter{{}, {EventType: "T"}, {EventType: "OTHER", Since: time.Now().Add(-time.Hour)}} {
 			for _, plan := range plansOf(t, s, func(s *postgres.Store) error { return errOf(s.EventsToRetry(t.Context(), filter, "evt-1", 200)) }) {
 				require.Contains(t, plan, "event_outbox_failed_id")
@@ -124,15 +124,15 @@ func TestOutcomesByIndex(t *testing.T) {
 
 	for _, every := range []int{2, 1000} {
 		s := postgrestest.New(t)
-		exec(t, s, `
+		postgrestest.Exec(t, s, `
 			INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
 			SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now()
 			FROM   generate_series(1, 20000) i`)
-		exec(t, s, `
+		postgrestest.Exec(t, s, `
 			INSERT INTO processed_event (event_id, status, outcome, updated_at)
 			SELECT event_id, 'SUCCESS', CASE seq % $1 WHEN 1 THEN 'NO_ROUTING' END, now() - seq * interval '1 minute'
 			FROM   event_outbox`, every)
-		exec(t, s, "ANALYZE event_outbox, processed_event")
+		postgrestest.Exec(t, s, "ANALYZE event_outbox, processed_event")
 		asked := map[string]func(*postgres.Store) error{
 			"processed_event_outcome_id": func(s *postgres.Store) error {
 				return errOf(s.EventsToRetry(t.Context(), postgres.RetryFilter{Outcome: notification.NoRouting}, "evt-1", 200))

@@ -15,28 +15,28 @@ func TestEventSetup(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 1)
-	exec(t, s, `UPDATE event_outbox SET correlation_id = 'corr-1', payload = '{"restaurantId": 9007199254740993, "name": "Zoë"}'`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `UPDATE event_outbox SET correlation_id = 'corr-1', payload = '{"restaurantId": 9007199254740993, "name": "Zoë"}'`)
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles)
 		VALUES ('RESERVATION_REQUESTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId', '{MANAGER,STAFF}'),
 		       ('OTHER', 'CUSTOMER', 'CUSTOMER', 'customer.id', NULL),
 		       ('RESERVATION_REQUESTED', NULL, 'ADMIN', NULL, NULL)`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, delivery_strategy, delay, digest_window, quiet_hours_action, priority)
 		VALUES ('RESERVATION_REQUESTED', 'EMAIL', true, 'DELAYED', '1 day 0.25 seconds', '7 days', 'DEFER', 'HIGH'),
 		       ('RESERVATION_REQUESTED', 'SMS', false, 'IMMEDIATE', '0', '5 minutes', 'DROP', NULL),
 		       ('OTHER', 'PUSH', false, 'IMMEDIATE', '0', '5 minutes', 'DROP', NULL)`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before, skip_if_past)
 		VALUES ('RESERVATION_REQUESTED', 'PUSH', 'DELAYED', 'startsAt', '1 day 1 hour', true)`)
-	exec(t, s, `UPDATE event_type_channel_routing SET roles = '{MANAGER}' WHERE channel_type = 'SMS'`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `UPDATE event_type_channel_routing SET roles = '{MANAGER}' WHERE channel_type = 'SMS'`)
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until)
 		VALUES ('RESERVATION_REQUESTED', 'PUSH', 'SMS', '5 minutes', 'READ')`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification_template (event_type, channel, locale, title, body)
 		VALUES ('RESERVATION_REQUESTED.escalated', 'SMS', 'en', 'g', 'h'), ('RESERVATION_REQUESTED', 'EMAIL', 'it', 'a', 'b'), ('*', '*', 'en', 'c', 'd'), ('OTHER', 'SMS', 'en', 'e', 'f')`)
-	exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations'), ('OTHER', 'offers')")
+	postgrestest.Exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations'), ('OTHER', 'offers')")
 
 	setup := must(s.EventSetup(t.Context(), "evt-1"))(t)
 	event, recipients, err := s.Event(t.Context(), "evt-1")
@@ -46,7 +46,7 @@ func TestEventSetup(t *testing.T) {
 
 	require.JSONEq(t, `{"restaurantId": 9007199254740993, "name": "Zoë"}`, string(event.Payload))
 	require.Contains(t, string(event.Payload), "9007199254740993", "no digit is lost")
-	require.True(t, event.CreatedAt.Equal(get[time.Time](t, s, "SELECT created_at FROM event_outbox")))
+	require.True(t, event.CreatedAt.Equal(postgrestest.Get[time.Time](t, s, "SELECT created_at FROM event_outbox")))
 	event.Payload, event.CreatedAt = nil, time.Time{}
 	require.Equal(t, notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "corr-1"}, event)
 	require.Equal(t, []notification.EventRecipients{

@@ -50,7 +50,7 @@ func TestFinishEvent(t *testing.T) {
 				counts := must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: tt.success, Outcome: tt.knows, Problem: tt.problem}))(t)
 				require.Equal(t, notification.Counts{Outcome: tt.outcome, Deliveries: tt.want, Decisions: decisions}, counts)
 				require.Equal(t, tt.status, processed(t, s, "evt-1"))
-				require.Equal(t, tt.outcome, get[notification.EventOutcome](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
+				require.Equal(t, tt.outcome, postgrestest.Get[notification.EventOutcome](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
 			}
 			require.Equal(t, "PENDING", delivery(t, s, "evt-2-customer7-EMAIL").Status)
 			require.Equal(t, ptr("before"), delivery(t, s, "evt-1-staff10-SMS").Error, "it had failed by itself")
@@ -75,7 +75,7 @@ func TestFinishEventWithoutDeliveries(t *testing.T) {
 	} {
 		counts := must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, Outcome: tt.knows, Problem: tt.problem}))(t)
 		require.Equal(t, notification.Counts{Outcome: tt.outcome, Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}, counts)
-		require.Equal(t, string(tt.outcome)+"|"+tt.problem, get[string](t, s, "SELECT coalesce(outcome, '') || '|' || coalesce(problem, '') FROM processed_event"))
+		require.Equal(t, string(tt.outcome)+"|"+tt.problem, postgrestest.Get[string](t, s, "SELECT coalesce(outcome, '') || '|' || coalesce(problem, '') FROM processed_event"))
 	}
 }
 
@@ -91,9 +91,9 @@ func TestFinishEventRepeatedDuringARetry(t *testing.T) {
 	}
 	const row = "INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) VALUES ('evt-1', 'T', 'CUSTOMER', '42', 'EMAIL', 'd', 't', 'b')"
 	require.Empty(t, finish())
-	exec(t, s, row)
+	postgrestest.Exec(t, s, row)
 	require.Empty(t, finish())
-	exec(t, s, "UPDATE processed_event SET status = 'PROCESSING'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'PROCESSING'")
 	require.Equal(t, notification.Incomplete, finish(), "it ends anew")
 	require.Equal(t, notification.Incomplete, finish())
 }
@@ -104,7 +104,7 @@ func TestFinishEventBesideARetry(t *testing.T) {
 	t.Parallel()
 
 	s := ofThree(t)
-	exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('evt-1-staff11-PUSH', 'run-1', false, 'CANCELLED')")
+	postgrestest.Exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('evt-1-staff11-PUSH', 'run-1', false, 'CANCELLED')")
 
 	counts := must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, First: true}))(t)
 
@@ -131,7 +131,7 @@ func TestFinishEventMeetsARetry(t *testing.T) {
 	t.Parallel()
 
 	s := ofThree(t)
-	tx := openTx(t, s, "SELECT FROM notification WHERE delivery_id = 'evt-1-staff11-PUSH' FOR UPDATE")
+	tx := postgrestest.OpenTx(t, s, "SELECT FROM notification WHERE delivery_id = 'evt-1-staff11-PUSH' FOR UPDATE")
 	ended := make(chan error, 1)
 	go func() {
 		_, err := s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled})
@@ -176,7 +176,7 @@ func TestFinishEventFirst(t *testing.T) {
 					require.NoError(t, err)
 				}
 			}
-			require.Equal(t, tt.status, get[string](t, s, "SELECT status || ' ' || coalesce(outcome, '') FROM processed_event"))
+			require.Equal(t, tt.status, postgrestest.Get[string](t, s, "SELECT status || ' ' || coalesce(outcome, '') FROM processed_event"))
 		})
 	}
 }
@@ -207,11 +207,11 @@ func TestAcknowledge(t *testing.T) {
 	emit(t, s, 2)
 	const first = "SELECT acknowledged_at FROM event_outbox WHERE event_id = 'evt-1'"
 	require.NoError(t, s.Acknowledge(t.Context(), "evt-1"))
-	at := get[time.Time](t, s, first)
+	at := postgrestest.Get[time.Time](t, s, first)
 	require.NoError(t, s.Acknowledge(t.Context(), "evt-1"), "a repeat")
 	require.NoError(t, s.Acknowledge(t.Context(), "purged"))
-	require.Equal(t, at, get[time.Time](t, s, first))
-	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM event_outbox WHERE acknowledged_at IS NOT NULL"))
+	require.Equal(t, at, postgrestest.Get[time.Time](t, s, first))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM event_outbox WHERE acknowledged_at IS NOT NULL"))
 }
 
 // An event that an operator starts again after a failure can end again.
@@ -234,14 +234,14 @@ func TestEndsOfLargeEvents(t *testing.T) {
 	s := postgrestest.New(t)
 	emit(t, s, 2)
 	// The inbox indexes play no part in this, and writing them takes most of the time.
-	exec(t, s, "DROP INDEX notification_of_user, notification_created_at, notification_inbox, notification_unread")
+	postgrestest.Exec(t, s, "DROP INDEX notification_of_user, notification_created_at, notification_inbox, notification_unread")
 	const insert = `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, send_after, status, sent_at)
 		SELECT $1::text, 'T', 'CUSTOMER', 'u' || i, CASE WHEN i % 2 = 0 THEN 'SMS' ELSE 'EMAIL' END, $1::text || i, 't', 'b', now() + interval '1 hour',
 		       CASE WHEN i % $3 = 0 THEN 'PENDING' ELSE 'SENT' END, now()
 		FROM   generate_series(1, $2::int) AS i`
-	exec(t, s, insert, "evt-1", all, all/pending)
-	exec(t, s, insert, "evt-2", pending, 1)
+	postgrestest.Exec(t, s, insert, "evt-1", all, all/pending)
+	postgrestest.Exec(t, s, insert, "evt-2", pending, 1)
 	changeFew(t, s)
 
 	counts := must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventFailed}))(t)
@@ -256,11 +256,11 @@ func TestEndsOfLargeEvents(t *testing.T) {
 // changeFew makes the database refuse a statement that changes more than 5,000 deliveries.
 func changeFew(t *testing.T, s *postgres.Store) {
 	t.Helper()
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		CREATE FUNCTION change_few() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN
 			IF (SELECT count(*) FROM changed) > 5000 THEN RAISE 'one statement changes too many deliveries'; END IF;
 			RETURN NULL;
 		END $$`)
-	exec(t, s, "CREATE TRIGGER change_few AFTER UPDATE ON notification REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION change_few()")
+	postgrestest.Exec(t, s, "CREATE TRIGGER change_few AFTER UPDATE ON notification REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION change_few()")
 }

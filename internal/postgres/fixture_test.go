@@ -1,57 +1,25 @@
 package postgres_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
 )
 
 // lease is long enough that no lease runs out during a test.
 const lease = time.Hour
 
-// exec runs a statement that a business service, an operator or a fault would run.
-func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
-	t.Helper()
-	must(s.Pool.Exec(t.Context(), sql, args...))(t)
-}
-
-// get reads one value.
-func get[T any](t *testing.T, s *postgres.Store, sql string, args ...any) T {
-	t.Helper()
-	var value T
-	require.NoError(t, s.Pool.QueryRow(t.Context(), sql, args...).Scan(&value))
-	return value
-}
-
-// list reads a column of texts.
-func list(t *testing.T, s *postgres.Store, sql string, args ...any) []string {
-	t.Helper()
-	rows, _ := s.Pool.Query(t.Context(), sql, args...) // CollectRows returns its error
-	values := must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
-	return values
-}
-
-// openTx runs a statement in a transaction, which is rolled back when the test ends.
-func openTx(t *testing.T, s *postgres.Store, sql string, args ...any) pgx.Tx {
-	t.Helper()
-	tx := must(s.Pool.Begin(t.Context()))(t)
-	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
-	must(tx.Exec(t.Context(), sql, args...))(t)
-	return tx
-}
-
 // awaitLock waits until a session waits for the lock of another session.
 func awaitLock(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		return get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
+		return postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
 	}, time.Minute, 5*time.Millisecond)
 }
 
@@ -65,7 +33,7 @@ func emit(t *testing.T, s *postgres.Store, n int) {
 
 func emitEvent(t *testing.T, s *postgres.Store, id string) {
 	t.Helper()
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
 		VALUES ($1, 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"restaurantId": 5}')`, id)
 }
@@ -111,7 +79,7 @@ func eventIDs(events []notification.PendingEvent) []string {
 // endLeases lets every lease run out.
 func endLeases(t *testing.T, s *postgres.Store) {
 	t.Helper()
-	exec(t, s, "UPDATE event_outbox SET lease_until = now() - interval '1 second' WHERE lease_owner IS NOT NULL")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET lease_until = now() - interval '1 second' WHERE lease_owner IS NOT NULL")
 }
 
 func ptr[T any](value T) *T { return &value }
@@ -129,7 +97,7 @@ func end(t *testing.T, s *postgres.Store, owner string, outcome notification.Cla
 // processed returns the event's status in processed_event.
 func processed(t *testing.T, s *postgres.Store, id string) string {
 	t.Helper()
-	return get[string](t, s, "SELECT status FROM processed_event WHERE event_id = $1", id)
+	return postgrestest.Get[string](t, s, "SELECT status FROM processed_event WHERE event_id = $1", id)
 }
 
 // must returns the value of a call and fails the test if the call has failed.

@@ -18,7 +18,7 @@ func TestFollowUps(t *testing.T) {
 	s := postgrestest.New(t)
 	state := must(s.FollowUpState(t.Context()))(t)
 	require.Equal(t, notification.FollowUpState{}, state)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO delivery_follow_up (delivery_id, kind, since)
 		VALUES ('d1', 'DEAD_LETTER', now() - interval '1 hour'), ('d2', 'DEAD_LETTER', now()), ('d3', 'DEAD_LETTER', now()), ('d4', 'ESCALATION', now())`)
 
@@ -50,7 +50,7 @@ func TestListenFollowUps(t *testing.T) {
 		case <-time.After(time.Minute):
 			require.Fail(t, "nobody is woken")
 		}
-		exec(t, s, "SELECT pg_notify('delivery_follow_up', '')")
+		postgrestest.Exec(t, s, "SELECT pg_notify('delivery_follow_up', '')")
 	}
 }
 
@@ -59,8 +59,8 @@ func TestDeadLetterOf(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	before := get[time.Time](t, s, "SELECT clock_timestamp()")
-	exec(t, s, `
+	before := postgrestest.Get[time.Time](t, s, "SELECT clock_timestamp()")
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, receipt_failed, last_error, attempt_count)
 		VALUES ('evt-1', 'T', 'c-1', 'CUSTOMER', '1', 'EMAIL', 'bounced', 'title', 'body', 'ada@example.com', 'FAILED', true, 'bounced: no such mailbox', 2),
 		       ('evt-1', 'T', 'c-1', 'CUSTOMER', '3', 'EMAIL', 'retried', 'title', 'body', 'eve@example.com', 'PENDING', false, NULL, 1)`)
@@ -68,7 +68,7 @@ func TestDeadLetterOf(t *testing.T) {
 	letter, failed, err := s.DeadLetterOf(t.Context(), "bounced")
 	require.NoError(t, err)
 	require.True(t, failed)
-	require.WithinRange(t, letter.FailedAt, before, get[time.Time](t, s, "SELECT clock_timestamp()"))
+	require.WithinRange(t, letter.FailedAt, before, postgrestest.Get[time.Time](t, s, "SELECT clock_timestamp()"))
 	letter.FailedAt = time.Time{}
 	require.Equal(t, notification.DeadLetter{
 		DeliveryID: "bounced", EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.Customer, UserID: "1",

@@ -23,11 +23,11 @@ var pushToText = notification.Escalation{From: notification.Push, To: notificati
 func withEscalation(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, on_escalation_only)
 		SELECT 'RESERVATION_REQUESTED', c, 'IMMEDIATE', c = 'SMS'
 		FROM   unnest(ARRAY ['PUSH', 'SMS', 'EMAIL']) AS c`)
-	exec(t, s, `INSERT INTO event_type_escalation VALUES ('RESERVATION_REQUESTED', 'PUSH', 'SMS', '5 minutes', 'READ')`)
+	postgrestest.Exec(t, s, `INSERT INTO event_type_escalation VALUES ('RESERVATION_REQUESTED', 'PUSH', 'SMS', '5 minutes', 'READ')`)
 	savePlan(t, s, decided("10", planned(notification.Push)))
 	return s
 }
@@ -77,7 +77,7 @@ func TestSavePlanEscalates(t *testing.T) {
 	lanes := must(s.Lanes(t.Context(), "evt-1"))(t)
 	require.Equal(t, []notification.Lane{{Channel: notification.Email}, {Channel: notification.Push, Waiting: true}}, lanes)
 
-	exec(t, s, "DELETE FROM event_type_escalation")
+	postgrestest.Exec(t, s, "DELETE FROM event_type_escalation")
 	for _, d := range undelivered(t, s) {
 		require.Nil(t, d.Escalation, d.DeliveryID)
 	}
@@ -110,8 +110,8 @@ func TestFollow(t *testing.T) {
 	t.Parallel()
 
 	s := withEscalation(t)
-	exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
-	exec(t, s, `INSERT INTO event_type_escalation VALUES ('RESERVATION_REQUESTED', 'SMS', 'EMAIL', '1 hour', 'DELIVERED')`)
+	postgrestest.Exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
+	postgrestest.Exec(t, s, `INSERT INTO event_type_escalation VALUES ('RESERVATION_REQUESTED', 'SMS', 'EMAIL', '1 hour', 'DELIVERED')`)
 	want := &notification.Delivery{
 		DeliveryID: text, Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.Normal,
 		Escalation: &notification.Escalation{From: notification.SMS, To: notification.Email, After: time.Hour, Until: notification.UntilDelivered, IfUnreachable: true},
@@ -124,9 +124,9 @@ func TestFollow(t *testing.T) {
 	require.True(t, again.Told && again.Followed)
 	require.Equal(t, want, second)
 
-	require.Equal(t, push, get[string](t, s, "SELECT escalated_from FROM notification WHERE delivery_id = $1", text))
-	require.Equal(t, "c-1 RESTAURANT/5 PENDING", get[string](t, s, "SELECT concat_ws(' ', correlation_id, entity_type || '/' || entity_id, status) FROM notification WHERE delivery_id = $1", text))
-	require.JSONEq(t, `{"PUSH": "SELECTED", "SLACK": "NO_ADDRESS", "SMS": "SELECTED"}`, get[string](t, s, "SELECT channels::text FROM notification_decision"))
+	require.Equal(t, push, postgrestest.Get[string](t, s, "SELECT escalated_from FROM notification WHERE delivery_id = $1", text))
+	require.Equal(t, "c-1 RESTAURANT/5 PENDING", postgrestest.Get[string](t, s, "SELECT concat_ws(' ', correlation_id, entity_type || '/' || entity_id, status) FROM notification WHERE delivery_id = $1", text))
+	require.JSONEq(t, `{"PUSH": "SELECTED", "SLACK": "NO_ADDRESS", "SMS": "SELECTED"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision"))
 }
 
 // An earlier message of the event over the other channel does not count as the follower.
@@ -149,7 +149,7 @@ func TestFollowSeesAReader(t *testing.T) {
 
 	s := withEscalation(t)
 	setStatus(t, s, push, notification.Sent)
-	reader := openTx(t, s, "UPDATE notification SET read_at = now() WHERE delivery_id = $1", push)
+	reader := postgrestest.OpenTx(t, s, "UPDATE notification SET read_at = now() WHERE delivery_id = $1", push)
 	var found notification.Escalating
 	var group errgroup.Group
 	group.Go(func() error {
@@ -174,11 +174,11 @@ func TestEscalatingIsRead(t *testing.T) {
 	for id, want := range map[string]bool{"evt-1-staff10-WEBSOCKET": true, "evt-1-staff11-WEBSOCKET": false, "evt-2-staff10-WEBSOCKET": false} {
 		s := withEscalation(t)
 		savePlan(t, s, decided("10"), decided("11", planned(notification.WebSocket)))
-		exec(t, s, `
+		postgrestest.Exec(t, s, `
 			INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at)
 			SELECT e, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', e || '-staff10-WEBSOCKET', '', '', 'SENT', now()
 			FROM   unnest(ARRAY ['evt-1', 'evt-2']) AS e`)
-		exec(t, s, "UPDATE notification SET status = 'DELIVERED', sent_at = now(), delivered_at = now(), read_at = now() WHERE delivery_id = $1", id)
+		postgrestest.Exec(t, s, "UPDATE notification SET status = 'DELIVERED', sent_at = now(), delivered_at = now(), read_at = now() WHERE delivery_id = $1", id)
 
 		require.Equal(t, want, must(s.Escalating(t.Context(), notification.EscalationKey{DeliveryID: push, To: notification.SMS}))(t).Read, id)
 	}
@@ -205,7 +205,7 @@ func TestFollowTakesTurns(t *testing.T) {
 		})
 	}
 	require.NoError(t, group.Wait())
-	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification WHERE channel = 'SMS'"))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE channel = 'SMS'"))
 }
 
 func TestFollowNoDelivery(t *testing.T) {
@@ -222,7 +222,7 @@ func TestEscalatingUnreachable(t *testing.T) {
 
 	for reason, want := range map[string]bool{"NO_ADDRESS": true, "SUPPRESSED": true, "USER_DISABLED": false, "cancelled": false} {
 		s := withEscalation(t)
-		exec(t, s, "UPDATE notification SET status = 'CANCELLED', last_error = $1", reason)
+		postgrestest.Exec(t, s, "UPDATE notification SET status = 'CANCELLED', last_error = $1", reason)
 		now, err := s.Escalating(t.Context(), notification.EscalationKey{DeliveryID: push, To: notification.SMS})
 		require.NoError(t, err)
 		require.Equal(t, want, now.Unreachable, reason)

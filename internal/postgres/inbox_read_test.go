@@ -22,7 +22,7 @@ func withSocket(t *testing.T) (*postgres.Store, int64) {
 	t.Helper()
 	s := postgrestest.New(t)
 	savePlan(t, s, decided("10", planned(notification.WebSocket)))
-	return s, get[int64](t, s, "SELECT id FROM notification")
+	return s, postgrestest.Get[int64](t, s, "SELECT id FROM notification")
 }
 
 func deliver(t *testing.T, s *postgres.Store, ids ...int64) {
@@ -80,7 +80,7 @@ func TestArrivalInEachStatus(t *testing.T) {
 				if slices.Contains(tt.not, way) {
 					continue
 				}
-				exec(t, s, "DELETE FROM notification")
+				postgrestest.Exec(t, s, "DELETE FROM notification")
 				id := tt.row.add(t, s.Pool, "evt-1")
 				arrive(t, s, id)
 
@@ -131,7 +131,7 @@ func TestAcknowledgedBeforeItIsRecorded(t *testing.T) {
 			got := delivery(t, s, socket)
 			require.Equal(t, "DELIVERED", got.Status)
 			require.Equal(t, tt.aged, got.ProviderID != nil)
-			require.Equal(t, string(tt.outcome), get[string](t, s, "SELECT outcome FROM delivery_attempt"))
+			require.Equal(t, string(tt.outcome), postgrestest.Get[string](t, s, "SELECT outcome FROM delivery_attempt"))
 			for _, status := range []notification.Status{notification.Failed, notification.Cancelled} {
 				require.Equal(t, notification.Delivered, must(s.GiveUp(t.Context(), socket, status, "why"))(t))
 			}
@@ -164,7 +164,7 @@ func TestAcknowledgedOnSeveralGateways(t *testing.T) {
 		gateways.Go(func() error { return s.MarkAllRead(t.Context(), staff10, ids[len(ids)-1]) })
 	}
 	require.NoError(t, gateways.Wait())
-	require.Equal(t, len(ids), get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'DELIVERED' AND read_at IS NOT NULL"))
+	require.Equal(t, len(ids), postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'DELIVERED' AND read_at IS NOT NULL"))
 }
 
 // "Read all" covers what the client has seen, and nothing newer.
@@ -174,16 +174,16 @@ func TestMarkAllRead(t *testing.T) {
 	s := postgrestest.New(t)
 	waited := inboxRow{available: 90}.add(t, s.Pool, "waited")
 	first := inboxRow{available: 1}.add(t, s.Pool, "first")
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, available_at, sent_at)
 		SELECT 'many-' || i, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', 'many-' || i, 'title', 'body', 'SENT', 1, $1, $1
 		FROM   generate_series(1, 2500) AS i`, inboxStart.Add(2*time.Second))
-	last := get[int64](t, s, "SELECT max(id) FROM notification")
+	last := postgrestest.Get[int64](t, s, "SELECT max(id) FROM notification")
 	count := must(s.Unread(t.Context(), staff10))(t)
 	require.Equal(t, notification.MaxUnread, count, "counting ends there")
 
 	require.NoError(t, s.MarkAllRead(t.Context(), staff10, first))
-	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification WHERE read_at IS NOT NULL"))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE read_at IS NOT NULL"))
 	require.NoError(t, s.MarkAllRead(t.Context(), staff10, last))
 	require.Equal(t, []string{"waited"}, events(inboxPage(t, s, notification.InboxFilter{Unread: true})))
 	require.NoError(t, s.MarkAllRead(t.Context(), staff10, waited))
@@ -196,7 +196,7 @@ func TestActiveRecipients(t *testing.T) {
 	s := postgrestest.New(t)
 	addRecipient(t, s, notification.RestaurantUser, "10")
 	addRecipient(t, s, notification.RestaurantUser, "11")
-	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '11'")
+	postgrestest.Exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '11'")
 	unknown := notification.RecipientKey{UserType: notification.Customer, UserID: "10"}
 
 	active := must(s.ActiveRecipients(t.Context(), []notification.RecipientKey{staff11, staff10, unknown, staff10}))(t)
@@ -207,8 +207,8 @@ func TestActiveRecipients(t *testing.T) {
 	guests := []notification.RecipientKey{{UserType: notification.Customer, UserID: "7"}, {UserType: notification.Customer, UserID: "8"}} // the second is not active
 	active = must(s.ActiveRecipients(t.Context(), append(guests, waiter)))(t)
 	require.ElementsMatch(t, []notification.RecipientKey{waiter, guests[0]}, active)
-	exec(t, s, "DELETE FROM channel_user_type WHERE user_type = 'CUSTOMER'")
-	exec(t, s, "DELETE FROM user_type WHERE user_type = 'CUSTOMER'")
+	postgrestest.Exec(t, s, "DELETE FROM channel_user_type WHERE user_type = 'CUSTOMER'")
+	postgrestest.Exec(t, s, "DELETE FROM user_type WHERE user_type = 'CUSTOMER'")
 	active = must(s.ActiveRecipients(t.Context(), append(guests, waiter)))(t)
 	require.Equal(t, []notification.RecipientKey{waiter}, active)
 }
@@ -282,14 +282,14 @@ func TestAvailableAtOfDigests(t *testing.T) {
 	const available = "SELECT count(DISTINCT available_at) || ' of ' || count(available_at) FROM notification"
 	s := sealedItems(t, 3)
 	attempt := beginDigest(t, s, "digest-1")
-	require.Equal(t, "0 of 0", get[string](t, s, available))
+	require.Equal(t, "0 of 0", postgrestest.Get[string](t, s, available))
 	endDigest(t, s, attempt, digestBusy)
-	require.Equal(t, "1 of 3", get[string](t, s, available))
+	require.Equal(t, "1 of 3", postgrestest.Get[string](t, s, available))
 	endDigest(t, s, beginDigest(t, s, "digest-1"), digestAccepted)
-	require.Equal(t, "1 of 3", get[string](t, s, available))
+	require.Equal(t, "1 of 3", postgrestest.Get[string](t, s, available))
 
 	s = sealedItems(t, 2)
 	beginDigest(t, s, "digest-1") // its process dies
 	must(s.GiveUpDigest(t.Context(), "digest-1", notification.Failed, "why"))(t)
-	require.Equal(t, "1 of 2", get[string](t, s, available))
+	require.Equal(t, "1 of 2", postgrestest.Get[string](t, s, available))
 }

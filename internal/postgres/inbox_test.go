@@ -210,7 +210,7 @@ func TestInboxPositionOf(t *testing.T) {
 	ended := inboxRow{available: 7}.add(t, s.Pool, "ended")
 	older := inboxRow{sent: 8}.add(t, s.Pool, "older")
 	under := inboxRow{status: notification.Pending}.add(t, s.Pool, "under way")
-	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt, started_at) VALUES ('under way-staff10-WEBSOCKET', 1, $1)", inboxStart.Add(9*time.Second))
+	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt, started_at) VALUES ('under way-staff10-WEBSOCKET', 1, $1)", inboxStart.Add(9*time.Second))
 	for id, seconds := range map[int64]time.Duration{ended: 7, older: 8, under: 9} {
 		position := must(s.InboxPositionOf(t.Context(), staff10, id))(t)
 		require.Equal(t, id, position.ID)
@@ -229,7 +229,7 @@ func TestInboxOfAnother(t *testing.T) {
 	mail := inboxRow{channel: notification.Email, available: 1}.add(t, s.Pool, "evt-3")
 	waits := inboxRow{status: notification.Pending, unbegun: true}.add(t, s.Pool, "evt-4")
 	cancelled := inboxRow{status: notification.Cancelled, available: 1}.add(t, s.Pool, "evt-5")
-	before := list(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine)
+	before := postgrestest.List(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine)
 	tests := []struct {
 		name string
 		of   func(id int64) error
@@ -251,7 +251,7 @@ func TestInboxOfAnother(t *testing.T) {
 		{ID: others, RecipientKey: staff10}, {ID: mail, RecipientKey: staff10}, {ID: waits, RecipientKey: staff10}, {ID: 404, RecipientKey: staff10},
 	}))
 	require.NoError(t, s.MarkAllRead(ctx, staff10, mine))
-	require.Equal(t, before, list(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine))
+	require.Equal(t, before, postgrestest.List(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine))
 }
 
 // A page is limited to the bytes that a gateway can take, but has at least one
@@ -260,7 +260,7 @@ func TestInboxPagesAreBounded(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, available_at, sent_at)
 		SELECT 'e' || i, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', 'd' || i, 'title', repeat('<', 65536), 'SENT', 1, $1::timestamptz + i * interval '1 second', $1
 		FROM   generate_series(1, 30) AS i`, inboxStart)
@@ -300,11 +300,11 @@ func withEvent(t *testing.T) (s *postgres.Store, id int64) {
 	s = postgrestest.New(t)
 	savePlan(t, s, decided("10", planned(notification.WebSocket), planned(notification.Email), planned(notification.Push), planned(notification.SMS), planned(notification.Slack)),
 		decided("11", planned(notification.WebSocket)))
-	exec(t, s, "UPDATE notification SET status = 'SENT', attempt_count = 1, sent_at = now(), available_at = now()")
-	exec(t, s, "UPDATE notification SET status = 'PENDING', sent_at = NULL WHERE channel = 'PUSH'")
-	exec(t, s, "UPDATE notification SET status = 'FAILED', last_error = 'why' WHERE channel = 'SLACK'")
+	postgrestest.Exec(t, s, "UPDATE notification SET status = 'SENT', attempt_count = 1, sent_at = now(), available_at = now()")
+	postgrestest.Exec(t, s, "UPDATE notification SET status = 'PENDING', sent_at = NULL WHERE channel = 'PUSH'")
+	postgrestest.Exec(t, s, "UPDATE notification SET status = 'FAILED', last_error = 'why' WHERE channel = 'SLACK'")
 	inboxRow{available: 1}.add(t, s.Pool, "evt-2")
-	return s, get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", socket)
+	return s, postgrestest.Get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", socket)
 }
 
 // Reading one notification reads all notifications of its event, but does not mean that a
@@ -321,15 +321,15 @@ func TestReadingReadsTheEvent(t *testing.T) {
 			t.Parallel()
 
 			s, id := withEvent(t)
-			exec(t, s, "UPDATE notification SET escalates = true WHERE user_id = '10' AND channel IN ('PUSH', 'SMS') OR user_id = '11'")
+			postgrestest.Exec(t, s, "UPDATE notification SET escalates = true WHERE user_id = '10' AND channel IN ('PUSH', 'SMS') OR user_id = '11'")
 			if name == "all" {
-				exec(t, s, "UPDATE notification SET available_at = now() + interval '1 hour' WHERE event_id = 'evt-2'")
+				postgrestest.Exec(t, s, "UPDATE notification SET available_at = now() + interval '1 hour' WHERE event_id = 'evt-2'")
 			}
 
 			require.NoError(t, way(s, t.Context(), id))
 
-			require.Equal(t, []string{"EMAIL SENT", "SMS SENT", "WEBSOCKET DELIVERED"}, list(t, s, "SELECT channel || ' ' || status FROM notification WHERE read_at IS NOT NULL ORDER BY channel"))
-			require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification WHERE delivered_at IS NOT NULL"))
+			require.Equal(t, []string{"EMAIL SENT", "SMS SENT", "WEBSOCKET DELIVERED"}, postgrestest.List(t, s, "SELECT channel || ' ' || status FROM notification WHERE read_at IS NOT NULL ORDER BY channel"))
+			require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE delivered_at IS NOT NULL"))
 			require.Equal(t, []string{"ESCALATION evt-1-staff10-PUSH", "ESCALATION evt-1-staff10-SMS"}, followUpsOf(t, s), "also for a delivery in flight")
 
 			require.NoError(t, way(s, t.Context(), id))
@@ -348,7 +348,7 @@ func TestAcknowledgementWakesTheEscalation(t *testing.T) {
 	require.Empty(t, followUpsOf(t, s))
 
 	s, id = withEvent(t)
-	exec(t, s, "UPDATE notification SET escalates = true")
+	postgrestest.Exec(t, s, "UPDATE notification SET escalates = true")
 	deliver(t, s, id)
 	deliver(t, s, id)
 	require.Equal(t, []string{"ESCALATION " + socket}, followUpsOf(t, s))
@@ -359,7 +359,7 @@ func TestFollowUpsAreTold(t *testing.T) {
 	t.Parallel()
 
 	s, id := withEvent(t)
-	exec(t, s, "UPDATE notification SET escalates = true")
+	postgrestest.Exec(t, s, "UPDATE notification SET escalates = true")
 	conn := must(pgx.ConnectConfig(t.Context(), s.Pool.Config().ConnConfig))(t)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	must(conn.Exec(t.Context(), "LISTEN delivery_follow_up"))(t)

@@ -27,7 +27,7 @@ func TestEachIndexHasAStatement(t *testing.T) {
 	s := postgrestest.New(t)
 	fillAllTables(t, s)
 	listening, asked := heard(t, s)
-	indexes := list(t, s, `
+	indexes := postgrestest.List(t, s, `
 		SELECT c.relname
 		FROM   pg_index i
 		JOIN   pg_class c ON c.oid = i.indexrelid
@@ -162,7 +162,7 @@ func fillAllTables(t *testing.T, s *postgres.Store) {
 		SELECT 'RESTAURANT', CASE WHEN i % 2 = 0 THEN '5' ELSE i::text END, 'RESTAURANT_USER', i::text, 'STAFF' FROM generate_series(1, 20000) AS i`,
 		"VACUUM ANALYZE",
 	} {
-		exec(t, s, sql)
+		postgrestest.Exec(t, s, sql)
 	}
 }
 
@@ -188,11 +188,11 @@ func TestLatestEventsByIndex(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
 		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - (50000 - i) * interval '1 second'
 		FROM   generate_series(1, 50000) i`)
-	exec(t, s, "ANALYZE event_outbox")
+	postgrestest.Exec(t, s, "ANALYZE event_outbox")
 	for name, ask := range map[string]func(*postgres.Store) error{
 		"list": func(s *postgres.Store) error {
 			return errOf(report.Reader{Pool: s.Pool}.LatestEvents(t.Context(), report.EventFilter{}, 50))
@@ -205,4 +205,21 @@ func TestLatestEventsByIndex(t *testing.T) {
 		require.Contains(t, plan, "event_outbox_latest", name)
 		require.NotContains(t, plan, "Seq Scan on event_outbox", name)
 	}
+}
+
+// Each index costs every write of its table. An index that is the beginning of another one
+// saves nothing more.
+func TestNoIndexIsTheBeginningOfAnother(t *testing.T) {
+	t.Parallel()
+
+	require.Empty(t, postgrestest.List(t, postgrestest.New(t), `
+		SELECT shorter.indexrelid::regclass || ' of ' || longer.indexrelid::regclass
+		FROM   pg_index shorter
+		JOIN   pg_index longer USING (indrelid)
+		JOIN   pg_class c ON c.oid = indrelid AND c.relnamespace = 'public'::regnamespace
+		WHERE  NOT shorter.indisunique
+		AND    shorter.indexprs IS NULL
+		AND    starts_with(longer.indkey::text, shorter.indkey::text || ' ')
+		AND    starts_with(longer.indoption::text, shorter.indoption::text || ' ')
+		AND    pg_get_expr(shorter.indpred, indrelid) IS NOT DISTINCT FROM pg_get_expr(longer.indpred, indrelid)`))
 }

@@ -15,6 +15,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
 )
 
 // ways holds the senders that may want one delivery at the same time.
@@ -48,7 +49,7 @@ func TestOneLeaseHolder(t *testing.T) {
 				s, ids := mailsTo(t, 1)
 				c := newConductor(t, s)
 				for choices := []int{}; choices != nil; {
-					exec(t, s, "DELETE FROM delivery_retry; UPDATE notification SET attempt_count = 0, attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
+					postgrestest.Exec(t, s, "DELETE FROM delivery_retry; UPDATE notification SET attempt_count = 0, attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
 					senders := [2]*sender{c.start(t, isolation, "a", pair[0], ids[0]), c.start(t, isolation, "b", pair[1], ids[0])}
 					choices = c.play(t, senders, choices)
 					requireOneHolder(t, s, isolation, senders)
@@ -75,7 +76,7 @@ func requireOneHolder(t *testing.T, s *postgres.Store, isolation string, senders
 	}
 	require.LessOrEqual(t, len(holders), 1)
 	require.True(t, failed || len(holders) == 1, "somebody sends it")
-	require.Equal(t, holders, list(t, s, "SELECT attempt_owner FROM notification WHERE attempt_owner IS NOT NULL")[:len(holders)])
+	require.Equal(t, holders, postgrestest.List(t, s, "SELECT attempt_owner FROM notification WHERE attempt_owner IS NOT NULL")[:len(holders)])
 }
 
 // sender runs in a separate session. Each statement waits for the conductor before it
@@ -106,7 +107,7 @@ type conductor struct {
 
 func newConductor(t *testing.T, s *postgres.Store) conductor {
 	t.Helper()
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		CREATE FUNCTION wait_for_the_conductor() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN
 			IF length(current_setting('application_name')) = 1 THEN
@@ -201,7 +202,7 @@ func (c conductor) state(t *testing.T, each *sender) state {
 	if each.waiting.Load() {
 		return mayGoOn
 	}
-	return state(get[int](t, c.s, `
+	return state(postgrestest.Get[int](t, c.s, `
 		SELECT coalesce(max(CASE WHEN $2 = ANY (pg_blocking_pids(pid)) THEN $5::int WHEN cardinality(pg_blocking_pids(pid)) > 0 THEN $4::int ELSE $3::int END), $3::int)
 		FROM   pg_stat_activity
 		WHERE  datname = current_database()

@@ -19,7 +19,7 @@ func TestClaimEventsInOrder(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 5)
-	exec(t, s, "UPDATE event_outbox SET correlation_id = 'corr-1' WHERE event_id = 'evt-1'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET correlation_id = 'corr-1' WHERE event_id = 'evt-1'")
 
 	first := claimEvents(t, s, "a", 3)
 	require.Equal(t, []string{"evt-1", "evt-2", "evt-3"}, eventIDs(first))
@@ -50,14 +50,14 @@ func TestClaimEventsFindsARowCommittedLate(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	slow := openTx(t, s, insertEvent+"('late', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{}')")
+	slow := postgrestest.OpenTx(t, s, insertEvent+"('late', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{}')")
 	emit(t, s, 3)
 
 	require.Equal(t, []string{"evt-1", "evt-2", "evt-3"}, claim(t, s, "a", 10))
 	end(t, s, "a", notification.ClaimStarted, "evt-1", "evt-2", "evt-3")
 	require.NoError(t, slow.Commit(t.Context()))
 
-	require.Less(t, get[int64](t, s, "SELECT seq FROM event_outbox WHERE event_id = 'late'"), get[int64](t, s, "SELECT seq FROM event_outbox WHERE event_id = 'evt-1'"))
+	require.Less(t, postgrestest.Get[int64](t, s, "SELECT seq FROM event_outbox WHERE event_id = 'late'"), postgrestest.Get[int64](t, s, "SELECT seq FROM event_outbox WHERE event_id = 'evt-1'"))
 	require.Equal(t, []string{"late"}, claim(t, s, "b", 10))
 }
 
@@ -67,7 +67,7 @@ func TestClaimEventsDoesNotWait(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 2)
-	openTx(t, s, "SELECT FROM event_outbox WHERE event_id = 'evt-1' FOR UPDATE")
+	postgrestest.OpenTx(t, s, "SELECT FROM event_outbox WHERE event_id = 'evt-1' FOR UPDATE")
 
 	require.Equal(t, []string{"evt-2"}, claim(t, s, "a", 10))
 }
@@ -97,7 +97,7 @@ func TestEndClaim(t *testing.T) {
 			require.NoError(t, s.EndClaim(t.Context(), "a", []notification.ClaimResult{{EventID: "evt-1", Outcome: tt.outcome, Error: tt.err}}))
 
 			require.Equal(t, tt.want, outbox(t, s, "evt-1"))
-			require.Equal(t, tt.known, get[bool](t, s, "SELECT EXISTS (SELECT FROM processed_event WHERE event_id = 'evt-1')"))
+			require.Equal(t, tt.known, postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM processed_event WHERE event_id = 'evt-1')"))
 			require.Equal(t, outboxRow{Status: notification.OutboxPending, Claims: 1, Leased: true}, outbox(t, s, "evt-2"))
 		})
 	}
@@ -148,12 +148,12 @@ func TestEndClaimRepeated(t *testing.T) {
 	emit(t, s, 1)
 	claim(t, s, "a", 1)
 	end(t, s, "a", notification.ClaimStarted, "evt-1")
-	before := get[time.Time](t, s, "SELECT published_at FROM event_outbox")
+	before := postgrestest.Get[time.Time](t, s, "SELECT published_at FROM event_outbox")
 
 	require.NoError(t, s.EndClaim(t.Context(), "a", []notification.ClaimResult{{EventID: "evt-1", Outcome: notification.ClaimFailed, Error: "late"}}))
 
 	require.Equal(t, outboxRow{Status: notification.OutboxProcessed, Claims: 1, Settled: true}, outbox(t, s, "evt-1"))
-	require.Equal(t, before, get[time.Time](t, s, "SELECT published_at FROM event_outbox"))
+	require.Equal(t, before, postgrestest.Get[time.Time](t, s, "SELECT published_at FROM event_outbox"))
 }
 
 func TestClaimEventsKnowsDuplicates(t *testing.T) {
@@ -161,7 +161,7 @@ func TestClaimEventsKnowsDuplicates(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 2)
-	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'SUCCESS')")
+	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'SUCCESS')")
 
 	events := claimEvents(t, s, "a", 2)
 	require.True(t, events[0].Processed)
@@ -180,16 +180,16 @@ func TestOutboxState(t *testing.T) {
 	require.Equal(t, notification.OutboxState{}, state)
 
 	emit(t, s, 4)
-	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '3 days' WHERE event_id = 'evt-1'")
-	exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now() WHERE event_id = 'evt-1'")
-	exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'refused' WHERE event_id = 'evt-2'")
-	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 days' WHERE event_id = 'evt-3'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '3 days' WHERE event_id = 'evt-1'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now() WHERE event_id = 'evt-1'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'refused' WHERE event_id = 'evt-2'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 days' WHERE event_id = 'evt-3'")
 	state = must(s.OutboxState(t.Context()))(t)
 	require.Equal(t, 2, state.Pending)
 	require.Equal(t, 1, state.Failed)
 	require.Equal(t, 48*time.Hour, state.OldestPending.Truncate(time.Hour))
 
-	exec(t, s, "UPDATE event_outbox SET created_at = now() + interval '1 hour'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET created_at = now() + interval '1 hour'")
 	state = must(s.OutboxState(t.Context()))(t)
 	require.Equal(t, notification.OutboxState{Pending: 2, Failed: 1}, state, "events of a clock ahead of the database's have no negative age")
 }
@@ -228,7 +228,7 @@ func TestListenEvents(t *testing.T) {
 	emit(t, s, 1)
 	awaitWake(t, wakes)
 
-	require.Positive(t, get[int](t, s, `
+	require.Positive(t, postgrestest.Get[int](t, s, `
 		SELECT count(pg_terminate_backend(pid))
 		FROM   pg_stat_activity
 		WHERE  datname = current_database() AND query = 'LISTEN event_outbox'`))
@@ -244,9 +244,9 @@ func TestNotifyOncePerStatement(t *testing.T) {
 	s := postgrestest.New(t)
 	wakes := listen(t, s)
 	awaitWake(t, wakes)
-	exec(t, s, insertEvent+`('evt-1', 'T', 'RESTAURANT', 5, '{}'), ('evt-2', 'T', 'RESTAURANT', 5, '{}')`)
+	postgrestest.Exec(t, s, insertEvent+`('evt-1', 'T', 'RESTAURANT', 5, '{}'), ('evt-2', 'T', 'RESTAURANT', 5, '{}')`)
 	awaitWake(t, wakes)
-	exec(t, s, "NOTIFY event_outbox, 'the last'")
+	postgrestest.Exec(t, s, "NOTIFY event_outbox, 'the last'")
 	awaitWake(t, wakes)
 	require.Empty(t, wakes)
 }
@@ -285,7 +285,7 @@ func TestClaimEventsBesideAnOldSnapshot(t *testing.T) {
 		emitMany(t, s, 1000)
 		end(t, s, "a", notification.ClaimStarted, claim(t, listening, "a", 1000)...)
 	}
-	exec(t, s, "ANALYZE event_outbox") // the planner believes that nothing is pending
+	postgrestest.Exec(t, s, "ANALYZE event_outbox") // the planner believes that nothing is pending
 	cost := func(claims *postgres.Store, asked *statements) int {
 		claim(t, claims, "a", 100)
 		return blocksOf(t, s, asked.heard[len(asked.heard)-1])
@@ -301,7 +301,7 @@ func TestClaimEventsBesideAnOldSnapshot(t *testing.T) {
 // emitMany writes n events in one statement.
 func emitMany(t *testing.T, s *postgres.Store, n int) {
 	t.Helper()
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
 		SELECT gen_random_uuid(), 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"restaurantId": 5}'
 		FROM   generate_series(1, $1::int)`, n)

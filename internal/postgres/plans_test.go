@@ -76,7 +76,7 @@ func (n planNode) all() []planNode {
 // planOf returns the parts of the plan for a statement, and its text.
 func planOf(t *testing.T, s *postgres.Store, statement pgx.TraceQueryStartData) ([]planNode, string) {
 	t.Helper()
-	text := get[string](t, s, "EXPLAIN (FORMAT JSON) "+statement.SQL, statement.Args...)
+	text := postgrestest.Get[string](t, s, "EXPLAIN (FORMAT JSON) "+statement.SQL, statement.Args...)
 	var plans []struct{ Plan planNode }
 	require.NoError(t, json.Unmarshal([]byte(text), &plans))
 	return plans[0].Plan.all(), text
@@ -88,12 +88,12 @@ func TestInboxReadsByIndex(t *testing.T) {
 	t.Parallel()
 
 	s, ctx := postgrestest.New(t), t.Context()
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, created_at, available_at, sent_at, read_at)
 		SELECT 'e' || i, 'T', 'RESTAURANT_USER', CASE WHEN i % 4 = 0 THEN '10' ELSE (20 + i % 2000)::text END, CASE WHEN i % 3 = 0 THEN 'EMAIL' ELSE 'WEBSOCKET' END, 'd' || i, 'title', 'body',
 		       'SENT', 1, $1::timestamptz + i * interval '1 second', $1::timestamptz + i * interval '1 second', $1::timestamptz + i * interval '1 second', CASE WHEN i % 50 <> 0 THEN $1::timestamptz END
 		FROM   generate_series(1, 200000) AS i`, inboxStart)
-	exec(t, s, "VACUUM ANALYZE notification")
+	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := heard(t, s)
 	const inbox, unread = "notification_inbox", "notification_unread"
 	middle := notification.InboxPosition{AvailableAt: inboxStart.Add(100_000 * time.Second), ID: 100_000}
@@ -173,14 +173,14 @@ func TestPlansAreKept(t *testing.T) {
 
 	const rounds = 12 // Postgres plans the first five of a connection anew in any case
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
 		SELECT 'broadcast', 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', 'body'
 		FROM   generate_series(1, 5000) AS i`)
 	for i := range rounds {
 		emitEvent(t, s, fmt.Sprint("evt-", i))
 	}
-	exec(t, s, "VACUUM ANALYZE")
+	postgrestest.Exec(t, s, "VACUUM ANALYZE")
 	config := s.Pool.Config()
 	config.MaxConns = 1 // plans belong to one connection
 	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
@@ -191,8 +191,8 @@ func TestPlansAreKept(t *testing.T) {
 		way(t, one, fmt.Sprint("evt-", i))
 	}
 
-	require.Empty(t, list(t, one, "SELECT statement FROM pg_prepared_statements WHERE custom_plans > 5"))
-	require.NotEmpty(t, list(t, one, "SELECT statement FROM pg_prepared_statements WHERE generic_plans > 5"))
+	require.Empty(t, postgrestest.List(t, one, "SELECT statement FROM pg_prepared_statements WHERE custom_plans > 5"))
+	require.NotEmpty(t, postgrestest.List(t, one, "SELECT statement FROM pg_prepared_statements WHERE generic_plans > 5"))
 }
 
 // A plan may date from when a table was empty, or when all deliveries were SENT. It must
@@ -206,26 +206,26 @@ func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 	require.NoError(t, err)
 	defer one.Close()
 	defer s.Close()
-	for _, table := range list(t, s, "SELECT quote_ident(relname) FROM pg_stat_user_tables") {
-		exec(t, s, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)")
+	for _, table := range postgrestest.List(t, s, "SELECT quote_ident(relname) FROM pg_stat_user_tables") {
+		postgrestest.Exec(t, s, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)")
 	}
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count, status, sent_at)
 		SELECT 'sent-' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 's' || i, 'title', 'body', 1, 'SENT', now()
 		FROM   generate_series(1, $1::int) AS i`, many)
-	exec(t, s, "VACUUM ANALYZE notification")
+	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	for i := range 8 {
 		emitEvent(t, s, fmt.Sprint("evt-", i))
 		way(t, one, fmt.Sprint("evt-", i))
 	}
 	emitMany(t, s, many)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count)
 		SELECT 'old-' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', 'body', 1
 		FROM   generate_series(1, $1::int) AS i`, many)
-	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT 'd' || i, 1 FROM generate_series(1, $1::int) AS i", many)
+	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT 'd' || i, 1 FROM generate_series(1, $1::int) AS i", many)
 	read := func() map[string]int {
-		exec(t, one, "SELECT pg_stat_force_next_flush()")
+		postgrestest.Exec(t, one, "SELECT pg_stat_force_next_flush()")
 		rows, _ := s.Pool.Query(t.Context(), `
 			SELECT relname, seq_tup_read FROM pg_stat_user_tables
 			UNION ALL
@@ -280,15 +280,15 @@ func TestReceiptsReadByIndex(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, provider_message_id, digest_id)
 		SELECT 'e' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 't', 'b', 'SENT', 1, now(), 'm' || i, CASE WHEN i % 10 = 0 THEN 'digest-' || i / 100 END
 		FROM   generate_series(1, 200000) AS i`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status)
 		SELECT 'sendgrid', 'r' || i, 'd' || i, 'm' || i, now(), 'processed'
 		FROM   generate_series(1, 200000) AS i`)
-	exec(t, s, "VACUUM ANALYZE notification, delivery_receipt")
+	postgrestest.Exec(t, s, "VACUUM ANALYZE notification, delivery_receipt")
 	listening, asked := heard(t, s)
 	var receipts []notification.Receipt
 	for n := range 1000 {

@@ -20,15 +20,15 @@ var customer7 = notification.RecipientKey{UserType: notification.Customer, UserI
 func withCategories(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
-	exec(t, s, "INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '7', 'Europe/Rome')")
-	exec(t, s, `
+	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '7', 'Europe/Rome')")
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory)
 		VALUES ('PAID', 'EMAIL', true), ('PAID', 'WEBSOCKET', true), ('OFFER', 'EMAIL', false), ('OFFER', 'WEBSOCKET', true), ('OFFER', 'SLACK', false),
 		       ('SALE', 'EMAIL', true), ('SALE', 'SMS', false), ('SHIFT', 'WEBSOCKET', false), ('ALERT', 'WEBSOCKET', false)`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path)
 		VALUES ('PAID', 'CUSTOMER', 'CUSTOMER', 'id'), ('SALE', NULL, 'BROADCAST', NULL), ('SHIFT', 'RESTAURANT_USER', 'RESTAURANT', 'id'), ('ALERT', NULL, 'ADMIN', NULL)`)
-	exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('PAID', 'orders'), ('OFFER', 'offers'), ('SALE', 'offers'), ('SHIFT', 'work'), ('ALERT', 'work'), ('UNROUTED', 'nothing')")
+	postgrestest.Exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('PAID', 'orders'), ('OFFER', 'offers'), ('SALE', 'offers'), ('SHIFT', 'work'), ('ALERT', 'work'), ('UNROUTED', 'nothing')")
 	return s
 }
 
@@ -56,8 +56,8 @@ func TestPreferences(t *testing.T) {
 	s := withCategories(t)
 	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
 
-	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('CUSTOMER', '7', 'WEBSOCKET', false), ('CUSTOMER', '8', 'EMAIL', false), ('GUEST', '7', 'EMAIL', false)")
-	exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'orders', 'EMAIL', false), ('CUSTOMER', '7', 'gone', 'EMAIL', false), ('CUSTOMER', '8', 'offers', 'EMAIL', false)")
+	postgrestest.Exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('CUSTOMER', '7', 'WEBSOCKET', false), ('CUSTOMER', '8', 'EMAIL', false), ('GUEST', '7', 'EMAIL', false)")
+	postgrestest.Exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'orders', 'EMAIL', false), ('CUSTOMER', '7', 'gone', 'EMAIL', false), ('CUSTOMER', '8', 'offers', 'EMAIL', false)")
 	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
 
 	found := must(s.Preferences(t.Context(), notification.RecipientKey{UserType: "NOBODY", UserID: "1"}))(t)
@@ -78,8 +78,8 @@ func TestSetPreferences(t *testing.T) {
 
 	s := withCategories(t)
 	require.NoError(t, set(t, s, asDirectory))
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM user_settings"), "the directory's zone stays the directory's")
-	exec(t, s, "UPDATE user_notification_preferences SET priority = 'HIGH'")
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_settings"), "the directory's zone stays the directory's")
+	postgrestest.Exec(t, s, "UPDATE user_notification_preferences SET priority = 'HIGH'")
 
 	require.NoError(t, set(t, s, `{"timezone":"America/New_York","channels":[{"channel":"EMAIL","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"07:30:15"}}],
 		"categories":[{"category":"offers","channels":[{"channel":"SMS","enabled":false}]}]}`))
@@ -95,14 +95,14 @@ func TestSetPreferences(t *testing.T) {
 	require.NoError(t, set(t, s, want))
 	require.NoError(t, set(t, s, `{"channels":[{"channel":"SMS","enabled":true}]}`))
 	require.JSONEq(t, want, preferencesOf(t, s, customer7))
-	require.Equal(t, "HIGH", get[string](t, s, "SELECT DISTINCT priority FROM user_notification_preferences"))
+	require.Equal(t, "HIGH", postgrestest.Get[string](t, s, "SELECT DISTINCT priority FROM user_notification_preferences"))
 
 	require.NoError(t, set(t, s, `{"channels":[{"channel":"EMAIL","enabled":true,"quiet_hours":{"enabled":false,"start":"22:00","end":"08:00"}}]}`))
-	require.Equal(t, "22:00:00 08:00:00 false true", get[string](t, s, `
+	require.Equal(t, "22:00:00 08:00:00 false true", postgrestest.Get[string](t, s, `
 		SELECT quiet_hours_start || ' ' || quiet_hours_end || ' ' || quiet_hours_enabled || ' ' || enabled
 		FROM   user_notification_preferences
 		WHERE  channel_type = 'EMAIL'`))
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM user_settings WHERE user_id <> '7'"))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_settings WHERE user_id <> '7'"))
 }
 
 // If one preference is wrong, nothing is stored.
@@ -116,7 +116,7 @@ func TestSetWrongPreferences(t *testing.T) {
 	require.ErrorAs(t, err, &wrong)
 	require.Len(t, wrong.Problems, 2)
 
-	exec(t, s, "ALTER TABLE user_settings ADD CHECK (now() AT TIME ZONE replace(timezone, 'Europe/Paris', 'Europe/Atlantis') IS NOT NULL)") // a Postgres that does not know Paris
+	postgrestest.Exec(t, s, "ALTER TABLE user_settings ADD CHECK (now() AT TIME ZONE replace(timezone, 'Europe/Paris', 'Europe/Atlantis') IS NOT NULL)") // a Postgres that does not know Paris
 	require.ErrorAs(t, set(t, s, `{"timezone":"Europe/Paris","channels":[{"channel":"EMAIL","enabled":false}]}`), &wrong)
 	require.Contains(t, wrong.Error(), "Europe/Paris")
 
@@ -138,7 +138,7 @@ func TestSetPreferencesSideBySide(t *testing.T) {
 		})
 	}
 	require.NoError(t, group.Wait())
-	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM user_category_preferences WHERE NOT enabled"))
+	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_category_preferences WHERE NOT enabled"))
 }
 
 // An unsubscribe switches off the category, or the channel if there is none, as the inbox
@@ -167,7 +167,7 @@ func TestUnsubscribe(t *testing.T) {
 			t.Parallel()
 
 			s := withCategories(t)
-			exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'offers', 'EMAIL', true)")
+			postgrestest.Exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'offers', 'EMAIL', true)")
 			for range 2 {
 				err := s.Unsubscribe(t.Context(), customer7, tt.category, tt.channel)
 				if tt.mandatory != "" {
@@ -177,8 +177,8 @@ func TestUnsubscribe(t *testing.T) {
 				} else {
 					require.NoError(t, err)
 				}
-				require.ElementsMatch(t, tt.categories, list(t, s, categories))
-				require.ElementsMatch(t, tt.channels, list(t, s, channels))
+				require.ElementsMatch(t, tt.categories, postgrestest.List(t, s, categories))
+				require.ElementsMatch(t, tt.channels, postgrestest.List(t, s, channels))
 			}
 		})
 	}
@@ -192,16 +192,16 @@ func TestReceiptUnsubscribes(t *testing.T) {
 	s := sentMail(t)
 	receipt := notification.Receipt{Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, MessageID: "m", Word: "unsubscribe", At: day, Unsubscribes: true}
 	record(t, s, receipt)
-	require.Equal(t, []string{"EMAIL 10"}, list(t, s, "SELECT channel_type || ' ' || user_id FROM user_notification_preferences WHERE NOT enabled"))
+	require.Equal(t, []string{"EMAIL 10"}, postgrestest.List(t, s, "SELECT channel_type || ' ' || user_id FROM user_notification_preferences WHERE NOT enabled"))
 
-	exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations')")
+	postgrestest.Exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations')")
 	receipt.ID = "r-2"
 	record(t, s, receipt)
-	require.Equal(t, []string{"reservations EMAIL 10"}, list(t, s, "SELECT category || ' ' || channel_type || ' ' || user_id FROM user_category_preferences WHERE NOT enabled"))
+	require.Equal(t, []string{"reservations EMAIL 10"}, postgrestest.List(t, s, "SELECT category || ' ' || channel_type || ' ' || user_id FROM user_category_preferences WHERE NOT enabled"))
 
-	exec(t, s, "UPDATE user_category_preferences SET enabled = true")
+	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET enabled = true")
 	require.True(t, record(t, s, receipt)[0].Repeated)
-	require.True(t, get[bool](t, s, "SELECT enabled FROM user_category_preferences"))
+	require.True(t, postgrestest.Get[bool](t, s, "SELECT enabled FROM user_category_preferences"))
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
 }
 
@@ -213,10 +213,10 @@ func TestConsentIsRecorded(t *testing.T) {
 	s := postgrestest.New(t)
 	who := notification.RecipientKey{UserType: notification.Customer, UserID: "1"}
 	addRecipient(t, s, who.UserType, who.UserID)
-	exec(t, s, "INSERT INTO event_category VALUES ('PROMOTION', 'offers')")
-	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PROMOTION', 'EMAIL')")
+	postgrestest.Exec(t, s, "INSERT INTO event_category VALUES ('PROMOTION', 'offers')")
+	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PROMOTION', 'EMAIL')")
 	consents := func() []string {
-		return list(t, s, `
+		return postgrestest.List(t, s, `
 			SELECT concat_ws(' ', channel_type, enabled, changed_by) FROM user_notification_preferences WHERE changed_at > now() - interval '1 minute'
 			UNION ALL
 			SELECT concat_ws(' ', category, channel_type, enabled, changed_by) FROM user_category_preferences WHERE changed_at > now() - interval '1 minute'
@@ -227,11 +227,11 @@ func TestConsentIsRecorded(t *testing.T) {
 	require.Equal(t, []string{"offers EMAIL f unsubscribe link"}, consents())
 	require.NoError(t, s.SetPreferences(t.Context(), who, notification.Preferences{Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(true)}}}))
 	require.Contains(t, consents(), "EMAIL t inbox")
-	exec(t, s, "UPDATE user_category_preferences SET changed_at = now() - interval '1 day'")
+	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET changed_at = now() - interval '1 day'")
 	require.NoError(t, s.Unsubscribe(t.Context(), who, "offers", notification.Email))
 	require.Equal(t, []string{"EMAIL t inbox"}, consents(), "who chooses the same again has chosen it before")
-	exec(t, s, "UPDATE user_category_preferences SET enabled = true")
-	require.Contains(t, consents(), "offers EMAIL t "+get[string](t, s, "SELECT session_user::text"))
+	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET enabled = true")
+	require.Contains(t, consents(), "offers EMAIL t "+postgrestest.Get[string](t, s, "SELECT session_user::text"))
 }
 
 // An INSERT replaces the English digest texts that Herald ships, once. Then the row belongs
@@ -240,11 +240,11 @@ func TestShippedTemplatesGiveWay(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification_template WHERE shipped"))
+	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_template WHERE shipped"))
 	const insert = "INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('digest', 'EMAIL', 'en', 'ours', 'ours')"
-	exec(t, s, insert)
-	require.Equal(t, "ours", get[string](t, s, "SELECT title FROM notification_template WHERE event_type = 'digest' AND channel = 'EMAIL' AND locale = 'en'"))
+	postgrestest.Exec(t, s, insert)
+	require.Equal(t, "ours", postgrestest.Get[string](t, s, "SELECT title FROM notification_template WHERE event_type = 'digest' AND channel = 'EMAIL' AND locale = 'en'"))
 	require.ErrorContains(t, errOf(s.Pool.Exec(t.Context(), insert)), "duplicate key")
-	exec(t, s, "UPDATE notification_template SET title = 'ours' WHERE channel = '*'")
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification_template WHERE shipped"))
+	postgrestest.Exec(t, s, "UPDATE notification_template SET title = 'ours' WHERE channel = '*'")
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_template WHERE shipped"))
 }

@@ -21,19 +21,19 @@ func TestRestartingEventKeepsItsDeliveries(t *testing.T) {
 	const mail = "evt-1-staff10-EMAIL"
 	require.True(t, must(s.BeginRestart(t.Context(), "evt-1"))(t))
 	state := func() string {
-		return get[string](t, s, `SELECT string_agg(status, ' ' ORDER BY channel) || ' ' || (SELECT status FROM processed_event WHERE event_id = 'evt-1') FROM notification`)
+		return postgrestest.Get[string](t, s, `SELECT string_agg(status, ' ' ORDER BY channel) || ' ' || (SELECT status FROM processed_event WHERE event_id = 'evt-1') FROM notification`)
 	}
 
 	require.ErrorIs(t, errOf(s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled")), notification.ErrNoDelivery)
 	require.Zero(t, must(s.CancelDeliveries(t.Context(), "evt-1", "cancelled", 10))(t))
 	require.ErrorIs(t, errOf(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled})), notification.ErrEnded)
-	exec(t, s, `UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-1' AND status = 'PROCESSING'`) // as a sweep of release 0.2 does
+	postgrestest.Exec(t, s, `UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-1' AND status = 'PROCESSING'`) // as a sweep of release 0.2 does
 	require.Equal(t, "PENDING PENDING PROCESSING", state())
 
-	exec(t, s, `UPDATE notification SET status = 'SENT', sent_at = now() WHERE channel = 'SMS'`) // an attempt in flight succeeds
+	postgrestest.Exec(t, s, `UPDATE notification SET status = 'SENT', sent_at = now() WHERE channel = 'SMS'`) // an attempt in flight succeeds
 	require.Equal(t, "PENDING SENT PROCESSING", state())
 	require.NoError(t, s.EventRestarted(t.Context(), "evt-1"))
-	require.Zero(t, get[int](t, s, `SELECT restarts FROM processed_event WHERE event_id = 'evt-1'`), "a promotion is no failure")
+	require.Zero(t, postgrestest.Get[int](t, s, `SELECT restarts FROM processed_event WHERE event_id = 'evt-1'`), "a promotion is no failure")
 	require.Equal(t, notification.Cancelled, must(s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled"))(t))
 }
 
@@ -42,13 +42,13 @@ func TestBeginRestart(t *testing.T) {
 
 	s := postgrestest.New(t)
 	process(t, s, 3, "1 hour")
-	exec(t, s, `UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-2'`)
+	postgrestest.Exec(t, s, `UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-2'`)
 	for id, want := range map[string]bool{"evt-1": true, "evt-2": false, "started-and-not-marked-yet": true} {
 		require.Equal(t, want, must(s.BeginRestart(t.Context(), id))(t), id)
 	}
-	since := get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`)
+	since := postgrestest.Get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`)
 	must(s.BeginRestart(t.Context(), "evt-1"))(t)
-	require.Equal(t, since, get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`), "a repetition changes nothing")
+	require.Equal(t, since, postgrestest.Get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`), "a repetition changes nothing")
 
 	marked := must(s.RestartingEvents(t.Context(), "", 10))(t)
 	require.Len(t, marked, 2)
@@ -61,12 +61,12 @@ func TestBeginRestart(t *testing.T) {
 	stuck, _, err := s.StuckEvents(t.Context(), "", false, quarter, 10)
 	require.NoError(t, err)
 	require.Len(t, stuck, 1, "the sweep leaves a restart to the promotion at first")
-	exec(t, s, `UPDATE processed_event SET restarting_at = now() - interval '16 minutes' WHERE event_id = 'evt-1'`)
+	postgrestest.Exec(t, s, `UPDATE processed_event SET restarting_at = now() - interval '16 minutes' WHERE event_id = 'evt-1'`)
 	stuck, _, err = s.StuckEvents(t.Context(), "", false, quarter, 1)
 	require.NoError(t, err)
 	require.True(t, stuck[0].Restarting)
 	require.NoError(t, s.EndStuckEvent(t.Context(), "evt-1", notification.EventFailed, quarter))
-	require.Equal(t, "FAILED", get[string](t, s, `SELECT status FROM processed_event WHERE event_id = 'evt-1'`))
+	require.Equal(t, "FAILED", postgrestest.Get[string](t, s, `SELECT status FROM processed_event WHERE event_id = 'evt-1'`))
 }
 
 func TestClaimedEvents(t *testing.T) {
@@ -74,7 +74,7 @@ func TestClaimedEvents(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 2)
-	exec(t, s, `UPDATE event_outbox SET lease_owner = 'poller', lease_until = now() + interval '1 minute' WHERE event_id = 'evt-2'`)
+	postgrestest.Exec(t, s, `UPDATE event_outbox SET lease_owner = 'poller', lease_until = now() + interval '1 minute' WHERE event_id = 'evt-2'`)
 	require.Equal(t, []string{"evt-2"}, must(s.ClaimedEvents(t.Context(), 10))(t))
 }
 
@@ -98,7 +98,7 @@ func TestPromotions(t *testing.T) {
 	for range 2 { // the second one continues
 		require.NoError(t, s.BeginPromotion(t.Context(), 4, 3))
 	}
-	require.Equal(t, 1, get[int](t, s, `SELECT count(*) FROM worker_promotion`))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, `SELECT count(*) FROM worker_promotion`))
 	require.NoError(t, s.EndPromotion(t.Context()))
 	require.NoError(t, s.BeginPromotion(t.Context(), 3, 4))
 	last = must(s.LastPromotion(t.Context()))(t)
@@ -123,9 +123,9 @@ func TestAttemptsUnderWay(t *testing.T) {
 	runOut(t, s)
 	require.False(t, underWay(), "its process died")
 
-	exec(t, s, "UPDATE notification SET attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
-	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT delivery_id, attempt_count FROM notification")
+	postgrestest.Exec(t, s, "UPDATE notification SET attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
+	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT delivery_id, attempt_count FROM notification")
 	require.True(t, underWay(), "release 0.2 knows no leases")
-	exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '1 hour'")
+	postgrestest.Exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '1 hour'")
 	require.False(t, underWay(), "its process died")
 }

@@ -23,7 +23,7 @@ func rest(t *testing.T, s *postgres.Store, id, written, started string) {
 	t.Helper()
 	if written != "" {
 		emitEvent(t, s, id)
-		exec(t, s, `
+		postgrestest.Exec(t, s, `
 			UPDATE event_outbox
 			SET    status = $2,
 			       created_at = now() - $3::interval,
@@ -32,7 +32,7 @@ func rest(t *testing.T, s *postgres.Store, id, written, started string) {
 			WHERE  event_id = $1`, id, written, ageOf(id))
 	}
 	if started != "" {
-		exec(t, s, `INSERT INTO processed_event (event_id, status, created_at) VALUES ($1, $2, now() - $3::interval)`, id, started, ageOf(id))
+		postgrestest.Exec(t, s, `INSERT INTO processed_event (event_id, status, created_at) VALUES ($1, $2, now() - $3::interval)`, id, started, ageOf(id))
 	}
 }
 
@@ -47,18 +47,18 @@ func ageOf(id string) string {
 // send.
 func told(t *testing.T, s *postgres.Store, id, user, status string) {
 	t.Helper()
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
 		VALUES ($1, 'CUSTOMER', $2, now() - $3::interval, '{}')`, id, user, ageOf(id))
 	if status == "" {
 		return
 	}
 	delivery := id + "-" + user
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error, sent_at, delivered_at, created_at)
 		VALUES ($1, 'T', 'CUSTOMER', $2, 'EMAIL', $3, 't', 'b', $4, 'x', now(), now(), now() - $5::interval)`, id, user, delivery, status, ageOf(id))
-	exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)`, delivery)
-	exec(t, s, `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'r', false, 'FAILED')`, delivery)
+	postgrestest.Exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)`, delivery)
+	postgrestest.Exec(t, s, `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'r', false, 'FAILED')`, delivery)
 }
 
 // purgeAll purges rows of a table that are older than a day. It returns the number of
@@ -115,8 +115,8 @@ func TestPurge(t *testing.T) {
 	for _, status := range []notification.Status{notification.Pending, notification.Failed, notification.Cancelled, notification.Delivered} {
 		told(t, s, "done", strings.ToLower(string(status)), string(status))
 	}
-	exec(t, s, insertReceipt+`('twilio', 'old', 'done-told', now(), 'delivered', 'DELIVERED', NULL), ('twilio', 'text', NULL, now(), 'STOP', NULL, NULL), ('twilio', 'young', 'done-told', now(), 'read', 'DELIVERED', NULL)`)
-	exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days' WHERE receipt_id <> 'young'")
+	postgrestest.Exec(t, s, insertReceipt+`('twilio', 'old', 'done-told', now(), 'delivered', 'DELIVERED', NULL), ('twilio', 'text', NULL, now(), 'STOP', NULL, NULL), ('twilio', 'young', 'done-told', now(), 'read', 'DELIVERED', NULL)`)
+	postgrestest.Exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days' WHERE receipt_id <> 'young'")
 	tests := []struct {
 		table postgres.PurgeTable
 		goes  int
@@ -150,11 +150,11 @@ func TestPurge(t *testing.T) {
 	for _, tt := range tests { // in sequence: a purge of one table does not affect the next
 		require.Equal(t, tt.goes, must(s.CountPurgeable(t.Context(), tt.table, yesterday(t, s), 100))(t), tt.table)
 		require.Equal(t, []int{tt.goes}, purgeAll(t, s, tt.table), tt.table)
-		require.Equal(t, tt.stays, list(t, s, tt.ids), tt.table)
+		require.Equal(t, tt.stays, postgrestest.List(t, s, tt.ids), tt.table)
 		require.Empty(t, purgeAll(t, s, tt.table), "a repeat finds nothing")
 	}
 	for _, table := range []string{"delivery_attempt", "delivery_retry"} {
-		require.Equal(t, 8, get[int](t, s, "SELECT count(*) FROM "+table), table)
+		require.Equal(t, 8, postgrestest.Get[int](t, s, "SELECT count(*) FROM "+table), table)
 	}
 }
 
@@ -167,10 +167,10 @@ func TestPurgeKeepsTexts(t *testing.T) {
 	for _, answer := range []notification.OptOut{{MessageID: "SM1", Number: "+393401234567", Lifted: true}, {MessageID: "SM2", Number: "+393401234567"}} {
 		require.NoError(t, s.RecordOptOut(t.Context(), answer))
 	}
-	exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days'")
+	postgrestest.Exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days'")
 	require.Empty(t, purgeAll(t, s, postgres.PurgeReceipts))
 	require.NoError(t, s.RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567", Lifted: true}))
-	require.Equal(t, []string{"OPT_OUT"}, list(t, s, "SELECT reason FROM recipient_suppression"))
+	require.Equal(t, []string{"OPT_OUT"}, postgrestest.List(t, s, "SELECT reason FROM recipient_suppression"))
 }
 
 // While a topic of a source rests, its events stay: they show the walk who was told.
@@ -182,16 +182,16 @@ func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	for _, id := range []string{"before", "produced", "waits", "told"} {
 		rest(t, s, id, "PROCESSED", "SUCCESS")
 	}
-	exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id = 'told'")
-	exec(t, s, "UPDATE event_outbox SET produced_at = now() WHERE event_id = 'produced'")
-	exec(t, s, "INSERT INTO source_start (source, seq) SELECT 'herald', seq FROM event_outbox WHERE event_id = 'before'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id = 'told'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET produced_at = now() WHERE event_id = 'produced'")
+	postgrestest.Exec(t, s, "INSERT INTO source_start (source, seq) SELECT 'herald', seq FROM event_outbox WHERE event_id = 'before'")
 	require.NoError(t, s.RestTopic(t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Minute, Error: "unknown"}))
 	purgeAll(t, s, postgres.PurgeOutbox)
-	require.ElementsMatch(t, []string{"told", "waits"}, list(t, s, "SELECT event_id FROM event_outbox"))
+	require.ElementsMatch(t, []string{"told", "waits"}, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
 
 	require.NoError(t, s.WakeTopics(t.Context(), "orders", []string{"t"}))
 	purgeAll(t, s, postgres.PurgeOutbox)
-	require.Equal(t, []string{"waits"}, list(t, s, "SELECT event_id FROM event_outbox"))
+	require.Equal(t, []string{"waits"}, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
 }
 
 // A purge of a single table deletes the same rows.
@@ -212,16 +212,16 @@ func TestPurgeInBatches(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO processed_event (event_id, status, created_at)
 		SELECT 'evt-' || i, 'SUCCESS', now() - interval '60 days' + i * interval '1 second'
 		FROM   generate_series(1, 2500) i`)
-	tx := openTx(t, s, "SELECT FROM processed_event WHERE event_id = 'evt-7' FOR UPDATE")
+	tx := postgrestest.OpenTx(t, s, "SELECT FROM processed_event WHERE event_id = 'evt-7' FOR UPDATE")
 
 	require.Equal(t, 1000, must(s.PurgeNext(t.Context(), postgres.PurgeProcessed, yesterday(t, s), nil))(t).Deleted)
-	require.Equal(t, "evt-1002", get[string](t, s, "SELECT event_id FROM processed_event WHERE event_id <> 'evt-7' ORDER BY created_at LIMIT 1"))
+	require.Equal(t, "evt-1002", postgrestest.Get[string](t, s, "SELECT event_id FROM processed_event WHERE event_id <> 'evt-7' ORDER BY created_at LIMIT 1"))
 	require.Equal(t, []int{1000, 499}, purgeAll(t, s, postgres.PurgeProcessed))
-	require.Equal(t, []string{"evt-7"}, list(t, s, "SELECT event_id FROM processed_event"))
+	require.Equal(t, []string{"evt-7"}, postgrestest.List(t, s, "SELECT event_id FROM processed_event"))
 
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, []int{1}, purgeAll(t, s, postgres.PurgeProcessed))
@@ -236,9 +236,9 @@ func TestPurgeGoesOn(t *testing.T) {
 		rest(t, s, fmt.Sprintf("kept-%d", i), "FAILED", "")
 		rest(t, s, fmt.Sprintf("done-%d", i), "PROCESSED", "SUCCESS")
 	}
-	exec(t, s, `UPDATE event_outbox SET created_at = now() - seq * interval '10 days'`)
+	postgrestest.Exec(t, s, `UPDATE event_outbox SET created_at = now() - seq * interval '10 days'`)
 	const createdAt = "SELECT created_at FROM event_outbox WHERE event_id = $1"
-	through, youngest := get[time.Time](t, s, createdAt, "done-1"), get[time.Time](t, s, createdAt, "done-0")
+	through, youngest := postgrestest.Get[time.Time](t, s, createdAt, "done-1"), postgrestest.Get[time.Time](t, s, createdAt, "done-0")
 
 	batch := must(s.PurgeNext(t.Context(), postgres.PurgeOutbox, yesterday(t, s), &through))(t)
 
@@ -262,7 +262,7 @@ func TestHeldEvents(t *testing.T) {
 	} {
 		rest(t, s, e.id, e.written, e.started)
 	}
-	exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id <> 'of-another'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id <> 'of-another'")
 
 	held := must(s.HeldEvents(t.Context(), "orders", []string{"done", "not-told", "running", "running-purged", "waiting", "failed", "of-another", "unknown"}))(t)
 

@@ -11,6 +11,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
 )
 
 func record(t *testing.T, s *postgres.Store, receipts ...notification.Receipt) []notification.RecordedReceipt {
@@ -22,7 +23,7 @@ func record(t *testing.T, s *postgres.Store, receipts ...notification.Receipt) [
 // followUpsOf returns the follow-ups of deliveries.
 func followUpsOf(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
-	return list(t, s, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up ORDER BY delivery_id, kind")
+	return postgrestest.List(t, s, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up ORDER BY delivery_id, kind")
 }
 
 // sentMail returns a store with one mail to staff 10, whose provider id is m.
@@ -52,7 +53,7 @@ func TestRecordReceipts(t *testing.T) {
 	t.Parallel()
 
 	s := sentMail(t)
-	exec(t, s, "UPDATE notification SET sent_at = now() - interval '1 hour'")
+	postgrestest.Exec(t, s, "UPDATE notification SET sent_at = now() - interval '1 hour'")
 	stranger := delivered("r-3")
 	stranger.DeliveryID = "evt-404-staff10-EMAIL"
 
@@ -64,20 +65,20 @@ func TestRecordReceipts(t *testing.T) {
 		require.Equal(t, notification.Email, recorded[i].Channel)
 		require.Equal(t, time.Hour, recorded[i].Age.Truncate(time.Hour))
 	}
-	require.Equal(t, []string{"sendgrid r-1 delivered DELIVERED ", "sendgrid r-2 bounce FAILED 550 no such user"}, list(t, s, `
+	require.Equal(t, []string{"sendgrid r-1 delivered DELIVERED ", "sendgrid r-2 bounce FAILED 550 no such user"}, postgrestest.List(t, s, `
 		SELECT concat_ws(' ', provider, receipt_id, status, outcome, coalesce(detail, ''))
 		FROM   delivery_receipt
 		WHERE  delivery_id = '`+mail+`' AND message_id = 'm' AND at = '2026-06-01 10:00Z'
 		ORDER BY receipt_id`))
 	require.Equal(t, []string{"DEAD_LETTER " + mail}, followUpsOf(t, s))
 
-	exec(t, s, "DELETE FROM recipient_suppression")
-	exec(t, s, "DELETE FROM delivery_follow_up")
+	postgrestest.Exec(t, s, "DELETE FROM recipient_suppression")
+	postgrestest.Exec(t, s, "DELETE FROM delivery_follow_up")
 	was := delivery(t, s, mail)
 	require.True(t, record(t, s, bounce("r-2"))[0].Repeated)
 	require.Equal(t, was, delivery(t, s, mail))
 	require.Empty(t, followUpsOf(t, s))
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM recipient_suppression"), "a suppression that an operator took back stays so")
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"), "a suppression that an operator took back stays so")
 	require.Empty(t, record(t, s))
 }
 
@@ -86,12 +87,12 @@ func TestReceiptsAreAllOrNothing(t *testing.T) {
 	t.Parallel()
 
 	s := sentMail(t)
-	exec(t, s, "ALTER TABLE recipient_suppression RENAME TO away")
+	postgrestest.Exec(t, s, "ALTER TABLE recipient_suppression RENAME TO away")
 	require.Error(t, errOf(s.RecordReceipts(t.Context(), []notification.Receipt{bounce("r-1")})))
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_receipt"))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_receipt"))
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
 
-	exec(t, s, "ALTER TABLE away RENAME TO recipient_suppression")
+	postgrestest.Exec(t, s, "ALTER TABLE away RENAME TO recipient_suppression")
 	require.False(t, record(t, s, bounce("r-1"))[0].Repeated)
 	require.Equal(t, "FAILED", delivery(t, s, mail).Status)
 	require.Equal(t, []string{"DEAD_LETTER " + mail}, followUpsOf(t, s))
@@ -113,7 +114,7 @@ func TestReceiptsOnSeveralGateways(t *testing.T) {
 		receipts = append(receipts, r, delivered("d-"+user))
 		receipts[len(receipts)-1].DeliveryID = r.DeliveryID
 	}
-	exec(t, s, "UPDATE notification SET attempt_count = 1")
+	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1")
 	var fresh [gateways]int
 	var group errgroup.Group
 	for gateway := range gateways {
@@ -133,8 +134,8 @@ func TestReceiptsOnSeveralGateways(t *testing.T) {
 	}
 	require.NoError(t, group.Wait())
 	require.Equal(t, len(receipts), fresh[0]+fresh[1]+fresh[2]+fresh[3])
-	require.Equal(t, people, get[int](t, s, "SELECT count(*) FROM delivery_follow_up"))
-	require.Equal(t, people, get[int](t, s, "SELECT count(*) FROM notification WHERE receipt_failed AND delivered_at IS NOT NULL"))
+	require.Equal(t, people, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_follow_up"))
+	require.Equal(t, people, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE receipt_failed AND delivered_at IS NOT NULL"))
 }
 
 // A receipt about a digest applies to each of its items.
@@ -143,15 +144,15 @@ func TestReceiptOfADigest(t *testing.T) {
 
 	s := withSecret(t)
 	savePlan(t, s, decided("10", planned(notification.Email)), decided("11", planned(notification.Email)), decided("12", planned(notification.Email)))
-	exec(t, s, "UPDATE notification SET attempt_count = 1, digest_id = CASE WHEN user_id <> '12' THEN 'digest-1' END")
+	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1, digest_id = CASE WHEN user_id <> '12' THEN 'digest-1' END")
 	r := bounce("r-1")
 	r.DeliveryID = "digest-1"
 
 	require.False(t, record(t, s, r)[0].Unknown)
 
 	require.Equal(t, []string{"DEAD_LETTER " + mail, "DEAD_LETTER evt-1-staff11-EMAIL"}, followUpsOf(t, s))
-	require.Equal(t, []string{mail, "evt-1-staff11-EMAIL"}, list(t, s, "SELECT delivery_id FROM notification WHERE receipt_failed AND last_error = 'bounced: 550 no such user' ORDER BY id"))
-	exec(t, s, "UPDATE notification SET status = 'PENDING', receipt_failed = false WHERE user_id = '11'")
+	require.Equal(t, []string{mail, "evt-1-staff11-EMAIL"}, postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE receipt_failed AND last_error = 'bounced: 550 no such user' ORDER BY id"))
+	postgrestest.Exec(t, s, "UPDATE notification SET status = 'PENDING', receipt_failed = false WHERE user_id = '11'")
 	require.Equal(t, 1, beginDigest(t, s, "digest-1").Sent, "a bounced item was sent")
 }
 
@@ -174,7 +175,7 @@ func TestReceiptStands(t *testing.T) {
 			require.Equal(t, receipt.Status, must(s.GiveUp(t.Context(), mail, status, "why"))(t))
 		}
 		require.Equal(t, was, delivery(t, s, mail))
-		require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+		require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 	}
 
 	s := sentMail(t)
@@ -195,7 +196,7 @@ func TestReceiptStands(t *testing.T) {
 	require.Equal(t, "DELIVERED", got.Status)
 	require.Equal(t, "m-2", *got.ProviderID)
 	require.Nil(t, got.Error)
-	require.Equal(t, 5, get[int](t, s, "SELECT count(*) FROM delivery_receipt"), "they are kept all the same")
+	require.Equal(t, 5, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_receipt"), "they are kept all the same")
 }
 
 // A delivery without an attempt cannot have arrived: the receipt belongs to another
@@ -235,7 +236,7 @@ func TestReceiptWakesTheEscalation(t *testing.T) {
 			t.Parallel()
 
 			s := sentMail(t)
-			exec(t, s, tt.prepare)
+			postgrestest.Exec(t, s, tt.prepare)
 			record(t, s, tt.receipts...)
 			require.ElementsMatch(t, tt.want, followUpsOf(t, s))
 		})

@@ -21,14 +21,14 @@ var (
 // addRecipient writes an active recipient without any address.
 func addRecipient(t *testing.T, s *postgres.Store, userType notification.UserType, userID string) {
 	t.Helper()
-	exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING", userType, userID)
+	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING", userType, userID)
 }
 
 // addMember writes an active recipient who is an active member of an entity.
 func addMember(t *testing.T, s *postgres.Store, entity notification.Entity, userType notification.UserType, userID, role string) {
 	t.Helper()
-	exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING", userType, userID)
-	exec(t, s, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ($1, $2, $3, $4, $5)", entity.Type, entity.ID, userType, userID, role)
+	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING", userType, userID)
+	postgrestest.Exec(t, s, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ($1, $2, $3, $4, $5)", entity.Type, entity.ID, userType, userID, role)
 }
 
 // directory returns a store with a restaurant, an agency, two customers and two admins,
@@ -52,8 +52,8 @@ func directory(t *testing.T) *postgres.Store {
 	for _, id := range []string{"1", "2"} {
 		addRecipient(t, s, notification.Admin, id)
 	}
-	exec(t, s, "UPDATE entity_member SET active = false WHERE user_id = '11'")
-	exec(t, s, "UPDATE recipient SET active = false WHERE user_id IN ('12', '101', '2')")
+	postgrestest.Exec(t, s, "UPDATE entity_member SET active = false WHERE user_id = '11'")
+	postgrestest.Exec(t, s, "UPDATE recipient SET active = false WHERE user_id IN ('12', '101', '2')")
 	return s
 }
 
@@ -132,14 +132,14 @@ func TestRecipientWhole(t *testing.T) {
 
 	s := postgrestest.New(t)
 	addMember(t, s, restaurant5, notification.RestaurantUser, "10", "STAFF")
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		UPDATE recipient
 		SET    name = 'Ada', email = 'ada@example.com', phone = '+15005550006', slack_webhook_url = 'https://hooks.slack.com/services/x',
 		       locale = 'it-CH', timezone = 'Europe/Rome'`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO recipient_device (user_type, user_id, token, active)
 		VALUES ('RESTAURANT_USER', '10', 'old', false), ('RESTAURANT_USER', '10', 'new', true)`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end, priority)
 		VALUES ('RESTAURANT_USER', '10', 'EMAIL', false, true, '22:30:15.000001', '07:00', 'HIGH'),
 		       ('RESTAURANT_USER', '10', 'PUSH', true, false, '22:00', '07:00', 'LOW'),
@@ -160,11 +160,11 @@ func TestRecipientWhole(t *testing.T) {
 		HasDevice: true, Locale: "it-CH", Timezone: "Europe/Rome",
 	}, got)
 
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
 		VALUES ('RESTAURANT_USER', '10', 'offers', 'EMAIL', false), ('RESTAURANT_USER', '10', 'offers', 'SMS', true), ('CUSTOMER', '10', 'news', 'EMAIL', false)`)
-	exec(t, s, "INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('RESTAURANT_USER', '10', 'Asia/Kathmandu'), ('CUSTOMER', '10', 'UTC')")
-	exec(t, s, "UPDATE recipient_device SET active = false")
+	postgrestest.Exec(t, s, "INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('RESTAURANT_USER', '10', 'Asia/Kathmandu'), ('CUSTOMER', '10', 'UTC')")
+	postgrestest.Exec(t, s, "UPDATE recipient_device SET active = false")
 	page = must(s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10))(t)
 	require.False(t, page.Recipients[0].HasDevice)
 	require.Equal(t, []notification.CategoryChannelKey{{Category: "offers", Channel: notification.Email}}, page.Recipients[0].CategoriesOff)
@@ -175,7 +175,7 @@ func TestRecipientSettings(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles)
 		VALUES ('RESTAURANT', '5', 'EMAIL', NULL, false, NULL, NULL),
 		       ('RESTAURANT', '5', 'EMAIL', 'T', true, 0, '{}'),
@@ -184,7 +184,7 @@ func TestRecipientSettings(t *testing.T) {
 		       ('AGENCY', '8', 'SMS', NULL, false, NULL, NULL),
 		       ('CUSTOMER', '0', 'PUSH', NULL, false, NULL, NULL),
 		       ('CUSTOMER', '100', 'PUSH', NULL, false, NULL, NULL)`)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		UPDATE entity_notification_settings
 		SET    quiet_hours_start = '22:00', quiet_hours_end = '07:00', quiet_hours_timezone = 'Europe/Rome'
 		WHERE  entity_type = 'AGENCY'`)
@@ -205,7 +205,7 @@ func TestRecipientsOfABroadcast(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO recipient (user_type, user_id)
 		SELECT (ARRAY ['RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST'])[1 + i % 5],
 		       CASE i % 7 WHEN 0 THEN 'user-' || i WHEN 1 THEN '00' || i / 10 || '-' || i WHEN 2 THEN repeat('9', 20) || i ELSE (i / 5)::text END
@@ -237,14 +237,14 @@ func TestRecipientsLateInALargeDirectory(t *testing.T) {
 
 	const all = 20_000
 	s := postgrestest.New(t)
-	exec(t, s, "INSERT INTO recipient (user_type, user_id) SELECT (ARRAY ['CUSTOMER', 'RESTAURANT_USER'])[1 + i % 2], i::text FROM generate_series(1, 2 * $1::int) AS i", all)
-	exec(t, s, `
+	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id) SELECT (ARRAY ['CUSTOMER', 'RESTAURANT_USER'])[1 + i % 2], i::text FROM generate_series(1, 2 * $1::int) AS i", all)
+	postgrestest.Exec(t, s, `
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 		SELECT 'RESTAURANT', '5', user_type, user_id, 'STAFF' FROM recipient WHERE user_type = 'RESTAURANT_USER'`)
 	listening, asked := heard(t, s)
 	for _, analyzed := range []bool{false, true} {
 		if analyzed {
-			exec(t, s, "ANALYZE recipient, entity_member, recipient_device, user_notification_preferences")
+			postgrestest.Exec(t, s, "ANALYZE recipient, entity_member, recipient_device, user_notification_preferences")
 		}
 		everybody := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
 		for _, target := range []notification.Target{{Entity: everybody}, {Entity: everybody, UserType: notification.RestaurantUser}, {Entity: restaurant5}} {
@@ -269,8 +269,8 @@ func TestRecipientsOfOverlappingTargets(t *testing.T) {
 	t.Parallel()
 
 	s := directory(t)
-	exec(t, s, "ALTER TABLE entity_member RENAME TO member")
-	exec(t, s, `
+	postgrestest.Exec(t, s, "ALTER TABLE entity_member RENAME TO member")
+	postgrestest.Exec(t, s, `
 		CREATE VIEW entity_member AS
 		SELECT * FROM member
 		UNION ALL
@@ -290,7 +290,7 @@ func TestRecipientsOfOverlappingTargets(t *testing.T) {
 func withPatients(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
-	exec(t, s, insertUserType+`('PATIENT', 'patient', 'clinic')`)
+	postgrestest.Exec(t, s, insertUserType+`('PATIENT', 'patient', 'clinic')`)
 	return s
 }
 
@@ -313,9 +313,9 @@ func TestAddedUserType(t *testing.T) {
 	s := withPatients(t)
 	clinic := notification.Entity{Type: "CLINIC", ID: "1"}
 	addMember(t, s, clinic, "PATIENT", "7", "PATIENT")
-	exec(t, s, insertEvent+`('evt-1', 'T', 'APPOINTMENT', '1', '{}')`)
-	exec(t, s, `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES ('T', 'PATIENT', 'CLINIC', 'clinic'), ('T', NULL, 'ADMIN', NULL)`)
-	exec(t, s, insertDelivery+`status, strategy, digest_id) VALUES ('evt-1', 'T', 'PATIENT', '7', 'WEBSOCKET', 'evt-1-patient7-WEBSOCKET', 'title', 'body', 'PENDING', 'AGGREGATE', 'digest-1')`)
+	postgrestest.Exec(t, s, insertEvent+`('evt-1', 'T', 'APPOINTMENT', '1', '{}')`)
+	postgrestest.Exec(t, s, `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES ('T', 'PATIENT', 'CLINIC', 'clinic'), ('T', NULL, 'ADMIN', NULL)`)
+	postgrestest.Exec(t, s, insertDelivery+`status, strategy, digest_id) VALUES ('evt-1', 'T', 'PATIENT', '7', 'WEBSOCKET', 'evt-1-patient7-WEBSOCKET', 'title', 'body', 'PENDING', 'AGGREGATE', 'digest-1')`)
 
 	for _, entity := range []notification.Entity{clinic, {Type: "BROADCAST", ID: "0"}} {
 		page := must(s.Recipients(t.Context(), "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 10))(t)
@@ -326,7 +326,7 @@ func TestAddedUserType(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"clinic", ""}, []string{rules[0].Audience, rules[1].Audience})
 	require.Equal(t, "patient", must(s.DigestPlace(t.Context(), "evt-1-patient7-WEBSOCKET"))(t).Who)
-	exec(t, s, "UPDATE notification SET strategy = 'IMMEDIATE'")
+	postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'IMMEDIATE'")
 	require.Equal(t, "clinic", begin(t, s, "evt-1-patient7-WEBSOCKET", 0).Message.Audience)
 }
 
@@ -335,11 +335,11 @@ func TestUserTypeIsKept(t *testing.T) {
 	t.Parallel()
 
 	s := withPatients(t)
-	exec(t, s, `UPDATE user_type SET who = 'sick', audience = 'hospital' WHERE user_type = 'PATIENT'`)
-	exec(t, s, `UPDATE user_type SET who = 'patient' WHERE user_type = 'PATIENT'`)
-	exec(t, s, insertUserType+`('ROBOT', 'robot', 'robot')`)
-	exec(t, s, `DELETE FROM user_type WHERE user_type = 'ROBOT'`)
-	exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'PATIENT', '7', 'EMAIL', 'evt-1-patient7-EMAIL', 'title', 'body', 'PENDING')`)
+	postgrestest.Exec(t, s, `UPDATE user_type SET who = 'sick', audience = 'hospital' WHERE user_type = 'PATIENT'`)
+	postgrestest.Exec(t, s, `UPDATE user_type SET who = 'patient' WHERE user_type = 'PATIENT'`)
+	postgrestest.Exec(t, s, insertUserType+`('ROBOT', 'robot', 'robot')`)
+	postgrestest.Exec(t, s, `DELETE FROM user_type WHERE user_type = 'ROBOT'`)
+	postgrestest.Exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'PATIENT', '7', 'EMAIL', 'evt-1-patient7-EMAIL', 'title', 'body', 'PENDING')`)
 	tests := []struct{ name, sql, want, hint string }{
 		{name: "another word", sql: `UPDATE user_type SET who = 'sick' WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use: there are notifications", hint: "another user type"},
 		{name: "another audience", sql: `UPDATE user_type SET audience = 'sick' WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use", hint: "another user type"},
@@ -356,7 +356,7 @@ func TestUserTypeIsKept(t *testing.T) {
 		require.Contains(t, refused.Message, tt.want, tt.name)
 		require.Contains(t, refused.Hint, tt.hint, tt.name)
 	}
-	exec(t, s, `UPDATE user_type SET who = who`)
+	postgrestest.Exec(t, s, `UPDATE user_type SET who = who`)
 }
 
 // The migration keeps rows as they are, with a directory of tables or of views. It runs up
@@ -376,24 +376,24 @@ func TestMigrateUserTypes(t *testing.T) {
 			t.Parallel()
 
 			s := postgrestest.New(t)
-			m := newMigrator(t, s)
-			downTo(t, m, "0018")
-			exec(t, s, directory)
-			exec(t, s, `INSERT INTO user_notification_preferences (user_type, user_id, channel_type) VALUES ('NOBODY', '1', 'SMS')`)
+			m := postgrestest.Migrator(t, s)
+			postgrestest.DownTo(t, m, "0018")
+			postgrestest.Exec(t, s, directory)
+			postgrestest.Exec(t, s, `INSERT INTO user_notification_preferences (user_type, user_id, channel_type) VALUES ('NOBODY', '1', 'SMS')`)
 			notValid := func() []string {
 				must(m.Up(t.Context()))(t)
-				return list(t, s, "SELECT conname FROM pg_constraint WHERE conname ~ 'user_type$' AND NOT convalidated ORDER BY 1")
+				return postgrestest.List(t, s, "SELECT conname FROM pg_constraint WHERE conname ~ 'user_type$' AND NOT convalidated ORDER BY 1")
 			}
 
 			require.Equal(t, []string{"user_notification_preferences_user_type"}, notValid(), "a preference that is nobody's stays")
-			exec(t, s, insertUserType+`('PATIENT', 'patient', 'patient')`)
-			exec(t, s, `INSERT INTO event_type_recipients (event_type, user_type, entity_type) VALUES ('T', 'PATIENT', 'BROADCAST')`)
-			exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'PATIENT', '7', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)
-			downTo(t, m, "0018")
+			postgrestest.Exec(t, s, insertUserType+`('PATIENT', 'patient', 'patient')`)
+			postgrestest.Exec(t, s, `INSERT INTO event_type_recipients (event_type, user_type, entity_type) VALUES ('T', 'PATIENT', 'BROADCAST')`)
+			postgrestest.Exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'PATIENT', '7', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)
+			postgrestest.DownTo(t, m, "0018")
 			_, err := s.Pool.Exec(t.Context(), `INSERT INTO event_type_recipients (event_type, user_type, entity_type) VALUES ('T', 'DOCTOR', 'BROADCAST')`)
 			require.ErrorContains(t, err, "event_type_recipients_user_type")
 			require.Equal(t, []string{"event_type_recipients_user_type", "user_notification_preferences_user_type"}, notValid(), "the rows wait for their type")
-			exec(t, s, insertUserType+`('PATIENT', 'patient', 'patient')`)
+			postgrestest.Exec(t, s, insertUserType+`('PATIENT', 'patient', 'patient')`)
 		})
 	}
 }

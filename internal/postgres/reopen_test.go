@@ -9,6 +9,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
 )
 
 func reopen(t *testing.T, s *postgres.Store, plan notification.Reopened) notification.ReopenedState {
@@ -33,18 +34,18 @@ func TestReopening(t *testing.T) {
 	nobody := notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Preferences: []notification.Preference{}}
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, HasText: true, Recipient: nobody}, reopening())
 
-	exec(t, s, `INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)
+	postgrestest.Exec(t, s, `INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)
 		VALUES ('RESTAURANT_USER', '10', 'Ada', 'ada@example.com', '+1', 'https://slack', 'it', 'Europe/Rome', false)`)
-	exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token, active) VALUES ('RESTAURANT_USER', '10', 'dead', false)")
-	exec(t, s, "UPDATE notification SET body = NULL, last_error = 'no key pax'")
+	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token, active) VALUES ('RESTAURANT_USER', '10', 'dead', false)")
+	postgrestest.Exec(t, s, "UPDATE notification SET body = NULL, last_error = 'no key pax'")
 	ada := notification.Recipient{
 		UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Email: "ada@example.com", Phone: "+1", SlackWebhookURL: "https://slack",
 		Locale: "it", Timezone: "Europe/Rome", Preferences: []notification.Preference{},
 	}
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, Known: true, Recipient: ada}, reopening())
 
-	exec(t, s, "UPDATE recipient SET active = true")
-	exec(t, s, "UPDATE recipient_device SET active = true")
+	postgrestest.Exec(t, s, "UPDATE recipient SET active = true")
+	postgrestest.Exec(t, s, "UPDATE recipient_device SET active = true")
 	ada.HasDevice = true
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, Known: true, Active: true, Recipient: ada}, reopening())
 }
@@ -56,11 +57,11 @@ func TestReopen(t *testing.T) {
 	s := withMail(t)
 	for _, before := range []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled} {
 		for _, again := range []bool{false, true} {
-			exec(t, s, "TRUNCATE notification, notification_decision CASCADE")
+			postgrestest.Exec(t, s, "TRUNCATE notification, notification_decision CASCADE")
 			savePlan(t, s, decided("10", planned(notification.Email)))
 			begin(t, s, mail, 0)
 			setStatus(t, s, mail, before)
-			exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE', send_after = now(), digest_id = 'digest-1'")
+			postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE', send_after = now(), digest_id = 'digest-1'")
 			was := delivery(t, s, mail)
 			sent := before == notification.Sent || before == notification.Delivered
 
@@ -69,15 +70,15 @@ func TestReopen(t *testing.T) {
 			if sent && !again {
 				require.Equal(t, notification.ReopenedState{Status: before, Attempts: 1}, state, before)
 				require.Equal(t, was, delivery(t, s, mail), before)
-				require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_retry"), before)
+				require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_retry"), before)
 				continue
 			}
 			require.Equal(t, notification.ReopenedState{Status: notification.Pending, Attempts: 1}, state, before)
 			require.Equal(t, row{
 				Status: "PENDING", Attempts: 1, Title: ptr("new title"), Body: ptr("new body"), Address: ptr("new"), Sent: sent,
 			}, delivery(t, s, mail), "%s: when it was sent before is not forgotten", before)
-			require.True(t, get[bool](t, s, "SELECT strategy = 'IMMEDIATE' AND send_after IS NULL AND digest_id IS NULL FROM notification"), "no digest takes it")
-			require.True(t, get[bool](t, s, `
+			require.True(t, postgrestest.Get[bool](t, s, "SELECT strategy = 'IMMEDIATE' AND send_after IS NULL AND digest_id IS NULL FROM notification"), "no digest takes it")
+			require.True(t, postgrestest.Get[bool](t, s, `
 				SELECT run_id = 'run-1' AND again = $1 AND status_before = $2 AND error_before IS NOT DISTINCT FROM $3
 				FROM   delivery_retry`, again, string(before), was.Error), before)
 		}
@@ -97,7 +98,7 @@ func TestReopenUntilItsOwnTime(t *testing.T) {
 	for range 2 {
 		require.Equal(t, notification.ReopenedState{Status: notification.Pending, SendAfter: at}, reopen(t, s, later))
 	}
-	require.True(t, get[bool](t, s, "SELECT strategy = 'DELAYED' AND send_after = $1 FROM notification", at))
+	require.True(t, postgrestest.Get[bool](t, s, "SELECT strategy = 'DELAYED' AND send_after = $1 FROM notification", at))
 
 	require.Equal(t, at, must(s.Reopening(t.Context(), mail))(t).SendAfter)
 }
@@ -131,7 +132,7 @@ func TestReopenRepeated(t *testing.T) {
 
 	require.Equal(t, notification.ReopenedState{Status: notification.Sent, Attempts: 1}, reopen(t, s, anew("run-1", true)))
 	require.Equal(t, notification.Pending, reopen(t, s, anew("run-2", true)).Status, "another run may")
-	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM delivery_retry"))
+	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_retry"))
 }
 
 // A delivery that is reopened and sent at once ends sent, or sent anew. It never stays
@@ -154,7 +155,7 @@ func TestReopenSideBySide(t *testing.T) {
 	}
 	require.NoError(t, group.Wait())
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
-	require.LessOrEqual(t, get[int](t, s, "SELECT count(*) FROM delivery_retry"), 1)
+	require.LessOrEqual(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_retry"), 1)
 }
 
 func TestDeliveryState(t *testing.T) {
@@ -175,5 +176,5 @@ func TestDeliveryState(t *testing.T) {
 	setStatus(t, s, mail, notification.Sent)
 	state = must(s.DeliveryState(t.Context(), mail))(t)
 	require.Equal(t, notification.Entity{Type: "RESTAURANT", ID: "5"}, state.Aggregate)
-	require.WithinDuration(t, get[time.Time](t, s, "SELECT sent_at FROM notification"), *state.SentAt, 0)
+	require.WithinDuration(t, postgrestest.Get[time.Time](t, s, "SELECT sent_at FROM notification"), *state.SentAt, 0)
 }

@@ -41,7 +41,7 @@ func storedFor(t *testing.T, s *postgres.Store, eventID string, page []notificat
 	for _, d := range all {
 		if slices.ContainsFunc(page, func(r notification.DecidedRecipient) bool { return r.UserType == d.UserType && r.UserID == d.UserID }) {
 			deliveries = append(deliveries, d)
-			ids.Last = get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", d.DeliveryID)
+			ids.Last = postgrestest.Get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", d.DeliveryID)
 			ids.First = cmp.Or(ids.First, ids.Last)
 		}
 	}
@@ -55,9 +55,9 @@ func TestSavePlanStoresFacts(t *testing.T) {
 	for id, correlation := range map[string]string{"evt-1": "c-1", "evt-2": ""} {
 		require.NoError(t, s.SavePlan(t.Context(), notification.Event{ID: id, Type: "T", CorrelationID: correlation}, []notification.DecidedRecipient{toCustomer(id, "7")}))
 	}
-	require.Equal(t, "CUSTOMER/7", get[string](t, s, "SELECT DISTINCT entity_type || '/' || entity_id FROM notification"))
-	require.Equal(t, ptr("c-1"), get[*string](t, s, "SELECT correlation_id FROM notification WHERE event_id = 'evt-1'"))
-	require.Nil(t, get[*string](t, s, "SELECT correlation_id FROM notification WHERE event_id = 'evt-2'"))
+	require.Equal(t, "CUSTOMER/7", postgrestest.Get[string](t, s, "SELECT DISTINCT entity_type || '/' || entity_id FROM notification"))
+	require.Equal(t, ptr("c-1"), postgrestest.Get[*string](t, s, "SELECT correlation_id FROM notification WHERE event_id = 'evt-1'"))
+	require.Nil(t, postgrestest.Get[*string](t, s, "SELECT correlation_id FROM notification WHERE event_id = 'evt-2'"))
 }
 
 // Event e with customer 5-customer7, event e-customer5 with customer 7, and a third pair
@@ -76,7 +76,7 @@ func TestSavePlanWithATakenID(t *testing.T) {
 		require.Len(t, second, 2)
 		require.Equal(t, "e-customer5-customer9-EMAIL", second[1].DeliveryID, "its neighbour is planned as ever")
 		for _, later := range []notification.Delivery{second[0], third[0]} {
-			require.Equal(t, fmt.Sprintf("%s~%d", id, get[int](t, s, "SELECT id FROM notification WHERE delivery_id = $1", later.DeliveryID)), later.DeliveryID)
+			require.Equal(t, fmt.Sprintf("%s~%d", id, postgrestest.Get[int](t, s, "SELECT id FROM notification WHERE delivery_id = $1", later.DeliveryID)), later.DeliveryID)
 			require.Equal(t, row{
 				Status: "FAILED", Address: ptr("to-EMAIL"),
 				Error: ptr("the id " + id + " is taken by the delivery of event e-customer5-customer7 to CUSTOMER/8"),
@@ -84,8 +84,8 @@ func TestSavePlanWithATakenID(t *testing.T) {
 		}
 	}
 	require.Equal(t, "PENDING", delivery(t, s, id).Status)
-	require.Equal(t, 4, get[int](t, s, "SELECT count(*) FROM notification"))
-	require.Equal(t, 4, get[int](t, s, "SELECT count(*) FROM notification_decision"))
+	require.Equal(t, 4, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification"))
+	require.Equal(t, 4, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_decision"))
 }
 
 // If two are planned at once, one may fail, and its repeat ends well.
@@ -105,8 +105,8 @@ func TestSavePlanWithATakenIDSideBySide(t *testing.T) {
 		})
 	}
 	require.NoError(t, group.Wait())
-	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'PENDING' AND delivery_id = 'e-customer5-customer7-EMAIL'"))
-	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'FAILED' AND delivery_id = 'e-customer5-customer7-EMAIL~' || id"))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'PENDING' AND delivery_id = 'e-customer5-customer7-EMAIL'"))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'FAILED' AND delivery_id = 'e-customer5-customer7-EMAIL~' || id"))
 }
 
 // Deliveries that outlive a purge of decisions stay. A new plan adds the missing ones.
@@ -115,7 +115,7 @@ func TestSavePlanAfterAPurgeOfDecisions(t *testing.T) {
 
 	s := postgrestest.New(t)
 	savePlan(t, s, decided("9", planned(notification.Email)))
-	exec(t, s, "DELETE FROM notification_decision")
+	postgrestest.Exec(t, s, "DELETE FROM notification_decision")
 	changed := planned(notification.Email)
 	changed.Body = "changed"
 
@@ -124,7 +124,7 @@ func TestSavePlanAfterAPurgeOfDecisions(t *testing.T) {
 	require.Len(t, again, 2)
 	require.Equal(t, ptr("body"), delivery(t, s, "evt-1-staff9-EMAIL").Body)
 	require.Equal(t, "PENDING", delivery(t, s, "evt-1-staff9-SMS").Status)
-	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification_decision"))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_decision"))
 }
 
 // decided returns a recipient of evt-1 with one selected channel for each delivery.
@@ -181,10 +181,10 @@ func TestSavePlan(t *testing.T) {
 	require.Equal(t, row{Status: "PENDING", Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL")}, delivery(t, s, "evt-1-staff10-EMAIL"))
 	require.Equal(t, row{Status: "PENDING", Title: ptr("title"), Body: ptr("body")}, delivery(t, s, "evt-1-staff10-PUSH"))
 	require.Equal(t, row{Status: "FAILED", Error: ptr("no key pax"), Address: ptr("+1")}, delivery(t, s, "evt-1-staff9-SMS"))
-	require.Equal(t, "DELAYED", get[string](t, s, "SELECT strategy FROM notification WHERE channel = 'EMAIL'"))
-	require.Equal(t, "RESERVATION_REQUESTED", get[string](t, s, "SELECT event_type FROM notification WHERE channel = 'EMAIL'"))
-	require.JSONEq(t, `{"EMAIL": "SELECTED", "PUSH": "SELECTED", "SLACK": "NO_ADDRESS"}`, get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
-	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '8'"))
+	require.Equal(t, "DELAYED", postgrestest.Get[string](t, s, "SELECT strategy FROM notification WHERE channel = 'EMAIL'"))
+	require.Equal(t, "RESERVATION_REQUESTED", postgrestest.Get[string](t, s, "SELECT event_type FROM notification WHERE channel = 'EMAIL'"))
+	require.JSONEq(t, `{"EMAIL": "SELECTED", "PUSH": "SELECTED", "SLACK": "NO_ADDRESS"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
+	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '8'"))
 }
 
 // A delivery that cannot be sent does not wait for its own time or for the end of quiet
@@ -199,7 +199,7 @@ func TestSavePlanOfWhatCannotBeSent(t *testing.T) {
 		taken := planned(notification.SMS)
 		taken.Strategy, taken.SendAfter = strategy, broken.SendAfter
 		savePlan(t, s, decided("8", planned(notification.SMS)))
-		exec(t, s, "UPDATE notification SET delivery_id = 'evt-1-staff9-SMS'")
+		postgrestest.Exec(t, s, "UPDATE notification SET delivery_id = 'evt-1-staff9-SMS'")
 
 		deliveries, ids := savePlan(t, s, decided("9", broken, taken))
 
@@ -226,8 +226,8 @@ func TestSavePlanRepeated(t *testing.T) {
 	require.Equal(t, first, again)
 	require.Equal(t, ids, sameIDs)
 	require.Equal(t, ptr("body"), delivery(t, s, "evt-1-staff9-EMAIL").Body)
-	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification"))
-	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
+	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification"))
+	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
 }
 
 // An attempt that timed out may still run at the same time as its repeat.
@@ -267,8 +267,8 @@ func TestSavePlanRefused(t *testing.T) {
 	err := s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("9", planned(notification.Email)), decided("10", refused)})
 	require.ErrorContains(t, err, "notification_priority")
 	require.NotContains(t, err.Error(), "to-SMS")
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification_decision"))
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification"))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_decision"))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification"))
 }
 
 func TestSavePlanOfNobody(t *testing.T) {

@@ -117,7 +117,7 @@ func rotating(t *testing.T) (before, after *postgres.Store) {
 	s := postgrestest.New(t)
 	for i := range 20 {
 		addRecipient(t, s, notification.Customer, fmt.Sprint(i))
-		exec(t, s, "UPDATE recipient SET phone = $1 WHERE user_id = $2", number(i), fmt.Sprint(i))
+		postgrestest.Exec(t, s, "UPDATE recipient SET phone = $1 WHERE user_id = $2", number(i), fmt.Sprint(i))
 	}
 	return started(t, s, "old", ""), started(t, s, "new", "old")
 }
@@ -144,7 +144,7 @@ func TestSecretsOverlap(t *testing.T) {
 	require.NoError(t, after.Suppress(t.Context(), notification.SMS, number(4), notification.SuppressedInvalid, ""))
 	lifted := must(after.Unsuppress(t.Context(), notification.SMS, number(4), ""))(t)
 	require.Equal(t, []notification.SuppressionReason{notification.SuppressedInvalid}, lifted)
-	require.Zero(t, get[int](t, after, "SELECT count(*) FROM recipient_suppression"))
+	require.Zero(t, postgrestest.Get[int](t, after, "SELECT count(*) FROM recipient_suppression"))
 }
 
 // Suppressions move by the addresses of the directory and of notifications. A dry run
@@ -157,13 +157,13 @@ func TestRekey(t *testing.T) {
 	for i := range 10 {
 		answer(t, before, number(i), false)
 	}
-	exec(t, before, "UPDATE recipient_suppression SET secret = NULL WHERE address_hash = $1", keyOf("old").Hash(number(0))) // as release 0.2 wrote it
+	postgrestest.Exec(t, before, "UPDATE recipient_suppression SET secret = NULL WHERE address_hash = $1", keyOf("old").Hash(number(0))) // as release 0.2 wrote it
 	answer(t, after, number(5), false)
 	answer(t, after, number(11), false)
 	answer(t, after, "+390000000001", false)  // unknown address, while both secrets are known
 	answer(t, before, "+390000000002", false) // unknown address
-	exec(t, before, "UPDATE recipient SET phone = NULL WHERE user_id = '9'")
-	exec(t, before, `
+	postgrestest.Exec(t, before, "UPDATE recipient SET phone = NULL WHERE user_id = '9'")
+	postgrestest.Exec(t, before, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address)
 		VALUES ('evt-1', 'T', 'CUSTOMER', '9', 'SMS', 'evt-1-customer9-SMS', '', '', $1)`, number(9))
 
@@ -192,8 +192,8 @@ func TestRekey(t *testing.T) {
 	for i := range 9 {
 		require.Equal(t, []notification.SuppressionReason{notification.SuppressedOptOut}, reasonsOf(t, alone, fmt.Sprint(i)), i)
 	}
-	require.Equal(t, 13, get[int](t, alone, "SELECT count(*) FROM recipient_suppression"), "ten numbers, number 11, and two of nobody")
-	require.Equal(t, []string{"new"}, list(t, alone, "SELECT DISTINCT secret FROM recipient_suppression"))
+	require.Equal(t, 13, postgrestest.Get[int](t, alone, "SELECT count(*) FROM recipient_suppression"), "ten numbers, number 11, and two of nobody")
+	require.Equal(t, []string{"new"}, postgrestest.List(t, alone, "SELECT DISTINCT secret FROM recipient_suppression"))
 	requireMismatch(t, alone, "old", "", postgres.SecretUnknown)
 }
 
@@ -211,7 +211,7 @@ func TestLiftingMeetsRekey(t *testing.T) {
 		lifted <- after.RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: number(1), Lifted: true})
 	}()
 	require.Eventually(t, func() bool {
-		return get[int](t, before, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 1
+		return postgrestest.Get[int](t, before, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 1
 	}, time.Minute, 10*time.Millisecond)
 	must(tx.Exec(t.Context(), "UPDATE recipient_suppression SET address_hash = $1, secret = 'new'", keyOf("new").Hash(number(1))))(t)
 	require.NoError(t, tx.Commit(t.Context()))

@@ -57,7 +57,7 @@ func TestRunScripts(t *testing.T) {
 	const hostile = "it's; DROP TABLE said"
 
 	require.NoError(t, s.RunScripts(t.Context(), scripts, map[string]string{"test.word": hostile}, approve))
-	require.Equal(t, []string{"and more", hostile}, get[[]string](t, s, "SELECT array_agg(text ORDER BY text) FROM said"))
+	require.Equal(t, []string{"and more", hostile}, postgrestest.Get[[]string](t, s, "SELECT array_agg(text ORDER BY text) FROM said"))
 }
 
 func TestRunScriptsAllOrNothing(t *testing.T) {
@@ -66,7 +66,7 @@ func TestRunScriptsAllOrNothing(t *testing.T) {
 	s := postgrestest.New(t)
 
 	require.ErrorContains(t, s.RunScripts(t.Context(), []string{"CREATE TABLE said (text text)", "SELECT 1/0"}, nil, approve), "script 2")
-	require.Equal(t, 0, get[int](t, s, "SELECT count(*) FROM pg_tables WHERE tablename = 'said'"))
+	require.Equal(t, 0, postgrestest.Get[int](t, s, "SELECT count(*) FROM pg_tables WHERE tablename = 'said'"))
 }
 
 // Changed rows are counted, added rows are not. An error of confirm rolls all back.
@@ -74,8 +74,8 @@ func TestRunScriptsConfirmed(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ('ADMIN', '1'), ('ADMIN', '2'), ('ADMIN', '3')")
-	exec(t, s, "UPDATE recipient SET name = 'before'") // perhaps by the same session
+	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ('ADMIN', '1'), ('ADMIN', '2'), ('ADMIN', '3')")
+	postgrestest.Exec(t, s, "UPDATE recipient SET name = 'before'") // perhaps by the same session
 	scripts := []string{
 		"UPDATE recipient SET name = 'x' WHERE user_id = '1'; DELETE FROM recipient WHERE user_id = '2'",
 		"INSERT INTO recipient (user_type, user_id) VALUES ('ADMIN', '4')",
@@ -88,5 +88,5 @@ func TestRunScriptsConfirmed(t *testing.T) {
 	})
 	require.ErrorIs(t, err, no)
 	require.Equal(t, map[string]int{"recipient": 2}, told)
-	require.Equal(t, 3, get[int](t, s, "SELECT count(*) FROM recipient WHERE name = 'before'"))
+	require.Equal(t, 3, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient WHERE name = 'before'"))
 }

@@ -48,7 +48,7 @@ func TestLanes(t *testing.T) {
 	lanes := must(s.Lanes(t.Context(), "evt-1"))(t)
 	require.Equal(t, []notification.Lane{mails, laterMails, texts}, lanes)
 
-	exec(t, s, "UPDATE notification SET status = 'CANCELLED' WHERE channel = 'SMS' OR send_after IS NOT NULL")
+	postgrestest.Exec(t, s, "UPDATE notification SET status = 'CANCELLED' WHERE channel = 'SMS' OR send_after IS NOT NULL")
 	lanes = must(s.Lanes(t.Context(), "evt-1"))(t)
 	require.Equal(t, []notification.Lane{mails}, lanes)
 }
@@ -135,8 +135,8 @@ func TestNextDeliveriesPriority(t *testing.T) {
 
 	s := largeEvent(t)
 	for _, priority := range []notification.Priority{notification.High, notification.Low} {
-		exec(t, s, "UPDATE notification SET priority = 'NORMAL'")
-		exec(t, s, "UPDATE notification SET priority = $1 WHERE user_id IN ('2', '4', '6')", priority)
+		postgrestest.Exec(t, s, "UPDATE notification SET priority = 'NORMAL'")
+		postgrestest.Exec(t, s, "UPDATE notification SET priority = $1 WHERE user_id IN ('2', '4', '6')", priority)
 		require.Equal(t, priority, must(s.NextDeliveries(t.Context(), "evt-1", mails, 0, "", 100))(t).Priority)
 	}
 }
@@ -146,12 +146,12 @@ func TestNextDeliveriesReadsAnIndex(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at)
 		SELECT 'evt-' || i % 2, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, '', '', CASE WHEN i < 19000 THEN 'SENT' ELSE 'PENDING' END, now()
 		FROM   generate_series(1, 20000) AS i`)
-	exec(t, s, "ANALYZE notification")
-	text := get[[]byte](t, s, `EXPLAIN (FORMAT JSON)
+	postgrestest.Exec(t, s, "ANALYZE notification")
+	text := postgrestest.Get[[]byte](t, s, `EXPLAIN (FORMAT JSON)
 		SELECT n.id FROM notification n
 		WHERE  n.event_id = 'evt-1' AND n.channel = 'EMAIL'
 		AND    CASE WHEN n.send_after IS NULL AND n.strategy <> 'AGGREGATE' AND NOT n.escalates THEN 'NOW' ELSE 'LATER' END = 'NOW'

@@ -15,7 +15,7 @@ import (
 // suppressedOver returns the reasons that suppress an address over a channel.
 func suppressedOver(t *testing.T, s *postgres.Store, channel notification.Channel, address string) []string {
 	t.Helper()
-	return list(t, s, "SELECT reason FROM recipient_suppression WHERE channel = $1 AND address_hash = $2 ORDER BY reason", string(channel), hashed(address))
+	return postgrestest.List(t, s, "SELECT reason FROM recipient_suppression WHERE channel = $1 AND address_hash = $2 ORDER BY reason", string(channel), hashed(address))
 }
 
 // A receipt suppresses the address that its provider names, in any spelling. This holds
@@ -40,15 +40,15 @@ func TestReceiptSuppresses(t *testing.T) {
 			t.Parallel()
 
 			s := sentMail(t)
-			exec(t, s, "UPDATE notification SET recipient_address = 'newer@example.com'")
-			exec(t, s, insertRetry[:len(insertRetry)-len(") VALUES ")]+`, message_id_before) VALUES ($1, 'run', true, 'SENT', 'old')`, mail)
+			postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = 'newer@example.com'")
+			postgrestest.Exec(t, s, insertRetry[:len(insertRetry)-len(") VALUES ")]+`, message_id_before) VALUES ($1, 'run', true, 'SENT', 'old')`, mail)
 			r := bounce("r-1")
 			r.MessageID, r.Suppress, r.Address = tt.message, tt.reason, tt.address
 
 			record(t, s, r)
 
 			require.ElementsMatch(t, tt.want, suppressedOver(t, s, notification.Email, "ada@example.com"))
-			require.Len(t, tt.want, get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
+			require.Len(t, tt.want, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
 		})
 	}
 }
@@ -61,7 +61,7 @@ func TestReceiptWithoutSecret(t *testing.T) {
 	s.AddressHash = nil
 	record(t, s, bounce("r-1"))
 	require.Equal(t, "FAILED", delivery(t, s, mail).Status)
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
 	require.ErrorIs(t, s.Suppress(t.Context(), notification.Email, "ada@example.com", notification.SuppressedBounce, ""), postgres.ErrNoSecret)
 	require.ErrorIs(t, errOf(s.Unsuppress(t.Context(), notification.Email, "ada@example.com", "")), postgres.ErrNoSecret)
 	require.ErrorIs(t, s.RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567"}), postgres.ErrNoSecret)
@@ -90,7 +90,7 @@ func TestRecordOptOut(t *testing.T) {
 		require.NoError(t, s.RecordOptOut(t.Context(), notification.OptOut{MessageID: answer.id, Number: number, Lifted: answer.lifted}))
 		require.Equal(t, answer.want, suppressedOver(t, s, notification.SMS, number), answer.id)
 	}
-	require.Equal(t, []string{"START", "STOP", "STOP"}, list(t, s, "SELECT status FROM delivery_receipt WHERE delivery_id IS NULL ORDER BY status"))
+	require.Equal(t, []string{"START", "STOP", "STOP"}, postgrestest.List(t, s, "SELECT status FROM delivery_receipt WHERE delivery_id IS NULL ORDER BY status"))
 }
 
 // The first suppression for a reason stays. Taking back ends one reason, or all reasons.
@@ -98,7 +98,7 @@ func TestSuppress(t *testing.T) {
 	t.Parallel()
 
 	s := withSecret(t)
-	before := get[time.Time](t, s, "SELECT now()")
+	before := postgrestest.Get[time.Time](t, s, "SELECT now()")
 	suppress := func(reason notification.SuppressionReason, detail string) {
 		t.Helper()
 		require.NoError(t, s.Suppress(t.Context(), notification.Email, "Ada@example.com", reason, detail))
@@ -106,8 +106,8 @@ func TestSuppress(t *testing.T) {
 	suppress(notification.SuppressedBounce, "first")
 	suppress(notification.SuppressedBounce, "again")
 	suppress(notification.SuppressedComplaint, "")
-	require.Equal(t, "first", get[string](t, s, "SELECT detail FROM recipient_suppression WHERE reason = 'BOUNCE'"))
-	require.True(t, get[bool](t, s, "SELECT min(since) >= $1 AND max(since) <= now() FROM recipient_suppression", before))
+	require.Equal(t, "first", postgrestest.Get[string](t, s, "SELECT detail FROM recipient_suppression WHERE reason = 'BOUNCE'"))
+	require.True(t, postgrestest.Get[bool](t, s, "SELECT min(since) >= $1 AND max(since) <= now() FROM recipient_suppression", before))
 
 	for _, step := range []struct {
 		reason        string
@@ -141,8 +141,8 @@ func suppressedPair(t *testing.T) *postgres.Store {
 	addMember(t, s, restaurant5, notification.RestaurantUser, "10", "CHEF")
 	addMember(t, s, restaurant5, notification.RestaurantUser, "11", "CHEF")
 	s.AddressHash = hashed
-	exec(t, s, "UPDATE recipient SET phone = '+390212345', email = user_id || '@example.com'")
-	exec(t, s, `
+	postgrestest.Exec(t, s, "UPDATE recipient SET phone = '+390212345', email = user_id || '@example.com'")
+	postgrestest.Exec(t, s, `
 		INSERT INTO recipient_suppression (channel, address_hash, reason, detail, since)
 		VALUES ('SMS', sha256('+390212345'), 'OPT_OUT', 'STOP', '2026-06-01 13:00Z'),
 		       ('SMS', sha256('+390212345'), 'INVALID', NULL, '2026-06-01 12:00Z'),
@@ -192,17 +192,17 @@ func TestBeginDigestToASuppressedAddress(t *testing.T) {
 
 	s := sealedItems(t, 2)
 	addRecipient(t, s, notification.RestaurantUser, "10")
-	exec(t, s, "UPDATE recipient SET email = 'ada@example.com'")
-	exec(t, s, "INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES ('EMAIL', sha256('ada@example.com'), 'COMPLAINT')")
+	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'ada@example.com'")
+	postgrestest.Exec(t, s, "INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES ('EMAIL', sha256('ada@example.com'), 'COMPLAINT')")
 	s.AddressHash = hashed
-	exec(t, s, past)
+	postgrestest.Exec(t, s, past)
 
 	attempt := beginDigest(t, s, "digest-1")
 
 	require.Empty(t, attempt.begun)
 	require.Equal(t, map[string]string{item(1): "SUPPRESSED", item(2): "SUPPRESSED"}, attempt.Dropped)
 	require.Equal(t, "CANCELLED", delivery(t, s, item(1)).Status)
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 }
 
 // A provider that refuses an address for good suppresses the address of the attempt, also
@@ -216,24 +216,24 @@ func TestEndAttemptSuppresses(t *testing.T) {
 	s := waitedMail(t)
 	result := refused
 	result.DeliveryID, result.Number = mail, begin(t, s, mail, 0).Number
-	exec(t, s, "UPDATE recipient SET email = 'newer@example.com'")
+	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'newer@example.com'")
 	endAs(t, s, result)
 	endAs(t, s, result)
-	require.Equal(t, []string{"EMAIL OPT_OUT twilio refused: 400 21610"}, list(t, s, suppressed, "new@example.com"))
-	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
+	require.Equal(t, []string{"EMAIL OPT_OUT twilio refused: 400 21610"}, postgrestest.List(t, s, suppressed, "new@example.com"))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
 
 	digest := sealedItems(t, 2)
 	digest.AddressHash = hashed
 	addRecipient(t, digest, notification.RestaurantUser, "10")
-	exec(t, digest, "UPDATE recipient SET email = 'Ada@example.com'")
-	exec(t, digest, past)
+	postgrestest.Exec(t, digest, "UPDATE recipient SET email = 'Ada@example.com'")
+	postgrestest.Exec(t, digest, past)
 	endDigest(t, digest, beginDigest(t, digest, "digest-1"), refused)
-	require.Equal(t, []string{"EMAIL OPT_OUT twilio refused: 400 21610"}, list(t, digest, suppressed, "ada@example.com"))
+	require.Equal(t, []string{"EMAIL OPT_OUT twilio refused: 400 21610"}, postgrestest.List(t, digest, suppressed, "ada@example.com"))
 
 	unkeyed := waitedMail(t)
 	unkeyed.AddressHash = nil
 	result.Number = begin(t, unkeyed, mail, 0).Number
 	endAs(t, unkeyed, result)
-	require.Equal(t, "REFUSED", get[string](t, unkeyed, "SELECT outcome FROM delivery_attempt"))
-	require.Zero(t, get[int](t, unkeyed, "SELECT count(*) FROM recipient_suppression"))
+	require.Equal(t, "REFUSED", postgrestest.Get[string](t, unkeyed, "SELECT outcome FROM delivery_attempt"))
+	require.Zero(t, postgrestest.Get[int](t, unkeyed, "SELECT count(*) FROM recipient_suppression"))
 }

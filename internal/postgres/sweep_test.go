@@ -18,8 +18,8 @@ const quarter = 15 * time.Minute
 func process(t *testing.T, s *postgres.Store, n int, age string) {
 	t.Helper()
 	emit(t, s, n)
-	exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now()")
-	exec(t, s, "INSERT INTO processed_event (event_id, created_at) SELECT event_id, now() - $1::interval FROM event_outbox", age)
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now()")
+	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, created_at) SELECT event_id, now() - $1::interval FROM event_outbox", age)
 }
 
 func TestStuckEvents(t *testing.T) {
@@ -27,12 +27,12 @@ func TestStuckEvents(t *testing.T) {
 
 	s := postgrestest.New(t)
 	process(t, s, 6, "16 minutes")
-	exec(t, s, "UPDATE event_outbox SET correlation_id = 'c-1' WHERE event_id = 'evt-1'")
-	exec(t, s, "UPDATE processed_event SET restarts = 2 WHERE event_id = 'evt-1'")
-	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-2'")
-	exec(t, s, "UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-3'")
-	exec(t, s, "UPDATE processed_event SET created_at = now() - interval '14 minutes' WHERE event_id = 'evt-4'")
-	exec(t, s, "DELETE FROM event_outbox WHERE event_id = 'evt-5'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET correlation_id = 'c-1' WHERE event_id = 'evt-1'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET restarts = 2 WHERE event_id = 'evt-1'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-2'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-3'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET created_at = now() - interval '14 minutes' WHERE event_id = 'evt-4'")
+	postgrestest.Exec(t, s, "DELETE FROM event_outbox WHERE event_id = 'evt-5'")
 
 	first, next, err := s.StuckEvents(t.Context(), "", false, quarter, 2)
 	require.NoError(t, err)
@@ -56,10 +56,10 @@ func TestStuckEventsThatWait(t *testing.T) {
 
 	s := postgrestest.New(t)
 	process(t, s, 1, "1 hour")
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, digest_window)
 		VALUES ('RESERVATION_REQUESTED', 'EMAIL', '1 day'), ('RESERVATION_REQUESTED', 'SMS', '1 day')`)
-	exec(t, s, "INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'SMS', '2 hours', 'READ')")
+	postgrestest.Exec(t, s, "INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'SMS', '2 hours', 'READ')")
 	savePlan(t, s, decided("10", planned(notification.Email)), decided("11", planned(notification.Email)))
 	const first, second = "UPDATE notification SET %s WHERE user_id = '10'", "UPDATE notification SET %s WHERE user_id = '11'"
 	const pending = "status = 'PENDING', sent_at = NULL, send_after = NULL, strategy = 'IMMEDIATE', escalates = false, created_at = now() - interval '1 hour'"
@@ -82,9 +82,9 @@ func TestStuckEventsThatWait(t *testing.T) {
 		{one: escalates + ", " + longAgo, two: sent},
 		{one: escalates + ", " + later + ", " + longAgo, two: sent, waits: true},
 	} {
-		exec(t, s, "UPDATE notification SET "+pending)
-		exec(t, s, fmt.Sprintf(first, tt.one))
-		exec(t, s, fmt.Sprintf(second, tt.two))
+		postgrestest.Exec(t, s, "UPDATE notification SET "+pending)
+		postgrestest.Exec(t, s, fmt.Sprintf(first, tt.one))
+		postgrestest.Exec(t, s, fmt.Sprintf(second, tt.two))
 		for _, waiting := range []bool{true, false} {
 			events, next, err := s.StuckEvents(t.Context(), "", waiting, quarter, 10)
 			require.NoError(t, err)
@@ -101,8 +101,8 @@ func TestStuckEventsThatRestart(t *testing.T) {
 	s := postgrestest.New(t)
 	process(t, s, 1, "1 hour")
 	savePlan(t, s, decided("10", planned(notification.Email)))
-	exec(t, s, "UPDATE notification SET send_after = now() + interval '1 day'")
-	exec(t, s, "UPDATE processed_event SET restarting_at = now() - interval '1 hour'")
+	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() + interval '1 day'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET restarting_at = now() - interval '1 hour'")
 
 	events, _, err := s.StuckEvents(t.Context(), "", false, quarter, 10)
 
@@ -115,17 +115,17 @@ func TestStuckDeliveries(t *testing.T) {
 
 	s := postgrestest.New(t)
 	process(t, s, 1, "1 hour")
-	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
 	delayed, digest := planned(notification.SMS), planned(notification.Push)
 	delayed.Strategy, delayed.SendAfter, digest.Strategy = notification.Delayed, time.Now().Add(24*time.Hour), notification.Aggregate
 	savePlan(t, s, decided("10", planned(notification.Email), delayed, digest), decided("11", planned(notification.Email), planned(notification.SMS)))
-	exec(t, s, "UPDATE notification SET created_at = now() - interval '16 minutes' WHERE delivery_id <> 'evt-1-staff11-SMS'")
+	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '16 minutes' WHERE delivery_id <> 'evt-1-staff11-SMS'")
 	setStatus(t, s, "evt-1-staff11-EMAIL", notification.Failed)
 
 	stuck := stuckDeliveries(t, s, 0)
 
 	require.Len(t, stuck, 2, "the SMS waits until tomorrow")
-	exec(t, s, "UPDATE notification SET send_after = now() WHERE send_after IS NOT NULL")
+	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() WHERE send_after IS NOT NULL")
 	stuck = stuckDeliveries(t, s, 0)
 	require.Len(t, stuck, 3)
 	email, sms, push := stuck["evt-1-staff10-EMAIL"], stuck["evt-1-staff10-SMS"], stuck["evt-1-staff10-PUSH"]
@@ -143,11 +143,11 @@ func TestStuckDeliveries(t *testing.T) {
 		"about to be started":  "UPDATE event_outbox SET status = 'PENDING', published_at = NULL",
 		"under way":            "UPDATE processed_event SET status = 'PROCESSING', created_at = now() - interval '1 hour'",
 	} {
-		exec(t, s, change)
+		postgrestest.Exec(t, s, change)
 		require.Empty(t, stuckDeliveries(t, s, 0), name)
 	}
-	exec(t, s, "DELETE FROM event_outbox")
-	exec(t, s, "DELETE FROM processed_event")
+	postgrestest.Exec(t, s, "DELETE FROM event_outbox")
+	postgrestest.Exec(t, s, "DELETE FROM processed_event")
 	require.Len(t, stuckDeliveries(t, s, 0), 3, "purged")
 }
 
@@ -169,7 +169,7 @@ func TestRestartsAreCounted(t *testing.T) {
 	s := postgrestest.New(t)
 	process(t, s, 1, "1 hour")
 	savePlan(t, s, decided("10", planned(notification.Email)))
-	exec(t, s, "UPDATE notification SET created_at = now() - interval '1 hour'")
+	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '1 hour'")
 
 	require.NoError(t, s.EventRestarted(t.Context(), "evt-1"))
 	require.NoError(t, s.DeliveryRestarted(t.Context(), "evt-1-staff10-EMAIL"))
@@ -177,7 +177,7 @@ func TestRestartsAreCounted(t *testing.T) {
 	events, _, err := s.StuckEvents(t.Context(), "", false, quarter, 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, events[0].Restarts)
-	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
 	require.Equal(t, 1, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts)
 
 	must(s.Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-EMAIL", RunID: "run-1", KeepText: true}))(t)
@@ -190,14 +190,14 @@ func TestEndStuckEvent(t *testing.T) {
 
 	s := postgrestest.New(t)
 	process(t, s, 3, "1 hour")
-	exec(t, s, "UPDATE processed_event SET created_at = now() WHERE event_id = 'evt-2'")
-	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-3'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET created_at = now() WHERE event_id = 'evt-2'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-3'")
 	for _, id := range []string{"evt-1", "evt-2", "evt-3"} {
 		require.NoError(t, s.EndStuckEvent(t.Context(), id, notification.EventCancelled, quarter))
 	}
 
 	require.Equal(t, "FAILED", processed(t, s, "evt-1"))
-	require.Equal(t, "CANCELLED", get[string](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
+	require.Equal(t, "CANCELLED", postgrestest.Get[string](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
 	require.Equal(t, "PROCESSING", processed(t, s, "evt-2"))
 	require.Equal(t, "SUCCESS", processed(t, s, "evt-3"))
 }
@@ -210,7 +210,7 @@ func TestRecordSweep(t *testing.T) {
 	require.Equal(t, notification.Sweep{}, last)
 	process(t, s, 2, "1 hour")
 	savePlan(t, s, decided("10", planned(notification.Email)))
-	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS', outcome = 'INCOMPLETE'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'SUCCESS', outcome = 'INCOMPLETE'")
 	require.Equal(t, 2, incomplete(t, s))
 
 	for i := 1; i <= 120; i++ {
@@ -221,17 +221,17 @@ func TestRecordSweep(t *testing.T) {
 	require.False(t, last.At.IsZero())
 	last.At = time.Time{}
 	require.Equal(t, notification.Sweep{Looked: 120, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: "evt-120", AfterNotification: 7, AfterWaitingEvent: "evt-w"}, last)
-	require.Equal(t, 100, get[int](t, s, "SELECT count(*) FROM sweep"))
+	require.Equal(t, 100, postgrestest.Get[int](t, s, "SELECT count(*) FROM sweep"))
 	require.Equal(t, 1, incomplete(t, s), "evt-1 still has a delivery that is PENDING")
 	setStatus(t, s, "evt-1-staff10-EMAIL", notification.Failed)
-	exec(t, s, "UPDATE processed_event SET problem = 'no path' WHERE event_id = 'evt-1'")
+	postgrestest.Exec(t, s, "UPDATE processed_event SET problem = 'no path' WHERE event_id = 'evt-1'")
 	require.NoError(t, s.RecordSweep(t.Context(), notification.Sweep{}))
 	require.Zero(t, incomplete(t, s))
-	require.Equal(t, []string{"evt-1 PROBLEM", "evt-2"}, list(t, s, "SELECT concat_ws(' ', event_id, outcome) FROM processed_event ORDER BY 1"))
+	require.Equal(t, []string{"evt-1 PROBLEM", "evt-2"}, postgrestest.List(t, s, "SELECT concat_ws(' ', event_id, outcome) FROM processed_event ORDER BY 1"))
 }
 
 // incomplete counts the events that ended with PENDING deliveries.
 func incomplete(t *testing.T, s *postgres.Store) int {
 	t.Helper()
-	return get[int](t, s, "SELECT count(*) FROM processed_event WHERE outcome = 'INCOMPLETE'")
+	return postgrestest.Get[int](t, s, "SELECT count(*) FROM processed_event WHERE outcome = 'INCOMPLETE'")
 }

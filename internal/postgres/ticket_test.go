@@ -46,13 +46,13 @@ func TestTicketExpires(t *testing.T) {
 	for i := range 25 {
 		require.NoError(t, s.NewTicket(ctx, []byte{byte(i)}, staff10, later, later))
 	}
-	exec(t, s, "UPDATE gateway_ticket SET expires_at = now()")
+	postgrestest.Exec(t, s, "UPDATE gateway_ticket SET expires_at = now()")
 
 	_, _, err := s.UseTicket(ctx, []byte{0})
 	require.ErrorIs(t, err, notification.ErrNoTicket)
 
 	for left := range 3 { // new tickets remove expired ones
 		require.NoError(t, s.NewTicket(ctx, []byte{100, byte(left)}, staff10, later, later))
-		require.Equal(t, max(0, 15-10*left), get[int](t, s, "SELECT count(*) FROM gateway_ticket WHERE expires_at <= now()"))
+		require.Equal(t, max(0, 15-10*left), postgrestest.Get[int](t, s, "SELECT count(*) FROM gateway_ticket WHERE expires_at <= now()"))
 	}
 }

@@ -39,7 +39,7 @@ func TestTakeTurns(t *testing.T) {
 			test.in.Channel = notification.Channel(name) // a separate channel for each case
 			begun := time.Now()
 			if test.nextAt != "" {
-				exec(t, s, `INSERT INTO channel_turn VALUES ($1, now() + $2::interval)`, name, test.nextAt)
+				postgrestest.Exec(t, s, `INSERT INTO channel_turn VALUES ($1, now() + $2::interval)`, name, test.nextAt)
 			}
 
 			turns := must(s.TakeTurns(t.Context(), test.in))(t)
@@ -58,8 +58,8 @@ func TestTurnsAreGivenOnce(t *testing.T) {
 
 	const takers, each, first = 8, 3, 30 * time.Second
 	s, begun := postgrestest.New(t), time.Now()
-	exec(t, s, `INSERT INTO channel_turn VALUES ('EMAIL', '2100-01-01'), ('SMS', now() + $1::interval)`, first)
-	from := get[time.Time](t, s, `SELECT next_at FROM channel_turn WHERE channel = 'SMS'`)
+	postgrestest.Exec(t, s, `INSERT INTO channel_turn VALUES ('EMAIL', '2100-01-01'), ('SMS', now() + $1::interval)`, first)
+	from := postgrestest.Get[time.Time](t, s, `SELECT next_at FROM channel_turn WHERE channel = 'SMS'`)
 	var taking sync.WaitGroup
 	var granted atomic.Int64
 	for range takers {
@@ -75,7 +75,7 @@ func TestTurnsAreGivenOnce(t *testing.T) {
 	}
 	taking.Wait()
 
-	to := get[time.Time](t, s, `SELECT next_at FROM channel_turn WHERE channel = 'SMS'`)
+	to := postgrestest.Get[time.Time](t, s, `SELECT next_at FROM channel_turn WHERE channel = 'SMS'`)
 	require.Equal(t, time.Duration(granted.Load())*time.Second/2, to.Sub(from))
 	require.GreaterOrEqual(t, granted.Load(), int64(2*(time.Minute-first).Seconds()))
 	require.LessOrEqual(t, granted.Load(), int64(2*(time.Minute-first+time.Since(begun)).Seconds())+each)

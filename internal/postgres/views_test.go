@@ -13,7 +13,7 @@ import (
 
 func columns(t *testing.T, s *postgres.Store, relation string) []string {
 	t.Helper()
-	return list(t, s, "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum", relation)
+	return postgrestest.List(t, s, "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum", relation)
 }
 
 // insertShown inserts a delivery to user 7 at noon; the test supplies the rest.
@@ -33,11 +33,11 @@ func TestViewsByUserType(t *testing.T) {
 		"admin_notification": "ADMIN", "guest_notification": "GUEST",
 	}
 	for _, userType := range views {
-		exec(t, s, insertShown, userType, "EMAIL", "PENDING", nil, nil, nil, nil)
+		postgrestest.Exec(t, s, insertShown, userType, "EMAIL", "PENDING", nil, nil, nil, nil)
 	}
 	for view, userType := range views {
 		require.ElementsMatch(t, columns(t, s, "notification"), columns(t, s, view), view)
-		require.Equal(t, userType+" RESTAURANT/5 c-1", get[string](t, s, "SELECT string_agg(user_type || ' ' || entity_type || '/' || entity_id || ' ' || correlation_id, ',') FROM "+view), view)
+		require.Equal(t, userType+" RESTAURANT/5 c-1", postgrestest.Get[string](t, s, "SELECT string_agg(user_type || ' ' || entity_type || '/' || entity_id || ' ' || correlation_id, ',') FROM "+view), view)
 	}
 }
 
@@ -71,15 +71,15 @@ func TestCompatibilityViews(t *testing.T) {
 			t.Parallel()
 
 			s := postgrestest.New(t)
-			exec(t, s, insertShown, "CUSTOMER", tt.channel, tt.status, tt.lastError, tt.times.after, tt.times.sent, tt.times.delivered)
-			id := get[int64](t, s, "SELECT id FROM notification")
+			postgrestest.Exec(t, s, insertShown, "CUSTOMER", tt.channel, tt.status, tt.lastError, tt.times.after, tt.times.sent, tt.times.delivered)
+			id := postgrestest.Get[int64](t, s, "SELECT id FROM notification")
 
 			require.Equal(t, map[string]any{
 				"id": id, "event_id": "evt-1", "recipient_id": "7", "recipient_type": "CUSTOMER", "channel": tt.channel, "title": "title", "body": "body",
 				"recipient_address": "address", "status": tt.outbox, "created_at": noon, "published_at": value(tt.times.sent), "delivered_at": value(tt.times.delivered),
 			}, only(t, s, "notification_outbox"))
 			if !tt.retried {
-				require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification_channel_send"))
+				require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_channel_send"))
 				return
 			}
 			require.Equal(t, map[string]any{
@@ -115,7 +115,7 @@ func TestCompatibilityViewsAreReadOnly(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, insertShown, "CUSTOMER", "EMAIL", "PENDING", nil, nil, nil, nil)
+	postgrestest.Exec(t, s, insertShown, "CUSTOMER", "EMAIL", "PENDING", nil, nil, nil, nil)
 	for _, view := range []string{"notification_outbox", "notification_channel_send"} {
 		for _, change := range []string{
 			"INSERT INTO " + view + " (recipient_address) VALUES ('x')",
@@ -127,5 +127,5 @@ func TestCompatibilityViewsAreReadOnly(t *testing.T) {
 			require.ErrorContains(t, errOf(s.Pool.Exec(t.Context(), change)), "view "+view+" is read-only", change)
 		}
 	}
-	require.Equal(t, "address", get[string](t, s, "SELECT recipient_address FROM notification"))
+	require.Equal(t, "address", postgrestest.Get[string](t, s, "SELECT recipient_address FROM notification"))
 }

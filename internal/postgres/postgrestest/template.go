@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 	"herald/migrations"
 )
 
@@ -43,7 +44,7 @@ func templateName(files fs.FS) (string, error) {
 		return "", fmt.Errorf("list migrations: %w", err)
 	}
 	hash := sha256.New()
-	fmt.Fprintln(hash, postgres.VersionTable)
+	fmt.Fprintln(hash, migrate.VersionTable)
 	for _, name := range names {
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -73,7 +74,7 @@ func makeTemplate(ctx context.Context, conn *pgx.Conn, server, name string) erro
 	if _, err := conn.Exec(ctx, "CREATE DATABASE "+quote(unfinished)); err != nil {
 		return fmt.Errorf("create template: %w", err)
 	}
-	if err := migrate(ctx, urlOf(server, unfinished, "2")); err != nil {
+	if err := migrateAll(ctx, urlOf(server, unfinished, "2")); err != nil {
 		return err
 	}
 	if _, err := conn.Exec(ctx, fmt.Sprintf("ALTER DATABASE %s RENAME TO %s", quote(unfinished), quote(name))); err != nil {
@@ -82,13 +83,13 @@ func makeTemplate(ctx context.Context, conn *pgx.Conn, server, name string) erro
 	return nil
 }
 
-func migrate(ctx context.Context, url string) error {
+func migrateAll(ctx context.Context, url string) error {
 	store, err := postgres.Open(ctx, url, "test template")
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	migrator, err := store.NewMigrator(ctx, migrations.FS)
+	migrator, err := migrate.New(ctx, store.Pool, migrations.FS)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,5 @@
-package postgres
+// Package migrate applies Herald's migrations, and compares a schema with them.
+package migrate
 
 import (
 	"context"
@@ -45,14 +46,14 @@ const (
 	migrationLock = 0x4845_5241_4c44_4d47 // "HERALDMG"
 )
 
-// NewMigrator returns a migrator with the migrations in files, for the first schema in the
-// store's search_path. It changes nothing.
-func (s *Store) NewMigrator(ctx context.Context, files fs.FS) (*Migrator, error) {
-	schema, err := s.schema(ctx)
+// New returns a migrator with the migrations in files, for the first schema in the pool's
+// search_path. It changes nothing.
+func New(ctx context.Context, pool *pgxpool.Pool, files fs.FS) (*Migrator, error) {
+	schema, err := findSchema(ctx, pool)
 	if err != nil {
 		return nil, err
 	}
-	m := &Migrator{pool: s.Pool, files: files, schema: schema, db: s.openUnlimited(schema, "0")}
+	m := &Migrator{pool: pool, files: files, schema: schema, db: openUnlimited(pool, schema, "0")}
 	forEver := lock.WithLockTimeout(1, math.MaxUint32) // tries every second, until the caller's context ends
 	if m.locker, err = lock.NewPostgresSessionLocker(lock.WithLockID(migrationLock), forEver); err != nil {
 		return nil, fmt.Errorf("migration lock: %w", err)
@@ -60,7 +61,7 @@ func (s *Store) NewMigrator(ctx context.Context, files fs.FS) (*Migrator, error)
 	if m.goose, err = lock.NewPostgresSessionLocker(forEver); err != nil {
 		return nil, fmt.Errorf("migration lock: %w", err)
 	}
-	if m.polite, err = newProvider(s.openUnlimited(schema, fmt.Sprint(lockTimeout.Milliseconds())), files); err != nil {
+	if m.polite, err = newProvider(openUnlimited(pool, schema, fmt.Sprint(lockTimeout.Milliseconds())), files); err != nil {
 		return nil, err
 	}
 	m.patient, err = newProvider(m.db, files)
@@ -75,8 +76,8 @@ func newProvider(db *sql.DB, files fs.FS) (*goose.Provider, error) {
 // openUnlimited opens connections for migrations alone, since changing a table of millions
 // takes longer than a worker's statement may. They see one schema, so that no name can mean
 // a table of the application. lockTimeout is in milliseconds; 0: none.
-func (s *Store) openUnlimited(schema, lockTimeout string) *sql.DB {
-	config := s.Pool.Config().ConnConfig
+func openUnlimited(pool *pgxpool.Pool, schema, lockTimeout string) *sql.DB {
+	config := pool.Config().ConnConfig
 	config.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
 	config.RuntimeParams["statement_timeout"] = "0"
 	config.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
@@ -85,7 +86,7 @@ func (s *Store) openUnlimited(schema, lockTimeout string) *sql.DB {
 	return stdlib.OpenDB(*config)
 }
 
-// Close frees the migrator. The store's pool stays open.
+// Close frees the migrator. The pool stays open.
 func (m *Migrator) Close() error { return errors.Join(m.polite.Close(), m.patient.Close()) }
 
 // Up applies every missing migration, and returns their names. Only ctx limits its time. If
@@ -146,23 +147,31 @@ func (m *Migrator) alone(ctx context.Context, locker lock.SessionLocker, f func(
 	return f()
 }
 
-// MigrationStatus is one migration and whether it is applied.
-type MigrationStatus struct {
+// Status is one migration and whether it is applied.
+type Status struct {
 	Name    string `json:"name"`
 	Applied bool   `json:"applied"`
 }
 
 // Status lists all migrations in their order. It changes nothing.
-func (m *Migrator) Status(ctx context.Context) ([]MigrationStatus, error) {
+func (m *Migrator) Status(ctx context.Context) ([]Status, error) {
 	record, err := m.find(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("migration status: %w", err)
 	}
-	var statuses []MigrationStatus
+	var statuses []Status
 	for _, source := range m.polite.ListSources() {
-		statuses = append(statuses, MigrationStatus{Name: source.Path, Applied: record.applied[source.Version]})
+		statuses = append(statuses, Status{Name: source.Path, Applied: record.applied[source.Version]})
 	}
 	return statuses, nil
+}
+
+// wrap adds to an error what was being done; nil stays nil.
+func wrap(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // RecordsActions reports whether the schema has a table for operators' actions.

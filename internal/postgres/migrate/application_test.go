@@ -1,4 +1,4 @@
-package postgres_test
+package migrate_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -30,7 +31,7 @@ func newApplication(t *testing.T) *application {
 	t.Helper()
 	a := &application{url: postgrestest.URL(t), files: fstest.MapFS{}}
 	a.Store = a.open(t, "")
-	exec(t, a.Store, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	postgrestest.Exec(t, a.Store, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 	for version := 1; version <= 25; version++ {
 		a.add(fmt.Sprintf("%05d_step.sql", version), "SELECT 1;")
 	}
@@ -71,20 +72,20 @@ func oldGoose(t *testing.T, s *postgres.Store, files fs.FS) *goose.Provider {
 // versions lists the versions in a table of goose with their times.
 func versions(t *testing.T, s *postgres.Store, table string) []string {
 	t.Helper()
-	return list(t, s, "SELECT version_id || ' ' || is_applied || ' ' || tstamp FROM "+table+" WHERE version_id > 0 ORDER BY id")
+	return postgrestest.List(t, s, "SELECT version_id || ' ' || is_applied || ' ' || tstamp FROM "+table+" WHERE version_id > 0 ORDER BY id")
 }
 
 // everything lists all objects of a database.
 func everything(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
-	return list(t, s, `
+	return postgrestest.List(t, s, `
 		SELECT oid::regclass::text FROM pg_class WHERE relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) AND relkind <> 't'
 		UNION ALL
 		SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_'
 		ORDER BY 1`)
 }
 
-func requireAllApplied(t *testing.T, m *postgres.Migrator) {
+func requireAllApplied(t *testing.T, m *migrate.Migrator) {
 	t.Helper()
 	statuses, err := m.Status(t.Context())
 	require.NoError(t, err)
@@ -99,8 +100,8 @@ func TestMigrateBesideAnApplication(t *testing.T) {
 
 	a := newApplication(t)
 	before := versions(t, a.Store, "goose_db_version")
-	openTx(t, a.Store, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID) // a long migration of the application
-	m := newMigrator(t, a.Store)
+	postgrestest.OpenTx(t, a.Store, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID) // a long migration of the application
+	m := postgrestest.Migrator(t, a.Store)
 
 	applied, err := m.Up(t.Context())
 
@@ -113,7 +114,7 @@ func TestMigrateBesideAnApplication(t *testing.T) {
 
 	a.add("20260101120000_later.sql", "CREATE TABLE later (id bigint);")
 	a.migrate(t)
-	require.True(t, get[bool](t, a.Store, "SELECT to_regclass('later') IS NOT NULL"))
+	require.True(t, postgrestest.Get[bool](t, a.Store, "SELECT to_regclass('later') IS NOT NULL"))
 	requireAllApplied(t, m)
 }
 
@@ -135,14 +136,14 @@ func TestMigrateRefusesNamesOfOthers(t *testing.T) {
 		CREATE FUNCTION notify_event_outbox() RETURNS int LANGUAGE sql AS 'SELECT 1';`)
 	a.migrate(t)
 	before := everything(t, a.Store)
-	m := newMigrator(t, a.Store)
+	m := postgrestest.Migrator(t, a.Store)
 
 	_, err := m.Up(t.Context())
 
-	var refused *postgres.SchemaError
+	var refused *migrate.SchemaError
 	require.ErrorAs(t, err, &refused)
 	require.Contains(t, refused.Problem, "table herald_migrations")
-	exec(t, a.Store, "DROP TABLE herald_migrations")
+	postgrestest.Exec(t, a.Store, "DROP TABLE herald_migrations")
 	_, err = m.Up(t.Context())
 	require.ErrorAs(t, err, &refused)
 	for _, name := range []string{
@@ -153,10 +154,10 @@ func TestMigrateRefusesNamesOfOthers(t *testing.T) {
 	}
 	require.NotContains(t, refused.Problem, "processed_event")
 	require.Contains(t, refused.Remedy, "search_path=herald")
-	exec(t, a.Store, "CREATE TABLE herald_migrations (id bigint)")
+	postgrestest.Exec(t, a.Store, "CREATE TABLE herald_migrations (id bigint)")
 	require.Equal(t, before, everything(t, a.Store))
 
-	own := newMigrator(t, a.open(t, "&search_path=herald"))
+	own := postgrestest.Migrator(t, a.open(t, "&search_path=herald"))
 	_, err = own.Up(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"created schema herald"}, own.Prepared())
@@ -168,9 +169,9 @@ func TestMigrateKnowsItsOwn(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	m := newMigrator(t, s)
-	downTo(t, m, "0014")
-	exec(t, s, `
+	m := postgrestest.Migrator(t, s)
+	postgrestest.DownTo(t, m, "0014")
+	postgrestest.Exec(t, s, `
 		DROP TABLE recipient_device, entity_member, recipient;
 		CREATE VIEW recipient AS SELECT 'CUSTOMER' AS user_type, '1' AS user_id, '' AS name, NULL AS email, NULL AS phone, NULL AS slack_webhook_url, 'en' AS locale, 'UTC' AS timezone, true AS active;
 		CREATE VIEW entity_member AS SELECT 'A' AS entity_type, '1' AS entity_id, 'CUSTOMER' AS user_type, '1' AS user_id, 'R' AS role, true AS active;
@@ -187,15 +188,15 @@ func TestMigrateWithoutRights(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
-	role := pgx.Identifier{"Limited " + get[string](t, a.Store, "SELECT current_database()::text")}.Sanitize()
-	exec(t, a.Store, "CREATE ROLE "+role+" LOGIN PASSWORD 'local'; REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+	role := pgx.Identifier{"Limited " + postgrestest.Get[string](t, a.Store, "SELECT current_database()::text")}.Sanitize()
+	postgrestest.Exec(t, a.Store, "CREATE ROLE "+role+" LOGIN PASSWORD 'local'; REVOKE CREATE ON SCHEMA public FROM PUBLIC")
 	t.Cleanup(func() {
 		_, err := a.Pool.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
 		require.NoError(t, err)
 	})
 	limited, err := url.Parse(a.url)
 	require.NoError(t, err)
-	limited.User = url.UserPassword("Limited "+get[string](t, a.Store, "SELECT current_database()::text"), "local")
+	limited.User = url.UserPassword("Limited "+postgrestest.Get[string](t, a.Store, "SELECT current_database()::text"), "local")
 	owner := a.Store
 	a = &application{Store: owner, url: limited.String()}
 
@@ -205,13 +206,13 @@ func TestMigrateWithoutRights(t *testing.T) {
 		"&search_path=%22No%22,x": `CREATE SCHEMA "No" AUTHORIZATION ` + role,
 	} {
 		s := a.open(t, parameters)
-		_, err := newMigrator(t, s).Up(t.Context())
-		var refused *postgres.SchemaError
+		_, err := postgrestest.Migrator(t, s).Up(t.Context())
+		var refused *migrate.SchemaError
 		require.ErrorAs(t, err, &refused)
 		require.Contains(t, refused.Remedy, remedy)
 
-		exec(t, owner, refused.Remedy[len(refused.Remedy)-len(remedy):])
-		_, err = newMigrator(t, s).Up(t.Context())
+		postgrestest.Exec(t, owner, refused.Remedy[len(refused.Remedy)-len(remedy):])
+		_, err = postgrestest.Migrator(t, s).Up(t.Context())
 		require.NoError(t, err)
 	}
 }

@@ -1,4 +1,4 @@
-package postgres_test
+package migrate_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 	"herald/internal/postgres/postgrestest"
 	"herald/migrations"
 )
@@ -40,11 +41,11 @@ func TestMigrateTakesOver(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := postgrestest.New(t)
-			exec(t, s, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+			postgrestest.Exec(t, s, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 			installOld(t, s, 1, c.upTo)
-			exec(t, s, c.theirs)
+			postgrestest.Exec(t, s, c.theirs)
 			before, all := versions(t, s, "goose_db_version"), everything(t, s)
-			m := newMigrator(t, s)
+			m := postgrestest.Migrator(t, s)
 			statuses, err := m.Status(t.Context())
 			require.NoError(t, err)
 			require.True(t, statuses[c.upTo-1].Applied)
@@ -58,7 +59,7 @@ func TestMigrateTakesOver(t *testing.T) {
 			require.Equal(t, before, versions(t, s, "goose_db_version"), "an older release may still read it")
 			requireAllApplied(t, m)
 
-			exec(t, s, "DROP TABLE goose_db_version")
+			postgrestest.Exec(t, s, "DROP TABLE goose_db_version")
 			requireAllApplied(t, m)
 		})
 	}
@@ -69,17 +70,17 @@ func TestTakeOverWaitsForAnOlderRelease(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	exec(t, s, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	postgrestest.Exec(t, s, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 	installOld(t, s, 1, 17)
-	older := openTx(t, s, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID)
-	m := newMigrator(t, s)
+	older := postgrestest.OpenTx(t, s, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID)
+	m := postgrestest.Migrator(t, s)
 	applied := make(chan []string, 1)
 	go func() {
 		names, _ := m.Up(t.Context())
 		applied <- names
 	}()
 	require.Eventually(t, func() bool {
-		return get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query ~ 'pg_try_advisory_lock' AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory'))")
+		return postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query ~ 'pg_try_advisory_lock' AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory'))")
 	}, time.Minute, 5*time.Millisecond)
 	installOld(t, s, 18, 18)
 	require.NoError(t, older.Commit(t.Context()))
@@ -101,23 +102,23 @@ func TestMigrateRefusesAMixture(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := postgrestest.New(t)
-			exec(t, s, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+			postgrestest.Exec(t, s, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 			installOld(t, s, 1, 18)
-			exec(t, s, mix)
+			postgrestest.Exec(t, s, mix)
 			before := everything(t, s)
-			m := newMigrator(t, s)
+			m := postgrestest.Migrator(t, s)
 
 			_, err := m.Up(t.Context())
 
-			var refused *postgres.SchemaError
+			var refused *migrate.SchemaError
 			require.ErrorAs(t, err, &refused)
 			require.Contains(t, refused.Problem, "goose_db_version")
 			require.Contains(t, refused.Remedy, "CREATE TABLE herald_migrations (LIKE goose_db_version INCLUDING ALL)")
 			require.Equal(t, before, everything(t, s))
 
-			exec(t, s, "ALTER TABLE IF EXISTS mislaid RENAME TO delivery_retry")
-			exec(t, s, "CREATE TABLE herald_migrations (LIKE goose_db_version INCLUDING ALL)")
-			exec(t, s, "INSERT INTO herald_migrations (version_id, is_applied) SELECT v, true FROM generate_series(0, 18) v")
+			postgrestest.Exec(t, s, "ALTER TABLE IF EXISTS mislaid RENAME TO delivery_retry")
+			postgrestest.Exec(t, s, "CREATE TABLE herald_migrations (LIKE goose_db_version INCLUDING ALL)")
+			postgrestest.Exec(t, s, "INSERT INTO herald_migrations (version_id, is_applied) SELECT v, true FROM generate_series(0, 18) v")
 			_, err = m.Up(t.Context())
 			require.NoError(t, err)
 			requireAllApplied(t, m)

@@ -1,4 +1,4 @@
-package postgres
+package migrate
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // SchemaError says why a schema was not migrated, and what to do about it.
@@ -17,10 +18,10 @@ func (e *SchemaError) Error() string { return e.Problem }
 // pathElement matches the names in a search_path.
 var pathElement = regexp.MustCompile(`"(?:[^"]|"")*"|[^",\s]+`)
 
-// schema returns the schema of Herald's tables: the first in search_path, even if it does
+// findSchema returns the schema of Herald's tables: the first in search_path, even if it does
 // not exist yet. Postgres skips a missing schema, and would put the tables among an
 // application's tables.
-func (s *Store) schema(ctx context.Context) (string, error) {
+func findSchema(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 	const query = `
 		SELECT current_setting('search_path'),
 		       current_user::text,
@@ -28,7 +29,7 @@ func (s *Store) schema(ctx context.Context) (string, error) {
 
 	var path, user string
 	var userHasSchema bool
-	if err := s.Pool.QueryRow(ctx, query).Scan(&path, &user, &userHasSchema); err != nil {
+	if err := pool.QueryRow(ctx, query).Scan(&path, &user, &userHasSchema); err != nil {
 		return "", fmt.Errorf("read search_path: %w", err)
 	}
 	for _, element := range pathElement.FindAllString(path, -1) {
@@ -130,7 +131,7 @@ func (m *Migrator) mixed() error {
 	return &SchemaError{
 		fmt.Sprintf("schema %s has Herald's event_outbox, but %s does not tell which of Herald's migrations 1 to %d are applied: not all of these versions in it are Herald's",
 			m.schema, formerTable, formerVersions),
-		fmt.Sprintf("write down those that are: CREATE TABLE %s (LIKE %s INCLUDING ALL), with one row for 0 and for each of them; see docs/upgrading.md", VersionTable, formerTable),
+		fmt.Sprintf("write down the versions that are applied: CREATE TABLE %s (LIKE %s INCLUDING ALL), with one row for 0 and for each version; see docs/upgrading.md", VersionTable, formerTable),
 	}
 }
 

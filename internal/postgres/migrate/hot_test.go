@@ -1,4 +1,4 @@
-package postgres_test
+package migrate_test
 
 import (
 	"context"
@@ -15,30 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 	"herald/internal/postgres/postgrestest"
 	"herald/migrations"
 )
-
-// downTo reverts migrations until the newest one has the name.
-func downTo(t *testing.T, m *postgres.Migrator, newest string) {
-	t.Helper()
-	for {
-		statuses, err := m.Status(t.Context())
-		require.NoError(t, err)
-		last := ""
-		for _, status := range statuses {
-			if status.Applied {
-				last = status.Name
-			}
-		}
-		require.NotEmpty(t, last, "there is no migration %s", newest)
-		if strings.HasPrefix(last, newest) {
-			return
-		}
-		_, err = m.Down(t.Context())
-		require.NoError(t, err)
-	}
-}
 
 // No limit for a worker's statements ends a migration, wherever it is set.
 func TestMigrationsHaveNoTimeout(t *testing.T) {
@@ -48,10 +28,10 @@ func TestMigrationsHaveNoTimeout(t *testing.T) {
 	s, err := postgres.Open(t.Context(), address, "test")
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	exec(t, s, fmt.Sprintf("ALTER DATABASE %s SET statement_timeout = '1ms'", pgx.Identifier{get[string](t, s, "SELECT current_database()")}.Sanitize()))
+	postgrestest.Exec(t, s, fmt.Sprintf("ALTER DATABASE %s SET statement_timeout = '1ms'", pgx.Identifier{postgrestest.Get[string](t, s, "SELECT current_database()")}.Sanitize()))
 	const limits = `INSERT INTO limits SELECT '%s', current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout');`
-	exec(t, s, "CREATE TABLE limits (migration text, statement text, idle text, lock text)")
-	m, err := s.NewMigrator(t.Context(), fstest.MapFS{
+	postgrestest.Exec(t, s, "CREATE TABLE limits (migration text, statement text, idle text, lock text)")
+	m, err := migrate.New(t.Context(), s.Pool, fstest.MapFS{
 		"9001_one.sql": {Data: []byte("-- +goose Up\nSELECT pg_sleep(0.1);\n" + fmt.Sprintf(limits, "one"))},
 		"9002_two.sql": {Data: []byte("-- +goose NO TRANSACTION\n-- +goose Up\nSELECT pg_sleep(0.1);\n" + fmt.Sprintf(limits, "two"))},
 	})
@@ -62,7 +42,7 @@ func TestMigrationsHaveNoTimeout(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Equal(t, []string{"9001_one.sql", "9002_two.sql"}, applied)
-	require.Equal(t, "one 0 0 3s, two 0 0 0", get[string](t, s, "SELECT string_agg(concat_ws(' ', migration, statement, idle, lock), ', ' ORDER BY migration) FROM limits"))
+	require.Equal(t, "one 0 0 3s, two 0 0 0", postgrestest.Get[string](t, s, "SELECT string_agg(concat_ws(' ', migration, statement, idle, lock), ', ' ORDER BY migration) FROM limits"))
 }
 
 // producers write events, each in a separate transaction, until they are stopped.
@@ -110,9 +90,9 @@ func TestMigrateBesideProducers(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	m := newMigrator(t, s)
-	downTo(t, m, "0006")
-	exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) SELECT 'old-' || n, E'T\\x1b', 'ADMIN', 0, '{}' FROM generate_series(1, 5000) n")
+	m := postgrestest.Migrator(t, s)
+	postgrestest.DownTo(t, m, "0006")
+	postgrestest.Exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) SELECT 'old-' || n, E'T\\x1b', 'ADMIN', 0, '{}' FROM generate_series(1, 5000) n")
 	long, err := s.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = long.Rollback(context.Background()) }() // if the test has failed
@@ -137,15 +117,15 @@ func TestMigrateBesideProducers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, long.Commit(t.Context()))
 	require.Eventually(t, func() bool {
-		return get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'INDEX CONCURRENTLY')")
+		return postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'INDEX CONCURRENTLY')")
 	}, time.Minute, 5*time.Millisecond)
 	writers.goOn(t)
 	require.NoError(t, old.Commit(t.Context()))
 
 	require.NoError(t, <-migrated)
 	writers.goOn(t)
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM event_outbox WHERE event_type ~ E'\\x1b'"))
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM event_outbox WHERE event_type ~ E'\\x1b'"))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"))
 }
 
 // A failed CREATE INDEX CONCURRENTLY leaves an invalid index, whose name is taken.
@@ -154,18 +134,18 @@ func TestMigrateOverAHalfBuiltIndex(t *testing.T) {
 
 	const name = "event_outbox_correlation_id"
 	s := postgrestest.New(t)
-	m := newMigrator(t, s)
-	downTo(t, m, "0012")
-	emit(t, s, 2)
-	exec(t, s, "UPDATE event_outbox SET correlation_id = 'both'")
+	m := postgrestest.Migrator(t, s)
+	postgrestest.DownTo(t, m, "0012")
+	postgrestest.Exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'ADMIN', 0, '{}'), ('evt-2', 'T', 'ADMIN', 0, '{}')")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET correlation_id = 'both'")
 	_, err := s.Pool.Exec(t.Context(), "CREATE UNIQUE INDEX CONCURRENTLY "+name+" ON event_outbox (correlation_id)")
 	require.ErrorContains(t, err, "could not create unique index")
-	require.False(t, get[bool](t, s, "SELECT indisvalid FROM pg_index WHERE indexrelid = $1::regclass", name))
+	require.False(t, postgrestest.Get[bool](t, s, "SELECT indisvalid FROM pg_index WHERE indexrelid = $1::regclass", name))
 
 	_, err = m.Up(t.Context())
 
 	require.NoError(t, err)
-	require.True(t, get[bool](t, s, "SELECT indisvalid AND NOT indisunique FROM pg_index WHERE indexrelid = $1::regclass", name))
+	require.True(t, postgrestest.Get[bool](t, s, "SELECT indisvalid AND NOT indisunique FROM pg_index WHERE indexrelid = $1::regclass", name))
 }
 
 // A migration without a transaction waits for its locks without limit. So it may only take
@@ -208,21 +188,4 @@ func TestMigrationsThatReadTablesOnlyRead(t *testing.T) {
 			require.NotRegexp(t, `(?i)\b(ADD|DROP) (CONSTRAINT|COLUMN)\b`, up, name)
 		}
 	}
-}
-
-// Each index costs every write of its table. An index that is the beginning of another one
-// saves nothing more.
-func TestNoIndexIsTheBeginningOfAnother(t *testing.T) {
-	t.Parallel()
-
-	require.Empty(t, list(t, postgrestest.New(t), `
-		SELECT shorter.indexrelid::regclass || ' of ' || longer.indexrelid::regclass
-		FROM   pg_index shorter
-		JOIN   pg_index longer USING (indrelid)
-		JOIN   pg_class c ON c.oid = indrelid AND c.relnamespace = 'public'::regnamespace
-		WHERE  NOT shorter.indisunique
-		AND    shorter.indexprs IS NULL
-		AND    starts_with(longer.indkey::text, shorter.indkey::text || ' ')
-		AND    starts_with(longer.indoption::text, shorter.indoption::text || ' ')
-		AND    pg_get_expr(shorter.indpred, indrelid) IS NOT DISTINCT FROM pg_get_expr(longer.indpred, indrelid)`))
 }

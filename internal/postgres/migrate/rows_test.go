@@ -1,4 +1,4 @@
-package postgres_test
+package migrate_test
 
 import (
 	"testing"
@@ -15,13 +15,13 @@ func TestMigrateRowsOfRelease02(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	migrator := newMigrator(t, s)
+	migrator := postgrestest.Migrator(t, s)
 	for name := ""; name != "0044_source_rows.sql"; {
 		var err error
 		name, err = migrator.Down(t.Context())
 		require.NoError(t, err)
 	}
-	exec(t, s, `
+	postgrestest.Exec(t, s, `
 		INSERT INTO event_outbox (event_id, source, event_type, status, error_message, attempt_count, sink_attempts, lease_owner, lease_until, published_at, acknowledged_at)
 		VALUES ('00000000-0000-4000-8000-000000000001', 'orders', 'T', 'FAILED', 'refused', 1, 6, NULL, NULL, NULL, NULL),
 		       ('00000000-0000-4000-8000-000000000002', 'orders', 'T', 'PENDING', 'refused', 1, 2, 'refused', now() + interval '1 minute', NULL, NULL),
@@ -35,12 +35,12 @@ func TestMigrateRowsOfRelease02(t *testing.T) {
 	require.Equal(t, []string{
 		"orders 00000000-0000-4000-8000-000000000001 6 failed marked", "orders 00000000-0000-4000-8000-000000000002 2 waits",
 		"orders 00000000-0000-4000-8000-000000000005 0 failed", "wallet 7 1 failed marked", "wallet 8 0 failed marked",
-	}, list(t, s, `
+	}, postgrestest.List(t, s, `
 		SELECT concat_ws(' ', source, row_key, refusals, CASE WHEN failed_at IS NULL THEN 'waits' ELSE 'failed' END, CASE WHEN marked_at IS NOT NULL THEN 'marked' END)
 		FROM   source_row
 		ORDER BY source, row_key`))
 
 	require.NoError(t, s.BeginSource(t.Context(), outboxes.Source{Name: "orders"}))
-	require.Empty(t, list(t, s, "SELECT event_id FROM event_outbox WHERE source = 'orders' AND status <> 'PROCESSED'"), "nobody is told of a source without people")
-	require.Equal(t, 5, get[int](t, s, "SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'")+1, "the fourth ended before")
+	require.Empty(t, postgrestest.List(t, s, "SELECT event_id FROM event_outbox WHERE source = 'orders' AND status <> 'PROCESSED'"), "nobody is told of a source without people")
+	require.Equal(t, 5, postgrestest.Get[int](t, s, "SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'")+1, "the fourth ended before")
 }

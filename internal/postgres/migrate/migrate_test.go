@@ -1,4 +1,4 @@
-package postgres_test
+package migrate_test
 
 import (
 	"testing"
@@ -6,25 +6,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/migrate"
 	"herald/internal/postgres/postgrestest"
-	"herald/migrations"
 )
-
-func newMigrator(t *testing.T, s *postgres.Store) *postgres.Migrator {
-	t.Helper()
-	migrator, err := s.NewMigrator(t.Context(), migrations.FS)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, migrator.Close()) })
-	return migrator
-}
 
 // schema lists what migrations create in a store's schema: relations, constraints,
 // functions and triggers.
 func schema(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
-	return list(t, s, `
+	return postgrestest.List(t, s, `
 		SELECT 'relation ' || relname FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(current_schema())) AND relname !~ '^herald_migrations'
 		UNION ALL
 		SELECT 'constraint ' || conname FROM pg_constraint WHERE connamespace = to_regnamespace(quote_ident(current_schema())) AND conname !~ '^herald_migrations'
@@ -39,8 +30,8 @@ func TestMigrateDownAndUpAgain(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	migrator := newMigrator(t, s)
-	full, served := schema(t, s), get[int](t, s, "SELECT count(*) FROM channel_user_type")
+	migrator := postgrestest.Migrator(t, s)
+	full, served := schema(t, s), postgrestest.Get[int](t, s, "SELECT count(*) FROM channel_user_type")
 	require.Contains(t, full, "relation event_outbox")
 
 	var taken []string
@@ -60,35 +51,7 @@ func TestMigrateDownAndUpAgain(t *testing.T) {
 	require.Equal(t, taken, applied)
 	require.Equal(t, full, schema(t, s))
 	require.NoError(t, s.Ready(t.Context()))
-	require.Equal(t, served, get[int](t, s, "SELECT count(*) FROM channel_user_type"))
-}
-
-// Every migration after the directory's runs, and is reverted, even if the directory
-// consists of views.
-func TestMigrateOverADirectoryOfViews(t *testing.T) {
-	t.Parallel()
-
-	s := inForeignDirectory(t)
-	migrator := newMigrator(t, s)
-	downTo(t, migrator, "0002")
-
-	_, err := migrator.Up(t.Context())
-	require.NoError(t, err)
-
-	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10)
-	require.NoError(t, err)
-	require.Len(t, page.Recipients, 1)
-}
-
-// The database has the same channels as the code, and each serves the same users.
-func TestChannelsOfTheDatabase(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	require.ElementsMatch(t, notification.Channels(), get[[]notification.Channel](t, s, "SELECT array_agg(channel_type) FROM channel"))
-	for _, channel := range notification.Channels() {
-		require.ElementsMatch(t, channel.DefaultUsers(), get[[]notification.UserType](t, s, "SELECT array_agg(user_type) FROM channel_user_type WHERE channel_type = $1", channel), "%s", channel)
-	}
+	require.Equal(t, served, postgrestest.Get[int](t, s, "SELECT count(*) FROM channel_user_type"))
 }
 
 // Several workers that start at once may all migrate.
@@ -96,13 +59,13 @@ func TestMigrateUpSideBySide(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	_, err := newMigrator(t, s).Down(t.Context())
+	_, err := postgrestest.Migrator(t, s).Down(t.Context())
 	require.NoError(t, err)
 
 	applied := make([][]string, 3)
 	var group errgroup.Group
 	for i := range applied {
-		migrator := newMigrator(t, s)
+		migrator := postgrestest.Migrator(t, s)
 		group.Go(func() (err error) {
 			applied[i], err = migrator.Up(t.Context())
 			return err
@@ -122,14 +85,14 @@ func TestMigrationStatus(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	migrator := newMigrator(t, s)
+	migrator := postgrestest.Migrator(t, s)
 	down, err := migrator.Down(t.Context())
 	require.NoError(t, err)
 
 	statuses, err := migrator.Status(t.Context())
 	require.NoError(t, err)
 	last := len(statuses) - 1
-	require.Equal(t, postgres.MigrationStatus{Name: down, Applied: false}, statuses[last])
+	require.Equal(t, migrate.Status{Name: down, Applied: false}, statuses[last])
 	for _, status := range statuses[:last] {
 		require.True(t, status.Applied, status.Name)
 	}

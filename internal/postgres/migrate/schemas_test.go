@@ -1,4 +1,4 @@
-package postgres_test
+package migrate_test
 
 import (
 	"testing"
@@ -7,13 +7,15 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"time"
 )
 
 // installIn migrates a separate schema for Herald in the application's database.
 func (a *application) installIn(t *testing.T, parameters string) *postgres.Store {
 	t.Helper()
 	s := a.open(t, parameters)
-	_, err := newMigrator(t, s).Up(t.Context())
+	_, err := postgrestest.Migrator(t, s).Up(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.Ready(t.Context()))
 	return s
@@ -25,30 +27,35 @@ func TestSchemaOfItsOwn(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
-	exec(t, a.Store, "CREATE TABLE notification (id uuid); CREATE TABLE event_outbox (id uuid); CREATE TABLE operator_action (id uuid); CREATE TABLE recipient (id uuid)")
+	postgrestest.Exec(t, a.Store, "CREATE TABLE notification (id uuid); CREATE TABLE event_outbox (id uuid); CREATE TABLE operator_action (id uuid); CREATE TABLE recipient (id uuid)")
 	before := schema(t, a.Store)
 	first := a.installIn(t, "&search_path=notices")
 	second := a.installIn(t, "&options=-c%20search_path%3D%22Second%22%2Cpublic")
 	require.Equal(t, schema(t, first), schema(t, second))
 	require.Equal(t, before, schema(t, a.Store), "nothing was made in the application's schema")
 
-	producer := openTx(t, a.Store, `
+	producer := postgrestest.OpenTx(t, a.Store, `
 		INSERT INTO notices.event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'CUSTOMER', 1, '{}')`)
 	_, err := producer.Exec(t.Context(), `
 		INSERT INTO "Second".event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-2', 'T', 'CUSTOMER', 1, '{}')`)
 	require.NoError(t, err)
-	wakes := listen(t, first)
-	awaitWake(t, wakes) // for rows from before it listened
+	wakes := make(chan struct{}, 100)
+	go first.ListenEvents(t.Context(), func() { wakes <- struct{}{} })
+	<-wakes // for rows from before it listened
 	require.NoError(t, producer.Commit(t.Context()))
-	awaitWake(t, wakes) // the trigger ignores the producer's search_path
+	<-wakes // the trigger ignores the producer's search_path
 
-	require.Equal(t, []string{"evt-1"}, claim(t, first, "poller-1", 10))
-	require.Equal(t, []string{"evt-2"}, claim(t, second, "poller-2", 10))
-	end(t, first, "poller-1", notification.ClaimStarted, "evt-1")
-	require.Equal(t, "PROCESSING", processed(t, first, "evt-1"))
-	require.Zero(t, get[int](t, second, "SELECT count(*) FROM processed_event"))
+	for s, id := range map[*postgres.Store]string{first: "evt-1", second: "evt-2"} {
+		claimed, err := s.ClaimEvents(t.Context(), "poller", 10, time.Hour)
+		require.NoError(t, err)
+		require.Len(t, claimed, 1)
+		require.Equal(t, id, claimed[0].ID)
+	}
+	require.NoError(t, first.EndClaim(t.Context(), "poller", []notification.ClaimResult{{EventID: "evt-1", Outcome: notification.ClaimStarted}}))
+	require.Equal(t, 1, postgrestest.Get[int](t, first, "SELECT count(*) FROM processed_event"))
+	require.Zero(t, postgrestest.Get[int](t, second, "SELECT count(*) FROM processed_event"))
 
-	_, err = newMigrator(t, first).Down(t.Context())
+	_, err = postgrestest.Migrator(t, first).Down(t.Context())
 	require.NoError(t, err)
-	requireAllApplied(t, newMigrator(t, second))
+	requireAllApplied(t, postgrestest.Migrator(t, second))
 }
