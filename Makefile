@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # The stack's settings, for the command that follows.
 with_stack = eval "$$(tools/stack.sh env)" &&
 
-# The linters are a module of their own, so that Herald does not depend on theirs.
+# The linters are a separate module, so that Herald does not depend on theirs.
 lint_tool = go tool -modfile=tools/lint/go.mod
 
 .PHONY: help up down logs env build demo bench test lint histories screenshots clean
@@ -32,7 +32,7 @@ build: ## build the programs into bin/
 demo: ## start everything, deliver the example events, and show who has what
 	@tools/demo.sh
 
-bench: ## measure Herald beside other ways, in 15 minutes; ARGS=--help lists the cases, ARGS='deliveries --events 20' picks some
+bench: ## compare Herald with other ways, in 15 minutes; ARGS=--help lists the cases, ARGS='deliveries --events 20' picks some
 	@$(with_stack) go run ./bench $(ARGS)
 
 # The stack starts while the checks run: on a new machine the one downloads while the
@@ -46,6 +46,7 @@ lint: ## check format, correctness, imports, determinism and vulnerabilities; VU
 	@unformatted=$$(find . -name '*.go' -not -path './.*' -exec gofmt -l {} +) && \
 		if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	tools/frozen.sh
+	tools/prose.sh
 	go vet ./...
 	$(lint_tool) staticcheck ./...
 	$(lint_tool) depguard ./...

@@ -25,12 +25,12 @@ type Sender interface {
 // time-out and for the record.
 const beginTimeout, recordTimeout = 5 * time.Second, 5 * time.Second
 
-// maxCrashes is how many attempts of one run may end without a result, each
+// maxCrashes is the number of attempts of one run that may end without a result, each
 // with the death of its process, before the message is held to be the cause.
 const maxCrashes = 10
 
 // AttemptOverhead is the time for the statements that begin and end an attempt, and for its
-// turn under a rate limit, which have time-outs of their own. Past it Temporal takes the worker
+// turn under a rate limit, which have separate time-outs. Past it Temporal takes the worker
 // for dead, the lease of the attempt runs out, and the attempt is repeated.
 const AttemptOverhead = 20 * time.Second
 
@@ -64,8 +64,8 @@ func (a *Activities) release(ctx context.Context, attempts []notification.Attemp
 	}
 }
 
-// outgoing is a message for which an attempt was begun: that of one delivery, or
-// of a digest, which has many rows behind it.
+// outgoing is a message for which an attempt was begun: one delivery's, or
+// a digest's, which has many rows behind it.
 type outgoing struct {
 	channel notification.Channel
 	policy  AttemptPolicy

@@ -23,7 +23,7 @@ type HolderResult struct {
 // StillRunning is the type of failure of [Activities.AwaitHolder] while it waits.
 const StillRunning = "StillRunning"
 
-// AwaitHolder finds out which workflow has an id. While the one that should have it
+// AwaitHolder finds out which workflow has an id. While the workflow that should have it
 // still runs, the activity fails, so that it is tried again.
 func (a *Activities) AwaitHolder(ctx context.Context, in HolderInput) (HolderResult, error) {
 	found, err := a.Executions.Execution(ctx, in.WorkflowID)

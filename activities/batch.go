@@ -28,7 +28,7 @@ type batch struct {
 	progress BatchProgress
 }
 
-// newBatch goes on from the progress that an earlier execution gave with its last heartbeat.
+// newBatch continues from the progress that an earlier execution gave with its last heartbeat.
 func newBatch(ctx context.Context, a *Activities, in SendBatchInput, ids []string) *batch {
 	b := &batch{
 		activities: a, in: in, ids: ids, until: time.Now().Add(batchStint + rand.N(batchStint)), deadline: activity.GetInfo(ctx).Deadline,
@@ -54,7 +54,8 @@ func (b *batch) send(ctx context.Context) {
 	}
 }
 
-// groupSize is how many attempts are begun together: under a rate limit, those of a second.
+// groupSize is the number of attempts that are begun together: under a rate limit, the attempts of a
+// second.
 func (b *batch) groupSize() int {
 	rate := b.activities.RateLimits[b.in.Channel]
 	if rate == 0 {

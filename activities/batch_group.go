@@ -13,7 +13,7 @@ import (
 	"herald/internal/notification"
 )
 
-// sendGroup begins an attempt at each delivery of a group, sends those that may be sent, and
+// sendGroup begins an attempt at each delivery of a group, sends the deliveries that may be sent, and
 // records what came of them. No cancellation interrupts what is with the provider.
 func (b *batch) sendGroup(ctx context.Context, ids []string) {
 	whole, cancel := context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
@@ -35,7 +35,7 @@ func (b *batch) sendGroup(ctx context.Context, ids []string) {
 	b.activities.noteEnds(whole, b.in.Channel, results, recorded)
 }
 
-// begin begins attempts, and returns those that there are.
+// begin begins attempts, and returns the attempts that it began.
 func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt, error) {
 	all, err := b.activities.begin(ctx, b.in.AttemptPolicy, notification.Begin{DeliveryIDs: ids, First: true})
 	var begun []notification.Attempt
@@ -50,7 +50,7 @@ func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt
 }
 
 // sendAll hands messages to the provider as soon as they have their turns, and returns when
-// it has answered all of them. Those that get no turn, and those that the batch does not send
+// it has answered all of them. Deliveries that get no turn, and deliveries that the batch does not send
 // since it has ended, go back to the others.
 func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt) []notification.AttemptResult {
 	waiting, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
@@ -100,7 +100,7 @@ func sentOf(results []notification.AttemptResult) (sent int) {
 	return sent
 }
 
-// sendOne makes one attempt. What fails for now is for a workflow of its own; what fails for
+// sendOne makes one attempt. What fails for now is for a separate workflow; what fails for
 // good is given up.
 func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notification.AttemptResult {
 	m := single(b.in.Channel, b.in.AttemptPolicy, begun)

@@ -25,7 +25,7 @@ type EventCanceller interface {
 	CancelEvent(ctx context.Context, eventID string) error
 }
 
-// cancelledAtOnce is how many deliveries one statement cancels.
+// cancelledAtOnce is the number of deliveries that one statement cancels.
 const cancelledAtOnce = 1000
 
 // CancelEventInput is the input of [Activities.CancelEvent].
@@ -40,7 +40,7 @@ type CancelEventResult struct {
 }
 
 // CancelEvent cancels what another event has not sent yet. That the other one is
-// cancelled stands in the row of the event that cancels it: planning and every attempt
+// cancelled is in the row of the event that cancels it: planning and every attempt
 // read it there. So this activity only brings the ends nearer of what waits, and a
 // crash at any place of it, or a repeat, does no harm. The rows come first, so that
 // they say by what they were cancelled.

@@ -67,7 +67,7 @@ func TestCancelEvent(t *testing.T) {
 	require.Equal(t, map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: 0}, result.Deliveries)
 }
 
-// Of an event that another one takes back nothing is planned, and nothing handed out
+// Nothing is planned for an event that another one takes back, and nothing handed out
 // that was planned before; one that only takes another back needs no routing.
 func TestPlanDeliveriesOfCancellations(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ const (
 	// CleanHeartbeat bounds how long a dead worker goes unnoticed. It is above what a
 	// batch may take.
 	CleanHeartbeat = 2 * time.Minute
-	// cleanTime is how long one run deletes rows of an outbox; the next one goes on.
+	// cleanTime is the time that one run deletes rows of an outbox; the next one continues.
 	cleanTime = 10 * time.Minute
 )
 
@@ -34,11 +34,11 @@ type CleanOutboxResult struct {
 	Source  string
 	Deleted int
 	After   string `json:",omitempty"` // the cursor of the last row that it looked at
-	More    bool   `json:",omitempty"` // its time was over: the next run goes on
+	More    bool   `json:",omitempty"` // its time was over: the next run continues
 }
 
 // CleanOutbox deletes the rows of an outbox that are done and old enough. When its process
-// dies, the next attempt goes on behind the last batch.
+// dies, the next attempt continues behind the last batch.
 func (a *Activities) CleanOutbox(ctx context.Context, in CleanOutboxInput) (CleanOutboxResult, error) {
 	cleaner, known := a.Cleaners[in.Source]
 	if !known {

@@ -35,7 +35,7 @@ func newCleaner(fails error) *cleaner {
 	return &cleaner{batches: map[string]int{"a": 500, "b": 0, "c": 20}, next: map[string]string{"": "a", "a": "b", "b": "c"}, fails: fails}
 }
 
-// The next attempt goes on where one that died stopped, keeps what that one counted, and
+// The next attempt continues where one that died stopped, keeps what that one counted, and
 // counts in the metrics what it deleted itself.
 func TestCleanOutbox(t *testing.T) {
 	t.Parallel()

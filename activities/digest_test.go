@@ -164,7 +164,7 @@ func TestSealDigest(t *testing.T) {
 	}
 }
 
-// A group that wants quiet drops its own items, not those of others: each is judged
+// A group that wants quiet drops its own items, not the items of other groups: each is judged
 // when the digest is sent. Where the digest waits for quiet hours, it waits for all groups.
 func TestSealDigestInQuietHoursOfAGroup(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// EscalationStore is what Escalate needs of the database.
+// EscalationStore is the part of the database that Escalate needs.
 type EscalationStore interface {
 	// Escalating reads what has become of a delivery.
 	Escalating(ctx context.Context, key notification.EscalationKey) (notification.Escalating, error)
@@ -39,13 +39,13 @@ type EscalateResult struct {
 	Until time.Time `json:",omitzero"`  // without an outcome: when to look again
 	Wait  string    `json:",omitempty"` // the same, and for what, for people
 
-	Delivery *notification.Delivery `json:",omitempty"` // the one that follows; nil: none
+	Delivery *notification.Delivery `json:",omitempty"` // the delivery that follows; nil: none
 	Policy   DeliveryPolicy         `json:",omitzero"`  // of its channel
 }
 
 // Escalate looks whether a delivery got there, and if it is to be followed by one over
 // another channel, plans that by the rules as they are now. The delivery's row is locked while
-// it decides, and the one that follows says which it follows: so a repeat, after a crash at
+// it decides, and the delivery that follows names the delivery before it: so a repeat, after a crash at
 // any place, finds what the first call stored, and a reader who comes between finds either an
 // escalation that has ended or a message that is on its way.
 //
@@ -60,7 +60,7 @@ func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateRe
 	}
 	e := &escalating{in: in}
 	due := e.due(now)
-	if !due && e.result.Outcome != notification.EscalationFollowed { // that is what an earlier call has stored
+	if !due && e.result.Outcome != notification.EscalationFollowed { // an earlier call has stored that outcome
 		return e.end(ctx)
 	}
 	if due {
@@ -116,7 +116,7 @@ type escalating struct {
 	plan      *planning // nil: the rules are not asked
 	recipient notification.Recipient
 
-	// Of one channel.
+	// These belong to one channel.
 	facts   notification.Facts
 	choice  notification.Choice
 	planned notification.PlannedDelivery // if it is selected

@@ -185,7 +185,7 @@ func TestEscalateWaitsForQuietHours(t *testing.T) {
 	require.Contains(t, got.Wait, "quiet hours; if it was not read by then, SMS follows")
 }
 
-// What follows has a text of its own where there is one.
+// What follows has a separate text where there is one.
 func TestEscalateWritesTheEscalatedText(t *testing.T) {
 	t.Parallel()
 
@@ -256,7 +256,7 @@ func TestEscalateWalksOn(t *testing.T) {
 	}
 }
 
-// Somebody whom the first channel cannot reach is told over the next one at once, with the
+// A recipient out of the first channel's reach is told over the next one at once, with the
 // text of the escalation.
 func TestPlanDeliveriesToUnreachable(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ type Execution struct {
 	State     WorkflowState
 }
 
-// WorkflowState is how far a workflow has come.
+// WorkflowState is the progress of a workflow.
 type WorkflowState string
 
 // The states of a workflow.

@@ -14,7 +14,7 @@ import (
 )
 
 // The types of failure that a workflow, and an operator, can tell apart. Those
-// of [notification.FailureClass] stand beside them.
+// of [notification.FailureClass] are next to them.
 const (
 	NoSuchRow            = "NoSuchRow"            // the event or delivery is not in the database
 	ChannelNotConfigured = "ChannelNotConfigured" // the channel has no credentials here
@@ -71,7 +71,7 @@ func retried(err error) error {
 	return later(provider, provider.RetryAfter)
 }
 
-// isPermanent says whether a failure is never retried.
+// isPermanent reports whether a failure is never retried.
 func isPermanent(err error) bool {
 	var application *temporal.ApplicationError
 	return errors.As(err, &application) && application.NonRetryable()

@@ -24,15 +24,15 @@ type FollowUpStore interface {
 	DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error)
 }
 
-// EscalationWorkflows are those that wait beside deliveries.
+// EscalationWorkflows are the workflows that wait next to deliveries.
 type EscalationWorkflows interface {
-	// SettleEscalation has the one of a delivery look at it. Where none waits, that is no
+	// SettleEscalation has the escalation of a delivery look at it. Where none waits, that is no
 	// error.
 	SettleEscalation(ctx context.Context, deliveryID string) error
 }
 
 const (
-	// followUpBatch is how much of each kind is done before it is recorded.
+	// followUpBatch is the number of each kind that is done before it is recorded.
 	followUpBatch = 100
 	// followUpsAtOnce bounds the concurrent messages and signals of one batch.
 	followUpsAtOnce = 16
@@ -49,7 +49,7 @@ type FollowUpResult struct {
 }
 
 // FollowUp does, for about a minute, what follows receipts, acknowledgements and readers: it
-// publishes dead letters, and has the workflows that wait beside deliveries look at them.
+// publishes dead letters, and has the workflows that wait next to deliveries look at them.
 // It forgets each only once it is done: a crash between the two repeats it, and a second dead
 // letter has the same message id.
 func (a *Activities) FollowUp(ctx context.Context) (FollowUpResult, error) {
@@ -95,7 +95,7 @@ func (f *followUpLoop) step(ctx context.Context) {
 	}
 }
 
-// batch does a batch and forgets what of it is done. The error is one of those that hold up
+// batch does a batch and forgets what of it is done. The error is one that holds up
 // the rest.
 func (f *followUpLoop) batch(ctx context.Context) (FollowUpResult, error) {
 	rows, err := f.FollowUps.FollowUps(ctx, followUpBatch)

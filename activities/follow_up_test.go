@@ -19,7 +19,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// told is a broker, and the workflows beside deliveries, that keep whom they were told
+// told is a broker, and the workflows next to deliveries, that keep the names they were told
 // of, unless they refuse.
 type told struct {
 	mu      sync.Mutex

@@ -44,7 +44,7 @@ func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.S
 	return status, nil
 }
 
-// tellFailure tells those who should look at a failure: the dead-letter queue, or
+// tellFailure reports a failure to the people who should look at it: the dead-letter queue, or
 // on a best-effort channel the log.
 func (a *Activities) tellFailure(ctx context.Context, in GiveUpInput) error {
 	if in.Channel.BestEffort() {

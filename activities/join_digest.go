@@ -8,7 +8,7 @@ import (
 	"herald/internal/notification"
 )
 
-// DigestStore is what digests need of the database.
+// DigestStore is the part of the database that digests need.
 type DigestStore interface {
 	DigestPlace(ctx context.Context, deliveryID string) (notification.DigestPlace, error)
 	DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error)

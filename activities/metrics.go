@@ -12,7 +12,7 @@ import (
 )
 
 // The metrics that activities record. The exporter adds _total to the name of a
-// counter and _seconds to that of a timer; docs/metrics.md has them all.
+// counter and _seconds to a timer's; docs/metrics.md has them all.
 const (
 	OutboxClaimsMetric    = "herald_outbox_claims"
 	OutboxResultsMetric   = "herald_outbox_results"
@@ -47,7 +47,7 @@ const (
 )
 
 // eventTold is the outcome, in EventsMetric, of an event that has none in
-// processed_event: it told everybody whom the rules named.
+// processed_event: it told everybody that the rules named.
 const eventTold = "TOLD"
 
 // The outcomes of SweepMetric.
@@ -149,7 +149,7 @@ func countSweep(ctx context.Context, found notification.Sweep) {
 	}
 }
 
-// countPassedOver counts people whom an event names and who cannot be told, when its
+// countPassedOver counts people that an event names and no channel reaches, when its
 // first page is planned.
 func countPassedOver(ctx context.Context, some notification.PassedOver) {
 	outcome := unknownUserType
@@ -202,7 +202,7 @@ func countEnd(ctx context.Context, channel notification.Channel, status notifica
 }
 
 // countDigest counts a digest that ended as SENT, FAILED or CANCELLED. A digest that
-// was sent ended its deliveries too. Those of any other end in [Activities.GiveUp],
+// was sent ended its deliveries too. Deliveries of other attempts end in [Activities.GiveUp],
 // which counts them.
 func countDigest(ctx context.Context, channel notification.Channel, status notification.Status, items int) {
 	metrics := byChannel(ctx, channel)

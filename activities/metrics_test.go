@@ -186,7 +186,7 @@ func TestPlanMetrics(t *testing.T) {
 	require.Equal(t, map[string]int64{"herald_suppressed EMAIL": 1}, m.counted())
 }
 
-// Of five events one is refused, one cannot be started for now; then Temporal is
+// One of five events is refused, one cannot be started for now; then Temporal is
 // out of reach.
 func TestPollOutboxMetrics(t *testing.T) {
 	t.Parallel()

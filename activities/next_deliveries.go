@@ -12,7 +12,7 @@ type LaneStore interface {
 	// LaneDeliveries reads the first deliveries of a part, with the status only or, if it is
 	// empty, PENDING and FAILED. next is the first notification.id to read after them; 0: that was all.
 	LaneDeliveries(ctx context.Context, part notification.Part, only notification.Status, limit int) (deliveries []notification.Delivery, next int64, err error)
-	// ReopenFailed makes the FAILED deliveries of a part PENDING, except those that failed by a receipt.
+	// ReopenFailed makes the FAILED deliveries of a part PENDING, unless they failed by a receipt.
 	ReopenFailed(ctx context.Context, part notification.Part) error
 }
 

@@ -14,7 +14,7 @@ const (
 	// accountRetry is the interval after a provider rejected our account. Somebody has
 	// to mend the credentials, and trying more often may get the account locked.
 	accountRetry = time.Minute
-	// accountPatience is how long after the first rejection a message fails.
+	// accountPatience is the time from the first rejection until a message fails.
 	accountPatience = 24 * time.Hour
 )
 

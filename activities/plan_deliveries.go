@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// PlanStore is what planning needs of the database.
+// PlanStore is the part of the database that planning needs.
 type PlanStore interface {
 	EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error)
 	Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error)
@@ -22,8 +22,9 @@ type PlanStore interface {
 }
 
 const (
-	// pageSize is how many recipients are planned at once. Where many pages are asked for,
-	// the event is large: then it is largePageSize, which takes a fifth less time for each.
+	// pageSize is the number of recipients that are planned at once. Where many pages are asked
+	// for, the event is large: then it is largePageSize, which takes a fifth less time for
+	// each.
 	pageSize, largePageSize = 100, 250
 	// pageDeliveries is the most deliveries that an event, or a page of deliveries that wait,
 	// starts as children: a quarter of Temporal's limit, and about 5,000 events of history.
@@ -51,7 +52,7 @@ type PlanResult struct {
 	Next  *notification.Cursor `json:",omitempty"` // nil: that was the last page
 }
 
-// DeliveryBatch is deliveries, and how those of each channel are made.
+// DeliveryBatch holds deliveries, and how the deliveries of each channel are made.
 type DeliveryBatch struct {
 	Deliveries []notification.Delivery
 	Policies   map[notification.Channel]DeliveryPolicy
@@ -61,7 +62,7 @@ type DeliveryBatch struct {
 // all that concerns them, applies the rules, renders the texts and stores the
 // result, in four round trips a page however many they are. It ends early when
 // half of its time is used. A repeat returns what the first call stored.
-// Events of every source stand in event_outbox, so the source is only checked: a worker
+// Events of every source are in event_outbox, so the source is only checked: a worker
 // plans for those alone that it was told of.
 func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResult, error) {
 	if _, err := a.source(in.Source); err != nil {
@@ -152,7 +153,7 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 }
 
 // handOut adds the deliveries to make, from the rows instead of the plan: the rows include
-// those of an earlier planning for recipients who have left since.
+// the rows of an earlier planning for recipients who have left since.
 func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
 	result, eventID := p.result, p.setup.Event.ID
 	if in.After.UserID == "" && result.Next == nil && !result.Bulk {

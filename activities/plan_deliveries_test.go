@@ -124,7 +124,7 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 }
 
 // A delivery whose own time cannot be read fails, and says why; it has no text to send.
-// The other channel's goes on.
+// The other channel's continues.
 func TestPlanDeliveriesWithoutItsTime(t *testing.T) {
 	t.Parallel()
 
@@ -152,7 +152,7 @@ func TestPlanDeliveriesTellsOfABrokenRule(t *testing.T) {
 	require.Len(t, result.Batch.Deliveries, 4)
 }
 
-// People whom nobody can tell are named and counted, once for an event of many pages,
+// People without a channel are named and counted, once for an event of many pages,
 // and do not silence the others.
 func TestPlanDeliveriesTellsOfPeoplePassedOver(t *testing.T) {
 	t.Parallel()
@@ -179,7 +179,7 @@ func TestPlanDeliveriesTellsOfPeoplePassedOver(t *testing.T) {
 	require.Equal(t, doctors+"; "+ids, result.Problem)
 }
 
-// A text that fails fails one delivery; its neighbours go on.
+// A text that fails fails one delivery; its neighbours continue.
 func TestPlanDeliveriesWithABrokenTemplate(t *testing.T) {
 	t.Parallel()
 
@@ -260,7 +260,7 @@ func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 func TestPlanDeliveriesOfAnOnlyPage(t *testing.T) {
 	t.Parallel()
 
-	for left, inLanes := range map[int]bool{0: false, 1: false, 496: false, 497: true} { // beside the four that are planned
+	for left, inLanes := range map[int]bool{0: false, 1: false, 496: false, 497: true} { // next to the four that are planned
 		t.Run(fmt.Sprint(left), func(t *testing.T) {
 			t.Parallel()
 
@@ -282,7 +282,7 @@ func TestPlanDeliveriesOfAnOnlyPage(t *testing.T) {
 	}
 }
 
-// Those who were planned and have left since are told, or told why not, though
+// People who were planned and have left since are told, or told why not, though
 // nobody else is there any more.
 func TestPlanDeliveriesForThoseWhoLeft(t *testing.T) {
 	t.Parallel()

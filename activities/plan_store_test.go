@@ -207,7 +207,7 @@ func (p *plans) CountRecipients(_ context.Context, targets []notification.Target
 
 var lanes = []notification.Lane{{Channel: notification.WebSocket}, {Channel: notification.Email, Waiting: true}}
 
-// stored is what a store returns for a page.
+// stored holds a store's answer for a page.
 func stored(page []notification.DecidedRecipient) []notification.Delivery {
 	var deliveries []notification.Delivery
 	for _, r := range page {

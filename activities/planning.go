@@ -11,7 +11,7 @@ import (
 	"herald/internal/notification"
 )
 
-// planning is what the pages share that one activity plans.
+// planning is the state that the pages of one activity share.
 type planning struct {
 	activities *Activities
 	setup      notification.EventSetup
@@ -41,7 +41,7 @@ func (a *Activities) newPlanning(setup notification.EventSetup) *planning {
 	return p
 }
 
-// passOver tells of people whom the event names and who cannot be told.
+// passOver reports people that the event names and no channel reaches.
 func (p *planning) passOver(ctx context.Context, people []notification.PassedOver) {
 	for _, some := range people {
 		countPassedOver(ctx, some)

@@ -24,10 +24,10 @@ type EventLauncher interface {
 }
 
 const (
-	// claimLease is how long the events of a dead poller wait for another. It
+	// claimLease is the time that the events of a dead poller wait for another. It
 	// is far above what a batch takes.
 	claimLease = 30 * time.Second
-	// maxClaims is how often an event may be claimed without an end before it
+	// maxClaims is the number of times that an event may be claimed without an end before it
 	// is held to be the cause.
 	maxClaims = 10
 	// startsAtOnce bounds the concurrent starts of one batch.
@@ -35,7 +35,7 @@ const (
 	startTimeout = 5 * time.Second
 )
 
-// batchResult is what became of the claims of one batch.
+// batchResult holds the ends of one batch's claims.
 type batchResult struct {
 	claimed int
 	ended   map[notification.ClaimOutcome]int
@@ -124,7 +124,7 @@ type start struct {
 	err     error                     // nil: it was started, or not tried
 }
 
-// refused says whether Temporal answered and refused the start for a reason that
+// refused reports whether Temporal answered and refused the start for a reason that
 // may be the event's or Temporal's own. An id that another workflow has is always
 // the event's.
 func (s start) refused() bool {
@@ -132,9 +132,9 @@ func (s start) refused() bool {
 	return (s.outcome == notification.ClaimFailed || s.outcome == notification.ClaimKept) && !errors.As(s.err, &taken)
 }
 
-// blame decides whom refusals are counted against. Where another event of the
+// blame decides which events a refusal counts against. Where another event of the
 // batch was started, Temporal works, and a refusal is its event's own. Where none
-// of several was, Temporal is at fault, or what we ask of it: all are given back,
+// several events was, Temporal is at fault, or the request: all are given back,
 // and nothing is counted. One event alone tells nothing: it is kept and counted,
 // so that it ends as FAILED once it was claimed maxClaims times.
 func blame(starts []start) []notification.ClaimResult {

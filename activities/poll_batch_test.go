@@ -25,7 +25,7 @@ import (
 )
 
 // While Temporal is out of reach, or refuses everybody, which is nobody's own failure,
-// the whole backlog waits, uncounted, and goes on when Temporal works again.
+// the whole backlog waits, uncounted, and continues when Temporal works again.
 func TestPollOutboxSystemicFailure(t *testing.T) {
 	t.Parallel()
 
@@ -118,7 +118,7 @@ func TestPollOutboxIDTaken(t *testing.T) {
 	require.Equal(t, 2, p.stop(t).Failed)
 }
 
-// patience is how long a test waits for what should come in milliseconds.
+// patience is the time that a test waits for what should come in milliseconds.
 const patience = time.Minute
 
 // launcher is an EventLauncher that answers as it is told, and counts.
@@ -276,7 +276,7 @@ func TestStartFailure(t *testing.T) {
 
 	outcomes := map[codes.Code]notification.ClaimOutcome{
 		codes.OK:                 notification.ClaimStarted,
-		codes.InvalidArgument:    notification.ClaimKept, // alone; beside another that was started, it is FAILED
+		codes.InvalidArgument:    notification.ClaimKept, // alone; next to another that was started, it is FAILED
 		codes.Canceled:           notification.ClaimReleased,
 		codes.DeadlineExceeded:   notification.ClaimReleased,
 		codes.NotFound:           notification.ClaimReleased,

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// pollTime is how long one activity polls before it hands over to the
+	// pollTime is the time that one activity polls before it hands over to the
 	// next, so that a new worker's settings and code take effect soon.
 	pollTime = time.Minute
 	// PollHeartbeat bounds how long a dead worker goes unnoticed.
 	PollHeartbeat = 10 * time.Second
 	// alertInterval is the time between two looks while the outbox is busy: what is
-	// committed beside a transaction that sends a hint sends none of its own.
-	// alertTime is how long that goes on after the last event.
+	// committed next to a transaction that sends a hint sends no second hint.
+	// alertTime is the time that this lasts after the last event.
 	alertInterval, alertTime = 25 * time.Millisecond, time.Second
 	// Back-off while Temporal or the database is out of reach.
 	firstBackoff, maxBackoff = 200 * time.Millisecond, 15 * time.Second
@@ -116,7 +116,7 @@ func (p *outboxPoll) untilNextLook() time.Duration {
 	return jitter(p.Interval)
 }
 
-// heartbeat tells Temporal that the poller lives, until ctx ends. It goes on while
+// heartbeat tells Temporal that the poller lives, until ctx ends. It continues while
 // a poller that was cancelled ends its last batch: otherwise Temporal would take it
 // for dead, and its workflow would say that it is paused while events are started.
 func heartbeat(ctx context.Context) {
@@ -132,7 +132,7 @@ func heartbeat(ctx context.Context) {
 	}
 }
 
-// waker returns what wakes the one who waits for a channel with room for one wake-up.
+// waker returns a function that wakes the goroutine at a channel with room for one wake-up.
 func waker(wake chan<- struct{}) func() {
 	return func() {
 		select {
@@ -157,7 +157,7 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken bo
 	return false
 }
 
-// stopping says whether the worker is shutting down.
+// stopping reports whether the worker is shutting down.
 func stopping(ctx context.Context) bool {
 	select {
 	case <-activity.GetWorkerStopChannel(ctx):

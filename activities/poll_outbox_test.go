@@ -275,7 +275,7 @@ func TestPollOutboxHeartbeatsToTheEnd(t *testing.T) {
 	require.Eventually(t, func() bool { return p.beats.Load() > before }, patience, time.Millisecond)
 }
 
-// A transaction that commits beside one which sends the hint sends none, and may
+// A transaction that commits next to one which sends the hint sends none, and may
 // be through only after that hint was heard: the poller looks again by itself.
 func TestPollOutboxLooksAgainAfterAHint(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@ import (
 	"herald/internal/notification"
 )
 
-// EventStore is what publishing and finishing an event need of the database.
+// EventStore is the part of the database that publishing and finishing an event need.
 type EventStore interface {
 	Event(ctx context.Context, eventID string) (notification.Event, []notification.EventRecipients, error)
 	FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error)

@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// RetryStore is what ReopenDelivery needs of the database.
+// RetryStore is the part of the database that ReopenDelivery needs.
 type RetryStore interface {
 	Reopening(ctx context.Context, deliveryID string) (notification.Reopening, error)
 	Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error)

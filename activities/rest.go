@@ -11,8 +11,8 @@ import (
 
 const (
 	// late is the time from planning to recording, without the provider's part, from which
-	// a single message counts as late. It is twice the median of an idle machine: the bench
-	// case beside measures 60 to 70 ms.
+	// a single message counts as late. It is twice the median of an idle machine: a benchmark
+	// measures 60 to 70 ms.
 	late = 150 * time.Millisecond
 	// After a late single message, batches sleep for rest between groups, and the planning
 	// of large events between pages, during the next restsFor.

@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// BatchStore is what sending many deliveries at once needs of the database.
+// BatchStore is the part of the database that sending many deliveries at once needs.
 type BatchStore interface {
 	// BatchDeliveries reads which deliveries of a batch were never attempted.
 	BatchDeliveries(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) ([]string, error)
@@ -18,21 +18,21 @@ type BatchStore interface {
 }
 
 const (
-	// BatchesAtOnce is how many batches of a channel a worker sends at the same time: while
-	// the provider has a group of the one, the database has one of the other.
+	// BatchesAtOnce is the number of batches of a channel that a worker sends at the same time:
+	// while the provider has a group of the one, the database has one of the other.
 	BatchesAtOnce = 2
-	// groupSize is how many messages of a batch are handed to the provider at the same
+	// groupSize is the number of messages of a batch that are handed to the provider at the same
 	// time. So many may be sent twice where a worker dies; fewer cost the database more.
 	groupSize = 64
-	// BatchSends is how many messages of a channel the batches of a worker have with the
-	// provider at most.
+	// BatchSends is the number of messages of a channel that the batches of a worker have with
+	// the provider at most.
 	BatchSends = BatchesAtOnce * groupSize
-	// batchStint is how long an execution begins groups: so long at least, and twice as long
+	// batchStint is the time that an execution begins groups: so long at least, and twice as long
 	// at most. Then the batch goes back to the queue, where what is more urgent goes first,
 	// and then batches of other entities. It is drawn by lot, since batches that began
 	// together and end together leave turns of a rate limit to nobody.
 	batchStint = 10 * time.Second
-	// BatchHeartbeat is how long Temporal waits for a sign of life. A batch gives one every
+	// BatchHeartbeat is the time that Temporal waits for a sign of life. A batch gives one every
 	// beatInterval, and so hears that often whether it is cancelled.
 	BatchHeartbeat = 30 * time.Second
 	beatInterval   = time.Second
@@ -43,7 +43,7 @@ type SendBatchInput struct {
 	EventID string
 	Channel notification.Channel
 	IDs     notification.IDRange
-	Number  int // of the batch, among those of its event and channel
+	Number  int // of the batch, among the batches of its event and channel
 	AttemptPolicy
 }
 
@@ -51,25 +51,25 @@ type SendBatchInput struct {
 type SendBatchResult struct {
 	BatchProgress
 	More bool `json:",omitempty"` // it ended early: there are deliveries that were never attempted
-	Left bool `json:",omitempty"` // deliveries that were attempted are PENDING: each needs a workflow of its own
-	// Unrecorded are attempts whose end the database could not record: those of one group at
+	Left bool `json:",omitempty"` // deliveries that were attempted are PENDING: each needs a separate workflow
+	// Unrecorded are attempts whose end the database could not record: the attempts of one group at
 	// most. The workflow records them later; sending again would be a duplicate.
 	Unrecorded []notification.AttemptResult `json:",omitempty"`
 }
 
-// BatchProgress is what an execution heartbeats, and what the next one goes on with. It does
-// not grow with the batch: when the next attempt at a delivery is due stands in its row.
+// BatchProgress is an execution's heartbeat, with which the next one continues. It does
+// not grow with the batch: when the next attempt at a delivery is due is in its row.
 type BatchProgress struct {
 	Sent    int
 	Failed  int                  `json:",omitempty"` // for good
-	Retried int                  `json:",omitempty"` // failed for now: each has a workflow of its own next
+	Retried int                  `json:",omitempty"` // failed for now: each has a separate workflow next
 	Resting string               `json:",omitempty"` // why the batch rests after each group, for people; empty: it does not
 	Later   map[string]time.Time `json:",omitempty"` // of release 0.2: when the next attempt is due, by delivery id
 }
 
 // SendBatch makes the first attempts at the deliveries of a batch: many at once, and
 // recorded in sets. Whatever was attempted before, by an execution that died or by anybody
-// else, it leaves to a workflow of its own. So two executions send nothing twice, and a
+// else, it leaves to a separate workflow. So two executions send nothing twice, and a
 // message that kills its process kills one of them. Each group is begun in the database just
 // before it is sent, which leaves out what is cancelled by then.
 //
@@ -111,7 +111,7 @@ func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
 	return result, err
 }
 
-// left says whether deliveries of the batch are still to be made.
+// left reports whether deliveries of the batch are still to be made.
 func (b *batch) left(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()

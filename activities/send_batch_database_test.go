@@ -50,7 +50,7 @@ func (f *flaky) EndAttempts(ctx context.Context, results []notification.AttemptR
 }
 
 // What was sent and could not be recorded is returned, without tokens; nothing more is begun,
-// and once it is recorded the rest goes on.
+// and once it is recorded the rest continues.
 func TestSendBatchUnrecorded(t *testing.T) {
 	t.Parallel()
 
@@ -101,7 +101,7 @@ func TestSendBatchWithoutADatabase(t *testing.T) {
 	require.Equal(t, map[string]int{"SENT": inGroup - 1, "PENDING": 101 - inGroup}, deliveriesBy(t, db.Store, "status"))
 }
 
-// inGroup is how many messages a batch begins at a time.
+// inGroup is the number of messages that a batch begins at a time.
 const inGroup = activities.BatchSends / activities.BatchesAtOnce
 
 // withBatch is a database with n deliveries of evt-1 by mail, d-1 to d-n, planned just now.
@@ -167,7 +167,7 @@ func failing(errs map[string]error) *mails {
 	return &mails{answer: func(_ context.Context, id string) error { return errs[id] }}
 }
 
-// batchDatabase is what sending a batch needs of the database.
+// batchDatabase is the part of the database that sending a batch needs.
 type batchDatabase interface {
 	activities.AttemptStore
 	activities.BatchStore
@@ -296,7 +296,7 @@ func TestSendBatchLetsSinglesPass(t *testing.T) {
 	const rest = 300 * time.Millisecond
 	s := withBatch(t, inGroup+1)
 	var mu sync.Mutex
-	var calls []time.Time // that of the single message first
+	var calls []time.Time // the single message's first
 	a := batchActivities(s, &mails{answer: func(context.Context, string) error {
 		mu.Lock()
 		defer mu.Unlock()

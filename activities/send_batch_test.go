@@ -72,7 +72,7 @@ func TestSendBatchOutcomes(t *testing.T) {
 	require.Equal(t, "REFUSED,BUSY,AMBIGUOUS,ACCOUNT,ERROR", get[string](t, s, "SELECT string_agg(outcome, ',' ORDER BY delivery_id) FROM delivery_attempt WHERE outcome <> 'SENT'"))
 }
 
-// A channel that is off fails each delivery, as it does those that are sent alone, and a
+// A channel that is off fails each delivery, like deliveries that are sent alone, and a
 // best-effort channel has no second attempt and no dead letter.
 func TestSendBatchOverOtherChannels(t *testing.T) {
 	t.Parallel()
@@ -99,7 +99,7 @@ func TestSendBatchOverOtherChannels(t *testing.T) {
 }
 
 // What was attempted, cancelled or is dropped by the rules is not sent, and only the first of
-// these is left for a workflow of its own.
+// these is left for a separate workflow.
 func TestSendBatchLeavesOut(t *testing.T) {
 	t.Parallel()
 
@@ -151,7 +151,7 @@ func TestSendBatchInQuietHours(t *testing.T) {
 }
 
 // However many deliveries fail for now, the result of the batch stays small: when their next
-// attempts are due stands in their rows.
+// attempts are due is in their rows.
 func TestSendBatchTellsLittle(t *testing.T) {
 	t.Parallel()
 
@@ -210,7 +210,7 @@ func TestSendBatchStops(t *testing.T) {
 						close(stop)
 					}
 				})
-				return ctx.Err() // the call goes on
+				return ctx.Err() // the call continues
 			}}
 			a := batchActivities(s, over)
 			env := newEnv(a)
@@ -227,7 +227,7 @@ func TestSendBatchStops(t *testing.T) {
 	}
 }
 
-// An execution goes on with what the one before it has told, and heartbeats.
+// An execution continues with what the one before it has told, and heartbeats.
 func TestSendBatchGoesOn(t *testing.T) {
 	t.Parallel()
 

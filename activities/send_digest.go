@@ -29,7 +29,7 @@ type SendDigestResult struct {
 // SendDigest makes one attempt to hand a digest to its provider, as
 // [Activities.Send] does for one delivery, and records on each of its items what
 // came of it. The message leaves out items that were cancelled since the last
-// attempt, and those that the rules do not allow any more. Where one item has to wait for the
+// attempt, and items that the rules do not allow any more. Where one item has to wait for the
 // end of quiet hours, all do.
 func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDigestResult, error) {
 	begun, held, err := a.beginDigest(ctx, in)

@@ -279,7 +279,7 @@ func (c *crowd) Send(context.Context, notification.Message) (notification.Answer
 }
 
 // While a provider hangs, no more workflow tasks wait for it than there are first attempts.
-// Those of Send count: what they leave behind is a backlog, which Temporal orders.
+// Send's attempts count: they leave a backlog, which Temporal orders.
 func TestSendFirstLeavesABacklogToSend(t *testing.T) {
 	t.Parallel()
 

@@ -11,7 +11,7 @@ import (
 	"herald/internal/notification"
 )
 
-// SweepStore is what the sweep needs of the database.
+// SweepStore is the part of the database that the sweep needs.
 type SweepStore interface {
 	LastSweep(ctx context.Context) (notification.Sweep, error)
 	RecordSweep(ctx context.Context, sweep notification.Sweep) error
@@ -24,7 +24,7 @@ type SweepStore interface {
 	EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error
 }
 
-// Sweeper is what the sweep needs of Temporal.
+// Sweeper is the part of Temporal that the sweep needs.
 type Sweeper interface {
 	// The state of another workflow that has the id is [WorkflowUnknown].
 	EventWorkflow(ctx context.Context, eventID string) (WorkflowState, error)
@@ -39,19 +39,19 @@ const (
 	// SweepHeartbeat bounds how long a dead worker goes unnoticed. It is above
 	// what reading a page may take.
 	SweepHeartbeat = time.Minute
-	// sweepTime is how long one sweep looks. Events that are due, deliveries and events that
+	// sweepTime is the time that one sweep looks. Events that are due, deliveries and events that
 	// wait by design have a third each, and time that one of them leaves goes to the next. The
 	// next sweep continues where this one ended.
 	sweepTime = 8 * time.Minute
-	// stuckAge is how old a row must be before its workflow is asked for.
+	// stuckAge is the age that a row must have before its workflow is asked for.
 	stuckAge = 15 * time.Minute
-	// sweepPage is how many rows are read at once. What an operator does with
+	// sweepPage is the number of rows that are read at once. What an operator does with
 	// them meanwhile is not seen, so they are few.
 	sweepPage = 100
 	// sweepPace is the time from one question to Temporal to the next, so that
 	// an installation with many waiting deliveries leaves Temporal to others.
 	sweepPace = 10 * time.Millisecond
-	// maxRestarts is how often an event or a delivery is started again.
+	// maxRestarts is the number of times that an event or a delivery is started again.
 	maxRestarts = 3
 	// maxGivenUp bounds the deliveries that one sweep gives up, and its history.
 	maxGivenUp = 100
@@ -70,7 +70,7 @@ type SweepResult struct {
 // three times at most. The sweep describes each workflow, since Temporal's lists
 // may be late.
 //
-// When its process dies, the next attempt goes on behind the last row that was
+// When its process dies, the next attempt continues behind the last row that was
 // dealt with. Looking at a row twice does no harm.
 func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 	s, err := a.beginSweep(ctx)
@@ -105,7 +105,7 @@ type sweepRun struct {
 	}
 }
 
-// beginSweep goes on where this activity's last attempt ended, or else where the
+// beginSweep continues where this activity's last attempt ended, or else where the
 // last sweep did.
 func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
 	s := &sweepRun{Activities: a, begin: time.Now()}

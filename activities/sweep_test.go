@@ -99,7 +99,7 @@ func stick(t *testing.T, s *postgres.Store, id string, users ...string) {
 	}
 }
 
-// row is how far a delivery or an event has come: its status, and why.
+// row is the progress of a delivery or an event: its status, and why.
 func row(t *testing.T, s *postgres.Store, id string) string {
 	t.Helper()
 	var text string
@@ -211,7 +211,7 @@ func TestSweepDeliveries(t *testing.T) {
 }
 
 // Pages, and one question for all deliveries of an event. What is given up is
-// bounded: the next sweep goes on there.
+// bounded: the next sweep continues there.
 func TestSweepGoesOn(t *testing.T) {
 	t.Parallel()
 
@@ -271,7 +271,7 @@ func TestSweepBesideManyThatWait(t *testing.T) {
 }
 
 // Events that are many and due leave deliveries their share. In turn, the sweep reaches each
-// of them, and those that wait by design.
+// of them, and deliveries that wait by design.
 func TestSweepShares(t *testing.T) {
 	t.Parallel()
 
@@ -306,7 +306,7 @@ func sweepFor(t *testing.T, a *activities.Activities) activities.SweepResult {
 	return must(execute[activities.SweepResult](newEnv(a), a.Sweep))(t)
 }
 
-// The next attempt goes on where one that died stopped, and keeps what that one found.
+// The next attempt continues where one that died stopped, and keeps what that one found.
 func TestSweepResumes(t *testing.T) {
 	t.Parallel()
 

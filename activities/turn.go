@@ -16,11 +16,11 @@ type TurnStore interface {
 }
 
 const (
-	// turnPatience is how long a send waits for its turn. Then it gives its slot back, so
+	// turnPatience is the time that a send waits for its turn. Then it gives its slot back, so
 	// that what is more urgent finds one.
 	turnPatience = 5 * time.Second
-	// slotPatience is how long the last of a worker's slots waits for its turn, where no other
-	// process has any: less than turnPatience.
+	// slotPatience is the time that the last of a worker's slots waits for its turn, where no
+	// other process has any: less than turnPatience.
 	slotPatience = 2 * time.Second
 	// turnRetry is the time until a send that got no turn is tried again.
 	turnRetry = time.Second
@@ -33,8 +33,8 @@ var errNoTurn = temporal.NewApplicationErrorWithOptions("the rate limit left no 
 	Category:       temporal.ApplicationErrorCategoryBenign,
 })
 
-// SendSlots is how many messages of a channel a worker sends, or lets wait for their turns, at
-// the same time: as many as get theirs within turnPatience, and most at most.
+// SendSlots is the number of messages of a channel that a worker sends, or lets wait for their
+// turns, at the same time: as many as get theirs within turnPatience, and most at most.
 func SendSlots(rate float64, most int) int {
 	if rate == 0 {
 		return most
@@ -54,7 +54,7 @@ func (a *Activities) turn(ctx context.Context, channel notification.Channel) err
 // at least one, and at most as many as are ready. They are due together, so they are no
 // more than the turns of a fifth of a second. If ctx ends before, the error is its cause.
 //
-// The more urgent come first, then single messages before those of a batch, and then one
+// The more urgent come first, then single messages before a batch's messages, and then one
 // of each fairness key in turn.
 func (a *Activities) turns(ctx context.Context, channel notification.Channel, ready int, batch bool) (int, error) {
 	rate := a.RateLimits[channel]
@@ -89,7 +89,7 @@ func (a *Activities) turns(ctx context.Context, channel notification.Channel, re
 // turnRanks are the three priorities, each of a single message or of a batch.
 const turnRanks = 6
 
-// turnRank is the place of a message among those that wait for a turn; 0 comes first.
+// turnRank is the place of a message among the messages that wait for a turn; 0 comes first.
 // key is Temporal's: 1 to 5, or 0 for none.
 func turnRank(key int, batch bool) int {
 	if key == 0 {
@@ -102,7 +102,7 @@ func turnRank(key int, batch bool) int {
 	return rank
 }
 
-// turnAhead is how far ahead of now a rank may reserve its turns. Of the ranks that want
+// turnAhead is the distance by which a rank may reserve turns ahead of now. Of the ranks that want
 // all turns only the first gets any, in whatever process it waits: it takes each turn
 // before the next one may. 100 ms between two ranks are time enough to ask.
 func turnAhead(rank int) time.Duration {

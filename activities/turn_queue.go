@@ -12,7 +12,7 @@ import (
 // turnTimeout bounds the statement that takes turns.
 const turnTimeout = 5 * time.Second
 
-// turnQueue has those of this process who wait for turns of one channel. While there are
+// turnQueue holds this process's senders waiting for turns of one channel. While there are
 // any, one goroutine takes turns for all of them.
 type turnQueue struct {
 	store   TurnStore
@@ -25,7 +25,7 @@ type turnQueue struct {
 	taking  bool
 	asked   int            // the rank for which turns were asked for last
 	served  map[string]int // of the keys that wait: which of the removed was the last of theirs
-	removed int            // counts those who had a turn, or left
+	removed int            // counts senders that had a turn, or left
 }
 
 // turnWaiter waits for turns. What it got is set before answered is closed.
@@ -74,7 +74,7 @@ func (q *turnQueue) take() {
 		if !some {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), turnTimeout) // for all of them, whoever leaves
+		ctx, cancel := context.WithTimeout(context.Background(), turnTimeout) // for all of them, even if some leave
 		turns, err := q.store.TakeTurns(ctx, wanted)
 		cancel()
 		q.answer(turns, err)
@@ -94,7 +94,7 @@ func (q *turnQueue) pause(d time.Duration) {
 	}
 }
 
-// wanted is what those of the first rank want. If nobody waits, the goroutine that asked
+// wanted returns the turns that the first rank wants. If nobody waits, the goroutine that asked
 // ends.
 func (q *turnQueue) wanted() (notification.TurnsWanted, bool) {
 	q.mu.Lock()
@@ -113,7 +113,7 @@ func (q *turnQueue) wanted() (notification.TurnsWanted, bool) {
 	return notification.TurnsWanted{Channel: q.channel, Rate: q.rate, Most: most, Ahead: turnAhead(q.asked)}, true
 }
 
-// answer gives turns to those who come first, or an error to all.
+// answer gives turns to the senders who come first, or an error to all.
 func (q *turnQueue) answer(turns notification.Turns, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -128,7 +128,7 @@ func (q *turnQueue) answer(turns notification.Turns, err error) {
 	}
 }
 
-// lasting is how long so many turns last.
+// lasting is the time that so many turns last.
 func (q *turnQueue) lasting(turns int) time.Duration {
 	return time.Duration(float64(turns) / q.rate * float64(time.Second))
 }
@@ -146,7 +146,7 @@ func (q *turnQueue) first() int {
 	return first
 }
 
-// remove takes one out of the queue. A key of which nobody waits is forgotten: whoever
+// remove takes one out of the queue. A key without waiting senders is forgotten: a sender that
 // comes next of it has the first turn.
 func (q *turnQueue) remove(at int) *turnWaiter {
 	w := q.waiting[at]

@@ -12,7 +12,7 @@ import (
 	"herald/internal/notification"
 )
 
-// turnAnswer is what the next TakeTurns finds.
+// turnAnswer is the answer of the next TakeTurns.
 type turnAnswer struct {
 	notification.Turns
 	err error
@@ -45,7 +45,7 @@ func waiters(t *testing.T, joining ...*turnWaiter) (*turnQueue, *turnGiver) {
 	return q, g
 }
 
-// answered are the places of those who have their answer.
+// answered are the places of the senders that have their answer.
 func answered(all []*turnWaiter) (places []int) {
 	for i, w := range all {
 		select {
@@ -94,7 +94,7 @@ func TestTurnsGoInOrder(t *testing.T) {
 	require.Empty(t, q.served, "the keys of nobody who waits are forgotten")
 }
 
-// Turns that were taken together are due one after the other; those of one batch when
+// Turns that were taken together are due one after the other; a batch's turns when
 // the last of them is.
 func TestTurnsFollowEachOther(t *testing.T) {
 	t.Parallel()

@@ -23,13 +23,14 @@ type bare struct {
 	ran map[string]time.Time // each activity's first line, by its workflow's id
 }
 
-// startsAtOnce is how many events a poller of Herald's starts at once.
+// startsAtOnce is the number of events that a poller of Herald's starts at once.
 const startsAtOnce = 16
 
-// slots is how many sends of a channel are under way in a worker of Herald's.
+// slots is the number of sends of a channel that are under way in a worker of Herald's.
 const slots = 64
 
-// batchSends is how many messages of a channel a worker of Herald's sends at once in batches.
+// batchSends is the number of messages of a channel that a worker of Herald's sends at once in
+// batches.
 const batchSends = 128
 
 // bareParent is the input of a parent, and what its children are called.
@@ -116,7 +117,8 @@ func (b *bare) take() map[string]time.Time {
 	return ran
 }
 
-// heraldAndBare are Herald, with a restaurant whose staff gets mails, and bare Temporal beside it.
+// heraldAndBare are Herald, with a restaurant whose staff gets mails, and bare Temporal next to
+// it.
 type heraldAndBare struct {
 	herald   *herald
 	bare     *bare

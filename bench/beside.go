@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// besideSizes are the flags of the case beside.
+// besideSizes are the flags of the case.
 type besideSizes struct {
 	Recipients int
 	small      latencySizes
 }
 
-func beside() *comparison {
+func nextToABroadcast() *comparison {
 	s := &besideSizes{}
 	return &comparison{
 		name:  "beside",
-		about: "how long after its commit a small event is with the provider while a broadcast goes out over the same channel, beside a time without",
+		about: "how long after its commit a small event is with the provider while a broadcast goes out over the same channel, against a time without",
 		a:     "Herald, while an event with very many recipients is planned and sent by the same worker",
 		b:     "Herald, with nothing else to do",
 		pairs: 3,

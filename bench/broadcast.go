@@ -19,7 +19,7 @@ func broadcast() *comparison {
 	s := &broadcastSizes{}
 	return &comparison{
 		name:  "broadcast",
-		about: "one event with a mail to each of very many people, beside a bare loop that sends the same mails without Temporal",
+		about: "one event with a mail to each of very many people, against a bare loop that sends the same mails without Temporal",
 		a:     "Herald: plans all of them, while no worker serves e-mail; then one does, and is timed from its first attempt to the last SENT",
 		b:     "a bare loop over the same rows: reads 500, sends them with the same sender, as many at once as Herald's worker, and updates them in one statement",
 		limit: 20 * time.Minute,
@@ -29,7 +29,7 @@ func broadcast() *comparison {
 		open: s.open,
 		goals: []goal{
 			{figure: "deliveries", least: 0.6},
-			{figure: "deliveries, planning included", beside: "deliveries", other: "deliveries", least: 20},
+			{figure: "deliveries, planning included", against: "deliveries", other: "deliveries", least: 20},
 		},
 	}
 }
@@ -127,7 +127,7 @@ func (r *broadcastRounds) b(ctx context.Context) (*figures, error) {
 	return f, nil
 }
 
-// crowd is all recipients of a user type, whom an event of a type tells by mail.
+// crowd is all recipients of a user type. An event of a type tells them by mail.
 type crowd struct {
 	eventType, userType string
 	who                 string // the user type, in ids of deliveries
@@ -176,10 +176,10 @@ func (h *herald) awaitPlanned(ctx context.Context, id string, c crowd, people in
 }
 
 // awaitSent waits until an event has ended and all of its deliveries are SENT, and returns when
-// the first was begun and the last was recorded. beside are processes that it depends on.
-func (h *herald) awaitSent(ctx context.Context, id string, people int, beside ...*process) (first, last time.Time, err error) {
+// the first was begun and the last was recorded. It stops once one of the others has ended.
+func (h *herald) awaitSent(ctx context.Context, id string, people int, others ...*process) (first, last time.Time, err error) {
 	err = h.until(ctx, broadcastTime, "a broadcast does not end", func() (bool, error) {
-		for _, p := range beside {
+		for _, p := range others {
 			if err := p.alive(); err != nil {
 				return false, err
 			}

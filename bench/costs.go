@@ -23,7 +23,7 @@ type meter struct {
 	began              reading
 }
 
-// reading is what was used until then.
+// reading is the use until then.
 type reading struct {
 	statements map[string]float64       // by database
 	cpu        map[string]time.Duration // by program
@@ -93,7 +93,7 @@ func (m *meter) read(ctx context.Context) reading {
 	return r
 }
 
-// statements counts those of Herald's database and of Temporal's, if that is on the same
+// statements counts the statements of Herald's database and of Temporal's, if that is on the same
 // server. Without pg_stat_statements there are none.
 func (m *meter) statements(ctx context.Context) map[string]float64 {
 	rows, err := m.in.db.Query(ctx, `
@@ -130,7 +130,7 @@ func pids() (all []pid) {
 	return all
 }
 
-// name is that of its program, shortened by the system.
+// name is its program's name, shortened by the system.
 func (p pid) name() string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p))
 	return strings.TrimSpace(string(text))

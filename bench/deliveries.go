@@ -18,7 +18,7 @@ func deliveries() *comparison {
 	s := &deliverySizes{}
 	return &comparison{
 		name:  "deliveries",
-		about: "events with some deliveries each, from the outbox row to SENT, beside the least that Temporal can do of that",
+		about: "events with some deliveries each, from the outbox row to SENT, against the least that Temporal can do of that",
 		a:     "Herald, from before the commit of the rows to the last SENT; the sandbox answers at once",
 		b:     "bare Temporal, from the first start to the last activity: a parent for each event, a child for each delivery, with one activity that does nothing",
 		flags: func(flags *flag.FlagSet) {
@@ -77,7 +77,7 @@ func (in *installation) write(ctx context.Context, ids []string, eventType strin
 	return began, tx.Commit(ctx)
 }
 
-// newIDs are those of a round's events.
+// newIDs are the ids of a round's events.
 func newIDs(prefix string, round, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {

@@ -21,7 +21,7 @@ type herald struct {
 	provider *process
 }
 
-// herald starts one, with settings beside the defaults.
+// herald starts one, with settings in addition to the defaults.
 func (s *stage) herald(ctx context.Context, settings ...string) (*herald, error) {
 	return s.heraldServing(ctx, nil, settings...)
 }
@@ -99,7 +99,7 @@ func (h *herald) until(ctx context.Context, limit time.Duration, otherwise strin
 	}
 }
 
-// said is what the worker said last.
+// said is the worker's last output.
 func (h *herald) said() error {
 	if h.worker == nil {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// installation is Herald on the local stack, with a database, a vhost and topics of its own.
+// installation is Herald on the local stack, with a database, a vhost and separate topics.
 type installation struct {
 	leftovers
 
@@ -208,7 +208,7 @@ func runCommand(ctx context.Context, env []string, program string, args ...strin
 	return nil
 }
 
-// stage is what a case finds: the programs, which are built once for all cases, and where to
+// stage is the environment of a case: the programs, which are built once for all cases, and where to
 // say what happens. What a case makes is removed at its end.
 type stage struct {
 	leftovers
@@ -238,7 +238,7 @@ func (s *stage) install(ctx context.Context) (*installation, error) {
 	return in, nil
 }
 
-// leftovers are what was made on the way, and is to be removed.
+// leftovers were made on the way, and are to be removed.
 type leftovers struct {
 	ends []func(ctx context.Context) error
 }

@@ -27,7 +27,7 @@ func latency() *comparison {
 	s := &latencySizes{}
 	return &comparison{
 		name:  "latency",
-		about: "how long after its commit an event is with the provider, beside how long after a start call an activity runs",
+		about: "how long after its commit an event is with the provider, against the time from a start call to an activity",
 		a:     "Herald, from before the commit of an event to each of its requests at the provider",
 		b:     "bare Temporal, from before the start of a parent to the first line of the activity in each of its children",
 		flags: func(flags *flag.FlagSet) {
@@ -89,7 +89,7 @@ func (r *latencyRounds) a(ctx context.Context) (*figures, error) {
 		return nil, err
 	}
 	event := func(id string) string { return id[:max(strings.LastIndex(id, "-staff"), 0)] }
-	maps.DeleteFunc(requested, func(id string, _ time.Time) bool { // what else is sent beside these
+	maps.DeleteFunc(requested, func(id string, _ time.Time) bool { // what else is sent next to these
 		_, known := began[event(id)]
 		return !known
 	})
@@ -111,7 +111,7 @@ func (r *latencyRounds) b(ctx context.Context) (*figures, error) {
 	return r.found(ctx, r.ofB, began, r.bare.take(), func(id string) string { return id[:strings.LastIndex(id, "-")] })
 }
 
-// requests are when the provider got each delivery, of those that are new in its ledger.
+// requests are the times at which the provider got each delivery that is new in its ledger.
 func (r *latencyRounds) requests() (map[string]time.Time, error) {
 	file, err := os.Open(filepath.Join(r.herald.dir, "ledger.ndjson"))
 	if err != nil {
@@ -141,7 +141,7 @@ func (r *latencyRounds) requests() (map[string]time.Time, error) {
 	}
 }
 
-// found makes the samples of a round: each delivery's time less that of its event.
+// found makes the samples of a round: each delivery's time less its event's.
 func (r *latencyRounds) found(ctx context.Context, m *meter, began, ended map[string]time.Time, event func(deliveryID string) string) (*figures, error) {
 	if want := len(began) * r.Recipients; len(ended) != want {
 		return nil, fmt.Errorf("%d deliveries were made, of %d", len(ended), want)

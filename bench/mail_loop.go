@@ -13,7 +13,7 @@ import (
 	"herald/internal/notification"
 )
 
-// mailLoop is the least that sends what stands in rows: read some, send them, mark them. What
+// mailLoop is the least that sends what is in rows: read some, send them, mark them. What
 // dies in it sends up to a page again.
 type mailLoop struct {
 	db     *pgxpool.Pool

@@ -35,7 +35,7 @@ func help(out io.Writer) {
   make bench ARGS='--pairs 7 deliveries --events 20'
   make bench ARGS='CASE --help'                 say what it measures, and its flags
 
-It makes a database, topics and a vhost of its own, and removes them at the end, also
+It makes a database, topics and a vhost, and removes them at the end, also
 when it is interrupted. Figures of one machine say little of another; what is compared runs
 in turn, so ratios say more. Leave the machine alone meanwhile.
 
@@ -51,12 +51,12 @@ cases:
 }
 
 // comparisons are the cases of the table, in the order in which they run. Each is a function in
-// a file of its own, which has:
+// a separate file, which has:
 //
 //   - flags: its sizes, with the defaults of the published table. They stand behind its name.
 //   - open: prepares both sides, mostly by s.herald, and returns what runs a round of each.
 //     What it made is removed by s.atEnd and, of an installation, by the frame.
-//   - goals: which figures of A are to reach what, beside those of B.
+//   - goals: the figures of A that are to reach a ratio to B's.
 //
 // The frame runs the rounds in turn (A B A B …, the first pairs as a warm-up), prints progress,
 // and makes medians, spreads and ratios of what the rounds return. A round leaves nothing running
@@ -66,7 +66,7 @@ func comparisons() []*comparison {
 		deliveries(),
 		latency(),
 		broadcast(),
-		beside(),
+		nextToABroadcast(),
 		relayToKafka(),
 		relayToKafkaAndPeople(),
 		relayMemory(),
@@ -74,7 +74,7 @@ func comparisons() []*comparison {
 	}
 }
 
-// comparison is a case of the table: A, which is Herald, in turn with B, which is what it is
+// comparison is a case of the table: A, which is Herald, in turn with B, to which it is
 // compared with.
 type comparison struct {
 	name  string
@@ -93,7 +93,7 @@ type comparison struct {
 // they are to be compared.
 type round func(ctx context.Context) (*figures, error)
 
-// figures are what one round found, in the order in which they are printed.
+// figures are the findings of one round, in the order in which they are printed.
 type figures struct{ all []measured }
 
 // measured is one figure of a round, or many samples of which percentiles are printed.

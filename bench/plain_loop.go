@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// plainLoop is what a good engineer writes first. It keeps no order where a record fails,
+// plainLoop is the loop that a good engineer writes first. It keeps no order where a record fails,
 // gives up nothing, and two of it would send every row twice.
 type plainLoop struct {
 	in         *installation

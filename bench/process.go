@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// process is a program of Herald's that runs beside the benchmark.
+// process is a program of Herald's that runs next to the benchmark.
 type process struct {
 	pid
 	command *exec.Cmd
@@ -85,7 +85,7 @@ func self() pid { return pid(os.Getpid()) }
 // of children that have ended is part of it.
 func (p pid) cpu() time.Duration {
 	var ticks int
-	for _, i := range []int{11, 12, 13, 14} { // user, system, and those of children
+	for _, i := range []int{11, 12, 13, 14} { // user, system, and the children's
 		ticks += p.stat(i)
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond

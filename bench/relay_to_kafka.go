@@ -196,7 +196,7 @@ func (in *installation) deleteTopic(ctx context.Context, name string) error {
 	return kerr.ErrorForCode(response.Topics[0].ErrorCode)
 }
 
-// records is how many records a topic has.
+// records is the number of records that a topic has.
 func (in *installation) records(ctx context.Context, name string) (count int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, topicTime)
 	defer cancel()
@@ -224,7 +224,7 @@ func (in *installation) records(ctx context.Context, name string) (count int64, 
 	return count, nil
 }
 
-// metadata is what the cluster says of itself and of a topic.
+// metadata is the cluster's description of itself and of a topic.
 func (in *installation) metadata(ctx context.Context, topic string) (*kmsg.MetadataResponse, error) {
 	asked := kmsg.NewMetadataRequestTopic()
 	asked.Topic = &topic

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// caseTime bounds one case that has no limit of its own.
+// caseTime bounds one case that has no separate limit.
 const caseTime = 20 * time.Minute
 
 // previous is the folder of the programs that --against builds.
@@ -112,7 +112,7 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage)
 
 var sides = [2]string{"A", "B"}
 
-// first is what progress says of a round: its first figure.
+// first is the figure for progress of a round.
 func (f *figures) first() string {
 	if f == nil || len(f.all) == 0 {
 		return ""
@@ -131,7 +131,7 @@ type tableSettings struct {
 	Against string
 }
 
-// parseTable reads the flags of the table, and the cases with those of each.
+// parseTable reads the flags of the table, and the cases with their flags.
 func parseTable(args []string, out io.Writer) (s tableSettings, picked []*comparison, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
@@ -177,7 +177,7 @@ func parseTable(args []string, out io.Writer) (s tableSettings, picked []*compar
 func (c *comparison) parse(args []string, out io.Writer) (rest []string, err error) {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.IntVar(&c.pairs, "pairs", c.pairs, "rounds of each side that count; 0: those of the table")
+	flags.IntVar(&c.pairs, "pairs", c.pairs, "rounds of each side that count; 0: as many as in the table")
 	c.flags(flags)
 	flags.Usage = func() {
 		fmt.Fprintf(out, "%s: %s\n\n  A  %s\n  B  %s\n\nflags:\n", c.name, c.about, c.a, c.b)

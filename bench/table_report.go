@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// tableReport is what a run of the table found.
+// tableReport holds the findings of a run of the table.
 type tableReport struct{ Cases []caseResult }
 
-// caseResult is what the rounds of a case found.
+// caseResult holds the findings of a case's rounds.
 type caseResult struct {
 	Name    string
 	A       string
@@ -53,7 +53,7 @@ func newCaseResult(c *comparison, found [2][]*figures, took time.Duration) caseR
 	return r
 }
 
-// print prints the table: a line for each figure, those that are to reach something first.
+// print prints the table: a line for each figure, figures with a goal first.
 func (r *tableReport) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, c := range r.Cases {
@@ -66,7 +66,7 @@ func (r *tableReport) print(out io.Writer) {
 	}
 }
 
-// pairs is how many counted.
+// pairs is the number of counted pairs.
 func (c caseResult) pairs() string {
 	if c.Pairs == 1 {
 		return "1 pair"
@@ -123,18 +123,18 @@ func number(f float64) string {
 	return strconv.FormatFloat(f, 'f', min(digits, 4), 64)
 }
 
-// goal is what a figure of A is to reach beside the same of B, or beside that of another case.
+// goal is a ratio that a figure of A is to reach: to the same of B, or to another case's.
 // One of least, most and more is set.
 type goal struct {
-	figure string
-	beside string  // the case whose A is compared with; empty: B of this one
-	other  string  // the figure of that; empty: the same
-	least  float64 // A/B is at least that
-	most   float64 // A/B is at most that
-	more   float64 // A - B is at most that, in the figure's unit
+	figure  string
+	against string  // the case whose A is compared with; empty: B of this one
+	other   string  // the figure of that; empty: the same
+	least   float64 // A/B is at least that
+	most    float64 // A/B is at most that
+	more    float64 // A - B is at most that, in the figure's unit
 }
 
-// judgement is what became of a goal.
+// judgement is the result of a goal.
 type judgement struct {
 	Figure  string
 	ToReach string
@@ -150,7 +150,7 @@ func (r *tableReport) judge(all []*comparison) {
 		c := all[slices.IndexFunc(all, func(c *comparison) bool { return c.name == result.Name })]
 		for _, g := range c.goals {
 			a, _ := named(result.found[0], g.figure)
-			b, has := r.beside(result, g)
+			b, has := r.otherFigure(result, g)
 			if has {
 				result.Goals = append(result.Goals, g.judge(a, b))
 			}
@@ -158,13 +158,13 @@ func (r *tableReport) judge(all []*comparison) {
 	}
 }
 
-// beside is what a goal compares with.
-func (r *tableReport) beside(result *caseResult, g goal) (series, bool) {
+// otherFigure is the figure that a goal compares with.
+func (r *tableReport) otherFigure(result *caseResult, g goal) (series, bool) {
 	other := cmp.Or(g.other, g.figure)
-	if g.beside == "" {
+	if g.against == "" {
 		return named(result.found[1], other)
 	}
-	i := slices.IndexFunc(r.Cases, func(c caseResult) bool { return c.Name == g.beside })
+	i := slices.IndexFunc(r.Cases, func(c caseResult) bool { return c.Name == g.against })
 	if i < 0 {
 		return series{}, false
 	}
@@ -175,22 +175,22 @@ func (r *tableReport) beside(result *caseResult, g goal) (series, bool) {
 // ratio of the pairs.
 func (g goal) judge(a, b series) judgement {
 	of := a.Median / b.Median
-	if pairs := ratio(a, b); pairs != nil && g.beside == "" {
+	if pairs := ratio(a, b); pairs != nil && g.against == "" {
 		of = pairs.Median
 	}
 	j := judgement{Figure: g.figure, Value: of}
-	beside := "B"
-	if g.beside != "" {
-		beside = "A of " + g.beside
+	other := "B"
+	if g.against != "" {
+		other = "A of " + g.against
 	}
 	switch {
 	case g.least > 0:
-		j.ToReach, j.Reached = fmt.Sprintf("≥ %s × %s", number(g.least), beside), of >= g.least
+		j.ToReach, j.Reached = fmt.Sprintf("≥ %s × %s", number(g.least), other), of >= g.least
 	case g.most > 0:
-		j.ToReach, j.Reached = fmt.Sprintf("≤ %s × %s", number(g.most), beside), of <= g.most
+		j.ToReach, j.Reached = fmt.Sprintf("≤ %s × %s", number(g.most), other), of <= g.most
 	default:
 		j.Value = a.Median - b.Median
-		j.ToReach, j.Reached = fmt.Sprintf("≤ %s + %s %s", beside, number(g.more), a.Unit), j.Value <= g.more
+		j.ToReach, j.Reached = fmt.Sprintf("≤ %s + %s %s", other, number(g.more), a.Unit), j.Value <= g.more
 	}
 	return j
 }
@@ -203,10 +203,10 @@ type series struct {
 	Min    float64 // of the rounds
 	Max    float64
 	Rounds []float64
-	pooled bool // the median is that of all samples
+	pooled bool // the median is over all samples
 }
 
-// percentiles are those of samples.
+// percentiles are percentiles of samples.
 var percentiles = []int{50, 95, 99}
 
 // seriesOf makes series of what the rounds of one side found. A round may lack a figure, as a count

@@ -35,7 +35,7 @@ func sampledRounds(name string, rounds ...[]float64) (all []*figures) {
 func TestGoals(t *testing.T) {
 	t.Parallel()
 
-	fast := &comparison{name: "fast", goals: []goal{{figure: "mails", least: 20, beside: "slow"}, {figure: "mails", least: 1.5}}}
+	fast := &comparison{name: "fast", goals: []goal{{figure: "mails", least: 20, against: "slow"}, {figure: "mails", least: 1.5}}}
 	slow := &comparison{name: "slow", goals: []goal{{figure: "mails", least: 1.2}, {figure: "wait p50", more: 10}, {figure: "wait p99", most: 1.5}}}
 	ofSlow := [2][]*figures{roundsOf("mails", 60, 50, 40), roundsOf("mails", 30, 50, 20)}
 	for i, samples := range sampledRounds("wait", []float64{1, 2, 3}, []float64{4, 5, 6}, []float64{7, 8, 90}) {
@@ -141,7 +141,7 @@ func TestGoalsOfTheCases(t *testing.T) {
 	}
 	for _, c := range comparisons() {
 		for _, g := range c.goals {
-			require.True(t, g.beside == "" || known[g.beside], "%s: %s", c.name, g.beside)
+			require.True(t, g.against == "" || known[g.against], "%s: %s", c.name, g.against)
 		}
 	}
 }

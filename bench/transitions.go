@@ -17,13 +17,13 @@ import (
 	"herald/workflows"
 )
 
-// executions is what Temporal says of workflows that have closed.
+// executions is Temporal's list of workflows that have closed.
 type executions struct {
 	transitions, events float64 // of each, on average
 	closed              time.Time
 }
 
-// callsAtOnce is how many calls to Temporal a benchmark has under way.
+// callsAtOnce is the number of calls to Temporal that a benchmark has under way.
 const callsAtOnce = 16
 
 // awaitClosed waits until workflows have closed.
@@ -68,7 +68,7 @@ func (e executions) add(f *figures, per string) {
 }
 
 // describeBroadcast asks for the counts of all workflows of an event that went out in batches over
-// a channel: its own, the lane's and those of the batches. They are for each of its deliveries.
+// a channel: its own, the lane's and the batches'. They are for each of its deliveries.
 func describeBroadcast(ctx context.Context, temporal client.Client, eventID string, channel notification.Channel, deliveries int) (executions, error) {
 	if err := awaitClosed(ctx, temporal, []string{eventID}); err != nil {
 		return executions{}, err

@@ -29,7 +29,7 @@ import (
 	"herald/internal/signin"
 )
 
-// signInSettings are those of the gateways of these tests.
+// signInSettings are the settings of the gateways of these tests.
 var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
 
 // provider signs what the gateways of these tests take of providers.
@@ -38,7 +38,7 @@ var provider = receiptstest.New("https://herald.example.com")
 // unsubscribing makes the links by which recipients of these gateways unsubscribe.
 var unsubscribing = consent.Links{Key: []byte("key")}
 
-// contracted is a gateway without a broker, over a database of its own, whose answers are
+// contracted is a gateway without a broker, over a separate database, whose answers are
 // held to the document that it serves.
 type contracted struct {
 	*httptest.Server
@@ -106,7 +106,7 @@ type request struct {
 	origin       string // of the page that sends it; empty: none
 	contentType  string // empty: application/json where there is a body; "none": none
 	body         string
-	header       http.Header // besides these
+	header       http.Header // in addition to these
 }
 
 // do sends a request, and returns it with the answer and its body.

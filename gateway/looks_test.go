@@ -50,7 +50,7 @@ func looksOf(deskHeight, phoneHeight int64) []look {
 
 // TestLooks compares each page with its picture in testdata/, on a desk and a phone, light and
 // dark. Nothing is cut off, also on a small phone, and each text stands out from its
-// background as WCAG 2.2 (AA) asks. Some of the pictures stand in docs/, too.
+// background as WCAG 2.2 (AA) asks. Some of the pictures are in docs/, too.
 // To take them anew: go test ./gateway -run TestLooks -write-pictures
 func TestLooks(t *testing.T) {
 	t.Parallel()
@@ -260,10 +260,10 @@ type picture struct{ *image.RGBA }
 const (
 	// scale is by how much the pictures of testdata/ are smaller than the page.
 	scale = 4
-	// near is how far a colour may be from the picture's, of 255, over an area of 3 x 3 pixels
+	// near is the largest difference of a colour from the picture's, out of 255, over an area of 3 x 3 pixels
 	// of a small picture. Browsers draw letters a little differently.
 	near = 40
-	// few is how many areas may differ.
+	// few is the number of areas that may differ.
 	few = 3
 )
 

@@ -158,7 +158,7 @@ func newWebhooks(cfg config.Gateway, db *postgres.Store, meter metric.Meter) (*r
 	})
 }
 
-// needs are what /readyz asks. The broker is none: without it the inbox works, and sockets
+// needs are the checks of /readyz. The broker is none: without it the inbox works, and sockets
 // get what they missed once it is back.
 func needs(db *postgres.Store, verifier *signin.Verifier, public *public) []health.Need {
 	return []health.Need{
@@ -168,7 +168,7 @@ func needs(db *postgres.Store, verifier *signin.Verifier, public *public) []heal
 	}
 }
 
-// readSettings reads all settings of an environment, those of who may sign in included.
+// readSettings reads all settings of an environment, including the settings of who may sign in.
 func readSettings(environment []string) (cfg config.Gateway, who signin.Settings, err error) {
 	cfg, err = config.GatewayFrom(env.ToMap(environment), who.Read, wiring.New().Read)
 	return cfg, who, err
@@ -192,7 +192,7 @@ run side by side, behind what terminates TLS.
 Its settings come from the environment, among them
   DATABASE_URL, RABBITMQ_URL          as the worker's
   HERALD_SECRET                       the same for all processes: openssl rand -base64 32
-  AUTH_ISSUER, AUTH_AUDIENCE          whose tokens count, and for whom they are
+  AUTH_ISSUER, AUTH_AUDIENCE          whose tokens count, and their audience
   AUTH_HS256_SECRET or AUTH_JWKS_URL  what checks their signatures
   SENDGRID_WEBHOOK_PUBLIC_KEY         what checks SendGrid's
   TWILIO_AUTH_TOKEN, PUBLIC_URL       what checks Twilio's, and where it reaches the gateway

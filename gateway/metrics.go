@@ -24,7 +24,7 @@ const causeLabel = "cause"
 // same cause. The metric counts them all.
 const refusedInterval = time.Minute
 
-// metrics is what the process measures of itself.
+// metrics holds the measurements of the process.
 type metrics struct {
 	meter    metric.Meter
 	page     http.Handler // all of them, as Prometheus reads them

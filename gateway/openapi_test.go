@@ -125,7 +125,7 @@ func outcome(method, path string, status int) string {
 	return fmt.Sprint(method, " ", path, " ", status)
 }
 
-// operations are requests for all that the document has for whoever is signed in, with what
+// operations are requests for all that the document has for a signed-in user, with what
 // each needs.
 func (c *contract) operations() []request {
 	var all []request
@@ -245,7 +245,7 @@ func sessionCases(code string) []contractCase {
 	}
 }
 
-// webhookCases are requests of providers, and of others. Those that are taken hold something
+// webhookCases are requests of providers, and of others. Accepted requests hold something
 // to store.
 func webhookCases() []contractCase {
 	const sendgrid, twilio, inbound = "/webhooks/sendgrid", "/webhooks/twilio?delivery_id=evt-0-staff10-SMS", "/webhooks/twilio/inbound"

@@ -37,14 +37,14 @@ func (o origins) guard(next http.Handler) http.Handler {
 		}
 		if !o.permitted(r) {
 			o.refused(otherOrigin)
-			problem.Write(w, http.StatusForbidden, "pages of this origin may not ask: GATEWAY_ALLOWED_ORIGINS has those that may")
+			problem.Write(w, http.StatusForbidden, "pages of this origin may not ask: add the origin to GATEWAY_ALLOWED_ORIGINS if they should")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// permitted says whether the page that sends a request may do so.
+// permitted reports whether the page that sends a request may do so.
 func (o origins) permitted(r *http.Request) bool {
 	sent := r.Header.Values("Origin")
 	if len(sent) == 0 {

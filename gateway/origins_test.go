@@ -35,7 +35,7 @@ func TestOrigins(t *testing.T) {
 		{name: "another port", from: list, origins: []string{allowed + ":8443"}, refused: otherOrigin},
 		{name: "another scheme", from: list, origins: []string{"http://app.example.com"}, refused: otherOrigin},
 		{name: "a name that begins alike", from: list, origins: []string{allowed + ".evil.example.com"}, refused: otherOrigin},
-		{name: "a subdomain of its own", origins: []string{"https://a.gateway.example.com"}, refused: otherOrigin},
+		{name: "a separate subdomain", origins: []string{"https://a.gateway.example.com"}, refused: otherOrigin},
 		{name: "a page in a sandbox or a file", from: list, origins: []string{"null"}, refused: otherOrigin},
 		{name: "an empty one", from: list, origins: []string{""}, refused: otherOrigin},
 		{name: "its own as the user of another", origins: []string{"https://gateway.example.com@evil.example.com"}, refused: otherOrigin},

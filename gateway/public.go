@@ -57,7 +57,7 @@ func newPublic(cfg config.Gateway, handler http.Handler, drain func(context.Cont
 
 var errNotOpen = errors.New("the public port is not open")
 
-// ready says whether a balancer should send requests here.
+// ready reports whether a balancer should send requests here.
 func (p *public) ready(context.Context) error {
 	if !p.open.Load() {
 		return errNotOpen
@@ -112,7 +112,7 @@ func newServer(handler http.Handler) *http.Server {
 	}
 }
 
-// rooms are what the gateway serves.
+// rooms are the parts that the gateway serves.
 type rooms struct {
 	from    origins
 	gate    *signin.Gate

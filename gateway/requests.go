@@ -13,10 +13,10 @@ import (
 
 const requestID = "X-Request-Id"
 
-// idForm is that of an id which something in front of the gateway gave to a request.
+// idForm is the form of an id that a proxy in front of the gateway gave to a request.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// headers that every answer has. The page has a policy of its own.
+// headers that every answer has. The page has a separate policy.
 var headers = map[string]string{
 	"X-Content-Type-Options":       "nosniff",
 	"Referrer-Policy":              "no-referrer",

@@ -154,7 +154,7 @@ func unsubscribeCases() []contractCase {
 	}
 }
 
-// A link works wherever it is used: webmail has an origin of its own, and browsers send
+// A link works wherever it is used: webmail has a separate origin, and browsers send
 // "null" with the form of the page, since its address is told to nobody. A page elsewhere
 // still has no say in anything else.
 func TestUnsubscribeFromAnyOrigin(t *testing.T) {

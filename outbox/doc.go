@@ -1,4 +1,4 @@
-// Package outbox is what a business service in Go imports: it writes events into
+// A business service in Go imports package outbox, which writes events into
 // Herald's event_outbox, in the transaction that writes the service's own rows. From
 // that commit on everybody concerned is told; if the transaction rolls back, nobody is.
 //

@@ -22,7 +22,7 @@ type Event struct {
 	Cancels       string // the id of an event that this one takes back: what that one has not sent yet is cancelled, also if it comes later; empty: none
 }
 
-// maxRows is how many events one statement writes: Postgres takes 65,535 parameters.
+// maxRows is the number of events that one statement writes: Postgres takes 65,535 parameters.
 const maxRows = 1000
 
 // Insert writes events in tx, which is a pgx.Tx, a [*sql.Tx], or a type that embeds

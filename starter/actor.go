@@ -17,10 +17,10 @@ import (
 	"herald/internal/postgres"
 )
 
-// maxActor is how long a name of an actor may be, in bytes.
+// maxActor is the largest length of an actor's name, in bytes.
 const maxActor = 100
 
-// actor is who runs the command: HERALD_ACTOR, else user@host. It stands in
+// actor is who runs the command: HERALD_ACTOR, else user@host. It is in
 // operator_action, and in Temporal's histories as the identity of the client.
 func (a *app) actor() (string, error) {
 	name, set := a.environment["HERALD_ACTOR"]
@@ -98,7 +98,7 @@ const maxDetail = 500
 
 func recorded(detail string) string { return console.Cut(console.Printable(detail), maxDetail) }
 
-// operator acts for whoever runs the command, on the database alone.
+// operator acts for the person who runs the command, on the database alone.
 func (a *app) operator(db *postgres.Store) (*operate.Operator, error) {
 	order := a.order
 	var err error

@@ -72,7 +72,7 @@ func read[T any](t *testing.T, c terminal, args ...string) (value T) {
 	return value
 }
 
-// table is what a printer prints on a terminal.
+// table returns a printer's output for a terminal.
 func table(t *testing.T, print func(w io.Writer)) string {
 	t.Helper()
 	var out bytes.Buffer

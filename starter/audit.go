@@ -17,7 +17,7 @@ func (a *app) auditCommand() *cobra.Command {
 		Short: "Show who changed what, the latest first",
 		Long: `Show who ordered which change through starter: of an event, a delivery, a poller or
 the tables, the latest first. The actor is HERALD_ACTOR, else user@host. An order is
-recorded before it is carried out, so the list has those that failed or were interrupted
+recorded before it is carried out, so the list has failed and interrupted actions
 as well. It does not have what was done in Temporal's own UI: Temporal's histories do.`,
 		Example: `  starter audit
   starter audit --target evt-1

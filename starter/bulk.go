@@ -17,7 +17,7 @@ import (
 	"herald/internal/operate"
 )
 
-// maxUnasked is how many deliveries or events a command changes without --yes.
+// maxUnasked is the number of deliveries or events that a command changes without --yes.
 const maxUnasked = 100
 
 // bulkFlags are common to the commands that can change many at once.
@@ -31,12 +31,12 @@ func (f *bulkFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do it to more than 100 at once")
 }
 
-// registerAfter is for those that page through a table.
+// registerAfter is for commands that page through a table.
 func (f *bulkFlags) registerAfter(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.after, "after", "", "go on behind this `ID`, which an earlier call of the command named when it stopped")
+	cmd.Flags().StringVar(&f.after, "after", "", "continue behind this `ID`, which an earlier call of the command named when it stopped")
 }
 
-// check refuses ids beside filters, and neither.
+// check refuses ids next to filters, and neither.
 func (f *bulkFlags) check(verb operate.Verb, filters string, ids []string, filtered bool) error {
 	switch {
 	case len(ids) > 0 && filtered:
@@ -73,7 +73,7 @@ func (a *app) change(ctx context.Context, o *operate.Operator, verb operate.Verb
 		a.Note("%s", matchText(verb.Noun, to.Matched))
 	}
 	if to.After != "" {
-		a.Note("going on behind %s", to.After)
+		a.Note("continuing behind %s", to.After)
 	}
 	if flags.dryRun {
 		summary, err := o.DryRun(ctx, verb, to)
@@ -100,7 +100,7 @@ func progressText(verb operate.Verb, s operate.Summary) string {
 	return text
 }
 
-// report prints a summary; err is what stopped the verb. Its own error says what to
+// report prints a summary; err is the error that stopped the verb. Its own error says what to
 // do about those to which the verb was not done.
 func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error) error {
 	if err != nil && s.DryRun {
@@ -120,7 +120,7 @@ func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error
 	case named:
 		return a.refusal(verb, s)
 	case s.Failed > 0 && verb.Repeats:
-		return advice.With(failed, "mend the cause, and name those that failed: the others would be done once more")
+		return advice.With(failed, "mend the cause, and name the failed ids: the others would be done once more")
 	case s.Failed > 0:
 		return advice.With(failed, "mend the cause, and run it again: what was done is not done twice")
 	}

@@ -78,7 +78,7 @@ func TestReport(t *testing.T) {
 		{name: "named and stopped", named: true, summary: operate.Summary{Matched: 2, Items: []operate.Outcome{}}, err: down, want: "stopped after 0 of 2 deliveries: no connection"},
 		{name: "many", summary: many, out: "matched  1,234\ndone     1,230\nskipped  4  was sent\nfailed   0\n"},
 		{name: "many, of which some failed", summary: failed, out: "d1: connection reset", want: "2 deliveries failed", next: "run it again: what was done is not done twice"},
-		{name: "many that would be repeated", verb: operate.RetryDelivery(true, 0), summary: failed, want: "2 deliveries failed", next: "name those that failed"},
+		{name: "many that would be repeated", verb: operate.RetryDelivery(true, 0), summary: failed, want: "2 deliveries failed", next: "name the failed ids"},
 		{name: "many, stopped", summary: many, err: down, want: "stopped after 1,234 of 1,234 deliveries, up to 12340: no connection", next: "run it again with --after 12340"},
 		{name: "a dry run", summary: preview, out: "a  changed  \n… and 1,233 more\nnothing was changed\n"},
 		{name: "a dry run that fails", summary: preview, err: down, want: "no connection"},
@@ -105,17 +105,17 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// What is promised of failed deliveries is what the workflow does: a best-effort
+// The workflow does what is promised of failed deliveries: a best-effort
 // one has completed, and is not started again.
 func TestRetryEventPromises(t *testing.T) {
 	t.Parallel()
 
 	help := terminal{}.must(t, "event", "retry", "--help")
 	require.Contains(t, strings.Join(strings.Fields(help), " "),
-		"Those that failed are tried again, except WEBSOCKET, SLACK, which get one attempt: `starter delivery retry` retries them.")
+		"Failed deliveries are tried again, except WEBSOCKET, SLACK, which get one attempt: `starter delivery retry` retries them.")
 }
 
-// parsedFilter is what a command line's flags mean.
+// parsedFilter is the filter that a command line's flags mean.
 func parsedFilter(args ...string) (filter report.DeliveryFilter, err error) {
 	cmd := &cobra.Command{Use: "x"}
 	(&app{}).filterFlags(cmd, &filter)

@@ -32,7 +32,7 @@ in its place, the rules, the templates, the channels and their providers, Rabbit
 Temporal, pollers and workers, and the outboxes of other services. Each is named with
 its row and with what to do about it. The exit code is 1 if there are any.
 
-The last events of each type are read as planning would read them now: whom their
+The last events of each type are read as planning would read them now: the people that their
 payloads name, and what the templates make of them. It changes nothing and sends
 nothing. Run it with the settings of the worker, since credentials are looked for in the
 environment.`,

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// completed is what a shell is offered, without the line that tells it how.
+// completed returns a shell's offers, without the line that tells it how.
 func completed(t *testing.T, c terminal, args ...string) []string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(c.must(t, append([]string{"__completeNoDesc"}, args...)...)), "\n")

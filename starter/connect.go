@@ -24,7 +24,7 @@ import (
 	"herald/outbox"
 )
 
-// startTemporal is what to do where Temporal does not answer.
+// startTemporal is the next step where Temporal does not answer.
 const startTemporal = "start Temporal, or set TEMPORAL_ADDRESS to where it is"
 
 // dialTimeout bounds the wait for a Temporal that does not answer.
@@ -117,7 +117,7 @@ func (a *app) explainer(ctx context.Context) (e explain.Explainer, err error) {
 	return e, nil
 }
 
-// namespace is the one that temporal connects to.
+// namespace is the namespace that temporal connects to.
 func (a *app) namespace() string {
 	options, _ := config.Temporal(a.environment) // temporal returns its error
 	return options.Namespace

@@ -133,7 +133,7 @@ attempt. An item of a digest is sent with its whole digest.`,
 	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) { return operate.SendNow(), nil })
 }
 
-// maxReschedule is how far ahead a delivery can be put off.
+// maxReschedule is the longest time by which a delivery can be put off.
 const maxReschedule = 365 * 24 * time.Hour
 
 func (a *app) rescheduleCommand() *cobra.Command {
@@ -180,7 +180,7 @@ func newTime(at string, in time.Duration, now time.Time) (time.Time, error) {
 	return until.UTC(), nil
 }
 
-// retryWait is how long the command waits for the ends of what was named by ids.
+// retryWait is the time that the command waits for the ends of what was named by ids.
 const retryWait = 30 * time.Second
 
 func (a *app) retryDeliveryCommand() *cobra.Command {
@@ -193,7 +193,7 @@ workflow, with the recipient's present address and a newly written text, and is 
 alone and at once, or waits again for its own time (send_at_path) if that still lies
 ahead. Filters without --status mean FAILED. One that was sent is refused, unless with
 --again: the recipient then gets it twice, and that is recorded. By filters, --again
-takes --status SENT and --yes beside it. More than 100 at once need --yes.
+takes --status SENT and --yes too. More than 100 at once need --yes.
 
 If ids are named, it waits for the outcomes, up to 30 seconds in all.`,
 		Example: `  starter delivery retry evt-1-staff10-EMAIL

@@ -10,7 +10,7 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// secrets are what no command may print.
+// secrets are texts that no command may print.
 var secrets = []string{"giulia@trattoria.example.com", "+12025550110", "Table for 4", "hello Giulia"}
 
 // withDelivery has evt-1 with a mail to staff 10 that failed twice and a text

@@ -122,7 +122,7 @@ func printAttempts(w io.Writer, d report.DeliveryDetail, s explain.Sending) {
 	}
 }
 
-// took is how long the provider took to answer.
+// took is the time that the provider took to answer.
 func took(attempt report.AttemptRow) string {
 	if attempt.TookSeconds == nil {
 		return "-"

@@ -84,7 +84,7 @@ func printWhy(w io.Writer, v explain.Why) {
 		console.Row(w, "decision", fmt.Sprintf("%s, at %s: %s", v.Decision, console.Clock(v.DecidedAt), v.Meaning))
 	}
 	console.Row(w)
-	console.Row(w, "THE RULES AS THEY ARE NOW, which need not be those of then")
+	console.Row(w, "THE RULES AS THEY ARE NOW, which may differ from the rules of then")
 	printRules(w, v)
 	console.Row(w)
 	if v.Delivery == nil {

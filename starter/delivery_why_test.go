@@ -96,7 +96,7 @@ func TestWhyADeliveryFailed(t *testing.T) {
 	for _, line := range []string{
 		"event      evt-1: BOOKED of RESTAURANT/5, written at 2026-11-21 08:00:00.000Z",
 		"decision   SELECTED, at 2026-11-21 08:00:00.000Z: they were chosen to be told over EMAIL",
-		"THE RULES AS THEY ARE NOW, which need not be those of then",
+		"THE RULES AS THEY ARE NOW, which may differ from the rules of then",
 		"routing      BOOKED over EMAIL: optional, IMMEDIATE, in quiet hours DROP, priority the recipient's",
 		"channel      EMAIL may serve ADMIN, AGENCY_USER, CUSTOMER, RESTAURANT_USER",
 		"recipient    active; named through RESTAURANT/5, as CHEF",

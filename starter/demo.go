@@ -89,7 +89,7 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 	}
 	writes := fmt.Sprintf("%d events of the example", len(events))
 	if services != nil {
-		writes += ", and what its two services write into outboxes of their own"
+		writes += ", and what its two services write into separate outboxes"
 	}
 	if err := a.record(ctx, e.Store, writes, "demo-"+d.Run); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (a *app) demoReady(ctx context.Context, cfg config.Starter, d *demo.Demo) e
 	return nil
 }
 
-// receiptsCome says whether the sandbox says what becomes of messages.
+// receiptsCome reports whether the sandbox says what becomes of messages.
 func (a *app) receiptsCome(ctx context.Context, d *demo.Demo) (bool, error) {
 	_, sent, err := d.Sandbox.Receipts(ctx)
 	switch {
@@ -199,7 +199,7 @@ func printRows(w io.Writer, rows []demo.ServiceRow) {
 		return
 	}
 	console.Row(w)
-	console.Row(w, "two services have outboxes of their own; their rows are in Kafka:")
+	console.Row(w, "two services have separate outboxes; their rows are in Kafka:")
 	console.Row(w, "OUTBOX", "EVENT", "TYPE", "MARK")
 	for _, row := range rows {
 		console.Row(w, row.Outbox, row.EventID, row.EventType, row.Mark)

@@ -25,7 +25,7 @@ const (
 	maxBatchEvents, maxBatchBytes = 1000, 8 << 20
 )
 
-// emission is what `starter emit` is told to write.
+// emission is the input of `starter emit`.
 type emission struct {
 	event   outbox.Event
 	payload string // as on the command line
@@ -144,7 +144,7 @@ func eventIDs(id string, count int) []string {
 	return ids
 }
 
-// batchSize is how many events with this payload a transaction writes.
+// batchSize is the number of events with this payload that a transaction writes.
 func batchSize(payload []byte) int {
 	return min(maxBatchEvents, max(1, maxBatchBytes/max(1, len(payload))))
 }

@@ -33,10 +33,10 @@ func (a *app) listEventsCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	console.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
-	console.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only those whose workflow ended so, the latest end first")
+	console.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only events whose workflow ended so, the latest end first")
 	a.eventTypeFlag(cmd, &filter.Type, "type", "only this event type")
-	a.sourceFlag(cmd, &filter.Source, "only those of this source")
-	entityFlag(flags, &filter.Aggregate, "aggregate", "only those of this aggregate: RESTAURANT/5")
+	a.sourceFlag(cmd, &filter.Source, "only events of this source")
+	entityFlag(flags, &filter.Aggregate, "aggregate", "only events of this aggregate: RESTAURANT/5")
 	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only those with this correlation id")
 	console.TimeFlag(flags, &filter.Since, "since", "only those written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	return listCommand(a, cmd, list[report.EventRow]{
@@ -73,7 +73,7 @@ is retried. More than 100 at once need --yes.`,
 	return a.namedCommand(cmd, a.completeEvents(), func() (operate.Verb, error) { return operate.CancelEvent(), nil })
 }
 
-// retryFlags are those of `starter event retry`.
+// retryFlags are the flags of `starter event retry`.
 type retryFlags struct {
 	bulkFlags
 	all    bool
@@ -85,13 +85,13 @@ func (a *app) retryEventCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
 		Short: "Begin failed or cancelled events again, and plan those anew that told nobody",
-		Long: `Put events back into the outbox, so that a poller starts them again: those that could
+		Long: `Put events back into the outbox, so that a poller starts them again: events that could
 not be started, whose workflow failed or was terminated, or that were cancelled. Those
 that ended NO_RECIPIENTS, NO_ROUTING or with a PROBLEM are planned anew at once, by the
-rules and the directory as they are now. Those that their topic has refused while people
+rules and the directory as they are now. Events that their topic has refused while people
 still wait for deliveries are sent to it again. What was decided about a recipient stays.
-Deliveries that were sent stay sent, and those that were cancelled stay cancelled.
-Those that failed are tried again, except ` + console.Join(bestEffortChannels()) + `, which get one
+Sent deliveries stay sent, and cancelled deliveries stay cancelled.
+Failed deliveries are tried again, except ` + console.Join(bestEffortChannels()) + `, which get one
 attempt: ` + "`starter delivery retry`" + ` retries them. --all-failed leaves out events that
 an operator cancelled: name them. What another event takes back cannot be retried. More
 than 100 at once need --yes.`,
@@ -107,14 +107,14 @@ than 100 at once need --yes.`,
 	cmd.Flags().BoolVar(&flags.all, "all-failed", false, "all events that failed")
 	console.WordFlag(cmd, &flags.filter.Outcome, "outcome", notification.MendableOutcomes(), "all events that ended so")
 	a.eventTypeFlag(cmd, &flags.filter.EventType, "type", "with --all-failed or --outcome: only this event type")
-	a.sourceFlag(cmd, &flags.filter.Source, "with --all-failed or --outcome: only those of this source")
+	a.sourceFlag(cmd, &flags.filter.Source, "with --all-failed or --outcome: only events of this source")
 	console.TimeFlag(cmd.Flags(), &flags.filter.Since, "since", "with --all-failed or --outcome: only those written since: an age (24h, 7d) or a time")
 	flags.register(cmd)
 	flags.registerAfter(cmd)
 	return cmd
 }
 
-// bestEffortChannels are those that get one attempt.
+// bestEffortChannels are the channels that get one attempt.
 func bestEffortChannels() []notification.Channel {
 	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return !c.BestEffort() })
 }

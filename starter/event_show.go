@@ -81,7 +81,7 @@ func totalsText(totals report.DeliveryTotals) string {
 	return text
 }
 
-// processedText is what processed_event says, with the outcome where that says more
+// processedText is the status in processed_event, with the outcome where that says more
 // than the status.
 func processedText(p *report.ProcessedRow) string {
 	status := string(p.Status)

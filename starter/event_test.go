@@ -87,7 +87,7 @@ RESTAURANT_USER/10  SMS      QUIET_HOURS  -                -         -          
 `, table(t, func(w io.Writer) { printEvent(w, view) }))
 }
 
-// Both events tell of it: the one that was taken back, and the one that took it back.
+// Both events tell of it: the event that was taken back, and the event that took it back.
 func TestPrintCancels(t *testing.T) {
 	t.Parallel()
 

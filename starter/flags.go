@@ -23,11 +23,11 @@ func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
 	flags := cmd.Flags()
 	console.WordsFlag(cmd, &f.Statuses, "status", statuses(), "only these statuses")
 	console.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
-	a.eventFlag(cmd, &f.EventID, "only those of this event id")
-	a.eventTypeFlag(cmd, &f.EventType, "event-type", "only those of this event type")
+	a.eventFlag(cmd, &f.EventID, "only rows of this event id")
+	a.eventTypeFlag(cmd, &f.EventType, "event-type", "only rows of this event type")
 	a.recipientFlag(cmd, &f.UserType, &f.UserID, "only those to this recipient: RESTAURANT_USER/10")
 	entityFlag(flags, &f.Entity, "entity", "only those told through this group: RESTAURANT/5")
-	flags.StringVar(&f.CorrelationID, "correlation-id", "", "only those of events with this correlation id")
+	flags.StringVar(&f.CorrelationID, "correlation-id", "", "only rows of events with this correlation id")
 	console.TimeFlag(flags, &f.Since, "since", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	console.TimeFlag(flags, &f.Until, "until", "only those planned before: an age or a time")
 }
@@ -46,8 +46,8 @@ func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
 	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents()) // it fails only for a flag that does not exist
 }
 
-// eventTypeFlag adds a flag for an event type, and offers those that are configured. It is
-// --event-type beside other types, and --type where events alone are meant; either name is
+// eventTypeFlag adds a flag for an event type, and offers the configured types. It is
+// --event-type next to other types, and --type where events alone are meant; either name is
 // understood in both places.
 func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage string) {
 	console.TextFlag(cmd.Flags(), target, name, usage)

@@ -67,7 +67,7 @@ func (a *app) migrate(f func(m *migration, ctx context.Context) error) func(*cob
 	})
 }
 
-// names are those of the migrations that are applied, or that are missing.
+// names returns the migrations that are applied, or that are missing.
 func (m *migration) names(applied bool) []string {
 	var names []string
 	for _, s := range m.statuses {
@@ -106,7 +106,7 @@ func (m *migration) up(ctx context.Context) error {
 	})
 }
 
-// record writes down which migrations are applied or taken back, and says whether
+// record writes down which migrations are applied or taken back, and reports whether
 // the schema has a place for that.
 func (m *migration) record(ctx context.Context, names []string) (bool, error) {
 	recordable, err := m.migrator.RecordsActions(ctx)
@@ -141,7 +141,7 @@ func (m *migration) down(ctx context.Context, yes bool) error {
 
 func (m *migration) status(context.Context) error {
 	if len(m.names(false)) > 0 {
-		m.Note("warning: the schema is not that of this build; run `starter migrate up`")
+		m.Note("warning: the schema differs from this build's; run `starter migrate up`")
 	}
 	return m.Print(m.statuses, func(w io.Writer) {
 		console.Row(w, "MIGRATION", "STATE")

@@ -37,20 +37,20 @@ func (a *app) pollerCommand() *cobra.Command {
 	}
 	pollers := group("poller", "Start, stop, pause and watch the outbox pollers",
 		a.orderCommand("start", "Start the pollers of each source, unless they run already", `Herald's own outbox has OUTBOX_POLLERS, and
-others have "pollers:" of the file of OUTBOX_SOURCES, or one. Those that are paused stay so.`, &source, a.startPollers),
+others have "pollers:" of the file of OUTBOX_SOURCES, or one. Paused pollers stay so.`, &source, a.startPollers),
 		a.orderCommand("stop", "Stop all pollers, and wait until they have ended", "Events stay in the outbox until the next start.", &source, a.stopPollers),
 		a.orderCommand("pause", "Pause all pollers, and wait until they have paused", `They start the events that they have
-claimed, and no others: those wait in the outbox. Deliveries that were begun go on. A
+claimed, and no others, which wait in the outbox. Deliveries that were begun continue. A
 pause outlasts workers and their restarts; `+"`starter poller resume`"+` ends it.`, &source, a.carriedOut("paused", (*operate.Operator).PausePollers)),
 		a.orderCommand("resume", "Resume paused pollers, and wait until they run", "", &source, a.carriedOut("resumed", (*operate.Operator).ResumePollers)),
 		status)
 	for _, cmd := range pollers.Commands() {
-		a.sourceFlag(cmd, &source, "only those of this source")
+		a.sourceFlag(cmd, &source, "only events of this source")
 	}
 	return pollers
 }
 
-// order is what the pollers of some sources are ordered.
+// order is an order to the pollers of some sources.
 type order func(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error
 
 // orderCommand is a command that orders the pollers something. Its help is the short
@@ -139,10 +139,10 @@ func (a *app) warnOfPollers(pollers operate.Pollers) {
 	case pollers.Any(operate.PollerPausing):
 		a.Note("warning: a poller is about to pause: it starts the events that it has claimed, and no others")
 	case pollers.Any(operate.PollerPaused):
-		a.Note("warning: a poller is paused, and events wait in the outbox; `starter poller resume` lets it go on")
+		a.Note("warning: a poller is paused, and events wait in the outbox; `starter poller resume` lets it continue")
 	}
 	if len(pollers.Others) > 0 {
-		a.Note("warning: other installations run in this namespace, with the task queues %s: no two of them may have an event with the same id, and each needs a RabbitMQ vhost of its own",
+		a.Note("warning: other installations run in this namespace, with the task queues %s: no two of them may have an event with the same id, and each needs a separate RabbitMQ vhost",
 			strings.Join(pollers.Others, ", "))
 	}
 }

@@ -30,7 +30,7 @@ is not touched. An AGE is counted from when the row was written: 720h, 30d, 1d12
 What goes, once it is old enough:
   --outbox            events that were processed and have ended; FAILED ones stay, since
                       somebody has to look at them
-  --processed-events  the memory that an event was processed. It is what tells a
+  --processed-events  the memory that an event was processed. It tells a
                       duplicate: an event whose id is written again after that is told
                       again. Keep it longer than any producer repeats itself
   --notifications     deliveries that are not PENDING, with their attempts and retries,
@@ -42,15 +42,15 @@ What goes, once it is old enough:
   --decisions         why somebody was told or was not, where nothing is PENDING and the
                       event has ended
   --actions           who did what through starter: kept for ever, unless it has an age
-                      of its own here
+                      for itself here
   --source            instead of these, rows of one outbox of OUTBOX_SOURCES that are
                       sent, from its own table; "herald" is --outbox. Rows that are
-                      pending or failed stay, and those whose event is not acknowledged,
+                      pending or failed stay, and rows whose event is not acknowledged,
                       or still open. The age is counted from when the row was sent, or,
                       where its table does not say, written. A retention in the file
                       does the same every hour
 
-It can be interrupted, and run beside everything else: run it again, and it goes on
+It can be interrupted, and run next to everything else: run it again, and it continues
 with the rest. Where anything would go, it wants --yes.`,
 		Example: `  starter purge --older-than 30d --dry-run
   starter purge --older-than 30d --processed-events 365d --yes
@@ -63,7 +63,7 @@ with the rest. Where anything would go, it wants --yes.`,
 			return a.purge(ctx, flags)
 		}),
 	}
-	console.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the five tables that has none of its own")
+	console.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the five tables without a separate age")
 	for i, t := range purgeTables() {
 		console.AgeFlag(cmd.Flags(), &flags.ages[i], t.flag, "`AGE` for "+string(t.table))
 	}
@@ -137,7 +137,7 @@ func (f purgeFlags) sourceRetention() (operate.Retention, error) {
 	return retention(postgres.PurgeTable(f.source), f.olderThan)
 }
 
-// purgeView is what `starter purge` prints.
+// purgeView is the output of `starter purge`.
 type purgeView struct {
 	DryRun bool                  `json:"dry_run"`
 	Tables []operate.PurgedTable `json:"tables"`
@@ -196,12 +196,12 @@ func (a *app) purgePlanned(ctx context.Context, o *operate.Operator, tables []op
 		return err
 	}
 	if purgeErr != nil {
-		return advice.With(fmt.Errorf("stopped: %w", purgeErr), "what was deleted is gone; run it again, and it goes on with the rest")
+		return advice.With(fmt.Errorf("stopped: %w", purgeErr), "what was deleted is gone; run it again, and it continues with the rest")
 	}
 	return nil
 }
 
-// matched is how many rows may go: more than 100,000.
+// matched is the number of rows that may go: more than 100,000.
 func (v purgeView) matched() string {
 	total, more := 0, ""
 	for _, t := range v.Tables {

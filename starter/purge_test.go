@@ -97,7 +97,7 @@ func TestPurgeWantsYes(t *testing.T) {
 	require.Equal(t, map[string]int{"event_outbox": 1, "processed_event": 61, "notification_decision": 1}, rowsOf(t, db))
 }
 
-// What was deleted before a failure is said, and how to go on.
+// What was deleted before a failure is said, and how to continue.
 func TestPurgeStopped(t *testing.T) {
 	t.Parallel()
 
@@ -113,7 +113,7 @@ func TestPurgeStopped(t *testing.T) {
 	require.Regexp(t, `(?m)^event_outbox +30d .+ 3 +3$`, got.out)
 	require.Regexp(t, `(?m)^notification_decision +30d .+ 3 +0$`, got.out)
 	require.Contains(t, got.err, "error: stopped: purge processed_event: ")
-	require.Contains(t, got.err, "next: what was deleted is gone; run it again, and it goes on with the rest")
+	require.Contains(t, got.err, "next: what was deleted is gone; run it again, and it continues with the rest")
 }
 
 // withSentOrders is an order service with three rows that were sent 40 days ago, one of

@@ -51,7 +51,7 @@ prints it, or as the Web UI downloads it, not decoded.`,
 // replaySource is where a history comes from: a workflow, or a file.
 type replaySource struct{ id, runID, file string }
 
-// replayView is what `starter replay` prints.
+// replayView is the output of `starter replay`.
 type replayView struct {
 	explain.History
 	Clean      bool   `json:"clean"`

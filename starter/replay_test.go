@@ -13,7 +13,7 @@ import (
 
 const recordings = "../workflows/testdata/v0.2"
 
-// Recorded histories replay in both forms that Temporal writes: the one of the `temporal`
+// Recorded histories replay in both forms that Temporal writes: the form of the `temporal`
 // command and the Web UI now, and the older one.
 func TestReplayCleanly(t *testing.T) {
 	t.Parallel()

@@ -15,13 +15,13 @@ import (
 	"herald/internal/version"
 )
 
-// app is what all commands share.
+// app holds the parts that all commands share.
 type app struct {
 	console.Output
 	in          io.Reader
 	environment map[string]string
 	begun       bool          // a command took over: what fails now is not its usage
-	order       operate.Order // by the actor, whom app.operator names
+	order       operate.Order // by the actor that app.operator names
 	closing     []func()      // ends the connections that the command has opened
 }
 
@@ -103,7 +103,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Short: short,
 		Args:  console.KnownCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return fmt.Errorf("%s needs a command of its own", cmd.CommandPath())
+			return fmt.Errorf("%s needs one of its commands", cmd.CommandPath())
 		},
 	}
 	cmd.AddCommand(commands...)

@@ -106,7 +106,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "unknown command", args: []string{"bogus"}, want: `unknown command "bogus"`},
 		{name: "unknown output", args: []string{"status", "-o", "xml"}, want: `must be table or json`},
 		{name: "unknown flag", args: []string{"status", "--nope"}, want: "unknown flag: --nope"},
-		{name: "a group alone", args: []string{"poller"}, want: "needs a command of its own"},
+		{name: "a group alone", args: []string{"poller"}, want: "needs one of its commands"},
 		{name: "unknown command of a group", args: []string{"poller", "dance"}, want: `unknown command "dance" for "starter poller"`},
 		{name: "mistyped command", args: []string{"delivry", "list", "--status", "FAILED"}, want: `unknown command "delivry" for "starter"; did you mean "delivery"?`},
 		{name: "mistyped command of a group", args: []string{"delivery", "shw", "d1"}, want: `unknown command "shw" for "starter delivery"; did you mean "show"`},
@@ -131,8 +131,8 @@ func TestUsageErrors(t *testing.T) {
 		{name: "cancel all", args: []string{"delivery", "cancel", "--yes"}, want: "name what to cancel"},
 		{name: "retry nothing", args: []string{"delivery", "retry", "--dry-run"}, want: "name what to retry"},
 		{name: "ids and filters", args: []string{"delivery", "retry", "d1", "--channel", "SMS"}, want: "not both"},
-		{name: "ids and a place to go on", args: []string{"delivery", "retry", "d1", "--after", "7"}, want: "--after goes with filters"},
-		{name: "no place to go on", args: []string{"delivery", "retry", "--event", "e", "--after", "-7"}, want: "--after must be the number"},
+		{name: "ids and a place to continue", args: []string{"delivery", "retry", "d1", "--after", "7"}, want: "--after goes with filters"},
+		{name: "no place to continue", args: []string{"delivery", "retry", "--event", "e", "--after", "-7"}, want: "--after must be the number"},
 		{name: "cancel what failed", args: []string{"delivery", "cancel", "--status", "FAILED"}, want: "only PENDING can be cancelled"},
 		{name: "retry what was sent", args: []string{"delivery", "retry", "--status", "SENT"}, want: "with --again only"},
 		{name: "again without status", args: []string{"delivery", "retry", "--event", "e", "--again", "--yes"}, want: "takes --status SENT or DELIVERED"},
@@ -214,7 +214,7 @@ func TestStarterHasTheSecretOfTheInstallation(t *testing.T) {
 	c.must(t, "event", "list")
 }
 
-// hostile is what a producer, a provider or a directory may have written.
+// hostile returns strings that a producer, a provider or a directory may have written.
 const hostile = "x\x1b]0;owned\a\nevt-2  FORGED\u009b2J\u202e\u2067"
 
 // Whatever the rows hold, the terminal is obeyed by nobody but us.

@@ -17,13 +17,13 @@ func (a *app) sandboxCommand() *cobra.Command {
 	var cfg sandbox.Config
 	cmd := &cobra.Command{
 		Use:   "sandbox",
-		Short: "Stand in for SendGrid, Twilio, FCM and Slack until interrupted",
-		Long: `Stand in for all providers on one address, until interrupted. What would have reached
+		Short: "Answer as SendGrid, Twilio, FCM and Slack until interrupted",
+		Long: `Answer as all providers on one address, until interrupted. What would have reached
 somebody is shown at / and kept in the ledger, one JSON line per request, also served
 at /ledger. PUT /faults/{channel} disturbs a channel.
 
 As Twilio does, it refuses a text message whose receipts it could not send over the public
-internet (PUBLIC_URL), unless --local says that it stands beside Herald.
+internet (PUBLIC_URL), unless --local says that it runs next to Herald.
 
 With --gateway it says what becomes of the messages, in receipts that are signed as SendGrid's
 and Twilio's are: delivered, unless the address says otherwise, as bounce@example.com and

@@ -26,7 +26,7 @@ func (a *app) rekeyCommand() *cobra.Command {
 		Use:   "rekey",
 		Short: "Move suppressed addresses from HERALD_SECRET_PREVIOUS to HERALD_SECRET",
 		Long: `Move suppressed addresses from HERALD_SECRET_PREVIOUS to HERALD_SECRET. Herald knows them
-by hashes alone, so it hashes the addresses of the directory, and then those that
+by hashes alone, so it hashes the addresses of the directory, and then the addresses that
 notifications went to. No opt-out is forgotten: a suppression whose address is in neither
 stays under the previous secret, and every process needs HERALD_SECRET_PREVIOUS for it.
 
@@ -48,7 +48,7 @@ It moves a page at a time: interrupt it, and run it again. It tells people nothi
 	return cmd
 }
 
-// rekeyView is what `starter secret rekey` prints.
+// rekeyView is the output of `starter secret rekey`.
 type rekeyView struct {
 	DryRun bool `json:"dry_run"`
 	postgres.Rekeying
@@ -76,7 +76,7 @@ func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error
 		err = cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d suppressions", done.Moved), "recipient_suppression"))
 	}
 	if err != nil {
-		return advice.With(fmt.Errorf("stopped: %w", err), "what moved has moved; run it again, and it goes on with the rest")
+		return advice.With(fmt.Errorf("stopped: %w", err), "what moved has moved; run it again, and it continues with the rest")
 	}
 	return a.Print(rekeyView{dryRun, done}, func(w io.Writer) { printRekeyed(w, rekeyView{dryRun, done}) })
 }

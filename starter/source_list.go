@@ -102,7 +102,7 @@ func printSources(w io.Writer, views []sourceView) {
 	}
 }
 
-// topicOf is the topic's template, with that of the key.
+// topicOf is the topic's template, with the key's.
 func topicOf(view sourceView) string {
 	if view.Key == "" {
 		return console.Dash(view.Topic)

@@ -12,7 +12,7 @@ import (
 	"herald/internal/outboxes/kafka/kafkatest"
 )
 
-// withSources is a terminal whose database has an order service's outbox beside Herald's,
+// withSources is a terminal whose database has an order service's outbox next to Herald's,
 // without its indexes, and whose file of sources names it.
 func withSources(t *testing.T) terminal {
 	t.Helper()
@@ -170,7 +170,7 @@ func TestSourceNames(t *testing.T) {
 	require.Contains(t, got.err, "lists no outbox of another service")
 }
 
-// A mistake in the file keeps every command from running, and shows as lines of its own.
+// A mistake in the file keeps every command from running, and shows as separate lines.
 func TestBadSourcesFile(t *testing.T) {
 	t.Parallel()
 

@@ -23,7 +23,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show the backlog, the deliveries and the pollers",
 		Long: `Show the backlog of each outbox, the deliveries and the pollers. Of an outbox of another
-service, PENDING counts the rows of its own table, FAILED and OPEN the events that Herald
+service, PENDING counts the rows of its table, FAILED and OPEN the events that Herald
 has of it: OPEN ones wait for their start or for their topic, no more than 1,000 of a
 source at once. A database that does not answer costs its own figures alone.
 
@@ -39,7 +39,7 @@ Temporal: their events need other ids than yours.`,
 	return cmd
 }
 
-// statusView is what `starter status` prints.
+// statusView is the output of `starter status`.
 type statusView struct {
 	explain.Backlog
 	Since string `json:"since"`
@@ -145,7 +145,7 @@ func printSweep(w io.Writer, b explain.Backlog) {
 		console.Clock(&last.At), last.Looked, last.StartedAgain, last.Closed, last.Failed))
 }
 
-// sourcesView is what `starter status --source` prints.
+// sourcesView is the output of `starter status --source`.
 type sourcesView struct {
 	Sources       []operate.SourceState `json:"sources"`
 	Pollers       *operate.Pollers      `json:"pollers"` // null: Temporal is out of reach

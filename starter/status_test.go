@@ -143,7 +143,7 @@ func TestPollerWarnings(t *testing.T) {
 	}{
 		{name: "all is well", pollers: operate.Pollers{Workers: 1, Pollers: running}},
 		{name: "pausing", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPausing}}}, want: "is about to pause"},
-		{name: "paused", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPaused}}}, want: "`starter poller resume` lets it go on"},
+		{name: "paused", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPaused}}}, want: "`starter poller resume` lets it continue"},
 		{name: "not started", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerNotStarted}}}, want: "run `starter poller start`"},
 		{name: "stopped", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: "CANCELED"}}}, want: "run `starter poller start`"},
 		{name: "told to stop", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerStopping}}}, want: "run `starter poller start`"},

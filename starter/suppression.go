@@ -151,7 +151,7 @@ func (a *app) removeSuppressionCommand() *cobra.Command {
 says what would go, and wants --yes: where the reason is COMPLAINT or OPT_OUT, somebody
 said no, so ask them first.
 
-SendGrid and Twilio have lists of their own. What stands there is refused all the same,
+SendGrid and Twilio have separate lists. They refuse what is on theirs all the same,
 and suppressed again: take the address off their list, too. Deliveries that were
 SUPPRESSED or CANCELLED meanwhile are not sent; ` + "`starter delivery retry`" + ` sends those
 that were planned.`,

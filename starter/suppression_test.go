@@ -18,7 +18,7 @@ func withSecret(t *testing.T) terminal {
 	return c
 }
 
-// An address is suppressed, found and let go however it is written; it stands in no row
+// An address is suppressed, found and let go however it is written; it is in no row
 // and is not printed.
 func TestSuppression(t *testing.T) {
 	t.Parallel()
@@ -111,7 +111,7 @@ func TestSuppressionRefuses(t *testing.T) {
 		got := c.run(t, append(append([]string{"suppression"}, args...), "--channel", "EMAIL", "--address", "maria@example.com")...)
 		require.Equal(t, failed, got.code)
 		require.Contains(t, got.err, "HERALD_SECRET is not set")
-		require.Contains(t, got.err, "next: set it to that of worker and gateway")
+		require.Contains(t, got.err, "next: set it to the secret of worker and gateway")
 	}
 	require.Contains(t, c.must(t, "suppression", "list"), "nothing is suppressed", "what is there needs no secret to be listed")
 }

@@ -26,7 +26,7 @@ func (a *app) previewTemplateCommand() *cobra.Command {
 		Long: `Show the text that one recipient would get over one channel, and from which row of
 notification_template it comes: of an event in the outbox, or of a payload that nobody has
 written yet. A mail has the HTML and the plain part that would be sent. If the text cannot
-be written, the error is what the delivery would fail with. It sends and changes nothing.`,
+be written, the delivery would fail with the same error. It sends and changes nothing.`,
 		Example: `  starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email
   starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email --digest
   starter template preview --type PROMOTION --payload promotion.json --recipient CUSTOMER/42 --channel sms --locale it`,

@@ -64,7 +64,7 @@ rollback, only this command promotes the newer generation again.`,
 	return promote
 }
 
-// generationOf is the one that was named, or the newest.
+// generationOf returns the generation that was named, or the newest.
 func generationOf(ctx context.Context, launcher *launch.Launcher, args []string) (int, error) {
 	if len(args) > 0 {
 		generation, err := strconv.Atoi(args[0])

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of Kafka against Apache Kafka, on a node of their own. Without Java and
+# Runs the tests of Kafka against Apache Kafka, on a separate node. Without Java and
 # Maven it runs nothing, and prints a warning.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,7 +10,7 @@ if ! command -v java >/dev/null || ! command -v mvn >/dev/null; then
 fi
 unset KAFKA_BROKERS HERALD_STACK
 HERALD_DEV=$(mktemp -d)
-export HERALD_DEV HERALD_KAFKA=apache HERALD_PORT_BASE=$((${HERALD_PORT_BASE:-17000} + 40)) # beside the stack of this checkout
+export HERALD_DEV HERALD_KAFKA=apache HERALD_PORT_BASE=$((${HERALD_PORT_BASE:-17000} + 40)) # next to the stack of this checkout
 trap 'tools/stack.sh destroy; rm -rf "$HERALD_DEV"' EXIT
 trap 'exit 143' TERM
 tools/stack.sh up kafka

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The demo: starts the stack, the sandbox, a worker and a gateway, loads the example directory,
-# delivers the example events, also those of two services that have outboxes of their own,
+# delivers the example events, also events of two services with separate outboxes,
 # and shows who has what, and what reached which topics. Everything keeps running until `make down`.
-# The exit code is that of `starter demo`.
+# The exit code is `starter demo`'s.
 set -euo pipefail
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -44,7 +44,7 @@ export PUBLIC_URL=http://127.0.0.1:$GATEWAY_PORT # in links of mails, and where 
 export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$SANDBOX_URL/v1
 export SLACK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT
 export WORKER_HTTP_ADDR=127.0.0.1:$WORKER_PORT
-# Whoever opens the gateway's page chooses who they are: it answers to this machine alone.
+# A visitor of the gateway's page chooses who they are: it answers to this machine alone.
 export GATEWAY_DEMO=true GATEWAY_HTTP_ADDR=127.0.0.1:$GATEWAY_PORT GATEWAY_ADMIN_ADDR=127.0.0.1:$GATEWAY_ADMIN_PORT
 export AUTH_ISSUER=https://example.com AUTH_AUDIENCE=herald
 AUTH_HS256_SECRET=$(local_secret token)
@@ -55,7 +55,7 @@ unset AUTH_JWKS_URL GATEWAY_ALLOWED_ORIGINS GATEWAY_MAX_SOCKETS GATEWAY_MAX_SOCK
 export EMAIL_RETRY_INTERVAL=1s PUSH_RETRY_INTERVAL=1s SMS_RETRY_INTERVAL=1s
 unset GOOGLE_APPLICATION_CREDENTIALS
 
-# answers_ok says whether a GET of a path returns 200.
+# answers_ok reports whether a GET of a path returns 200.
 # shellcheck disable=SC2317 # `answers` calls it
 answers_ok() { # PORT PATH
   local status

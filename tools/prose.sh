@@ -3,15 +3,15 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# A pattern, and what to write instead. Matching ignores case.
+# A pattern, and what to write instead. Capitals count, and a name in quotes is no prose.
 rules=(
   '\b(is|are|was|were) what\b'                    'X is the …, X returns …, X holds …'
-  '\b(that|those) of\b'                           'repeat the noun'
-  '\bthose (who|that|which|whose)\b'              'repeat the noun'
-  '\bthe ones? (that|which|of|who|whose)\b'       'repeat the noun'
-  '\bwhom\b'                                      'repeat the noun'
-  '\b(in earnest|whoever)\b'                      'say who, or what'
-  '\bbesides?\b'                                  'next to, with, except, also'
+  '\b([Tt]hat|[Tt]hose) of\b'                           'repeat the noun'
+  '\b[Tt]hose (who|that|which|whose)\b'              'repeat the noun'
+  '\b[Tt]he ones? (that|which|of|who|whose)\b'       'repeat the noun'
+  '\b[Ww]hom\b'                                      'repeat the noun'
+  '\b([Ii]n earnest|[Ww]hoever)\b'                      'say who, or what'
+  '(^|[^"`])\b[Bb]esides?\b'                         'next to, with, except, also'
   '\bof (its|their|his|our|one.s|ones) own\b'     'a separate, its'
   '\bstands? in\b'                                'is in, replaces'
   '\b(goes|go|went|going) on\b'                   'continues, happens'
@@ -20,14 +20,14 @@ rules=(
   '\bnot (uncommon|unlike|unlikely|unusual|infrequent)\b' 'say it without two negatives'
   '\bsays? whether\b'                             'reports whether'
   '\b(is|are) how (long|many|much|often|far|old|large)\b' 'X is the time, the number, the size …'
-  '^[[:space:]]*(//|--|#) Of '                    'subject, verb, object'
+  '^[[:space:]]*(//|--|#) (Of|To) [A-Za-z ]+ (is|are|has|have) '  'subject, verb, object'
 )
 # Migrations that were released, recorded histories and licences stay as they are.
 exclude=(':!migrations' ':!*/testdata/*' ':!LICENSE' ':!go.sum' ':!*.svg' ':!tools/prose.sh')
 
 found=0
 for ((i = 0; i < ${#rules[@]}; i += 2)); do
-  if git grep --untracked -nIiE "${rules[i]}" -- "${@:-.}" "${exclude[@]}"; then
+  if git grep --untracked -nIE "${rules[i]}" -- "${@:-.}" "${exclude[@]}"; then
     echo "    ^ write instead: ${rules[i + 1]}"
     found=1
   fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The local stack: Postgres, RabbitMQ, Kafka and Temporal with its Web UI, each a process
-# of this checkout, on ports of its own, with its data in a folder of its own.
+# of this checkout, on separate ports, with its data in a separate folder.
 # It disturbs nothing else on the machine and needs no service manager.
 set -euo pipefail
 

@@ -21,7 +21,7 @@ import (
 	"herald/internal/wiring"
 )
 
-// composeService is what the tests look at of a service in docker-compose.yml.
+// composeService holds the parts of a service in docker-compose.yml that the tests read.
 type composeService struct {
 	Image       string            `yaml:"image"`
 	Command     []string          `yaml:"command"`

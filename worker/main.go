@@ -97,7 +97,7 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer temporal.Close()
-	launcher.Client = temporal // its metrics are those of the sources, too
+	launcher.Client = temporal // its metrics include the sources' metrics
 	acts := newActivities(cfg, events, deliveries, broker, launcher)
 	acts.Sources = polled(sources)
 	acts.Cleaners = newCleaners(cfg, events)
@@ -180,7 +180,7 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 	}
 }
 
-// readSettings reads all settings, those of the channels, Kafka's and Temporal's included.
+// readSettings reads all settings, including the settings of channels, Kafka and Temporal.
 func readSettings(channels wiring.Wiring) (cfg config.Config, topics kafka.Settings, options client.Options, err error) {
 	if err = channels.Complete(); err != nil {
 		return cfg, topics, options, err
@@ -216,7 +216,7 @@ func newTemporalClient(options client.Options, metrics client.MetricsHandler) (c
 	return temporal, nil
 }
 
-// checks are what /readyz asks.
+// checks are the checks of /readyz.
 func checks(store *postgres.Store, broker *rabbitmq.Broker, topics *kafka.Producer, temporal client.Client, running *workers) []health.Need {
 	needs := []health.Need{
 		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: store.Ready},

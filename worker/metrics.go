@@ -21,13 +21,13 @@ import (
 	"herald/internal/notification"
 )
 
-// metrics is what the process measures of itself, and of what it needs.
+// metrics holds the measurements of the process and of its servers.
 type metrics struct {
 	temporal client.MetricsHandler // Temporal's own, and through it the activities'
 	page     http.Handler          // all of them, as Prometheus reads them
 }
 
-// watched is what each reading of the metrics looks at.
+// watched holds the parts that each reading of the metrics looks at.
 type watched struct {
 	sources map[string]wiredSource
 	broker  func() error // nil: messages can be published
@@ -66,7 +66,7 @@ func newMetrics(watch watched) (metrics, error) {
 	}, nil
 }
 
-// seconds are the upper bounds of all timers. Those of 5 and 10 serve promises of
+// seconds are the upper bounds of all timers. The bounds 5 and 10 serve promises of
 // such lengths, and the largest a retry interval.
 var seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900}
 
@@ -155,7 +155,7 @@ func (s wiredSource) look(ctx context.Context) (outboxState, error) {
 	return s.state(ctx)
 }
 
-// labelOf names a source beside its figures. Herald's own had none before there
+// labelOf names a source next to its figures. Herald's own had none before there
 // were others, and alerts ask for it without.
 func labelOf(source string) metric.MeasurementOption {
 	if source == notification.HeraldSource {

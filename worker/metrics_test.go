@@ -17,7 +17,7 @@ import (
 	"herald/internal/notification"
 )
 
-// scrape reads what Herald's metrics are, but for the build.
+// scrape reads what Herald's metrics are, except for the build.
 func scrape(t *testing.T, m metrics) []string {
 	t.Helper()
 	answer := httptest.NewRecorder()

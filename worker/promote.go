@@ -93,7 +93,7 @@ func (w *workers) promoteOnce(ctx context.Context) error {
 const (
 	// pollInterval is between two looks at whether all queues are polled.
 	pollInterval = 100 * time.Millisecond
-	// pollPatience is how long the workers may take until Temporal knows their queues.
+	// pollPatience is the time that the workers may take until Temporal knows their queues.
 	pollPatience = 30 * time.Second
 )
 

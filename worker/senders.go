@@ -16,12 +16,12 @@ import (
 	"herald/workflows"
 )
 
-// slots is how many sends of one channel a worker has under way at most, besides batches and
-// first attempts that are local activities.
+// slots is the number of sends of one channel that a worker has under way at most, without
+// batches and first attempts that are local activities.
 const slots = 64
 
-// connections is how many a worker keeps to the provider of one channel: one for each message
-// that it may have there at the same time.
+// connections is the number of connections that a worker keeps to the provider of one channel: one for each
+// message that it may have there at the same time.
 const connections = slots + activities.FirstAttempts + activities.BatchSends
 
 // newSenders returns one for each of the channels that is not off, and why others are. The

@@ -34,7 +34,7 @@ func workerEnvironment(changes map[string]string) map[string]string {
 	return values
 }
 
-// What is wrong with a channel stands in the one error beside all else.
+// What is wrong with a channel is in the one error next to all else.
 func TestSettingsOfChannelsAreComplete(t *testing.T) {
 	t.Parallel()
 
@@ -79,7 +79,7 @@ func TestConnectionsToAProviderAreKept(t *testing.T) {
 	var all sync.WaitGroup
 	provider := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		all.Done()
-		all.Wait() // so that each has a connection of its own
+		all.Wait() // so that each has a separate connection
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	provider.Config.ConnState = func(_ net.Conn, state http.ConnState) {

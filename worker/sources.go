@@ -21,13 +21,13 @@ type wiredSource struct {
 	state func(ctx context.Context) (outboxState, error)
 }
 
-// outboxState is how far behind an outbox is, and how many of its topics rest.
+// outboxState counts what waits in an outbox, and how many of its topics rest.
 type outboxState struct {
 	notification.OutboxState
 	Resting int
 }
 
-// sourcesWiring is what the sources share.
+// sourcesWiring holds the parts that the sources share.
 type sourcesWiring struct {
 	cfg    config.Config
 	events *postgres.Store
@@ -141,7 +141,7 @@ func (w *sourcesWiring) close() {
 	}
 }
 
-// polled is what activities need of the sources.
+// polled is the part of the sources that activities need.
 func polled(sources map[string]wiredSource) map[string]activities.Source {
 	polled := map[string]activities.Source{}
 	for name, source := range sources {

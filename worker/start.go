@@ -15,7 +15,7 @@ import (
 	"herald/migrations"
 )
 
-// checkedSince is how far back the check at the start looks at events.
+// checkedSince is the age up to which the check at the start looks at events.
 const checkedSince = 24 * time.Hour
 
 // awaitDatabase waits until the database answers, has the schema of this build, and has
@@ -58,7 +58,7 @@ func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring
 }
 
 const (
-	// retryStart is how long to wait for a Temporal that does not answer yet.
+	// retryStart is the wait for a Temporal that does not answer yet.
 	retryStart = 2 * time.Second
 	// maxScheduleRetry is the longest time between two attempts to schedule the sweep,
 	// which the server's operator may have to permit first.

@@ -22,12 +22,12 @@ import (
 	"herald/workflows"
 )
 
-// stopTimeout is how long beyond its provider's time-out a running activity may
+// stopTimeout is the time beyond its provider's time-out that a running activity may
 // take to record its result before the process ends.
 const stopTimeout = 10 * time.Second
 
 // workers are the Temporal workers of this process, one per task queue. So a
-// provider that hangs uses up only the slots of its own channel, and a rate limit
+// provider that hangs uses up only that channel's slots, and a rate limit
 // slows down only the sends.
 type workers struct {
 	temporal   client.Client
@@ -44,7 +44,7 @@ type workers struct {
 	running []worker.Worker
 }
 
-// ready says whether the workers take tasks, as far as this process can bring that about.
+// ready reports whether the workers take tasks, as far as this process can bring that about.
 func (w *workers) ready(context.Context) error {
 	if !w.settled.Load() {
 		return errors.New("not started, or their generation is not promoted yet")

@@ -5,7 +5,7 @@ func OfEvents() []any {
 	return []any{Sweep, PollOutbox, NotifyEvent, NotifyChannel, NotifyPage, DeliverBatch, Escalate, CleanOutboxes, FollowUp}
 }
 
-// OfDeliveries returns those that the workers of each channel's queue register.
+// OfDeliveries returns the workflows that the workers of each channel's queue register.
 func OfDeliveries() []any { return []any{DeliverNotification, Digest} }
 
 // All returns every type of workflow of this build, for replayers to register.

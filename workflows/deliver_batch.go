@@ -27,7 +27,7 @@ type BatchInput struct {
 type BatchResult struct {
 	Sent   int // with the first attempt
 	Failed int `json:",omitempty"` // for good, with the first attempt
-	Alone  int `json:",omitempty"` // had a workflow of their own
+	Alone  int `json:",omitempty"` // had a separate workflow
 }
 
 // DeliverBatch makes up to 2,000 deliveries over one channel: the first attempts in one
@@ -65,7 +65,7 @@ func (in BatchInput) event() batchEvent {
 	return batchEvent{in.EventID, in.EventType, in.Aggregate}
 }
 
-// sentBatch is what the executions of a batch's activity came to.
+// sentBatch holds the sums of a batch's executions.
 type sentBatch struct {
 	sent, failed int
 	left         bool
@@ -111,7 +111,7 @@ func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 }
 
 // sendBatchOptions give an execution five minutes. It begins messages in the first 20
-// seconds, and then waits for those that are with the provider. A missing heartbeat shows
+// seconds, and then waits for the messages that are with the provider. A missing heartbeat shows
 // that its worker died.
 func sendBatchOptions(in BatchInput) workflow.ActivityOptions {
 	options := heartbeating(5*time.Minute, activities.BatchHeartbeat, fmt.Sprintf("send batch %d by %s", in.Number, in.Channel))

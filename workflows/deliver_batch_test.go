@@ -16,7 +16,7 @@ import (
 	"herald/workflows"
 )
 
-// sendBatchInput is what the activity of the first batch is told.
+// sendBatchInput is the input of the first batch's activity.
 var sendBatchInput = activities.SendBatchInput{
 	EventID: eventID, Channel: notification.Email, IDs: stored(1), Number: 1, AttemptPolicy: policy(notification.Email).AttemptPolicy,
 }
@@ -100,7 +100,7 @@ func TestDeliverNotificationThatFailedInABatch(t *testing.T) {
 }
 
 // An execution that ended early is followed by another, and what failed for now in any of
-// them has a workflow of its own, which waits for its next attempt. So has what crashed.
+// them has a separate workflow, which waits for its next attempt. So has what crashed.
 func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 	t.Parallel()
 

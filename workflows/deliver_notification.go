@@ -26,7 +26,7 @@ type DeliverInput struct {
 	Again      bool                      `json:",omitempty"` // also where it was sent, or another event takes its event back
 	Next       time.Time                 `json:",omitzero"`  // its first attempt was made elsewhere and failed for now; the next one is due then
 	Failed     string                    `json:",omitempty"` // it failed for good in a batch, for this reason: its workflow only shows that
-	OwnTime    bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; those of release 0.2 do not
+	OwnTime    bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; retries of release 0.2 do not
 }
 
 // StartsLocally says that the first attempt is a local activity: see [sendFirst].
@@ -79,7 +79,7 @@ func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, 
 }
 
 // failedInBatch ends a delivery that failed for good in a batch, as it would have ended in a
-// workflow of its own.
+// separate workflow.
 func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	setOutcome(ctx, string(notification.Failed))
 	result := DeliverResult{Status: notification.Failed, Reason: in.Failed}
@@ -90,7 +90,7 @@ func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error)
 }
 
 // deliver waits and sends until the delivery has ended. Status PENDING means
-// that it must not be sent after all, for the reason beside it.
+// that it must not be sent after all, for the reason next to it.
 func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	if in.Digest {
 		return deliverInDigest(ctx, in)
@@ -167,7 +167,7 @@ func sendInput(in DeliverInput, attemptsBefore int, skipQuiet bool) activities.S
 
 func sendSummary(in DeliverInput) string { return fmt.Sprintf("send by %s", in.Channel) }
 
-// sendOptions are those of an activity that calls a channel's provider.
+// sendOptions are the options of an activity that calls a channel's provider.
 func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           workflow.GetInfo(ctx).TaskQueueName,

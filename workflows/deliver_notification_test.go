@@ -16,7 +16,7 @@ import (
 	"herald/workflows"
 )
 
-// answer is what one call of Send returns.
+// answer is the result of one call of Send.
 type answer struct {
 	result activities.SendResult
 	err    error
@@ -175,7 +175,7 @@ func deliverInput(channel notification.Channel) workflows.DeliverInput {
 	return workflows.DeliverInput{DeliveryID: deliveryID, Channel: channel, Policy: policy(channel)}
 }
 
-// sendInput is what Send is told of deliverInput.
+// sendInput is the input of Send for deliverInput.
 func sendInput(channel notification.Channel) activities.SendInput {
 	return activities.SendInput{DeliveryID: deliveryID, Channel: channel, AttemptPolicy: policy(channel).AttemptPolicy}
 }

@@ -148,7 +148,7 @@ func hours(n ...int) []time.Duration {
 	return durations
 }
 
-// Hastened once, a delivery goes on by its policy; rescheduled, it can be
+// Hastened once, a delivery continues by its policy; rescheduled, it can be
 // hastened again.
 func TestDeliverNotificationHastenedAgainAndAgain(t *testing.T) {
 	t.Parallel()

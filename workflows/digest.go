@@ -34,7 +34,7 @@ var sealOptions = eventOptions(20*time.Second, "decide what the digest lists")
 
 // Digest sends the notifications of one event type to one recipient over one channel
 // as one message. It collects until its window ends or a hundred have joined; in
-// quiet hours it goes on collecting until they end. The rows in the database decide
+// quiet hours it continues collecting until they end. The rows in the database decide
 // what it lists. Signals only start it and count, so losing one loses nothing.
 //
 // One digest of a kind runs at a time. What joins while it sends is left for the
@@ -83,7 +83,7 @@ type digest struct {
 	DigestInput
 	id      string
 	dropped map[string]string // why items are not told any more, by delivery id
-	long    bool              // the history is: another run goes on collecting
+	long    bool              // the history is: another run continues collecting
 }
 
 // send sends what was sealed, or drops it in quiet hours. Its error says why it was

@@ -233,7 +233,7 @@ func quietUntil(until time.Time) activities.SealResult {
 	return activities.SealResult{NotBefore: until.UTC(), Wait: "08:00 Europe/Rome: quiet hours"}
 }
 
-// Where the recipient wants quiet when the window ends, a digest goes on
+// Where the recipient wants quiet when the window ends, a digest continues
 // collecting until that is over, however many join.
 func TestDigestInQuietHours(t *testing.T) {
 	t.Parallel()

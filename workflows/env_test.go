@@ -140,7 +140,7 @@ func resultOf[T any](t *testing.T, e *environment) (result T) {
 	return result
 }
 
-// nextRun is what a workflow that continues as new hands to its next run.
+// nextRun is the input of the next run of a workflow that continues as new.
 func nextRun[Input any](t *testing.T, env *environment, workflowType string) Input {
 	t.Helper()
 	var next *workflow.ContinueAsNewError

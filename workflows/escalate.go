@@ -42,7 +42,7 @@ var escalateOptions = func() workflow.ActivityOptions {
 // may be behind Temporal's.
 const lookAgain = time.Second
 
-// Escalate waits beside a delivery for whether it gets to its recipient. Where it does not, in
+// Escalate waits next to a delivery for whether it gets to its recipient. Where it does not, in
 // time or at all, it has another one planned over another channel, and makes that. [Settled]
 // has it look at once. It knows nothing of the delivery by itself: the activity that it looks
 // by decides, over the row.
@@ -91,7 +91,7 @@ func waitOrSettled(ctx workflow.Context, until time.Time, why string) (err error
 	return err
 }
 
-// settled says whether there was a signal to look: one look is enough for all that have come.
+// settled reports whether there was a signal to look: one look is enough for all that have come.
 func settled(ctx workflow.Context) (told bool) {
 	for workflow.GetSignalChannel(ctx, Settled).ReceiveAsync(nil) {
 		told = true
@@ -112,12 +112,12 @@ func deliverFollower(ctx workflow.Context, in EscalateInput, found activities.Es
 	return ctx.Err()
 }
 
-// escalateBeside runs [Escalate] beside a delivery, tells it when the delivery has ended, and
+// escalateBeside runs [Escalate] next to a delivery, tells it when the delivery has ended, and
 // waits for both. If a workflow of another kind has its id, nothing follows the delivery.
 func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Delivery, deliver func()) {
 	ended := false
-	beside := newLimiter(ctx, 0)
-	beside.start(ctx, func(ctx workflow.Context) {
+	escalations := newLimiter(ctx, 0)
+	escalations.start(ctx, func(ctx workflow.Context) {
 		options := escalationOptions(event, d)
 		stranger, _ := runChild(ctx, options, EscalateType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			child := workflow.ExecuteChildWorkflow(ctx, Escalate, escalateInput(event, d))
@@ -134,7 +134,7 @@ func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Deliv
 	})
 	deliver()
 	ended = true
-	_ = beside.wait(ctx)
+	_ = escalations.wait(ctx)
 }
 
 func escalateInput(event batchEvent, d notification.Delivery) EscalateInput {

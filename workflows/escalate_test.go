@@ -38,7 +38,7 @@ func escalateInput() workflows.EscalateInput {
 	}
 }
 
-// look is what an escalation found, and when it looked.
+// look is an escalation's finding, and its time.
 type look struct {
 	at    time.Duration
 	found activities.EscalateResult
@@ -128,7 +128,7 @@ func TestEscalateAllowsForClocks(t *testing.T) {
 	require.Equal(t, []time.Duration{5 * time.Minute, 5*time.Minute + time.Second}, at)
 }
 
-// What follows may be followed itself: its escalation runs beside it.
+// What follows may be followed itself: its escalation runs next to it.
 func TestEscalateChains(t *testing.T) {
 	t.Parallel()
 

@@ -15,7 +15,7 @@ func firstTry(timeout time.Duration, summary string) workflow.LocalActivityOptio
 
 // first tries once to run an activity as a local one, which saves Temporal half of the
 // writes. If that fails for now, it runs the activity to its end. A cancelled workflow waits
-// for the local one, so that nothing goes on behind its back. A time-out is no
+// for the local one, so that nothing continues behind its back. A time-out is no
 // answer: the activity may then do once more what the local one has done.
 func first[Result any](ctx workflow.Context, try workflow.LocalActivityOptions, options workflow.ActivityOptions, activity, input any) (result Result, err error) {
 	if ctx.Err() == nil {

@@ -25,7 +25,7 @@ const followUpsPerRun = 120
 // FollowUp does what is still to be done about deliveries whose status has changed after
 // their own workflows had ended, until it is cancelled. There is one of an installation. The
 // rows of delivery_follow_up are its memory: whenever it or its worker ends, the next one
-// goes on with them.
+// continues with them.
 func FollowUp(ctx workflow.Context) error {
 	ctx = workflow.WithActivityOptions(ctx, followUpOptions)
 	for runs := 0; runs < followUpsPerRun && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); runs++ {

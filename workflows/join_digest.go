@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// DigestEnded is what a digest tells each of its items in the end.
+// DigestEnded is the signal from a digest that ended to each of its items.
 type DigestEnded struct {
 	Status notification.Status // SENT, FAILED or CANCELLED
 	Reason string              `json:",omitempty"` // why it was not sent
@@ -21,13 +21,13 @@ const (
 	digestEnded  = "digest-ended" // to a delivery: a DigestEnded
 )
 
-// digestSilence is how long after the end of its window an item waits for its digest
+// digestSilence is the time that an item waits for its digest after the end of the window
 // before it joins again, since the digest may have been terminated. It doubles each
 // time, up to longestSilence, so that the history of an item whose digest was put
 // off for a year stays short.
 const digestSilence, longestSilence = time.Hour, 12 * time.Hour
 
-// attemptCheck is how often a delivery that was cancelled looks whether the
+// attemptCheck is the interval at which a cancelled delivery looks whether the
 // attempt at its digest is over.
 const attemptCheck = 5 * time.Second
 

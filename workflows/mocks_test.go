@@ -29,7 +29,7 @@ var (
 	}
 )
 
-// children stands in for a type of child workflow, and keeps count of them.
+// children replaces a type of child workflow, and keeps count of them.
 type children[Input any] struct {
 	end       func(ctx workflow.Context, in Input) error // how one ends; nil: at once, and well
 	started   []Input
@@ -117,7 +117,7 @@ func batch(n int) activities.DeliveryBatch {
 	return b
 }
 
-// inputs are what the deliveries of a batch are told, in their order.
+// inputs are the inputs of a batch's deliveries, in their order.
 func inputs(b activities.DeliveryBatch) []workflows.DeliverInput {
 	var all []workflows.DeliverInput
 	for _, d := range b.Deliveries {
@@ -216,7 +216,7 @@ const (
 
 var digestKey = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
 
-// errGone is what signalling a workflow brings that does not run.
+// errGone is the error of a signal to a workflow that does not run.
 var errGone = errors.New("unknown external workflow execution")
 
 func digestInput() workflows.DigestInput {
@@ -232,7 +232,7 @@ func items(n int) []string {
 	return ids
 }
 
-// sealed is what a digest lists: as many items, and nothing was left.
+// sealed is a digest's list: as many items, and nothing was left.
 func sealed(n int) activities.SealResult {
 	return activities.SealResult{SealedDigest: notification.SealedDigest{Items: items(n)}}
 }
@@ -267,7 +267,7 @@ func (e *environment) seals(answers ...activities.SealResult) *sendCalls {
 	return calls
 }
 
-// digestAnswer is what one call of SendDigest returns.
+// digestAnswer is the result of one call of SendDigest.
 type digestAnswer struct {
 	result activities.SendDigestResult
 	err    error

@@ -20,7 +20,7 @@ const (
 // delivery has ended, or that a receipt, an acknowledgement or a reader has changed its row.
 const Settled = "settled"
 
-// EscalationID is the workflow ID of what waits beside a delivery for whether another one has
+// EscalationID is the workflow ID of what waits next to a delivery for whether another one has
 // to follow it. No delivery's own id ends like that.
 func EscalationID(deliveryID string) string { return deliveryID + "-escalation" }
 

@@ -68,7 +68,7 @@ func TestNotifyEventCancelledInItsFirstTask(t *testing.T) {
 }
 
 // Cancelling an event does not cancel its message: the event ends in the tables at once, and
-// its workflow goes on until RabbitMQ has the message. Release 0.2 lost the message.
+// its workflow continues until RabbitMQ has the message. Release 0.2 lost the message.
 func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 	t.Parallel()
 

@@ -50,7 +50,7 @@ const (
 )
 
 // NotifyChannel makes the deliveries of a large event over one channel: those to send at
-// once, or those that wait. So a channel with an outage does not delay the others. It works
+// once, or the deliveries that wait. So a channel with an outage does not delay the others. It works
 // through the stored rows while the event still plans. It starts batches for a bulk event,
 // pages for deliveries that wait, and otherwise one workflow per delivery. It ends after the
 // event has signalled that all recipients are planned and its last child has ended.

@@ -164,7 +164,7 @@ func TestNotifyChannelFindsWhatWasLeft(t *testing.T) {
 	require.Equal(t, append(inputs(to("2")), inputs(to("1"))...), env.deliveries.started)
 }
 
-// A long lane goes on in a new run, with its decision, once its children have ended. While
+// A long lane continues in a new run, with its decision, once its children have ended. While
 // children run, it puts that off until its history is very long.
 func TestNotifyChannelContinuesAsNew(t *testing.T) {
 	t.Parallel()
@@ -340,7 +340,7 @@ func TestNotifyChannelFillsItsBatches(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 5, 5, 6}, seconds(began))
 }
 
-// A long lane goes on in a new run with its decision.
+// A long lane continues in a new run with its decision.
 func TestNotifyChannelKeepsItsDecision(t *testing.T) {
 	t.Parallel()
 

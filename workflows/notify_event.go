@@ -200,7 +200,7 @@ func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result Notify
 	for in := (activities.PlanInput{EventID: notify.EventID, Source: notify.Source, Pages: 1}); ; in.Pages = pagesAtOnce {
 		planned, err := planPages(ctx, notify, in)
 		if err != nil {
-			return result, cmp.Or(ctx.Err(), err) // a statement that was cancelled is an error of its own
+			return result, cmp.Or(ctx.Err(), err) // a statement that was cancelled has a separate error
 		}
 		result.Outcome = planned.Outcome
 		if result.Problem == "" || planned.Outcome != "" { // only the first page knows the people that it passes over

@@ -185,11 +185,11 @@ func TestNotifyEventWithChildrenThatFail(t *testing.T) {
 }
 
 // An event that succeeds ends by a local activity. An end that may change another one is
-// recorded by an activity of its own, as are those of events that older workers began.
+// recorded by a separate activity, as with events that older workers began.
 func TestNotifyEventRecordsItsEnd(t *testing.T) {
 	t.Parallel()
 
-	const local, own = "local", "of its own"
+	const local, own = "local", "separate"
 	gone := temporal.NewNonRetryableApplicationError("no such event in event_outbox", activities.NoSuchRow, nil)
 	tests := []struct {
 		name     string

@@ -113,7 +113,7 @@ func TestNotifyEventKeepsTheProblemOfItsFirstPage(t *testing.T) {
 }
 
 // A lane that an operator cancels stays cancelled: what the event plans for it afterwards is
-// cancelled too. The other lanes go on, and the event ends well.
+// cancelled too. The other lanes continue, and the event ends well.
 func TestNotifyEventWithACancelledLane(t *testing.T) {
 	t.Parallel()
 

@@ -50,7 +50,7 @@ type batchEvent struct {
 }
 
 // deliverBatch starts one child per delivery, and waits for all. Each channel has
-// a limit of its own, so that none waits for another. Callers read the outcome from
+// a separate limit, so that none waits for another. Callers read the outcome from
 // the rows: its only error is that ctx was cancelled.
 func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
@@ -91,7 +91,7 @@ func deliverEach(ctx workflow.Context, deliveries []notification.Delivery, deliv
 	return open.wait(ctx)
 }
 
-// deliverOne runs a delivery's workflow, and beside it the one that waits whether another
+// deliverOne runs a delivery's workflow, and next to it the workflow that waits whether another
 // delivery has to follow, if there is one.
 func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
 	deliver := func() { deliverAlone(ctx, event, d, policy) }

@@ -159,7 +159,7 @@ func (l *openLane) startBatch(ctx workflow.Context, next activities.NextResult) 
 	})
 }
 
-// isLong reports whether the lane goes on in a new run.
+// isLong reports whether the lane continues in a new run.
 func (l *openLane) isLong(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	return info.GetContinueAsNewSuggested() && (l.open.open == 0 || info.GetCurrentHistoryLength() > waitedHistory)

@@ -81,7 +81,7 @@ func polling(t *testing.T) (env *environment, begun *int) {
 // after does something at a time of the poller's clock.
 func (e *environment) after(d time.Duration, f func()) { e.RegisterDelayedCallback(f, d) }
 
-// details are what the Web UI shows of a running workflow.
+// details are the current details of a running workflow, as in the Web UI.
 func (e *environment) details(t *testing.T) string {
 	t.Helper()
 	answer, err := e.QueryWorkflow("__temporal_workflow_metadata")
@@ -128,7 +128,7 @@ func TestPollOutboxPaused(t *testing.T) {
 	require.Equal(t, 62, *begun)
 }
 
-// Whoever pauses and resumes at once has the poller go on, with a new activity.
+// A pause and a resume at once have the poller continue, with a new activity.
 func TestPollOutboxPausedForAMoment(t *testing.T) {
 	t.Parallel()
 
@@ -218,7 +218,7 @@ func TestPollOutboxToldSeveralThingsAtOnce(t *testing.T) {
 		{name: "without times, three", said: []string{pause, resume, pause}, want: true},
 		{name: "without times, pause and resume", said: []string{pause, resume}},
 		{name: "without times, resume and pause", paused: true, said: []string{resume, pause}, want: true},
-		{name: "without times, to go on", paused: true, said: []string{resume, pause, resume}},
+		{name: "without times, to continue", paused: true, said: []string{resume, pause, resume}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -94,7 +94,7 @@ var ends = map[recording]string{
 	{workflow: deliverBatch, end: "cancelled"}:                       "batch_cancelled",
 }
 
-// recordings lists the histories that this code replays. Those of a release never change.
+// recordings lists the histories that this code replays. A release's histories never change.
 func recordings(t *testing.T) (all []recording) {
 	t.Helper()
 	known := map[string]recording{}
@@ -119,7 +119,7 @@ func recordings(t *testing.T) (all []recording) {
 	return all
 }
 
-// Whatever a running installation has begun, this code goes on with.
+// Whatever a running installation has begun, this code continues with.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 

@@ -16,7 +16,7 @@ import (
 const unknownDelay = time.Second
 
 // sendFirst makes the first attempt as a local activity, which costs Temporal a third less
-// than an activity of its own. What it could not send is sent by [send]: at once, if the
+// than a separate activity. What it could not send is sent by [send]: at once, if the
 // worker had too many of these under way, and after the usual wait, if the attempt failed
 // for now.
 //

@@ -21,7 +21,7 @@ var sweepOptions = workflow.ActivityOptions{
 
 // Sweep finds events and deliveries whose workflows were lost, and starts them again
 // or closes them. A schedule starts it. It ends each delivery that it gives up by an
-// activity of its own, so that each is recorded, and published to the dead-letter
+// separate activity, so that each is recorded, and published to the dead-letter
 // queue, also where a process dies meanwhile.
 func Sweep(ctx workflow.Context) (notification.Sweep, error) {
 	var result activities.SweepResult

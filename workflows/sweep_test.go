@@ -55,7 +55,7 @@ func TestSweepOfARowThatIsGone(t *testing.T) {
 	env.requireFailure(t, activities.NoSuchRow)
 }
 
-// It outlasts any failure, and goes on in another run before its history grows long.
+// It outlasts any failure, and continues in another run before its history grows long.
 func TestFollowUp(t *testing.T) {
 	t.Parallel()
 

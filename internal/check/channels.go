@@ -129,7 +129,7 @@ type provider struct {
 	url     string
 }
 
-// silent asks all providers at once, and names those that do not answer.
+// silent asks all providers at once, and names the providers that do not answer.
 func silent(ctx context.Context, providers []provider) (mistakes []Mistake) {
 	problems := make([]string, len(providers))
 	var asking sync.WaitGroup

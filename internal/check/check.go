@@ -47,7 +47,7 @@ type Subject struct {
 	find func(ctx context.Context) ([]Mistake, error)
 }
 
-// Planning is what planning reads: who is told of what, in which words. Events count if
+// Planning checks what planning reads: who is told of what, in which words. Events count if
 // they were written in the time since, and are of a source that concerns people: others
 // only go to topics, which these rules say nothing of.
 func Planning(db *postgres.Store, senders Senders, since time.Duration, sources []outboxes.Source) []Subject {
@@ -60,7 +60,7 @@ func Planning(db *postgres.Store, senders Senders, since time.Duration, sources 
 	return []Subject{directoryOf(db, senders), rulesOf(db, recent), templatesOf(db, recent)}
 }
 
-// Sending is what sending needs of the environment and of the providers.
+// Sending checks the parts of the environment and of the providers that sending needs.
 func Sending(db *postgres.Store, senders Senders) []Subject {
 	return []Subject{channelsOf(db, senders), providersOf(db, senders)}
 }
@@ -75,7 +75,7 @@ type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
 
-// Result is what a check found, in the order of its subjects.
+// Result holds a check's findings, in the order of its subjects.
 type Result struct {
 	Checked    []string     `json:"checked"`
 	Mistakes   []Mistake    `json:"mistakes"`
@@ -85,7 +85,7 @@ type Result struct {
 
 // UnverifiedDatabase recommends to verify the server of DATABASE_URL.
 func UnverifiedDatabase() Mistake {
-	return Mistake{Subject: "settings", Place: "setting DATABASE_URL", Problem: "nobody verifies that the server is the one that it names: who answers in its place gets the password",
+	return Mistake{Subject: "settings", Place: "setting DATABASE_URL", Problem: "nobody verifies the server's name: an impostor would get the password",
 		Remedy: "set sslmode=verify-full, and sslrootcert to the certificate of its authority"}
 }
 
@@ -115,7 +115,7 @@ func Run(ctx context.Context, subjects []Subject) Result {
 }
 
 // explainByWorkers leaves one line where no worker runs: what a worker would mend when it
-// starts is no mistake of its own then.
+// starts is no separate mistake then.
 func (r *Result) explainByWorkers() {
 	if !slices.ContainsFunc(r.Mistakes, func(m Mistake) bool { return m.noWorker }) {
 		return
@@ -155,7 +155,7 @@ func cause(err error) string {
 	}
 }
 
-// listed is how many mistakes of one kind are named.
+// listed is the number of mistakes of one kind that are named.
 const listed = 10
 
 // few keeps the first mistakes of one kind, and says how many more there are.
@@ -167,7 +167,7 @@ func few(all []Mistake) []Mistake {
 	return append(all[:listed:listed], more)
 }
 
-// word is what a value may look like to be shown. Others come from a column that may
+// word matches values that may be shown. Others come from a column that may
 // hold something else than it should.
 var word = regexp.MustCompile(`^[\p{L}\p{N}_+/:.-]{1,64}$`)
 

@@ -41,7 +41,7 @@ func TestNoMistakes(t *testing.T) {
 			i.exec(t, sql)
 			require.Empty(t, i.check(t, nil).Mistakes)
 
-			// Herald's own, and those of a source that concerns people, are missed.
+			// Herald's own, and workers of a source that concerns people, are missed.
 			i.exec(t, `UPDATE event_outbox SET cancels = NULL, source = 'orders', aggregate_type = 'VISIT', aggregate_id = '5', payload = '{}'`)
 			require.NotEmpty(t, i.check(t, nil).Mistakes)
 		})

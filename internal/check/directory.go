@@ -62,7 +62,7 @@ func (d directory) find(ctx context.Context) ([]Mistake, error) {
 	return mistakes, nil
 }
 
-// columns finds those that are missing, or that cannot be cast.
+// columns finds columns that are missing, or that cannot be cast.
 func (d directory) columns(ctx context.Context, table string, relation report.Relation) ([]Mistake, error) {
 	if len(relation.Columns) == 0 {
 		return []Mistake{{Place: table, Problem: "there is no such table or view", Remedy: "create a view of that name over your own table, with the columns of Herald's"}}, nil
@@ -106,7 +106,7 @@ func added(column postgres.DirectoryColumn) string {
 	}
 }
 
-// ids finds users with whom no delivery can be made.
+// ids finds users whose ids fit no delivery.
 func (d directory) ids(ctx context.Context) ([]Mistake, error) {
 	var mistakes []Mistake
 	for _, table := range directoryTables {
@@ -160,7 +160,7 @@ func (d directory) userTypes(ctx context.Context) ([]Mistake, error) {
 	return mistakes, nil
 }
 
-// timezones finds those that the quiet hours take for UTC.
+// timezones finds time zones that the quiet hours take for UTC.
 func (d directory) timezones(ctx context.Context) ([]Mistake, error) {
 	var mistakes []Mistake
 	for _, of := range []struct{ table, column string }{{"recipient", "timezone"}, {"entity_notification_settings", "quiet_hours_timezone"}, {"user_settings", "timezone"}} {
@@ -172,7 +172,7 @@ func (d directory) timezones(ctx context.Context) ([]Mistake, error) {
 		for _, value := range values {
 			if _, known := notification.KnownZone(value.Value); !known {
 				unknown = append(unknown, Mistake{Place: of.table, Row: of.column + " " + shown(value.Value),
-					Problem: have(value.Count) + " this time zone, which the worker does not know, so that their quiet hours are those of UTC",
+					Problem: have(value.Count) + " this time zone, which the worker does not know, so that their quiet hours are in UTC",
 					Remedy:  "use the name of the IANA database, in its spelling: Europe/Rome"})
 			}
 		}
@@ -181,7 +181,7 @@ func (d directory) timezones(ctx context.Context) ([]Mistake, error) {
 	return mistakes, nil
 }
 
-// webhooks finds those that Slack's sender refuses. It sees no more of them than where
+// webhooks finds addresses that Slack's sender refuses. It sees no more of them than where
 // they are.
 func (d directory) webhooks(ctx context.Context) ([]Mistake, error) {
 	bases, err := d.reader.SlackBases(ctx)
@@ -225,10 +225,10 @@ func (d directory) inactive(ctx context.Context) ([]Mistake, error) {
 		return nil, err
 	}
 	return []Mistake{{Place: "recipient", Row: "active", Problem: fmt.Sprintf("none of the people is active, of %d that were looked at, so that nobody is told anything", people.All),
-		Remedy: "set active to true for those who may be told; in a view, write coalesce(active, true) or true AS active, since NULL means not active"}}, nil
+		Remedy: "set active to true for people who may be told; in a view, write coalesce(active, true) or true AS active, since NULL means not active"}}, nil
 }
 
-// strangers finds members whom planning passes over, since recipient does not have them.
+// strangers finds members that planning passes over, since recipient does not have them.
 func (d directory) strangers(ctx context.Context) (mistakes []Mistake, err error) {
 	found, err := d.reader.Strangers(ctx)
 	for _, s := range found {

@@ -28,7 +28,7 @@ import (
 // topic.
 var sources = []outboxes.Source{{Name: notification.HeraldSource, People: true}, {Name: "orders", People: true}, {Name: "ledger"}}
 
-// installation is the example directory in a database of its own, with the sandbox for
+// installation is the example directory in a separate database, with the sandbox for
 // its providers. It has no mistakes.
 type installation struct {
 	*postgres.Store
@@ -86,7 +86,7 @@ func (i *installation) event(t *testing.T, id, eventType, aggregateType, payload
 	i.exec(t, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, $2, $3, '5', $4)`, id, eventType, aggregateType, payload)
 }
 
-// sent is what the sandbox's providers got.
+// sent holds the messages that the sandbox's providers got.
 func (i *installation) sent(t *testing.T) string {
 	t.Helper()
 	ledger, err := os.ReadFile(i.ledger)

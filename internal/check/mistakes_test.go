@@ -7,7 +7,7 @@ import (
 )
 
 // ownDirectory puts views over somebody's own table in the place of two tables of the
-// directory; those that a test makes.
+// directory; the mistakes that a test makes.
 const ownDirectory = `
 	ALTER TABLE recipient_device DROP CONSTRAINT IF EXISTS recipient_device_of_recipient;
 	ALTER TABLE entity_member DROP CONSTRAINT IF EXISTS entity_member_is_recipient;
@@ -21,7 +21,7 @@ const ours = `CREATE VIEW recipient AS SELECT * FROM person;`
 // people are rows of a view of people; each query has the columns of recipient.
 const people = `CREATE VIEW recipient AS SELECT * FROM person UNION ALL `
 
-// TestMistakes makes each mistake in a database of its own. The check finds it, and
+// TestMistakes makes each mistake in a separate database. The check finds it, and
 // nothing else.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
@@ -61,7 +61,7 @@ func TestMistakes(t *testing.T) {
 		{name: "twice", sql: ownDirectory + people + `SELECT 'CUSTOMER', '42', '', '', '', '', 'en', 'UTC', true`, where: "recipient user_type, user_id", problem: "the user of another row", remedy: "one row for each user"},
 		{name: "unknown user type", sql: ownDirectory + people + `SELECT 'DOCTOR', 'd1', '', '', '', '', 'en', 'UTC', true FROM generate_series(1, 1)`, where: "recipient user_type DOCTOR", problem: "not in user_type", remedy: "insert it into user_type"},
 		{name: "member of an unknown type", sql: ownDirectory + ours + `INSERT INTO membership VALUES ('CLINIC', '1', 'DOCTOR', 'd1', 'MANAGER')`, where: "entity_member user_type DOCTOR", problem: "not in user_type", remedy: "insert it into user_type"},
-		{name: "member whom nobody knows", sql: ownDirectory + ours + `INSERT INTO membership VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', 'ghost1', 'MANAGER'), ('RESTAURANT', '6', 'RESTAURANT_USER', 'ghost2', 'MANAGER')`,
+		{name: "unknown member", sql: ownDirectory + ours + `INSERT INTO membership VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', 'ghost1', 'MANAGER'), ('RESTAURANT', '6', 'RESTAURANT_USER', 'ghost2', 'MANAGER')`,
 			where: "entity_member RESTAURANT/RESTAURANT_USER", problem: "2 rows have a user who is not in recipient", remedy: "same user_type and user_id"},
 		{name: "zone", sql: `UPDATE recipient SET timezone = 'europe/rome' WHERE user_id = '42'`, where: "recipient timezone europe/rome", problem: "does not know", remedy: "Europe/Rome"},
 		{name: "zone of a group", sql: `UPDATE entity_notification_settings SET quiet_hours_timezone = 'PST' WHERE entity_id = '5'`, where: "entity_notification_settings quiet_hours_timezone PST", problem: "does not know", remedy: "Europe/Rome"},
@@ -80,7 +80,7 @@ func TestMistakes(t *testing.T) {
 			where: "event_type_recipients ORDER_PAID/CUSTOMER/CUSTOMER/customerId,$.customer.id", problem: "$.customer.id is no path of Herald's: write customer.id", remedy: "correct entity_id_path"},
 		{name: "path of a time", sql: `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('ORDER_PAID', 'EMAIL', 'DELAYED', '$.at')`,
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "write at", remedy: "correct send_at_path"},
-		{name: "time of its own", event: `{"at": "tomorrow"}`, sql: `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('ORDER_PAID', 'EMAIL', 'DELAYED', 'at')`,
+		{name: "invalid send time", event: `{"at": "tomorrow"}`, sql: `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('ORDER_PAID', 'EMAIL', 'DELAYED', 'at')`,
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "at is not a time with a zone", remedy: "send_at_path"},
 		{name: "nobody is a member", sql: recipients + `('ORDER_PAID', NULL, 'CLINIC', 'clinicId')`, where: "event_type_recipients ORDER_PAID/any/CLINIC/clinicId", problem: "no active member of any CLINIC", remedy: "entity_member"},
 		{name: "no member of the type", sql: recipients + `('ORDER_PAID', 'GUEST', 'RESTAURANT', 'restaurantId')`, where: "event_type_recipients ORDER_PAID/GUEST/RESTAURANT/restaurantId", problem: "is of type GUEST", remedy: "entity_member"},

@@ -41,7 +41,7 @@ func (t recentType) telling() []notification.Event {
 	})
 }
 
-// readsAtOnce is how many types are read side by side.
+// readsAtOnce is the number of types that are read side by side.
 const readsAtOnce = 4
 
 func (r *recentEvents) read(ctx context.Context) ([]recentType, error) {

@@ -61,7 +61,7 @@ func nameless(types []recentType) (mistakes []Mistake) {
 		for _, event := range t.telling() {
 			if _, problems := notification.Targets(event, nil); len(problems) > 0 {
 				mistakes = append(mistakes, Mistake{Place: recipientRules, Row: t.name, Problem: fmt.Sprintf("event %s tells nobody: %s", event.ID, strings.Join(problems, "; ")),
-					Remedy: "insert a row that says whom this type of event concerns, and where its payload has their id"})
+					Remedy: "insert a row that says who is told of this type of event, and where its payload has their id"})
 				break
 			}
 		}

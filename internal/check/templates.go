@@ -101,7 +101,7 @@ func (t templates) missing() (mistakes []Mistake) {
 			lacking := slices.DeleteFunc(slices.Clone(t.locales), func(locale string) bool { return t.serves(name, route, locale) })
 			if len(lacking) > 0 {
 				mistakes = append(mistakes, Mistake{Place: routingRules, Row: route.EventType + "/" + string(route.Channel), Problem: fmt.Sprintf("there is no template %s/%s in %s, nor in en", name, route.Channel, localeList(lacking)),
-					Remedy: fmt.Sprintf("insert one into %s: event_type %s or *, channel %s or *, and locale en for all who have none of their own", templateRows, name, route.Channel)})
+					Remedy: fmt.Sprintf("insert one into %s: event_type %s or *, channel %s or *, and locale en for all without a template in their language", templateRows, name, route.Channel)})
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func (t templates) digests() (mistakes []Mistake) {
 	return mistakes
 }
 
-// unfit finds templates that the last events do not fit. Those of a type that there was
+// unfit finds templates that the last events do not fit. Templates of a type that there was
 // no time for are not called mistakes.
 func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mistake, err error) {
 	for _, recent := range types {

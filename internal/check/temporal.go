@@ -19,7 +19,7 @@ import (
 	"herald/workflows"
 )
 
-// Engine is what is checked of Temporal.
+// Engine is the checked part of Temporal.
 type Engine struct {
 	Launcher  *launch.Launcher // nil: Temporal is out of reach
 	Problem   error            // why
@@ -107,7 +107,7 @@ func (e Engine) pollers(ctx context.Context) (mistakes []Mistake, err error) {
 	return few(mistakes), nil
 }
 
-// workers looks for those of the events, and of each channel that is routed.
+// workers looks for the workers of the events, and of each channel that is routed.
 func (e Engine) workers(ctx context.Context, db *postgres.Store) (mistakes []Mistake, err error) {
 	queues := []string{workflows.EventsQueue(e.Launcher.Prefix)}
 	routes, err := report.Reader{Pool: db.Pool}.Routes(ctx)

@@ -91,7 +91,7 @@ func misread(url string, parsed *pgconn.Config) bool {
 	return false
 }
 
-// parameter is what the parameters of a connection are called.
+// parameter matches the names of a connection's parameters.
 var parameter = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
 func checkBroker(r *environment.Reader, url environment.Secret) {
@@ -105,7 +105,7 @@ func checkBroker(r *environment.Reader, url environment.Secret) {
 
 // VerifiesDatabase reports whether a process knows that the server of DATABASE_URL is the
 // one it names: by its certificate, or because it is on this machine. sslmode=require alone
-// encrypts, for whoever answers.
+// encrypts, for any server that answers.
 func VerifiesDatabase(url environment.Secret) bool {
 	parsed, err := pgconn.ParseConfig(string(url))
 	if err != nil {

@@ -27,7 +27,7 @@ type Starter struct {
 	Sources       []outboxes.Source `env:"-"`              // the first is Herald's own
 }
 
-// Config is the settings of the worker, without those of its senders.
+// Config is the settings of the worker, without its senders' settings.
 type Config struct {
 	Starter
 

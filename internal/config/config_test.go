@@ -116,7 +116,7 @@ func TestSendersReadTheirSettings(t *testing.T) {
 	_, err = from(with(map[string]string{"PUBLIC_URL": "http://localhost:8080", "HERALD_SECRET": heraldSecret}))
 	require.NoError(t, err)
 	_, err = from(with(map[string]string{"HERALD_SECRET": "short"}))
-	require.EqualError(t, err, "settings: HERALD_SECRET must have 32 bytes or more, such as those of `openssl rand -base64 32`")
+	require.EqualError(t, err, "settings: HERALD_SECRET must have 32 bytes or more: make it with `openssl rand -base64 32`")
 }
 
 func TestStarter(t *testing.T) {

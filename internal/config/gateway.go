@@ -14,7 +14,7 @@ import (
 	"herald/internal/environment"
 )
 
-// Gateway is the settings of the gateway, without those of who may sign in.
+// Gateway is the settings of the gateway, without the settings of who may sign in.
 type Gateway struct {
 	DatabaseURL    environment.Secret `env:"DATABASE_URL,required,notEmpty"`
 	RabbitMQURL    environment.Secret `env:"RABBITMQ_URL,required,notEmpty"`
@@ -24,7 +24,7 @@ type Gateway struct {
 
 	HTTPAddr       string   `env:"GATEWAY_HTTP_ADDR" envDefault:":8080"`
 	AdminAddr      string   `env:"GATEWAY_ADMIN_ADDR" envDefault:"127.0.0.1:8082"` // health and metrics
-	AllowedOrigins []string `env:"GATEWAY_ALLOWED_ORIGINS"`                        // as browsers send them; besides the gateway's own
+	AllowedOrigins []string `env:"GATEWAY_ALLOWED_ORIGINS"`                        // as browsers send them; the gateway's own is always allowed
 	Demo           bool     `env:"GATEWAY_DEMO" envDefault:"false"`                // lets the page choose who it is
 
 	PublicURL         string             `env:"PUBLIC_URL"` // where Twilio reaches this gateway; empty: nowhere
@@ -141,8 +141,8 @@ func sendgridKey(text string) *ecdsa.PublicKey {
 	return ec
 }
 
-// checkDemo refuses a demo that others could reach, or that is beside real providers:
-// whoever reaches it can be anybody.
+// checkDemo refuses a demo that others could reach, or that is next to real providers:
+// anybody who reaches it can be anybody.
 func (g *Gateway) checkDemo(r *environment.Reader) {
 	if host, _, _ := net.SplitHostPort(g.HTTPAddr); !environment.IsLocal(host) {
 		r.Refuse("GATEWAY_DEMO", "lets everybody be anybody: GATEWAY_HTTP_ADDR must be a loopback address, such as 127.0.0.1:8080")

@@ -87,9 +87,9 @@ func TestGatewaySettings(t *testing.T) {
 		{name: "a demo", changes: demo("SENDGRID_API_KEY", "k", "EMAIL_FROM", "herald@example.com", "SENDGRID_BASE_URL", "http://127.0.0.1:9090")},
 		{name: "a demo for everybody", changes: demo("GATEWAY_HTTP_ADDR", ":8080"), want: []string{"GATEWAY_DEMO lets everybody be anybody: GATEWAY_HTTP_ADDR"}},
 		{name: "a demo for the network", changes: demo("GATEWAY_HTTP_ADDR", "192.0.2.1:8080"), want: []string{"GATEWAY_DEMO lets everybody be anybody: GATEWAY_HTTP_ADDR"}},
-		{name: "a demo beside a real provider", changes: demo("SENDGRID_API_KEY", "k", "EMAIL_FROM", "herald@example.com", "SENDGRID_BASE_URL", mail), want: []string{"GATEWAY_DEMO lets everybody be anybody: the provider of SENDGRID_BASE_URL is not on this machine"}},
-		{name: "a demo beside Slack", changes: demo("SLACK_ALLOWED_HOSTS", ""), want: []string{"GATEWAY_DEMO lets everybody be anybody: SLACK_ALLOWED_HOSTS is not set, so the provider is not on this machine"}},
-		{name: "a demo beside a provider that is off", changes: demo("SENDGRID_BASE_URL", mail)},
+		{name: "a demo next to a real provider", changes: demo("SENDGRID_API_KEY", "k", "EMAIL_FROM", "herald@example.com", "SENDGRID_BASE_URL", mail), want: []string{"GATEWAY_DEMO lets everybody be anybody: the provider of SENDGRID_BASE_URL is not on this machine"}},
+		{name: "a demo next to Slack", changes: demo("SLACK_ALLOWED_HOSTS", ""), want: []string{"GATEWAY_DEMO lets everybody be anybody: SLACK_ALLOWED_HOSTS is not set, so the provider is not on this machine"}},
+		{name: "a demo next to a provider that is off", changes: demo("SENDGRID_BASE_URL", mail)},
 		{name: "a demo with the keys of an issuer", changes: demo("AUTH_HS256_SECRET", "", "AUTH_JWKS_URL", "https://issuer.example.com/keys"), want: []string{"AUTH_HS256_SECRET is not set, but GATEWAY_DEMO"}},
 		{name: "a demo, neither true nor false", changes: map[string]string{"GATEWAY_DEMO": "maybe"}, want: []string{"GATEWAY_DEMO must be true or false"}},
 	}

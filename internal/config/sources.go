@@ -14,7 +14,7 @@ import (
 
 const sourcesSetting = "OUTBOX_SOURCES"
 
-// sources are Herald's own outbox, which is the first, and those of the file.
+// sources are Herald's own outbox, which is the first, and the file's.
 func (c *Starter) sources(r *environment.Reader) []outboxes.Source {
 	herald := outboxes.Source{
 		Name: notification.HeraldSource, DatabaseURL: string(c.DatabaseURL), PollInterval: c.OutboxPollInterval, BatchSize: c.OutboxBatchSize, Pollers: c.OutboxPollers,
@@ -157,7 +157,7 @@ func (e entry) topic(source *outboxes.Source) {
 	if !e.has("kafka") {
 		for _, key := range []string{"retries", "retry_interval"} {
 			if e.has(key) {
-				e.refuse(key, "%s is how often Kafka is asked again, but there is no `kafka:`", key)
+				e.refuse(key, "%s limits the repeats to Kafka, but there is no `kafka:`", key)
 			}
 		}
 		return
@@ -190,7 +190,7 @@ func (e entry) aggregate(source *outboxes.Source) {
 	known := slices.Contains(outboxes.Dialects(), source.Dialect)
 	switch {
 	case e.Aggregate != nil && source.Dialect.HasAggregate():
-		e.refuse("aggregate", "tables of %s have an aggregate of their own", source.Dialect)
+		e.refuse("aggregate", "tables of %s have an aggregate already: remove this one", source.Dialect)
 		return
 	case !e.has("aggregate") && source.People && known && !source.Dialect.HasAggregate():
 		e.refuse("people", "people are found by the aggregate, which tables of %s do not have: give the source `aggregate:`", source.Dialect)

@@ -182,7 +182,7 @@ var (
 	idPaths       = regexp.MustCompile(`^[^\s.,]+(\.[^\s.,]+)*(\s*,\s*[^\s.,]+(\.[^\s.,]+)*)*$`)
 )
 
-// The defaults and limits of sources, where they are not those of an OUTBOX_* setting.
+// The defaults and limits of sources, where no OUTBOX_* setting has them.
 const (
 	defaultSourceBatch   = 500 // rows of a page
 	defaultSourceRetries = 5

@@ -41,7 +41,7 @@ func partialReader(values map[string]string) *environment.Reader {
 	return r
 }
 
-// temporal reads Temporal's settings, and refuses those that Herald does not
+// temporal reads Temporal's settings, and refuses settings that Herald does not
 // support.
 func temporal(r *environment.Reader) (client.Options, error) {
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: r})

@@ -12,7 +12,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Subscription is what somebody unsubscribes from.
+// Subscription is the subscription that a link ends.
 type Subscription struct {
 	notification.RecipientKey
 	Category string // empty: all that comes over the channel
@@ -20,7 +20,7 @@ type Subscription struct {
 }
 
 // Links makes links to unsubscribe by, and reads them. A link never expires: mails are kept
-// for years. Whoever has it can unsubscribe its recipient, and nothing else.
+// for years. Its holder can unsubscribe its recipient, and nothing else.
 type Links struct {
 	PublicURL string // where people reach the gateway; only what makes links needs it
 	Key       []byte // of secret.Unsubscribe

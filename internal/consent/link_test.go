@@ -13,7 +13,7 @@ import (
 
 var links = Links{PublicURL: "https://herald.example.com/base", Key: []byte("0123456789abcdef0123456789abcdef")}
 
-// offers is what the links of these tests unsubscribe from.
+// offers is the subscription of the links in these tests.
 var offers = Subscription{
 	RecipientKey: notification.RecipientKey{UserType: notification.Customer, UserID: "42"},
 	Category:     "offers", Channel: notification.Email,

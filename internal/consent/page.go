@@ -45,7 +45,7 @@ type Page struct {
 	Enter func(ctx context.Context, who notification.RecipientKey) (leave func(), err error)
 }
 
-// view is what the page says.
+// view holds the texts of the page.
 type view struct {
 	State state
 	What  string // such as "e-mails about offers"

@@ -16,7 +16,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// fixture is a page over a database of its own, in which offers are optional over EMAIL, and
+// fixture is a page over a separate database, in which offers are optional over EMAIL, and
 // bookings are not.
 type fixture struct {
 	t      *testing.T
@@ -40,7 +40,7 @@ func unlimited(context.Context, notification.RecipientKey) (leave func(), err er
 	return func() {}, nil
 }
 
-// answer is what a request came to.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header

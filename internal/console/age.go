@@ -11,7 +11,7 @@ import (
 
 const day = 24 * time.Hour
 
-// maxAge is how far back an operator can ask.
+// maxAge is the largest age that an operator can ask for.
 const maxAge = 100 * 365 * day
 
 var (

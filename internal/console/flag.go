@@ -39,7 +39,7 @@ func (v *Value) String() string { return v.Text }
 // Type is shown by --help.
 func (v *Value) Type() string { return v.Kind }
 
-// FlagErrors is what is wrong with the flags that were given.
+// FlagErrors holds the mistakes in the flags that were given.
 func FlagErrors(flags *pflag.FlagSet) error {
 	var wrong []error
 	flags.Visit(func(f *pflag.Flag) {
@@ -124,9 +124,9 @@ func Join[T ~string](words []T) string {
 }
 
 const (
-	// completionTimeout is how long a shell waits for ids.
+	// completionTimeout is the time that a shell waits for ids.
 	completionTimeout = 2 * time.Second
-	// completedIDs is how many ids a shell is offered.
+	// completedIDs is the number of ids that a shell is offered.
 	completedIDs = 50
 )
 
@@ -145,7 +145,7 @@ func completeWords[T ~string](cmd *cobra.Command, flag string, allowed []T) {
 	}) // it fails only for a flag that does not exist
 }
 
-// CompleteIDs offers the ids that read finds, except those that are named already.
+// CompleteIDs offers the ids that read finds, except ids that are named already.
 // Where read fails it offers nothing: a shell has no place for an error.
 func CompleteIDs(read func(ctx context.Context, typed string, limit int) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {

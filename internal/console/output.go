@@ -57,7 +57,7 @@ func (o *Output) Print(value any, text func(w io.Writer)) error {
 }
 
 // printJSON escapes what a terminal would obey: encoding/json leaves C1 controls and marks
-// of writing direction as they are. They stand in strings alone, so the value is the same.
+// of writing direction as they are. They are in strings alone, so the value is the same.
 func (o *Output) printJSON(value any) error {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
@@ -80,7 +80,7 @@ func (o *Output) printJSON(value any) error {
 	return nil
 }
 
-// Note tells the operator something beside the result.
+// Note tells the operator something in addition to the result.
 func (o *Output) Note(format string, args ...any) {
 	_, _ = fmt.Fprintln(o.Err, Printable(fmt.Sprintf(format, args...)))
 }

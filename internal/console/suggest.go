@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxTypos is how many letters of a command may be wrong, missing or too many.
+// maxTypos is the number of letters of a command that may be wrong, missing or too many.
 const maxTypos = 2
 
 // KnownCommands refuses an argument of a command that only holds others.

@@ -45,7 +45,7 @@ func status(status notification.Status, lastError string, sendAfter time.Duratio
 	return d
 }
 
-// together is what was sent in a digest.
+// together holds the items of a digest.
 func together(d *report.RecipientDelivery) *report.RecipientDelivery {
 	d.DigestID = "digest-1"
 	return d

@@ -42,7 +42,7 @@ type Demo struct {
 	told   map[string]notification.Status // what Changed was told, by delivery
 }
 
-// expected are all events of a run, also those that a service writes.
+// expected are all events of a run, also the events that a service writes.
 func (d *Demo) expected() []example.ExpectedEvent {
 	if d.Services == nil {
 		return slices.Concat(d.Events, d.played)
@@ -50,7 +50,7 @@ func (d *Demo) expected() []example.ExpectedEvent {
 	return slices.Concat(d.Events, d.Services.Orders, d.played)
 }
 
-// Sources are those whose events the demo writes.
+// Sources are the sources whose events the demo writes.
 func (d *Demo) Sources() []string {
 	if d.Services == nil {
 		return []string{notification.HeraldSource}

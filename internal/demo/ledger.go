@@ -66,7 +66,7 @@ func wasSent(d report.RecipientDelivery) bool {
 	return d.Status == notification.Sent || d.Status == notification.Delivered || d.Status == notification.Failed && d.SentAt != nil
 }
 
-// deliveries are those of an event, with their channels.
+// deliveries are an event's deliveries, with their channels.
 func deliveries(detail report.EventDetail) iter.Seq2[report.RecipientDelivery, notification.Channel] {
 	return func(yield func(report.RecipientDelivery, notification.Channel) bool) {
 		for _, recipient := range detail.Recipients {

@@ -19,7 +19,7 @@ type Result struct {
 	Deviations []string                    `json:"deviations"`
 }
 
-// RecipientResult is what became of one recipient over one channel of one event. Of an
+// RecipientResult is the result for one recipient over one channel of one event. Of an
 // event that reached nobody it has only the reason.
 type RecipientResult struct {
 	Event     string                `json:"event"`

@@ -53,8 +53,8 @@ func (s Sandbox) Receipts(ctx context.Context) (settings sandbox.Receipts, sent 
 	return shown.Receipts, shown.Gateway != "", err
 }
 
-// disturb has the sandbox behave otherwise until undo is called: with outcomes of messages besides
-// those of the settings, and with faults.
+// disturb has the sandbox behave otherwise until undo is called: with outcomes of messages
+// in addition to the outcomes in the settings, and with faults.
 func (s Sandbox) disturb(ctx context.Context, settings sandbox.Receipts, outcomes map[string]string, faults map[notification.Channel]json.RawMessage) (undo func(context.Context) error, err error) {
 	changed := settings
 	changed.Outcomes = maps.Clone(settings.Outcomes)

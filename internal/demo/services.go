@@ -11,10 +11,10 @@ import (
 	"herald/internal/postgres"
 )
 
-// Services are the two services of the example that have outboxes of their own.
+// Services are the two services of the example that have separate outboxes.
 type Services struct {
 	Names  []string                // of their sources
-	Wallet string                  // the one of the wallet hub, which is in the ids of its events
+	Wallet string                  // the wallet hub's, which is in the ids of its events
 	Orders []example.ExpectedEvent // of the order service; the wallet hub's concern nobody
 }
 
@@ -76,10 +76,10 @@ func (s *Services) rows(ctx context.Context, db *postgres.Store, run string) ([]
 	return found, nil
 }
 
-// act has the services do their work, each in a transaction of its own.
+// act has the services do their work, each in a separate transaction.
 func (s *Services) act(ctx context.Context, db *postgres.Store, run string) error {
 	for _, script := range example.ServiceScripts(run) {
-		anything := func(context.Context, map[string]int) error { return nil } // they change rows of their own
+		anything := func(context.Context, map[string]int) error { return nil } // they change separate rows
 		if err := db.RunScripts(ctx, []string{script}, nil, anything); err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (d *Demo) answered(detail report.EventDetail) bool {
 	return true
 }
 
-// tellChanges tells of each delivery whose status is not the one that it told of before. It does not tell of one that is about to be sent.
+// tellChanges tells of each delivery whose status has changed. It leaves out deliveries that are about to be sent.
 func (d *Demo) tellChanges(details []report.EventDetail) {
 	if d.told == nil {
 		d.told = map[string]notification.Status{}

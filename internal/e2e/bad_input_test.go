@@ -206,7 +206,7 @@ func (s *system) askSandbox(method, path, body string) string {
 	return string(text)
 }
 
-// messages are those that the providers accepted, in their order.
+// messages are the messages that the providers accepted, in their order.
 func (s *system) messages() []sandbox.Entry {
 	s.t.Helper()
 	var accepted []sandbox.Entry

@@ -137,7 +137,7 @@ func TestChannelsDoNotWaitForEachOther(t *testing.T) {
 }
 
 // An event is terminated while its deliveries are made, and retried while they still
-// close: the new run waits for them and makes those that had not begun. The recipient of
+// close: the new run waits for them and makes deliveries that had not begun. The recipient of
 // one of these has left meanwhile; it ends as well.
 func TestTerminatedEventIsRetried(t *testing.T) {
 	t.Parallel()

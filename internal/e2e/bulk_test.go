@@ -21,7 +21,7 @@ import (
 const inBatches = "BULK_THRESHOLD=10"
 
 // TestBatch sends a batch in which some messages fail for now and some for good, to
-// customers of whom one is quiet and one cannot be reached. What follows for each of them
+// customers. One is quiet and one cannot be reached. What follows for each of them
 // is as it is without batches.
 func TestBatch(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestBatch(t *testing.T) {
 	require.NoError(t, s.temporal.GetWorkflow(t.Context(), workflows.BatchID(event, notification.SMS, 1), "").Get(t.Context(), &batch))
 	again := s.count(`SELECT count(*) FROM notification WHERE attempt_count > 1`)
 	require.Positive(t, again)
-	require.Equal(t, again, batch.Alone, "each that failed for now had a workflow of its own")
+	require.Equal(t, again, batch.Alone, "each that failed for now had a separate workflow")
 	require.Equal(t, inBatch, batch.Sent+batch.Failed+batch.Alone)
 
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND attempt_count = 0`, text("3")), "it is quiet there")

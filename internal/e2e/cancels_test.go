@@ -124,8 +124,8 @@ func TestCancelsInAnyOrder(t *testing.T) {
 	s.awaitSuccess(s.name+"-first-off", s.name+"-second-off", s.name+"-never-off", poller)
 	why := s.starter("delivery", "why", "--event", s.name+"-first", "--recipient", "customer/42", "--channel", "email")
 	require.Contains(t, why, "nothing was decided: the event was cancelled by event "+s.name+"-first-off")
-	require.Equal(t, 3, s.count("SELECT count(*) FROM notification"), "those who tell of the ends")
-	s.awaitSuccess(s.visitToday("after")) // the poller goes on
+	require.Equal(t, 3, s.count("SELECT count(*) FROM notification"), "the deliveries that tell of the ends")
+	s.awaitSuccess(s.visitToday("after")) // the poller continues
 }
 
 // visitToday is a visit that has no time to wait for, and nobody who is quiet.
@@ -338,7 +338,7 @@ type documentedQuery struct {
 	cancels bool
 }
 
-// documentedQueries are those of docs/operations.md.
+// documentedQueries are the queries in docs/operations.md.
 func documentedQueries(t *testing.T) (queries []documentedQuery) {
 	t.Helper()
 	document := must(os.ReadFile("../../docs/operations.md"))(t)

@@ -92,7 +92,7 @@ func withoutPoolSize(t *testing.T, address string) string {
 }
 
 const (
-	// settle is how long a command may take to show the expected state.
+	// settle is the time that a command may take to show the expected state.
 	settle = 2 * time.Minute
 	// settleToWrite is the same with -write-docs, when the document may be wrong.
 	settleToWrite = 30 * time.Second
@@ -332,7 +332,7 @@ func (tab *tab) tabTo(selector string) {
 	tab.t.Fatalf("the keyboard does not reach %s", selector)
 }
 
-// lastWords is what the page shows.
+// lastWords is the text that the page shows.
 func (tab *tab) lastWords() string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tab.ctx), 10*time.Second)
 	defer cancel()

@@ -45,7 +45,7 @@ func (d *digests) items() []item {
 	return items
 }
 
-// message is what a provider accepted.
+// message is a message that a provider accepted.
 type message struct {
 	sandbox.Entry
 	items []string // delivery ids of what it lists, in its order
@@ -72,7 +72,7 @@ func (d *digests) listed(items []item) []message {
 }
 
 // requireEachInOneDigest requires that each item is CANCELLED, or SENT with its text only
-// in messages of its own digest. A digest is one message, but may be repeated if a worker
+// in the messages of its digest. A digest is one message, but may be repeated if a worker
 // was killed between a provider's answer and its record. A cancelled item is in no
 // message, unless an attempt at it died with a worker.
 func requireEachInOneDigest(t *testing.T, items []item, messages []message, kills int) {

@@ -10,7 +10,7 @@ import (
 )
 
 // newEscalations is an installation that offers tables: on the screen, then by mail, then by
-// SMS. Those of type SLOW have an hour.
+// SMS. Events of type SLOW have an hour.
 func newEscalations(t *testing.T) *system {
 	t.Helper()
 	s := newSystem(t)

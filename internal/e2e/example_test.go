@@ -75,7 +75,7 @@ func TestOutboxesOfTheDemo(t *testing.T) {
 }
 
 // newSystemOfServices is an installation with the outboxes of the example's two services
-// among its sources, and their topics at a broker of its own. All tests share one Temporal,
+// among its sources, and their topics at a separate broker. All tests share one Temporal,
 // so the wallet hub, whose ids begin with its name, has another one in each.
 func newSystemOfServices(t *testing.T) *system {
 	t.Helper()

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	tokenSecret   = "whoever signs tokens in the tests knows this"
+	tokenSecret   = "the tests sign their tokens with this"
 	tokenIssuer   = "https://issuer.example.com"
 	tokenAudience = "herald"
 )
@@ -132,7 +132,7 @@ func TestGatewayAwaitsItsDatabase(t *testing.T) {
 }
 
 // TestGatewaysHaveOneSecret starts gateways with two secrets on a database that knows none,
-// then workers with the one that it does not know, and with none.
+// then workers with a secret that it does not know, and with none.
 func TestGatewaysHaveOneSecret(t *testing.T) {
 	t.Parallel()
 
@@ -147,7 +147,7 @@ func TestGatewaysHaveOneSecret(t *testing.T) {
 			return false
 		}
 	}
-	s.eventually(func() bool { return ended(running[0]) || ended(running[1]) }, "both go on")
+	s.eventually(func() bool { return ended(running[0]) || ended(running[1]) }, "both continue")
 	winner, loser := 0, 1
 	if ended(running[0]) {
 		winner, loser = 1, 0
@@ -169,7 +169,7 @@ func TestGatewaysHaveOneSecret(t *testing.T) {
 	}
 }
 
-// TestGatewayOfTheDemo starts a gateway as `make demo` does: whoever is on this machine may be
+// TestGatewayOfTheDemo starts a gateway as `make demo` does: a user of this machine may be
 // anybody, and neither pages of others nor names that point here may.
 func TestGatewayOfTheDemo(t *testing.T) {
 	t.Parallel()
@@ -211,7 +211,7 @@ var (
 
 const people = `INSERT INTO recipient (user_type, user_id, active) VALUES ('ADMIN', '1', true), ('ADMIN', '2', false)`
 
-// TestSignIn asks with tokens of several kinds. Whoever is refused learns nothing from it,
+// TestSignIn asks with tokens of several kinds. A refused client learns nothing from it,
 // and operators see why.
 func TestSignIn(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 )
 
 // TestHelpExamples runs every example of `starter … --help` with the values of helpValues.
-// Each must succeed, except those of helpPreviews.
+// Each must succeed, except the commands of helpPreviews.
 func TestHelpExamples(t *testing.T) {
 	t.Parallel()
 
@@ -252,7 +252,7 @@ func (h *help) emittedAreSent() {
 }
 
 var (
-	// oneForm is what times look like that starter prints: a moment in UTC; the clock of a
+	// oneForm is the form of times that starter prints: a moment in UTC; the clock of a
 	// zone, and quiet hours by it; in JSON, RFC 3339; what somebody passed as --at, or is
 	// told to write; and a producer's id that holds a time.
 	oneForm = regexp.MustCompile(`\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z\b` +
@@ -262,8 +262,8 @@ var (
 		`|\w-\d{4}-\d\d-\d\dT\d\d:\d\d\b`)
 	// anyTime is whatever a reader may take for a time.
 	anyTime = regexp.MustCompile(`\S*(?:\b\d{4}-\d\d-\d\d|(?:\b|T)\d\d?:\d\d(?:\D|$)|\b\d\d?/\d\d?/\d\d|\b\d\d? (?:` + months + `)\b|\b(?:` + months + `) \d)\S*`)
-	// notOurs are commands that print other people's times: help has those that flags take,
-	// and messages have those of payloads.
+	// notOurs are commands that print other people's times: help has times that flags take,
+	// and messages have times of payloads.
 	notOurs = regexp.MustCompile(`--help\b|^(starter )?template preview\b`)
 )
 
@@ -278,7 +278,7 @@ func otherTimes(output string) []string {
 }
 
 // checkTimes fails the test if a command printed a time in another form. Every command that a
-// test of this package runs is checked; TestOperations runs those of an operator's night.
+// test of this package runs is checked; TestOperations runs the commands of an operator's night.
 func checkTimes(t *testing.T, command, output string) {
 	t.Helper()
 	if !notOurs.MatchString(command) {

@@ -114,7 +114,7 @@ func (s *system) take(queue string) []amqp.Delivery {
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// slots is how many sends of all channels a worker may have under way.
+// slots is the number of sends of all channels that a worker may have under way.
 const slots = loadChannels * 64
 
 // crashTimeouts are short, since a send that died with its worker is tried again only
@@ -164,7 +164,7 @@ func TestWorkerKilledDuringAFirstAttempt(t *testing.T) {
 	event := s.eventID("killed", 0)
 	delivery := event + "-customer1-EMAIL"
 	s.eventually(func() bool { return len(taken) > 0 }, "the provider was never asked")
-	require.Empty(t, must(s.temporal.DescribeWorkflowExecution(t.Context(), delivery, ""))(t).GetPendingActivities(), "it is no activity of its own")
+	require.Empty(t, must(s.temporal.DescribeWorkflowExecution(t.Context(), delivery, ""))(t).GetPendingActivities(), "it is no separate activity")
 	require.Contains(t, s.starter("delivery", "why", delivery), "attempt 1 of 3 is under way, since ")
 	w.kill()
 

@@ -286,7 +286,7 @@ func TestPreviewIsWhatIsPlanned(t *testing.T) {
 }
 
 // What told nobody, or not everybody, is found by its outcome wherever an operator looks,
-// and tells those who were left out once the rules are mended. Nobody is told twice.
+// and tells the people who were left out once the rules are mended. Nobody is told twice.
 func TestEventsThatToldNobody(t *testing.T) {
 	t.Parallel()
 
@@ -318,7 +318,7 @@ func TestEventsThatToldNobody(t *testing.T) {
 	}
 	require.NotContains(t, s.starter("event", "list", "--outcome", "no_recipients"), told)
 	s.fails(2, "NO_RECIPIENTS, NO_ROUTING, PROBLEM", "event", "list", "--outcome", "nobody")
-	s.fails(1, "told everybody whom the rules named", "event", "retry", told)
+	s.fails(1, "told everybody that the rules named", "event", "retry", told)
 
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('UNROUTED', 'EMAIL')`)
 	s.exec(`UPDATE event_type_recipients SET entity_id_path = 'customerId' WHERE entity_id_path = 'patient.id'`)
@@ -374,7 +374,7 @@ func TestPlanningFails(t *testing.T) {
 	}, "nothing is said of %s", id)
 	require.Regexp(t, `activity +PlanDeliveries \w+, attempt \d+`, shown)
 	require.Regexp(t, `last failure .*SQLSTATE 42703: column .*role.* does not exist`, shown)
-	require.Regexp(t, `next +planning failed .*column.*view.*goes on by itself`, shown)
+	require.Regexp(t, `next +planning failed .*column.*view.*continues by itself`, shown)
 	require.NotContains(t, shown, "ada@")
 
 	s.exec(`CREATE OR REPLACE VIEW entity_member AS SELECT entity_type, entity_id, user_type, user_id, active, role FROM our_member`)

@@ -126,7 +126,7 @@ func newNightShift(t *testing.T) *nightShift {
 	return n
 }
 
-// nightDirectory is what the document adds to the example: a restaurant with a staff of
+// nightDirectory is the document's addition to the example: a restaurant with a staff of
 // 120, event types, and a customer with quiet hours at night.
 const nightDirectory = `
 	INSERT INTO recipient (user_type, user_id, name, email, locale, timezone, active)

@@ -16,7 +16,7 @@ import (
 )
 
 // adopter follows docs/outboxes.md with two services of one database, where Herald has a
-// role of its own.
+// separate role.
 type adopter struct {
 	*system
 	services business
@@ -116,7 +116,7 @@ func TestOutboxesDocument(t *testing.T) {
 	n.purge(blockWith(t, "starter purge --source orders"))
 }
 
-// purge is what the document says of rows that are done.
+// purge is the document's section on rows that are done.
 func (n *adopter) purge(block string) {
 	n.t.Helper()
 	n.services.exec("UPDATE orders.outbox SET created_at = created_at - interval '40 days', sent_at = sent_at - interval '40 days'")

@@ -30,7 +30,7 @@ func runBench(t *testing.T, args string) string {
 	return string(out)
 }
 
-// The table runs Herald beside what it is compared with, and has the figures of both, their
+// The table runs Herald next to what it is compared with, and has the figures of both, their
 // ratio, and what became of each goal.
 func TestBenchmarkTable(t *testing.T) {
 	t.Parallel()

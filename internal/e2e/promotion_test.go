@@ -158,7 +158,7 @@ func (s *system) promote(order operate.Promotion) (operate.Promoted, error) {
 	return operator.Promote(s.t.Context(), order, func(operate.Promoted) {})
 }
 
-// status is that of a workflow's last run.
+// status is the status of a workflow's last run.
 func (s *system) status(id string) enums.WorkflowExecutionStatus { return s.statusOf(id, "") }
 
 func (s *system) statusOf(id, runID string) enums.WorkflowExecutionStatus {
@@ -241,7 +241,7 @@ func TestSweep(t *testing.T) {
 	found := s.sweep()
 
 	require.Equal(t, 2, found.StartedAgain, "the event that was lost, and the delivery")
-	require.GreaterOrEqual(t, found.Closed, 2, "the event that was terminated, and its delivery; those that began end by themselves")
+	require.GreaterOrEqual(t, found.Closed, 2, "the event that was terminated, and its delivery; deliveries that began end by themselves")
 	require.Zero(t, found.Failed)
 	s.awaitDeliveries(s.eventID("lost", 0), "SENT", loadChannels)
 	s.awaitDeliveries(s.eventID("ended", 0), "SENT", 1)

@@ -28,7 +28,7 @@ const (
 	soon = 40
 )
 
-// While 2,000 messages of one restaurant wait, each for a workflow of its own, come a few
+// While 2,000 messages of one restaurant wait, each for a separate workflow, come a few
 // that have time, five of another restaurant, and some that are urgent.
 func TestBacklogUnderARateLimit(t *testing.T) {
 	t.Parallel()

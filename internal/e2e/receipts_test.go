@@ -332,7 +332,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	require.Contains(t, s.starter("delivery", "why", mail), "said later that it did not arrive")
 	require.Regexp(t, `deliveries +1 SENT, 2 FAILED`, s.starter("event", "show", event))
 	require.NotContains(t, s.starter("status"), "follow-ups")
-	// A retry that bounces is a failure of its own, and so is one that the provider refuses. A
+	// A retry that bounces is a separate failure, and so is one that the provider refuses. A
 	// receipt that confirms the refusal is not.
 	require.Contains(t, s.starter("delivery", "retry", mail), "sent")
 	s.awaitDelivery(mail, "SENT")

@@ -79,7 +79,7 @@ func (b business) killBeforeTheMark(s *system, w *worker) {
 	const waiting = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'SENT'`
 	s.eventually(func() bool { return b.count("SELECT count(*) "+waiting) > 0 }, "no order is marked")
 	w.kill()
-	b.count("SELECT count(pg_terminate_backend(pid)) " + waiting) // a statement goes on after its client's death
+	b.count("SELECT count(pg_terminate_backend(pid)) " + waiting) // a statement continues after its client's death
 	s.eventually(func() bool { return b.count("SELECT count(*) "+waiting) == 0 }, "a mark still waits")
 	require.NoError(b.t, tx.Rollback(b.t.Context()))
 }

@@ -60,7 +60,7 @@ type servers struct {
 }
 
 // system is an installation of Herald on real servers: a database, a vhost and a
-// task-queue prefix of its own, the sandbox in place of all providers, and real worker
+// separate task-queue prefix, the sandbox in place of all providers, and real worker
 // processes.
 type system struct {
 	t        *testing.T
@@ -73,10 +73,10 @@ type system struct {
 	programs string // the folder of its programs
 }
 
-// heraldSecret is that of the installations.
+// heraldSecret is the secret of the installations.
 const heraldSecret = "the secret of an installation in the tests"
 
-// newSystem sets up an installation on the shared stack; settings override those of
+// newSystem sets up an installation on the shared stack; settings override the settings of
 // environment.
 func newSystem(t *testing.T, settings ...string) *system {
 	t.Helper()
@@ -189,7 +189,7 @@ func (s *system) count(sql string, args ...any) int {
 	return n
 }
 
-// patience is how long a test waits for what must happen: far longer than it takes, even
+// patience is the time that a test waits for what must happen: far longer than it takes, even
 // on a busy machine.
 const patience = 8 * time.Minute
 
@@ -253,7 +253,7 @@ func must[T any](value T, err error) func(t *testing.T) T {
 	}
 }
 
-// TestBesideAnApplication runs the whole example in a schema of its own, in the database
+// TestBesideAnApplication runs the whole example in a separate schema, in the database
 // of an application that has a goose and tables of the same names.
 func TestBesideAnApplication(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ type upgrade struct {
 	events   []string
 }
 
-// orders is how many orders go to a topic that is not there yet.
+// orders is the number of orders that go to a topic that is not there yet.
 const orders = 5
 
 // The recipients of the two broadcasts: one has pages in release 0.2, the other batches.

@@ -153,7 +153,7 @@ func TestVersion(t *testing.T) {
 	require.Regexp(t, `(?m)^herald_build_info\{commit="\S+",go="go1\.\S+",version="\S+"\} 1$`, w.metrics())
 }
 
-// seenWithin is how long a worker may be dead before every command says so.
+// seenWithin is the time that a worker may be dead before every command says so.
 const seenWithin = 10 * time.Second
 
 // TestDeadWorker starts the poller without a worker, then kills and stops workers while a
@@ -225,7 +225,7 @@ func TestPollerPaused(t *testing.T) {
 	s.writeEvents("meanwhile", 2)
 	require.Equal(t, "PAUSED", s.pollerStatus())
 	require.Contains(t, s.starter("status"), "PAUSED")
-	require.Contains(t, s.starter("poller", "start"), "`starter poller resume` lets it go on")
+	require.Contains(t, s.starter("poller", "start"), "`starter poller resume` lets it continue")
 
 	require.NoError(t, w.stop()) // a pause outlasts the workers
 	w = s.startWorker()

@@ -12,7 +12,7 @@ import (
 // The forms that several settings have.
 var (
 	Token = regexp.MustCompile(`^[!-~]+$`)                 // what a header can hold
-	Name  = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,100}$`) // what can stand in a path
+	Name  = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,100}$`) // what a path can contain
 )
 
 // Match refuses a value that is not of a form.
@@ -45,14 +45,14 @@ func (r *Reader) URL(key, value string) string {
 	return strings.TrimRight(value, "/")
 }
 
-// IsHost says whether text is host or host:port.
+// IsHost reports whether text is host or host:port.
 func IsHost(text string) bool {
 	u, err := url.Parse("//" + text)
 	return err == nil && u.Host == text && u.Hostname() != "" && !strings.ContainsAny(text, " ,") &&
 		(u.Port() == "" && !strings.HasSuffix(text, ":") || IsPort(u.Port()))
 }
 
-// IsPort says whether text is the number of a port.
+// IsPort reports whether text is the number of a port.
 func IsPort(text string) bool {
 	_, err := strconv.ParseUint(text, 10, 16)
 	return err == nil

@@ -7,7 +7,7 @@ import (
 )
 
 // Encrypted refuses an address at another host unless its traffic is encrypted, or
-// AllowCleartext is set. remedy is what encrypts it.
+// AllowCleartext is set. remedy names a setting that encrypts it.
 func (r *Reader) Encrypted(key string, ok bool, remedy string) {
 	if !ok && !r.AllowCleartext {
 		r.Refuse(key, "is another host's and not encrypted: it needs "+remedy+", or ALLOW_CLEARTEXT=true")

@@ -20,7 +20,7 @@ type Reader struct {
 
 	values map[string]string
 	wrong  []string
-	keys   map[string]bool // those that wrong names
+	keys   map[string]bool // the keys that wrong names
 	remote []remoteProvider
 }
 
@@ -31,7 +31,7 @@ func NewReader(environment map[string]string) *Reader {
 	return &Reader{values: values, keys: map[string]bool{}}
 }
 
-// LookupEnv returns one setting as it stands in the environment.
+// LookupEnv returns one setting as it is in the environment.
 func (r *Reader) LookupEnv(key string) (value string, ok bool) {
 	value, ok = r.values[key]
 	return value, ok

@@ -83,7 +83,7 @@ func TestEnviron(t *testing.T) {
 }
 
 // Our address may be in clear text only if it and all providers in use are on this
-// machine. The error names the setting of the one that is not.
+// machine. The error names the setting of an address that is not.
 func TestPublicURL(t *testing.T) {
 	t.Parallel()
 
@@ -184,7 +184,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	require.Equal(t, "hunter2", string(secret))
 }
 
-// A secret that stands in Herald's files starts no process.
+// A secret that is in Herald's files starts no process.
 func TestSigningSecret(t *testing.T) {
 	t.Parallel()
 
@@ -192,7 +192,7 @@ func TestSigningSecret(t *testing.T) {
 		"a secret of a test, made for nobody":                  "",
 		"of a sandbox that nobody else can reach":              "is published in Herald's files: make a new one with `openssl rand -base64 32`",
 		"signs tokens of a sandbox that nobody else can reach": "is published in Herald's files: make a new one with `openssl rand -base64 32`",
-		"too short": "must have 32 bytes or more, such as those of `openssl rand -base64 32`",
+		"too short": "must have 32 bytes or more: make it with `openssl rand -base64 32`",
 	} {
 		r := environment.NewReader(nil)
 		r.SigningSecret("KEY", value)

@@ -42,7 +42,7 @@ var published = []Secret{
 // SigningSecret refuses a secret that others can guess or read.
 func (r *Reader) SigningSecret(key string, value Secret) {
 	if len(value) < minSecret {
-		r.Refuse(key, "must have 32 bytes or more, such as those of `openssl rand -base64 32`")
+		r.Refuse(key, "must have 32 bytes or more: make it with `openssl rand -base64 32`")
 	}
 	r.Unpublished(key, value)
 }

@@ -41,7 +41,7 @@ FROM   (VALUES
     ('CUSTOMER',        '44', 'Kenji Mori',      'kenji@example.com',             '+12025550144', NULL,                                   'en',    'Asia/Tokyo',       true),
     ('CUSTOMER',        '45', 'Tom Wrong',       'tom@example.com',               '+15005550001', NULL,                                   'en',    'America/New_York', true), -- Twilio's example of an invalid number
     ('CUSTOMER',        '46', 'Yuki Sato',       'yuki@example.com',              '+12025550146', NULL,                                   'en',    'Asia/Tokyo',       true),
-    -- Those who keep it running, the second with a webhook that Slack no longer knows.
+    -- Its operators, the second with a webhook that Slack no longer knows.
     ('ADMIN',           '1',  'Root Admin',      'admin1@example.com',            '+12025550101', '/services/TEXAMPLE/BADMIN/admin1',      'en',    'UTC',              true),
     ('ADMIN',           '2',  'Night Admin',     'admin2@example.com',            '+12025550102', '/services/TEXAMPLE/BADMIN/none2',       'en',    'UTC',              true),
     ('GUEST',           '90', 'Guest',           'guest@example.com',             NULL,           NULL,                                   'en',    'UTC',              true)

@@ -1,6 +1,6 @@
 // Package example is a small world to try Herald on: a directory, its rules and
 // texts, events with the result that each of their deliveries must have, and two
-// services that have outboxes of their own.
+// services that have separate outboxes.
 package example
 
 import (
@@ -34,7 +34,7 @@ func Scripts(slackURL string) (scripts []string, settings map[string]string) {
 // ExpectedEvent is an event of the example, and what must come of it.
 type ExpectedEvent struct {
 	Name          string          `json:"name"`
-	Row           string          `json:"row"` // how its id ends, where its service has ids of its own
+	Row           string          `json:"row"` // how its id ends, where its service has separate ids
 	Type          string          `json:"event_type"`
 	AggregateType string          `json:"aggregate_type"`
 	AggregateID   string          `json:"aggregate_id"`
@@ -46,7 +46,7 @@ type ExpectedEvent struct {
 // Events returns the events of the example.
 func Events() ([]ExpectedEvent, error) { return ReadEvents(eventsJSON) }
 
-// ReadEvents reads events that are written like those of the example.
+// ReadEvents reads events in the form of the example's events.
 func ReadEvents(source []byte) ([]ExpectedEvent, error) {
 	decoder := json.NewDecoder(bytes.NewReader(source))
 	decoder.DisallowUnknownFields()

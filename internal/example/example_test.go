@@ -119,7 +119,7 @@ func contents(t *testing.T, db *postgres.Store) []string {
 	return rows
 }
 
-// What the rules decide about the example's events is what the example expects:
+// The rules decide about the example's events as the example expects:
 // all but the sending, which here is made up as it must be.
 func TestPlansAreAsExpected(t *testing.T) {
 	t.Parallel()

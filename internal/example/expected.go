@@ -20,7 +20,7 @@ const (
 	Running   = "RUNNING" // a delivery waits for the end of quiet hours
 )
 
-// ExpectedResult is what must become of one recipient over one channel. Its text is
+// ExpectedResult is the expected result for one recipient over one channel. Its text is
 // a decision, or the status of the delivery, which may be followed by "in digest" or
 // by a part of its last error: NO_ADDRESS, SENT, SENT in digest, FAILED twilio
 // refused: 400 21211.

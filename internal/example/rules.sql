@@ -1,6 +1,6 @@
 -- Who hears of what, over which channel. Together with events.json, enough to show every decision.
 
--- Of several paths the first that the payload has counts; @aggregate is the event's aggregate_id, where that is of the entity's type.
+-- If there are several paths, the first that the payload has counts; @aggregate is the event's aggregate_id, where that is of the entity's type.
 INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles)
 VALUES ('RESERVATION_REQUESTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER,CHEF,WAITER}'),
        ('RESERVATION_CONFIRMED', 'CUSTOMER', 'CUSTOMER', 'customer.id,customerId,customer_id,@aggregate', NULL),
@@ -122,7 +122,7 @@ ON CONFLICT (user_type, user_id, category, channel_type) DO UPDATE
 SET    enabled = excluded.enabled
 WHERE  user_category_preferences.enabled IS DISTINCT FROM excluded.enabled;
 
--- Quiet hours here last all day but for a moment after midnight, so that the example ends alike at any hour. The moment is
+-- Quiet hours here last all day except for a moment after midnight, so that the example ends alike at any hour. The moment is
 -- a second where a delivery waits for it, and a microsecond elsewhere.
 INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end, priority)
 VALUES ('RESTAURANT_USER', '10', 'SLACK', true, true, '00:00:00.000001', '00:00', 'NORMAL'), -- which is never quieted

@@ -17,9 +17,9 @@ import (
 
 // The events that the documents on the outbox and on the architecture show, as
 // they stand there: with keys in snake_case and in camelCase, with few of them
-// or none. They reach whom those documents say. Of three that the architecture
+// or none. They reach the people that these documents name. For three that the architecture
 // calls evt-1, and one without an id, the names say where they stand; its "..."
-// is left empty, but for the restaurant that it names beside the payload.
+// is left empty, except for the restaurant that it names next to the payload.
 func TestSeedEventsReachPeople(t *testing.T) {
 	t.Parallel()
 
@@ -74,7 +74,7 @@ type seedRoute struct {
 	Strategy  notification.Strategy
 }
 
-// What the document's tables say per event type, channel by channel, is what the
+// The document's tables, channel by channel, match the
 // seeded rules say: no row more, none less.
 func TestSeedRoutingIsTheDocuments(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ func Topics() []string {
 	return []string{"order-events", "WalletCreated-out-0", "FundsAdded-out-0", "FundsWithdrawn-out-0"}
 }
 
-// ServiceScripts are what the two services do in a run of the example: one transaction each.
+// ServiceScripts are the steps of the two services in a run of the example: one transaction each.
 func ServiceScripts(run string) []string {
 	return []string{strings.ReplaceAll(orderServiceSQL, "{run}", run), strings.ReplaceAll(walletHubSQL, "{run}", run)}
 }

@@ -74,7 +74,7 @@ func act(t *testing.T, db *postgres.Store) (orders, wallet error) {
 	return orders, wallet
 }
 
-// What the rules decide about the orders is what the example expects.
+// The rules decide about the orders as the example expects.
 func TestOrdersArePlannedAsExpected(t *testing.T) {
 	t.Parallel()
 

@@ -1,4 +1,4 @@
--- In which words. A channel * is plain text and serves every channel that has no row of its own; EMAIL is HTML.
+-- In which words. A channel * is plain text and serves every channel that has no separate row; EMAIL is HTML.
 
 INSERT INTO notification_template (event_type, channel, locale, title, body)
 VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate_id}}', 'Hello {{.recipient.name}}, there is news: {{.event.type}}.'),
@@ -35,7 +35,7 @@ VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate
        ('PARTNER_ASSIGNMENT', '*', 'en', 'New partner{{with index .payload "restaurant"}}: {{.}}{{end}}', '{{or (index .payload "restaurant") "A restaurant"}} is now in the care of your agency.'),
        ('PARTNER_ASSIGNMENT', '*', 'it', 'Nuovo partner{{with index .payload "restaurant"}}: {{.}}{{end}}', '{{or (index .payload "restaurant") "Un ristorante"}} è ora seguito dalla vostra agenzia.'),
 
-       -- What follows a delivery that did not get there has the words of its own type, or those of TYPE.escalated.
+       -- What follows a delivery that did not get there has the words of its type, or of TYPE.escalated.
        ('TABLE_OFFERED', '*', 'en', 'A table is free', 'A table{{with index .payload "pax"}} for {{.}}{{end}}{{with index .payload "time"}} at {{.}}{{end}} is free for you{{with index .payload "until"}} until {{.}}{{end}}.'),
        ('TABLE_OFFERED', '*', 'it', 'Un tavolo è libero', 'Un tavolo{{with index .payload "pax"}} per {{.}}{{end}}{{with index .payload "time"}} alle {{.}}{{end}} è libero per te{{with index .payload "until"}} fino alle {{.}}{{end}}.'),
        ('TABLE_OFFERED.escalated', 'EMAIL', 'en', 'Please check your telephone number',

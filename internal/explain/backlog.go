@@ -8,8 +8,8 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// Backlog is how far behind the outbox is, how deliveries went, what is still to be done after
-// receipts, and what the last sweep found.
+// Backlog tells how many events wait in the outbox, how deliveries went, what is still to be done
+// after receipts, and what the last sweep found.
 type Backlog struct {
 	notification.OutboxState
 	OldestSeconds float64                `json:"oldest_pending_seconds"` // 0: nothing is pending
@@ -20,7 +20,7 @@ type Backlog struct {
 	FollowUps     FollowUps              `json:"follow_ups"`
 }
 
-// FollowUps is how far behind is what follows receipts, acknowledgements and readers.
+// FollowUps is the lag of what follows receipts, acknowledgements and readers.
 type FollowUps struct {
 	Pending       int     `json:"pending"` // counted up to a bound
 	OldestSeconds float64 `json:"oldest_pending_seconds"`

@@ -17,17 +17,17 @@ type BatchView struct {
 	Progress   BatchProgress     `json:"progress"` // by its last sign of life, about a second ago
 }
 
-// BatchProgress is what the first attempts of a batch have come to.
+// BatchProgress counts the ends of a batch's first attempts.
 type BatchProgress struct {
 	Sent   int `json:"sent"`
 	Failed int `json:"failed"` // for good
-	Later  int `json:"later"`  // failed for now: a workflow of their own tries again
+	Later  int `json:"later"`  // failed for now: a separate workflow tries again
 
 	Resting string `json:"resting,omitempty"` // until when it rests after each group, and why; empty: it does not
 }
 
 func (p BatchProgress) String() string {
-	text := fmt.Sprintf("%d sent, %d failed, %d to be tried again by workflows of their own", p.Sent, p.Failed, p.Later)
+	text := fmt.Sprintf("%d sent, %d failed, %d to be tried again by separate workflows", p.Sent, p.Failed, p.Later)
 	if p.Resting != "" {
 		text += "; it rests after each group " + p.Resting
 	}

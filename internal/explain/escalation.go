@@ -9,7 +9,7 @@ import (
 	"herald/workflows"
 )
 
-// Escalation is what waits beside a delivery whether another one has to follow it.
+// Escalation waits next to a delivery whether another one has to follow it.
 type Escalation struct {
 	report.Escalation
 	Workflow WorkflowView                   `json:"workflow"`                  // that waits
@@ -38,7 +38,7 @@ func (e Explainer) escalation(ctx context.Context, deliveryID string) (*Escalati
 	return found, nil
 }
 
-// Says is how far an escalation is: "waits until … to be read, then SMS"; empty: nothing
+// Says is the progress of an escalation: "waits until … to be read, then SMS"; empty: nothing
 // escalates.
 func (e *Escalation) Says() string {
 	if e == nil || !e.Escalates {

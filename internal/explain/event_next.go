@@ -36,7 +36,7 @@ func nextOfOutcome(id string, outcome notification.EventOutcome) string {
 	case notification.NoRecipients:
 		return "nobody was told. Mend the rows of event_type_recipients, the directory or the payload's producer; then " + retry + " plans it anew"
 	case notification.EventProblem:
-		return "some rows of its rules named nobody. Mend what the problem names; then " + retry + " tells those who were left out, and nobody twice"
+		return "some rows of its rules named nobody. Mend what the problem names; then " + retry + " tells the people who were left out, and nobody twice"
 	default:
 		return ""
 	}
@@ -49,12 +49,12 @@ func nextOfFailing(pending []PendingActivity) string {
 			continue
 		}
 		meaning := failureMeaning(p)
-		return fmt.Sprintf("%s failed %s%s: %s. %s; it then goes on by itself", stepOf(p.Activity), times(p), when(p), meaning.what, meaning.remedy)
+		return fmt.Sprintf("%s failed %s%s: %s. %s; it then continues by itself", stepOf(p.Activity), times(p), when(p), meaning.what, meaning.remedy)
 	}
 	return ""
 }
 
-// stepOf is what an activity of an event does.
+// stepOf names the step that an activity of an event does.
 func stepOf(activity string) string {
 	switch activity {
 	case registeredName(acts.PlanDeliveries):
@@ -91,7 +91,7 @@ func when(p PendingActivity) string {
 	}
 }
 
-// meaning is what a failure means to an operator, and what ends it.
+// meaning is a failure's meaning to an operator, and its end.
 type meaning struct{ what, remedy string }
 
 var sqlState = regexp.MustCompile(`\bSQLSTATE ([0-9A-Z]{5})\b`)

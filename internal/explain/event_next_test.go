@@ -30,7 +30,7 @@ func TestNextOfOutcome(t *testing.T) {
 		require.Empty(t, view.next(), "there is nothing that could be planned")
 	}
 	why := Why{EventID: "evt-1", Outbox: &report.LeasedRow{OutboxRow: report.OutboxRow{Status: "PROCESSED"}}, Processed: &report.ProcessedRow{Status: "SUCCESS", Outcome: notification.NoRouting}}
-	require.Contains(t, why.nextOfEvent(), "`starter event retry evt-1`", "why says the same of somebody whom it did not reach")
+	require.Contains(t, why.nextOfEvent(), "`starter event retry evt-1`", "why says the same of somebody out of its reach")
 	why.Outbox.CancelledBy = "evt-2"
 	require.NotContains(t, why.nextOfEvent(), "event retry")
 	require.Contains(t, nextOfOutcome("evt-1", notification.Incomplete), "sweep")
@@ -53,7 +53,7 @@ func TestNextOfFailing(t *testing.T) {
 		of   PendingActivity
 		want []string
 	}{
-		{name: "no column", of: database("read recipients: SQLSTATE 42703: column r.timezone does not exist"), want: []string{"planning failed 3 times, and is tried again at 2026-11-21 08:00:00.000Z", "column", "view", "goes on by itself"}},
+		{name: "no column", of: database("read recipients: SQLSTATE 42703: column r.timezone does not exist"), want: []string{"planning failed 3 times, and is tried again at 2026-11-21 08:00:00.000Z", "column", "view", "continues by itself"}},
 		{name: "no table", of: database("x: SQLSTATE 42P01"), want: []string{"table", "migrate up"}},
 		{name: "no right", of: database("x: SQLSTATE 42501"), want: []string{"role", "docs/roles.md"}},
 		{name: "another type", of: database("x: SQLSTATE 42883"), want: []string{"type", "cast"}},
@@ -114,7 +114,7 @@ func TestWhyCountsThoseBefore(t *testing.T) {
 	}
 }
 
-// Of an event that was purged, the delivery's row says through which entity it named
+// The row of a purged event's delivery says through which entity it named
 // somebody; the rules of that entity are explained.
 func TestWhyOfAPurgedEvent(t *testing.T) {
 	t.Parallel()

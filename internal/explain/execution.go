@@ -16,7 +16,7 @@ import (
 	"herald/workflows"
 )
 
-// WorkflowView is what Temporal knows of a workflow.
+// WorkflowView is Temporal's view of a workflow.
 type WorkflowView struct {
 	Status        string                    `json:"status"` // RUNNING, COMPLETED, FAILED, …, or one of those below
 	RunID         string                    `json:"run_id,omitempty"`

@@ -82,7 +82,7 @@ type DeliveryView struct {
 	report.DeliveryDetail
 	Workflow Sending `json:"workflow"`
 
-	Escalation *Escalation `json:"escalation,omitempty"` // what waits beside it
+	Escalation *Escalation `json:"escalation,omitempty"` // what waits next to it
 
 	Ahead   string          `json:"quiet_hours_ahead,omitempty"` // what they will do when its wait ends
 	Actions []report.Action `json:"operator_actions"`            // the latest first
@@ -108,7 +108,7 @@ func (e Explainer) Delivery(ctx context.Context, id string) (DeliveryView, error
 }
 
 // ahead says what quiet hours will do to a delivery when its wait ends, by the rules as
-// they are now; empty: nothing, or it does not wait for a time of its own.
+// they are now; empty: nothing, or it does not wait for its own time.
 func (e Explainer) ahead(ctx context.Context, d report.DeliveryDetail, s Sending, now time.Time) (string, error) {
 	until := d.SendAfter
 	if s.Status == Running {

@@ -46,7 +46,7 @@ func badHistory(format string, args ...any) error {
 	return &BadHistoryError{fmt.Errorf(format, args...)}
 }
 
-// FetchHistory reads the history of a workflow from Temporal: that of the run, or
+// FetchHistory reads the history of a workflow from Temporal: the run's, or
 // of the latest run where runID is empty.
 func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History, error) {
 	described, err := e.Temporal.DescribeWorkflowExecution(ctx, id, runID)

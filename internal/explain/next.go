@@ -31,7 +31,7 @@ func (w Why) nextOfEvent() string {
 	case w.cancelledBy() != "" && !w.succeeded():
 		return "nothing: it is not sent any more. If it is to be sent all the same, its producer writes a new event"
 	case w.Outbox != nil && w.Outbox.Status == notification.OutboxPending:
-		return "a poller starts it; `starter poller status` says whether one runs"
+		return "a poller starts it; `starter poller status` shows if one runs"
 	case w.Outbox != nil && w.Outbox.Status == notification.OutboxFailed:
 		return fmt.Sprintf("nothing, until it is mended and put back with `starter event retry %s`", advice.Quote(w.EventID))
 	case w.EventWorkflow != nil && w.EventWorkflow.Status == Running:
@@ -113,7 +113,7 @@ func lastReceipt(receipts []report.ReceiptRow) string {
 	return fmt.Sprintf("; the last receipt, of %s, says %s", clock(&last.At), last.Status)
 }
 
-// mendAddress is what has to be put right before a message that did not arrive is sent once
+// mendAddress names what to put right before a message that did not arrive is sent once
 // more.
 func (w Why) mendAddress() string {
 	suppressed := slices.ContainsFunc(w.Rules.Findings, func(f notification.Finding) bool {
@@ -125,7 +125,7 @@ func (w Why) mendAddress() string {
 	return "The last error has its reason. If the address does not work, first enter another one (recipient)"
 }
 
-// mend is what has to be put right before a failed delivery is made once more.
+// mend names what to put right before a failed delivery is made once more.
 func mend(d report.DeliveryDetail) string {
 	if !d.HasText {
 		return "Mend what the last error names: the template, the payload or the time zone"
@@ -175,7 +175,7 @@ func (w Why) nextOfRunning(now time.Time) string {
 	case w.Delivery.SendAfter != nil && now.Before(*w.Delivery.SendAfter):
 		return fmt.Sprintf("it %s. %s", w.rowSays(now), w.hasten())
 	default:
-		return "its workflow goes on: look again in a moment"
+		return "its workflow continues: look again in a moment"
 	}
 }
 
@@ -189,9 +189,9 @@ func (w Why) nextInBatch(now time.Time) string {
 	case len(d.Log) == 0:
 		return fmt.Sprintf("it is sent in the batch %s, which runs. `starter delivery cancel %s` keeps it back until then", id, advice.Quote(d.DeliveryID))
 	case d.Log[len(d.Log)-1].EndedAt == nil:
-		return fmt.Sprintf("its attempt in the batch %s is under way; if a crash ended it, a workflow of its own makes the next", id)
+		return fmt.Sprintf("its attempt in the batch %s is under way; if a crash ended it, a separate workflow makes the next", id)
 	default:
-		return fmt.Sprintf("a workflow of its own makes the next attempt, once the batch %s is through with the first ones", id)
+		return fmt.Sprintf("a separate workflow makes the next attempt, once the batch %s is through with the first ones", id)
 	}
 }
 
@@ -228,7 +228,7 @@ func (w Why) nextAttempt(p PendingActivity, at Sending) string {
 	}
 }
 
-// rowSays is what the delivery's row tells of a time to wait for.
+// rowSays returns the delivery's time to wait for, from its row.
 func (w Why) rowSays(now time.Time) string {
 	after := w.Delivery.SendAfter
 	switch {

@@ -41,7 +41,7 @@ func attempt(number int, outcome notification.AttemptOutcome) report.AttemptRow 
 	return row
 }
 
-// A retry of a reminder waits for its own time, and whoever asks why is told so beforehand.
+// A retry of a reminder waits for its own time, and why says so beforehand.
 func TestNextOfAReminderThatEnded(t *testing.T) {
 	t.Parallel()
 
@@ -135,8 +135,8 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "in a batch", delivery: inBatch(), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3", "`starter delivery cancel d`"}},
 		{name: "in a batch of workers that have all slots taken", delivery: inBatch(), workflow: allBusy, tells: []string{"is sent in the batch evt-1-batch-SMS-3"}},
 		{name: "in a batch that nobody sends", delivery: inBatch(), workflow: batch(0), tells: []string{"until a worker serves SMS", "herald-sms-batches"}},
-		{name: "under way in a batch", delivery: inBatch(attempt(1, "")), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3 is under way", "workflow of its own"}},
-		{name: "failed for now in a batch", delivery: inBatch(attempt(1, "BUSY")), workflow: batch(1), tells: []string{"workflow of its own makes the next attempt", "evt-1-batch-SMS-3"}},
+		{name: "under way in a batch", delivery: inBatch(attempt(1, "")), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3 is under way", "separate workflow"}},
+		{name: "failed for now in a batch", delivery: inBatch(attempt(1, "BUSY")), workflow: batch(1), tells: []string{"separate workflow makes the next attempt", "evt-1-batch-SMS-3"}},
 		{name: "read", delivery: read, workflow: inState("COMPLETED"), tells: []string{"arrived at", "read at 2026-11-21 10:04:05"}},
 		{name: "bounced", delivery: bounced, workflow: inState("COMPLETED"), tells: []string{"accepted it", "said later that it did not arrive", "last error", "enter another", "recipient", retry}},
 		{name: "cancelled", delivery: status(notification.Cancelled), workflow: inState("CANCELED"), tells: []string{"cancelled", retry}},
@@ -184,7 +184,7 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "waits", delivery: waiting, workflow: running(func(s *Sending) { s.Details, s.WaitsUntil = "waiting until 08:00 Europe/Rome: quiet hours", &later }), tells: []string{"until 08:00 Europe/Rome: quiet hours", hasten}},
 		{name: "waits, says its row", delivery: waiting, workflow: running(nil), tells: []string{"until 11:04 Europe/Rome: quiet hours", hasten}},
 		{name: "delayed, says its row", delivery: delayed, workflow: running(nil), tells: []string{"until 11:04 Europe/Rome: delay", hasten}},
-		{name: "between two steps", delivery: status(notification.Pending), workflow: running(nil), tells: []string{"goes on", "look again"}},
+		{name: "between two steps", delivery: status(notification.Pending), workflow: running(nil), tells: []string{"continues", "look again"}},
 		{name: "no worker", delivery: waiting, workflow: running(func(s *Sending) { s.Workers = 0 }), tells: []string{"nothing", "worker", "herald-sms"}},
 		{name: "digest collects", delivery: item, workflow: digest(details("3 of at most 100 joined")), tells: []string{"digest-1", "3 of at most 100 joined", hasten}},
 		{name: "digest sends", delivery: item, workflow: digest(sendIs(PendingActivity{Activity: "SendDigest", State: Started, StartedAt: &nextNow})), tells: []string{"attempt 1 of 3 is under way", "2026-11-21 10:00:00"}},

@@ -10,7 +10,7 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// planNow is what planning would find now about one recipient and one channel of
+// planNow is planning's finding now about one recipient and one channel of
 // an event.
 type planNow struct {
 	facts  notification.Facts
@@ -125,7 +125,7 @@ func (e Explainer) countBefore(ctx context.Context, setup notification.EventSetu
 	return used, nil
 }
 
-// RulesNow is what each rule finds now, and the rows that it looks at.
+// RulesNow holds each rule's finding now, and the rows that it looks at.
 type RulesNow struct {
 	RecipientKnown  bool                    `json:"recipient_known"`
 	RecipientActive bool                    `json:"recipient_active"`
@@ -138,7 +138,7 @@ type RulesNow struct {
 	Preference      *PreferenceNow          `json:"preference"`   // null: no row, which means on
 	Category        string                  `json:"category"`     // of the event type; empty: none
 	CategoryOff     bool                    `json:"category_off"` // the recipient has switched it off over the channel
-	SettingsOf      string                  `json:"settings_of"`  // their entity, or that of all customers; empty: not known
+	SettingsOf      string                  `json:"settings_of"`  // their entity, or all customers'; empty: not known
 	Settings        []SettingNow            `json:"settings"`
 	Chosen          int                     `json:"recipients_chosen"` // of the event, for the channel
 	HasAddress      bool                    `json:"has_address"`

@@ -47,7 +47,7 @@ type TemplateKey struct {
 // unwritten is the id of an event that only a preview knows.
 const unwritten = "preview"
 
-// Preview writes a text by planning's own code. An error is what planning would record,
+// Preview writes a text by planning's own code. An error is the one in planning's record,
 // with what to do about it.
 func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, error) {
 	setup, err := e.previewed(ctx, in)

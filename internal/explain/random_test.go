@@ -27,12 +27,12 @@ import (
 // decision was taken.
 const directories, maxDirectories = 2, 20
 
-// Of every event, so many of the people that it names are asked about, and so many
+// For every event, so many of the people that it names are asked about, and so many
 // of all people.
 const askedNamed, askedOthers = 12, 4
 
 // What planning decided, what why says and what the check before an attempt says
-// never differ, of whoever is a recipient and of whoever is none, in Herald's own
+// never differ, for recipients and for others, in Herald's own
 // directory and in views whose members have several roles each. The seed is
 // another in each run; HERALD_SEED repeats one.
 func TestWhyIsWhatPlanningDecided(t *testing.T) {
@@ -114,7 +114,7 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	require.Equal(t, dropped == "" && plan.facts.Silence.Quiet, !attempt.NotBefore.IsZero(), "%+v: %+v", key, plan)
 }
 
-// directory is random people, entities and rules, in a database of its own.
+// directory is random people, entities and rules, in a separate database.
 type directory struct {
 	*postgres.Store
 	random *rand.Rand
@@ -332,7 +332,7 @@ func (sameText) Render(context.Context, notification.Channel, notification.Recip
 	return notification.Text{Title: "title", Body: "body"}, nil
 }
 
-// sample is some of those about whom something was decided, and some of all.
+// sample holds some people with a decision, and some of all people.
 func (d *directory) sample(t *testing.T, event string) []notification.Recipient {
 	t.Helper()
 	rows, err := d.Pool.Query(t.Context(), "SELECT user_type, user_id FROM notification_decision WHERE event_id = $1 ORDER BY user_type, user_id", event)

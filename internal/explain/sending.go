@@ -22,12 +22,12 @@ import (
 	"herald/workflows"
 )
 
-// Sending is what Temporal knows of a workflow that sends: a delivery or a digest.
+// Sending is Temporal's view of a workflow that sends: a delivery or a digest.
 type Sending struct {
 	WorkflowView
-	TaskQueue   string            `json:"task_queue,omitempty"`      // before it has started: that of the workflow of its event
+	TaskQueue   string            `json:"task_queue,omitempty"`      // before it has started: the queue of its event's workflow
 	Workers     int               `json:"workers"`                   // that serve the task queue
-	ServedBy    launch.Workers    `json:"served_by,omitempty"`       // also those that did until a few minutes ago
+	ServedBy    launch.Workers    `json:"served_by,omitempty"`       // also workers that did until a few minutes ago
 	Details     string            `json:"current_details,omitempty"` // what a running workflow says it waits for
 	Pending     []PendingActivity `json:"pending_activities,omitempty"`
 	MaxAttempts int               `json:"max_attempts,omitempty"`    // of its run; 0: not known
@@ -36,7 +36,7 @@ type Sending struct {
 	DigestID    string            `json:"digest_workflow_id,omitempty"`
 	Digest      *Sending          `json:"digest_workflow,omitempty"` // the digest that it waits for
 	BatchID     string            `json:"batch_workflow_id,omitempty"`
-	Batch       *Sending          `json:"batch_workflow,omitempty"` // the batch that sends it; it then has no workflow of its own
+	Batch       *Sending          `json:"batch_workflow,omitempty"` // the batch that sends it; it then has no separate workflow
 
 	task             *workflowpb.PendingWorkflowTaskInfo // nil: there is none
 	first            bool                                // its first attempt is a local activity, and not known to have ended
@@ -123,7 +123,7 @@ func (e Explainer) readBatch(ctx context.Context, d report.DeliveryDetail, s *Se
 	}
 	sending := e.sending(ctx, batch.ID)
 	e.readWorkers(ctx, batch.Queue, &sending)
-	s.Note, s.BatchID, s.Batch = "it has no workflow of its own: a batch sends it, with others of its event", batch.ID, &sending
+	s.Note, s.BatchID, s.Batch = "it has no separate workflow: a batch sends it, with others of its event", batch.ID, &sending
 }
 
 // readStarter reads who serves the workflow of an event that runs.
@@ -188,7 +188,7 @@ func sends(activity string) bool {
 }
 
 // registeredName is the name under which the SDK registers a workflow or an
-// activity: that of its function or method.
+// activity: the name of its function or method.
 func registeredName(f any) string {
 	full := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 	return strings.TrimSuffix(full[strings.LastIndex(full, ".")+1:], "-fm") // the runtime marks a method's value so

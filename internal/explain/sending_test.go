@@ -43,7 +43,7 @@ type sendingWorkflow struct {
 	task    *workflowpb.PendingWorkflowTaskInfo
 }
 
-// temporalWith has workflows that send, and so many workers beside one that is gone.
+// temporalWith has workflows that send, and so many workers next to one that is gone.
 func temporalWith(t *testing.T, workers int, known map[string]sendingWorkflow) *mocks.Client {
 	t.Helper()
 	temporal, queue := mocks.NewClient(t), &workflowservice.DescribeTaskQueueResponse{}
@@ -228,7 +228,7 @@ func TestDeliveryWorkflowWithoutAnswers(t *testing.T) {
 	}
 }
 
-// A delivery whose workflow was not started yet waits for who serves that of its event.
+// A delivery whose workflow was not started yet waits for a worker of its event's queue.
 func TestDeliveryWorkflowBeforeItsStart(t *testing.T) {
 	t.Parallel()
 
@@ -245,7 +245,7 @@ func TestDeliveryWorkflowBeforeItsStart(t *testing.T) {
 	require.Len(t, got.ServedBy, 1)
 }
 
-// A delivery without a workflow of its own is sent by the batch whose rows it is among; only
+// A delivery without a separate workflow is sent by the batch whose rows it is among; only
 // workers that serve batches send it.
 func TestDeliveryWorkflowInABatch(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// Why is what was decided about one recipient and one channel of an event, what
+// Why is the decision about one recipient and one channel of an event, what
 // became of it, and what happens next. It holds no address and no text.
 type Why struct {
 	EventID       string                 `json:"event_id"`
@@ -28,7 +28,7 @@ type Why struct {
 	Delivery      *report.DeliveryDetail `json:"delivery"`                    // null: none was planned
 	Workflow      *Sending               `json:"workflow,omitempty"`          // of the delivery
 	EventWorkflow *WorkflowView          `json:"event_workflow,omitempty"`    // where nothing was decided
-	Escalation    *Escalation            `json:"escalation,omitempty"`        // what waits beside the delivery
+	Escalation    *Escalation            `json:"escalation,omitempty"`        // what waits next to the delivery
 	Ahead         string                 `json:"quiet_hours_ahead,omitempty"` // what they will do when its wait ends
 	OwnTime       *time.Time             `json:"own_time,omitempty"`          // until which a retry of the delivery waits; null: it does not wait
 	Next          string                 `json:"next"`

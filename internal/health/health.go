@@ -67,7 +67,7 @@ func Serve(ctx context.Context, addr string, handler http.Handler) error {
 // scrapesAtOnce bounds the readers; more are refused.
 const scrapesAtOnce = 4
 
-// NewRegistry returns metrics of this process alone, with those of its build and of Go:
+// NewRegistry returns metrics of this process alone, with its build's and Go's:
 // nothing is global.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()

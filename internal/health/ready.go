@@ -21,7 +21,7 @@ type Need struct {
 const (
 	// checkTimeout bounds each check.
 	checkTimeout = 3 * time.Second
-	// readyFor is how long an answer of /readyz is given again, so that the servers
+	// readyFor is the time that an answer of /readyz is given again, so that the servers
 	// are not asked more often, however many requests come.
 	readyFor = time.Second
 	// logInterval is the least time between two lines in the log about one check.

@@ -12,7 +12,7 @@ import (
 	"herald/internal/signin"
 )
 
-// demoSession is how long somebody stays who they chose to be.
+// demoSession is the time that somebody stays who they chose to be.
 const demoSession = time.Hour
 
 // People reads who there is.

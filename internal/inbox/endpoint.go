@@ -15,7 +15,7 @@ import (
 	"herald/internal/signin"
 )
 
-// endpoint is what a path does for one method. It refuses parameters and bodies that it does
+// endpoint serves a path for one method. It refuses parameters and bodies that it does
 // not take: their sender counts on them.
 type endpoint struct {
 	answer answerer

@@ -6,7 +6,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// inboxToken returns a token for a user whom the backend has signed in.
+// inboxToken returns a token for a user that the backend has signed in.
 func inboxToken(secret, userType, userID, name string) (string, error) {
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"iss":       "https://app.example.com", // AUTH_ISSUER

@@ -17,7 +17,7 @@ import (
 	"herald/internal/signin"
 )
 
-// settings are those of the gateways in these tests.
+// settings are the settings of the gateways in these tests.
 var settings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
 
 // Two people who have an inbox each.
@@ -26,7 +26,7 @@ var (
 	marco  = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "11"}
 )
 
-// gateway is what a gateway serves of this package, over a database of its own.
+// gateway is the part of a gateway from this package, over a separate database.
 type gateway struct {
 	*httptest.Server
 	t     *testing.T

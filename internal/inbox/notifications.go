@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// pageSize is how many notifications a page has unless the client says it.
+	// pageSize is the number of notifications that a page has unless the client says it.
 	pageSize = 20
-	// maxPageSize is how many it may have.
+	// maxPageSize is the largest number that it may have.
 	maxPageSize = 100
 	// pagesAtOnce bounds the pages that the gateway holds: [notification.InboxPageBytes] each.
 	pagesAtOnce = 32

@@ -46,7 +46,7 @@ func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.Wor
 }
 
 // StartDeliveryAgain starts a delivery's workflow as its event would, however an earlier
-// one ended. An immediate delivery has waited by now, so its time is that of its planning,
+// one ended. An immediate delivery has waited by now, so its time is its planning's,
 // and its quiet hours are judged again.
 func (l *Launcher) StartDeliveryAgain(ctx context.Context, lost notification.StuckDelivery, policy activities.DeliveryPolicy) error {
 	options := l.retryOptions(RetryInput{
@@ -117,7 +117,7 @@ type Batch struct {
 	Queue string // of the activity that sends
 }
 
-// BatchOf finds the batch of an event's deliveries over a channel that has the one of a
+// BatchOf finds the batch of an event's deliveries over a channel that has the delivery of a
 // number in notification; the zero value: none runs. A lane has a few batches at a time.
 func BatchOf(ctx context.Context, temporal client.Client, eventID string, channel notification.Channel, number int64) (Batch, error) {
 	lane, err := Describe(ctx, temporal, workflows.LaneID(eventID, channel), "")

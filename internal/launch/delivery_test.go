@@ -20,7 +20,7 @@ import (
 )
 
 // A fresh run has the delivery's own ID, queue and search attributes; what the
-// server answers is handed on, but for a run that has not ended.
+// server answers is handed on, except for a run that has not ended.
 func TestRetryDelivery(t *testing.T) {
 	t.Parallel()
 

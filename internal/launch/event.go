@@ -68,7 +68,7 @@ func (l *Launcher) EventWorkflow(ctx context.Context, eventID string) (activitie
 	return l.state(ctx, eventID, workflows.NotifyEventType, workflows.EventsQueue(l.Prefix))
 }
 
-// notifyInput is what the workflow of an event does.
+// notifyInput is the input of an event's workflow.
 func (l *Launcher) notifyInput(event notification.PendingEvent) (workflows.NotifyInput, error) {
 	in := workflows.NotifyInput{
 		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: cmp.Or(l.Generation, workflows.Commands), Cancels: event.Cancels,
@@ -92,7 +92,7 @@ func (l *Launcher) CheckSource(name string) error {
 }
 
 const (
-	// maxKeyword is how much of a keyword Temporal keeps on Postgres, in bytes.
+	// maxKeyword is the length of a keyword that Temporal keeps on Postgres, in bytes.
 	maxKeyword = 255
 	// maxSummary is well below Temporal's limit of a summary, 400 bytes.
 	maxSummary = 300
@@ -108,7 +108,7 @@ func searchAttributes(event notification.PendingEvent) temporal.SearchAttributes
 	return temporal.NewSearchAttributes(attributes...)
 }
 
-// summary is what the Web UI shows beside the id.
+// summary is shown next to the id in the Web UI.
 func summary(event notification.PendingEvent) string {
 	text := event.Type
 	if aggregate := aggregateOf(event); aggregate != "" {

@@ -44,7 +44,7 @@ func stateOf(status enums.WorkflowExecutionStatus) activities.WorkflowState {
 	}
 }
 
-// state is that of a workflow of this type and task queue; any other that has the
+// state is the state of a workflow of this type and task queue; any other that has the
 // id is unknown.
 func (l *Launcher) state(ctx context.Context, id, workflowType, queue string) (activities.WorkflowState, error) {
 	found, err := l.Execution(ctx, id)

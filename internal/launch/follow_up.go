@@ -24,7 +24,7 @@ func (l *Launcher) StartFollowUp(ctx context.Context) error {
 	return nil
 }
 
-// SettleEscalation has the workflow that waits beside a delivery look at it. That none
+// SettleEscalation has the workflow that waits next to a delivery look at it. That none
 // waits, or not any more, is no error.
 func (l *Launcher) SettleEscalation(ctx context.Context, deliveryID string) error {
 	id := workflows.EscalationID(deliveryID)

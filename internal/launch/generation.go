@@ -12,10 +12,10 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Unversioned is the newest generation whose workers have no version: that of release 0.2.
+// Unversioned is the newest generation whose workers have no version: release 0.2's.
 const Unversioned = 3
 
-// maxNamespace bounds how much of a namespace's name is in that of a deployment, in bytes.
+// maxNamespace bounds how much of a namespace's name is in a deployment's name, in bytes.
 // On Postgres, Temporal keeps 255 bytes of it and what it adds.
 const maxNamespace = 100
 
@@ -37,7 +37,7 @@ func BuildID(generation int) string {
 	return strconv.Itoa(generation)
 }
 
-// Generation is that of a build ID, which is [Unversioned] for those of other workers.
+// Generation returns the generation of a build ID; [Unversioned] for other workers.
 func Generation(buildID string) int {
 	generation, err := strconv.Atoi(buildID)
 	if err != nil {
@@ -46,7 +46,7 @@ func Generation(buildID string) int {
 	return generation
 }
 
-// Generations is what Temporal knows of the generations of an installation's workers.
+// Generations is Temporal's view of the generations of an installation's workers.
 type Generations struct {
 	Current int   // its workers get all tasks
 	Seen    []int // whose workers have polled, the newest first; without [Unversioned]

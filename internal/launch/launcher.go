@@ -1,4 +1,4 @@
-// Package launch starts Herald's workflows from outside of Temporal: those of
+// Package launch starts Herald's workflows from outside of Temporal: the workflows of
 // events, deliveries, digests, pollers and sweeps. It also tells what became of
 // them.
 package launch
@@ -58,7 +58,7 @@ func Describe(ctx context.Context, temporal client.Client, workflowID, runID str
 var errForgotten = serviceerror.NewUnavailable("another workflow had the id a moment ago")
 
 // unlessStarted turns the refusal of an id into no error where the workflow that
-// has the id is the one that was to be started. Its type and its task queue tell:
+// has the id is the workflow to start. Its type and its task queue tell:
 // nothing else uses an installation's queues.
 func (l *Launcher) unlessStarted(ctx context.Context, err error, options client.StartWorkflowOptions, workflowType string) error {
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
@@ -93,7 +93,7 @@ func RegisterSearchAttributes(ctx context.Context, temporal client.Client, names
 	for _, name := range workflows.SearchAttributes() {
 		add.SearchAttributes[name] = enums.INDEXED_VALUE_TYPE_KEYWORD
 	}
-	// The server leaves those that it knows as they are. An error may mean that another
+	// The server leaves attributes that it knows as they are. An error may mean that another
 	// worker is adding them at the same time, so the loop asks whether they are there.
 	_, addErr := temporal.OperatorService().AddSearchAttributes(ctx, add)
 	for err != nil || len(missing) > 0 {
@@ -107,7 +107,7 @@ func RegisterSearchAttributes(ctx context.Context, temporal client.Client, names
 	return nil
 }
 
-// MissingSearchAttributes returns those of Herald's that a query cannot name: their list
+// MissingSearchAttributes returns Herald's search attributes that a query cannot name: their list
 // shows an addition before the servers act on it.
 func MissingSearchAttributes(ctx context.Context, temporal client.Client, namespace string) ([]string, error) {
 	var missing []string

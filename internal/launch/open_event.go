@@ -20,7 +20,7 @@ import (
 type OpenEvent struct {
 	RunID      string
 	Generation int  // of the commands that it issues
-	Topic      bool // it feeds a topic itself, as those of generation 3 and before do
+	Topic      bool // it feeds a topic itself, as in generation 3 and before
 	Lanes      bool // it has started a lane
 }
 
@@ -35,7 +35,7 @@ func (e OpenEvent) Replays(generation int) bool {
 }
 
 // startedInput is the part of [workflows.NotifyInput] that tells how to continue the event.
-// Topic and TopicOnly are those of generations whose type had them.
+// Topic and TopicOnly are fields of older generations.
 type startedInput struct {
 	Commands  int
 	Publish   bool
@@ -65,7 +65,7 @@ func (l *Launcher) OpenEvent(ctx context.Context, eventID string) (OpenEvent, er
 	return l.readBeginning(ctx, info.GetExecution())
 }
 
-// beginning is how many events of a history tell whether the event has lanes: the first one
+// beginning is the number of events of a history that tell whether the event has lanes: the first one
 // starts when the first page is planned.
 const beginning = 50
 
@@ -94,7 +94,7 @@ func (l *Launcher) readBeginning(ctx context.Context, run *commonpb.WorkflowExec
 // publishActivity is the activity by which an event reaches RabbitMQ.
 const publishActivity = "PublishEvent"
 
-// Remainder is what the next run of an event's workflow has to do besides its deliveries.
+// Remainder is the work of the next run of an event's workflow, in addition to its deliveries.
 type Remainder struct {
 	Publish   bool // the event's message to RabbitMQ
 	TopicOnly bool // nothing: nobody is told of the event, and its source sends it to the topic

@@ -57,7 +57,7 @@ var (
 	}
 )
 
-// described is what Temporal tells of a workflow of this type on this task queue.
+// described is Temporal's answer about a workflow of this type on this task queue.
 func described(workflowType, queue string) *workflowservice.DescribeWorkflowExecutionResponse {
 	return &workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Type: &commonpb.WorkflowType{Name: workflowType}},
@@ -65,7 +65,7 @@ func described(workflowType, queue string) *workflowservice.DescribeWorkflowExec
 	}
 }
 
-// Functions cannot be compared, but each of ours has a type of its own.
+// Functions cannot be compared, but each of ours has a separate type.
 func isNotifyEvent(func(workflow.Context, workflows.NotifyInput) (workflows.NotifyResult, error)) bool {
 	return true
 }

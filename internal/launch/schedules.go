@@ -36,7 +36,7 @@ func (l *Launcher) every(interval time.Duration, action client.ScheduleWorkflowA
 	}
 }
 
-// SweepSchedule says whether the sweep is scheduled, and whether its schedule is paused.
+// SweepSchedule reports whether the sweep is scheduled, and whether its schedule is paused.
 func (l *Launcher) SweepSchedule(ctx context.Context) (scheduled, paused bool, err error) {
 	description, err := l.Client.ScheduleClient().GetHandle(ctx, workflows.SweepID(l.Prefix)).Describe(ctx)
 	switch {

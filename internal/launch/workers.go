@@ -19,14 +19,15 @@ import (
 	"herald/internal/notification"
 )
 
-// WorkerHeartbeat is how often a worker tells Temporal that it lives: one request for all
-// task queues of its process. A worker that is dead for 10 seconds is to be seen.
+// WorkerHeartbeat is the interval of a worker's heartbeats to Temporal: one
+// request for all task queues of its process. A worker that is dead for 10 seconds is to be
+// seen.
 const WorkerHeartbeat = 3 * time.Second
 
 const (
-	// heartbeatGone is how long a worker counts after its last heartbeat. Two may be lost.
+	// heartbeatGone is the time that a worker counts after its last heartbeat. Two may be lost.
 	heartbeatGone = 3 * WorkerHeartbeat
-	// pollGone is how long a worker without heartbeats counts after it asked for
+	// pollGone is the time that a worker without heartbeats counts after it asked for
 	// tasks: each of its questions waits for a minute at most.
 	pollGone = 90 * time.Second
 	// maxWorkers bounds the workers of a task queue that are looked at, one by one.
@@ -42,7 +43,7 @@ type Worker struct {
 	Generation int `json:"generation"` // [Unversioned]: it has no version
 }
 
-// WorkerStatus says whether a worker takes tasks.
+// WorkerStatus reports whether a worker takes tasks.
 type WorkerStatus string
 
 // The statuses of a worker.
@@ -53,13 +54,13 @@ const (
 	WorkerGone    WorkerStatus = "GONE"    // it has not been heard of for 9 seconds or more
 )
 
-// Workers are those of one task queue, the last seen first.
+// Workers are the workers of one task queue, the last seen first.
 type Workers []Worker
 
 // Running counts the workers that take tasks.
 func (w Workers) Running() int { return w.count(WorkerRunning) }
 
-// Alive counts the workers that run, also those that get no tasks.
+// Alive counts the workers that run, also workers that get no tasks.
 func (w Workers) Alive() int { return w.count(WorkerRunning, WorkerIdle) }
 
 func (w Workers) count(statuses ...WorkerStatus) (count int) {
@@ -71,7 +72,7 @@ func (w Workers) count(statuses ...WorkerStatus) (count int) {
 	return count
 }
 
-// Of are the workers of a generation.
+// Of returns the workers of a generation.
 func (w Workers) Of(generation int) Workers {
 	return slices.DeleteFunc(slices.Clone(w), func(worker Worker) bool { return worker.Generation != generation })
 }
@@ -142,7 +143,7 @@ func withheld(err error) bool {
 	return errors.As(err, &denied) || errors.As(err, &unknown)
 }
 
-// heartbeats are the last ones of a queue's workers, the newest first. It says whether
+// heartbeats are the last ones of a queue's workers, the newest first. It reports whether
 // the server keeps and shows any.
 func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceClient, namespace, queue string) (found []*workerpb.WorkerHeartbeat, kept bool, err error) {
 	described, err := temporal.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})

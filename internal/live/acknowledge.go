@@ -15,7 +15,7 @@ const (
 	acknowledgementsAtOnce = 1000
 )
 
-// acknowledgements are what clients have acknowledged and is not recorded yet.
+// acknowledgements are clients' acknowledgements that are not recorded yet.
 type acknowledgements struct {
 	hub *Hub
 

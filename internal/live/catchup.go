@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// asked is what a socket is caught up with.
+// asked is the range of a socket's catch-up.
 type asked int
 
 const (
@@ -29,7 +29,7 @@ type request struct {
 	since time.Time // of missed
 }
 
-// catching is how far a socket is with its catch-ups. They follow each other; what the
+// catching is the progress of a socket's catch-ups. They follow each other; what the
 // broker brings waits for the last.
 type catching struct {
 	requests []request                  // the first is under way

@@ -14,7 +14,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Times are those of a hub, for tests that do not want to wait.
+// Times are the times of a hub, for tests that do not want to wait.
 type Times struct {
 	Ping, Pong, Write, Page, Frame, Goodbye, Activity time.Duration
 }

@@ -154,7 +154,7 @@ type gateway struct {
 	metrics  *sdk.ManualReader
 }
 
-// options are what a test may change of a gateway.
+// options are the parts of a gateway that a test may change.
 type options struct {
 	times           live.Times
 	databaseURL     string
@@ -261,7 +261,7 @@ func (g *gateway) dialWith(who signin.Identity, client *http.Client) *tab {
 	return &tab{t: g.t, conn: conn, ended: make(chan struct{}), news: make(chan struct{}, 1)}
 }
 
-// try opens a socket, or returns the refusal. Who it is stands in the address, since who
+// try opens a socket, or returns the refusal. Who it is is in the address, since who
 // may ask is another package's.
 func (g *gateway) try(who signin.Identity, client *http.Client) (*websocket.Conn, *http.Response, error) {
 	query := url.Values{"type": {string(who.UserType)}, "id": {who.UserID}, "expires": {who.Expires.Format(time.RFC3339Nano)}}

@@ -37,7 +37,7 @@ type Directory interface {
 	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
 }
 
-// Config is what a [Hub] needs.
+// Config holds the needs of a [Hub].
 type Config struct {
 	Inbox        Inbox
 	Acknowledger Acknowledger
@@ -49,7 +49,7 @@ type Config struct {
 	MaxSocketsPerRecipient int
 }
 
-// times are how long things take. Only tests have others than [usual].
+// times are the times of a hub's steps. Only tests have others than [usual].
 type times struct {
 	tick     time.Duration // between looks at what is due
 	ping     time.Duration // between pings of a socket
@@ -86,7 +86,7 @@ var usual = times{
 }
 
 const (
-	// readBack is how much further than asked a catch-up reads: rows become visible out
+	// readBack is the distance by which a catch-up reads further back than asked: rows become visible out
 	// of order, and clocks differ. What a socket had is not sent to it again.
 	readBack = time.Minute
 
@@ -108,7 +108,7 @@ const (
 	maxQueuedFrames = 256
 	maxQueuedBytes  = 1 << 20
 
-	// maxSent is how many ids a socket remembers, the latest: of these it gets none
+	// maxSent is the number of ids that a socket remembers, the latest: of these it gets none
 	// twice, and can acknowledge them.
 	maxSent = 4096
 )

@@ -61,7 +61,7 @@ func (m *metrics) register(meter metric.Meter, sockets func() int) error {
 	m.catchUps = counter("herald_gateway_catch_ups", "Catch-ups of sockets from the table.")
 	m.refusals = counter("herald_gateway_socket_refusals", "Sockets that were not opened for somebody who is signed in.")
 	m.acks = counter("herald_gateway_acknowledgements", "Acknowledgements of clients, by what became of them.")
-	m.messages = counter("herald_gateway_messages", "Messages that the broker brought, by whom they reached.")
+	m.messages = counter("herald_gateway_messages", "Messages from the broker, by the kind of socket that they reached.")
 	if err := errors.Join(append(failed, err)...); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (h *Hub) refuse(w http.ResponseWriter, err error) {
 	problem.Write(w, status, err.Error())
 }
 
-// leanWriter gives a socket small buffers: those of the HTTP server are 8 KiB.
+// leanWriter gives a socket small buffers: the HTTP server's are 8 KiB.
 type leanWriter struct {
 	http.ResponseWriter
 	conn net.Conn

@@ -19,7 +19,7 @@ type socket struct {
 	hub    *Hub
 	who    signin.Identity
 	conn   *websocket.Conn
-	raw    net.Conn // below conn, whose calls have deadlines of their own
+	raw    net.Conn // below conn, whose calls have separate deadlines
 	opened time.Time
 
 	writers sync.WaitGroup // none or one

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// bulkAtOnce is how many are changed at once: enough to keep Temporal busy, and
+	// bulkAtOnce is the number of changes at once: enough to keep Temporal busy, and
 	// few enough to leave room for the deliveries.
 	bulkAtOnce = 8
 	bulkPage   = 500
-	// previewed is how many of a selection a dry run looks at.
+	// previewed is the number of selected rows that a dry run looks at.
 	previewed = 10
 	// changeTimeout is far above what changing one and waiting for it takes.
 	changeTimeout = 2 * time.Minute
 	maxErrors     = 10
 )
 
-// Selection is what a verb is done to: rows in the order of a key of theirs. Rows
+// Selection holds the rows for a verb, in the order of their key. Rows
 // that are written after it was made are left alone.
 type Selection struct {
 	Matched int
@@ -49,7 +49,7 @@ func SelectIDs(ids []string) Selection {
 	return Selection{Matched: len(items), Named: true, page: func(context.Context, string, int) ([]item, error) { return items, nil }}
 }
 
-// Summary is what became of many.
+// Summary counts the outcomes of many.
 type Summary struct {
 	Matched int            `json:"matched"`
 	DryRun  bool           `json:"dry_run,omitempty"`
@@ -57,11 +57,11 @@ type Summary struct {
 	Skipped map[string]int `json:"skipped"` // by why
 	Failed  int            `json:"failed"`
 	Through string         `json:"through,omitempty"` // of a filter: the key up to which all are through
-	Items   []Outcome      `json:"items,omitzero"`    // those that were named, or the first of a dry run
+	Items   []Outcome      `json:"items,omitzero"`    // the named rows, or the first of a dry run
 	Errors  []string       `json:"errors,omitempty"`  // the first of them
 }
 
-// Tried is how many were changed, were left alone or could not be changed.
+// Tried counts what was changed, what was left alone and what could not be changed.
 func (s Summary) Tried() int {
 	tried := s.Done + s.Failed
 	for _, skipped := range s.Skipped {
@@ -76,7 +76,7 @@ type bulk struct {
 	verb     Verb
 	dryRun   bool
 	progress func(Summary)
-	listing  bool // the outcomes are kept beside their counts
+	listing  bool // the outcomes are kept next to their counts
 
 	mu      sync.Mutex
 	summary Summary
@@ -84,7 +84,7 @@ type bulk struct {
 
 // Do does a verb to a selection. After each it calls progress, which may be nil and
 // must not keep the summary. What cannot be done to one does not stop the others; the error is
-// what did, and another call may go on behind Through.
+// what did, and another call may continue behind Through.
 func (o *Operator) Do(ctx context.Context, verb Verb, to Selection, progress func(Summary)) (Summary, error) {
 	b := &bulk{operator: o, verb: verb, progress: progress, summary: Summary{Matched: to.Matched, Skipped: map[string]int{}, Through: to.After}}
 	if to.Named {

@@ -19,7 +19,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// world is what a verb changes in these tests: everything but what is named here.
+// world holds everything that a verb may change in these tests, except what is named here.
 type world struct {
 	*Operator
 	errs    map[string]error
@@ -111,7 +111,7 @@ func TestDryRun(t *testing.T) {
 	require.Empty(t, w.recorded(t), "a dry run orders nothing")
 }
 
-// An interrupted run says how far it came, and another goes on from there: between
+// An interrupted run says how far it came, and another continues from there: between
 // the two everything is done.
 func TestDoResumes(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"herald/workflows"
 )
 
-// cancelWait is how long an order waits for the ends of cancelled deliveries, in all.
+// cancelWait is the time that an order waits for the ends of cancelled deliveries, in all.
 const cancelWait = 15 * time.Second
 
 // CancelDelivery cancels deliveries that were not sent yet: it asks the workflow to
@@ -22,7 +22,7 @@ func CancelDelivery() Verb {
 	return Verb{Name: "cancel", Noun: Deliveries, plan: (*Operator).planCancelDelivery}
 }
 
-const inTheTable = "in the table alone, since no workflow of its own was running"
+const inTheTable = "in the table alone, since it had no running workflow"
 
 func (o *Operator) planCancelDelivery(ctx context.Context, id string) (plan, error) {
 	state, err := o.delivery(ctx, id)

@@ -9,7 +9,7 @@ import (
 	"herald/internal/postgres"
 )
 
-// cancelEventWait is how long an order waits for the ends of cancelled events, in all.
+// cancelEventWait is the time that an order waits for the ends of cancelled events, in all.
 const cancelEventWait = 30 * time.Second
 
 // CancelEvent cancels events with all their deliveries that were not sent yet. It

@@ -68,7 +68,7 @@ func TestCancelDeliveryWithoutWorkflow(t *testing.T) {
 
 	d := newDesk(t)
 	for before, want := range map[notification.Status]string{
-		notification.Pending:   "cancelled: in the table alone, since no workflow of its own was running",
+		notification.Pending:   "cancelled: in the table alone, since it had no running workflow",
 		notification.Cancelled: "was cancelled: why",
 		notification.Failed:    "has failed: why",
 		notification.Sent:      wasSent,

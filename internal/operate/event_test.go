@@ -250,7 +250,7 @@ func TestTakenBack(t *testing.T) {
 	require.Equal(t, "sent", d.run(RetryDelivery(true, time.Minute), "d1").Result)
 }
 
-// Many failed events, but for one that an operator cancelled.
+// Many failed events, except for one that an operator cancelled.
 func TestRetryFailedEvents(t *testing.T) {
 	t.Parallel()
 

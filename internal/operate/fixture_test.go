@@ -117,7 +117,7 @@ func (d *desk) starts(run *mocks.WorkflowRun, err error) {
 	d.server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(run, err).Once()
 }
 
-// dryRun and run are what comes of a verb.
+// dryRun and run are the outcomes of a verb.
 func (d *desk) dryRun(verb Verb, id string) Outcome { return d.one(verb, id, true) }
 
 func (d *desk) run(verb Verb, id string) Outcome { return d.one(verb, id, false) }

@@ -39,7 +39,7 @@ func (o *Operator) MigrateSource(ctx context.Context, config outboxes.Source, be
 	return missing, nil
 }
 
-// ofSource says what to do about an error of a source's own database; refused is what to do
+// ofSource says what to do about an error of a source's own database; refused says what to do
 // where the database refuses a statement.
 func ofSource(err error, refused string) error {
 	var statement *pgconn.PgError

@@ -1,4 +1,4 @@
-// Package operate is what operators do: it cancels, hastens and retries
+// Package operate does operators' work: it cancels, hastens and retries
 // deliveries and events, commands the pollers and deletes old rows. What it does
 // to one delivery or event is decided in one place, which a dry run and a run
 // share, and is recorded in operator_action before it is done.
@@ -77,16 +77,16 @@ const (
 	running = enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 )
 
-// workflowStatus is that of the last run of a workflow.
+// workflowStatus is the status of a workflow's last run.
 func (o *Operator) workflowStatus(ctx context.Context, id string) (enums.WorkflowExecutionStatus, error) {
 	description, err := launch.Describe(ctx, o.temporal(), id, "")
 	return description.GetWorkflowExecutionInfo().GetStatus(), err
 }
 
-// closeTimeout is how long a workflow may take to end after its row says so.
+// closeTimeout is the time that a workflow may take to end after its row says so.
 const closeTimeout = 5 * time.Second
 
-// settledStatus is that of the last run of a workflow. If the row says already how
+// settledStatus is the status of a workflow's last run. If the row says already how
 // it ended, the workflow is given a few seconds to do so.
 func (o *Operator) settledStatus(ctx context.Context, id string, ended bool) (enums.WorkflowExecutionStatus, error) {
 	for until := time.Now().Add(closeTimeout); ; {
@@ -108,7 +108,7 @@ func (o *Operator) cancelWorkflow(ctx context.Context, id string) error {
 	return nil
 }
 
-// awaitEnd waits until a workflow has ended, and says whether it has. The error is
+// awaitEnd waits until a workflow has ended, and reports whether it has. The error is
 // how it ended. All vain waits of an order share one limit: where no worker runs, a
 // thousand workflows are not waited for one by one.
 func (o *Operator) awaitEnd(ctx context.Context, limit time.Duration, run client.WorkflowRun) (ended bool, err error) {

@@ -41,7 +41,7 @@ func TestAwaitEnd(t *testing.T) {
 	require.False(t, ended, "it does not even look")
 }
 
-// Every status of a row beside every state of a workflow: a dry run says that
+// Every status of a row next to every state of a workflow: a dry run says that
 // something would change exactly where the run changes it.
 func TestDryRunSaysWhatTheRunDoes(t *testing.T) {
 	t.Parallel()

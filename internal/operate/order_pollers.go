@@ -63,12 +63,12 @@ func (o *Operator) PausePollers(ctx context.Context, sources []outboxes.Source) 
 	return o.signalPollers(ctx, sources, workflows.PausePoller, PollerPaused, "not paused yet")
 }
 
-// ResumePollers lets paused pollers of the sources go on, and waits until they do.
+// ResumePollers lets paused pollers of the sources continue, and waits until they do.
 func (o *Operator) ResumePollers(ctx context.Context, sources []outboxes.Source) (ids []string, err error) {
 	return o.signalPollers(ctx, sources, workflows.ResumePoller, PollerRunning, "not resumed yet")
 }
 
-// signalPollers tells all pollers, also those that have the status already: the
+// signalPollers tells all pollers, also pollers that have the status already: the
 // opposite order may still wait for a worker.
 func (o *Operator) signalPollers(ctx context.Context, sources []outboxes.Source, signal string, status PollerStatus, missed string) (ids []string, err error) {
 	pollers, err := RunningPollers(ctx, o.Launcher, sources)
@@ -95,7 +95,7 @@ func (o *Operator) signalPollers(ctx context.Context, sources []outboxes.Source,
 }
 
 // awaitPollers waits until all of them have reached what they were told to become.
-// For those that have not when ctx ends, missed says what they are, and next what to
+// For pollers that have not when ctx ends, missed says what they are, and next what to
 // do about that.
 func (o *Operator) awaitPollers(ctx context.Context, ids []string, reached func(Poller) bool, missed, next string) error {
 	for left := ids; ; {

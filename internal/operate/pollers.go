@@ -25,7 +25,7 @@ const maxPollers = 16
 type Pollers struct {
 	TaskQueue string         `json:"task_queue"`
 	Workers   int            `json:"workers"`   // that take tasks of it
-	ServedBy  launch.Workers `json:"served_by"` // also those that did until a few minutes ago
+	ServedBy  launch.Workers `json:"served_by"` // also workers that did until a few minutes ago
 	Pollers   []Poller       `json:"pollers"`
 	Others    []string       `json:"other_installations,omitempty"` // see [OtherInstallations]
 }
@@ -39,7 +39,7 @@ func (p Pollers) IDs() []string {
 	return ids
 }
 
-// Any says whether any poller has one of the statuses.
+// Any reports whether any poller has one of the statuses.
 func (p Pollers) Any(statuses ...PollerStatus) bool {
 	return slices.ContainsFunc(p.Pollers, func(poller Poller) bool { return slices.Contains(statuses, poller.Status) })
 }
@@ -67,7 +67,7 @@ type Poller struct {
 	LastFailure   string       `json:"last_failure"`   // of that activity
 }
 
-// PollerStatus is what a poller is at, or how it ended: COMPLETED, FAILED,
+// PollerStatus is a poller's state, or its end: COMPLETED, FAILED,
 // CANCELED, TERMINATED, TIMEDOUT.
 type PollerStatus string
 
@@ -164,7 +164,7 @@ func pausedSince(memo *commonpb.Memo) (*time.Time, bool) {
 	return &since, true
 }
 
-// maxOthers is how many pollers of other installations are looked at.
+// maxOthers is the number of pollers of other installations that are looked at.
 const maxOthers = 20
 
 // OtherInstallations returns the task queues of other installations whose pollers

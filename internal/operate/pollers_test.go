@@ -48,7 +48,7 @@ type server struct {
 	err     error
 }
 
-// twoPollers run, beside one that has ended.
+// twoPollers run, next to one that has ended.
 func twoPollers(workers ...time.Duration) *server {
 	return &server{
 		status: map[string]enums.WorkflowExecutionStatus{
@@ -238,7 +238,7 @@ func TestOrderPollers(t *testing.T) {
 		require.Empty(t, temporal.paused)
 	}
 	for _, orders := range temporal.signals {
-		require.Len(t, orders, 2, "an order is repeated to those that have carried it out: the opposite may be on its way")
+		require.Len(t, orders, 2, "an order is repeated to pollers that have carried it out: the opposite may be on its way")
 		require.IsIncreasing(t, []int64{orders[0].(time.Time).UnixNano(), orders[1].(time.Time).UnixNano()})
 	}
 	require.NoError(t, o.StopPollers(t.Context(), both))

@@ -22,7 +22,7 @@ type Promotion struct {
 	Rollback   bool // Generation may be older than the current one
 }
 
-// Promoted is how far a promotion has come.
+// Promoted is the progress of a promotion.
 type Promoted struct {
 	Generation int  `json:"generation"`
 	From       int  `json:"from_generation"`
@@ -33,9 +33,9 @@ type Promoted struct {
 }
 
 const (
-	// promotedPage is how many events a promotion reads at once.
+	// promotedPage is the number of events that a promotion reads at once.
 	promotedPage = 500
-	// forgottenPage is how many events a rollback looks at with one statement.
+	// forgottenPage is the number of events that a rollback looks at with one statement.
 	forgottenPage = 10_000
 	// promotedAtOnce bounds the events that are looked at, ended or started at the same time.
 	promotedAtOnce = 8
@@ -47,7 +47,7 @@ const (
 // replay is ended first and started again afterwards: its state is in the tables.
 //
 // It may be interrupted at any place. A marked event neither fails nor loses a delivery, and
-// another call continues: that of the next worker that starts, or of an operator. One process
+// another call continues: the next worker's that starts, or an operator's. One process
 // promotes at a time; for others the error is [postgres.ErrPromoting].
 func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(Promoted)) (Promoted, error) {
 	held, unlock, err := o.Store.LockPromotions(ctx)
@@ -140,7 +140,7 @@ func (p *promotionRun) run(ctx context.Context) error {
 }
 
 // forgetAcknowledgements keeps release 0.2 from marking rows of other outboxes as sent that
-// Kafka does not have: 0.2 takes RabbitMQ's acknowledgement for that of Kafka.
+// Kafka does not have: 0.2 takes RabbitMQ's acknowledgement for Kafka's.
 func (p *promotionRun) forgetAcknowledgements(ctx context.Context) error {
 	if p.done.Generation != launch.Unversioned {
 		return nil

@@ -55,7 +55,7 @@ func (p *promotionRun) endThese(ctx context.Context, ids []string) error {
 	})
 }
 
-// reason is what the Web UI shows as the cause of the end.
+// reason is the cause of the end in the Web UI.
 func (p *promotionRun) reason() string {
 	return fmt.Sprintf("workers of generation %d cannot continue it: Herald starts the event again", p.done.Generation)
 }
@@ -82,7 +82,7 @@ func (p *promotionRun) startAll(ctx context.Context) error {
 }
 
 // startAgain starts an event as the sweep does. Attempts under way end first: what they sent
-// is then on record. What cannot be started here, since OUTBOX_SOURCES differs from that of
+// is then on record. What cannot be started here, since OUTBOX_SOURCES differs from the file of
 // the workers, is left to the sweep.
 func (p *promotionRun) startAgain(ctx context.Context, event notification.StuckEvent) error {
 	if err := p.awaitAttempts(ctx, event.ID); err != nil {

@@ -15,7 +15,7 @@ import (
 // maxPurgeCount bounds the counting before a purge, which deletes more.
 const maxPurgeCount = 100_000
 
-// Retention is how long the rows of a table are kept.
+// Retention is the time that the rows of a table are kept.
 type Retention struct {
 	Table postgres.PurgeTable
 	Age   time.Duration
@@ -103,7 +103,7 @@ func (o *Operator) Purge(ctx context.Context, tables []PurgedTable, progress fun
 	return err
 }
 
-// PlanSourcePurge counts the rows that may leave the table of an outbox: those that are
+// PlanSourcePurge counts the rows that may leave the table of an outbox: rows that are
 // done for longer than they are kept. They go as the schedule deletes them.
 func (o *Operator) PlanSourcePurge(ctx context.Context, source outboxes.Source, kept Retention) ([]PurgedTable, error) {
 	now, err := o.Store.Now(ctx)

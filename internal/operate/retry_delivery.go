@@ -13,7 +13,7 @@ import (
 )
 
 // RetryDelivery starts a fresh run of deliveries that have ended. With again, it does
-// so too for those that were sent, which the recipient gets twice, and for those whose
+// so too for sent deliveries, which the recipient gets twice, and for deliveries whose
 // event another event cancels. It waits for their ends up to wait, in all.
 func RetryDelivery(again bool, wait time.Duration) Verb {
 	return Verb{Name: "retry", Noun: Deliveries, Repeats: again, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
@@ -52,7 +52,7 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryDelivery(ctx, id, state, at, again, wait) }}, nil
 }
 
-// planningWait is how long a delivery that is to wait for its own time is watched: its
+// planningWait is the time that a delivery that is to wait for its own time is watched: its
 // planning may fail at once.
 const planningWait = 5 * time.Second
 

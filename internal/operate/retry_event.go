@@ -63,7 +63,7 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 	case state.Processed == notification.ProcessedSuccess && state.Outcome == notification.Incomplete:
 		return "is incomplete", "the sweep starts what is PENDING again within 10 minutes"
 	case state.Processed == notification.ProcessedSuccess && !mendable(state):
-		return "has succeeded", "it told everybody whom the rules named; `starter delivery retry` repeats single deliveries"
+		return "has succeeded", "it told everybody that the rules named; `starter delivery retry` repeats single deliveries"
 	case state.CancelledBy != "":
 		return "cannot be retried", notification.CancelledBy(state.CancelledBy) + "; `starter delivery retry ID --again` sends a single delivery all the same"
 	case status == running:

@@ -16,7 +16,7 @@ type RetriedRows struct {
 	Skipped []string `json:"skipped"` // keys that were named and have not failed
 }
 
-// retryPage is how many rows are begun again at once.
+// retryPage is the number of rows that are begun again at once.
 const retryPage = 500
 
 // RetrySource begins the failed rows of a source again: those with the keys, or without keys

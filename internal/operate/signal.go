@@ -10,7 +10,7 @@ import (
 	"herald/workflows"
 )
 
-// signal is what the workflow of a waiting delivery is told.
+// signal is a signal to the workflow of a waiting delivery.
 type signal struct {
 	name     string
 	argument any

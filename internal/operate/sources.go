@@ -15,7 +15,7 @@ import (
 	"herald/internal/postgres"
 )
 
-// SourceState is how far behind an outbox is, each figure up to a bound.
+// SourceState counts what waits in an outbox, each figure up to a bound.
 type SourceState struct {
 	Name          string   `json:"name"`
 	Pending       *int     `json:"pending"`                // in its own table; null: see Problem
@@ -29,7 +29,7 @@ type SourceState struct {
 const sourceTimeout = 5 * time.Second
 
 // ReadSources looks at outboxes side by side. A database of another service that does not
-// answer costs the figures of its own outbox, and no others.
+// answer costs the figures of that outbox, and no others.
 func ReadSources(ctx context.Context, store *postgres.Store, sources []outboxes.Source) ([]SourceState, error) {
 	states := make([]SourceState, len(sources))
 	var group errgroup.Group

@@ -14,7 +14,7 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// addressForms is what the addresses of a channel look like once they are normal. A
+// addressForms are the forms of a channel's normal addresses. A
 // channel that is not here knows people by their id, and nothing of theirs is suppressed.
 var addressForms = map[notification.Channel]addressForm{
 	notification.Email: {regexp.MustCompile(`^[^@\s]+@[^@\s]+$`), "anna@example.com"},
@@ -53,7 +53,7 @@ func (a Address) normal() string { return notification.NormalAddress(a.Channel, 
 // [postgres.Store.AddressKeys].
 func (a Address) Hashes(keys []notification.AddressKey) ([][]byte, error) {
 	if len(keys) == 0 {
-		return nil, advice.With(postgres.ErrNoSecret, `set it to that of worker and gateway; for the local stack: eval "$(make -s env)"`)
+		return nil, advice.With(postgres.ErrNoSecret, `set it to the secret of worker and gateway; for the local stack: eval "$(make -s env)"`)
 	}
 	var hashes [][]byte
 	for _, key := range keys {
@@ -69,7 +69,7 @@ type Suppressing struct {
 	Detail string
 }
 
-// maxSuppressionDetail is how long a detail may be, in bytes.
+// maxSuppressionDetail is the largest length of a detail, in bytes.
 const maxSuppressionDetail = 1000
 
 // Check refuses an order that must not, or cannot, be kept.

@@ -14,7 +14,7 @@ type Verb struct {
 	plan func(o *Operator, ctx context.Context, id string) (plan, error)
 }
 
-// Noun is what a verb changes.
+// Noun is the kind of thing that a verb changes.
 type Noun struct{ One, Many string }
 
 func (n Noun) count(count int) string {
@@ -30,7 +30,7 @@ var (
 	Events     = Noun{"event", "events"}
 )
 
-// plan is what a verb makes of one delivery or event, as it is now. A dry run ends
+// plan is a verb's decision about one delivery or event, as it is now. A dry run ends
 // with it, and a run begins with it.
 type plan struct {
 	expected Outcome                                    // of a dry run, and of a run that changes nothing
@@ -40,7 +40,7 @@ type plan struct {
 // refusal is a plan to change nothing.
 func refusal(why Outcome) plan { return plan{expected: why} }
 
-// Outcome is what became of one delivery or event.
+// Outcome is the result for one delivery or event.
 type Outcome struct {
 	ID     string `json:"id"`
 	Done   bool   `json:"done"`

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// ContentType is that of every error.
+// ContentType is the content type of every error.
 const ContentType = "application/problem+json"
 
 // Problem is one error. A client knows its kind by Status; the texts are for people.

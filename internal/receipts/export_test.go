@@ -2,7 +2,7 @@ package receipts
 
 import "time"
 
-// What the tests use besides the package's own names.
+// What the tests use in addition to the package's own names.
 var (
 	SignedBySendGrid = signedBySendGrid
 	SignedByTwilio   = signedByTwilio

@@ -24,7 +24,7 @@ import (
 	"herald/internal/receipts/receiptstest"
 )
 
-// room is what providers reach of a gateway, over a database of its own.
+// room is the part of a gateway that providers reach, over a separate database.
 type room struct {
 	*httptest.Server
 	t      *testing.T
@@ -35,7 +35,7 @@ type room struct {
 	log    *lines
 }
 
-// lines are those of a log.
+// lines are the lines of a log.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -124,7 +124,7 @@ func (r *room) text(message, from, body string) int {
 	return r.twilio("/webhooks/twilio/inbound", url.Values{"MessageSid": {message}, "From": {from}, "Body": {body}})
 }
 
-// number is to whom all text messages go.
+// number gets all text messages.
 const number = "+393401234567"
 
 // status sends what Twilio says of a message.

@@ -26,7 +26,7 @@ type OptOuts interface {
 	RecordOptOut(ctx context.Context, answer notification.OptOut) error
 }
 
-// Config is what the room needs.
+// Config holds the needs of the room.
 type Config struct {
 	Recorder Recorder
 	OptOuts  OptOuts

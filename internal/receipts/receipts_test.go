@@ -86,7 +86,7 @@ func TestStatusIsStored(t *testing.T) {
 	require.Equal(t, int64(3), r.counted("herald_receipts", "channel=SMS", "outcome=repeated"))
 }
 
-// TestInbound lets somebody stop our messages, resume them, and say other things. Whoever
+// TestInbound lets somebody stop our messages, resume them, and say other things. Anybody who
 // caught one of these messages changes nothing by sending it again.
 func TestInbound(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"herald/internal/notification"
 )
 
-// sendgrid takes a batch of events. Those that cannot be read are left out, since they would
+// sendgrid takes a batch of events. Unreadable events are left out, since they would
 // be no better the next time.
 func (w *Webhooks) sendgrid(ctx context.Context, r *http.Request, body []byte) error {
 	if err := w.checkSendGrid(r.Header, body); err != nil {
@@ -27,7 +27,7 @@ func (w *Webhooks) sendgrid(ctx context.Context, r *http.Request, body []byte) e
 	return w.record(ctx, receipts...)
 }
 
-// parseEvents reads the events of a body. Foreign are those of mails that Herald has not
+// parseEvents reads the events of a body. Foreign are events of mails that Herald has not
 // sent, over the same account.
 func parseEvents(body []byte) (receipts []notification.Receipt, malformed, foreign int) {
 	var batch []json.RawMessage
@@ -54,7 +54,7 @@ func parseEvents(body []byte) (receipts []notification.Receipt, malformed, forei
 	return receipts, malformed, foreign
 }
 
-// sendgridEvent is what Herald reads of an event.
+// sendgridEvent is the part of an event that Herald reads.
 // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
 type sendgridEvent struct {
 	Event      string  `json:"event"`
@@ -94,7 +94,7 @@ func (e sendgridEvent) receipt() (notification.Receipt, error) {
 	return r, nil
 }
 
-// judge says what follows from an event. Those that are not named here are kept, and nothing
+// judge says what follows from an event. Events that are not named here are kept, and nothing
 // follows from them.
 func (e sendgridEvent) judge(r *notification.Receipt) {
 	switch e.Event {

@@ -25,7 +25,7 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
-		name, fields string // of the event, besides those that all have
+		name, fields string // of the event, in addition to the fields of all events
 		want         notification.Receipt
 	}{
 		{name: "it is on its way", fields: `"event":"processed"`, want: notification.Receipt{Word: "processed"}},

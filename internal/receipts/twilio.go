@@ -17,7 +17,7 @@ import (
 	"herald/internal/notification"
 )
 
-// twilio takes what became of one text message. The delivery stands in the address that
+// twilio takes what became of one text message. The delivery is in the address that
 // Herald gave to Twilio with the message.
 func (w *Webhooks) twilio(ctx context.Context, r *http.Request, body []byte) error {
 	fields, err := w.checkTwilio(r, body)
@@ -63,7 +63,7 @@ type twilioCode struct {
 	suppress notification.SuppressionReason // empty: another message may arrive
 }
 
-// twilioCodes are those that come with a receipt. A phone that is off, a filter and a
+// twilioCodes are the codes that come with a receipt. A phone that is off, a filter and a
 // network say nothing about the number.
 // https://www.twilio.com/docs/api/errors
 var twilioCodes = map[string]twilioCode{

@@ -73,7 +73,7 @@ func TestAnswers(t *testing.T) {
 		want             string
 	}{
 		{body: "STOP", optOutType: "STOP", want: stop},
-		{body: "Genug jetzt", optOutType: "STOP", want: stop}, // a keyword of our own
+		{body: "Genug jetzt", optOutType: "STOP", want: stop}, // a separate keyword
 		{body: "STOP", want: stop},
 		{body: " stop\n", want: stop},
 		{body: "Unsubscribe", want: stop},

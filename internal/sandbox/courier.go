@@ -19,7 +19,7 @@ const (
 )
 
 // receipt is one thing that a provider says about a message: an event, which SendGrid sends
-// with those of the same time, or a callback of Twilio. One of the two is set.
+// with the events of the same time, or a callback of Twilio. One of the two is set.
 type receipt struct {
 	due   time.Time
 	event json.RawMessage
@@ -36,7 +36,7 @@ func (r receipt) again(after time.Duration) receipt {
 	return r
 }
 
-// message is what a provider has accepted.
+// message is a message that a provider has accepted.
 type message interface {
 	// receipts returns what the provider will say about it, in order, if it has accepted it now.
 	receipts(settings Receipts, now time.Time) []receipt
@@ -60,7 +60,7 @@ type courier struct {
 	ended sync.WaitGroup
 }
 
-// receiptCounts are what became of the receipts.
+// receiptCounts count the outcomes of the receipts.
 type receiptCounts struct {
 	Waiting int
 	Taken   int // by the gateway: batches of events, and callbacks

@@ -20,7 +20,7 @@ import (
 
 const faultLimit = 64 << 10 // bytes of a request that sets a fault
 
-// channels are those that the sandbox serves: a websocket has no provider.
+// channels are the channels that the sandbox serves: a websocket has no provider.
 var channels = []notification.Channel{notification.Email, notification.Push, notification.SMS, notification.Slack}
 
 // parseChannel reads a channel in upper or lower case.
@@ -111,7 +111,7 @@ const (
 	dropAfter  = "after"  // the message counts as sent, but the client is not told
 )
 
-// Fault is what a channel does wrong: first it waits, then it drops the connection or
+// Fault is the misbehaviour of a channel: first it waits, then it drops the connection or
 // responds with the status.
 type Fault struct {
 	Status     int      `json:"status,omitempty"`      // 300 to 599; 0: the provider's own

@@ -15,7 +15,7 @@ import (
 
 var fcm = provider{channel: notification.Push, handle: handlePush, reject: rejectPush}
 
-// fcmRequest is what the sandbox reads of a request.
+// fcmRequest is the part of a request that the sandbox reads.
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages
 type fcmRequest struct {
 	Message fcmMessage `json:"message"`
@@ -72,7 +72,7 @@ func handlePush(r *http.Request, body []byte) (Entry, response) {
 	})
 }
 
-// entry is what a reader sees: the notification, or else what the app finds in data.
+// entry is the text that a reader sees: the notification, or else the app's data.
 func (m *fcmMessage) entry() Entry {
 	entry := Entry{DeliveryID: m.Data["delivery_id"], Recipient: m.Token, Title: m.Notification.Title, Body: m.Notification.Body}
 	if m.Notification == (fcmNotification{}) {
@@ -109,7 +109,7 @@ func googleResponse(refusal googleError, details ...any) response {
 	return reply(refusal.Code, map[string]googleError{"error": refusal})
 }
 
-// fcmDetail is FCM's own code, beside Google's.
+// fcmDetail is FCM's own code, next to Google's.
 func fcmDetail(code string) any {
 	return map[string]string{"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": code}
 }
@@ -164,7 +164,7 @@ func isReserved(key string) bool {
 	return key == "from" || strings.HasPrefix(key, "gcm") || strings.HasPrefix(key, "google")
 }
 
-// size is what FCM counts of the message, in bytes.
+// size is the size of the message as FCM counts it, in bytes.
 func (m *fcmMessage) size() int {
 	return len(m.Notification.Title) + len(m.Notification.Body) + len(m.Notification.Image) + sizeOf(m.Data)
 }

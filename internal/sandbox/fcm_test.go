@@ -24,7 +24,7 @@ func goodPush() object {
 	}
 }
 
-// pushWith is a good message but for one field.
+// pushWith is a good message except for one field.
 func pushWith(field string, value any) object {
 	message := goodPush()
 	message[field] = value

@@ -55,7 +55,7 @@ func makeKey(path string) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// PublicKey is what SENDGRID_WEBHOOK_PUBLIC_KEY must be: base64, as SendGrid shows it.
+// PublicKey is the value for SENDGRID_WEBHOOK_PUBLIC_KEY: base64, as SendGrid shows it.
 func (s *Server) PublicKey() string {
 	der, err := x509.MarshalPKIXPublicKey(s.courier.key.Public())
 	if err != nil {

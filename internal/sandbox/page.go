@@ -22,7 +22,7 @@ var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
 const previewRunes = 160
 
-// view is what the page shows.
+// view holds the contents of the page.
 type view struct {
 	Channels []channelView
 	Entries  []Entry // newest first
@@ -31,7 +31,7 @@ type view struct {
 	Receipts *receiptsView // nil: none are sent
 }
 
-// receiptsView is what the page shows of the receipts.
+// receiptsView is the part of the page on receipts.
 type receiptsView struct {
 	Counts   receiptCounts
 	Settings string // a sentence

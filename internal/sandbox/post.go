@@ -121,7 +121,7 @@ func checkWord[T any](outcomes map[string]T, of, outcome string) error {
 	return nil
 }
 
-// queue is a heap of receipts, the one that is due first at its root.
+// queue is a heap of receipts, with the first due at its root.
 type queue []receipt
 
 func (q queue) Len() int           { return len(q) }

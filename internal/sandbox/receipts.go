@@ -98,7 +98,7 @@ func (r Receipts) delay() time.Duration {
 	return time.Duration(*r.Delay)
 }
 
-// outcome is what becomes of a message to the address.
+// outcome is the outcome of a message to the address.
 func (r Receipts) outcome(address string) string {
 	for of, outcome := range r.Outcomes {
 		if strings.EqualFold(of, address) {
@@ -137,7 +137,7 @@ func (r Receipts) disturb(receipts []receipt) []receipt {
 	return disturbed
 }
 
-// shuffle returns when each receipt is due: those that meet the fault change places.
+// shuffle returns when each receipt is due: receipts that meet the fault change places.
 func (r Receipts) shuffle(receipts []receipt) []time.Time {
 	due := make([]time.Time, len(receipts))
 	var some []int

@@ -128,7 +128,7 @@ func TestReceiptsNobodyAskedFor(t *testing.T) {
 	}
 }
 
-// An outcome that is set counts in place of the one that the address says.
+// An outcome that is set counts in place of the address's outcome.
 func TestReceiptOutcomesThatAreSet(t *testing.T) {
 	t.Parallel()
 

@@ -1,4 +1,4 @@
-// Package sandbox stands in for SendGrid, Twilio, FCM and Slack, so that the real SDKs
+// Package sandbox replaces SendGrid, Twilio, FCM and Slack, so that the real SDKs
 // run on one machine, with faults on demand. It rejects what the providers reject, in
 // their words, and sends nothing: its ledger has what people would have got.
 //

@@ -16,7 +16,7 @@ func sendgrid(local bool) provider {
 	return provider{channel: notification.Email, handle: handle, reject: rejectMail}
 }
 
-// sendgridMail is what the sandbox reads of a mail.
+// sendgridMail is the part of a mail that the sandbox reads.
 // https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send
 type sendgridMail struct {
 	Personalizations []personalization `json:"personalizations"`

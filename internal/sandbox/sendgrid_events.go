@@ -16,7 +16,7 @@ import (
 // mailEvent is one event of SendGrid's webhook.
 type mailEvent = map[string]any
 
-// mailOutcomes has the events of each outcome, in their order, with what they say besides.
+// mailOutcomes has the events of each outcome, in their order, with what else they say.
 // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
 var mailOutcomes = map[string][]mailEvent{
 	outcomeDelivered: {{"event": "processed"}, delivered},
@@ -44,7 +44,7 @@ func deferred(attempt string) mailEvent {
 
 func dropped(reason string) mailEvent { return mailEvent{"event": "dropped", "reason": reason} }
 
-// theAddress stands in a reason for the mail's recipient, whom mail servers often name there.
+// theAddress stands for the mail's recipient in a reason, where mail servers often name it.
 const theAddress = "{address}"
 
 // sentMail is a mail that SendGrid has accepted.
@@ -73,7 +73,7 @@ func (m sentMail) receipts(settings Receipts, now time.Time) []receipt {
 // event completes an event of the outcome with what all events have.
 func (m sentMail) event(said mailEvent, address string, args map[string]string, at time.Time) json.RawMessage {
 	event := mailEvent{}
-	for name, value := range args { // SendGrid has them beside its own names, which win
+	for name, value := range args { // SendGrid has them next to its own names, which win
 		event[name] = value
 	}
 	for name, value := range said {

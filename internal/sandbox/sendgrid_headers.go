@@ -15,7 +15,7 @@ const (
 	maxCategory   = 255 // characters
 )
 
-// reservedHeaders are those that SendGrid lets nobody set.
+// reservedHeaders are the headers that SendGrid lets nobody set.
 // https://www.twilio.com/docs/sendgrid/api-reference/mail-send/errors
 var reservedHeaders = []string{
 	"x-sg-id", "x-sg-eid", "received", "dkim-signature", "content-type", "content-transfer-encoding",
@@ -70,7 +70,7 @@ func (m *sendgridMail) headersOf(p personalization) map[string]string {
 	return headers
 }
 
-// unsubscribeFlaw is what is wrong with the headers of RFC 2369 and RFC 8058; empty: nothing.
+// unsubscribeFlaw returns the mistake in the headers of RFC 2369 and RFC 8058; empty: none.
 // A local sandbox takes http, too, as the gateway of this machine has it.
 func unsubscribeFlaw(headers map[string]string, local bool) string {
 	list, hasList := headers["list-unsubscribe"]

@@ -33,14 +33,14 @@ func goodMail() object {
 	}
 }
 
-// mailWith is a good mail but for some of its fields.
+// mailWith is a good mail except for some of its fields.
 func mailWith(fields object) object {
 	mail := goodMail()
 	maps.Copy(mail, fields)
 	return mail
 }
 
-// mailTo is a good mail but for some fields of its personalization.
+// mailTo is a good mail except for some fields of its personalization.
 func mailTo(fields object) object {
 	mail := goodMail()
 	maps.Copy(mail["personalizations"].([]any)[0].(object), fields)

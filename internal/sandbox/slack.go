@@ -20,7 +20,7 @@ const (
 	maxBlockText = 3000 // characters
 )
 
-// slackPost is what the sandbox reads of a webhook's payload.
+// slackPost is the part of a webhook's payload that the sandbox reads.
 type slackPost struct {
 	Text   string       `json:"text"`
 	Blocks []slackBlock `json:"blocks"`
@@ -57,7 +57,7 @@ func handlePost(r *http.Request, body []byte) (Entry, response) {
 	}
 }
 
-// entry is what a reader sees: the blocks, or else the text.
+// entry is the text that a reader sees: the blocks, or else the text.
 func (p *slackPost) entry() Entry {
 	entry := Entry{Title: p.Text, Body: p.Text}
 	if len(p.Blocks) == 0 {

@@ -173,7 +173,7 @@ var (
 	alphanumeric = regexp.MustCompile(`^[A-Za-z0-9 ]{0,10}[A-Za-z][A-Za-z0-9 ]{0,10}$`)
 )
 
-// isPhone accepts every possible number, also those that nobody has: the example uses such.
+// isPhone accepts every possible number, also unassigned numbers, which the example uses.
 func isPhone(number string) bool {
 	if !e164.MatchString(number) {
 		return false

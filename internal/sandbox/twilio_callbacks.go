@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// textOutcome is what becomes of a text message: its statuses, and the error of the last.
+// textOutcome is the outcome of a text message: its statuses, and the error of the last.
 type textOutcome struct {
 	statuses []string
 	code     string
 }
 
-// textOutcomes are those of text messages.
+// textOutcomes are the outcomes of text messages.
 // https://www.twilio.com/docs/messaging/guides/outbound-message-status-in-status-callbacks
 var textOutcomes = map[string]textOutcome{
 	outcomeDelivered: {statuses: []string{"sent", "delivered"}},
@@ -31,7 +31,7 @@ var textOutcomes = map[string]textOutcome{
 	"opted-out":   {statuses: []string{"failed"}, code: "21610"},
 }
 
-// outcomeByNumber has the sandbox's own test numbers; their ends are those of the codes.
+// outcomeByNumber has the sandbox's own test numbers; their outcomes are the codes' outcomes.
 var outcomeByNumber = map[string]string{
 	"+15005550103": "undelivered",
 	"+15005550105": "unknown",

@@ -31,7 +31,7 @@ func goodSMS() url.Values {
 	}
 }
 
-// smsWith is a good message but for one field; "" takes it out.
+// smsWith is a good message except for one field; "" takes it out.
 func smsWith(field, value string) url.Values {
 	form := goodSMS()
 	if form.Set(field, value); value == "" {

@@ -12,7 +12,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Purpose is what a key is for. A text never changes: what was made with its key would be
+// Purpose is the use of a key. A text never changes: what was made with its key would be
 // void.
 type Purpose string
 
@@ -61,7 +61,7 @@ func Address(secret environment.Secret) notification.AddressKey {
 	return notification.AddressKey{Fingerprint: Fingerprint(secret), Hash: AddressHash(secret)}
 }
 
-// Fingerprint tells secrets apart, and tells nothing else of them. That of no secret is empty.
+// Fingerprint tells secrets apart, and tells nothing else of them. Without a secret it is empty.
 func Fingerprint(secret environment.Secret) string {
 	if secret == "" {
 		return ""

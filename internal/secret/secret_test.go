@@ -10,7 +10,7 @@ import (
 )
 
 // Keys never change from release to release: links and tickets that were made with one
-// would be void. These are those of RFC 5869 with SHA-256 and no salt, by another program.
+// would be void. Another program made these by RFC 5869 with SHA-256 and no salt.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 

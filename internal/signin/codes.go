@@ -10,11 +10,11 @@ import (
 )
 
 // Codes let an application open the page by a link. A code is the recipient's token, sealed,
-// and works once: a link that stands in a history or a log is of no use.
+// and works once: a link that is in a history or a log is of no use.
 type Codes struct {
 	Tickets Tickets // keep which codes are unused
 	Key     []byte  // of 32 bytes; it seals tokens
-	// PreviousKey is that of codes from gateways that have the previous secret; nil: none.
+	// PreviousKey is the key of codes from gateways that have the previous secret; nil: none.
 	PreviousKey []byte
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// Subprotocol is what a socket speaks.
+	// Subprotocol is the protocol of a socket.
 	Subprotocol = "herald.v1"
 	// tokenProtocol begins the subprotocol in which a browser can send its token.
 	tokenProtocol = "bearer."

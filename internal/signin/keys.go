@@ -24,18 +24,18 @@ const (
 	// fails; and since no token causes a fetch, nobody can cause many.
 	fetchInterval = 20 * time.Second
 	fetchTimeout  = 5 * time.Second
-	// keysLast is how long keys count that cannot be fetched anew.
+	// keysLast is the time that keys count if they cannot be fetched anew.
 	keysLast = 24 * time.Hour
 	// maxKeys and maxKeyBytes bound what an issuer may answer.
 	maxKeys     = 100
 	maxKeyBytes = 1 << 20
-	// minRSABits is what RFC 7518 wants at least; more than maxRSABits takes too long to check.
+	// minRSABits is the least that RFC 7518 allows; more than maxRSABits takes too long to check.
 	minRSABits, maxRSABits = 2048, 8192
 	// logInterval is the least time between two lines in the log about keys.
 	logInterval = time.Minute
 )
 
-// keySet has the keys of an issuer. Tokens are checked with those that were fetched last,
+// keySet has the keys of an issuer. Tokens are checked with the keys that were fetched last,
 // and never wait for a fetch.
 type keySet struct {
 	url    string
@@ -126,7 +126,7 @@ func parseKeys(body []byte) (map[keyName]any, error) {
 	return keys, nil
 }
 
-// algorithmOf is the one that a key checks; empty: none of ours, or the key is private or weak.
+// algorithmOf returns the algorithm that a key checks; empty: none of ours, or the key is private or weak.
 func algorithmOf(key any) string {
 	switch key := key.(type) {
 	case *rsa.PublicKey:

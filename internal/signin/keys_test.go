@@ -237,7 +237,7 @@ func TestKeysOfAnIssuerThatFails(t *testing.T) {
 	}
 }
 
-// Unknown keys cause no fetch: whoever makes tokens up could cause many.
+// Unknown keys cause no fetch: invented tokens could cause many.
 func TestUnknownKeysFetchNothing(t *testing.T) {
 	t.Parallel()
 

@@ -11,7 +11,7 @@ import (
 type Settings struct {
 	Issuer        string             `env:"AUTH_ISSUER,required,notEmpty"`   // what `iss` must be
 	Audience      string             `env:"AUTH_AUDIENCE,required,notEmpty"` // what `aud` must be, or hold
-	HS256Secret   environment.Secret `env:"AUTH_HS256_SECRET"`               // 32 bytes or more; shared with whoever signs
+	HS256Secret   environment.Secret `env:"AUTH_HS256_SECRET"`               // 32 bytes or more; shared with the signer
 	HS256Previous environment.Secret `env:"AUTH_HS256_SECRET_PREVIOUS"`      // its tokens count too, while the secret is replaced
 	JWKSURL       string             `env:"AUTH_JWKS_URL"`                   // https; its keys check RS256 and ES256
 }

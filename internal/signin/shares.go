@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Share is what one recipient may ask for.
+// Share limits the requests of one recipient.
 type Share struct {
 	PerSecond float64 // requests, on average
 	InARow    int     // requests after a rest
@@ -28,7 +28,7 @@ type Shares struct {
 	before map[notification.RecipientKey]*use // recent until it was full
 }
 
-// use is what one recipient has used of their share.
+// use is the used part of one recipient's share.
 type use struct {
 	rate  *rate.Limiter
 	slots chan struct{} // of requests in flight

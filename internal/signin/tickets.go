@@ -32,7 +32,7 @@ type TicketStore interface {
 }
 
 // Tickets let browsers open a socket: they cannot send a header with it, and an address
-// with a token in it would stand in logs.
+// with a token in it would be in logs.
 type Tickets struct {
 	Store TicketStore
 	Key   []byte // of the hashes: a reader of the table can neither use nor make a ticket
@@ -80,7 +80,7 @@ func (t Tickets) keep(ctx context.Context, word string, who Identity, lasts time
 	return expires, nil
 }
 
-// take returns the recipient for whom keep stored a word, once.
+// take returns the recipient of a word that keep stored, once.
 func (t Tickets) take(ctx context.Context, word string) (Identity, error) {
 	who, expires, err := t.Store.UseTicket(ctx, t.hash([]byte(word)))
 	if errors.Is(err, notification.ErrNoTicket) {

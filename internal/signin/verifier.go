@@ -55,14 +55,14 @@ func NewVerifier(settings Settings) *Verifier {
 	return v
 }
 
-// claims are what a token says. `sub` is the user id.
+// claims are the claims of a token. `sub` is the user id.
 type claims struct {
 	jwt.RegisteredClaims
 
 	UserType notification.UserType `json:"user_type"`
 }
 
-// Verify returns whom a token names, or a [*Refusal]. It does not look whether there is
+// Verify returns the user that a token names, or a [*Refusal]. It does not look whether there is
 // such a recipient.
 func (v *Verifier) Verify(token string) (Identity, error) {
 	var said claims

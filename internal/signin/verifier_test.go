@@ -22,7 +22,7 @@ const (
 
 var anna = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "10"}
 
-// said is what a good token says, with changes; a nil takes a claim away.
+// said returns a good token's claims, with changes; a nil takes a claim away.
 func said(changes map[string]any) jwt.MapClaims {
 	claims := jwt.MapClaims{
 		"iss": issuer, "aud": audience, "sub": anna.UserID, "user_type": string(anna.UserType), "exp": time.Now().Add(time.Hour).Unix(),
@@ -36,7 +36,7 @@ func said(changes map[string]any) jwt.MapClaims {
 	return claims
 }
 
-// signed is a token; header holds what stands in its header besides.
+// signed is a token; header holds what else is in its header.
 func signed(t testing.TB, method jwt.SigningMethod, key any, claims jwt.MapClaims, header map[string]any) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, claims)

@@ -44,5 +44,5 @@ func read(build *debug.BuildInfo, linked string) Info {
 	return Info{cmp.Or(build.Main.Version, unknown), cmp.Or(revision, unknown), cmp.Or(build.GoVersion, unknown)}
 }
 
-// String is what --version prints after the program's name.
+// String is the text of --version after the program's name.
 func (i Info) String() string { return i.Version + " (commit " + i.Commit + ", " + i.Go + ")" }

@@ -18,7 +18,8 @@ const (
 	timeout = time.Minute
 	// interval is the time between two looks at the page.
 	interval = 300 * time.Millisecond
-	// looks is how often the page is compared with its last picture, until it stops changing.
+	// looks is the number of times that the page is compared with its last picture, until it
+	// stops changing.
 	looks = 10
 )
 
@@ -48,7 +49,7 @@ func main() {
 	}
 }
 
-// shown says whether the page or a frame in it shows a text; the Web UI has a frame for a
+// shown reports whether the page or a frame in it shows a text; the Web UI has a frame for a
 // workflow's current details.
 const shown = `text => [document, ...Array.from(document.querySelectorAll("iframe"), frame => frame.contentDocument)]
 	.some(part => part?.body?.innerText.includes(text))`

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The two services of the example, which have outboxes of their own. The demo makes their
+# The two services of the example, which have separate outboxes. The demo makes their
 # tables and topics; from then on `env` names the file that lists the outboxes, for workers
 # and commands that are started by hand.
 
@@ -9,7 +9,7 @@ EXAMPLE_MADE=$DEV/run/example # is there while the tables and topics are
 example() {
   if external DATABASE_URL || external KAFKA_BROKERS; then fail "the example's services are for the local stack alone"; fi
   kcat_install
-  kafka_build # the one that runs may be older
+  kafka_build # the running one may be older
   say "making the tables and topics of two other services"
   pg_sql herald --file "$REPO/internal/example/outboxes.sql"
   "$KAFKA" -port "$KAFKA_PORT" -create order-events,WalletCreated-out-0,FundsAdded-out-0,FundsWithdrawn-out-0

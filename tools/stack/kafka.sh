@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # Kafka: the program of tools/kafka, built into the dev folder. With HERALD_KAFKA=apache it
 # is Apache Kafka, which that program only asks: whether it is ready, and for topics. Each
-# has data of its own.
+# has separate data.
 
 KAFKA=$DEV/bin/kafka
-KAFKA_APACHE=$DEV/bin/kafka-apache # the folder of its jars; stands in the command line as KAFKA does
+KAFKA_APACHE=$DEV/bin/kafka-apache # the folder of its jars; is in the command line like KAFKA
 KAFKA_PID=$DEV/run/kafka.pid
 
 kafka_install() {

@@ -13,12 +13,12 @@ install() { # DEBIAN-NAME HOMEBREW-NAME
   fi
 }
 
-# POLICY tells packages whether to start their services. OUR_POLICY is the one that we write:
+# POLICY tells packages whether to start their services. OUR_POLICY is the text that we write:
 # a call that was killed leaves it behind, and the next one removes it.
 POLICY=${HERALD_POLICY:-/usr/sbin/policy-rc.d}
 OUR_POLICY=$'#!/bin/sh\n# of Herald\'s tools/stack: no service is started while a package is installed\nexit 101'
 
-# our_policy says whether the policy file is ours.
+# our_policy reports whether the policy file is ours.
 our_policy() { [[ -e $POLICY && $(cat "$POLICY") == "$OUR_POLICY" ]]; }
 
 # install_debian installs a package without starting its service. A policy file of somebody
@@ -37,7 +37,7 @@ install_debian() {
     "${as_root[@]}" chmod +x "$POLICY"
   fi
   local get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
-  "${get[@]}" update >&2 || say "apt-get update failed; going on with the lists there are"
+  "${get[@]}" update >&2 || say "apt-get update failed; continuing with the lists there are"
   "${get[@]}" install -y --no-install-recommends "$1" </dev/null >&2 9>&- || fail "apt-get could not install $1"
   if [[ -n $(trap -p EXIT) ]]; then
     "${as_root[@]}" rm -f "$POLICY"

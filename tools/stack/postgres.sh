@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Postgres: a cluster of its own, on loopback TCP only, since the path of a Unix socket is
+# Postgres: a separate cluster, on loopback TCP only, since the path of a Unix socket is
 # limited to 107 bytes. Other users of the machine can reach it too, so it asks for a
 # password, which only the owner of the dev folder can read.
 
 PG_PASSWORD_FILE=$DEV/run/postgres.password
 PG_TIMEOUT=300 # seconds to start or stop, including recovery after a crash
 
-# pg_bin prints the folder of the newest server, or of the one that made our data.
+# pg_bin prints the folder of the newest server, or of the server that made our data.
 # Debian keeps it off the PATH.
 pg_bin() {
   local made newest

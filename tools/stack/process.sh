@@ -29,7 +29,7 @@ detach() { # PIDFILE LOG COMMAND...
   echo $! >"$pid_file"
 }
 
-# runs says whether the process of a pid file is alive and is the one that we started:
+# runs reports whether the process of a pid file is alive, and is the process that we started:
 # after a reboot another process may have its number.
 runs() { # PIDFILE MARK
   local pid

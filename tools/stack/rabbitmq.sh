@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# RabbitMQ: a node with a name, a cookie, a distribution port and an epmd of its own, so
-# that it can run beside others on the machine.
+# RabbitMQ: a node with a separate name, cookie, distribution port and epmd, so
+# that it can run next to others on the machine.
 
 RABBITMQ_HOME=$DEV/rabbitmq
-RABBITMQ_LINK=$DEV/run/rabbitmq.link # holds the path of a temporary folder of our own
+RABBITMQ_LINK=$DEV/run/rabbitmq.link # holds the path of our temporary folder
 if [[ $DEV == *[[:space:]]* ]]; then # RabbitMQ's disk monitor does not quote paths, so it gets a link
   if [[ ! -O $(cat "$RABBITMQ_LINK" 2>/dev/null || true) ]]; then mktemp -d >"$RABBITMQ_LINK"; fi
   RABBITMQ_HOME=$(cat "$RABBITMQ_LINK")/rabbitmq
@@ -48,7 +48,7 @@ rabbitmq_change_password() {
   rabbitmq_env "$(dirname "$(rabbitmq_bin)")/rabbitmqctl" --quiet --node "$NODE" change_password guest <"$RABBITMQ_PASSWORD_FILE.new" >/dev/null
 }
 
-# rabbitmq_password prints nothing while a node without a password of its own still runs.
+# rabbitmq_password prints nothing while a node without a separate password still runs.
 rabbitmq_password() { cat "$RABBITMQ_PASSWORD_FILE" 2>/dev/null || true; }
 
 rabbitmq_configure() {
@@ -95,7 +95,7 @@ rabbitmq_env() {
   )
 }
 
-# speaks_amqp says whether the server answers a protocol header with a method frame: a node
+# speaks_amqp reports whether the server answers a protocol header with a method frame: a node
 # that still recovers its queues accepts connections too.
 speaks_amqp() {
   local frame

@@ -15,7 +15,7 @@ local_value() { # NAME BASE
   esac
 }
 
-# external says whether the environment names a server that is not ours. What an earlier
+# external reports whether the environment names a server that is not ours. What an earlier
 # `env` printed is ours, even if the port base (HERALD_STACK) or the password differs.
 external() {
   local value
@@ -62,7 +62,7 @@ settings() {
   fi
 }
 
-# local_secret prints a secret of our own, which is made when it is first asked for. The database
+# local_secret prints a secret for this checkout, which is made when it is first asked for. The database
 # knows one of them by its fingerprint, so that it lives as long as the database.
 local_secret() { # NAME
   local file=$DEV/run/$1.secret

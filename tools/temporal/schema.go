@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/server/tools/sql"
 )
 
-// postgresTimeout is how long a start waits for Postgres, which may be starting too.
+// postgresTimeout is the time that a start waits for Postgres, which may be starting too.
 const postgresTimeout = 60 * time.Second
 
 // migrate creates the databases that are missing and brings their tables to

@@ -145,7 +145,7 @@ func leftAtFirst(_ context.Context, s *scenario, _ activities.SendInput) (activi
 	return activities.SendResult{Status: notification.Sent}, nil
 }
 
-// outageAtFirst asks for a long wait after its first attempt, whoever makes the others.
+// outageAtFirst asks for a long wait after its first attempt only.
 func outageAtFirst(_ context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
 	if s.polls.Add(1) == 1 {
 		return activities.SendResult{}, unclear(10 * time.Minute)

@@ -19,7 +19,7 @@ const (
 )
 
 // deliveriesInDigests are the outcomes of a delivery that is sent in a digest,
-// and with them those of a digest with an item that lives.
+// and with them the histories of a digest with an item that lives.
 func deliveriesInDigests() []*scenario {
 	inDigest := func(name, digest string, window time.Duration, meanwhile ...step) *scenario {
 		s := delivery(name, notification.Email, time.Time{}, nil, meanwhile...)
@@ -79,7 +79,7 @@ func digests() []*scenario {
 	}
 }
 
-// digestKey is what all digests here are of; their ids differ by their prefix.
+// digestKey is the key of all digests here; their ids differ by their prefix.
 var digestKey = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
 
 // JoinDigest starts the digest of a delivery, unless that ended already.

@@ -12,7 +12,7 @@ import (
 	"herald/workflows"
 )
 
-// escalations are the ends of what waits beside a delivery, alone and under an event.
+// escalations are the ends of what waits next to a delivery, alone and under an event.
 func escalations() []*scenario {
 	const timer, signalled, looked = enums.EVENT_TYPE_TIMER_STARTED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, enums.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
 	waits := activities.EscalateResult{Until: time.Now().UTC().Add(time.Hour), Wait: "08:00 Europe/Rome: quiet hours; if it was not read by then, SMS follows"}

@@ -125,7 +125,7 @@ func (a *actors) ClaimFailed(_ context.Context, in activities.ClaimFailedInput) 
 }
 
 // SendBatch ends early in the first batch of an event, with a record to be made, and leaves
-// deliveries to workflows of their own. Where the scenario holds, it sends until it is cancelled.
+// deliveries to separate workflows. Where the scenario holds, it sends until it is cancelled.
 func (a *actors) SendBatch(ctx context.Context, in activities.SendBatchInput) (activities.SendBatchResult, error) {
 	s := a.of(in.EventID)
 	unrecorded := []notification.AttemptResult{{DeliveryID: notification.DeliveryID(in.EventID, "staff", "1", in.Channel), Number: 1, Outcome: notification.OutcomeSent}}

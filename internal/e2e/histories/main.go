@@ -1,7 +1,7 @@
 // Command histories records the histories that workflows/replay_test.go
 // replays: one per workflow and outcome, made by a real Temporal server and by
 // activities that only play their part. Record anew when a workflow has a new
-// outcome; those of a release never change again.
+// outcome; a release's histories never change again.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", "workflows/testdata/v0.3", "`folder` of the histories: that of the release in the making")
+	dir := flag.String("dir", "workflows/testdata/v0.3", "`folder` of the histories of the next release")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

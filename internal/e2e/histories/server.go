@@ -13,7 +13,7 @@ import (
 	"herald/workflows"
 )
 
-// prefix keeps the recording's queues apart from those of an installation.
+// prefix keeps the recording's queues apart from an installation's.
 const prefix = "histories"
 
 // serve runs a worker per queue, none of which remembers a workflow from one

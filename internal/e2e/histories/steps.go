@@ -15,7 +15,7 @@ import (
 	"herald/workflows"
 )
 
-// step is what is waited for, or done, while a scenario's workflow runs.
+// step is a wait or an action while a scenario's workflow runs.
 type step = func(ctx context.Context, temporal client.Client, s *scenario) error
 
 // take takes one step after another.

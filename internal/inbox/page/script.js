@@ -134,7 +134,7 @@ function showRead(item) {
   item.element.querySelector(".unread-word").hidden = Boolean(item.read_at);
 }
 
-// put adds a notification to those that are known, or brings a known one up to date.
+// put adds a notification, or brings a known one up to date.
 function put(told) {
   let item = items.get(told.notification_id);
   if (!item) {
@@ -381,7 +381,7 @@ function receive(frame) {
 
 const spoken = ({ title, body }) => [title, body].filter(Boolean).join(". ").slice(0, 300);
 
-// receiveOther shows what is no notification of its own: a digest, whose items are listed, or
+// receiveOther shows a frame that is no notification itself: a digest, whose items are listed, or
 // a broadcast, which nobody keeps.
 function receiveOther(frame) {
   announce(spoken(frame));

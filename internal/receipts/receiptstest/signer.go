@@ -26,7 +26,7 @@ type Signer struct {
 	PublicURL   string // of the gateway, as Twilio knows it
 }
 
-// New returns a signer with keys of its own.
+// New returns a signer with separate keys.
 func New(publicURL string) Signer {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
