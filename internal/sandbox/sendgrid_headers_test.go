@@ -28,7 +28,7 @@ func TestMailUnsubscribe(t *testing.T) {
 	}{
 		"one click":        {mail: mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">", "List-Unsubscribe-Post": oneClick}), want: link},
 		"of one recipient": {mail: mailTo(object{"headers": object{"list-unsubscribe": "<" + link + ">", "list-unsubscribe-post": oneClick}}), want: link},
-		"next to a mail": {mail: mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>, <" + link + ">", "List-Unsubscribe-Post": oneClick}), want: link},
+		"next to a mail":   {mail: mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>, <" + link + ">", "List-Unsubscribe-Post": oneClick}), want: link},
 		"a mail alone":     {mail: mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>"})},
 		"two clicks":       {mail: mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">"})},
 		"another header":   {mail: mailWithHeaders(object{"X-Priority": "1"})},
