@@ -16,8 +16,8 @@ type HolderInput struct {
 
 // HolderResult is the result of [Activities.AwaitHolder].
 type HolderResult struct {
-	Stranger  string `json:",omitempty"` // the workflow that has the id and should not; empty: none
-	Completed bool   `json:",omitempty"` // the workflow that should have the id has completed
+	Other     string `json:"Stranger,omitempty"` // the workflow that has the id and should not; empty: none
+	Completed bool   `json:",omitempty"`         // the workflow that should have the id has completed
 }
 
 // StillRunning is the type of failure of [Activities.AwaitHolder] while it waits.
@@ -33,7 +33,7 @@ func (a *Activities) AwaitHolder(ctx context.Context, in HolderInput) (HolderRes
 	case found.State == WorkflowUnknown:
 		return HolderResult{}, nil
 	case found.Type != in.Type || found.TaskQueue != in.TaskQueue:
-		return HolderResult{Stranger: fmt.Sprintf("the workflow %s of task queue %s", found.Type, found.TaskQueue)}, nil
+		return HolderResult{Other: fmt.Sprintf("the workflow %s of task queue %s", found.Type, found.TaskQueue)}, nil
 	case found.State == WorkflowRunning:
 		return HolderResult{}, temporal.NewApplicationErrorWithOptions(in.WorkflowID+" still runs", StillRunning, temporal.ApplicationErrorOptions{
 			Category: temporal.ApplicationErrorCategoryBenign,

@@ -44,8 +44,8 @@ func TestAwaitHolder(t *testing.T) {
 		{name: "it runs", found: running, want: activities.HolderResult{}, failure: activities.StillRunning},
 		{name: "it was terminated", found: page, want: activities.HolderResult{}},
 		{name: "it has completed", found: completed, want: activities.HolderResult{Completed: true}},
-		{name: "another type", found: stranger, want: activities.HolderResult{Stranger: "the workflow NotifyEvent of task queue herald-events"}},
-		{name: "another installation", found: elsewhere, want: activities.HolderResult{Stranger: "the workflow NotifyPage of task queue other-events"}},
+		{name: "another type", found: stranger, want: activities.HolderResult{Other: "the workflow NotifyEvent of task queue herald-events"}},
+		{name: "another installation", found: elsewhere, want: activities.HolderResult{Other: "the workflow NotifyPage of task queue other-events"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,10 +28,10 @@ type SendInput struct {
 	Channel    notification.Channel
 	AttemptPolicy
 	AttemptsBefore int  // of earlier runs of this delivery
-	SkipQuiet      bool `json:",omitempty"` // quiet hours are not asked: an operator hastens it, or they are over by Temporal's clock
-	Ordered        bool `json:",omitempty"` // by an operator, whose order stands above preferences and group settings
-	Again          bool `json:",omitempty"` // with --again: also in spite of another event that takes its event back
-	Look           bool `json:",omitempty"` // send nothing: say only whether it was sent
+	SkipQuiet      bool `json:",omitempty"`     // quiet hours are not asked: an operator hastens it, or they are over by Temporal's clock
+	Ordered        bool `json:",omitempty"`     // by an operator, whose order stands above preferences and group settings
+	Again          bool `json:",omitempty"`     // with --again: also in spite of another event that takes its event back
+	StatusOnly     bool `json:"Look,omitempty"` // send nothing: say only whether it was sent
 }
 
 // SendResult is the result of [Activities.Send].
@@ -40,8 +40,8 @@ type SendResult struct {
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent; it is quiet until then
 	Wait      string    `json:",omitempty"` // the same for people
 	Quiet     bool      // nothing was sent: the delivery is dropped for quiet hours
-	Dropped   string    `json:",omitempty"` // nothing was sent: the delivery is dropped for this reason
-	Full      bool      `json:",omitempty"` // nothing was sent: [Activities.SendFirst] leaves it to Send
+	Dropped   string    `json:",omitempty"`     // nothing was sent: the delivery is dropped for this reason
+	NotSent   bool      `json:"Full,omitempty"` // nothing was sent: [Activities.SendFirst] leaves it to Send
 	// Unrecorded is set when the provider accepted the message, but the database could
 	// not record it. The workflow records it later; sending again would be a duplicate.
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
@@ -61,7 +61,7 @@ func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error)
 
 func (a *Activities) send(ctx context.Context, in SendInput) (SendResult, error) {
 	all, err := a.begin(ctx, in.AttemptPolicy, notification.Begin{
-		DeliveryIDs: []string{in.DeliveryID}, Before: in.AttemptsBefore, SkipQuiet: in.SkipQuiet, Ordered: in.Ordered, Again: in.Again, Look: in.Look,
+		DeliveryIDs: []string{in.DeliveryID}, Before: in.AttemptsBefore, SkipQuiet: in.SkipQuiet, Ordered: in.Ordered, Again: in.Again, StatusOnly: in.StatusOnly,
 	})
 	if err != nil {
 		return SendResult{}, failure(err)
@@ -73,8 +73,8 @@ func (a *Activities) send(ctx context.Context, in SendInput) (SendResult, error)
 		return held(begun.Verdict), nil
 	case !begun.Due():
 		return SendResult{Status: begun.Status}, nil
-	case in.Look:
-		return SendResult{Status: begun.Status, Full: true}, nil
+	case in.StatusOnly:
+		return SendResult{Status: begun.Status, NotSent: true}, nil
 	case begun.Number == 0:
 		return SendResult{}, leased(begun.LeasedFor)
 	}

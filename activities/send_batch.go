@@ -50,8 +50,8 @@ type SendBatchInput struct {
 // SendBatchResult is the result of [Activities.SendBatch].
 type SendBatchResult struct {
 	BatchProgress
-	More bool `json:",omitempty"` // it ended early: there are deliveries that were never attempted
-	Left bool `json:",omitempty"` // deliveries that were attempted are PENDING: each needs a separate workflow
+	More         bool `json:",omitempty"`     // it ended early: there are deliveries that were never attempted
+	HasRemaining bool `json:"Left,omitempty"` // deliveries that were attempted are PENDING: each needs a separate workflow
 	// Unrecorded are attempts whose end the database could not record: the attempts of one group at
 	// most. The workflow records them later; sending again would be a duplicate.
 	Unrecorded []notification.AttemptResult `json:",omitempty"`
@@ -107,7 +107,7 @@ func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
 		return result, nil
 	}
 	var err error
-	result.Left, err = b.left(ctx)
+	result.HasRemaining, err = b.left(ctx)
 	return result, err
 }
 

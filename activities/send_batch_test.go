@@ -29,7 +29,7 @@ func TestSendBatch(t *testing.T) {
 
 	require.Equal(t, 100, got.Sent)
 	require.False(t, got.More)
-	require.False(t, got.Left)
+	require.False(t, got.HasRemaining)
 	require.ElementsMatch(t, ids(100), over.sent)
 	require.LessOrEqual(t, over.most, inGroup)
 	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, s, "status"))
@@ -58,7 +58,7 @@ func TestSendBatchOutcomes(t *testing.T) {
 
 	require.Equal(t, 15, got.Sent)
 	require.Equal(t, 2, got.Failed)
-	require.True(t, got.Left)
+	require.True(t, got.HasRemaining)
 	require.False(t, got.More)
 	require.Equal(t, 3, got.Retried)
 	for id, want := range map[string]time.Duration{"d-2": 2 * time.Minute, "d-3": 30 * time.Second, "d-4": time.Minute} {
@@ -114,7 +114,7 @@ func TestSendBatchLeavesOut(t *testing.T) {
 
 	require.ElementsMatch(t, []string{"d-4", "d-5", "d-6"}, over.sent)
 	require.Equal(t, 3, got.Sent)
-	require.True(t, got.Left)
+	require.True(t, got.HasRemaining)
 	require.Equal(t, notification.NoLongerRecipient, get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-3' AND status = 'CANCELLED'"))
 }
 
@@ -136,7 +136,7 @@ func TestSendBatchInQuietHours(t *testing.T) {
 		got := must(run[activities.SendBatchResult](a, a.SendBatch, in))(t)
 
 		require.Equal(t, []string{"d-3"}, over.sent)
-		require.Equal(t, action == "DEFER", got.Left)
+		require.Equal(t, action == "DEFER", got.HasRemaining)
 		require.Equal(t, want, deliveriesBy(t, s, "status"))
 		again := must(s.BatchDeliveries(t.Context(), "evt-1", notification.Email, in.IDs))(t)
 		require.Empty(t, again, "no execution of the batch takes them again")
@@ -258,6 +258,6 @@ func TestSendBatchGoesOn(t *testing.T) {
 	got := must(execute[activities.SendBatchResult](env, a.SendBatch, batchIn(t, s)))(t)
 
 	require.Equal(t, activities.BatchProgress{Sent: 23, Retried: 2}, got.BatchProgress)
-	require.True(t, got.Left)
+	require.True(t, got.HasRemaining)
 	require.False(t, slices.Contains(over.sent, "d-1"))
 }

@@ -19,7 +19,7 @@ const FirstAttempts = 32
 // first run of it is still calling the provider. The second run finds the lease of the first,
 // and fails until that has run out; Send then finds what became of it.
 func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, error) {
-	full := SendResult{Status: notification.Pending, Full: true}
+	full := SendResult{Status: notification.Pending, NotSent: true}
 	if a.RateLimits[in.Channel] > 0 {
 		return full, nil
 	}

@@ -42,7 +42,7 @@ func (d *deliveries) BeginAttempts(ctx context.Context, in notification.Begin) (
 	if d.leasedFor > 0 {
 		return []notification.Attempt{{Status: d.attempt.Status, LeasedFor: d.leasedFor}}, nil
 	}
-	if d.beginErr != nil || in.Look || !d.attempt.Due() || d.attempt.Held() {
+	if d.beginErr != nil || in.StatusOnly || !d.attempt.Due() || d.attempt.Held() {
 		return []notification.Attempt{{Status: d.attempt.Status, Verdict: d.attempt.Verdict}}, d.beginErr
 	}
 	d.begun++
@@ -223,11 +223,11 @@ func TestSendFirstLooks(t *testing.T) {
 	t.Parallel()
 
 	db, mail, in := due(1, 0), &provider{}, sendInput
-	in.Look = true
+	in.StatusOnly = true
 	a := firstSender(db, mail)
 
-	require.Equal(t, activities.SendResult{Status: notification.Pending, Full: true}, must(run[activities.SendResult](a, a.SendFirst, in))(t))
-	require.True(t, db.asked.Look)
+	require.Equal(t, activities.SendResult{Status: notification.Pending, NotSent: true}, must(run[activities.SendResult](a, a.SendFirst, in))(t))
+	require.True(t, db.asked.StatusOnly)
 	require.Zero(t, mail.calls)
 }
 
@@ -253,7 +253,7 @@ func TestSendFirstOfAChannelWithALimit(t *testing.T) {
 	a := firstSender(db, &provider{})
 	a.RateLimits = map[notification.Channel]float64{notification.Email: 1}
 
-	require.Equal(t, activities.SendResult{Status: notification.Pending, Full: true}, must(run[activities.SendResult](a, a.SendFirst, sendInput))(t))
+	require.Equal(t, activities.SendResult{Status: notification.Pending, NotSent: true}, must(run[activities.SendResult](a, a.SendFirst, sendInput))(t))
 	require.Zero(t, db.begun)
 }
 
@@ -298,7 +298,7 @@ func TestSendFirstLeavesABacklogToSend(t *testing.T) {
 	}
 
 	result := must(run[activities.SendResult](a, a.SendFirst, sendInput))(t)
-	require.True(t, result.Full)
+	require.True(t, result.NotSent)
 
 	close(c.release)
 	hanging.Wait()

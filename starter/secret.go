@@ -89,12 +89,12 @@ func printRekeyed(w io.Writer, view rekeyView) {
 	console.Row(w, "recipients read", console.Grouped(view.Recipients))
 	console.Row(w, "notifications read", console.Grouped(view.Notifications))
 	console.Row(w, moved, console.Grouped(view.Moved))
-	console.Row(w, "left under HERALD_SECRET_PREVIOUS", console.Grouped(view.Left))
+	console.Row(w, "left under HERALD_SECRET_PREVIOUS", console.Grouped(view.Remaining))
 	console.Row(w)
 	switch {
 	case view.Retired:
 		console.Row(w, "the previous secret is retired: take HERALD_SECRET_PREVIOUS away, as soon as links in older mails need not work")
-	case view.Left > 0:
+	case view.Remaining > 0:
 		console.Row(w, "nobody in the directory has the addresses that are left: keep HERALD_SECRET_PREVIOUS in all processes, and they count as before")
 	case !view.DryRun:
 		console.Row(w, "a suppression came in meanwhile: run it again")

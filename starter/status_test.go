@@ -149,7 +149,7 @@ func TestPollerWarnings(t *testing.T) {
 		{name: "told to stop", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerStopping}}}, want: "run `starter poller start`"},
 		{name: "no worker", pollers: operate.Pollers{TaskQueue: "test-events", Pollers: running}, want: "no worker polls the task queue test-events"},
 		{name: "others", pollers: operate.Pollers{Workers: 1, Pollers: running, Others: []string{"north-events", "south-events"}},
-			want: "north-events, south-events: no two of them may have an event with the same id, and each needs a RabbitMQ vhost"},
+			want: "north-events, south-events: no two of them may have an event with the same id, and each needs a separate RabbitMQ vhost"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

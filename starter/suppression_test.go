@@ -134,7 +134,7 @@ func TestSecretRekey(t *testing.T) {
 
 	c.environment["HERALD_SECRET"], c.environment["HERALD_SECRET_PREVIOUS"] = next, old
 	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, address...)...), "COMPLAINT")
-	require.Equal(t, rekeyView{true, postgres.Rekeying{Recipients: 1, Moved: 1, Left: 1}}, read[rekeyView](t, c, "secret", "rekey", "--dry-run"))
+	require.Equal(t, rekeyView{true, postgres.Rekeying{Recipients: 1, Moved: 1, Remaining: 1}}, read[rekeyView](t, c, "secret", "rekey", "--dry-run"))
 	require.Regexp(t, `left under HERALD_SECRET_PREVIOUS +1\n\nnobody in the directory has the addresses that are left`, c.must(t, "secret", "rekey"))
 	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, unknown...)...), "OPT_OUT")
 	delete(c.environment, "HERALD_SECRET_PREVIOUS")

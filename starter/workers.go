@@ -103,8 +103,8 @@ func (a *app) promote(ctx context.Context, o *operate.Operator, order operate.Pr
 		console.Row(w, fmt.Sprintf("generation %d is current", promoted.Generation))
 		console.Row(w, "generation before", promoted.From)
 		console.Row(w, "events started again", promoted.Restarted)
-		if promoted.Left > 0 {
-			console.Row(w, "left to the sweep", fmt.Sprintf("%d events of sources that OUTBOX_SOURCES lacks here", promoted.Left))
+		if promoted.Remaining > 0 {
+			console.Row(w, "left to the sweep", fmt.Sprintf("%d events of sources that OUTBOX_SOURCES lacks here", promoted.Remaining))
 		}
 	})
 }

@@ -53,7 +53,7 @@ func (w *workers) requireVersioning(ctx context.Context) error {
 // one would take the place of a newer, or an operator is to do it.
 func (w *workers) promote(ctx context.Context) {
 	if w.cfg.WorkerPromote == config.PromoteManual {
-		slog.Info("WORKER_PROMOTE=manual: unless the generation is current, `starter workers promote` gives it the tasks", "generation", workflows.Commands)
+		slog.Info("WORKER_PROMOTE=manual: unless the generation is current, `starter workers promote` gives it the tasks", "generation", workflows.CommandVersion)
 		w.settled.Store(true)
 		return
 	}
@@ -68,18 +68,18 @@ func (w *workers) promote(ctx context.Context) {
 }
 
 func (w *workers) promoteOnce(ctx context.Context) error {
-	why, err := w.operator.AtStart(ctx, workflows.Commands)
+	why, err := w.operator.AtStart(ctx, workflows.CommandVersion)
 	if err != nil {
 		return err
 	}
 	if why != "" {
-		slog.Warn("this worker's generation is not promoted", "generation", workflows.Commands, "reason", why)
+		slog.Warn("this worker's generation is not promoted", "generation", workflows.CommandVersion, "reason", why)
 		return nil
 	}
 	if err := w.awaitPolls(ctx); err != nil {
 		return err
 	}
-	promoted, err := w.operator.Promote(ctx, operate.Promotion{Generation: workflows.Commands}, func(p operate.Promoted) {
+	promoted, err := w.operator.Promote(ctx, operate.Promotion{Generation: workflows.CommandVersion}, func(p operate.Promoted) {
 		if p.Ended > 0 {
 			slog.Info("promoting", "generation", p.Generation, "events_ended", p.Ended, "events_restarted", p.Restarted)
 		}
@@ -103,7 +103,7 @@ func (w *workers) awaitPolls(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollPatience)
 	defer cancel()
 	for {
-		known, err := w.operator.Launcher.QueuesOf(ctx, workflows.Commands)
+		known, err := w.operator.Launcher.QueuesOf(ctx, workflows.CommandVersion)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (w *workers) awaitPolls(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the server does not know yet that workers of generation %d poll %s: it may have reached matching.maxDeployments", workflows.Commands, missing[0].Name)
+			return fmt.Errorf("the server does not know yet that workers of generation %d poll %s: it may have reached matching.maxDeployments", workflows.CommandVersion, missing[0].Name)
 		case <-time.After(pollInterval):
 		}
 	}

@@ -96,7 +96,7 @@ func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 		if err != nil {
 			return all, cmp.Or(ctx.Err(), err)
 		}
-		all.sent, all.failed, all.left = all.sent+sent.Sent, all.failed+sent.Failed, sent.Left
+		all.sent, all.failed, all.left = all.sent+sent.Sent, all.failed+sent.Failed, sent.HasRemaining
 		all.later = append(all.later, sent.Later)
 		if len(sent.Unrecorded) > 0 {
 			ends := activities.RecordBatchInput{Channel: in.Channel, Results: sent.Unrecorded}

@@ -109,7 +109,7 @@ func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 	first, second := start.Add(30*time.Second), start.Add(time.Hour)
 	env.sendsBatch(
 		activities.SendBatchResult{BatchProgress: progress(50, 0, map[string]time.Time{left.Deliveries[0].DeliveryID: first}), More: true},
-		activities.SendBatchResult{BatchProgress: progress(47, 0, map[string]time.Time{left.Deliveries[1].DeliveryID: second}), Left: true},
+		activities.SendBatchResult{BatchProgress: progress(47, 0, map[string]time.Time{left.Deliveries[1].DeliveryID: second}), HasRemaining: true},
 	)
 	env.claims()
 	env.listsLeft(left)
@@ -133,7 +133,7 @@ func TestDeliverBatchHandsOnMany(t *testing.T) {
 		later[d.DeliveryID] = env.Now().Add(time.Hour)
 	}
 	env.deliveries.end = takes[workflows.DeliverInput](time.Minute)
-	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(0, 0, later), Left: true})
+	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(0, 0, later), HasRemaining: true})
 	env.claims()
 	env.listsLeft(left)
 
@@ -192,7 +192,7 @@ func TestDeliverBatchCancelledAfterwards(t *testing.T) {
 
 	env := newPageEnv(t)
 	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
-	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(98, 0, nil), Left: true})
+	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(98, 0, nil), HasRemaining: true})
 	env.claims()
 	env.listsLeft(batch(2))
 	env.cancelsUnsent(partOf(mails, 1))

@@ -15,7 +15,7 @@ func TestWorkflowsTouchNothing(t *testing.T) {
 
 	tests := []struct{ name, from string }{
 		{"github.com/jackc/pgx/v5", "herald/internal/postgres"},
-		{"github.com/pressly/goose/v3", "herald/internal/postgres"},
+		{"github.com/pressly/goose/v3", "herald/internal/postgres/migrate"},
 		{"github.com/rabbitmq/amqp091-go", "herald/internal/rabbitmq"},
 		{"github.com/sendgrid/sendgrid-go", "herald/internal/channel/email"},
 		{"github.com/twilio/twilio-go", "herald/internal/channel/sms"},

@@ -119,7 +119,7 @@ func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Deliv
 	escalations := newLimiter(ctx, 0)
 	escalations.start(ctx, func(ctx workflow.Context) {
 		options := escalationOptions(event, d)
-		stranger, _ := runChild(ctx, options, EscalateType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+		holder, _ := runChild(ctx, options, EscalateType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			child := workflow.ExecuteChildWorkflow(ctx, Escalate, escalateInput(event, d))
 			workflow.Go(ctx, func(ctx workflow.Context) {
 				if err := workflow.Await(ctx, func() bool { return ended || child.IsReady() }); err == nil && !child.IsReady() {
@@ -128,8 +128,8 @@ func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Deliv
 			})
 			return child
 		})
-		if stranger != "" {
-			workflow.GetLogger(ctx).Error("an escalation cannot be started: the id is taken", "workflow_id", options.WorkflowID, "by", stranger)
+		if holder != "" {
+			workflow.GetLogger(ctx).Error("an escalation cannot be started: the id is taken", "workflow_id", options.WorkflowID, "by", holder)
 		}
 	})
 	deliver()

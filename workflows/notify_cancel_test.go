@@ -74,7 +74,7 @@ func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 
 	for _, commands := range []int{3, 4} {
 		in, env := notifyInput, newEventEnv(t)
-		in.Publish, in.Commands = true, commands
+		in.Publish, in.CommandVersion = true, commands
 		var done []string
 		var cancelled time.Time
 		publishes := activities.PublishEventInput{EventID: eventID, Source: "orders"}
@@ -127,7 +127,7 @@ func TestNotifyEventCancelledWaitsForItsChildren(t *testing.T) {
 }
 
 var (
-	cancelsEvt0  = workflows.NotifyInput{EventID: eventID, Source: "orders", Commands: workflows.Commands, Cancels: "evt-0"}
+	cancelsEvt0  = workflows.NotifyInput{EventID: eventID, Source: "orders", CommandVersion: workflows.CommandVersion, Cancels: "evt-0"}
 	cancellation = activities.CancelEventInput{EventID: "evt-0", By: eventID}
 )
 

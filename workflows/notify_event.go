@@ -13,11 +13,11 @@ import (
 
 // NotifyInput is the input of [NotifyEvent].
 type NotifyInput struct {
-	EventID  string
-	Source   string `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
-	Publish  bool   // publish the event's message to RabbitMQ
-	Commands int    `json:",omitempty"` // [Commands] as of the start
-	Cancels  string `json:",omitempty"` // the event that it takes back; empty: none
+	EventID        string
+	Source         string `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
+	Publish        bool   // publish the event's message to RabbitMQ
+	CommandVersion int    `json:"Commands,omitempty"` // [CommandVersion] at the start
+	Cancels        string `json:",omitempty"`         // the event that it takes back; empty: none
 }
 
 // NotifyResult is the result of [NotifyEvent].
@@ -72,11 +72,11 @@ func heartbeating(timeout, heartbeat time.Duration, summary string) workflow.Act
 	return options
 }
 
-// Commands is the generation of the commands that a new event's workflow issues. Release
+// CommandVersion is the generation of the commands that a new event's workflow issues. Release
 // 0.2 had 1 to 3. From 2 on, the event publishes and begins to plan by local activities:
 // see [first]. From 3 on, it ends by a local activity, if it succeeds. From 4 on, it publishes
 // also if it is cancelled.
-const Commands = 4
+const CommandVersion = 4
 
 // pagesAtOnce bounds the pages of recipients that one activity plans, so that a
 // broadcast to a million is a few hundred events in its workflow's history.
@@ -108,7 +108,7 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 // awaitPublished waits until RabbitMQ has the event's message, or until the event is
 // cancelled.
 func awaitPublished(ctx workflow.Context, in NotifyInput, published workflow.Future) error {
-	if in.Commands >= 4 {
+	if in.CommandVersion >= 4 {
 		if err := workflow.Await(ctx, published.IsReady); err != nil {
 			workflow.SetCurrentDetails(ctx, "cancelled; RabbitMQ does not have the event's message yet")
 			return err
@@ -153,7 +153,7 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 // then ends as cancelled, by an activity that changes what the row says. So an event ends as
 // its workflow does, and its row follows.
 func recordEnd(ctx workflow.Context, in NotifyInput, end activities.FinishEventInput) (notification.Counts, error) {
-	if in.Commands >= 3 && end.Success {
+	if in.CommandVersion >= 3 && end.Success {
 		return first[notification.Counts](ctx, finishFirst, finishOptions, acts.FinishEvent, end)
 	}
 	return execute[notification.Counts](ctx, finishOptions, acts.FinishEvent, end)
@@ -168,10 +168,10 @@ func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 		return published
 	}
 	input := activities.PublishEventInput{EventID: in.EventID, Source: in.Source}
-	if in.Commands < 2 {
+	if in.CommandVersion < 2 {
 		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, publishOptions), acts.PublishEvent, input)
 	}
-	if in.Commands >= 4 {
+	if in.CommandVersion >= 4 {
 		ctx, _ = workflow.NewDisconnectedContext(ctx)
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -223,7 +223,7 @@ func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result Notify
 }
 
 func planPages(ctx workflow.Context, notify NotifyInput, in activities.PlanInput) (activities.PlanResult, error) {
-	if in.Pages == 1 && notify.Commands >= 2 {
+	if in.Pages == 1 && notify.CommandVersion >= 2 {
 		return first[activities.PlanResult](ctx, planFirst, planOptions, acts.PlanDeliveries, in)
 	}
 	return execute[activities.PlanResult](ctx, planOptions, acts.PlanDeliveries, in)

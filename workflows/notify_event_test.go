@@ -17,7 +17,7 @@ import (
 	"herald/workflows"
 )
 
-var notifyInput = workflows.NotifyInput{EventID: eventID, Source: "orders", Commands: workflows.Commands}
+var notifyInput = workflows.NotifyInput{EventID: eventID, Source: "orders", CommandVersion: workflows.CommandVersion}
 
 // firstPage asks for the planning of the first page.
 var firstPage = activities.PlanInput{EventID: eventID, Source: "orders", Pages: 1}
@@ -200,10 +200,10 @@ func TestNotifyEventRecordsItsEnd(t *testing.T) {
 		success  bool
 		want     []string
 	}{
-		{name: "success", commands: workflows.Commands, success: true, want: []string{local}},
-		{name: "success, and another end is recorded", commands: workflows.Commands, fails: true, success: true, want: []string{local, own}},
-		{name: "failure", commands: workflows.Commands, err: gone, want: []string{own}},
-		{name: "cancelled", commands: workflows.Commands, cancel: true, want: []string{own}},
+		{name: "success", commands: workflows.CommandVersion, success: true, want: []string{local}},
+		{name: "success, and another end is recorded", commands: workflows.CommandVersion, fails: true, success: true, want: []string{local, own}},
+		{name: "failure", commands: workflows.CommandVersion, err: gone, want: []string{own}},
+		{name: "cancelled", commands: workflows.CommandVersion, cancel: true, want: []string{own}},
 		{name: "begun by an older worker", commands: 2, success: true, want: []string{own}},
 	}
 	for _, tt := range tests {
@@ -211,7 +211,7 @@ func TestNotifyEventRecordsItsEnd(t *testing.T) {
 			t.Parallel()
 
 			in, env := notifyInput, newEventEnv(t)
-			in.Commands = tt.commands
+			in.CommandVersion = tt.commands
 			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(func(context.Context, activities.PlanInput) (activities.PlanResult, error) {
 				if tt.cancel {
 					env.CancelWorkflow()

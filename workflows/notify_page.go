@@ -110,11 +110,11 @@ func deliverAlone(ctx workflow.Context, event batchEvent, d notification.Deliver
 // runDelivery runs a delivery's workflow. If a workflow of another kind has its id,
 // the delivery fails.
 func runDelivery(ctx workflow.Context, event batchEvent, d notification.Delivery, in DeliverInput) {
-	stranger, _ := runChild(ctx, deliveryOptions(event, d, in.Policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+	holder, _ := runChild(ctx, deliveryOptions(event, d, in.Policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, in)
 	})
-	if stranger != "" {
-		failed := activities.GiveUpInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Status: notification.Failed, Reason: "the id is taken by " + stranger}
+	if holder != "" {
+		failed := activities.GiveUpInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Status: notification.Failed, Reason: "the id is taken by " + holder}
 		_ = record(ctx, acts.GiveUp, failed, nil)
 	}
 }

@@ -174,7 +174,7 @@ func TestNotifyPageWithATakenID(t *testing.T) {
 	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
 	all.Deliveries[1] = all.Deliveries[0]
 	env.lists(all, nil)
-	env.holder(all.Deliveries[0]).Return(activities.HolderResult{Stranger: "the workflow NotifyEvent of task queue herald-events"}, nil).Once()
+	env.holder(all.Deliveries[0]).Return(activities.HolderResult{Other: "the workflow NotifyEvent of task queue herald-events"}, nil).Once()
 	env.OnActivity(acts.GiveUp, mock.Anything, activities.GiveUpInput{
 		DeliveryID: all.Deliveries[0].DeliveryID, Channel: notification.Email, Status: notification.Failed,
 		Reason: "the id is taken by the workflow NotifyEvent of task queue herald-events",

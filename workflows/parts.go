@@ -63,9 +63,9 @@ func eachListed(ctx workflow.Context, list activities.ListInput, deliver func(no
 // workflow of another kind has its id, the deliveries stay PENDING, and the event's outcome
 // is INCOMPLETE.
 func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) error {
-	stranger, err := runChild(ctx, options, workflowType, start)
-	if stranger != "" {
-		workflow.GetLogger(ctx).Error("a part of the deliveries cannot be started: the id is taken", "workflow_id", options.WorkflowID, "by", stranger)
+	holder, err := runChild(ctx, options, workflowType, start)
+	if holder != "" {
+		workflow.GetLogger(ctx).Error("a part of the deliveries cannot be started: the id is taken", "workflow_id", options.WorkflowID, "by", holder)
 	}
 	return err
 }

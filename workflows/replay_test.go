@@ -172,9 +172,9 @@ func TestReplayHasEveryInputOfEvents(t *testing.T) {
 		loaded := load(t, r.name)
 		var in workflows.NotifyInput
 		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(loaded.Events[0].GetWorkflowExecutionStartedEventAttributes().Input, &in))
-		recorded[event{in.Cancels != "", in.Publish, in.Commands}] = true
+		recorded[event{in.Cancels != "", in.Publish, in.CommandVersion}] = true
 	}
-	for _, want := range []event{{publish: true, commands: 1}, {publish: true, commands: 2}, {publish: true, commands: 3}, {publish: true, commands: workflows.Commands}, {cancels: true, commands: 1}} {
+	for _, want := range []event{{publish: true, commands: 1}, {publish: true, commands: 2}, {publish: true, commands: 3}, {publish: true, commands: workflows.CommandVersion}, {cancels: true, commands: 1}} {
 		require.True(t, recorded[want], "no history of %+v", want)
 	}
 }

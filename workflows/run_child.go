@@ -26,7 +26,7 @@ var holderOptions = workflow.ActivityOptions{
 // already. Then runChild waits until that child has ended and starts its own, unless that
 // child completed and the options allow no duplicate. If a workflow of another kind
 // has the id, it starts nothing and returns that workflow's description.
-func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) (stranger string, err error) {
+func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) (other string, err error) {
 	ctx = workflow.WithChildOptions(ctx, options)
 	holder := activities.HolderInput{
 		WorkflowID: options.WorkflowID, Type: workflowType, TaskQueue: cmp.Or(options.TaskQueue, workflow.GetInfo(ctx).TaskQueueName),
@@ -39,8 +39,8 @@ func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workf
 		if err != nil {
 			return "", err // ctx was cancelled
 		}
-		if held.Stranger != "" || (held.Completed && options.WorkflowIDReusePolicy != allowDuplicate) {
-			return held.Stranger, nil
+		if held.Other != "" || (held.Completed && options.WorkflowIDReusePolicy != allowDuplicate) {
+			return held.Other, nil
 		}
 	}
 }

@@ -31,7 +31,7 @@ func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQu
 		return result, nil, ctx.Err()
 	}
 	input := sendInput(in, attemptsBefore, skipQuiet)
-	input.Look = before != nil
+	input.StatusOnly = before != nil
 	whole, release := workflow.NewDisconnectedContext(ctx)
 	defer release()
 	whole = workflow.WithLocalActivityOptions(whole, firstOptions(in))
@@ -46,7 +46,7 @@ func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQu
 	case err != nil:
 		next := untilNext(workflow.Now(ctx).Add(nextDelay(err, in.Policy)))
 		ordered = &next
-	case result.Full:
+	case result.NotSent:
 		ordered = &wait{}
 	}
 	return result, ordered, nil

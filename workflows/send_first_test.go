@@ -22,7 +22,7 @@ func localInput(channel notification.Channel) workflows.DeliverInput {
 	return in
 }
 
-var full = answer{result: activities.SendResult{Status: notification.Pending, Full: true}}
+var full = answer{result: activities.SendResult{Status: notification.Pending, NotSent: true}}
 
 // sendsFirst expects one call of SendFirst.
 func (e *environment) sendsFirst(a answer) {
@@ -179,7 +179,7 @@ func TestSignalledAtTheFirstAttempt(t *testing.T) {
 			if tt.before {
 				env.RegisterDelayedCallback(signal, 0)
 				looks := sendInput(notification.Email)
-				looks.Look = true
+				looks.StatusOnly = true
 				env.OnActivity(acts.SendFirst, mock.Anything, looks).Return(tt.first.result, tt.first.err).Once()
 			} else {
 				env.OnActivity(acts.SendFirst, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendInput) (activities.SendResult, error) {

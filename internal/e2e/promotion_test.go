@@ -65,7 +65,7 @@ func (s *system) formerWorker() sdkworker.Worker {
 func (s *system) freshWorker() sdkworker.Worker {
 	w := sdkworker.New(s.temporal, workflows.EventsQueue(s.name), sdkworker.Options{DeploymentOptions: sdkworker.DeploymentOptions{
 		UseVersioning:             true,
-		Version:                   sdkworker.WorkerDeploymentVersion{DeploymentName: launch.Deployment(client.DefaultNamespace, s.name), BuildID: launch.BuildID(workflows.Commands)},
+		Version:                   sdkworker.WorkerDeploymentVersion{DeploymentName: launch.Deployment(client.DefaultNamespace, s.name), BuildID: launch.BuildID(workflows.CommandVersion)},
 		DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
 	}})
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ workflows.NotifyInput) error {
@@ -115,14 +115,14 @@ func TestPromotionInterrupted(t *testing.T) {
 	require.NoError(t, old.Start())
 	defer old.Stop()
 	begun, err := s.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: event, TaskQueue: workflows.EventsQueue(s.name)},
-		workflows.NotifyEventType, workflows.NotifyInput{EventID: event, Commands: launch.Unversioned})
+		workflows.NotifyEventType, workflows.NotifyInput{EventID: event, CommandVersion: launch.Unversioned})
 	require.NoError(t, err)
 	s.eventually(func() bool { return s.status(delivery) == enums.WORKFLOW_EXECUTION_STATUS_RUNNING }, "the delivery never begins")
 	fresh := s.freshWorker()
 	require.NoError(t, fresh.Start())
 	defer fresh.Stop()
 
-	order := operate.Promotion{Generation: workflows.Commands}
+	order := operate.Promotion{Generation: workflows.CommandVersion}
 	deaths := int64(0)
 	s.eventually(func() bool {
 		deaths++
@@ -137,13 +137,13 @@ func TestPromotionInterrupted(t *testing.T) {
 	require.NotEqual(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, s.status(workflows.LaneID(event, notification.Email)))
 	require.NotEqual(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, s.status(delivery))
 	s.awaitDelivery(delivery, "PENDING")
-	require.Equal(t, workflows.Commands, must((&launch.Launcher{Client: s.temporal, Prefix: s.name}).OpenEvent(t.Context(), event))(t).Generation)
+	require.Equal(t, workflows.CommandVersion, must((&launch.Launcher{Client: s.temporal, Prefix: s.name}).OpenEvent(t.Context(), event))(t).Generation)
 	s.eventually(func() bool {
 		runs, err := s.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: "WorkflowId = '" + event + "'"})
 		return err == nil && runs.GetCount() == 2
 	}, "the event was not started exactly twice")
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE status = 'PROCESSING' AND restarting_at IS NULL AND restarts = 0`))
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM worker_promotion WHERE generation = $1 AND from_generation = 3 AND ended_at IS NOT NULL`, workflows.Commands))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM worker_promotion WHERE generation = $1 AND from_generation = 3 AND ended_at IS NOT NULL`, workflows.CommandVersion))
 
 	require.False(t, must(s.promote(order))(t).Changed)
 	_, unlock, err := s.store.LockPromotions(t.Context())

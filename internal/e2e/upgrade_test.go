@@ -206,7 +206,7 @@ func TestUpgrade(t *testing.T) {
 	u, old := newUpgrade(t)
 	require.NoError(t, old.stop())
 	u.startWorker()
-	u.awaitGeneration(workflows.Commands)
+	u.awaitGeneration(workflows.CommandVersion)
 	u.ends(0)
 	require.Equal(t, 1, u.count(`SELECT count(*) FROM operator_action WHERE command = 'workers promote' AND detail = 'generation 3 to 4'`))
 }
@@ -229,7 +229,7 @@ func TestUpgradeSideBySide(t *testing.T) {
 			fresh = u.startWorker()
 		}
 	})
-	u.awaitGeneration(workflows.Commands)
+	u.awaitGeneration(workflows.CommandVersion)
 	require.Regexp(t, `(?m)^`+u.name+`-events +\S+ +3 +IDLE`, u.starter("workers", "list"))
 	require.NoError(t, old.stop())
 	u.ends(2 * slots)
@@ -242,7 +242,7 @@ func TestRollback(t *testing.T) {
 	u, old := newUpgrade(t)
 	require.NoError(t, old.stop())
 	fresh := u.startWorker()
-	u.awaitGeneration(workflows.Commands)
+	u.awaitGeneration(workflows.CommandVersion)
 	u.add("LOAD", "CUSTOMER/1")
 	u.fails(1, "generation 3 is older", "workers", "promote", "3")
 	u.fails(1, "no worker of generation 3 polls", "workers", "promote", "3", "--rollback")

@@ -10,9 +10,9 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// planNow is planning's finding now about one recipient and one channel of
+// planAgain is planning's finding now about one recipient and one channel of
 // an event.
-type planNow struct {
+type planAgain struct {
 	facts  notification.Facts
 	routed []notification.Channel // over which the event's type goes
 	person notification.DirectoryEntry
@@ -23,24 +23,24 @@ type planNow struct {
 	instead  notification.Channel  // that escalation uses at once, since this one cannot reach them; empty: none
 }
 
-// planNow walks the way of planning to one recipient: the same statements read the
+// planAgain walks the way of planning to one recipient: the same statements read the
 // event's setup and its recipients, and the same rules decide. Of an event whose row
 // was purged only a delivery's row says through which entity it named somebody.
-func (e Explainer) planNow(ctx context.Context, key report.DecisionKey, decided report.Decided, now time.Time) (planNow, error) {
+func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decided report.Decided, now time.Time) (planAgain, error) {
 	setup, targets, problems, err := e.setup(ctx, key.EventID, decided)
 	if err != nil {
-		return planNow{}, err
+		return planAgain{}, err
 	}
 	person, err := e.Store.DirectoryEntry(ctx, key.UserType, key.UserID, targets)
 	if err != nil {
-		return planNow{}, err
+		return planAgain{}, err
 	}
 	page, err := e.Store.Named(ctx, decided.EventType, targets, key.UserType, key.UserID)
 	if err != nil {
-		return planNow{}, err
+		return planAgain{}, err
 	}
 	setup.Settings = page.Settings
-	plan := planNow{person: person, named: len(page.Recipients) > 0}
+	plan := planAgain{person: person, named: len(page.Recipients) > 0}
 	for _, route := range setup.Routing {
 		plan.routed = append(plan.routed, route.Channel)
 	}
@@ -110,7 +110,7 @@ func (e Explainer) countBefore(ctx context.Context, setup notification.EventSetu
 		}
 		for _, r := range page.Recipients {
 			*facts = setup.Facts(me, facts.Routing.Channel, facts.Now, used)
-			settled := facts.Full() && !facts.Routing.OnEscalationOnly
+			settled := facts.AtCapacity() && !facts.Routing.OnEscalationOnly
 			if settled || (r.UserType == me.UserType && r.UserID == me.UserID) {
 				return used, nil
 			}
@@ -186,7 +186,7 @@ type SettingNow struct {
 	QuietHours    string   `json:"quiet_hours"` // and what they mean now; empty: none
 }
 
-func (p planNow) rules(chosen int) RulesNow {
+func (p planAgain) rules(chosen int) RulesNow {
 	f := p.facts
 	rules := RulesNow{
 		RecipientKnown: p.person.Known, RecipientActive: p.person.Active, Role: strings.Join(f.Recipient.Roles, ", "), Unreached: p.reason,

@@ -69,7 +69,7 @@ func (d *directory) compare(t *testing.T, event string, person notification.Reci
 		key := report.DecisionKey{EventID: event, UserType: person.UserType, UserID: person.UserID, Channel: channel}
 		decided, err := e.reader().Decided(t.Context(), key)
 		require.NoError(t, err)
-		plan, err := e.planNow(t.Context(), key, decided, time.Now())
+		plan, err := e.planAgain(t.Context(), key, decided, time.Now())
 		require.NoError(t, err)
 
 		want := decided.Decisions[channel]
@@ -87,7 +87,7 @@ func (d *directory) compare(t *testing.T, event string, person notification.Reci
 
 // compareAttempt begins an attempt at a delivery, which was planned or which is
 // there as if it had been, and waited.
-func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan planNow) {
+func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan planAgain) {
 	t.Helper()
 	id := notification.DeliveryID(key.EventID, whos[key.UserType], key.UserID, key.Channel)
 	entity := plan.facts.Recipient.Entity

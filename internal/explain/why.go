@@ -64,7 +64,7 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 		return Why{}, advice.NoEvent(key.EventID, err)
 	}
 	now := time.Now()
-	plan, err := e.planNow(ctx, key, decided, now)
+	plan, err := e.planAgain(ctx, key, decided, now)
 	if err != nil {
 		return Why{}, refusedByDatabase(err)
 	}
@@ -105,7 +105,7 @@ func (e Explainer) ownTime(ctx context.Context, delivery report.DeliveryDetail, 
 	return &at, nil
 }
 
-func newWhy(key report.DecisionKey, decided report.Decided, plan planNow, delivery *report.DeliveryDetail) Why {
+func newWhy(key report.DecisionKey, decided report.Decided, plan planAgain, delivery *report.DeliveryDetail) Why {
 	w := Why{
 		EventID: key.EventID, EventType: decided.EventType, Outbox: decided.Outbox, Processed: decided.Processed,
 		Recipient: string(key.UserType) + "/" + key.UserID, Channel: key.Channel,

@@ -71,7 +71,7 @@ func (l *Launcher) EventWorkflow(ctx context.Context, eventID string) (activitie
 // notifyInput is the input of an event's workflow.
 func (l *Launcher) notifyInput(event notification.PendingEvent) (workflows.NotifyInput, error) {
 	in := workflows.NotifyInput{
-		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: cmp.Or(l.Generation, workflows.Commands), Cancels: event.Cancels,
+		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, CommandVersion: cmp.Or(l.Generation, workflows.CommandVersion), Cancels: event.Cancels,
 	}
 	return in, l.CheckSource(cmp.Or(event.Source, notification.HeraldSource))
 }

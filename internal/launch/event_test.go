@@ -53,7 +53,7 @@ func TestStartEvent(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, Commands: workflows.Commands, Cancels: "evt-0"}
+			in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, CommandVersion: workflows.CommandVersion, Cancels: "evt-0"}
 			server := mocks.NewClient(t)
 			server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY), mock.MatchedBy(isNotifyEvent), in).
 				Return(nil, tt.answer).Once()
@@ -160,7 +160,7 @@ func TestStartEventOfASource(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			tt.want.EventID, tt.want.Commands = "evt-1", workflows.Commands
+			tt.want.EventID, tt.want.CommandVersion = "evt-1", workflows.CommandVersion
 			tt.config.Retries, tt.config.RetryInterval = 5, time.Second
 			server := mocks.NewClient(t)
 			server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.MatchedBy(isNotifyEvent), tt.want).Return(nil, nil).Once()

@@ -29,7 +29,7 @@ type Launcher struct {
 	Namespace     string // of Client; empty: Temporal's default
 	Prefix        string // TASK_QUEUE_PREFIX
 	PublishEvents bool   // PUBLISH_EVENTS
-	Generation    int    // of the commands that events issue; 0: [workflows.Commands]
+	Generation    int    // of the commands that events issue; 0: [workflows.CommandVersion]
 
 	Sources map[string]outboxes.Source // by name; without one for Herald's own, that goes to no topic
 }

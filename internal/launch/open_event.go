@@ -37,10 +37,10 @@ func (e OpenEvent) Replays(generation int) bool {
 // startedInput is the part of [workflows.NotifyInput] that tells how to continue the event.
 // Topic and TopicOnly are fields of older generations.
 type startedInput struct {
-	Commands  int
-	Publish   bool
-	Topic     json.RawMessage
-	TopicOnly bool
+	CommandVersion int `json:"Commands"`
+	Publish        bool
+	Topic          json.RawMessage
+	TopicOnly      bool
 }
 
 func inputOf(started *historypb.HistoryEvent) (input startedInput, err error) {
@@ -83,7 +83,7 @@ func (l *Launcher) readBeginning(ctx context.Context, run *commonpb.WorkflowExec
 			if err != nil {
 				return open, err
 			}
-			open.Generation, open.Topic = input.Commands, len(input.Topic) > 0
+			open.Generation, open.Topic = input.CommandVersion, len(input.Topic) > 0
 		}
 		child := event.GetStartChildWorkflowExecutionInitiatedEventAttributes()
 		open.Lanes = open.Lanes || child.GetWorkflowType().GetName() == workflows.NotifyChannelType

@@ -14,7 +14,7 @@ type Begin struct {
 	SkipQuiet   bool          // ignores quiet hours
 	Ordered     bool          // an operator ordered the attempt, which overrides preferences and groups
 	Again       bool          // ordered in spite of another event that cancels its event
-	Look        bool          // begins nothing and returns the statuses only
+	StatusOnly  bool          // begins nothing and returns the statuses only
 }
 
 // Attempt is an attempt that was begun and counted, with everything needed to send it. If Number

@@ -7,7 +7,7 @@ const DecisionMaxRecipients Decision = "MAX_RECIPIENTS"
 
 var maxRecipients = rule{
 	decision: DecisionMaxRecipients,
-	applies:  Facts.Full,
+	applies:  Facts.AtCapacity,
 	meaning: func(channel Channel, _ UserType) string {
 		return fmt.Sprintf("as many recipients as their entity allows had been chosen for %s before them", channel)
 	},
@@ -31,5 +31,5 @@ var maxRecipients = rule{
 // Limited reports whether the entity limits the number of recipients.
 func (f Facts) Limited() bool { return !f.Routing.Mandatory && f.Setting.MaxRecipients != nil }
 
-// Full reports whether earlier recipients used up the limit.
-func (f Facts) Full() bool { return f.Limited() && f.Selected >= *f.Setting.MaxRecipients }
+// AtCapacity reports whether earlier recipients used up the limit.
+func (f Facts) AtCapacity() bool { return f.Limited() && f.Selected >= *f.Setting.MaxRecipients }

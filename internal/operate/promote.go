@@ -29,7 +29,7 @@ type Promoted struct {
 	Changed    bool `json:"changed"`   // false: the generation was current already, and nothing was left to do
 	Ended      int  `json:"ended"`     // events whose workflows the generation cannot continue
 	Restarted  int  `json:"restarted"` // of these, events that were started again
-	Left       int  `json:"left"`      // of these, events that the sweep will start, since OUTBOX_SOURCES lacks their source here
+	Remaining  int  `json:"left"`      // of these, events that the sweep will start, since OUTBOX_SOURCES lacks their source here
 }
 
 const (
@@ -79,7 +79,7 @@ type promotionRun struct {
 
 func (p *promotionRun) soFar() Promoted {
 	done := p.done
-	done.Ended, done.Restarted, done.Left = int(p.ended.Load()), int(p.restarted.Load()), int(p.left.Load())
+	done.Ended, done.Restarted, done.Remaining = int(p.ended.Load()), int(p.restarted.Load()), int(p.left.Load())
 	return done
 }
 

@@ -19,7 +19,7 @@ import (
 // begun.
 func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
 	begun := attempts{}
-	if !in.Look {
+	if !in.StatusOnly {
 		toJudge, err := s.takeLeases(ctx, in, begun)
 		if err == nil && len(toJudge) > 0 {
 			err = s.judge(ctx, in, toJudge, begun)

@@ -58,7 +58,7 @@ func TestBeginAttemptsLooks(t *testing.T) {
 		s := withMail(t)
 		setStatus(t, s, mail, status)
 
-		require.Equal(t, notification.Attempt{Status: status}, beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}, Look: true})[0])
+		require.Equal(t, notification.Attempt{Status: status}, beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}, StatusOnly: true})[0])
 
 		require.Zero(t, delivery(t, s, mail).Attempts)
 	}

@@ -23,7 +23,7 @@ type Rekeying struct {
 	Recipients    int  `json:"recipients"`    // read so far
 	Notifications int  `json:"notifications"` // read so far, for addresses that the directory lacks
 	Moved         int  `json:"moved"`         // suppressions moved to the new secret; in a dry run, suppressions to move
-	Left          int  `json:"left"`          // suppressions that are still under the previous secret
+	Remaining     int  `json:"left"`          // suppressions that are still under the previous secret
 	Retired       bool `json:"retired"`       // nothing needs the previous secret any more
 }
 
@@ -50,19 +50,19 @@ func (s *Store) Rekey(ctx context.Context, dryRun bool, progress func(Rekeying))
 		return move(found)
 	})
 	if err == nil {
-		done.Left, err = s.underPrevious(ctx)
+		done.Remaining, err = s.underPrevious(ctx)
 	}
-	if done.Left -= len(seen); err == nil && done.Left > 0 {
+	if done.Remaining -= len(seen); err == nil && done.Remaining > 0 {
 		err = s.eachNotificationPage(ctx, func(rows int, found []addressed) error {
 			done.Notifications += rows
 			return move(found)
 		})
 		if err == nil {
-			done.Left, err = s.underPrevious(ctx)
-			done.Left -= len(seen)
+			done.Remaining, err = s.underPrevious(ctx)
+			done.Remaining -= len(seen)
 		}
 	}
-	if err == nil && done.Left == 0 && !dryRun {
+	if err == nil && done.Remaining == 0 && !dryRun {
 		done.Retired, err = s.retirePrevious(ctx)
 	}
 	return done, err

@@ -169,12 +169,12 @@ func TestRekey(t *testing.T) {
 
 	planned := must(after.Rekey(t.Context(), true, func(postgres.Rekeying) {}))(t)
 	require.Equal(t, 9, planned.Moved, "all except number 5, which is under both secrets, and an unknown address: %+v", planned)
-	require.Equal(t, 1, planned.Left)
+	require.Equal(t, 1, planned.Remaining)
 	require.NoError(t, agree(t, after, "old", ""), "a dry run changes nothing")
 
 	pages := 0
 	done := must(after.Rekey(t.Context(), false, func(postgres.Rekeying) { pages++ }))(t)
-	require.Equal(t, postgres.Rekeying{Recipients: 20, Notifications: done.Notifications, Moved: done.Moved, Left: 1}, done)
+	require.Equal(t, postgres.Rekeying{Recipients: 20, Notifications: done.Notifications, Moved: done.Moved, Remaining: 1}, done)
 	require.Equal(t, 2, pages, "one of recipients, one of notifications")
 	require.Equal(t, 1, done.Notifications)
 	for i := range 9 {

@@ -140,7 +140,7 @@ func outageOnce(ctx context.Context, _ *scenario, _ activities.SendInput) (activ
 // leftAtFirst is left to Send by the local activity.
 func leftAtFirst(_ context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
 	if s.polls.Add(1) == 1 {
-		return activities.SendResult{Status: notification.Pending, Full: true}, nil
+		return activities.SendResult{Status: notification.Pending, NotSent: true}, nil
 	}
 	return activities.SendResult{Status: notification.Sent}, nil
 }

@@ -52,7 +52,7 @@ func again() []*scenario {
 func event(name string, pages ...activities.PlanResult) *scenario {
 	return &scenario{
 		name: name, pages: pages, workflow: workflows.NotifyEvent, queue: workflows.EventsQueue(prefix),
-		input: []any{workflows.NotifyInput{Publish: true, Commands: workflows.Commands}},
+		input: []any{workflows.NotifyInput{Publish: true, CommandVersion: workflows.CommandVersion}},
 	}
 }
 
@@ -117,7 +117,7 @@ func emailWhenReleased(ctx context.Context, s *scenario, in activities.SendInput
 // takings are events that take back another event.
 func takings() []*scenario {
 	taking := event("notify_cancels", small())
-	taking.input = []any{workflows.NotifyInput{Commands: workflows.Commands, Cancels: "evt-0"}}
+	taking.input = []any{workflows.NotifyInput{CommandVersion: workflows.CommandVersion, Cancels: "evt-0"}}
 	return []*scenario{taking}
 }
 

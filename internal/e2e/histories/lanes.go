@@ -141,7 +141,7 @@ func (a *actors) SendBatch(ctx context.Context, in activities.SendBatchInput) (a
 	if s.giveUps.Add(1) == 1 {
 		return activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 497, Failed: 1, Later: later}, More: true, Unrecorded: unrecorded}, nil
 	}
-	return activities.SendBatchResult{Left: true}, nil
+	return activities.SendBatchResult{HasRemaining: true}, nil
 }
 
 // RecordBatch succeeds.
