@@ -1,6 +1,6 @@
-// Package activities does what workflows decide: each activity is one step that
-// touches the world. It is the only package that turns a provider's answer into
-// Temporal's decision to retry.
+// Package activities executes the decisions of workflows. Each activity is one step with
+// an external system. Only this package decides from a provider's answer whether Temporal
+// retries.
 package activities
 
 import (
@@ -11,7 +11,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Activities holds what the activities share. The worker builds it once, with
+// Activities holds the dependencies of the activities. The worker builds it once, with
 // every field set.
 type Activities struct {
 	Sources     map[string]Source // by name; notification.HeraldSource is always there
@@ -32,7 +32,7 @@ type Activities struct {
 	Messages    EventPublisher
 	Sweeps      SweepStore
 	Sweeper     Sweeper
-	SweepTime   time.Duration // how long one sweep looks; 0: 8 minutes
+	SweepTime   time.Duration // of one sweep; 0: 8 minutes
 	Executions  Executions
 	Cleaners    map[string]Cleaner // by the name of a source
 	DeadLetters DeadLetterQueue
@@ -43,12 +43,12 @@ type Activities struct {
 	EscalatedTexts func(event notification.Event, templates []notification.Template) EventTexts
 	DigestText     func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
 	Senders        map[notification.Channel]Sender // a channel without one is off
-	Off            map[notification.Channel]error  // why a channel is: which settings it lacks
+	Off            map[notification.Channel]error  // why a channel is off: which settings it lacks
 	Policies       map[notification.Channel]DeliveryPolicy
 	RateLimits     map[notification.Channel]float64 // messages a second over all workers; 0, or no entry: none
 	Turns          TurnStore                        // of the channels that have a rate limit
-	// BulkThreshold is the most recipients of an event whose deliveries are a workflow each.
-	// The deliveries of a larger event go in batches; 0: never.
+	// BulkThreshold is the maximum number of recipients for which each delivery gets a workflow.
+	// A larger event sends its deliveries in batches; 0: no event does.
 	BulkThreshold int
 
 	warnings   warnings
@@ -57,8 +57,8 @@ type Activities struct {
 	singles    singles
 }
 
-// DeliveryPolicy is how the deliveries of one channel are made. It comes from
-// the worker's settings and travels in the histories, so that a running
+// DeliveryPolicy holds the settings for the deliveries of one channel. It comes from
+// the worker's settings and is stored in the histories, so that a running
 // delivery keeps the policy that it was started with.
 type DeliveryPolicy struct {
 	TaskQueue string
@@ -66,16 +66,16 @@ type DeliveryPolicy struct {
 	AttemptPolicy
 }
 
-// AttemptPolicy is how the attempts at one message follow each other.
+// AttemptPolicy limits and spaces the attempts at one message.
 type AttemptPolicy struct {
 	Timeout     time.Duration // of one call to the provider
-	MaxAttempts int           // failures of the provider; crashes of ours do not count
+	MaxAttempts int           // failures of the provider; crashes of a worker do not count
 	FirstRetry  time.Duration `json:",omitempty"` // between the first attempt and the second; 0: Temporal's retry policy decides
 	Coefficient float64       `json:",omitempty"` // by which each further interval grows
 }
 
-// EventTexts writes the texts of one event. An error names the template at fault,
-// and would be the same another time, unless ctx has ended.
+// EventTexts writes the texts of one event. An error names the template at fault.
+// A retry returns the same error, unless ctx has ended.
 type EventTexts interface {
 	Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error)
 }

@@ -26,15 +26,15 @@ type Sender interface {
 const beginTimeout, recordTimeout = 5 * time.Second, 5 * time.Second
 
 // maxCrashes is the number of attempts of one run that may end without a result, each
-// with the death of its process, before the message is held to be the cause.
+// with the death of its process, before Herald takes the message for the cause and fails it.
 const maxCrashes = 10
 
 // AttemptOverhead is the time for the statements that begin and end an attempt, and for its
-// turn under a rate limit, which have separate time-outs. Past it Temporal takes the worker
-// for dead, the lease of the attempt runs out, and the attempt is repeated.
+// turn under a rate limit, which have separate time-outs. When it is over, Temporal takes the
+// worker for dead, the lease of the attempt expires, and the attempt is repeated.
 const AttemptOverhead = 20 * time.Second
 
-// AttemptLost is the type of failure of an attempt that finds another one's lease.
+// AttemptLost is the type of failure of an attempt that finds another attempt's lease.
 const AttemptLost = "AttemptLost"
 
 // leased is the failure of an attempt while another sender has the delivery's lease.
@@ -45,7 +45,7 @@ func leased(until time.Duration) error {
 	})
 }
 
-// begin takes the leases of deliveries, for as long as attempts by the policy may take.
+// begin takes the leases of deliveries for the longest time that attempts by the policy take.
 func (a *Activities) begin(ctx context.Context, policy AttemptPolicy, in notification.Begin) ([]notification.Attempt, error) {
 	in.Owner = activity.GetInfo(ctx).WorkflowExecution.ID + " " + rand.Text()
 	in.Lease = policy.Timeout + AttemptOverhead
@@ -54,8 +54,8 @@ func (a *Activities) begin(ctx context.Context, policy AttemptPolicy, in notific
 	return a.Attempts.BeginAttempts(ctx, in)
 }
 
-// release gives back the leases of attempts that are not made, even when the activity was
-// cancelled meanwhile. What it cannot give back runs out.
+// release gives back the leases of attempts that are not made, even if the activity was
+// cancelled meanwhile. A lease that it cannot give back expires.
 func (a *Activities) release(ctx context.Context, attempts []notification.Attempt) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
@@ -64,8 +64,8 @@ func (a *Activities) release(ctx context.Context, attempts []notification.Attemp
 	}
 }
 
-// outgoing is a message for which an attempt was begun: one delivery's, or
-// a digest's, which has many rows behind it.
+// outgoing is a message for which an attempt was begun. It belongs to one delivery, or to
+// a digest of many deliveries.
 type outgoing struct {
 	channel notification.Channel
 	policy  AttemptPolicy
@@ -76,10 +76,10 @@ type outgoing struct {
 }
 
 // attempt waits for the message's turn, hands it to its provider and records the answer. If the
-// provider accepted the message but that could not be recorded, the record is returned.
+// provider accepted the message but the record failed, attempt returns the record.
 //
-// A failed attempt that could not be recorded counts as a crash once its lease has run out,
-// and is repeated. One that gets no turn does not count.
+// A failed attempt that could not be recorded counts as a crash once its lease has expired,
+// and is repeated. An attempt that gets no turn does not count.
 func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
 	if err := a.turn(ctx, m.channel); err != nil {
 		a.release(ctx, m.begun)
@@ -104,7 +104,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	return &m.result, nil
 }
 
-// try calls the provider, and completes the result with what came of it.
+// try calls the provider, and completes the result with the answer or the failure.
 func (a *Activities) try(ctx context.Context, m *outgoing) error {
 	answer, err := a.call(ctx, *m)
 	m.end(answer, err)
@@ -112,7 +112,8 @@ func (a *Activities) try(ctx context.Context, m *outgoing) error {
 	return err
 }
 
-// call calls the provider, unless there is nothing to call it with.
+// call calls the provider. It returns an error without a call if the channel is off, the message
+// crashed too often, too little time is left, or the message has no text.
 func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer, error) {
 	sender, ok := a.Senders[m.channel]
 	switch {
@@ -132,13 +133,13 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer,
 	return sender.Send(ctx, message)
 }
 
-// errLate is an attempt that was begun too late, on a machine or with a database
-// that hangs. It is not the provider's failure, and is repeated.
+// errLate is the failure of an attempt that began too late, because its machine or the
+// database hung. It is not the provider's failure, so the attempt is repeated.
 var errLate = errors.New("too little time was left to call the provider and to record its answer")
 
-// timeFor says that the activity has time for a call that takes all of its time-out,
-// and to record its answer. Temporal drops a result that comes later, and the message
-// would be sent again.
+// timeFor reports whether the activity has time for a call that takes its whole time-out,
+// and to record its answer. Temporal drops a result that comes later, and would then
+// send the message again.
 func timeFor(ctx context.Context, timeout time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	return !ok || time.Until(deadline) >= timeout+recordTimeout
@@ -163,7 +164,7 @@ func (m *outgoing) end(answer notification.Answer, err error) {
 	}
 }
 
-// record writes a result down, even when the activity was cancelled meanwhile.
+// record stores a result, even if the activity was cancelled meanwhile.
 func (a *Activities) record(ctx context.Context, m outgoing) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
@@ -178,13 +179,13 @@ func (a *Activities) record(ctx context.Context, m outgoing) error {
 	return err
 }
 
-// RecordSent writes down what [Activities.Send] could not.
+// RecordSent stores a result that [Activities.Send] could not store.
 func (a *Activities) RecordSent(ctx context.Context, in notification.AttemptResult) error {
 	_, err := a.Attempts.EndAttempts(ctx, []notification.AttemptResult{in})
 	return err
 }
 
-// RecordDigest writes down what [Activities.SendDigest] could not.
+// RecordDigest stores a result that [Activities.SendDigest] could not store.
 func (a *Activities) RecordDigest(ctx context.Context, in notification.AttemptResult) error {
 	return a.RecordSent(ctx, in)
 }

@@ -18,15 +18,15 @@ import (
 	"herald/internal/template"
 )
 
-// message is one for which an attempt is due: of the delivery d1, or of a digest
-// that lists d1 and d2. One path sends both, so each test here runs for both.
+// message is a message for which an attempt is due: the delivery d1, or a digest of
+// d1 and d2. The same code sends both, so each test here runs for both.
 type message struct {
 	*deliveries          // what the attempt is recorded in
 	digest      *digests // nil: it is the delivery's
 }
 
-// forBoth runs a test for the n-th attempt at each kind of message, after ended
-// ones that the provider failed; the others crashed.
+// forBoth runs a test for the n-th attempt at each kind of message. The provider failed
+// `ended` earlier attempts; the others crashed.
 func forBoth(t *testing.T, n, ended int, test func(t *testing.T, m *message)) {
 	t.Helper()
 	t.Run("delivery", func(t *testing.T) {
@@ -44,7 +44,7 @@ func forBoth(t *testing.T, n, ended int, test func(t *testing.T, m *message)) {
 
 var policy = activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}
 
-// attempt makes the attempt, and returns what could not be recorded.
+// attempt makes the attempt, and returns a result that could not be recorded.
 func (m *message) attempt(ctx context.Context, sender activities.Sender, policy activities.AttemptPolicy) (*notification.AttemptResult, error) {
 	a := &activities.Activities{
 		Attempts: m.deliveries, Digests: m.digest, DigestText: template.Digest,
@@ -65,7 +65,7 @@ func (m *message) attempt(ctx context.Context, sender activities.Sender, policy 
 	return result.Unrecorded, err
 }
 
-// named adds to a result which attempts it ends: the n-th at d1, and in a digest at d2.
+// named adds to a result the attempts that it ends: the n-th at d1, and in a digest at d2.
 func (m *message) named(n int, result notification.AttemptResult) notification.AttemptResult {
 	if m.digest == nil {
 		result.DeliveryID, result.Number = "d1", n
@@ -75,7 +75,7 @@ func (m *message) named(n int, result notification.AttemptResult) notification.A
 	return result
 }
 
-// provider answers as it is told and counts.
+// provider returns the answer of a test, and counts the calls.
 type provider struct {
 	receipt notification.Answer
 	err     error
@@ -142,8 +142,8 @@ func runLocally[Result any](_ *activities.Activities, activity, in any) (result 
 	return result, value.Get(&result)
 }
 
-// requireFailure asserts what Temporal makes of an error, and that it holds
-// nothing personal. A delay is jittered: never by more than a fifth.
+// requireFailure asserts the failure that Temporal makes from an error, without
+// personal data. A delay is jittered by at most a fifth.
 func requireFailure(t *testing.T, err error, wantType string, permanent bool, delay time.Duration) {
 	t.Helper()
 	var failure *temporal.ApplicationError
@@ -166,7 +166,7 @@ func TestAttemptAccepted(t *testing.T) {
 }
 
 // The provider's failures use up the attempts; an attempt that died with its
-// process, our own trouble and a rejection of our account do not.
+// process, a failure of Herald and a rejection of our account do not.
 func TestAttemptFails(t *testing.T) {
 	t.Parallel()
 
@@ -227,8 +227,8 @@ func TestAttemptFails(t *testing.T) {
 	}
 }
 
-// To send again would be a duplicate: what could not be written down is handed
-// to the workflow, without the tokens, and recorded later.
+// Sending again would be a duplicate: the workflow gets a result that could not be
+// recorded, without the tokens, and records it later.
 func TestAttemptUnrecorded(t *testing.T) {
 	t.Parallel()
 
@@ -261,7 +261,7 @@ func TestAttemptFailureUnrecorded(t *testing.T) {
 	})
 }
 
-// The outcome is written down even when the activity was cancelled in the call.
+// The outcome is recorded even if the activity was cancelled during the call.
 func TestAttemptCancelledInTheCall(t *testing.T) {
 	t.Parallel()
 
@@ -292,7 +292,7 @@ func TestAttemptTimeout(t *testing.T) {
 	})
 }
 
-// An attempt that was begun too late does not call the provider, and is not its failure.
+// An attempt that began too late does not call the provider, and is not the provider's failure.
 func TestAttemptTooLate(t *testing.T) {
 	t.Parallel()
 
@@ -322,7 +322,7 @@ func TestAttemptOfAChannelThatIsOff(t *testing.T) {
 	})
 }
 
-// What a provider says of the address is recorded with the end of the attempt.
+// The provider's answer about the address is recorded with the end of the attempt.
 func TestAttemptToAnAddressThatGetsNothing(t *testing.T) {
 	t.Parallel()
 

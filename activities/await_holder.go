@@ -11,7 +11,7 @@ import (
 type HolderInput struct {
 	WorkflowID string
 	Type       string // of the workflow that should have the id
-	TaskQueue  string // where that one runs
+	TaskQueue  string // of that workflow
 }
 
 // HolderResult is the result of [Activities.AwaitHolder].

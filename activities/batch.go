@@ -15,16 +15,16 @@ import (
 type batch struct {
 	activities *Activities
 	in         SendBatchInput
-	until      time.Time // it begins no group after that
+	until      time.Time // the batch begins no group after that
 	deadline   time.Time // of the activity
 	stopped    <-chan struct{}
 	beat       func(progress BatchProgress)
 
-	ids        []string // that no group has had
+	ids        []string // of the deliveries that no group has had yet
 	unrecorded []notification.AttemptResult
-	err        error // of the database, or no turn came: no group is begun any more
+	err        error // of the database, or no turn came: no further group begins
 
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // guards progress
 	progress BatchProgress
 }
 
@@ -36,7 +36,7 @@ func newBatch(ctx context.Context, a *Activities, in SendBatchInput, ids []strin
 		beat:    func(progress BatchProgress) { activity.RecordHeartbeat(ctx, progress) },
 	}
 	if activity.HasHeartbeatDetails(ctx) {
-		_ = activity.GetHeartbeatDetails(ctx, &b.progress) // what cannot be read are only counts
+		_ = activity.GetHeartbeatDetails(ctx, &b.progress) // an error loses only counts
 	}
 	return b
 }
@@ -54,8 +54,8 @@ func (b *batch) send(ctx context.Context) {
 	}
 }
 
-// groupSize is the number of attempts that are begun together: under a rate limit, the attempts of a
-// second.
+// groupSize returns the number of attempts to begin together: under a rate limit, one
+// second's attempts.
 func (b *batch) groupSize() int {
 	rate := b.activities.RateLimits[b.in.Channel]
 	if rate == 0 {
@@ -64,12 +64,12 @@ func (b *batch) groupSize() int {
 	return int(min(max(1, rate), groupSize))
 }
 
-// over says that no more groups are to be begun.
+// over reports whether the batch begins no more groups.
 func (b *batch) over(ctx context.Context) bool {
 	return b.ended(ctx) || time.Now().After(b.until)
 }
 
-// ended says that the batch was cancelled, or that its worker stops.
+// ended reports whether the batch was cancelled, or its worker stops.
 func (b *batch) ended(ctx context.Context) bool {
 	return ctx.Err() != nil || isClosed(b.stopped)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// beatWhile gives signs of life, with the progress, until work returns.
+// beatWhile sends heartbeats with the progress until work returns.
 func (b *batch) beatWhile(work func()) {
 	done := make(chan struct{})
 	var beating sync.WaitGroup
@@ -26,7 +26,7 @@ func (b *batch) beatWhile(work func()) {
 	beating.Wait()
 }
 
-// told is the progress as it is now.
+// told returns the current progress.
 func (b *batch) told() BatchProgress {
 	b.mu.Lock()
 	defer b.mu.Unlock()

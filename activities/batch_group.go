@@ -13,8 +13,8 @@ import (
 	"herald/internal/notification"
 )
 
-// sendGroup begins an attempt at each delivery of a group, sends the deliveries that may be sent, and
-// records what came of them. No cancellation interrupts what is with the provider.
+// sendGroup begins an attempt at each delivery of a group, sends the deliveries that may be
+// sent, and records the results. A cancellation does not interrupt calls to the provider.
 func (b *batch) sendGroup(ctx context.Context, ids []string) {
 	whole, cancel := context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
 	defer cancel()
@@ -50,8 +50,8 @@ func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt
 }
 
 // sendAll hands messages to the provider as soon as they have their turns, and returns when
-// it has answered all of them. Deliveries that get no turn, and deliveries that the batch does not send
-// since it has ended, go back to the others.
+// it has answered all of them. Messages that get no turn, or that the ended batch does not
+// send, go back to the batch's other ids.
 func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt) []notification.AttemptResult {
 	waiting, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
 	defer cancel()
@@ -64,7 +64,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 			b.fail(err)
 			break
 		}
-		if b.ended(ctx) { // meanwhile; one whose time is over still uses the turns, which nobody else has
+		if b.ended(ctx) { // meanwhile; a batch whose time is over still uses its turns, which nobody else can use
 			break
 		}
 		for i := next; i < next+granted; i++ {
@@ -100,8 +100,8 @@ func sentOf(results []notification.AttemptResult) (sent int) {
 	return sent
 }
 
-// sendOne makes one attempt. What fails for now is for a separate workflow; what fails for
-// good is given up.
+// sendOne makes one attempt. If it fails for now, a separate workflow retries the delivery; if
+// it fails for good, the delivery is given up.
 func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notification.AttemptResult {
 	m := single(b.in.Channel, b.in.AttemptPolicy, begun)
 	err := b.activities.try(ctx, &m)
@@ -119,7 +119,7 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notific
 	return m.result
 }
 
-// delay is the time until the next attempt, as a failure asks for or as the policy has it.
+// delay returns the time until the next attempt: the failure's delay, or else the policy's.
 func (p AttemptPolicy) delay(err error) time.Duration {
 	var failed *temporal.ApplicationError
 	if errors.As(err, &failed) && failed.NextRetryDelay() > 0 {
@@ -140,7 +140,7 @@ func (b *batch) note(change func(*BatchProgress)) {
 	change(&b.progress)
 }
 
-// fail begins no more, and keeps what could not be recorded.
+// fail stops the batch from beginning groups, and keeps results that could not be recorded.
 func (b *batch) fail(err error, unrecorded ...notification.AttemptResult) {
 	b.err = err
 	for _, result := range unrecorded {
@@ -149,7 +149,7 @@ func (b *batch) fail(err error, unrecorded ...notification.AttemptResult) {
 	}
 }
 
-// noteEnds tells what the database said of the ends of attempts.
+// noteEnds records the metrics and warnings of attempts that the database has ended.
 func (a *Activities) noteEnds(ctx context.Context, channel notification.Channel, results []notification.AttemptResult, recorded []notification.RecordedAttempt) {
 	observeCommitToSent(ctx, channel, recorded...)
 	failed := 0
@@ -162,7 +162,7 @@ func (a *Activities) noteEnds(ctx context.Context, channel notification.Channel,
 	countDeliveries(ctx, channel, notification.Failed, failed)
 }
 
-// tellBestEffort logs what failed of a group on a channel that has no dead letters.
+// tellBestEffort logs a group's failed deliveries on a channel that has no dead letters.
 func (a *Activities) tellBestEffort(ctx context.Context, channel notification.Channel, results []notification.AttemptResult) {
 	failed := slices.DeleteFunc(slices.Clone(results), func(r notification.AttemptResult) bool { return !r.GiveUp })
 	if channel.BestEffort() && len(failed) > 0 {

@@ -39,11 +39,10 @@ type CancelEventResult struct {
 	Deliveries map[notification.Status]int // of the cancelled event, by status; an attempt that is under way may still make one SENT
 }
 
-// CancelEvent cancels what another event has not sent yet. That the other one is
-// cancelled is in the row of the event that cancels it: planning and every attempt
-// read it there. So this activity only brings the ends nearer of what waits, and a
-// crash at any place of it, or a repeat, does no harm. The rows come first, so that
-// they say by what they were cancelled.
+// CancelEvent cancels another event's deliveries that were not sent yet. The row of the event
+// that cancels already names the cancelled event: planning and every attempt read it there.
+// So this activity only ends waiting deliveries sooner, and a crash or a repeat does no harm.
+// It cancels the rows before the workflow, so that the rows name the event that cancelled them.
 func (a *Activities) CancelEvent(ctx context.Context, in CancelEventInput) (CancelEventResult, error) {
 	for more := true; more; {
 		cancelled, err := a.Cancels.CancelDeliveries(ctx, in.EventID, notification.CancelledBy(in.By), cancelledAtOnce)

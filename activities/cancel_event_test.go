@@ -11,12 +11,12 @@ import (
 	"herald/internal/notification"
 )
 
-// cancelling is a database with deliveries that wait, and a Temporal, which may fail.
+// cancelling is a database with waiting deliveries, and a Temporal that may fail.
 type cancelling struct {
 	waiting    int
 	reason     string
 	statements int
-	from       []int64  // at which ids the chunks of a part began
+	from       []int64  // the first ids of a part's chunks
 	asked      []string // the workflows that were asked to end
 	err        error    // of Temporal
 }
@@ -46,8 +46,8 @@ func (c *cancelling) CancelEvent(_ context.Context, eventID string) error {
 	return c.err
 }
 
-// The rows come first, in statements of a bounded size, so that they say by what they
-// were cancelled. What fails after them is tried again, and finds nothing left to do.
+// The rows are cancelled first, in statements of a bounded size, so that they name the event that
+// cancelled them. If a later step fails, the repeat finds no rows left to cancel.
 func TestCancelEvent(t *testing.T) {
 	t.Parallel()
 
@@ -67,8 +67,8 @@ func TestCancelEvent(t *testing.T) {
 	require.Equal(t, map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: 0}, result.Deliveries)
 }
 
-// Nothing is planned for an event that another one takes back, and nothing handed out
-// that was planned before; one that only takes another back needs no routing.
+// For an event that another event cancels, nothing is planned, and no planned delivery is
+// handed out. An event that only cancels another event needs no routing.
 func TestPlanDeliveriesOfCancellations(t *testing.T) {
 	t.Parallel()
 
@@ -99,9 +99,9 @@ func TestPlanDeliveriesOfCancellations(t *testing.T) {
 	}
 }
 
-// A part is cancelled in statements of a bounded size, for a reason that the input names. A
-// repeat finds nothing left to do. What a terminated event leaves is not touched: the event
-// may be started again.
+// A part is cancelled in statements of a bounded size, for the input's reason. A repeat finds
+// no rows left. The deliveries of a terminated event are not touched: the event may be started
+// again.
 func TestCancelPart(t *testing.T) {
 	t.Parallel()
 

@@ -8,13 +8,13 @@ import (
 
 // FailedStore finds the deliveries that failed for good in batches.
 type FailedStore interface {
-	// ClaimFailed returns failed deliveries of a part that get a failed workflow each, in the
-	// order of their notification.id: the first ones, up to limit. It marks them, and marks no more than most of an event. A
+	// ClaimFailed returns a part's failed deliveries that get a failed workflow each: the first
+	// by notification.id, up to limit. It marks them, and marks at most `most` of one event. A
 	// repeat returns the same. next is the first id to read after them; 0: that was all.
 	ClaimFailed(ctx context.Context, part notification.Part, most, limit int) (failed []notification.FailedDelivery, next int64, err error)
 }
 
-// maxFailedChildren is the most failed workflows of one event that its batches start.
+// maxFailedChildren limits the failed workflows that the batches of one event start.
 const maxFailedChildren = 1000
 
 // ClaimFailedInput is the input of [Activities.ClaimFailed].

@@ -8,18 +8,18 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// Cleaner deletes rows of an outbox that are done for longer than an age, batch by batch,
-// behind a cursor; empty: all of them. It says after each batch how many rows went, and
-// the cursor behind them, and ends where that returns false.
+// Cleaner deletes rows of an outbox that have been done for longer than an age, batch by batch,
+// after a cursor; "": from the first row. After each batch it calls said with the number of
+// deleted rows and the cursor of the last one, and ends if said returns false.
 type Cleaner interface {
 	Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error
 }
 
 const (
-	// CleanHeartbeat bounds how long a dead worker goes unnoticed. It is above what a
-	// batch may take.
+	// CleanHeartbeat is the time after which Temporal takes a worker for dead. A batch takes
+	// less.
 	CleanHeartbeat = 2 * time.Minute
-	// cleanTime is the time that one run deletes rows of an outbox; the next one continues.
+	// cleanTime is the time for which one run deletes rows; the next run continues.
 	cleanTime = 10 * time.Minute
 )
 
@@ -29,16 +29,16 @@ type CleanOutboxInput struct {
 	Retention time.Duration // of rows that are done
 }
 
-// CleanOutboxResult says how far it came.
+// CleanOutboxResult is the progress of [Activities.CleanOutbox].
 type CleanOutboxResult struct {
 	Source  string
 	Deleted int
 	After   string `json:",omitempty"` // the cursor of the last row that it looked at
-	More    bool   `json:",omitempty"` // its time was over: the next run continues
+	More    bool   `json:",omitempty"` // the time was over: the next run continues
 }
 
 // CleanOutbox deletes the rows of an outbox that are done and old enough. When its process
-// dies, the next attempt continues behind the last batch.
+// dies, the next attempt continues after the last batch.
 func (a *Activities) CleanOutbox(ctx context.Context, in CleanOutboxInput) (CleanOutboxResult, error) {
 	cleaner, known := a.Cleaners[in.Source]
 	if !known {

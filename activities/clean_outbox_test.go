@@ -11,7 +11,7 @@ import (
 	"herald/activities"
 )
 
-// cleaner is an outbox of batches, by the cursors behind them; then it fails.
+// cleaner is an outbox of batches, by the cursors after them; then it fails.
 type cleaner struct {
 	batches map[string]int
 	next    map[string]string
@@ -35,8 +35,8 @@ func newCleaner(fails error) *cleaner {
 	return &cleaner{batches: map[string]int{"a": 500, "b": 0, "c": 20}, next: map[string]string{"": "a", "a": "b", "b": "c"}, fails: fails}
 }
 
-// The next attempt continues where one that died stopped, keeps what that one counted, and
-// counts in the metrics what it deleted itself.
+// The next attempt continues where a dead attempt stopped, keeps its count, and adds only the
+// rows that it deletes itself to the metrics.
 func TestCleanOutbox(t *testing.T) {
 	t.Parallel()
 
@@ -71,7 +71,7 @@ func TestCleanOutbox(t *testing.T) {
 	}
 }
 
-// A database that is away is tried again; a source that this worker does not know is not.
+// Temporal retries if the database is out of reach, but not if the worker does not know the source.
 func TestCleanOutboxFailures(t *testing.T) {
 	t.Parallel()
 

@@ -16,8 +16,8 @@ const DatabaseFailed = "DatabaseFailed"
 // encode or read.
 var valueMarks = []string{"failed to encode args", "can't scan into dest", "cannot scan"}
 
-// driverWords stand between the statement's name and the database's error where the
-// statement is one of a batch.
+// driverWords are the words between the statement's name and the database's error if the
+// statement is part of a batch.
 const driverWords = "error preprocessing batch (prepare): "
 
 // WithoutValues returns an interceptor that keeps the values of rows out of
@@ -42,8 +42,8 @@ func (a *activityWithoutValues) ExecuteActivity(ctx context.Context, in *interce
 	return result, Unquoted(err)
 }
 
-// Unquoted names a failure of the database by statement and SQLSTATE, and by what of the
-// schema it is about, as in "save plan: SQLSTATE 23503: constraint c of table t". It
+// Unquoted replaces a failure of the database by its statement, its SQLSTATE and the part of the
+// schema, as in "save plan: SQLSTATE 23503: constraint c of table t". It
 // returns any other error as it is. Temporal retries both.
 func Unquoted(err error) error {
 	var decided *temporal.ApplicationError
@@ -68,8 +68,8 @@ func Unquoted(err error) error {
 	return err
 }
 
-// schemaOf is ": constraint c of table t" where an error tells so; the store adds names
-// only where they hold no value of a row.
+// schemaOf returns ": constraint c of table t" if the error names them, or "". The store adds
+// names only if they hold no value of a row.
 func schemaOf(err error) string {
 	var named interface {
 		error

@@ -42,8 +42,7 @@ func TestFailuresQuoteNoValue(t *testing.T) {
 	}
 }
 
-// The failure of a statement of the store names what of the schema it is about, and
-// still quotes no value.
+// The failure of a store's statement names the part of the schema, and quotes no value.
 func TestFailuresNameTheSchema(t *testing.T) {
 	t.Parallel()
 

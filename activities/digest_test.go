@@ -16,7 +16,7 @@ import (
 
 // digests is a DigestStore with one digest.
 type digests struct {
-	deliveries       // what records the end of an attempt
+	deliveries       // records the end of an attempt
 	err        error // of reading
 	place      notification.DigestPlace
 	quiet      notification.QuietCheck
@@ -63,7 +63,7 @@ func (d *digests) GiveUpDigest(_ context.Context, id string, status notification
 	return d.digest.Dropped, d.err
 }
 
-// joiner keeps who joined, unless it has an error to give.
+// joiner keeps the items that joined, unless it has an error to return.
 type joiner struct {
 	err    error
 	joined []activities.Join
@@ -76,8 +76,8 @@ func (j *joiner) JoinDigest(_ context.Context, join activities.Join) (string, er
 
 var reviewMails = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
 
-// The quiet hours of these tests are the whole day but its last nanosecond, or
-// never, so that they hold at any time.
+// The quiet hours of these tests are the whole day except its last nanosecond, or
+// never, so that the tests pass at any time.
 var (
 	always = &notification.QuietHours{Start: 0, End: 24*time.Hour - time.Nanosecond}
 	never  = &notification.QuietHours{Start: time.Hour, End: time.Hour}
@@ -165,7 +165,7 @@ func TestSealDigest(t *testing.T) {
 }
 
 // A group that wants quiet drops its own items, not the items of other groups: each is judged
-// when the digest is sent. Where the digest waits for quiet hours, it waits for all groups.
+// when the digest is sent. If the digest waits for quiet hours, it waits for all groups.
 func TestSealDigestInQuietHoursOfAGroup(t *testing.T) {
 	t.Parallel()
 
@@ -201,8 +201,8 @@ func eventTexts(event notification.Event, rows []notification.Template) activiti
 	return template.NewSet(event, rows)
 }
 
-// dueDigest is the n-th attempt at a digest of two mails, after ended ones that
-// the provider failed.
+// dueDigest is the n-th attempt at a digest of two mails. The provider failed `ended`
+// earlier attempts.
 func dueDigest(n, ended int) *digests {
 	item := func(id string, more int, title, body string) notification.Attempt {
 		return notification.Attempt{
@@ -232,7 +232,7 @@ func TestSendDigest(t *testing.T) {
 	require.Equal(t, notification.Message{DeliveryID: "digest-1", To: "ada@example.com", Title: "2", Body: "Ada,Bob,"}, mail.message)
 }
 
-// What the rules do not allow any more is not listed; the digest is told why.
+// Items that the rules do not allow any more are not listed; the digest gets the reasons.
 func TestSendDigestDropped(t *testing.T) {
 	t.Parallel()
 
@@ -252,7 +252,7 @@ func TestSendDigestDropped(t *testing.T) {
 	require.Equal(t, activities.GiveUpDigestResult{Dropped: dropped}, gaveUp)
 }
 
-// Where nothing is left to send, all was cancelled, or an attempt before sent it.
+// If no item is left to send, all items were cancelled, or an earlier attempt sent them.
 func TestSendDigestOfNothing(t *testing.T) {
 	t.Parallel()
 
@@ -264,8 +264,8 @@ func TestSendDigestOfNothing(t *testing.T) {
 	}
 }
 
-// Where an item has to wait for the end of quiet hours, or is leased to another sender, nothing
-// is sent, and the other items are as they were.
+// If an item has to wait for the end of quiet hours, or is leased to another sender, nothing
+// is sent, and the other items do not change.
 func TestSendDigestHeld(t *testing.T) {
 	t.Parallel()
 

@@ -12,10 +12,10 @@ import (
 
 // EscalationStore is the part of the database that Escalate needs.
 type EscalationStore interface {
-	// Escalating reads what has become of a delivery.
+	// Escalating reads the state of a delivery.
 	Escalating(ctx context.Context, key notification.EscalationKey) (notification.Escalating, error)
-	// Follow locks a delivery, has decide look at it, and stores what that returns: nil for
-	// nothing. It returns the delivery that follows; nil: none.
+	// Follow locks a delivery, passes it to decide, and stores the recipient that decide
+	// returns; nil: none. It returns the delivery that follows; nil: none.
 	Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error)
 	// Named reads a recipient as planning does; no recipient: the targets do not name them.
 	Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error)
@@ -24,7 +24,7 @@ type EscalationStore interface {
 // EscalateInput is the input of [Activities.Escalate].
 type EscalateInput struct {
 	EventID    string
-	DeliveryID string // of the delivery that is waited for
+	DeliveryID string // of the delivery that the escalation watches
 	UserType   notification.UserType
 	UserID     string
 	Escalation notification.Escalation
@@ -33,26 +33,25 @@ type EscalateInput struct {
 
 // EscalateResult is the result of [Activities.Escalate].
 type EscalateResult struct {
-	Outcome notification.EscalationOutcome `json:",omitempty"` // empty: it is to be waited on
+	Outcome notification.EscalationOutcome `json:",omitempty"` // empty: the escalation waits on
 	Reason  string                         `json:",omitempty"` // why nothing follows, with the outcome DROPPED
 
 	Until time.Time `json:",omitzero"`  // without an outcome: when to look again
-	Wait  string    `json:",omitempty"` // the same, and for what, for people
+	Wait  string    `json:",omitempty"` // the same time and its reason, for people
 
 	Delivery *notification.Delivery `json:",omitempty"` // the delivery that follows; nil: none
 	Policy   DeliveryPolicy         `json:",omitzero"`  // of its channel
 }
 
-// Escalate looks whether a delivery got there, and if it is to be followed by one over
-// another channel, plans that by the rules as they are now. The delivery's row is locked while
-// it decides, and the delivery that follows names the delivery before it: so a repeat, after a crash at
-// any place, finds what the first call stored, and a reader who comes between finds either an
-// escalation that has ended or a message that is on its way.
+// Escalate checks whether a delivery reached its recipient. If not, it plans a delivery over
+// another channel, by the current rules. It locks the delivery's row while it decides, and the
+// new delivery names the first one. So a repeat, after a crash at any place, finds the result of
+// the first call. A reader finds either an escalation that has ended or a planned message.
 //
-// Where that channel cannot reach the recipient either, the channel behind it is next.
+// If that channel cannot reach the recipient either, Escalate tries the channel after it.
 //
-// What has to wait for the end of quiet hours is not planned before that: until then the
-// recipient may still read the first one.
+// In quiet hours Escalate plans nothing before they end: until then the recipient may still
+// read the first message.
 func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateResult, error) {
 	now, err := a.Followers.Escalating(ctx, notification.EscalationKey{DeliveryID: in.DeliveryID, To: in.Escalation.To})
 	if err != nil {
@@ -76,10 +75,10 @@ func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateRe
 	return e.end(ctx)
 }
 
-// follow decides about one channel, and stores the decision and what follows over it.
+// follow decides about one channel, and stores the decision and the delivery over it.
 func (a *Activities) follow(ctx context.Context, e *escalating, to notification.Channel) error {
 	e.look(ctx, to)
-	if err := ctx.Err(); err != nil { // nobody waits for the result any more, and the text may lack for that alone
+	if err := ctx.Err(); err != nil { // nobody waits for the result, and the text may be missing only because ctx ended
 		return err
 	}
 	key := notification.EscalationKey{DeliveryID: e.in.DeliveryID, To: to}
@@ -101,28 +100,28 @@ func (a *Activities) follow(ctx context.Context, e *escalating, to notification.
 	switch {
 	case follower != nil:
 		e.result = EscalateResult{Outcome: notification.EscalationFollowed, Delivery: follower, Policy: a.Policies[follower.Channel]}
-	case e.result == EscalateResult{}: // planned by somebody else at the same moment
+	case e.result == EscalateResult{}: // another call planned the delivery at the same moment
 		e.result.Outcome = notification.EscalationToldSo
 	}
 	return nil
 }
 
-// escalating is an escalation that is being judged.
+// escalating is the state of one [Activities.Escalate].
 type escalating struct {
 	in     EscalateInput
 	result EscalateResult
 
-	gone      string    // why the rules are not asked; empty: they are
-	plan      *planning // nil: the rules are not asked
+	gone      string    // why the rules are not applied; empty: they are applied
+	plan      *planning // nil: the rules are not applied
 	recipient notification.Recipient
 
-	// These belong to one channel.
+	// For the current channel:
 	facts   notification.Facts
 	choice  notification.Choice
 	planned notification.PlannedDelivery // if it is selected
 }
 
-// due says that another delivery is to follow; otherwise the result says why not.
+// due reports whether another delivery has to follow. If not, it sets the result to the reason.
 func (e *escalating) due(now notification.Escalating) bool {
 	e.result = EscalateResult{}
 	e.result.Outcome, e.result.Until = now.Judge(e.in.Escalation, e.in.Since)
@@ -141,7 +140,7 @@ func (e *escalating) end(ctx context.Context) (EscalateResult, error) {
 	return e.result, nil
 }
 
-// readRecipient reads what planning would read about the recipient now.
+// readRecipient reads the recipient and the rules as planning would read them now.
 func (a *Activities) readRecipient(ctx context.Context, e *escalating) error {
 	setup, err := a.Plans.EventSetup(ctx, e.in.EventID)
 	if errors.Is(err, notification.ErrNoEvent) {
@@ -198,7 +197,7 @@ func (e *escalating) instead() (to notification.Channel, escalates bool) {
 	return e.plan.setup.Instead(e.choice)
 }
 
-// decide is asked about the locked row. What it returns is stored; nil: nothing.
+// decide decides about the locked row, and returns the recipient to store; nil: none.
 func (e *escalating) decide(now notification.Escalating) *notification.DecidedRecipient {
 	if !e.due(now) {
 		return nil

@@ -69,7 +69,7 @@ func TestEscalate(t *testing.T) {
 		now   []notification.Escalating
 		until notification.EscalationUntil
 
-		unreachable bool // what if_unreachable says
+		unreachable bool // the value of if_unreachable
 
 		change func(setup *notification.EventSetup, page *notification.RecipientPage)
 		want   activities.EscalateResult
@@ -136,8 +136,8 @@ func TestEscalate(t *testing.T) {
 	}
 }
 
-// escalatingReservation is a reservation that goes out by push message, and by SMS where that
-// is not read.
+// escalatingReservation is a reservation that goes out by push message, and by SMS if the push
+// message is not read.
 func escalatingReservation(looks ...notification.Escalating) (*plans, *escalations) {
 	db := reservation()
 	db.rules.Routing = []notification.Routing{
@@ -162,8 +162,8 @@ func escalate(db *plans, store *escalations, since time.Time, until notification
 	})
 }
 
-// In quiet hours whose end is waited for nothing is planned yet: until then the recipient may
-// still read the first message.
+// In quiet hours nothing is planned before they end: until then the recipient may still read the
+// first message.
 func TestEscalateWaitsForQuietHours(t *testing.T) {
 	t.Parallel()
 
@@ -185,7 +185,7 @@ func TestEscalateWaitsForQuietHours(t *testing.T) {
 	require.Contains(t, got.Wait, "quiet hours; if it was not read by then, SMS follows")
 }
 
-// What follows has a separate text where there is one.
+// The delivery that follows uses the escalated text, if there is one.
 func TestEscalateWritesTheEscalatedText(t *testing.T) {
 	t.Parallel()
 
@@ -207,8 +207,7 @@ func TestEscalateWritesTheEscalatedText(t *testing.T) {
 	}
 }
 
-// An event that was purged, or that another takes back while this is decided, is followed by
-// nothing.
+// Nothing follows if the event was purged, or another event cancels it meanwhile.
 func TestEscalateWithoutItsEvent(t *testing.T) {
 	t.Parallel()
 
@@ -224,7 +223,7 @@ func TestEscalateWithoutItsEvent(t *testing.T) {
 	}
 }
 
-// Where the channel that would follow cannot reach the recipient, the one behind it follows.
+// If the next channel cannot reach the recipient, the channel after it follows.
 func TestEscalateWalksOn(t *testing.T) {
 	t.Parallel()
 
@@ -256,8 +255,8 @@ func TestEscalateWalksOn(t *testing.T) {
 	}
 }
 
-// A recipient out of the first channel's reach is told over the next one at once, with the
-// text of the escalation.
+// If the first channel cannot reach a recipient, the next channel notifies them at once, with
+// the text of the escalation.
 func TestPlanDeliveriesToUnreachable(t *testing.T) {
 	t.Parallel()
 
@@ -275,7 +274,7 @@ func TestPlanDeliveriesToUnreachable(t *testing.T) {
 	require.Equal(t, "Still open", db.decided[0].Deliveries[0].Body)
 }
 
-// Planning leaves out a channel of which nothing but an escalation makes use.
+// Planning leaves out a channel that only an escalation uses.
 func TestPlanDeliveriesLeavesOutEscalations(t *testing.T) {
 	t.Parallel()
 

@@ -81,8 +81,8 @@ func TestPublishEvent(t *testing.T) {
 	}
 }
 
-// The broker's refusal is a fault of the broker, which somebody mends: the
-// message is published in the end.
+// A refusal is a fault of the broker, which an operator corrects: the message is
+// published in the end.
 func TestPublishEventFailure(t *testing.T) {
 	t.Parallel()
 

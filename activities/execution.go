@@ -2,7 +2,7 @@ package activities
 
 import "context"
 
-// Executions knows the workflows that Temporal remembers.
+// Executions reads workflows from Temporal.
 type Executions interface {
 	// Execution describes the last run of a workflow; the zero value: there is none.
 	Execution(ctx context.Context, workflowID string) (Execution, error)
@@ -22,7 +22,7 @@ type WorkflowState string
 
 // The states of a workflow.
 const (
-	WorkflowUnknown    WorkflowState = "" // Temporal knows none
+	WorkflowUnknown    WorkflowState = "" // Temporal has no such workflow
 	WorkflowRunning    WorkflowState = "running"
 	WorkflowCompleted  WorkflowState = "completed"
 	WorkflowTerminated WorkflowState = "terminated" // by an operator
@@ -30,5 +30,5 @@ const (
 	WorkflowFailed     WorkflowState = "failed"     // or timed out
 )
 
-// stopped says that an operator ended the workflow.
+// stopped reports whether an operator ended the workflow.
 func (s WorkflowState) stopped() bool { return s == WorkflowTerminated || s == WorkflowCancelled }

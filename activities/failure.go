@@ -13,18 +13,18 @@ import (
 	"herald/internal/notification"
 )
 
-// The types of failure that a workflow, and an operator, can tell apart. Those
-// of [notification.FailureClass] are next to them.
+// The types of failure that a workflow, and an operator, can tell apart. The values of
+// [notification.FailureClass] are types of failure too.
 const (
 	NoSuchRow            = "NoSuchRow"            // the event or delivery is not in the database
 	ChannelNotConfigured = "ChannelNotConfigured" // the channel has no credentials here
 	UnknownSource        = "UnknownSource"        // the worker has no outbox source of that name
-	NoText               = "NoText"               // it cannot be written, or its recipient cannot be reached
+	NoText               = "NoText"               // the text cannot be written, or the recipient cannot be reached
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
-	RateLimited          = "RateLimited"          // the channel's rate limit left no turn for it; nothing was sent
+	RateLimited          = "RateLimited"          // the channel's rate limit left no turn; nothing was sent
 )
 
-// failure turns err into one that Temporal can act on. Return its result as it
+// failure makes err permanent if its row does not exist. Return its result as it
 // is: wrapped by fmt.Errorf, a permanent failure would be retried.
 func failure(err error) error {
 	if errors.Is(err, notification.ErrNoEvent) || errors.Is(err, notification.ErrNoDelivery) {
@@ -33,10 +33,9 @@ func failure(err error) error {
 	return err // a database out of reach, or a bug: the retry policy decides
 }
 
-// attemptFailure is the failure of an attempt, made permanent where no other
-// follows. While our account is rejected the message is tried once a minute, for a
-// day, and uses up no attempts. A best-effort channel gets its one attempt, whatever
-// happens.
+// attemptFailure returns the failure of an attempt, made permanent if no attempt
+// follows. While the provider rejects our account, the message is tried once a minute, for a
+// day, and uses up no attempts. A best-effort channel gets only one attempt.
 func attemptFailure(m outgoing, err error) error {
 	var provider *notification.ProviderError
 	var off *notification.NotConfiguredError
@@ -61,8 +60,7 @@ func attemptFailure(m outgoing, err error) error {
 	}
 }
 
-// retried is the failure of a message that is published again until the broker takes
-// it, whatever the broker said.
+// retried returns err as a failure that Temporal retries, whatever the other system answered.
 func retried(err error) error {
 	var provider *notification.ProviderError
 	if !errors.As(err, &provider) {
@@ -77,8 +75,8 @@ func isPermanent(err error) bool {
 	return errors.As(err, &application) && application.NonRetryable()
 }
 
-// later is a failure that is followed by another attempt after a delay; 0: the
-// retry policy decides. It is benign: a provider's failure is not logged as an error.
+// later returns a failure that Temporal retries after a delay; 0: the retry policy
+// decides. It is benign: a provider's failure is not logged as an error.
 func later(provider *notification.ProviderError, delay time.Duration) error {
 	return temporal.NewApplicationErrorWithOptions(provider.Error(), string(provider.Class), temporal.ApplicationErrorOptions{
 		NextRetryDelay: delay,
@@ -86,7 +84,7 @@ func later(provider *notification.ProviderError, delay time.Duration) error {
 	})
 }
 
-// permanent is a failure that is never retried.
+// permanent returns err as a failure that is never retried.
 func permanent(err error, failureType string) error {
 	return temporal.NewApplicationErrorWithOptions(err.Error(), failureType, temporal.ApplicationErrorOptions{
 		NonRetryable: true,
@@ -94,8 +92,8 @@ func permanent(err error, failureType string) error {
 	})
 }
 
-// reason is the text of a failure for the tables: an application error's own
-// message, without Temporal's decoration.
+// reason returns the text of a failure for the tables: an application error's
+// message, without the words that Temporal adds.
 func reason(err error) string {
 	var application *temporal.ApplicationError
 	if errors.As(err, &application) {
@@ -104,10 +102,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// startOutcome says what the result of starting an event's workflow means for the
-// event. Nobody answering, or our not being let in, says nothing about it; nor
-// does a search attribute that Temporal does not know, since the table keeps out
-// every value that an attribute cannot have.
+// startOutcome returns the outcome of an event from the result of starting its workflow. A
+// server that does not answer or rejects Herald says nothing about the event. Nor does an
+// unknown search attribute: the table refuses every value that an attribute cannot have.
 func startOutcome(err error) notification.ClaimOutcome {
 	if err == nil {
 		return notification.ClaimStarted

@@ -14,7 +14,7 @@ type FinishEventInput struct {
 	EventID string
 	Success bool                      // false: cancelled, or it could not be planned
 	Outcome notification.EventOutcome `json:",omitempty"` // its HeraldOutcome as far as the workflow knows; empty: none
-	Problem string                    `json:",omitempty"` // which rows of the rules named nobody; empty: none
+	Problem string                    `json:",omitempty"` // names the rows of the rules that named nobody; empty: none
 }
 
 // FinishEvent marks an event as ended and counts its deliveries from the tables, so that its
@@ -22,9 +22,9 @@ type FinishEventInput struct {
 // the outcome INCOMPLETE. Otherwise an event that told people and has a problem has the
 // outcome PROBLEM. Cancelling a million deliveries takes minutes, so it heartbeats.
 //
-// A local activity may be overtaken: its workflow task is lost while the database still has
-// its statement, and the event ends otherwise. So it does not change a recorded end, but
-// fails, and the workflow records the end by an activity.
+// A local activity may be too late: its workflow task is lost while the database still runs
+// its statement, and meanwhile the event gets another end. So a local activity does not change
+// a recorded end. It fails, and the workflow records the end by an activity.
 func (a *Activities) FinishEvent(ctx context.Context, in FinishEventInput) (notification.Counts, error) {
 	working, ended := context.WithCancel(ctx)
 	var background sync.WaitGroup

@@ -11,47 +11,47 @@ import (
 	"herald/internal/notification"
 )
 
-// FollowUpStore holds what is still to be done about deliveries whose status a receipt, an
+// FollowUpStore stores the follow-ups of deliveries whose status a receipt, an
 // acknowledgement or a reader has changed.
 type FollowUpStore interface {
-	// FollowUps reads what is to be done, the oldest first, up to limit of each kind.
+	// FollowUps reads the open follow-ups, the oldest first, up to limit of each kind.
 	FollowUps(ctx context.Context, limit int) ([]notification.FollowUp, error)
-	// EndFollowUps forgets what is done.
+	// EndFollowUps deletes follow-ups that are done.
 	EndFollowUps(ctx context.Context, ids []int64) error
-	// ListenFollowUps calls wake whenever something is to be done, until ctx ends.
+	// ListenFollowUps calls wake when there are new follow-ups, until ctx ends.
 	ListenFollowUps(ctx context.Context, wake func())
-	// DeadLetterOf is false where the delivery is not FAILED any more, or is gone.
+	// DeadLetterOf returns false if the delivery is no longer FAILED, or is gone.
 	DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error)
 }
 
-// EscalationWorkflows are the workflows that wait next to deliveries.
+// EscalationWorkflows signals the escalation workflows of deliveries.
 type EscalationWorkflows interface {
-	// SettleEscalation has the escalation of a delivery look at it. Where none waits, that is no
-	// error.
+	// SettleEscalation tells the escalation of a delivery to look at it. It returns no error if
+	// no escalation waits.
 	SettleEscalation(ctx context.Context, deliveryID string) error
 }
 
 const (
-	// followUpBatch is the number of each kind that is done before it is recorded.
+	// followUpBatch limits the follow-ups of each kind in one batch.
 	followUpBatch = 100
 	// followUpsAtOnce bounds the concurrent messages and signals of one batch.
 	followUpsAtOnce = 16
-	// followUpTimeout bounds one of them.
+	// followUpTimeout bounds one message or signal.
 	followUpTimeout = 10 * time.Second
-	// followUpInterval is the time between two looks while nobody is woken.
+	// followUpInterval is the time between two reads without a wake-up.
 	followUpInterval = 5 * time.Second
 )
 
 // FollowUpResult is the result of [Activities.FollowUp].
 type FollowUpResult struct {
-	Done   int // dead letters that the queue has, and workflows that were told
-	Failed int // attempts: what fails is tried again
+	Done   int // dead letters that were published, and workflows that were signalled
+	Failed int // attempts; each is repeated
 }
 
-// FollowUp does, for about a minute, what follows receipts, acknowledgements and readers: it
-// publishes dead letters, and has the workflows that wait next to deliveries look at them.
-// It forgets each only once it is done: a crash between the two repeats it, and a second dead
-// letter has the same message id.
+// FollowUp handles, for about a minute, the follow-ups of receipts, acknowledgements and readers:
+// it publishes dead letters, and tells escalations to look at their deliveries.
+// It deletes a follow-up only after it is done. A crash before that repeats the follow-up, and a
+// second dead letter has the same message id.
 func (a *Activities) FollowUp(ctx context.Context) (FollowUpResult, error) {
 	working, ended := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, pollTime)
@@ -78,7 +78,7 @@ type followUpLoop struct {
 	total   FollowUpResult
 }
 
-// step does one batch, then waits for as long as its outcome asks for.
+// step does one batch. Then it waits if the batch failed or was empty.
 func (f *followUpLoop) step(ctx context.Context) {
 	batch, err := f.batch(context.WithoutCancel(ctx))
 	f.total.Done += batch.Done
@@ -87,7 +87,7 @@ func (f *followUpLoop) step(ctx context.Context) {
 	case err != nil:
 		activity.GetLogger(ctx).Warn("what follows receipts is delayed", "failed", batch.Failed, "backoff", f.backoff, "error", Unquoted(err))
 		sleep(ctx, firstBackoff, nil)
-		sleep(ctx, jitter(f.backoff), f.wake) // what fails does not hold up what comes
+		sleep(ctx, jitter(f.backoff), f.wake) // failures do not delay new follow-ups
 		f.backoff = min(2*f.backoff, maxBackoff)
 	case batch.Done == 0:
 		sleep(ctx, jitter(followUpInterval), f.wake)
@@ -95,8 +95,7 @@ func (f *followUpLoop) step(ctx context.Context) {
 	}
 }
 
-// batch does a batch and forgets what of it is done. The error is one that holds up
-// the rest.
+// batch does a batch, and deletes the follow-ups that are done. The error is the last failure.
 func (f *followUpLoop) batch(ctx context.Context) (FollowUpResult, error) {
 	rows, err := f.FollowUps.FollowUps(ctx, followUpBatch)
 	if err != nil || len(rows) == 0 {
@@ -122,12 +121,12 @@ func (f *followUpLoop) batch(ctx context.Context) (FollowUpResult, error) {
 	}
 	result := FollowUpResult{Done: len(done), Failed: len(rows) - len(done)}
 	if endErr := f.FollowUps.EndFollowUps(ctx, done); endErr != nil {
-		return result, endErr // what is done is done again
+		return result, endErr // the whole batch is repeated
 	}
 	return result, err
 }
 
-// followUp does one thing.
+// followUp publishes one dead letter, or signals one escalation.
 func (f *followUpLoop) followUp(ctx context.Context, row notification.FollowUp) error {
 	ctx, cancel := context.WithTimeout(ctx, followUpTimeout)
 	defer cancel()
@@ -137,8 +136,8 @@ func (f *followUpLoop) followUp(ctx context.Context, row notification.FollowUp) 
 	return f.Escalations.SettleEscalation(ctx, row.DeliveryID)
 }
 
-// tellOfFailure publishes the dead letter of a delivery that a receipt has made FAILED. One
-// that an operator retries meanwhile ends anew.
+// tellOfFailure publishes the dead letter of a delivery that a receipt has made FAILED. It
+// skips a delivery that an operator retries: its new attempt ends it again.
 func (f *followUpLoop) tellOfFailure(ctx context.Context, deliveryID string) error {
 	letter, failed, err := f.FollowUps.DeadLetterOf(ctx, deliveryID)
 	if err != nil || !failed {

@@ -19,8 +19,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// told is a broker, and the workflows next to deliveries, that keep the names they were told
-// of, unless they refuse.
+// told replaces the broker and the escalations. It keeps the delivery ids that it gets, unless
+// it refuses.
 type told struct {
 	mu      sync.Mutex
 	refuse  func(deliveryID string) error // nil: nobody is refused
@@ -90,7 +90,7 @@ func follow(t *testing.T, db *postgres.Store, store activities.FollowUpStore, wo
 	return f
 }
 
-// stop ends it as the shutdown of its worker does.
+// stop ends the activity like the shutdown of its worker.
 func (f *following) stop(t *testing.T) activities.FollowUpResult {
 	t.Helper()
 	close(f.worker)
@@ -103,7 +103,7 @@ func (f *following) stop(t *testing.T) activities.FollowUpResult {
 	return f.result
 }
 
-// bounce writes what a receipt does that makes delivery n FAILED.
+// bounce changes the rows like a receipt that makes delivery n FAILED.
 func bounce(t *testing.T, s *postgres.Store, n int) {
 	t.Helper()
 	exec(t, s, `
@@ -118,7 +118,7 @@ func followUp(t *testing.T, s *postgres.Store, deliveryID string, kind notificat
 	exec(t, s, "SELECT pg_notify('delivery_follow_up', '')")
 }
 
-// awaitLeft waits until so many rows are left to do.
+// awaitLeft waits until so many follow-ups are left.
 func (f *following) awaitLeft(t *testing.T, want int) {
 	t.Helper()
 	left := func() int {
@@ -128,8 +128,8 @@ func (f *following) awaitLeft(t *testing.T, want int) {
 	require.Eventually(t, func() bool { return left() == want }, patience, 5*time.Millisecond)
 }
 
-// Each row is done once, and gone. A delivery that was retried since has no dead letter,
-// nor has one that was purged.
+// Each follow-up is done once, and deleted. A delivery that was retried or purged since has no
+// dead letter.
 func TestFollowUp(t *testing.T) {
 	t.Parallel()
 
@@ -150,7 +150,7 @@ func TestFollowUp(t *testing.T) {
 	require.Equal(t, map[string]int64{"herald_dead_letters EMAIL": 1}, m.counted())
 }
 
-// It is woken by what is written: forty times would take three minutes if it only looked.
+// A new row wakes the activity: without wake-ups, forty rows would take three minutes.
 func TestFollowUpIsWoken(t *testing.T) {
 	t.Parallel()
 
@@ -164,8 +164,8 @@ func TestFollowUpIsWoken(t *testing.T) {
 	require.Equal(t, 40, f.stop(t).Done)
 }
 
-// While the broker is away, workflows are told all the same, however many dead letters
-// wait before them; nothing is lost.
+// While the broker is out of reach, workflows still get their signals, however many dead
+// letters wait before them. Nothing is lost.
 func TestFollowUpWithoutBroker(t *testing.T) {
 	t.Parallel()
 
@@ -192,7 +192,7 @@ func TestFollowUpWithoutBroker(t *testing.T) {
 	require.Len(t, slices.Compact(letters), 120)
 }
 
-// One that is refused for ever holds up none of the others.
+// A follow-up that is refused for ever does not delay the others.
 func TestFollowUpPoison(t *testing.T) {
 	t.Parallel()
 
@@ -213,8 +213,7 @@ func TestFollowUpPoison(t *testing.T) {
 	require.NotZero(t, result.Failed)
 }
 
-// forgetfulFollowUps is out of reach when what was done first should be forgotten, as after
-// a crash.
+// forgetfulFollowUps fails to delete the first follow-ups that are done, as after a crash.
 type forgetfulFollowUps struct {
 	*postgres.Store
 	once sync.Once
@@ -228,7 +227,7 @@ func (f *forgetfulFollowUps) EndFollowUps(ctx context.Context, ids []int64) (err
 	return f.Store.EndFollowUps(ctx, ids)
 }
 
-// What could not be forgotten is done again.
+// A follow-up that could not be deleted is done again.
 func TestFollowUpRepeats(t *testing.T) {
 	t.Parallel()
 

@@ -8,8 +8,8 @@ import (
 	"herald/internal/notification"
 )
 
-// DeadLetterQueue takes failures that somebody should look at. A nil error means
-// that it has the letter.
+// DeadLetterQueue takes failures that an operator should look at. A nil error means
+// that the queue has stored the letter.
 type DeadLetterQueue interface {
 	PublishDeadLetter(ctx context.Context, letter notification.DeadLetter) error
 }
@@ -22,11 +22,10 @@ type GiveUpInput struct {
 	Reason     string              // never an address or a text
 }
 
-// GiveUp records that a delivery will not be made, and returns the status that
-// it has then: a delivery that was sent meanwhile stays SENT. A failure on a
-// channel that is retried is also told to the dead-letter queue. Record first,
-// then tell: a crash between the two repeats both, and a second dead letter has
-// the same message id.
+// GiveUp records that a delivery will not be made, and returns its new status: a
+// delivery that was sent meanwhile stays SENT. A failure on a channel with retries
+// also goes to the dead-letter queue, after the record. A crash between the two
+// repeats both, and a second dead letter has the same message id.
 func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.Status, error) {
 	status, err := a.Deliveries.GiveUp(ctx, in.DeliveryID, in.Status, in.Reason)
 	if err != nil {
@@ -38,14 +37,14 @@ func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.S
 			return "", err
 		}
 	case status != in.Status:
-		return status, nil // it had ended before, and was counted then
+		return status, nil // the delivery had ended, and was counted, before
 	}
 	countEnd(ctx, in.Channel, status, in.Reason)
 	return status, nil
 }
 
-// tellFailure reports a failure to the people who should look at it: the dead-letter queue, or
-// on a best-effort channel the log.
+// tellFailure publishes a failure to the dead-letter queue. On a best-effort channel it only
+// logs the failure.
 func (a *Activities) tellFailure(ctx context.Context, in GiveUpInput) error {
 	if in.Channel.BestEffort() {
 		activity.GetLogger(ctx).Warn("best-effort delivery failed", "delivery_id", in.DeliveryID, "reason", in.Reason)
@@ -72,11 +71,11 @@ type GiveUpDigestInput struct {
 
 // GiveUpDigestResult is the result of [Activities.GiveUpDigest].
 type GiveUpDigestResult struct {
-	Dropped map[string]string `json:",omitempty"` // as in [SendDigestResult]: these items ended otherwise
+	Dropped map[string]string `json:",omitempty"` // as in [SendDigestResult]: the items that ended for another reason
 }
 
-// GiveUpDigest records that what a digest lists will not be sent. The items'
-// own workflows do the rest, dead letters included.
+// GiveUpDigest records that a digest will not be sent. The workflows of its items
+// give up the items, and publish the dead letters.
 func (a *Activities) GiveUpDigest(ctx context.Context, in GiveUpDigestInput) (GiveUpDigestResult, error) {
 	dropped, err := a.Digests.GiveUpDigest(ctx, in.DigestID, in.Status, in.Reason)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"herald/internal/notification"
 )
 
-// broker keeps what is published, unless it has an error to give.
+// broker keeps the published letters, unless it has an error to return.
 type broker struct {
 	err       error
 	letters   []notification.DeadLetter
@@ -39,7 +39,7 @@ func TestGiveUp(t *testing.T) {
 	tests := []struct {
 		channel notification.Channel
 		asked   notification.Status
-		found   notification.Status // after the store has had its say
+		found   notification.Status // the status that the store returns
 		letters int
 	}{
 		{channel: notification.Email, asked: failed, found: failed, letters: 1},
@@ -72,7 +72,7 @@ func TestGiveUp(t *testing.T) {
 	}
 }
 
-// A dead letter reaches the broker in the end, whatever the broker says.
+// Temporal retries a dead letter until the broker takes it, whatever the broker answers.
 func TestGiveUpWithoutBroker(t *testing.T) {
 	t.Parallel()
 

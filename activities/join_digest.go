@@ -19,9 +19,9 @@ type DigestStore interface {
 	GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error)
 }
 
-// DigestJoiner tells a digest of one more item, and starts it if it does not run.
-// It returns the digest's workflow ID. A digest that is told twice of an item
-// lists it once, but may be full one item earlier.
+// DigestJoiner signals a new item to a digest, and starts the digest if it does not
+// run. It returns the digest's workflow ID. A digest that gets two signals for one
+// item lists the item once, but may be full one item earlier.
 type DigestJoiner interface {
 	JoinDigest(ctx context.Context, join Join) (string, error)
 }
@@ -51,8 +51,8 @@ type JoinResult struct {
 }
 
 // JoinDigest hands a delivery to the digest of its recipient, channel and event
-// type. The digest finds its items in the database when its window ends; a signal for
-// each starts it and counts. A crash after the signal repeats it.
+// type. The digest reads its items from the database when its window ends. The signal for
+// each item only starts the digest and counts. A crash after the signal repeats it.
 func (a *Activities) JoinDigest(ctx context.Context, in JoinInput) (JoinResult, error) {
 	place, err := a.Digests.DigestPlace(ctx, in.DeliveryID)
 	switch {

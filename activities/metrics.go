@@ -12,7 +12,7 @@ import (
 )
 
 // The metrics that activities record. The exporter adds _total to the name of a
-// counter and _seconds to a timer's; docs/metrics.md has them all.
+// counter and _seconds to the name of a timer. docs/metrics.md lists all metrics.
 const (
 	OutboxClaimsMetric    = "herald_outbox_claims"
 	OutboxResultsMetric   = "herald_outbox_results"
@@ -37,7 +37,7 @@ const (
 	RestsMetric           = "herald_rests"
 )
 
-// The only labels of these metrics. Each has few values, however much is sent.
+// The only labels of these metrics. Each has few values, however many messages are sent.
 const (
 	ChannelLabel = "channel"
 	OutcomeLabel = "outcome"
@@ -46,7 +46,7 @@ const (
 	ToLabel      = "to"   // a channel
 )
 
-// eventTold is the outcome, in EventsMetric, of an event that has none in
+// eventTold is the outcome, in EventsMetric, of an event without an outcome in
 // processed_event: it told everybody that the rules named.
 const eventTold = "TOLD"
 
@@ -123,7 +123,7 @@ func byOutcome(metrics client.MetricsHandler, outcome string) client.MetricsHand
 	return metrics.WithTags(map[string]string{OutcomeLabel: outcome})
 }
 
-// countBatch counts what became of a batch of claims, once that is recorded. A batch
+// countBatch counts the outcomes of a batch of claims, once they are recorded. A batch
 // whose end could not be recorded is claimed and counted again.
 func countBatch(ctx context.Context, batch batchResult) {
 	metrics := activity.GetMetricsHandler(ctx)
@@ -137,7 +137,7 @@ func countEvent(ctx context.Context, outcome notification.EventOutcome) {
 	byOutcome(activity.GetMetricsHandler(ctx), cmp.Or(string(outcome), eventTold)).Counter(EventsMetric).Inc(1)
 }
 
-// countSweep counts what a sweep found, once that is recorded.
+// countSweep counts a sweep's results, once they are recorded.
 func countSweep(ctx context.Context, found notification.Sweep) {
 	metrics := activity.GetMetricsHandler(ctx)
 	for outcome, count := range map[string]int{
@@ -149,8 +149,8 @@ func countSweep(ctx context.Context, found notification.Sweep) {
 	}
 }
 
-// countPassedOver counts people that an event names and no channel reaches, when its
-// first page is planned.
+// countPassedOver counts people named by an event whose user type or user id Herald cannot
+// use, when the event's first page is planned.
 func countPassedOver(ctx context.Context, some notification.PassedOver) {
 	outcome := unknownUserType
 	if some.Known {
@@ -159,8 +159,8 @@ func countPassedOver(ctx context.Context, some notification.PassedOver) {
 	byOutcome(activity.GetMetricsHandler(ctx), outcome).Counter(PassedOverMetric).Inc(int64(some.Count))
 }
 
-// observeTurn measures how long a message, or a group of a batch, waited for its turn under
-// the channel's rate limit.
+// observeTurn records the time that a message, or a group of a batch, waited for its turn
+// under the channel's rate limit.
 func observeTurn(ctx context.Context, channel notification.Channel, waited time.Duration) {
 	byChannel(ctx, channel).Timer(TurnWaitMetric).Record(waited)
 }
@@ -202,8 +202,8 @@ func countEnd(ctx context.Context, channel notification.Channel, status notifica
 }
 
 // countDigest counts a digest that ended as SENT, FAILED or CANCELLED. A digest that
-// was sent ended its deliveries too. Deliveries of other attempts end in [Activities.GiveUp],
-// which counts them.
+// was sent ended its deliveries too. The deliveries of a digest that was not sent end in
+// [Activities.GiveUp], which counts them.
 func countDigest(ctx context.Context, channel notification.Channel, status notification.Status, items int) {
 	metrics := byChannel(ctx, channel)
 	byOutcome(metrics, string(status)).Counter(DigestsMetric).Inc(1)
@@ -213,8 +213,7 @@ func countDigest(ctx context.Context, channel notification.Channel, status notif
 	}
 }
 
-// countSuppressed counts the channels over which people of a page are not told, since
-// their address is suppressed.
+// countSuppressed counts, by channel, a page's recipients whose address is suppressed.
 func countSuppressed(ctx context.Context, page []notification.DecidedRecipient) {
 	for _, recipient := range page {
 		for channel, decision := range recipient.Decisions {
@@ -225,8 +224,7 @@ func countSuppressed(ctx context.Context, page []notification.DecidedRecipient) 
 	}
 }
 
-// countEscalation counts an escalation that ended. One that is asked again after its end is
-// counted again.
+// countEscalation counts an escalation that ended. A repeated call counts it again.
 func countEscalation(ctx context.Context, escalation notification.Escalation, outcome notification.EscalationOutcome) {
 	ofEscalation(activity.GetMetricsHandler(ctx), escalation, outcome).Inc(1)
 }
@@ -241,8 +239,8 @@ func countDeadLetter(ctx context.Context, channel notification.Channel) {
 	byChannel(ctx, channel).Counter(DeadLettersMetric).Inc(1)
 }
 
-// observeCommitToSent measures the times from an event's transaction to the record that a
-// message of it was sent. 0: unknown.
+// observeCommitToSent records the times from an event's transaction to the record that its
+// message was sent. It skips the age 0, which is unknown.
 func observeCommitToSent(ctx context.Context, channel notification.Channel, recorded ...notification.RecordedAttempt) {
 	ages := byChannel(ctx, channel).Timer(CommitToSentMetric)
 	for _, attempt := range recorded {

@@ -18,7 +18,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// meters holds what was recorded, by "name channel outcome".
+// meters holds the recorded metrics, by "name channel outcome".
 type meters struct {
 	mu     sync.Mutex
 	counts map[string]int64
@@ -169,7 +169,7 @@ func TestGiveUpMetrics(t *testing.T) {
 	}
 }
 
-// Who is not told since their address is suppressed is counted once it is on record.
+// A recipient with a suppressed address is counted after the plan is recorded.
 func TestPlanMetrics(t *testing.T) {
 	t.Parallel()
 
@@ -186,7 +186,7 @@ func TestPlanMetrics(t *testing.T) {
 	require.Equal(t, map[string]int64{"herald_suppressed EMAIL": 1}, m.counted())
 }
 
-// One of five events is refused, one cannot be started for now; then Temporal is
+// Temporal refuses one of five events and cannot start another for now; then it is
 // out of reach.
 func TestPollOutboxMetrics(t *testing.T) {
 	t.Parallel()
@@ -209,7 +209,7 @@ func TestPollOutboxMetrics(t *testing.T) {
 	require.Equal(t, counted["herald_outbox_claims"]-5, counted["herald_outbox_results RELEASED"])
 }
 
-// What could not be recorded is claimed again, and counted once.
+// Events whose end could not be recorded are claimed again, and counted once.
 func TestPollOutboxMetricsOfALostRecord(t *testing.T) {
 	t.Parallel()
 

@@ -9,17 +9,17 @@ import (
 // LaneStore is the part of the database that hands out the deliveries of lanes.
 type LaneStore interface {
 	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
-	// LaneDeliveries reads the first deliveries of a part, with the status only or, if it is
-	// empty, PENDING and FAILED. next is the first notification.id to read after them; 0: that was all.
+	// LaneDeliveries reads the first deliveries of a part with the status only; empty: PENDING
+	// and FAILED. next is the first notification.id to read after them; 0: that was all.
 	LaneDeliveries(ctx context.Context, part notification.Part, only notification.Status, limit int) (deliveries []notification.Delivery, next int64, err error)
 	// ReopenFailed makes the FAILED deliveries of a part PENDING, unless they failed by a receipt.
 	ReopenFailed(ctx context.Context, part notification.Part) error
 }
 
 const (
-	// batchDeliveries is the most deliveries that one batch sends.
+	// batchDeliveries limits the deliveries of one batch.
 	batchDeliveries = 2000
-	// listedAtOnce is the most deliveries that one result lists: at most 250 KB of history.
+	// listedAtOnce limits the deliveries in one result: at most 250 KB of history.
 	listedAtOnce = 250
 )
 
@@ -32,7 +32,7 @@ type NextInput struct {
 	Bulk    bool  `json:",omitempty"` // for a batch
 }
 
-// limit is the most deliveries of a stretch.
+// limit returns the maximum number of deliveries in a stretch.
 func (in NextInput) limit() int {
 	switch {
 	case in.Bulk:
@@ -46,8 +46,8 @@ func (in NextInput) limit() int {
 
 // NextResult is the result of [Activities.NextDeliveries].
 type NextResult struct {
-	notification.IDRange      // the zero value: there is none, for now
-	Partial              bool `json:",omitempty"` // there may soon be more
+	notification.IDRange      // the zero value: no deliveries yet
+	Partial              bool `json:",omitempty"` // more deliveries may follow soon
 
 	// For a batch only:
 	Policy   *DeliveryPolicy       `json:",omitempty"`
@@ -55,7 +55,8 @@ type NextResult struct {
 }
 
 // NextDeliveries finds the next stretch of a lane's deliveries to make. For a batch, it
-// first makes FAILED deliveries PENDING again: an event that is started again repeats them.
+// first makes FAILED deliveries PENDING again, because an event that is started again repeats
+// them.
 func (a *Activities) NextDeliveries(ctx context.Context, in NextInput) (NextResult, error) {
 	found, err := a.Lanes.NextDeliveries(ctx, in.EventID, in.Lane, in.After, pendingOnly(in.Pending), in.limit())
 	next := NextResult{IDRange: found.IDRange, Partial: found.Count < in.limit()}
@@ -70,7 +71,7 @@ func (a *Activities) NextDeliveries(ctx context.Context, in NextInput) (NextResu
 	return next, err
 }
 
-// pendingOnly is the status to look for; empty: PENDING and FAILED.
+// pendingOnly returns the status to look for; empty: PENDING and FAILED.
 func pendingOnly(pending bool) notification.Status {
 	if pending {
 		return notification.Pending

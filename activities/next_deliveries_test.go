@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// laneStore is a LaneStore that finds one stretch, and keeps what it was asked for.
+// laneStore is a LaneStore that finds one stretch, and keeps the arguments of its calls.
 type laneStore struct {
 	stretch    notification.Stretch
 	deliveries []notification.Delivery
@@ -38,7 +38,7 @@ func (s *laneStore) ReopenFailed(_ context.Context, part notification.Part) erro
 	return nil
 }
 
-// The kind of lane decides how many deliveries one workflow gets.
+// The kind of lane decides the number of deliveries that one workflow gets.
 func TestNextDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -74,7 +74,7 @@ func TestNextDeliveries(t *testing.T) {
 	}
 }
 
-// A batch of an event that is started again repeats what FAILED before.
+// A batch of an event that is started again repeats FAILED deliveries.
 func TestNextDeliveriesReopensWhatFailed(t *testing.T) {
 	t.Parallel()
 
@@ -105,8 +105,8 @@ func TestListDeliveries(t *testing.T) {
 }
 
 // The number of recipients decides once, before the first page is planned, whether an event
-// goes in batches. It is counted no further than the threshold, and not at all if the
-// first page shows the answer.
+// goes in batches. The count stops above the threshold. If the first page shows the answer,
+// there is no count.
 func TestPlanDeliveriesDecidesOnce(t *testing.T) {
 	t.Parallel()
 

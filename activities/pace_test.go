@@ -17,7 +17,7 @@ import (
 	"herald/internal/template"
 )
 
-// delays are the intervals that failures of one kind ask for, of many attempts.
+// delays returns the intervals after failures of one kind, for many attempts.
 func delays(t *testing.T, tried notification.Tried, in activities.SendInput, cause error) (least, most time.Duration) {
 	t.Helper()
 	for range 200 {
@@ -36,8 +36,8 @@ func delays(t *testing.T, tried notification.Tried, in activities.SendInput, cau
 	return least, most
 }
 
-// Intervals grow by the coefficient, differ by a fifth either way, and are never
-// shorter than what the provider asked for.
+// Intervals grow by the coefficient, vary by a fifth either way, and are never
+// shorter than the provider's Retry-After.
 func TestSendIntervalsAreJittered(t *testing.T) {
 	t.Parallel()
 
@@ -72,8 +72,8 @@ func TestSendIntervalsAreJittered(t *testing.T) {
 	}
 }
 
-// A rejected account uses up no attempts; after a day of it the delivery fails. A
-// channel that is best effort does not wait for it.
+// A rejected account uses up no attempts; after a day of rejections the delivery fails.
+// A best-effort channel does not wait.
 func TestSendWithARejectedAccount(t *testing.T) {
 	t.Parallel()
 
@@ -114,8 +114,8 @@ func TestSendWithARejectedAccount(t *testing.T) {
 	}
 }
 
-// One error a minute and channel says that the account is rejected, however many
-// deliveries wait for it.
+// Herald logs a rejected account once a minute and channel, however many deliveries
+// wait.
 func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	t.Parallel()
 
@@ -141,8 +141,8 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	require.Len(t, errorsLogged.lines, 2, "%v", errorsLogged.lines)
 }
 
-// One warning a minute says that dead tokens stay in the directory. Their messages are
-// sent and recorded all the same.
+// Herald logs once a minute that dead tokens stay in the directory. It still sends and
+// records the messages.
 func TestSendReportsDeadTokensOnce(t *testing.T) {
 	t.Parallel()
 
@@ -220,8 +220,8 @@ func TestSendWaitsForItsTurn(t *testing.T) {
 	require.InDelta(t, 2, from.wanted[0].Rate, 0)
 }
 
-// Without a turn nothing is sent, and the attempt does not count: what the rate limit allows is
-// not known.
+// If turns cannot be read, the rate limit may be used up: nothing is sent, and the attempt does
+// not count.
 func TestSendWithoutTurns(t *testing.T) {
 	t.Parallel()
 
@@ -232,8 +232,7 @@ func TestSendWithoutTurns(t *testing.T) {
 	require.Empty(t, db.results)
 }
 
-// Under a rate limit a worker has as many slots as get their turns while they wait, and two at
-// least.
+// Under a rate limit a worker has as many slots as get turns while they wait, but at least two.
 func TestSendSlots(t *testing.T) {
 	t.Parallel()
 

@@ -22,12 +22,12 @@ type PlanStore interface {
 }
 
 const (
-	// pageSize is the number of recipients that are planned at once. Where many pages are asked
-	// for, the event is large: then it is largePageSize, which takes a fifth less time for
-	// each.
+	// pageSize is the number of recipients that are planned at once. If the input asks for several
+	// pages, the event is large: then it is largePageSize, which takes a fifth less time for each
+	// recipient.
 	pageSize, largePageSize = 100, 250
-	// pageDeliveries is the most deliveries that an event, or a page of deliveries that wait,
-	// starts as children: a quarter of Temporal's limit, and about 5,000 events of history.
+	// pageDeliveries limits the deliveries that an event, or a page of waiting deliveries, starts
+	// as children: a quarter of Temporal's limit, and about 5,000 events of history.
 	pageDeliveries = 500
 )
 
@@ -36,7 +36,7 @@ type PlanInput struct {
 	EventID string
 	Source  string              `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
 	After   notification.Cursor // the zero value: the first page
-	Pages   int                 `json:",omitempty"` // how many, at most
+	Pages   int                 `json:",omitempty"` // the maximum number of pages to plan
 }
 
 // PlanResult is the result of [Activities.PlanDeliveries].
@@ -48,22 +48,22 @@ type PlanResult struct {
 
 	Bulk  bool                 `json:",omitempty"` // of the first page: the event has more recipients than BULK_THRESHOLD
 	Batch DeliveryBatch        // all deliveries to make, if one workflow can make them; else empty
-	Lanes []notification.Lane  `json:",omitempty"` // which there are deliveries for by now; with an empty Batch
+	Lanes []notification.Lane  `json:",omitempty"` // the lanes with deliveries by now; with an empty Batch
 	Next  *notification.Cursor `json:",omitempty"` // nil: that was the last page
 }
 
-// DeliveryBatch holds deliveries, and how the deliveries of each channel are made.
+// DeliveryBatch holds deliveries, and the policies of their channels.
 type DeliveryBatch struct {
 	Deliveries []notification.Delivery
 	Policies   map[notification.Channel]DeliveryPolicy
 }
 
-// PlanDeliveries plans some pages of an event's recipients: it reads them with
-// all that concerns them, applies the rules, renders the texts and stores the
-// result, in four round trips a page however many they are. It ends early when
-// half of its time is used. A repeat returns what the first call stored.
+// PlanDeliveries plans some pages of an event's recipients. It reads the recipients and
+// their settings, applies the rules, renders the texts and stores the result, in four
+// round trips a page of any size. It ends early when half of its time is used. A repeat
+// returns the result that the first call stored.
 // Events of every source are in event_outbox, so the source is only checked: a worker
-// plans for those alone that it was told of.
+// plans only for the sources in its settings.
 func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResult, error) {
 	if _, err := a.source(in.Source); err != nil {
 		return PlanResult{}, err
@@ -74,7 +74,7 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 	}
 	p := a.newPlanning(setup)
 	switch {
-	case p.result.Outcome == notification.EventCancelled: // not even what was planned before
+	case p.result.Outcome == notification.EventCancelled: // hand out no deliveries, planned ones included
 		return p.result, nil
 	case p.result.Outcome == "" && len(setup.Routing) > 0:
 		if err := a.planPages(ctx, p, in); err != nil {
@@ -84,7 +84,7 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 	return a.handOut(ctx, p, in)
 }
 
-// planPages plans page after page, as many as it was asked for.
+// planPages plans page after page, up to the input's number of pages.
 func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) error {
 	started, after, size := time.Now(), in.After, pageSize
 	if in.Pages > 1 {
@@ -116,8 +116,8 @@ func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) e
 	}
 }
 
-// isBulk reports whether an event has more recipients than BULK_THRESHOLD. It counts no
-// further than that, and counts nothing if the first page shows the answer.
+// isBulk reports whether an event has more recipients than BULK_THRESHOLD. It stops counting
+// above the threshold, and counts nothing if the first page shows the answer.
 func (a *Activities) isBulk(ctx context.Context, targets []notification.Target, first notification.RecipientPage) (bool, error) {
 	onPage := len(first.Recipients)
 	if a.BulkThreshold == 0 || onPage > a.BulkThreshold || first.Next == nil {
@@ -128,7 +128,7 @@ func (a *Activities) isBulk(ctx context.Context, targets []notification.Target, 
 	return count > a.BulkThreshold, err
 }
 
-// halfOver says that half of the time is used that ctx gave a work at its start.
+// halfOver reports whether half of the time from started to ctx's deadline is over.
 func halfOver(ctx context.Context, started time.Time) bool {
 	deadline, found := ctx.Deadline()
 	return found && time.Since(started) > time.Until(deadline)
@@ -152,8 +152,8 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 	return nil
 }
 
-// handOut adds the deliveries to make, from the rows instead of the plan: the rows include
-// the rows of an earlier planning for recipients who have left since.
+// handOut adds the deliveries to make, from the rows instead of the plan: the rows also
+// include recipients of an earlier planning who have left since.
 func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
 	result, eventID := p.result, p.setup.Event.ID
 	if in.After.UserID == "" && result.Next == nil && !result.Bulk {

@@ -48,7 +48,7 @@ func TestPlanDeliveries(t *testing.T) {
 	}, result)
 }
 
-// A result lands in the history: ids and options, no address and no text.
+// A result is stored in the history: it holds ids and options, no address and no text.
 func TestPlanDeliveriesKeepsTextOutOfTheHistory(t *testing.T) {
 	t.Parallel()
 
@@ -60,8 +60,8 @@ func TestPlanDeliveriesKeepsTextOutOfTheHistory(t *testing.T) {
 	}
 }
 
-// The budget of max_recipients goes with the cursor from page to page, and no
-// page but an only one returns its deliveries.
+// The cursor carries the used part of max_recipients from page to page. A page returns
+// its deliveries only if it is the only page.
 func TestPlanDeliveriesInPages(t *testing.T) {
 	t.Parallel()
 
@@ -84,7 +84,7 @@ func TestPlanDeliveriesInPages(t *testing.T) {
 	require.Equal(t, notification.DecisionMaxRecipients, db.decided[1].Decisions[notification.Email])
 	require.Equal(t, notification.DecisionSelected, db.decided[1].Decisions[notification.WebSocket])
 
-	db.page.Recipients = nil // who was there is gone
+	db.page.Recipients = nil // the recipients have left
 	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", After: *first.Next}))(t).Outcome, "the event has had recipients")
 }
 
@@ -123,8 +123,8 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 	}
 }
 
-// A delivery whose own time cannot be read fails, and says why; it has no text to send.
-// The other channel's continues.
+// A delivery whose own time cannot be read fails with the reason, and has no text to send.
+// The other channel's delivery continues.
 func TestPlanDeliveriesWithoutItsTime(t *testing.T) {
 	t.Parallel()
 
@@ -140,7 +140,7 @@ func TestPlanDeliveriesWithoutItsTime(t *testing.T) {
 	require.Zero(t, planned[1].SendAfter)
 }
 
-// One rule that finds nothing does not silence the others, but is told.
+// A rule that finds nobody is reported, and does not stop the other rules.
 func TestPlanDeliveriesTellsOfABrokenRule(t *testing.T) {
 	t.Parallel()
 
@@ -152,8 +152,8 @@ func TestPlanDeliveriesTellsOfABrokenRule(t *testing.T) {
 	require.Len(t, result.Batch.Deliveries, 4)
 }
 
-// People without a channel are named and counted, once for an event of many pages,
-// and do not silence the others.
+// Planning reports and counts people that it passes over, once for an event of many pages.
+// They do not stop the others.
 func TestPlanDeliveriesTellsOfPeoplePassedOver(t *testing.T) {
 	t.Parallel()
 
@@ -179,7 +179,7 @@ func TestPlanDeliveriesTellsOfPeoplePassedOver(t *testing.T) {
 	require.Equal(t, doctors+"; "+ids, result.Problem)
 }
 
-// A text that fails fails one delivery; its neighbours continue.
+// A text that cannot be written fails one delivery; the other deliveries continue.
 func TestPlanDeliveriesWithABrokenTemplate(t *testing.T) {
 	t.Parallel()
 
@@ -204,7 +204,7 @@ func TestPlanDeliveriesWithABrokenTemplate(t *testing.T) {
 	require.Contains(t, problems["evt-1-staff10-EMAIL"], "children")
 }
 
-// A zone that nobody knows is UTC: it costs no message.
+// An unknown time zone counts as UTC: no message is lost.
 func TestPlanDeliveriesInAnUnknownZone(t *testing.T) {
 	t.Parallel()
 
@@ -235,8 +235,8 @@ func TestPlanDeliveriesFailure(t *testing.T) {
 	}
 }
 
-// One call plans as many pages as it is asked for, and says which channels there
-// is something for and where it ended.
+// One call plans as many pages as the input asks for. It returns the lanes with
+// deliveries, and the cursor.
 func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 	t.Parallel()
 
@@ -255,12 +255,12 @@ func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 	}, result)
 }
 
-// The deliveries of an event with few recipients are all that its rows tell of,
-// as long as one workflow can make them.
+// An event with few recipients returns all deliveries from its rows, if one workflow can
+// make them.
 func TestPlanDeliveriesOfAnOnlyPage(t *testing.T) {
 	t.Parallel()
 
-	for left, inLanes := range map[int]bool{0: false, 1: false, 496: false, 497: true} { // next to the four that are planned
+	for left, inLanes := range map[int]bool{0: false, 1: false, 496: false, 497: true} { // in addition to the four that are planned
 		t.Run(fmt.Sprint(left), func(t *testing.T) {
 			t.Parallel()
 
@@ -282,8 +282,8 @@ func TestPlanDeliveriesOfAnOnlyPage(t *testing.T) {
 	}
 }
 
-// People who were planned and have left since are told, or told why not, though
-// nobody else is there any more.
+// Recipients who were planned and have left since keep their deliveries, even if nobody
+// else is left.
 func TestPlanDeliveriesForThoseWhoLeft(t *testing.T) {
 	t.Parallel()
 
@@ -300,7 +300,8 @@ func TestPlanDeliveriesForThoseWhoLeft(t *testing.T) {
 	}
 }
 
-// Planning stops when its activity has ended, and stores no texts that lack for that.
+// Planning stops when its activity has ended, and stores no page whose texts are missing
+// because of that.
 func TestPlanDeliveriesCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -313,8 +314,8 @@ func TestPlanDeliveriesCancelled(t *testing.T) {
 	require.Empty(t, db.decided)
 }
 
-// A template that is slow for everybody costs its time three times, and not for
-// each recipient; others are rendered as ever.
+// A slow template costs its time three times, and not once for each recipient. Other
+// templates are rendered as usual.
 func TestPlanDeliveriesWithASlowTemplate(t *testing.T) {
 	t.Parallel()
 

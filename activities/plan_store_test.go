@@ -16,7 +16,7 @@ import (
 )
 
 // installation is a database with a routing of RESERVATION_REQUESTED as the
-// document on the architecture has it, and one plain template.
+// architecture document defines it, and one plain template.
 func installation(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -28,7 +28,7 @@ func installation(t *testing.T) *postgres.Store {
 	return s
 }
 
-// person writes a recipient with every address, as a member of an entity where there is a role.
+// person writes a recipient with every address, and as a member of an entity if role is set.
 func person(t *testing.T, s *postgres.Store, userType, userID, entityType, entityID, role string) {
 	t.Helper()
 	exec(t, s, `
@@ -48,7 +48,7 @@ func event(t *testing.T, s *postgres.Store, aggregateType, aggregateID string) {
 }
 
 // planned runs PlanDeliveries page by page, as the workflow does, and returns
-// the ids of all that was planned.
+// the ids of all planned deliveries.
 func planned(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
 	var after notification.Cursor
@@ -164,7 +164,7 @@ type plans struct {
 	rules notification.EventSetup
 	page  notification.RecipientPage
 	err   error // of EventSetup
-	later error // of everything behind it
+	later error // of all later calls
 
 	asked   []notification.Target
 	after   notification.Cursor

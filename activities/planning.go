@@ -29,7 +29,7 @@ func (a *Activities) newPlanning(setup notification.EventSetup) *planning {
 	case event.CancelledBy != "":
 		p.result.Outcome, p.result.Problem = notification.EventCancelled, notification.CancelledBy(event.CancelledBy)
 		return p
-	case len(setup.Routing) == 0 && event.Cancels != "": // that is all that it is for
+	case len(setup.Routing) == 0 && event.Cancels != "": // the event only cancels another one
 		return p
 	case len(setup.Routing) == 0:
 		p.result.Outcome, p.result.Problem = notification.NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"
@@ -41,7 +41,7 @@ func (a *Activities) newPlanning(setup notification.EventSetup) *planning {
 	return p
 }
 
-// passOver reports people that the event names and no channel reaches.
+// passOver reports people named by the event whose user type or user id Herald cannot use.
 func (p *planning) passOver(ctx context.Context, people []notification.PassedOver) {
 	for _, some := range people {
 		countPassedOver(ctx, some)
@@ -53,8 +53,8 @@ func (p *planning) passOver(ctx context.Context, people []notification.PassedOve
 	}
 }
 
-// decide applies the rules to a page of recipients and renders the texts of
-// what was selected. It returns how much of max_recipients is used after them.
+// decide applies the rules to a page of recipients and renders the texts of the
+// selected deliveries. It also returns the used part of max_recipients.
 func (p *planning) decide(ctx context.Context, page notification.RecipientPage, before notification.Used, now time.Time) ([]notification.DecidedRecipient, notification.Used, error) {
 	used := before.Clone()
 	p.setup.Settings = page.Settings
@@ -71,7 +71,7 @@ func (p *planning) decide(ctx context.Context, page notification.RecipientPage, 
 				r.Deliveries = append(r.Deliveries, p.planned(ctx, recipient, choice))
 			}
 		}
-		if err := ctx.Err(); err != nil { // nobody waits for the result any more, and texts may lack for that alone
+		if err := ctx.Err(); err != nil { // nobody waits for the result, and texts may be missing only because ctx ended
 			return nil, nil, err
 		}
 		decided = append(decided, r)

@@ -16,19 +16,19 @@ import (
 	"herald/internal/notification"
 )
 
-// EventLauncher starts the workflow of an event. Starting one that was started
-// before, running or closed, is no error; where another workflow has its id, the
-// error is a [notification.IDTakenError].
+// EventLauncher starts the workflow of an event. It returns no error if the workflow was
+// started before, running or closed. If another workflow has its id, the error is a
+// [notification.IDTakenError].
 type EventLauncher interface {
 	StartEvent(ctx context.Context, event notification.PendingEvent) error
 }
 
 const (
-	// claimLease is the time that the events of a dead poller wait for another. It
-	// is far above what a batch takes.
+	// claimLease is the time that the events of a dead poller wait for another poller. A
+	// batch takes far less.
 	claimLease = 30 * time.Second
-	// maxClaims is the number of times that an event may be claimed without an end before it
-	// is held to be the cause.
+	// maxClaims is the number of claims without an end after which Herald takes the event for
+	// the cause, and fails it.
 	maxClaims = 10
 	// startsAtOnce bounds the concurrent starts of one batch.
 	startsAtOnce = 16
@@ -45,7 +45,7 @@ type batchResult struct {
 // batch claims, starts and marks one batch. No transaction is open while Temporal
 // is called.
 func (p *outboxPoll) batch(ctx context.Context) (batchResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, claimLease) // beyond it, others may have claimed the same
+	ctx, cancel := context.WithTimeout(ctx, claimLease) // after the lease, another poller may claim the same events
 	defer cancel()
 	owner := uuid.NewString()
 	events, err := p.Outbox.ClaimEvents(ctx, owner, p.BatchSize, claimLease)
@@ -65,13 +65,13 @@ func (p *outboxPoll) batch(ctx context.Context) (batchResult, error) {
 		}
 	}
 	if err := p.Outbox.EndClaim(ctx, owner, results); err != nil {
-		return batch, err // the leases run out; starting again is harmless
+		return batch, err // the leases expire; a second start is harmless
 	}
 	countBatch(ctx, batch)
 	return batch, nil
 }
 
-// endsOf starts the events that are due, and says how the claim of each one ends.
+// endsOf starts the events that are due, and returns the end of each event's claim.
 func (p *outboxPoll) endsOf(ctx context.Context, events []notification.PendingEvent) []notification.ClaimResult {
 	var settled []notification.ClaimResult
 	var due []notification.PendingEvent
@@ -90,8 +90,8 @@ func (p *outboxPoll) endsOf(ctx context.Context, events []notification.PendingEv
 	return append(settled, p.startAll(ctx, due)...)
 }
 
-// startAll starts events concurrently. Once Temporal proves out of reach, the rest
-// of the batch is given back untried.
+// startAll starts events concurrently. Once Temporal is out of reach, it gives the rest of
+// the batch back without a try.
 func (p *outboxPoll) startAll(ctx context.Context, events []notification.PendingEvent) []notification.ClaimResult {
 	starts := make([]start, len(events))
 	var unreachable atomic.Bool
@@ -124,19 +124,18 @@ type start struct {
 	err     error                     // nil: it was started, or not tried
 }
 
-// refused reports whether Temporal answered and refused the start for a reason that
-// may be the event's or Temporal's own. An id that another workflow has is always
-// the event's.
+// refused reports whether Temporal refused the start, and either the event or Temporal may be
+// the reason. If another workflow has the id, the event is always the reason.
 func (s start) refused() bool {
 	var taken *notification.IDTakenError
 	return (s.outcome == notification.ClaimFailed || s.outcome == notification.ClaimKept) && !errors.As(s.err, &taken)
 }
 
-// blame decides which events a refusal counts against. Where another event of the
-// batch was started, Temporal works, and a refusal is its event's own. Where none
-// several events was, Temporal is at fault, or the request: all are given back,
-// and nothing is counted. One event alone tells nothing: it is kept and counted,
-// so that it ends as FAILED once it was claimed maxClaims times.
+// blame decides which events a refusal counts against. If another event of the batch was
+// started, Temporal works, and the refused event is at fault. If Temporal refused several
+// events and started none, Temporal or the request is at fault: all are given back, and
+// nothing is counted. For one event alone the cause is unknown: it is kept and counted, so
+// that it ends as FAILED after maxClaims claims.
 func blame(starts []start) []notification.ClaimResult {
 	started, refused := 0, 0
 	for _, s := range starts {
@@ -165,7 +164,7 @@ func blame(starts []start) []notification.ClaimResult {
 	return results
 }
 
-// storable is an error's text as Postgres takes it: a text that Postgres refuses
+// storable returns an error's text as Postgres accepts it: a text that Postgres refuses
 // would hold up the whole batch.
 func storable(err error) string {
 	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "?"), "\x00", "?")

@@ -24,8 +24,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// While Temporal is out of reach, or refuses everybody, which is nobody's own failure,
-// the whole backlog waits, uncounted, and continues when Temporal works again.
+// While Temporal is out of reach, or refuses every event, no event is at fault. The whole
+// backlog waits without counted claims, and continues when Temporal works again.
 func TestPollOutboxSystemicFailure(t *testing.T) {
 	t.Parallel()
 
@@ -72,7 +72,7 @@ func TestPollOutboxSystemicFailure(t *testing.T) {
 	}
 }
 
-// One event alone may be at fault itself, and may not be tried for ever.
+// One event alone may be at fault, so Herald does not try it for ever.
 func TestPollOutboxOneEventAlone(t *testing.T) {
 	t.Parallel()
 
@@ -90,8 +90,8 @@ func TestPollOutboxOneEventAlone(t *testing.T) {
 	require.Equal(t, 10, temporal.count("evt-1"))
 }
 
-// An id that another workflow has is its event's own failure, whatever becomes of
-// the others, and says who has it.
+// If another workflow has the id, the event fails, whatever the results of the others. The
+// failure names the workflow.
 func TestPollOutboxIDTaken(t *testing.T) {
 	t.Parallel()
 
@@ -118,10 +118,10 @@ func TestPollOutboxIDTaken(t *testing.T) {
 	require.Equal(t, 2, p.stop(t).Failed)
 }
 
-// patience is the time that a test waits for what should come in milliseconds.
+// patience is the time that a test waits for a change that takes milliseconds.
 const patience = time.Minute
 
-// launcher is an EventLauncher that answers as it is told, and counts.
+// launcher is an EventLauncher that returns a test's answers, and counts the calls.
 type launcher struct {
 	answer func(event notification.PendingEvent) error // nil: started
 
@@ -187,7 +187,7 @@ func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities
 	return p
 }
 
-// stop ends a poller as the shutdown of its worker does.
+// stop ends a poller like the shutdown of its worker.
 func (p *poller) stop(t *testing.T) activities.PollOutboxResult {
 	t.Helper()
 	close(p.worker)
@@ -233,8 +233,8 @@ func await(t *testing.T, s *postgres.Store, want int, condition string) {
 	require.Eventually(t, func() bool { return events(t, s, condition) == want }, patience, 5*time.Millisecond, condition)
 }
 
-// poisoned is a Temporal that refuses one event and cannot start another; when it
-// comes to the sixth, it is out of reach.
+// poisoned is a Temporal that refuses one event and cannot start another. From the sixth
+// event on, it is out of reach.
 func poisoned(event notification.PendingEvent) error {
 	switch event.ID {
 	case "evt-2":
@@ -269,14 +269,14 @@ func (o *oneEvent) EndClaim(_ context.Context, _ string, results []notification.
 
 func (o *oneEvent) ListenEvents(context.Context, func()) {}
 
-// Every answer that Temporal can give to the start of a workflow, where the event
-// is the only one of its batch.
+// Every answer of Temporal to the start of a workflow, for an event that is alone in its
+// batch.
 func TestStartFailure(t *testing.T) {
 	t.Parallel()
 
 	outcomes := map[codes.Code]notification.ClaimOutcome{
 		codes.OK:                 notification.ClaimStarted,
-		codes.InvalidArgument:    notification.ClaimKept, // alone; next to another that was started, it is FAILED
+		codes.InvalidArgument:    notification.ClaimKept, // alone; if another event was started, it is FAILED
 		codes.Canceled:           notification.ClaimReleased,
 		codes.DeadlineExceeded:   notification.ClaimReleased,
 		codes.NotFound:           notification.ClaimReleased,

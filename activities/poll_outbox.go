@@ -16,13 +16,13 @@ const (
 	// pollTime is the time that one activity polls before it hands over to the
 	// next, so that a new worker's settings and code take effect soon.
 	pollTime = time.Minute
-	// PollHeartbeat bounds how long a dead worker goes unnoticed.
+	// PollHeartbeat is the time after which Temporal takes a poller without heartbeats for dead.
 	PollHeartbeat = 10 * time.Second
-	// alertInterval is the time between two looks while the outbox is busy: what is
-	// committed next to a transaction that sends a hint sends no second hint.
-	// alertTime is the time that this lasts after the last event.
+	// alertInterval is the time between two looks while the outbox is busy: a transaction
+	// that commits together with a transaction that sends a hint sends no second hint.
+	// alertTime is the time after the last event during which the outbox is busy.
 	alertInterval, alertTime = 25 * time.Millisecond, time.Second
-	// Back-off while Temporal or the database is out of reach.
+	// firstBackoff and maxBackoff apply while Temporal or the database is out of reach.
 	firstBackoff, maxBackoff = 200 * time.Millisecond, 15 * time.Second
 )
 
@@ -33,15 +33,15 @@ type PollOutboxInput struct {
 
 // PollOutboxResult is the result of [Activities.PollOutbox].
 type PollOutboxResult struct {
-	Started  int // workflows started, or found started
+	Started  int // events whose workflow was started, now or before
 	Failed   int // events marked FAILED
 	Released int // events given back: Temporal is out of reach, or starts nothing
-	Sent     int `json:",omitempty"` // rows that were adopted and produced, as their source wants
+	Sent     int `json:",omitempty"` // rows that were adopted, produced, or both: the source's settings decide
 }
 
-// PollOutbox walks through the pending rows of a source for about a minute, and starts the
-// workflows of its events, side by side. It still ends the claims that it holds when it is
-// told to stop. When its process dies, the leases run out and another poller takes over.
+// PollOutbox walks through the pending rows of a source for about a minute, and concurrently
+// starts the workflows of its events. When it has to stop, it still ends the claims that it
+// holds. When its process dies, the leases expire and another poller takes over.
 func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOutboxResult, error) {
 	source, err := a.source(in.Source)
 	if err != nil {
@@ -87,7 +87,7 @@ type outboxPoll struct {
 	total      PollOutboxResult
 }
 
-// step polls one batch, then waits for as long as its outcome asks for.
+// step polls one batch. Then it backs off after a failure, or waits if the batch was not full.
 func (p *outboxPoll) step(ctx context.Context) {
 	batch, err := p.batch(context.WithoutCancel(ctx))
 	released := batch.ended[notification.ClaimReleased]
@@ -116,9 +116,9 @@ func (p *outboxPoll) untilNextLook() time.Duration {
 	return jitter(p.Interval)
 }
 
-// heartbeat tells Temporal that the poller lives, until ctx ends. It continues while
-// a poller that was cancelled ends its last batch: otherwise Temporal would take it
-// for dead, and its workflow would say that it is paused while events are started.
+// heartbeat tells Temporal that the activity lives, until ctx ends. It continues while
+// a cancelled poller ends its last batch. Otherwise Temporal would take the poller
+// for dead, and its workflow would show "paused" while events are started.
 func heartbeat(ctx context.Context) {
 	tick := time.NewTicker(PollHeartbeat / 5)
 	defer tick.Stop()
@@ -142,8 +142,8 @@ func waker(wake chan<- struct{}) func() {
 	}
 }
 
-// sleep waits for d, for a wake-up, for ctx or for the worker to stop, and says
-// whether it was woken.
+// sleep waits for d, for a wake-up, for ctx or for the worker to stop. woken reports whether
+// a wake-up ended it.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -167,7 +167,7 @@ func stopping(ctx context.Context) bool {
 	}
 }
 
-// jitter spreads d over ±20 %, so that many who wait do not act at the same time.
+// jitter varies d by up to 20 % either way, so that many waiters do not act at the same time.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

@@ -67,7 +67,7 @@ func TestPollOutboxDuplicates(t *testing.T) {
 	require.Equal(t, map[string]bool{"orders": true}, temporal.sources)
 }
 
-// A worker that was not told of a source says so, and leaves it to another one.
+// A worker that does not know a source returns an error, and leaves it to another worker.
 func TestPollOutboxOfAnUnknownSource(t *testing.T) {
 	t.Parallel()
 
@@ -77,8 +77,8 @@ func TestPollOutboxOfAnUnknownSource(t *testing.T) {
 	require.ErrorContains(t, err, `"orders"`)
 }
 
-// An event whose workflow Temporal knows was started by a poller that died
-// before it could say so.
+// If Temporal knows an event's workflow, a poller started it and died before it could
+// record the start.
 func TestPollOutboxAlreadyStarted(t *testing.T) {
 	t.Parallel()
 
@@ -96,7 +96,7 @@ func TestPollOutboxAlreadyStarted(t *testing.T) {
 	require.Equal(t, activities.PollOutboxResult{Started: 3}, p.stop(t))
 }
 
-// forgetful is an outbox that is out of reach when the first claim should end.
+// forgetful is an outbox that is out of reach at the end of the first claim.
 type forgetful struct {
 	*postgres.Store
 	failed atomic.Bool
@@ -219,7 +219,7 @@ func try(t *testing.T, s *postgres.Store, sql string, args ...any) {
 	}, patience, 5*time.Millisecond)
 }
 
-// A poller that is told to stop ends what it has claimed, and claims no more.
+// A poller that has to stop ends its claims, and claims no more events.
 func TestPollOutboxStopsBetweenBatches(t *testing.T) {
 	t.Parallel()
 
@@ -254,8 +254,8 @@ func TestPollOutboxStopsBetweenBatches(t *testing.T) {
 	}
 }
 
-// While a batch is brought to its end, the poller is heard of: Temporal would
-// otherwise hold it to be dead, and show it paused while it still starts events.
+// While a poller ends its last batch, it heartbeats. Otherwise Temporal would take it for
+// dead, and its workflow would show "paused" while it still starts events.
 func TestPollOutboxHeartbeatsToTheEnd(t *testing.T) {
 	t.Parallel()
 
@@ -275,15 +275,15 @@ func TestPollOutboxHeartbeatsToTheEnd(t *testing.T) {
 	require.Eventually(t, func() bool { return p.beats.Load() > before }, patience, time.Millisecond)
 }
 
-// A transaction that commits next to one which sends the hint sends none, and may
-// be through only after that hint was heard: the poller looks again by itself.
+// A transaction that commits together with a transaction that sends the hint sends none. It
+// may end after the poller got the hint, so the poller looks again without a hint.
 func TestPollOutboxLooksAgainAfterAHint(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
 	p := poll(t, s, &launcher{}, lazy)
 	found := false
-	for i := 1; i < 100 && !found; i += 2 { // a machine that stands still for a second is given another chance
+	for i := 1; i < 100 && !found; i += 2 { // a machine that hangs for a second gets another try
 		first := must(s.Pool.Begin(t.Context()))(t)
 		second := must(s.Pool.Begin(t.Context()))(t)
 		must(first.Exec(t.Context(), insertOne, fmt.Sprintf("evt-%d", i)))(t)
@@ -299,7 +299,7 @@ func TestPollOutboxLooksAgainAfterAHint(t *testing.T) {
 	p.stop(t)
 }
 
-// ordersOf claims the events that the rows of a service became.
+// ordersOf claims the events that were adopted from a service's rows.
 type ordersOf struct{ *postgres.Store }
 
 func (o ordersOf) ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {

@@ -14,7 +14,8 @@ type EventStore interface {
 	Acknowledge(ctx context.Context, eventID string) error
 }
 
-// EventPublisher takes the messages of events. A nil error means that it has the message.
+// EventPublisher publishes the messages of events. A nil error means that the broker has the
+// message.
 type EventPublisher interface {
 	PublishEvent(ctx context.Context, event notification.Event, audiences []string) error
 }
@@ -27,7 +28,7 @@ type PublishEventInput struct {
 
 // PublishEventResult is the result of [Activities.PublishEvent].
 type PublishEventResult struct {
-	Audiences []string // whose queues the message went to; empty: the event concerns none
+	Audiences []string // the audiences whose queues got the message; empty: the event concerns none
 }
 
 // PublishEvent publishes an event's message to RabbitMQ, and records that RabbitMQ has it. A

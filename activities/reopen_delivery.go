@@ -20,7 +20,7 @@ type RetryStore interface {
 type ReopenInput struct {
 	DeliveryID string
 	Again      bool // even if it was sent
-	OwnTime    bool `json:",omitempty"` // the caller waits until the delivery's own time, if that lies ahead
+	OwnTime    bool `json:",omitempty"` // the caller waits until the delivery's own time, if that is in the future
 }
 
 // ReopenResult is the result of [Activities.ReopenDelivery].
@@ -28,14 +28,14 @@ type ReopenResult struct {
 	Status         notification.Status // PENDING: it may be sent; any other: it has ended meanwhile
 	AttemptsBefore int                 // of earlier runs of this delivery
 	Policy         DeliveryPolicy      // of its channel, on this worker
-	SendAfter      time.Time           `json:",omitzero"`  // its own time, which lies ahead; zero: at once
-	Wait           string              `json:",omitempty"` // the same for people
+	SendAfter      time.Time           `json:",omitzero"`  // the delivery's own time, in the future; zero: at once
+	Wait           string              `json:",omitempty"` // SendAfter for people
 }
 
-// ReopenDelivery plans one delivery again, for the run that calls it: it reads the address
-// and writes the text as they are now, and makes it PENDING. If the
+// ReopenDelivery plans one delivery again, for the run that calls it. It reads the current
+// address, writes the text by the current templates, and makes the delivery PENDING. If the
 // delivery cannot be sent, it is FAILED, and the failure is permanent. A repeat
-// returns what the first call stored.
+// returns the result that the first call stored.
 func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (ReopenResult, error) {
 	found, err := a.Retries.Reopening(ctx, in.DeliveryID)
 	if err != nil {

@@ -34,7 +34,7 @@ func (r *retries) Reopen(_ context.Context, plan notification.Reopened) (notific
 	return r.state, r.later
 }
 
-// refusedMail is a mail to Ada that was refused twice, and can be made anew.
+// refusedMail is a mail to Ada that was refused twice, and can be planned again.
 func refusedMail() *retries {
 	return &retries{
 		found: notification.Reopening{
@@ -50,7 +50,7 @@ func reopen(db *retries, plans activities.PlanStore, again bool) (activities.Reo
 	return run[activities.ReopenResult](a, a.ReopenDelivery, activities.ReopenInput{DeliveryID: "d1", Again: again})
 }
 
-// testRun is the run that the SDK's test environment makes activities believe in.
+// testRun is the run id that the SDK's test environment passes to activities.
 const testRun = "default-test-run-id"
 
 func TestReopenDelivery(t *testing.T) {
@@ -66,8 +66,8 @@ func TestReopenDelivery(t *testing.T) {
 	}, db.stored)
 }
 
-// A reminder waits again for the time that its payload names, or that it was planned
-// for, unless that is past or the run does not wait.
+// A reminder waits again until the time in its payload, or its planned time, unless the
+// time is past or the run does not wait.
 func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
 	t.Parallel()
 
@@ -123,7 +123,7 @@ func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
 	}
 }
 
-// What ended meanwhile is reported as it is.
+// A delivery that ended meanwhile returns its status.
 func TestReopenDeliveryThatWasSent(t *testing.T) {
 	t.Parallel()
 

@@ -27,7 +27,8 @@ type singles struct {
 	waited time.Duration
 }
 
-// note takes the time of one message from planning to recording; 0: unknown.
+// note takes one message's time from planning to recording, without the provider's part; 0:
+// unknown.
 func (s *singles) note(waited time.Duration) {
 	if waited <= late {
 		return
@@ -47,8 +48,8 @@ func (s *singles) resting() string {
 	return fmt.Sprintf("until %s: a single message waited %s", s.until.UTC().Format(time.TimeOnly), s.waited.Round(time.Millisecond))
 }
 
-// waitForSingles sleeps for rest while single messages are late. Each step of a small event
-// waits for the processors, which a broadcast keeps busy.
+// waitForSingles sleeps for rest while single messages are late: a broadcast keeps the
+// processors busy, and each step of a small event waits for them.
 func (s *singles) waitForSingles(ctx context.Context) {
 	if s.resting() == "" {
 		return

@@ -18,13 +18,13 @@ type SealInput struct {
 // SealResult is the result of [Activities.SealDigest].
 type SealResult struct {
 	notification.SealedDigest
-	NotBefore time.Time `json:",omitzero"`  // set: nothing was sealed; it is quiet until then
-	Wait      string    `json:",omitempty"` // the same for people
+	NotBefore time.Time `json:",omitzero"`  // set: nothing was sealed; quiet hours last until then
+	Wait      string    `json:",omitempty"` // NotBefore for people
 	Quiet     bool      `json:",omitempty"` // the digest is dropped for the recipient's quiet hours
 }
 
-// SealDigest decides what a digest lists, unless it has to wait for the end of quiet
-// hours. A repeat returns the same items, and may add to them.
+// SealDigest decides which items a digest lists, unless the digest has to wait for the end of
+// quiet hours. A repeat returns the same items, and may add items.
 func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, error) {
 	var result SealResult
 	if in.JudgeQuiet {

@@ -28,17 +28,17 @@ type SendInput struct {
 	Channel    notification.Channel
 	AttemptPolicy
 	AttemptsBefore int  // of earlier runs of this delivery
-	SkipQuiet      bool `json:",omitempty"`     // quiet hours are not asked: an operator hastens it, or they are over by Temporal's clock
-	Ordered        bool `json:",omitempty"`     // by an operator, whose order stands above preferences and group settings
-	Again          bool `json:",omitempty"`     // with --again: also in spite of another event that takes its event back
-	StatusOnly     bool `json:"Look,omitempty"` // send nothing: say only whether it was sent
+	SkipQuiet      bool `json:",omitempty"`     // ignore quiet hours: an operator hastens the delivery, or they are over by Temporal's clock
+	Ordered        bool `json:",omitempty"`     // by an operator, whose order overrides preferences and group settings
+	Again          bool `json:",omitempty"`     // with --again: send even if another event cancels the delivery's event
+	StatusOnly     bool `json:"Look,omitempty"` // send nothing, and only return the status
 }
 
 // SendResult is the result of [Activities.Send].
 type SendResult struct {
 	Status    notification.Status
-	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent; it is quiet until then
-	Wait      string    `json:",omitempty"` // the same for people
+	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent; quiet hours last until then
+	Wait      string    `json:",omitempty"` // NotBefore for people
 	Quiet     bool      // nothing was sent: the delivery is dropped for quiet hours
 	Dropped   string    `json:",omitempty"`     // nothing was sent: the delivery is dropped for this reason
 	NotSent   bool      `json:"Full,omitempty"` // nothing was sent: [Activities.SendFirst] leaves it to Send
@@ -47,13 +47,13 @@ type SendResult struct {
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
 }
 
-// Send makes one attempt to hand a delivery to its provider, and records what
-// came of it. An attempt that finds the delivery sent or cancelled does
-// nothing. A process that dies between the provider's answer and our record
-// leaves a lease that runs out; only then the next attempt can be a repeat.
+// Send makes one attempt to hand a delivery to its provider, and records the result.
+// If the delivery was sent or cancelled before, Send does nothing. A process that dies
+// between the provider's answer and the record leaves a lease, which expires. Only then
+// can the next attempt send the message twice.
 //
-// Failures of the provider use up the attempts of the policy; crashes, failures of
-// our own database and rejections of our account do not.
+// Failures of the provider use up the attempts of the policy. Crashes, failures of
+// Herald's database and rejections of our account do not.
 func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error) {
 	defer a.underWay.begin(in.Channel)()
 	return a.send(ctx, in)
@@ -86,7 +86,7 @@ func (a *Activities) send(ctx context.Context, in SendInput) (SendResult, error)
 	return SendResult{Status: notification.Sent, Unrecorded: unrecorded}, nil
 }
 
-// single is the message of one delivery.
+// single returns the message of one delivery.
 func single(channel notification.Channel, policy AttemptPolicy, begun notification.Attempt) outgoing {
 	return outgoing{
 		channel: channel, policy: policy, tried: begun.Tried, begun: []notification.Attempt{begun},
@@ -95,7 +95,7 @@ func single(channel notification.Channel, policy AttemptPolicy, begun notificati
 	}
 }
 
-// held is the result of a delivery that may not be sent.
+// held returns the result of a delivery that may not be sent.
 func held(v notification.Verdict) SendResult {
 	result := SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Wait: v.Wait}
 	if v.Dropped == string(notification.DecisionQuietHours) {
@@ -106,7 +106,7 @@ func held(v notification.Verdict) SendResult {
 	return result
 }
 
-// written is the message as it was written when the delivery was planned.
+// written returns the message as it was written when the delivery was planned.
 func written(begun notification.Attempt) (notification.Message, error) {
 	if begun.Problem != "" {
 		return notification.Message{}, errors.New(begun.Problem)

@@ -18,22 +18,21 @@ type BatchStore interface {
 }
 
 const (
-	// BatchesAtOnce is the number of batches of a channel that a worker sends at the same time:
-	// while the provider has a group of the one, the database has one of the other.
+	// BatchesAtOnce is the number of batches of a channel that a worker sends concurrently:
+	// while the provider has a group of one batch, the database has a group of the other.
 	BatchesAtOnce = 2
-	// groupSize is the number of messages of a batch that are handed to the provider at the same
-	// time. So many may be sent twice where a worker dies; fewer cost the database more.
+	// groupSize is the number of a batch's messages that are with the provider concurrently. If a
+	// worker dies, up to so many are sent twice. A smaller group costs the database more.
 	groupSize = 64
-	// BatchSends is the number of messages of a channel that the batches of a worker have with
-	// the provider at most.
+	// BatchSends limits the messages of a channel that a worker's batches have with the provider.
 	BatchSends = BatchesAtOnce * groupSize
-	// batchStint is the time that an execution begins groups: so long at least, and twice as long
-	// at most. Then the batch goes back to the queue, where what is more urgent goes first,
-	// and then batches of other entities. It is drawn by lot, since batches that began
-	// together and end together leave turns of a rate limit to nobody.
+	// batchStint is the minimum time for which an execution begins groups; the maximum is twice
+	// that. Then the batch goes back to the queue, behind more urgent work and batches of other
+	// entities. The time is random: batches that begin together and end together would leave
+	// turns of a rate limit unused.
 	batchStint = 10 * time.Second
-	// BatchHeartbeat is the time that Temporal waits for a sign of life. A batch gives one every
-	// beatInterval, and so hears that often whether it is cancelled.
+	// BatchHeartbeat is the time that Temporal waits for a heartbeat. A batch sends a heartbeat
+	// every beatInterval, and so learns of its cancellation that soon.
 	BatchHeartbeat = 30 * time.Second
 	beatInterval   = time.Second
 )
@@ -50,31 +49,31 @@ type SendBatchInput struct {
 // SendBatchResult is the result of [Activities.SendBatch].
 type SendBatchResult struct {
 	BatchProgress
-	More         bool `json:",omitempty"`     // it ended early: there are deliveries that were never attempted
+	More         bool `json:",omitempty"`     // it ended early: some deliveries were never attempted
 	HasRemaining bool `json:"Left,omitempty"` // deliveries that were attempted are PENDING: each needs a separate workflow
-	// Unrecorded are attempts whose end the database could not record: the attempts of one group at
+	// Unrecorded holds the attempts whose end the database could not record, of one group at
 	// most. The workflow records them later; sending again would be a duplicate.
 	Unrecorded []notification.AttemptResult `json:",omitempty"`
 }
 
-// BatchProgress is an execution's heartbeat, with which the next one continues. It does
-// not grow with the batch: when the next attempt at a delivery is due is in its row.
+// BatchProgress is an execution's heartbeat, with which the next execution continues. It does
+// not grow with the batch: a delivery's row stores the time of its next attempt.
 type BatchProgress struct {
 	Sent    int
 	Failed  int                  `json:",omitempty"` // for good
-	Retried int                  `json:",omitempty"` // failed for now: each has a separate workflow next
-	Resting string               `json:",omitempty"` // why the batch rests after each group, for people; empty: it does not
+	Retried int                  `json:",omitempty"` // failed for now: a separate workflow retries each
+	Resting string               `json:",omitempty"` // why the batch rests after each group, for people; empty: it does not rest
 	Later   map[string]time.Time `json:",omitempty"` // of release 0.2: when the next attempt is due, by delivery id
 }
 
-// SendBatch makes the first attempts at the deliveries of a batch: many at once, and
-// recorded in sets. Whatever was attempted before, by an execution that died or by anybody
-// else, it leaves to a separate workflow. So two executions send nothing twice, and a
-// message that kills its process kills one of them. Each group is begun in the database just
-// before it is sent, which leaves out what is cancelled by then.
+// SendBatch makes the first attempts at the deliveries of a batch: many concurrently, and
+// recorded in sets. It leaves a delivery that was attempted before, by an execution that died
+// or by another sender, to a separate workflow. So two executions send nothing twice, and a
+// message that kills its process kills only one execution. The database begins each group just
+// before it is sent, and leaves out deliveries that are cancelled by then.
 //
-// When it is cancelled, its time is over, or its worker stops, it begins no more and waits
-// for what is with the provider.
+// When it is cancelled, its time is over, or its worker stops, SendBatch begins no more groups
+// and waits for the messages that are with the provider.
 func (a *Activities) SendBatch(ctx context.Context, in SendBatchInput) (SendBatchResult, error) {
 	ids, err := a.batchDeliveries(ctx, in)
 	if err != nil {
@@ -91,8 +90,8 @@ func (a *Activities) batchDeliveries(ctx context.Context, in SendBatchInput) ([]
 	return a.Batches.BatchDeliveries(ctx, in.EventID, in.Channel, in.IDs)
 }
 
-// end is the batch's result. Where the database failed, or no turn came, the activity fails
-// and Temporal repeats it, unless attempts have to be recorded first.
+// end returns the batch's result. If the database failed, or no turn came, the activity fails
+// and Temporal repeats it, unless the workflow has to record attempts first.
 func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
 	result := SendBatchResult{BatchProgress: b.progress, More: len(b.ids) > 0, Unrecorded: b.unrecorded}
 	if len(b.unrecorded) > 0 {
@@ -118,7 +117,7 @@ func (b *batch) left(ctx context.Context) (bool, error) {
 	return b.activities.Batches.BatchLeft(ctx, b.in.EventID, b.in.Channel, b.in.IDs)
 }
 
-// RecordBatch writes down what [Activities.SendBatch] could not.
+// RecordBatch stores results that [Activities.SendBatch] could not store.
 func (a *Activities) RecordBatch(ctx context.Context, in RecordBatchInput) error {
 	recorded, err := a.Attempts.EndAttempts(ctx, in.Results)
 	if err == nil {

@@ -49,8 +49,8 @@ func (f *flaky) EndAttempts(ctx context.Context, results []notification.AttemptR
 	return f.Store.EndAttempts(ctx, results)
 }
 
-// What was sent and could not be recorded is returned, without tokens; nothing more is begun,
-// and once it is recorded the rest continues.
+// A batch returns sent messages that could not be recorded, without tokens, and begins nothing
+// more. Once they are recorded, the rest continues.
 func TestSendBatchUnrecorded(t *testing.T) {
 	t.Parallel()
 
@@ -76,7 +76,7 @@ func TestSendBatchUnrecorded(t *testing.T) {
 	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, db.Store, "status"))
 }
 
-// Where attempts cannot be begun, the activity fails with all recorded that was sent, and
+// If attempts cannot begin, the activity fails after it has recorded all sent messages, and
 // Temporal repeats it.
 func TestSendBatchWithoutADatabase(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func batchIn(t *testing.T, s *postgres.Store) activities.SendBatchInput {
 	}
 }
 
-// mails is a provider that many ask at once, and which answers by what it is told of a delivery.
+// mails is a provider for concurrent calls, with a test's answer for each delivery.
 type mails struct {
 	answer func(ctx context.Context, deliveryID string) error // nil: it takes all
 
@@ -201,7 +201,7 @@ func deliveriesBy(t *testing.T, s *postgres.Store, what string) map[string]int {
 	return counts
 }
 
-// deadLetters are the deliveries of which the queue of dead letters is to be told.
+// deadLetters are the deliveries whose dead letters have to be published.
 func deadLetters(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
 	return get[[]string](t, s, "SELECT coalesce(array_agg(delivery_id ORDER BY delivery_id), '{}') FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'")
@@ -222,8 +222,8 @@ func (s *scarce) TakeTurns(_ context.Context, in notification.TurnsWanted) (noti
 	return notification.Turns{Granted: granted}, nil
 }
 
-// A batch sends as many as the rate limit of its channel lets it. Where no more turns come,
-// the rest is as it was, and Temporal repeats the activity.
+// A batch sends as many messages as the rate limit of its channel allows. If no more turns
+// come, the other deliveries do not change, and Temporal repeats the activity.
 func TestSendBatchTakesTurns(t *testing.T) {
 	t.Parallel()
 
@@ -250,8 +250,8 @@ func TestSendBatchTakesTurns(t *testing.T) {
 	}
 }
 
-// Turns that a slow database lets pass are turns all the same: the attempts were begun before,
-// and no delivery leaves the batch.
+// A batch uses turns that are past because the database is slow: its attempts began before, and
+// no delivery leaves the batch.
 func TestSendBatchKeepsTogether(t *testing.T) {
 	t.Parallel()
 
@@ -272,7 +272,7 @@ func requireSent(t *testing.T, s *postgres.Store, some, all int) {
 	require.Equal(t, all-some, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'PENDING' AND attempt_count = 0"))
 }
 
-// What a batch does is counted as what single sends do.
+// The metrics count a batch's sends like single sends.
 func TestSendBatchMetrics(t *testing.T) {
 	t.Parallel()
 

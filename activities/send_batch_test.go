@@ -39,8 +39,8 @@ func TestSendBatch(t *testing.T) {
 	require.Equal(t, 100, over.calls())
 }
 
-// Each outcome is a delivery's own: what failed for good is FAILED, with its reason; what
-// failed for now is left PENDING, and is due when its provider or the policy says.
+// Each delivery has a separate outcome. After a permanent failure it is FAILED, with the reason.
+// After another failure it stays PENDING, and is due at the provider's or the policy's time.
 func TestSendBatchOutcomes(t *testing.T) {
 	t.Parallel()
 
@@ -98,8 +98,8 @@ func TestSendBatchOverOtherChannels(t *testing.T) {
 	})
 }
 
-// What was attempted, cancelled or is dropped by the rules is not sent, and only the first of
-// these is left for a separate workflow.
+// A batch does not send deliveries that were attempted, cancelled, or dropped by the rules. Only
+// attempted deliveries are left for a separate workflow.
 func TestSendBatchLeavesOut(t *testing.T) {
 	t.Parallel()
 
@@ -118,8 +118,8 @@ func TestSendBatchLeavesOut(t *testing.T) {
 	require.Equal(t, notification.NoLongerRecipient, get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-3' AND status = 'CANCELLED'"))
 }
 
-// A batch that comes late asks for quiet hours, too: what is dropped is CANCELLED, and what is to
-// wait leaves the batch, and says until when.
+// A late batch checks quiet hours too: a dropped delivery is CANCELLED, and a delivery that has
+// to wait leaves the batch with the time in its row.
 func TestSendBatchInQuietHours(t *testing.T) {
 	t.Parallel()
 
@@ -150,8 +150,8 @@ func TestSendBatchInQuietHours(t *testing.T) {
 	}
 }
 
-// However many deliveries fail for now, the result of the batch stays small: when their next
-// attempts are due is in their rows.
+// However many deliveries fail for now, the result of the batch stays small: the rows store the
+// times of the next attempts.
 func TestSendBatchTellsLittle(t *testing.T) {
 	t.Parallel()
 
@@ -186,7 +186,7 @@ func TestSendBatchHeedsCancelledDeliveries(t *testing.T) {
 	require.Equal(t, got.Sent, over.calls())
 }
 
-// A batch that is stopped begins no more, and its calls end as they would.
+// A batch that is stopped begins no more messages, and its calls end normally.
 func TestSendBatchStops(t *testing.T) {
 	t.Parallel()
 
@@ -227,7 +227,7 @@ func TestSendBatchStops(t *testing.T) {
 	}
 }
 
-// An execution continues with what the one before it has told, and heartbeats.
+// An execution continues from the progress of the execution before it, and heartbeats.
 func TestSendBatchGoesOn(t *testing.T) {
 	t.Parallel()
 
@@ -239,7 +239,7 @@ func TestSendBatchGoesOn(t *testing.T) {
 			return nil
 		}
 		select {
-		case <-beats: // the call takes until it has told how far it is
+		case <-beats: // the call lasts until the batch has heartbeated
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

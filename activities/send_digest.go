@@ -17,20 +17,19 @@ type SendDigestInput struct {
 
 // SendDigestResult is the result of [Activities.SendDigest].
 type SendDigestResult struct {
-	Items int // how many the message listed; 0: all were cancelled, and nothing was sent
-	// Dropped says why items are CANCELLED, by delivery id.
+	Items int // in the message; 0: all were cancelled, and nothing was sent
+	// Dropped holds the reasons why items are CANCELLED, by delivery id.
 	Dropped   map[string]string `json:",omitempty"`
-	NotBefore time.Time         `json:",omitzero"`  // set: nothing was sent; it is quiet until then
-	Wait      string            `json:",omitempty"` // the same for people
+	NotBefore time.Time         `json:",omitzero"`  // set: nothing was sent; quiet hours last until then
+	Wait      string            `json:",omitempty"` // NotBefore for people
 	// Unrecorded is as in [SendResult].
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
 }
 
-// SendDigest makes one attempt to hand a digest to its provider, as
-// [Activities.Send] does for one delivery, and records on each of its items what
-// came of it. The message leaves out items that were cancelled since the last
-// attempt, and items that the rules do not allow any more. Where one item has to wait for the
-// end of quiet hours, all do.
+// SendDigest makes one attempt to hand a digest to its provider, as [Activities.Send]
+// does for one delivery, and records the result on each item. The message leaves out
+// items that were cancelled since the last attempt, and items that the rules do not
+// allow any more. If one item has to wait for the end of quiet hours, all items wait.
 func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDigestResult, error) {
 	begun, held, err := a.beginDigest(ctx, in)
 	if err != nil || !held.NotBefore.IsZero() {
@@ -52,8 +51,8 @@ func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDi
 	return SendDigestResult{Items: len(begun), Dropped: digest.Dropped, Unrecorded: unrecorded}, nil
 }
 
-// beginDigest takes the leases of all items, or of none: where some are leased or have to wait,
-// it releases the others.
+// beginDigest takes the leases of all items, or of none: if some items are leased or have to
+// wait, it releases the others.
 func (a *Activities) beginDigest(ctx context.Context, in SendDigestInput) (begun []notification.Attempt, held notification.Verdict, err error) {
 	reading, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
@@ -91,8 +90,8 @@ func (a *Activities) readDigest(ctx context.Context, in SendDigestInput) (notifi
 	return a.Digests.ReadDigest(ctx, in.DigestID, in.Key)
 }
 
-// digestMessage is the message that lists the items. Where they differ in how often they were
-// tried, the least tried one counts.
+// digestMessage returns the message that lists the items. If the items had different numbers
+// of attempts, the lowest number counts.
 func (a *Activities) digestMessage(in SendDigestInput, digest notification.Digest, begun []notification.Attempt) outgoing {
 	key, last := in.Key, begun[len(begun)-1].Message
 	m := outgoing{

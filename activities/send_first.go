@@ -7,17 +7,17 @@ import (
 	"herald/internal/notification"
 )
 
-// FirstAttempts bounds the sends of one channel that may be under way in this process when
-// another first attempt begins as a local activity. Beyond it Temporal keeps the backlog, in
-// the order of priority and fairness, and no workflow task waits for a provider that hangs.
+// FirstAttempts bounds the sends of one channel in flight in this process when another first
+// attempt begins as a local activity. Above the bound Temporal keeps the backlog, in the order
+// of priority and fairness, and no workflow task waits for a provider that hangs.
 const FirstAttempts = 32
 
 // SendFirst is [Activities.Send] as a local activity, for the first attempt of a run. It
-// leaves the delivery to Send where the channel has a rate limit, or much under way.
+// leaves the delivery to Send if the channel has a rate limit, or too many sends in flight.
 //
-// A local activity runs again when its worker or its workflow task is lost, perhaps while the
-// first run of it is still calling the provider. The second run finds the lease of the first,
-// and fails until that has run out; Send then finds what became of it.
+// A local activity runs again when its worker or its workflow task is lost, perhaps while its
+// first run is still calling the provider. The second run finds the lease of the first, and
+// fails until the lease has expired. Then Send reads the result of the first run.
 func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, error) {
 	full := SendResult{Status: notification.Pending, NotSent: true}
 	if a.RateLimits[in.Channel] > 0 {
@@ -31,7 +31,7 @@ func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, e
 	return a.send(ctx, in)
 }
 
-// underWay counts the sends of each channel that this process has under way.
+// underWay counts the sends of each channel that this process has in flight.
 type underWay struct {
 	mu    sync.Mutex
 	sends map[notification.Channel]int
@@ -43,7 +43,7 @@ func (u *underWay) begin(channel notification.Channel) (done func()) {
 	return done
 }
 
-// beginBelow counts a send, unless there are limit of them; 0: however many there are.
+// beginBelow counts a send, unless limit sends are in flight; 0: no limit.
 func (u *underWay) beginBelow(channel notification.Channel, limit int) (done func(), free bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

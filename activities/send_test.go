@@ -15,7 +15,7 @@ import (
 
 // deliveries is an AttemptStore and a DeliveryStore with one delivery, d1.
 type deliveries struct {
-	attempt    notification.Attempt // what the next BeginAttempts finds
+	attempt    notification.Attempt // the result of the next BeginAttempts
 	beginErr   error
 	hang       func(ctx context.Context) // in BeginAttempts, until its context ends
 	leasedFor  time.Duration             // to another sender
@@ -24,7 +24,7 @@ type deliveries struct {
 	waited     time.Duration // since it was planned, then
 	tokensKept string
 
-	asked    notification.Begin // as BeginAttempts was told, without the owner
+	asked    notification.Begin // the input of BeginAttempts, without the owner
 	begun    int
 	results  []notification.AttemptResult
 	released []notification.Attempt
@@ -81,7 +81,7 @@ func (d *deliveries) Failure(context.Context, string) (notification.DeadLetter, 
 	return d.letter, d.endErr
 }
 
-// due is the n-th attempt of a run, after ended ones that the provider failed; the
+// due is the n-th attempt of a run. The provider failed `ended` earlier attempts; the
 // others crashed.
 func due(n, ended int) *deliveries {
 	return &deliveries{attempt: notification.Attempt{
@@ -113,7 +113,7 @@ func TestSendAccepted(t *testing.T) {
 		DeliveryID: "d1", Number: 1, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", DeadDevices: []string{"old"},
 	}}, db.results)
 
-	again, err := send(t, db, mail, in) // Temporal repeats what it did not hear of
+	again, err := send(t, db, mail, in) // Temporal repeats the attempt if its result was lost
 	require.NoError(t, err)
 	require.Equal(t, result, again)
 	require.Equal(t, 1, mail.calls)
@@ -145,7 +145,7 @@ func TestSendOfNoRow(t *testing.T) {
 	require.Zero(t, mail.calls)
 }
 
-// A database that hangs takes nothing from the provider's time.
+// A database that hangs does not shorten the provider's time-out.
 func TestSendBoundsItsBeginning(t *testing.T) {
 	t.Parallel()
 
@@ -161,7 +161,7 @@ func TestSendBoundsItsBeginning(t *testing.T) {
 	require.Zero(t, mail.calls)
 }
 
-// What may not be sent, or not now, is no attempt, and the workflow is told why.
+// A delivery that may not be sent, or not now, uses no attempt. The workflow gets the reason.
 func TestSendHeld(t *testing.T) {
 	t.Parallel()
 
@@ -218,7 +218,7 @@ func TestSendFirst(t *testing.T) {
 	require.Equal(t, 1, mail.calls)
 }
 
-// Who only looks sends nothing.
+// SendFirst with StatusOnly sends nothing.
 func TestSendFirstLooks(t *testing.T) {
 	t.Parallel()
 
@@ -231,7 +231,7 @@ func TestSendFirstLooks(t *testing.T) {
 	require.Zero(t, mail.calls)
 }
 
-// Run again in a task that was lost, it waits until the lease of the run before has ended.
+// If its task was lost, the second run of SendFirst waits until the first run's lease has expired.
 func TestSendFirstBesideItself(t *testing.T) {
 	t.Parallel()
 
@@ -245,7 +245,7 @@ func TestSendFirstBesideItself(t *testing.T) {
 	require.Zero(t, mail.calls)
 }
 
-// A channel with a limit, by the settings of the worker that sends, is the limit's.
+// SendFirst leaves a channel with a rate limit to Send, by the sending worker's settings.
 func TestSendFirstOfAChannelWithALimit(t *testing.T) {
 	t.Parallel()
 
@@ -257,7 +257,7 @@ func TestSendFirstOfAChannelWithALimit(t *testing.T) {
 	require.Zero(t, db.begun)
 }
 
-// crowd is a provider that answers when it is told to, and a store for it.
+// crowd is a provider that answers when the test allows it, with its store.
 type crowd struct {
 	deliveries
 	calls   chan struct{} // has an element for each call that has begun
@@ -278,8 +278,8 @@ func (c *crowd) Send(context.Context, notification.Message) (notification.Answer
 	return notification.Answer{}, nil
 }
 
-// While a provider hangs, no more workflow tasks wait for it than there are first attempts.
-// Send's attempts count: they leave a backlog, which Temporal orders.
+// While a provider hangs, at most FirstAttempts workflow tasks wait for it. Attempts of Send
+// count too. The rest is a backlog, which Temporal orders.
 func TestSendFirstLeavesABacklogToSend(t *testing.T) {
 	t.Parallel()
 

@@ -15,7 +15,7 @@ import (
 type SweepStore interface {
 	LastSweep(ctx context.Context) (notification.Sweep, error)
 	RecordSweep(ctx context.Context, sweep notification.Sweep) error
-	// StuckEvents and StuckDeliveries read a page of rows, and the id behind which the next
+	// StuckEvents and StuckDeliveries read a page of rows, and the id after which the next
 	// page begins; zero: that was the last page.
 	StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) ([]notification.StuckEvent, string, error)
 	StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, int64, error)
@@ -29,27 +29,27 @@ type Sweeper interface {
 	// The state of another workflow that has the id is [WorkflowUnknown].
 	EventWorkflow(ctx context.Context, eventID string) (WorkflowState, error)
 	DeliveryWorkflow(ctx context.Context, deliveryID string, channel notification.Channel) (WorkflowState, error)
-	// The two that start something return no error where it runs already, and a
-	// [notification.IDTakenError] where another workflow that runs has the id.
+	// StartEventAgain and StartDeliveryAgain return no error if the workflow runs already, and a
+	// [notification.IDTakenError] if another running workflow has the id.
 	StartEventAgain(ctx context.Context, event notification.PendingEvent) error
 	StartDeliveryAgain(ctx context.Context, delivery notification.StuckDelivery, policy DeliveryPolicy) error
 }
 
 const (
-	// SweepHeartbeat bounds how long a dead worker goes unnoticed. It is above
-	// what reading a page may take.
+	// SweepHeartbeat is the time after which Temporal takes a sweep without heartbeats for
+	// dead. Reading a page takes less.
 	SweepHeartbeat = time.Minute
-	// sweepTime is the time that one sweep looks. Events that are due, deliveries and events that
-	// wait by design have a third each, and time that one of them leaves goes to the next. The
+	// sweepTime is the duration of one sweep. Events that are due, deliveries, and events that
+	// wait by design get a third each, and unused time goes to the next of them. The
 	// next sweep continues where this one ended.
 	sweepTime = 8 * time.Minute
-	// stuckAge is the age that a row must have before its workflow is asked for.
+	// stuckAge is the age from which the sweep looks for a row's workflow.
 	stuckAge = 15 * time.Minute
-	// sweepPage is the number of rows that are read at once. What an operator does with
-	// them meanwhile is not seen, so they are few.
+	// sweepPage is the number of rows that are read at once. It is small, because the sweep
+	// does not see an operator's changes to rows that it has read.
 	sweepPage = 100
-	// sweepPace is the time from one question to Temporal to the next, so that
-	// an installation with many waiting deliveries leaves Temporal to others.
+	// sweepPace is the time between two calls to Temporal, so that an installation
+	// with many waiting deliveries leaves Temporal's capacity to other callers.
 	sweepPace = 10 * time.Millisecond
 	// maxRestarts is the number of times that an event or a delivery is started again.
 	maxRestarts = 3
@@ -63,15 +63,15 @@ type SweepResult struct {
 	GiveUp []GiveUpInput `json:",omitempty"` // deliveries that were started again in vain
 }
 
-// Sweep compares the tables with Temporal. It looks at events that are PROCESSING
-// and deliveries that are PENDING for long, and whose workflow does not run. Where
-// an operator ended the workflow, the row is closed too. Any other was lost in a
-// failover, never started, or ended without recording it: it is started again,
-// three times at most. The sweep describes each workflow, since Temporal's lists
-// may be late.
+// Sweep compares the tables with Temporal. It looks for events that are PROCESSING
+// and deliveries that are PENDING for long, and whose workflow does not run. If an
+// operator ended the workflow, the sweep closes the row too. Any other workflow was
+// lost in a failover, never started, or ended without a record. The sweep starts it
+// again, three times at most. It describes each workflow, since Temporal's lists may
+// be late.
 //
-// When its process dies, the next attempt continues behind the last row that was
-// dealt with. Looking at a row twice does no harm.
+// When its process dies, the next attempt continues after the last row that was
+// handled. A second look at a row does no harm.
 func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 	s, err := a.beginSweep(ctx)
 	if err != nil {
@@ -92,21 +92,21 @@ func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 	return s.found, nil
 }
 
-// sweepRun is one sweep under way.
+// sweepRun is the state of one [Activities.Sweep].
 type sweepRun struct {
 	*Activities
 	found SweepResult
 	begin time.Time
-	until time.Time // ends the share of what is looked at now
+	until time.Time // the end of the current third
 	pace  *time.Ticker
-	event struct { // the last one that was asked for: deliveries of one event stand side by side
+	event struct { // the last event that was looked up: deliveries of one event follow each other
 		id    string
 		state WorkflowState
 	}
 }
 
 // beginSweep continues where this activity's last attempt ended, or else where the
-// last sweep did.
+// last sweep ended.
 func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
 	s := &sweepRun{Activities: a, begin: time.Now()}
 	if activity.HasHeartbeatDetails(ctx) {
@@ -125,9 +125,9 @@ func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
 	return s, nil
 }
 
-// eachRow looks at the rows page by page, at one page at least. read returns the page behind
-// the row that see saw last, and where the next page begins. last is the id of that row, or
-// zero once all rows were seen.
+// eachRow passes the rows to see, page by page, at least one page. read returns the page after
+// an id, and the id after which the next page begins. last is the id of the last row that see
+// got, or zero after the last page.
 func eachRow[Row any, ID comparable](ctx context.Context, s *sweepRun, last *ID, id func(Row) ID, read func(after ID) ([]Row, ID, error), see func(context.Context, Row) error) error {
 	for {
 		page, next, err := read(*last)
@@ -152,7 +152,7 @@ func eachRow[Row any, ID comparable](ctx context.Context, s *sweepRun, last *ID,
 	}
 }
 
-// look waits until Temporal may be asked again, and counts the question.
+// look waits for sweepPace before a call to Temporal, and counts the call.
 func (s *sweepRun) look(ctx context.Context) error {
 	select {
 	case <-s.pace.C:
@@ -163,8 +163,8 @@ func (s *sweepRun) look(ctx context.Context) error {
 	}
 }
 
-// notStarted leaves what Temporal did not start to the next sweep. A restart is not
-// counted: the refusal may be Temporal's trouble and not the row's.
+// notStarted leaves a row whose workflow Temporal did not start to the next sweep. It does not
+// count a restart: Temporal, and not the row, may be the cause.
 func (s *sweepRun) notStarted(ctx context.Context, id string, err error) error {
 	activity.GetLogger(ctx).Warn("the sweep cannot start a workflow again", "workflow_id", id, "error", err)
 	return ctx.Err()

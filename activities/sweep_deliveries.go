@@ -15,8 +15,8 @@ func (s *sweepRun) deliveries(ctx context.Context) error {
 	return eachRow(ctx, s, &s.found.AfterNotification, func(row notification.StuckDelivery) int64 { return row.ID }, read, s.stuckDelivery)
 }
 
-// stuckDelivery restarts or closes a delivery if neither its workflow nor its event's runs.
-// An event's workflow runs for as long as any page of the event does.
+// stuckDelivery restarts or closes a delivery if neither its workflow nor its event's workflow
+// runs. An event's workflow runs until all pages of the event have ended.
 func (s *sweepRun) stuckDelivery(ctx context.Context, delivery notification.StuckDelivery) error {
 	event, err := s.stateOfEvent(ctx, delivery.EventID)
 	if err != nil || event == WorkflowRunning {
@@ -75,8 +75,8 @@ func (s *sweepRun) closeDelivery(ctx context.Context, delivery notification.Stuc
 	return err
 }
 
-// failDelivery leaves the delivery to the workflow, whose history remembers that
-// the dead-letter queue is to be told.
+// failDelivery hands the delivery to the sweep's workflow, which gives it up. The history keeps
+// the dead letter safe from a crash.
 func (s *sweepRun) failDelivery(delivery notification.StuckDelivery, why string) {
 	s.found.Failed++
 	s.found.GiveUp = append(s.found.GiveUp, GiveUpInput{

@@ -14,8 +14,8 @@ func (s *sweepRun) events(ctx context.Context) error {
 	return s.eachEvent(ctx, false, &s.found.AfterEvent)
 }
 
-// waitingEvents looks at events that wait by design. They may be many, and a lost one is not
-// late before its time has come, so they come last.
+// waitingEvents looks at events that wait by design. They come last: they may be many, and a
+// lost event is not late before its time.
 func (s *sweepRun) waitingEvents(ctx context.Context) error {
 	return s.eachEvent(ctx, true, &s.found.AfterWaitingEvent)
 }

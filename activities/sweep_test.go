@@ -19,7 +19,7 @@ import (
 )
 
 // registry is a Temporal that knows the states of workflows by their ids, and
-// remembers what was started again.
+// remembers the workflows that were started again.
 type registry struct {
 	states map[string]activities.WorkflowState
 	others activities.WorkflowState // the state of workflows that states does not name
@@ -210,8 +210,8 @@ func TestSweepDeliveries(t *testing.T) {
 	}
 }
 
-// Pages, and one question for all deliveries of an event. What is given up is
-// bounded: the next sweep continues there.
+// The sweep reads pages, and looks up an event once for all its deliveries. It gives up a
+// bounded number of deliveries, and the next sweep continues there.
 func TestSweepGoesOn(t *testing.T) {
 	t.Parallel()
 
@@ -238,8 +238,8 @@ func TestSweepGoesOn(t *testing.T) {
 	require.Equal(t, 100, sweepOnce(t, s, temporal).Failed, "and from the beginning again")
 }
 
-// A hundred thousand events wait until tomorrow. Their workflows run, and the sweep asks for
-// none of them before it has found the delivery that was lost.
+// A hundred thousand events wait until tomorrow. Their workflows run, and the sweep looks up
+// none of them before it has found the lost delivery.
 func TestSweepBesideManyThatWait(t *testing.T) {
 	t.Parallel()
 
@@ -270,8 +270,8 @@ func TestSweepBesideManyThatWait(t *testing.T) {
 	require.Equal(t, []string{"lost", "lost-customer1-EMAIL"}, temporal.asked[:2])
 }
 
-// Events that are many and due leave deliveries their share. In turn, the sweep reaches each
-// of them, and deliveries that wait by design.
+// Many due events leave deliveries their share of the time. Over several sweeps, the sweep
+// reaches each event, and the events that wait by design.
 func TestSweepShares(t *testing.T) {
 	t.Parallel()
 
@@ -306,7 +306,7 @@ func sweepFor(t *testing.T, a *activities.Activities) activities.SweepResult {
 	return must(execute[activities.SweepResult](newEnv(a), a.Sweep))(t)
 }
 
-// The next attempt continues where one that died stopped, and keeps what that one found.
+// The next attempt continues where a dead attempt stopped, and keeps its results.
 func TestSweepResumes(t *testing.T) {
 	t.Parallel()
 

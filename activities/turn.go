@@ -16,25 +16,25 @@ type TurnStore interface {
 }
 
 const (
-	// turnPatience is the time that a send waits for its turn. Then it gives its slot back, so
-	// that what is more urgent finds one.
+	// turnPatience is the time that a send waits for its turn. Then it gives its slot back to
+	// more urgent messages.
 	turnPatience = 5 * time.Second
-	// slotPatience is the time that the last of a worker's slots waits for its turn, where no
-	// other process has any: less than turnPatience.
+	// slotPatience is the time that the last of a worker's slots waits for its turn if no
+	// other process takes turns: less than turnPatience.
 	slotPatience = 2 * time.Second
-	// turnRetry is the time until a send that got no turn is tried again.
+	// turnRetry is the time until the next attempt of a send that got no turn.
 	turnRetry = time.Second
 )
 
-// errNoTurn is the failure of an attempt that sent nothing because of the rate limit, and is
-// repeated.
+// errNoTurn is the failure of an attempt that sent nothing because of the rate limit. Temporal
+// retries it.
 var errNoTurn = temporal.NewApplicationErrorWithOptions("the rate limit left no turn for it: what is more urgent uses them up", RateLimited, temporal.ApplicationErrorOptions{
 	NextRetryDelay: turnRetry,
 	Category:       temporal.ApplicationErrorCategoryBenign,
 })
 
-// SendSlots is the number of messages of a channel that a worker sends, or lets wait for their
-// turns, at the same time: as many as get theirs within turnPatience, and most at most.
+// SendSlots returns the number of messages of a channel that a worker sends, or lets wait for
+// their turns, concurrently: as many as get turns within slotPatience, at least 2 and up to most.
 func SendSlots(rate float64, most int) int {
 	if rate == 0 {
 		return most
@@ -50,12 +50,12 @@ func (a *Activities) turn(ctx context.Context, channel notification.Channel) err
 	return err
 }
 
-// turns waits until the channel's rate limit lets messages be sent, and returns how many:
-// at least one, and at most as many as are ready. They are due together, so they are no
-// more than the turns of a fifth of a second. If ctx ends before, the error is its cause.
+// turns waits until the channel's rate limit allows messages, and returns their number: at
+// least one, and at most ready. They are due together, so their number is limited to a fifth
+// of a second's turns. If ctx ends before, the error is its cause.
 //
-// The more urgent come first, then single messages before a batch's messages, and then one
-// of each fairness key in turn.
+// More urgent messages come first, then single messages before a batch's messages, and then
+// one message of each fairness key in turn.
 func (a *Activities) turns(ctx context.Context, channel notification.Channel, ready int, batch bool) (int, error) {
 	rate := a.RateLimits[channel]
 	if rate == 0 {
@@ -77,7 +77,7 @@ func (a *Activities) turns(ctx context.Context, channel notification.Channel, re
 		if queue.leave(w) {
 			return 0, context.Cause(ctx)
 		}
-		<-w.answered // just before it would have left
+		<-w.answered // the answer came first
 	}
 	time.Sleep(time.Until(w.due)) // less than a second, and the turn is taken
 	if w.err == nil {
@@ -89,7 +89,7 @@ func (a *Activities) turns(ctx context.Context, channel notification.Channel, re
 // turnRanks are the three priorities, each of a single message or of a batch.
 const turnRanks = 6
 
-// turnRank is the place of a message among the messages that wait for a turn; 0 comes first.
+// turnRank returns the place of a message among the messages that wait for a turn; 0 comes first.
 // key is Temporal's: 1 to 5, or 0 for none.
 func turnRank(key int, batch bool) int {
 	if key == 0 {
@@ -102,9 +102,9 @@ func turnRank(key int, batch bool) int {
 	return rank
 }
 
-// turnAhead is the distance by which a rank may reserve turns ahead of now. Of the ranks that want
-// all turns only the first gets any, in whatever process it waits: it takes each turn
-// before the next one may. 100 ms between two ranks are time enough to ask.
+// turnAhead returns the time ahead of now for which a rank may reserve turns. If several ranks
+// want all turns, only the first rank gets any, in every process: it may take each turn before
+// the next rank may. 100 ms between two ranks are enough time for the request.
 func turnAhead(rank int) time.Duration {
 	return time.Duration(turnRanks-rank) * 100 * time.Millisecond
 }

@@ -18,20 +18,21 @@ type turnQueue struct {
 	store   TurnStore
 	channel notification.Channel
 	rate    float64
-	urgent  chan struct{} // somebody has come who may reserve further ahead than was asked for
+	urgent  chan struct{} // wakes take: a sender has joined who may reserve further ahead
 
 	mu      sync.Mutex
 	waiting []*turnWaiter // in the order in which they came
 	taking  bool
-	asked   int            // the rank for which turns were asked for last
-	served  map[string]int // of the keys that wait: which of the removed was the last of theirs
+	asked   int            // the rank of the last request for turns
+	served  map[string]int // by waiting key: the value of removed at the key's last turn
 	removed int            // counts senders that had a turn, or left
 }
 
-// turnWaiter waits for turns. What it got is set before answered is closed.
+// turnWaiter is one sender waiting for turns. due, granted and err are set before answered is
+// closed.
 type turnWaiter struct {
 	rank     int
-	key      string // messages of one key are one party, and parties take turns
+	key      string // the fairness key: keys take turns
 	most     int
 	answered chan struct{}
 	due      time.Time // of the last of its turns
@@ -39,7 +40,7 @@ type turnWaiter struct {
 	err      error
 }
 
-// join adds one who waits.
+// join adds a sender.
 func (q *turnQueue) join(w *turnWaiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -51,12 +52,12 @@ func (q *turnQueue) join(w *turnWaiter) {
 	case w.rank < q.asked:
 		select {
 		case q.urgent <- struct{}{}:
-		default: // somebody else has said it
+		default: // a wake-up is pending already
 		}
 	}
 }
 
-// leave removes one who waits no longer. It is false if the answer came before.
+// leave removes a sender that waits no longer. It returns false if the answer came before.
 func (q *turnQueue) leave(w *turnWaiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,7 +68,7 @@ func (q *turnQueue) leave(w *turnWaiter) bool {
 	return at >= 0
 }
 
-// take takes turns until nobody waits.
+// take takes turns until no sender waits.
 func (q *turnQueue) take() {
 	for {
 		wanted, some := q.wanted()
@@ -84,7 +85,7 @@ func (q *turnQueue) take() {
 	}
 }
 
-// pause waits until it is worth asking again, or until somebody more urgent comes.
+// pause waits for d, or until a more urgent sender joins.
 func (q *turnQueue) pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -94,8 +95,8 @@ func (q *turnQueue) pause(d time.Duration) {
 	}
 }
 
-// wanted returns the turns that the first rank wants. If nobody waits, the goroutine that asked
-// ends.
+// wanted returns the turns that the first rank wants. It returns false if no sender waits: then
+// take ends.
 func (q *turnQueue) wanted() (notification.TurnsWanted, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +114,7 @@ func (q *turnQueue) wanted() (notification.TurnsWanted, bool) {
 	return notification.TurnsWanted{Channel: q.channel, Rate: q.rate, Most: most, Ahead: turnAhead(q.asked)}, true
 }
 
-// answer gives turns to the senders who come first, or an error to all.
+// answer gives turns to the first senders, or an error to all senders.
 func (q *turnQueue) answer(turns notification.Turns, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -128,13 +129,13 @@ func (q *turnQueue) answer(turns notification.Turns, err error) {
 	}
 }
 
-// lasting is the time that so many turns last.
+// lasting returns the duration of so many turns at the channel's rate.
 func (q *turnQueue) lasting(turns int) time.Duration {
 	return time.Duration(float64(turns) / q.rate * float64(time.Second))
 }
 
-// first finds who is next: of the first rank, of the key whose last turn is longest ago,
-// who has waited longest.
+// first returns the index of the next sender: in the first rank, of the key whose last turn is
+// the oldest, the sender that has waited longest.
 func (q *turnQueue) first() int {
 	first := 0
 	for i, w := range q.waiting {
@@ -146,8 +147,8 @@ func (q *turnQueue) first() int {
 	return first
 }
 
-// remove takes one out of the queue. A key without waiting senders is forgotten: a sender that
-// comes next of it has the first turn.
+// remove takes a sender out of the queue. It forgets a key without waiting senders, so the
+// key's next sender gets the first turn.
 func (q *turnQueue) remove(at int) *turnWaiter {
 	w := q.waiting[at]
 	q.waiting = slices.Delete(q.waiting, at, at+1)

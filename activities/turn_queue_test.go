@@ -30,7 +30,7 @@ func (g *turnGiver) TakeTurns(_ context.Context, in notification.TurnsWanted) (n
 	return answer.Turns, answer.err
 }
 
-// waiters puts some in a queue whose store is being asked meanwhile, for the first of them.
+// waiters puts senders into a queue, while the queue asks the store for the first sender's turns.
 func waiters(t *testing.T, joining ...*turnWaiter) (*turnQueue, *turnGiver) {
 	t.Helper()
 	g := &turnGiver{asked: make(chan notification.TurnsWanted), answers: make(chan turnAnswer)}
@@ -94,8 +94,8 @@ func TestTurnsGoInOrder(t *testing.T) {
 	require.Empty(t, q.served, "the keys of nobody who waits are forgotten")
 }
 
-// Turns that were taken together are due one after the other; a batch's turns when
-// the last of them is.
+// Turns that were taken together are due one after the other. A batch's turns are due
+// with the last of them.
 func TestTurnsFollowEachOther(t *testing.T) {
 	t.Parallel()
 
@@ -119,7 +119,7 @@ func TestTurnsFollowEachOther(t *testing.T) {
 	g.answers <- turnAnswer{}
 }
 
-// Somebody more urgent asks at once, while the others wait for a turn that is far away.
+// A more urgent sender asks at once, while the others wait for a distant turn.
 func TestUrgentAsksAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -156,7 +156,7 @@ func TestTurnRanks(t *testing.T) {
 	require.Equal(t, turnRank(3, true), turnRank(0, true), "without a priority")
 }
 
-// Batches rest after a single message that was late, and no longer; operators are told why.
+// Batches rest for a time after a late single message. Operators can read the reason.
 func TestSinglesRest(t *testing.T) {
 	t.Parallel()
 

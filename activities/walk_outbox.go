@@ -21,14 +21,14 @@ func walk(ctx context.Context, name string, of *outboxes.Walk) outboxes.PollResu
 	})
 }
 
-// sourceMetrics count what a walk does.
+// sourceMetrics records the metrics of a walk.
 type sourceMetrics struct{ client.MetricsHandler }
 
 func (m sourceMetrics) Refused(records int)            { m.Counter(SinkRefusalsMetric).Inc(int64(records)) }
 func (m sourceMetrics) Untold(rows int)                { m.Counter(UntoldRowsMetric).Inc(int64(rows)) }
 func (m sourceMetrics) Acknowledged(age time.Duration) { m.Timer(CommitToTopicMetric).Record(age) }
 
-// ofSource is the metrics of a source.
+// ofSource returns the metrics handler of a source.
 func ofSource(ctx context.Context, source string) client.MetricsHandler {
 	return activity.GetMetricsHandler(ctx).WithTags(map[string]string{SourceLabel: source})
 }

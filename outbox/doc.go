@@ -1,7 +1,7 @@
-// A business service in Go imports package outbox, which writes events into
-// Herald's event_outbox, in the transaction that writes the service's own rows. From
-// that commit on everybody concerned is told; if the transaction rolls back, nobody is.
+// Package outbox writes events into Herald's event_outbox. A business service in Go imports it
+// and writes each event in the transaction that writes the service's rows. Herald tells the
+// recipients after the commit; if the transaction rolls back, Herald tells nobody.
 //
-// The table is found by the connection's search_path. Where Herald has a schema of its
-// own, the service's role has that schema in its search_path too.
+// The connection's search_path finds the table. If Herald has a separate schema, add that
+// schema to the search_path of the service's role.
 package outbox

@@ -25,7 +25,7 @@ func placeOrder(ctx context.Context, pool *pgxpool.Pool, orderID string, custome
 	})
 }
 
-// The same with database/sql. A request that is repeated finds its event there, and
+// The same with database/sql. A repeated request finds its event in the table, and
 // changes nothing.
 func placeOrderSQL(ctx context.Context, db *sql.DB, orderID string, customerID int) error {
 	tx, err := db.BeginTx(ctx, nil)

@@ -17,21 +17,21 @@ type Event struct {
 	Type          string // what happened, at most 100 bytes: ORDER_PLACED
 	AggregateType string // what it happened to, at most 100 bytes: RESTAURANT
 	AggregateID   string // at most 100 bytes
-	Payload       any    // what encoding/json makes a JSON object of, at most 256 KiB; a json.RawMessage is taken as it is
+	Payload       any    // encoded by encoding/json as a JSON object of at most 256 KiB; a json.RawMessage is already encoded
 	CorrelationID string // carried through to messages and histories, at most 255 bytes; empty: none
-	Cancels       string // the id of an event that this one takes back: what that one has not sent yet is cancelled, also if it comes later; empty: none
+	Cancels       string // the id of an event to cancel: its unsent messages are cancelled, also if that event comes later; empty: none
 }
 
 // maxRows is the number of events that one statement writes: Postgres takes 65,535 parameters.
 const maxRows = 1000
 
 // Insert writes events in tx, which is a pgx.Tx, a [*sql.Tx], or a type that embeds
-// one of them. Anything else is an error, a pool too: it would commit the event
-// without the rows that it tells of.
+// one of them. Any other type is an error. So is a pool: it would commit the event
+// without the service's rows.
 //
 // The error is a [*RefusedError] if an event cannot be encoded, or if event_outbox
-// refuses it. The latter needs pgx as the driver of a [*sql.Tx]; from other drivers
-// the error wraps their own. After any error, roll the transaction back.
+// refuses it. A [*sql.Tx] reports refusals only with the driver pgx; with another driver
+// the error wraps the driver's error. After any error, roll the transaction back.
 func Insert(ctx context.Context, tx any, events ...Event) error {
 	exec, err := execIn(tx)
 	if err != nil {
@@ -49,7 +49,7 @@ func Insert(ctx context.Context, tx any, events ...Event) error {
 	return nil
 }
 
-// execIn returns how tx runs a statement.
+// execIn returns the function that runs a statement in tx.
 func execIn(tx any) (func(ctx context.Context, query string, values ...any) error, error) {
 	switch tx := tx.(type) {
 	case interface {
@@ -72,7 +72,7 @@ func execIn(tx any) (func(ctx context.Context, query string, values ...any) erro
 	return nil, fmt.Errorf("insert into event_outbox: %T is not a transaction: pass a pgx.Tx or a *sql.Tx", tx)
 }
 
-// insertion is the statement that writes events, with its values.
+// insertion returns the statement that writes events, with its values.
 func insertion(events []Event) (query string, values []any, err error) {
 	rows := make([]string, 0, len(events))
 	for _, e := range events {

@@ -25,7 +25,7 @@ func order(id string) outbox.Event {
 	}
 }
 
-// inserters write events in a transaction of each kind, and commit it if that went well.
+// inserters write events in a transaction of each kind, and commit it unless Insert fails.
 var inserters = map[string]func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error{
 	"pgx": func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error {
 		return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, events...) })
@@ -172,7 +172,7 @@ func TestInsertRefused(t *testing.T) {
 	})
 }
 
-// What is wrong with the database, or with the call, is not the event's fault.
+// An error of the database or of the call is not the event's fault.
 func TestInsertFails(t *testing.T) {
 	t.Parallel()
 

@@ -7,11 +7,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrDuplicateID means that event_outbox has an event with this id already. Where the
-// same event may be written twice, that is the sign that it was.
+// ErrDuplicateID means that event_outbox has an event with this id already. A service that
+// writes the same event twice gets it for the second one.
 var ErrDuplicateID = errors.New("there is an event with this id already")
 
-// RefusedError means that an event cannot be written as it is, however often it is tried.
+// RefusedError means that an event cannot be written as it is: a retry fails too.
 type RefusedError struct {
 	Why string // in plain words; without values of the event, unless encoding its payload failed
 	Err error  // the cause; [ErrDuplicateID] among others
@@ -21,7 +21,7 @@ func (e *RefusedError) Error() string { return "event_outbox refuses the event: 
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// refusedConstraints says what the constraints of event_outbox mean.
+// refusedConstraints explains the constraints of event_outbox, by name.
 var refusedConstraints = map[string]string{
 	"event_outbox_event_id_length":          "an event id has 1 to 150 bytes",
 	"event_outbox_event_id_printable":       "an event id has no control characters",
@@ -43,7 +43,7 @@ var refusedConstraints = map[string]string{
 	"event_outbox_payload_size":             "the payload is larger than 256 KiB",
 }
 
-// Codes of values that no column takes.
+// SQLSTATE codes of values that no column accepts.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	invalidText          = "22P02"
@@ -52,7 +52,7 @@ const (
 	programLimitExceeded = "54000"
 )
 
-// refusal is a failed insertion as a [*RefusedError], if the table refused an event.
+// refusal returns err as a [*RefusedError] if the table refused an event.
 func refusal(err error) error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
@@ -67,7 +67,7 @@ func refusal(err error) error {
 	return fmt.Errorf("insert into event_outbox: %w", err)
 }
 
-// whyRefused says why the table refuses an event; "": the failure is not about one.
+// whyRefused returns the reason why the table refuses an event; "": it refused none.
 func whyRefused(err *pgconn.PgError) string {
 	switch err.Code {
 	case invalidText:

@@ -39,7 +39,7 @@ func (b batchRest) showFailed(ctx workflow.Context) error {
 }
 
 // showOne starts the failed workflow of one delivery. If the delivery has a workflow already,
-// for example since an operator retries it, that is enough.
+// for example because an operator retries it, showOne starts none.
 func (b batchRest) showOne(ctx workflow.Context, d notification.FailedDelivery) {
 	ctx = workflow.WithChildOptions(ctx, deliveryOptions(b.in.event(), d.Delivery, b.in.Policy))
 	in := DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Policy: b.in.Policy, Failed: d.Reason}

@@ -9,7 +9,7 @@ import (
 	"herald/activities"
 )
 
-// cleanOptions: a database that stays away is left to the next run.
+// cleanOptions limit the attempts: if the database stays out of reach, the next run cleans it.
 var cleanOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 15 * time.Minute,
 	HeartbeatTimeout:    activities.CleanHeartbeat,
@@ -19,17 +19,17 @@ var cleanOptions = workflow.ActivityOptions{
 
 // CleanInput is the input of [CleanOutboxes].
 type CleanInput struct {
-	Outboxes []activities.CleanOutboxInput // that have a retention
+	Outboxes []activities.CleanOutboxInput // the outboxes with a retention
 }
 
 // CleanResult is the result of [CleanOutboxes].
 type CleanResult struct {
-	Outboxes []activities.CleanOutboxResult // how far each came
+	Outboxes []activities.CleanOutboxResult // of the outboxes without a failure
 }
 
-// CleanOutboxes deletes rows that are done from some outboxes, all of them at
-// once: while one cannot be cleaned, the others are. A schedule starts it. It fails with
-// the first failure, once all have ended.
+// CleanOutboxes deletes rows that are done from several outboxes, concurrently: a failure of
+// one outbox does not stop the others. A schedule starts it. Once all have ended, it fails
+// with the first failure.
 func CleanOutboxes(ctx workflow.Context, in CleanInput) (CleanResult, error) {
 	ctx = workflow.WithActivityOptions(ctx, cleanOptions)
 	var cleanings []workflow.Future

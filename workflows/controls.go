@@ -11,27 +11,27 @@ import (
 	"herald/internal/notification"
 )
 
-// wait is a time before which nothing is sent. An operator may cut it short or
-// put another in its place.
+// wait is a time before which nothing is sent. An operator may end it early or
+// replace it by another wait.
 type wait struct {
 	until    time.Time // zero: there is nothing to wait for
-	why      string    // until when and for what, in words for people
-	quiet    bool      // the database says that it is quiet until then
-	hastened bool      // an operator wants the message sent now, quiet hours or not
+	why      string    // the time and the reason, for people
+	quiet    bool      // by the database, quiet hours last until then
+	hastened bool      // an operator wants the message sent now, even in quiet hours
 }
 
-// untilNext is the wait for the attempt after one that failed for now.
+// untilNext returns the wait for the next attempt, after an attempt that failed for now.
 func untilNext(at time.Time) wait {
 	return wait{until: at, why: notification.InstantText(at) + ": the attempt before failed, and the next one is due then"}
 }
 
-// rescheduled is the wait that the signal Reschedule asks for.
+// rescheduled returns the wait that the signal Reschedule orders.
 func rescheduled(until time.Time) wait {
 	return wait{until: until, why: notification.InstantText(until) + ": rescheduled by an operator"}
 }
 
-// addControls adds the operators' signals to a selector. Each is handed to obey as
-// the wait that it asks for. A Reschedule whose argument is no time is ignored.
+// addControls adds the operators' signals to a selector. Each signal calls obey with
+// the wait that it orders. A Reschedule whose argument is no time is ignored.
 func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ordered wait)) workflow.Selector {
 	return selector.
 		AddReceive(workflow.GetSignalChannel(ctx, SendNow), func(c workflow.ReceiveChannel, _ bool) {
@@ -46,9 +46,10 @@ func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ord
 		})
 }
 
-// run waits until the time has come or an operator hastens it. It reports whether quiet
-// hours are not to be asked then: an operator has hastened the message, or they are over by
-// Temporal's clock, while the database's is slow. Its only error is that ctx was cancelled.
+// run waits until the time has come or an operator hastens the message. skipQuiet reports
+// whether the next attempt ignores quiet hours: an operator has hastened the message, or quiet
+// hours are over by Temporal's clock, and the database's clock is slow. The only error is that
+// ctx was cancelled.
 func (w wait) run(ctx workflow.Context) (skipQuiet bool, err error) {
 	skipQuiet = w.quiet
 	for !w.until.IsZero() && workflow.Now(ctx).Before(w.until) && err == nil {
@@ -66,10 +67,10 @@ func (w wait) run(ctx workflow.Context) (skipQuiet bool, err error) {
 	return skipQuiet || w.hastened, err
 }
 
-// attempts runs an activity that Temporal repeats until it ends. An operator who
-// hastens or reschedules the message ends the activity: at once while it waits for
-// its next attempt, otherwise after the attempt that is under way. The wait that
-// the operator ordered is returned, for the case that the activity sent nothing.
+// attempts runs an activity that Temporal repeats until it ends. An operator who hastens
+// or reschedules the message ends the activity: at once if it waits for its next attempt,
+// otherwise after the current attempt. attempts then returns the operator's wait, for the
+// case that the activity sent nothing.
 func attempts(ctx workflow.Context, options workflow.ActivityOptions, activity, input, result any) (ordered *wait, err error) {
 	attempt, stop := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	defer stop()
@@ -80,8 +81,8 @@ func attempts(ctx workflow.Context, options workflow.ActivityOptions, activity, 
 	return nil, err
 }
 
-// heed waits for the result of an activity. It returns the last wait that an operator
-// ordered meanwhile, each of which it answers with stop.
+// heed waits for the result of an activity. It calls stop for each wait that an operator
+// orders meanwhile, and returns the last wait.
 func heed(ctx workflow.Context, activity workflow.Future, stop func(), result any) (ordered *wait, err error) {
 	ended := false
 	selector := workflow.NewSelector(ctx).AddFuture(activity, func(f workflow.Future) {
@@ -97,10 +98,10 @@ func heed(ctx workflow.Context, activity workflow.Future, stop func(), result an
 	return ordered, err
 }
 
-// cutShort says that an activity ended because it was cancelled: in its wait for
-// the next attempt, or after one that would have been followed by another. The
-// server reports the same retry state for a permanent failure of a cancelled
-// activity, which counts as a failure.
+// cutShort reports whether an activity ended because it was cancelled: while it waited
+// for the next attempt, or after an attempt that Temporal would otherwise retry. A
+// permanent failure of a cancelled activity has the same retry state, but counts as a
+// failure.
 func cutShort(err error) bool {
 	if temporal.IsCanceledError(err) {
 		return true
@@ -109,7 +110,7 @@ func cutShort(err error) bool {
 	return !permanent(err) && errors.As(err, &failed) && failed.RetryState() == enums.RETRY_STATE_CANCEL_REQUESTED
 }
 
-// permanent says that an activity failed and is not to be tried again.
+// permanent reports whether an activity failed and is never retried.
 func permanent(err error) bool {
 	var failure *temporal.ApplicationError
 	return errors.As(err, &failure) && failure.NonRetryable()

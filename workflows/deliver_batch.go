@@ -18,8 +18,8 @@ type BatchInput struct {
 	Aggregate notification.Entity
 	Channel   notification.Channel
 	IDs       notification.IDRange
-	Number    int                       // as [BatchID] has it
-	Priority  notification.Priority     // that most of them have
+	Number    int                       // the n of [BatchID]
+	Priority  notification.Priority     // of most of the deliveries
 	Policy    activities.DeliveryPolicy // of the channel
 }
 
@@ -33,7 +33,7 @@ type BatchResult struct {
 // DeliverBatch makes up to 2,000 deliveries over one channel: the first attempts in one
 // activity, which sends many concurrently. A delivery that fails for now leaves the batch and
 // becomes a [DeliverNotification], as do deliveries that were attempted before. A delivery
-// that fails for good gets one that fails, so that operators find it in Temporal.
+// that fails for good gets a workflow that fails, so that operators find it in Temporal.
 func DeliverBatch(ctx workflow.Context, in BatchInput) (BatchResult, error) {
 	result, err := deliverBatchOf(ctx, in)
 	return result, endPart(ctx, in.part(), err)
@@ -56,7 +56,7 @@ func deliverBatchOf(ctx workflow.Context, in BatchInput) (BatchResult, error) {
 	return result, err
 }
 
-// part is the deliveries of the batch.
+// part names the deliveries of the batch.
 func (in BatchInput) part() notification.Part {
 	return notification.Part{EventID: in.EventID, Lane: notification.Lane{Channel: in.Channel}, IDs: in.IDs}
 }
@@ -72,8 +72,8 @@ type sentBatch struct {
 	later        []map[string]time.Time
 }
 
-// due is when release 0.2 said that the next attempt at a delivery is due; zero: it said
-// nothing.
+// due returns the time of a delivery's next attempt, from a result of release 0.2; zero: the
+// results do not name it.
 func (s sentBatch) due(deliveryID string) time.Time {
 	for _, later := range s.later {
 		if at, found := later[deliveryID]; found {
@@ -83,8 +83,8 @@ func (s sentBatch) due(deliveryID string) time.Time {
 	return time.Time{}
 }
 
-// sendBatch makes the first attempts. What could not be recorded is recorded before anything
-// else is sent, even when the workflow was cancelled.
+// sendBatch makes the first attempts. It records the attempts that the activity could not
+// record before it sends anything else, even if the workflow was cancelled.
 func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 	input := activities.SendBatchInput{
 		EventID: in.EventID, Channel: in.Channel, IDs: in.IDs, Number: in.Number, AttemptPolicy: in.Policy.AttemptPolicy,
@@ -111,8 +111,8 @@ func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 }
 
 // sendBatchOptions give an execution five minutes. It begins messages in the first 20
-// seconds, and then waits for the messages that are with the provider. A missing heartbeat shows
-// that its worker died.
+// seconds, and then waits for the messages that are with the provider. If a heartbeat is
+// missing, its worker died.
 func sendBatchOptions(in BatchInput) workflow.ActivityOptions {
 	options := heartbeating(5*time.Minute, activities.BatchHeartbeat, fmt.Sprintf("send batch %d by %s", in.Number, in.Channel))
 	options.TaskQueue = BatchesQueue(in.Policy.TaskQueue)

@@ -29,7 +29,7 @@ func (e *environment) sendsBatch(answers ...activities.SendBatchResult) {
 	}
 }
 
-// listsLeft expects a look at the deliveries that are left of the batch.
+// listsLeft expects that the batch reads its remaining deliveries.
 func (e *environment) listsLeft(b activities.DeliveryBatch) {
 	in := activities.ListInput{Part: partOf(mails, 1), Pending: true}
 	e.OnActivity(acts.ListDeliveries, mock.Anything, in).Return(activities.ListResult{DeliveryBatch: b}, nil).Once()
@@ -59,7 +59,7 @@ func TestDeliverBatch(t *testing.T) {
 }
 
 // A delivery that failed for good gets a workflow that fails, so that operators find it. If
-// the delivery has a workflow already, the batch leaves that alone.
+// the delivery has a workflow already, the batch does not touch that workflow.
 func TestDeliverBatchShowsWhatFailed(t *testing.T) {
 	t.Parallel()
 
@@ -99,8 +99,8 @@ func TestDeliverNotificationThatFailedInABatch(t *testing.T) {
 	}
 }
 
-// An execution that ended early is followed by another, and what failed for now in any of
-// them has a separate workflow, which waits for its next attempt. So has what crashed.
+// After an execution that ended early, the batch starts another. Each delivery that failed
+// for now or crashed gets a separate workflow, which waits for the next attempt.
 func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 	t.Parallel()
 
@@ -123,8 +123,8 @@ func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 	require.Equal(t, "herald-email", env.deliveries.queues[0])
 }
 
-// After an outage, thousands leave the batch. The batch starts no more of them than Temporal
-// allows.
+// After an outage, thousands of deliveries leave the batch. The batch starts no more
+// workflows than Temporal allows.
 func TestDeliverBatchHandsOnMany(t *testing.T) {
 	t.Parallel()
 
@@ -143,8 +143,8 @@ func TestDeliverBatchHandsOnMany(t *testing.T) {
 	require.Equal(t, 400, env.deliveries.mostOpen)
 }
 
-// What the provider has taken and the database has not is recorded before anything else is
-// sent.
+// A batch records messages that the provider accepted and the database missed before it sends
+// anything else.
 func TestDeliverBatchRecordsBeforeItGoesOn(t *testing.T) {
 	t.Parallel()
 
@@ -165,8 +165,8 @@ func TestDeliverBatchRecordsBeforeItGoesOn(t *testing.T) {
 	require.Equal(t, workflows.BatchResult{Sent: 100}, resultOf[workflows.BatchResult](t, env))
 }
 
-// A cancelled batch sends nothing more, records all that was sent, and cancels the rest. That it waits for
-// its activity, which this environment does not do, is in the recorded histories.
+// A cancelled batch sends nothing more, records the sent messages, and cancels the rest. The
+// recorded histories show that it waits for its activity, which this environment does not.
 func TestDeliverBatchCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -186,7 +186,7 @@ func TestDeliverBatchCancelled(t *testing.T) {
 	require.Empty(t, env.deliveries.started)
 }
 
-// The workflows of what has left the batch are cancelled with it.
+// Cancelling a batch cancels the workflows of deliveries that have left it.
 func TestDeliverBatchCancelledAfterwards(t *testing.T) {
 	t.Parallel()
 

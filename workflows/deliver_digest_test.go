@@ -69,7 +69,7 @@ func TestDeliverInDigest(t *testing.T) {
 	}
 }
 
-// A digest lists what is planned, whether or not its workflow has come so far.
+// A digest lists planned deliveries, even if their workflows have not joined yet.
 func TestDeliverInDigestEndedBeforeItJoined(t *testing.T) {
 	t.Parallel()
 
@@ -83,7 +83,7 @@ func TestDeliverInDigestEndedBeforeItJoined(t *testing.T) {
 	}
 }
 
-// One that has no text, or that failed before it joined, fails like any other.
+// A delivery that has no text, or that failed before it joined, fails like any other.
 func TestDeliverInDigestFailedBeforeItJoined(t *testing.T) {
 	t.Parallel()
 
@@ -97,7 +97,7 @@ func TestDeliverInDigestFailedBeforeItJoined(t *testing.T) {
 	env.requireEnd(t, workflows.DeliveryFailed, result(notification.Failed, message(before)))
 }
 
-// What the digest said while the delivery was still joining counts.
+// A signal of the digest counts even if the delivery is still joining.
 func TestDeliverInDigestEndedWhileItJoined(t *testing.T) {
 	t.Parallel()
 
@@ -115,8 +115,8 @@ func TestDeliverInDigestEndedWhileItJoined(t *testing.T) {
 	require.Less(t, env.Now().Sub(start), window)
 }
 
-// A digest that says nothing was terminated, perhaps: it is joined again, and
-// then less and less often.
+// A digest that sends no signal may have been terminated: the delivery joins again, at
+// growing intervals.
 func TestDeliverInDigestThatIsSilent(t *testing.T) {
 	t.Parallel()
 
@@ -162,8 +162,8 @@ func TestDeliverInDigestPassesSignalsOn(t *testing.T) {
 	env.requireDelivered(t, result(notification.Sent, ""))
 }
 
-// Cancelled while it waits, a delivery ends as its row says. While the digest is
-// with the provider, that is not known: then it looks again.
+// A delivery that is cancelled while it waits ends as its row says. While the digest is
+// with the provider, the end is not known: then the delivery looks again.
 func TestDeliverInDigestCancelled(t *testing.T) {
 	t.Parallel()
 

@@ -13,23 +13,23 @@ import (
 )
 
 // DeliverInput is the input of [DeliverNotification]. It names one planned
-// delivery; its text and address stay in the database, so that neither ends up
-// in Temporal's history.
+// delivery. The text and the address stay in the database, and so out of
+// Temporal's history.
 type DeliverInput struct {
 	DeliveryID string
 	Channel    notification.Channel
 	SendAfter  time.Time                 `json:",omitzero"`  // zero: at once
-	Wait       string                    `json:",omitempty"` // until when and for what it waits, for people
+	Wait       string                    `json:",omitempty"` // the time and the reason of the wait, for people
 	Digest     bool                      `json:",omitempty"` // it is sent in a digest
-	Policy     activities.DeliveryPolicy `json:",omitzero"`  // a retry learns its own
-	Retry      bool                      `json:",omitempty"` // a fresh run, for which an operator asked
-	Again      bool                      `json:",omitempty"` // also where it was sent, or another event takes its event back
-	Next       time.Time                 `json:",omitzero"`  // its first attempt was made elsewhere and failed for now; the next one is due then
-	Failed     string                    `json:",omitempty"` // it failed for good in a batch, for this reason: its workflow only shows that
+	Policy     activities.DeliveryPolicy `json:",omitzero"`  // a retry reads its policy again
+	Retry      bool                      `json:",omitempty"` // a new run that an operator started
+	Again      bool                      `json:",omitempty"` // even if it was sent, or another event cancels its event
+	Next       time.Time                 `json:",omitzero"`  // the time of the next attempt, after a first attempt in a batch that failed for now
+	Failed     string                    `json:",omitempty"` // the reason why it failed for good in a batch: its workflow only shows the failure
 	OwnTime    bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; retries of release 0.2 do not
 }
 
-// StartsLocally says that the first attempt is a local activity: see [sendFirst].
+// StartsLocally reports whether the first attempt is a local activity: see [sendFirst].
 func (in DeliverInput) StartsLocally() bool {
 	return in.Policy.Local && in.SendAfter.IsZero() && in.Next.IsZero() && !in.Retry && !in.Digest
 }
@@ -78,8 +78,8 @@ func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, 
 	return result, temporal.NewApplicationErrorWithCause(result.Reason, DeliveryFailed, err)
 }
 
-// failedInBatch ends a delivery that failed for good in a batch, as it would have ended in a
-// separate workflow.
+// failedInBatch ends a delivery that failed for good in a batch. It ends like a delivery that
+// failed in a separate workflow.
 func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	setOutcome(ctx, string(notification.Failed))
 	result := DeliverResult{Status: notification.Failed, Reason: in.Failed}
@@ -90,7 +90,7 @@ func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error)
 }
 
 // deliver waits and sends until the delivery has ended. Status PENDING means
-// that it must not be sent after all, for the reason next to it.
+// that the delivery must not be sent, for the reason in the result.
 func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	if in.Digest {
 		return deliverInDigest(ctx, in)
@@ -105,7 +105,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 			return DeliverResult{Status: reopened.Status}, err
 		}
 		in.Policy, attemptsBefore = reopened.Policy, reopened.AttemptsBefore
-		if !reopened.SendAfter.IsZero() { // it waits, and is judged then, as one that its event started
+		if !reopened.SendAfter.IsZero() { // it waits, and then follows the rules like a delivery that its event started
 			in.Retry, in.SendAfter, in.Wait = false, reopened.SendAfter, reopened.Wait
 		}
 	}
@@ -137,16 +137,16 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	}
 }
 
-// reopen plans the delivery again, for a new run of it.
+// reopen plans the delivery again for a new run.
 func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, error) {
 	options := reopenOptions
-	options.WaitForCancellation = true // it must not reopen the row after the cancellation is on record
+	options.WaitForCancellation = true // it must not reopen the row after the cancellation was recorded
 	return execute[activities.ReopenResult](ctx, options, acts.ReopenDelivery, activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again, OwnTime: in.OwnTime})
 }
 
-// send runs the attempts. How many there may be is counted by the activity,
-// since an attempt that died with its worker is not the provider's failure. If an
-// operator orders a wait meanwhile, it is returned, for the case that nothing was sent.
+// send runs the attempts. The activity counts them, since an attempt that died with its
+// worker is not the provider's failure. If an operator orders a wait meanwhile, send
+// returns the wait, for the case that nothing was sent.
 func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQuiet bool) (activities.SendResult, *wait, error) {
 	workflow.SetCurrentDetails(ctx, "sending; failed attempts, and when the next one is due, are under Pending Activities")
 	options := sendOptions(ctx, in.Policy, sendSummary(in))
@@ -172,7 +172,7 @@ func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary
 	return workflow.ActivityOptions{
 		TaskQueue:           workflow.GetInfo(ctx).TaskQueueName,
 		StartToCloseTimeout: policy.Timeout + activities.AttemptOverhead,
-		WaitForCancellation: true, // the delivery ends only after the attempt that is under way
+		WaitForCancellation: true, // the delivery ends only after the current attempt
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    policy.FirstRetry,
 			BackoffCoefficient: policy.Coefficient,
@@ -182,8 +182,8 @@ func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary
 	}
 }
 
-// cancelled ends a delivery that was cancelled. If it was sent before, it completes
-// as sent. While an attempt at the digest that lists it is under way, it waits.
+// cancelled ends a delivery that was cancelled. If the delivery was sent before, it
+// completes as sent. During an attempt at the digest that lists it, it waits.
 func cancelled(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	for {
 		result, err := giveUp(ctx, in, notification.Cancelled, string(notification.CancelledInTemporal))
@@ -199,15 +199,14 @@ func cancelled(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	}
 }
 
-// record runs an activity that records an end, even when the workflow was
-// cancelled.
+// record runs an activity that records an end, even if the workflow was cancelled.
 func record(ctx workflow.Context, activity, input, result any) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, recordOptions), activity, input).Get(ctx, result)
 }
 
-// giveUp records the end of a delivery even when the workflow was cancelled.
+// giveUp records the end of a delivery, even if the workflow was cancelled.
 func giveUp(ctx workflow.Context, in DeliverInput, status notification.Status, why string) (DeliverResult, error) {
 	result := DeliverResult{Reason: why}
 	input := activities.GiveUpInput{DeliveryID: in.DeliveryID, Channel: in.Channel, Status: status, Reason: why}
@@ -222,8 +221,8 @@ func giveUp(ctx workflow.Context, in DeliverInput, status notification.Status, w
 	return result, nil
 }
 
-// reason is the failure in an activity's own words, or "no answer" when no
-// attempt had any.
+// reason returns the message of an activity's failure, or "no answer" if no attempt
+// returned one.
 func reason(err error) string {
 	var failure *temporal.ApplicationError
 	if errors.As(err, &failure) {

@@ -95,8 +95,8 @@ func TestDeliverNotificationWithoutARow(t *testing.T) {
 	env.requireFailure(t, activities.NoSuchRow)
 }
 
-// What the provider accepted and nobody wrote down is written down later, and
-// not sent again.
+// A message that the provider accepted and the activity could not record is recorded
+// later, and not sent again.
 func TestDeliverNotificationRecordsWhatWasNotRecorded(t *testing.T) {
 	t.Parallel()
 
@@ -184,8 +184,8 @@ func result(status notification.Status, reason string) workflows.DeliverResult {
 	return workflows.DeliverResult{Status: status, Reason: reason}
 }
 
-// message is a failure in an activity's own words. An attempt that never answered
-// has none.
+// message returns an activity's failure with a message. An attempt without an answer has
+// no message.
 func message(err error) string {
 	var failure *temporal.ApplicationError
 	if errors.As(err, &failure) {
@@ -202,7 +202,7 @@ func intervals(moments []time.Duration) []time.Duration {
 	return between
 }
 
-// retryInput is a fresh run, which knows neither its policy nor what came before.
+// retryInput is the input of a new run, which has neither a policy nor earlier attempts.
 func retryInput(again bool) workflows.DeliverInput {
 	return workflows.DeliverInput{DeliveryID: deliveryID, Channel: notification.Email, Retry: true, Again: again}
 }
@@ -212,7 +212,7 @@ func (e *environment) reopens(again bool) *testsuite.MockCallWrapper {
 	return e.OnActivity(acts.ReopenDelivery, mock.Anything, activities.ReopenInput{DeliveryID: deliveryID, Again: again}).Once()
 }
 
-// A retry is planned anew, and sent by the policy of today.
+// A retry is planned again, and sent by the current policy.
 func TestRetriedDelivery(t *testing.T) {
 	t.Parallel()
 
@@ -251,7 +251,7 @@ func TestRetriedDelivery(t *testing.T) {
 	}
 }
 
-// A retry waits until the delivery's own time again, and is judged then as any that waits.
+// A retry waits until the delivery's own time again. Then the rules apply as usual.
 func TestRetriedDeliveryWaitsForItsOwnTime(t *testing.T) {
 	t.Parallel()
 
@@ -270,7 +270,7 @@ func TestRetriedDeliveryWaitsForItsOwnTime(t *testing.T) {
 	require.Equal(t, []bool{true}, calls.judged)
 }
 
-// What was sent meanwhile is not sent again.
+// A delivery that was sent meanwhile is not sent again.
 func TestRetriedDeliveryThatWasSent(t *testing.T) {
 	t.Parallel()
 
@@ -296,7 +296,7 @@ func TestRetriedDeliveryThatCannotBePlanned(t *testing.T) {
 	env.requireEnd(t, workflows.DeliveryFailed, result(notification.Failed, message(noText.err)))
 }
 
-// Cancelled before it is reopened, a retry ends as its row says.
+// A retry that is cancelled before it is reopened ends as its row says.
 func TestRetriedDeliveryCancelled(t *testing.T) {
 	t.Parallel()
 

@@ -62,8 +62,8 @@ func TestDeliverNotificationWaits(t *testing.T) {
 	}
 }
 
-// A delivery whose first attempt was made elsewhere waits for the next one, which asks for
-// quiet hours as every attempt does.
+// A delivery whose first attempt was in a batch waits for the next attempt, which checks quiet
+// hours like every attempt.
 func TestDeliverNotificationAfterAFirstAttemptElsewhere(t *testing.T) {
 	t.Parallel()
 
@@ -94,7 +94,7 @@ func TestDeliverNotificationAfterAFirstAttemptElsewhere(t *testing.T) {
 	}
 }
 
-// Each signal counts, also one that follows a signal that did not.
+// Each signal counts, even after a signal that was ignored.
 func TestDeliverNotificationSignalAfterSignal(t *testing.T) {
 	t.Parallel()
 
@@ -114,8 +114,8 @@ func TestDeliverNotificationSignalAfterSignal(t *testing.T) {
 	require.Equal(t, []bool{false}, calls.judged)
 }
 
-// sendCalls is when Send was called, from the start, and whether it was to
-// judge quiet hours.
+// sendCalls holds the times of the calls of Send, from the start, and whether each call
+// checked quiet hours.
 type sendCalls struct {
 	at     []time.Duration
 	judged []bool
@@ -131,7 +131,7 @@ func (e *environment) answersInTurn(answers ...answer) *sendCalls {
 	return calls
 }
 
-// untils are answers that say that it is quiet until some hours after start.
+// untils returns answers with quiet hours until some hours after start.
 func untils(start time.Time, ends []time.Duration) []answer {
 	var answers []answer
 	for _, end := range ends {
@@ -148,8 +148,8 @@ func hours(n ...int) []time.Duration {
 	return durations
 }
 
-// Hastened once, a delivery continues by its policy; rescheduled, it can be
-// hastened again.
+// After SendNow, a delivery continues by its policy. After Reschedule, an operator can
+// hasten it again.
 func TestDeliverNotificationHastenedAgainAndAgain(t *testing.T) {
 	t.Parallel()
 
@@ -168,7 +168,7 @@ func TestDeliverNotificationHastenedAgainAndAgain(t *testing.T) {
 	require.Equal(t, []bool{true, false, false, false}, calls.judged)
 }
 
-// A signal that came while the delivery was planned anew is not lost.
+// A signal that comes while the delivery is planned again is not lost.
 func TestRetriedDeliveryRescheduledBeforeItsFirstAttempt(t *testing.T) {
 	t.Parallel()
 
@@ -186,8 +186,8 @@ func TestRetriedDeliveryRescheduledBeforeItsFirstAttempt(t *testing.T) {
 	require.Equal(t, hours(3), calls.at)
 }
 
-// Cancelled together with a signal, or while it waits for what the signal asked
-// for, a delivery is cancelled.
+// A delivery that is cancelled together with a signal, or during the wait that the signal
+// ordered, ends as cancelled.
 func TestDeliverNotificationHastenedAndCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -268,9 +268,9 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 	}
 }
 
-// Cancelled during an attempt, a delivery ends as its row says: the attempt may
-// have succeeded. That the workflow waits for it, which this environment does
-// not do, is in the recorded histories.
+// A delivery that is cancelled during an attempt ends as its row says: the attempt may
+// have succeeded. The recorded histories show that the workflow waits for the attempt,
+// which this environment does not.
 func TestDeliverNotificationCancelledDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What touches the world stays behind the interfaces of the activities. The
-// second column shows that the name is the right one to look for.
+// Clients of external systems stay behind the interfaces of the activities. The
+// second column shows that the module's name is correct.
 func TestWorkflowsTouchNothing(t *testing.T) {
 	t.Parallel()
 
@@ -40,7 +40,7 @@ func dependencies(t *testing.T, pkg string) []string {
 	return strings.Fields(string(out))
 }
 
-// within says that one of the packages is that module, or below it.
+// within reports whether one of the packages is the module, or below it.
 func within(packages []string, module string) bool {
 	for _, p := range packages {
 		if p == module || strings.HasPrefix(p, module+"/") {

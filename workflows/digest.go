@@ -16,35 +16,35 @@ type DigestInput struct {
 	Window time.Duration // from the first item
 	Policy activities.DeliveryPolicy
 
-	// What a run hands to the next one.
+	// A run hands these fields to the next run.
 	Until    time.Time `json:",omitzero"`  // end of the window; zero: Window after the start
-	Wait     string    `json:",omitempty"` // it waits until then for quiet hours to end, in words for people
+	Wait     string    `json:",omitempty"` // why it waits until then, for people; empty: for the window's end
 	Joined   int       `json:",omitempty"` // items that joined in earlier runs
-	Hastened bool      `json:",omitempty"` // an operator wants it sent, quiet hours or not
+	Hastened bool      `json:",omitempty"` // an operator wants it sent, even in quiet hours
 }
 
 // DigestResult is the result of [Digest].
 type DigestResult struct {
-	Status notification.Status // of its items; empty: there was none left to send
+	Status notification.Status // of its items; empty: it had no items
 	Reason string              `json:",omitempty"` // why it was not sent
-	Items  int                 // that it was to list
+	Items  int                 // the number of sealed items
 }
 
 var sealOptions = eventOptions(20*time.Second, "decide what the digest lists")
 
 // Digest sends the notifications of one event type to one recipient over one channel
-// as one message. It collects until its window ends or a hundred have joined; in
-// quiet hours it continues collecting until they end. The rows in the database decide
-// what it lists. Signals only start it and count, so losing one loses nothing.
+// as one message. It collects items until its window ends or a hundred have joined; in
+// quiet hours it collects until they end. The rows in the database decide which items it
+// lists. Signals only start it and count, so a lost signal loses no item.
 //
-// One digest of a kind runs at a time. What joins while it sends is left for the
-// next run. Cancelling a digest cancels what it would have listed.
+// One digest of a kind runs at a time. Items that join while it sends are left for the
+// next run. Cancelling a digest cancels its items.
 func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	ctx = onRecordsQueue(ctx)
 	if in.Until.IsZero() {
 		in.Until = workflow.Now(ctx).Add(in.Window)
 	}
-	// A reset makes another run, which is to send what was sealed before: hence the original run's id.
+	// The original run's id: after a reset, the new run sends the items sealed before.
 	d := &digest{DigestInput: in, id: "digest-" + workflow.GetInfo(ctx).OriginalRunID}
 	sealed, err := d.collect(ctx)
 	if d.long {
@@ -78,16 +78,16 @@ func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	return result, cancelled
 }
 
-// digest is one run on its way.
+// digest is the state of one run of [Digest].
 type digest struct {
 	DigestInput
 	id      string
-	dropped map[string]string // why items are not told any more, by delivery id
-	long    bool              // the history is: another run continues collecting
+	dropped map[string]string // why items were dropped, by delivery id
+	long    bool              // the history is long: another run continues collecting
 }
 
-// send sends what was sealed, or drops it in quiet hours. Its error says why it was
-// not sent.
+// send sends the sealed items, or drops them in quiet hours. The error is the reason why
+// they were not sent.
 func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (DigestEnded, error) {
 	if sealed.Quiet {
 		ended := DigestEnded{Status: notification.Cancelled, Reason: string(notification.DecisionQuietHours)}

@@ -9,8 +9,8 @@ import (
 	"herald/internal/notification"
 )
 
-// giveUp records the end of what was sealed but not sent. If nothing was sealed yet,
-// it seals what waits first.
+// giveUp records the end of items that were sealed but not sent. If nothing was sealed yet,
+// it first seals the waiting items.
 func (d *digest) giveUp(ctx workflow.Context, sealed activities.SealResult, ended DigestEnded) (activities.SealResult, error) {
 	if len(sealed.Items) == 0 {
 		var err error
@@ -29,8 +29,8 @@ func (d *digest) recordEnd(ctx workflow.Context, ended DigestEnded) error {
 	return err
 }
 
-// tell signals the items' own workflows how they end. A workflow that was terminated
-// cannot record its failure any more, so it is recorded here.
+// tell signals the end to the workflow of each item. A workflow that was terminated
+// cannot record its failure any more, so tell records it.
 func (d *digest) tell(ctx workflow.Context, items []string, ended DigestEnded) {
 	told := make([]workflow.Future, len(items))
 	for i, id := range items {
@@ -46,7 +46,7 @@ func (d *digest) tell(ctx workflow.Context, items []string, ended DigestEnded) {
 	}
 }
 
-// end is how the digest ended for one of its items.
+// end returns the digest's end for one of its items.
 func (d *digest) end(item string, ended DigestEnded) DigestEnded {
 	if reason, dropped := d.dropped[item]; dropped {
 		return DigestEnded{Status: notification.Cancelled, Reason: reason}
@@ -54,10 +54,10 @@ func (d *digest) end(item string, ended DigestEnded) DigestEnded {
 	return ended
 }
 
-// next is the input of the run for what was left, or has joined meanwhile.
+// next returns the input of the next run, for items that were left or have joined meanwhile.
 func (d *digest) next(ctx workflow.Context, sealed activities.SealResult) (DigestInput, bool) {
 	next := &digest{DigestInput: DigestInput{Key: d.Key, Window: d.Window, Policy: d.Policy, Until: sealed.Next}}
-	if !sealed.Next.IsZero() { // what was left has joined before, and an operator may have hastened it
+	if !sealed.Next.IsZero() { // the items that were left have joined before, and an operator may have hastened them
 		next.Joined, next.Hastened = max(0, d.Joined-len(sealed.Items)), d.Hastened
 	}
 	joins := workflow.GetSignalChannel(ctx, DigestJoined)

@@ -13,12 +13,12 @@ import (
 	"herald/workflows"
 )
 
-// What joins a digest while it is sent, and what did not fit into it, is for the next
-// run, which learns all signals of this one.
+// Items that join a digest while it is sent, or did not fit, go into the next run. The next
+// run gets all signals of this run.
 func TestDigestIsContinued(t *testing.T) {
 	t.Parallel()
 
-	const soon, later = 7 * time.Minute, 2 * window // when the window of what was left ends, and of what joins last
+	const soon, later = 7 * time.Minute, 2 * window // the ends of the windows of items that were left, and of items that join last
 	strangers := []string{"evt-8-staff10-EMAIL", "evt-9-staff10-EMAIL"}
 	tests := []struct {
 		name   string
@@ -73,9 +73,9 @@ func TestDigestIsContinued(t *testing.T) {
 	}
 }
 
-// What was left has joined already, and was hastened with the others: a hundred
-// are not to wait for the end of a window, nor one that an operator wants sent
-// for the end of quiet hours.
+// Items that were left have joined already, and were hastened with the others: a hundred
+// items do not wait for the end of a window, and an item that an operator hastened does
+// not wait for the end of quiet hours.
 func TestDigestHandsOnWhatWasLeft(t *testing.T) {
 	t.Parallel()
 
@@ -141,9 +141,8 @@ func (e *environment) tellsMeanwhile(ended workflows.DigestEnded, signal string,
 	}).Once()
 }
 
-// A history that has become long is continued in the midst of collecting, with
-// whatever the signals said that had come by then: here, while quiet hours were
-// being judged.
+// A digest with a long history continues as new while it collects. It keeps the signals
+// that have come by then: here, while quiet hours are checked.
 func TestDigestWithALongHistory(t *testing.T) {
 	t.Parallel()
 
@@ -187,7 +186,8 @@ func TestDigestWithALongHistory(t *testing.T) {
 	}
 }
 
-// One that is due is sent all the same: the next run would only do so later.
+// A digest that is due is sent even if the history is long: the next run would only send
+// it later.
 func TestDigestWithALongHistoryThatIsDue(t *testing.T) {
 	t.Parallel()
 
@@ -206,7 +206,7 @@ func TestDigestWithALongHistoryThatIsDue(t *testing.T) {
 
 var digestCancelled = workflows.DigestEnded{Status: notification.Cancelled, Reason: "digest cancelled"}
 
-// Cancelled, a digest cancels what it would have listed.
+// A cancelled digest cancels its items.
 func TestDigestCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -246,7 +246,7 @@ func TestDigestCancelled(t *testing.T) {
 	}
 }
 
-// A second sealing finds what a cancelled one has sealed.
+// A second sealing finds the items that a cancelled sealing has sealed.
 func TestDigestCancelledWhileSealing(t *testing.T) {
 	t.Parallel()
 
@@ -266,7 +266,7 @@ func TestDigestCancelledWhileSealing(t *testing.T) {
 	env.requireCancelled(t)
 }
 
-// What did not fit into a cancelled digest is not cancelled with it.
+// Items that did not fit into a cancelled digest are not cancelled.
 func TestDigestCancelledWithSomethingLeft(t *testing.T) {
 	t.Parallel()
 

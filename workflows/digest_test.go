@@ -111,8 +111,8 @@ func TestDigestEnds(t *testing.T) {
 	}
 }
 
-// What the provider accepted and nobody wrote down is written down before the
-// items hear of it.
+// A digest that the provider accepted and the activity could not record is recorded
+// before its items get the signal.
 func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {
 	t.Parallel()
 
@@ -144,7 +144,7 @@ func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {
 	env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
 }
 
-// An item whose workflow is gone cannot record its own failure.
+// An item whose workflow is gone cannot record its failure: the digest does.
 func TestDigestTellsSomebodyWhoIsGone(t *testing.T) {
 	t.Parallel()
 
@@ -210,7 +210,7 @@ func TestDigestTellsItsItemsApart(t *testing.T) {
 	}
 }
 
-// The items are judged one by one when the digest is sent. Where quiet hours have begun, it
+// The rules apply to each item when the digest is sent. If quiet hours have begun, the digest
 // waits for their end, and is sent then.
 func TestDigestJudgesItsItems(t *testing.T) {
 	t.Parallel()
@@ -233,8 +233,8 @@ func quietUntil(until time.Time) activities.SealResult {
 	return activities.SealResult{NotBefore: until.UTC(), Wait: "08:00 Europe/Rome: quiet hours"}
 }
 
-// Where the recipient wants quiet when the window ends, a digest continues
-// collecting until that is over, however many join.
+// If quiet hours hold when the window ends, a digest collects until they end, however
+// many items join.
 func TestDigestInQuietHours(t *testing.T) {
 	t.Parallel()
 
@@ -289,7 +289,7 @@ func TestDigestDroppedForQuietHours(t *testing.T) {
 	env.requireDigest(t, workflows.DigestResult{Status: ended.Status, Reason: ended.Reason, Items: 2})
 }
 
-// A zone that nobody knows fails what the digest would have listed.
+// An unknown time zone fails the items of the digest.
 func TestDigestThatCannotBeJudged(t *testing.T) {
 	t.Parallel()
 
@@ -307,8 +307,8 @@ func TestDigestThatCannotBeJudged(t *testing.T) {
 	env.requireDigest(t, workflows.DigestResult{Status: ended.Status, Reason: ended.Reason, Items: 1})
 }
 
-// A digest that was rescheduled is sent at that time, however many join. This one has
-// nothing left to list by then.
+// A digest that was rescheduled is sent at the new time, however many items join. The
+// digest of this test has no items by then.
 func TestDigestRescheduledIsNeverFull(t *testing.T) {
 	t.Parallel()
 

@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// collect waits until the digest is due and returns what it lists.
+// collect waits until the digest is due and returns its sealed items.
 func (d *digest) collect(ctx workflow.Context) (activities.SealResult, error) {
 	for judgeQuiet := true; ; {
 		if err := d.waitUntilDue(ctx); err != nil || d.long {
@@ -20,7 +20,7 @@ func (d *digest) collect(ctx workflow.Context) (activities.SealResult, error) {
 			return sealed, err
 		}
 		d.Until, d.Wait = sealed.NotBefore, sealed.Wait
-		judgeQuiet = workflow.Now(ctx).Before(d.Until) // if that is past by the server's clock, the worker's slower clock does not judge again
+		judgeQuiet = workflow.Now(ctx).Before(d.Until) // if Until is past by Temporal's clock, a worker's slower clock does not judge again
 	}
 }
 
@@ -48,7 +48,7 @@ func (d *digest) waitUntilDue(ctx workflow.Context) (err error) {
 	}
 }
 
-// addSignals adds to a selector what deliveries and operators tell the digest.
+// addSignals adds the signals of deliveries and operators to a selector.
 func (d *digest) addSignals(ctx workflow.Context, selector workflow.Selector) workflow.Selector {
 	selector.AddReceive(workflow.GetSignalChannel(ctx, DigestJoined), func(c workflow.ReceiveChannel, _ bool) {
 		c.Receive(ctx, nil)
@@ -63,16 +63,15 @@ func (d *digest) addSignals(ctx workflow.Context, selector workflow.Selector) wo
 	})
 }
 
-// receivePending receives the signals that have come. The next run would not see them.
+// receivePending receives the pending signals. The next run would not see them.
 func (d *digest) receivePending(ctx workflow.Context) {
 	for signals := d.addSignals(ctx, workflow.NewSelector(ctx)); signals.HasPending(); {
 		signals.Select(ctx)
 	}
 }
 
-// due says that the digest is to be sent. While it waits for the end of quiet
-// hours, or for the time for which it was rescheduled, the number that joined does
-// not matter.
+// due reports whether the digest has to be sent. While it waits for the end of quiet
+// hours, or was rescheduled, the number of items does not matter.
 func (d *digest) due(ctx workflow.Context) bool {
 	return d.Hastened || !workflow.Now(ctx).Before(d.Until) || (d.Wait == "" && d.Joined >= notification.MaxDigestItems)
 }

@@ -1,9 +1,8 @@
-// Package workflows decides what happens to an event and its notifications, and
-// in which order. It is deterministic: everything that touches the world is an
-// activity.
+// Package workflows decides the steps of an event and its notifications, and their
+// order. It is deterministic: every call to an external system is an activity.
 package workflows
 
 import "herald/activities"
 
-// acts is never dereferenced: it only names the activities.
+// acts only names the activities. It is nil, and never dereferenced.
 var acts *activities.Activities

@@ -35,8 +35,7 @@ const (
 )
 
 // environment is a workflow with mocked activities, on a clock that skips every
-// wait. A call of an activity that was not expected, and an expected one that was
-// not made, fail the test.
+// wait. An unexpected call of an activity fails the test, and so does a missing call.
 type environment struct {
 	*testsuite.TestWorkflowEnvironment
 	outcomes []string // every value that HeraldOutcome had
@@ -95,7 +94,7 @@ func (e *environment) fake(name string) any {
 	}
 }
 
-// requireOutcome checks what operators find under HeraldOutcome; empty: nothing.
+// requireOutcome checks HeraldOutcome, by which operators find workflows; empty: not set.
 func (e *environment) requireOutcome(t *testing.T, want string) {
 	t.Helper()
 	if want == "" {

@@ -11,7 +11,7 @@ import (
 	"herald/internal/notification"
 )
 
-// EscalateInput is the input of [Escalate]. It names the delivery that is waited for.
+// EscalateInput is the input of [Escalate]. It names the delivery to watch.
 type EscalateInput struct {
 	EventID    string
 	EventType  string
@@ -19,7 +19,7 @@ type EscalateInput struct {
 	DeliveryID string
 	UserType   notification.UserType
 	UserID     string
-	SendAfter  time.Time `json:",omitzero"` // when that one is to be sent; zero: at once
+	SendAfter  time.Time `json:",omitzero"` // of the delivery; zero: at once
 	Escalation notification.Escalation
 }
 
@@ -30,22 +30,21 @@ type EscalateResult struct {
 	Follower string `json:",omitempty"` // the delivery that follows
 }
 
-// escalateOptions: the activity is short, and what it has stored is to be known before the
-// workflow ends, so a cancellation waits for it.
+// escalateOptions let a cancellation wait for the activity: it is short, and the workflow
+// needs its stored result before it ends.
 var escalateOptions = func() workflow.ActivityOptions {
 	options := eventOptions(time.Minute, "look whether it got there")
 	options.WaitForCancellation = true
 	return options
 }()
 
-// lookAgain is the least time between two looks that found nothing new: the database's clock
-// may be behind Temporal's.
+// lookAgain is the minimum time until the next look after a look without a result: the
+// database's clock may be behind Temporal's.
 const lookAgain = time.Second
 
-// Escalate waits next to a delivery for whether it gets to its recipient. Where it does not, in
-// time or at all, it has another one planned over another channel, and makes that. [Settled]
-// has it look at once. It knows nothing of the delivery by itself: the activity that it looks
-// by decides, over the row.
+// Escalate watches whether a delivery reaches its recipient in time. If not, it has a delivery
+// over another channel planned, and makes it. The signal [Settled] makes it look at once.
+// The activity decides from the delivery's row; the workflow only waits.
 func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
 	since := workflow.Now(ctx)
 	until := in.Escalation.Due(since, in.SendAfter)
@@ -53,7 +52,7 @@ func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
 	look := activities.EscalateInput{
 		EventID: in.EventID, DeliveryID: in.DeliveryID, UserType: in.UserType, UserID: in.UserID, Escalation: in.Escalation, Since: since,
 	}
-	defer settled(ctx) // what came since the last look changes nothing, and Temporal warns of signals that nobody has read
+	defer settled(ctx) // later signals change nothing, and Temporal warns of unread signals
 	for {
 		if err := waitOrSettled(ctx, until, wait); err != nil {
 			return EscalateResult{}, err
@@ -91,7 +90,8 @@ func waitOrSettled(ctx workflow.Context, until time.Time, why string) (err error
 	return err
 }
 
-// settled reports whether there was a signal to look: one look is enough for all that have come.
+// settled reports whether there was a signal to look. It receives all pending signals, since one
+// look is enough for all.
 func settled(ctx workflow.Context) (told bool) {
 	for workflow.GetSignalChannel(ctx, Settled).ReceiveAsync(nil) {
 		told = true
@@ -99,8 +99,8 @@ func settled(ctx workflow.Context) (told bool) {
 	return told
 }
 
-// deliverFollower makes the delivery that follows. If the escalation was cancelled while that
-// was planned, the delivery is cancelled too: nothing else would.
+// deliverFollower makes the delivery that follows. If the escalation was cancelled while the
+// delivery was planned, it cancels the delivery, since nothing else does.
 func deliverFollower(ctx workflow.Context, in EscalateInput, found activities.EscalateResult) error {
 	if ctx.Err() != nil {
 		end := activities.GiveUpInput{DeliveryID: found.Delivery.DeliveryID, Channel: found.Delivery.Channel, Status: notification.Cancelled, Reason: string(notification.CancelledInTemporal)}
@@ -112,8 +112,8 @@ func deliverFollower(ctx workflow.Context, in EscalateInput, found activities.Es
 	return ctx.Err()
 }
 
-// escalateBeside runs [Escalate] next to a delivery, tells it when the delivery has ended, and
-// waits for both. If a workflow of another kind has its id, nothing follows the delivery.
+// escalateBeside runs [Escalate] concurrently with a delivery, signals it when the delivery has
+// ended, and waits for both. If another type of workflow has its id, nothing follows the delivery.
 func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Delivery, deliver func()) {
 	ended := false
 	escalations := newLimiter(ctx, 0)
@@ -123,7 +123,7 @@ func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Deliv
 			child := workflow.ExecuteChildWorkflow(ctx, Escalate, escalateInput(event, d))
 			workflow.Go(ctx, func(ctx workflow.Context) {
 				if err := workflow.Await(ctx, func() bool { return ended || child.IsReady() }); err == nil && !child.IsReady() {
-					_ = child.SignalChildWorkflow(ctx, Settled, nil).Get(ctx, nil) // an error means that it has ended
+					_ = child.SignalChildWorkflow(ctx, Settled, nil).Get(ctx, nil) // an error means that the escalation has ended
 				}
 			})
 			return child
@@ -144,7 +144,7 @@ func escalateInput(event batchEvent, d notification.Delivery) EscalateInput {
 	}
 }
 
-// escalationOptions let an escalation run again when its event does, unless it completed.
+// escalationOptions let an escalation run again when its event runs again, unless it completed.
 func escalationOptions(event batchEvent, d notification.Delivery) workflow.ChildWorkflowOptions {
 	return workflow.ChildWorkflowOptions{
 		WorkflowID:            EscalationID(d.DeliveryID),

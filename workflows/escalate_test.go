@@ -38,13 +38,13 @@ func escalateInput() workflows.EscalateInput {
 	}
 }
 
-// look is an escalation's finding, and its time.
+// look is the result of one look of an escalation, and its time.
 type look struct {
 	at    time.Duration
 	found activities.EscalateResult
 }
 
-// escalates runs an escalation that finds the looks in turn, and returns when it looked.
+// escalates runs an escalation that gets the looks in turn, and returns the times of its looks.
 func (e *environment) escalates(in workflows.EscalateInput, looks []look) (at []time.Duration) {
 	start := e.Now()
 	want := activities.EscalateInput{EventID: in.EventID, DeliveryID: in.DeliveryID, UserType: in.UserType, UserID: in.UserID, Escalation: in.Escalation, Since: start.UTC()}
@@ -114,7 +114,7 @@ func TestEscalate(t *testing.T) {
 	}
 }
 
-// A database whose clock is behind Temporal's is not asked again and again until it has caught up.
+// An escalation waits between two looks, even if the database's clock is behind Temporal's.
 func TestEscalateAllowsForClocks(t *testing.T) {
 	t.Parallel()
 
@@ -128,7 +128,7 @@ func TestEscalateAllowsForClocks(t *testing.T) {
 	require.Equal(t, []time.Duration{5 * time.Minute, 5*time.Minute + time.Second}, at)
 }
 
-// What follows may be followed itself: its escalation runs next to it.
+// A delivery that follows may have an escalation too, which runs concurrently.
 func TestEscalateChains(t *testing.T) {
 	t.Parallel()
 
@@ -148,8 +148,8 @@ func TestEscalateChains(t *testing.T) {
 	require.Equal(t, []string{textID}, env.deliveries.ids)
 }
 
-// What comes of a cancellation while what follows is being planned is in the recorded
-// histories: this environment does not wait for the activity.
+// The recorded histories show a cancellation while the next delivery is planned: this
+// environment does not wait for the activity.
 func TestEscalateCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -170,8 +170,8 @@ func escalatingPlan() activities.PlanResult {
 	})
 }
 
-// An event waits for both, tells the escalation when its delivery has ended, and has one for
-// that delivery alone.
+// An event waits for a delivery and its escalation, and signals the escalation when the delivery
+// has ended. Only a delivery that escalates has one.
 func TestNotifyEventEscalates(t *testing.T) {
 	t.Parallel()
 
@@ -201,7 +201,7 @@ func TestNotifyEventEscalates(t *testing.T) {
 	require.GreaterOrEqual(t, env.Now().Sub(start), time.Hour)
 }
 
-// An escalation that ends first holds nothing up, and is told nothing.
+// An escalation that ends first delays nothing, and gets no signal.
 func TestNotifyEventOutlastsAnEscalation(t *testing.T) {
 	t.Parallel()
 
@@ -230,8 +230,7 @@ func TestNotifyEventCancelledWithAnEscalation(t *testing.T) {
 	require.Equal(t, 1, env.escalations.cancelled)
 }
 
-// Deliveries that something waits for stand outside the windows: one that is not read for days
-// holds up no other.
+// Deliveries with an escalation need no slot: an unread delivery does not delay others for days.
 func TestNotifyPageEscalatesOutsideItsWindow(t *testing.T) {
 	t.Parallel()
 

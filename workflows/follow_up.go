@@ -9,12 +9,12 @@ import (
 	"herald/activities"
 )
 
-// followUpOptions: an activity works for a minute and hands over to the next. A missing
-// heartbeat shows that its worker died. Failures are retried for ever.
+// followUpOptions are for an activity that works for a minute and hands over to the next. If a
+// heartbeat is missing, its worker died. Failures are retried for ever.
 var followUpOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 3 * time.Minute,
 	HeartbeatTimeout:    activities.PollHeartbeat,
-	WaitForCancellation: true, // it ends what it has begun first
+	WaitForCancellation: true, // it first ends the follow-ups that it has begun
 	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: 10 * time.Second},
 	Summary:             "do what follows receipts, acknowledgements and readers",
 }
@@ -22,10 +22,9 @@ var followUpOptions = workflow.ActivityOptions{
 // followUpsPerRun keeps a run's history under 1,000 events, about two hours.
 const followUpsPerRun = 120
 
-// FollowUp does what is still to be done about deliveries whose status has changed after
-// their own workflows had ended, until it is cancelled. There is one of an installation. The
-// rows of delivery_follow_up are its memory: whenever it or its worker ends, the next one
-// continues with them.
+// FollowUp handles deliveries whose status has changed after their workflows had ended, until
+// it is cancelled. An installation has one. The rows of delivery_follow_up hold its state: if
+// it or its worker ends, the next run continues with the rows.
 func FollowUp(ctx workflow.Context) error {
 	ctx = workflow.WithActivityOptions(ctx, followUpOptions)
 	for runs := 0; runs < followUpsPerRun && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); runs++ {

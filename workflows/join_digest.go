@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// DigestEnded is the signal from a digest that ended to each of its items.
+// DigestEnded is the argument of the signal that a digest sends to each item when it ends.
 type DigestEnded struct {
 	Status notification.Status // SENT, FAILED or CANCELLED
 	Reason string              `json:",omitempty"` // why it was not sent
@@ -21,19 +21,18 @@ const (
 	digestEnded  = "digest-ended" // to a delivery: a DigestEnded
 )
 
-// digestSilence is the time that an item waits for its digest after the end of the window
-// before it joins again, since the digest may have been terminated. It doubles each
-// time, up to longestSilence, so that the history of an item whose digest was put
-// off for a year stays short.
+// digestSilence is the time after the end of the window after which an item joins again,
+// since its digest may have been terminated. It doubles each time, up to longestSilence,
+// so that an item's history stays short even if its digest is put off for a year.
 const digestSilence, longestSilence = time.Hour, 12 * time.Hour
 
-// attemptCheck is the interval at which a cancelled delivery looks whether the
-// attempt at its digest is over.
+// attemptCheck is the interval at which a cancelled delivery checks whether the
+// attempt at its digest has ended.
 const attemptCheck = 5 * time.Second
 
 var joinOptions = eventOptions(20*time.Second, "join the digest")
 
-// deliverInDigest hands the delivery to its digest and waits until that has ended. It
+// deliverInDigest hands the delivery to its digest and waits until the digest has ended. It
 // passes an operator's signals on to the digest.
 func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	for silence := digestSilence; ; silence = min(2*silence, longestSilence) {
@@ -61,8 +60,8 @@ func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, erro
 	}
 }
 
-// waitForDigest waits until the digest has ended, and returns nil if it has said
-// nothing for too long. Its only error is that ctx was cancelled.
+// waitForDigest waits until the digest has ended. It returns nil if the digest sends no
+// signal in time. Its only error is that ctx was cancelled.
 func waitForDigest(ctx workflow.Context, joined activities.JoinResult, silence time.Duration) (ended *DigestEnded, err error) {
 	workflow.SetCurrentDetails(ctx, "waiting for its digest, the workflow "+joined.DigestID)
 	timer, stop := workflow.WithCancel(ctx)
@@ -91,8 +90,8 @@ func waitForDigest(ctx workflow.Context, joined activities.JoinResult, silence t
 	return ended, err
 }
 
-// waitForAttempt waits for the end of an attempt at the digest, even when the
-// workflow was cancelled: until the digest ends, or a while.
+// waitForAttempt waits for the end of an attempt at the digest, even if the workflow
+// was cancelled: until the digest ends, or attemptCheck is over.
 func waitForAttempt(ctx workflow.Context) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()

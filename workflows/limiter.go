@@ -6,8 +6,8 @@ import (
 	"herald/internal/notification"
 )
 
-// limiter runs functions side by side: run waits for one of size slots, start
-// does not.
+// limiter runs functions concurrently: run waits for one of size slots, start
+// needs no slot.
 type limiter struct {
 	slots   workflow.Semaphore
 	running workflow.WaitGroup
@@ -31,7 +31,7 @@ func (l *limiter) run(ctx workflow.Context, f func(ctx workflow.Context)) error 
 	return nil
 }
 
-// deliver makes a delivery: at once if it waits, which needs no slot, otherwise with a slot.
+// deliver runs one, which makes a delivery: without a slot if the delivery waits, else with one.
 func (l *limiter) deliver(ctx workflow.Context, d notification.Delivery, one func(ctx workflow.Context)) error {
 	if d.Waits() {
 		l.start(ctx, one)

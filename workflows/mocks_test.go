@@ -31,11 +31,11 @@ var (
 
 // children replaces a type of child workflow, and keeps count of them.
 type children[Input any] struct {
-	end       func(ctx workflow.Context, in Input) error // how one ends; nil: at once, and well
+	end       func(ctx workflow.Context, in Input) error // ends one child; nil: at once, without an error
 	started   []Input
 	ids       []string
 	queues    []string
-	found     []map[string]string // by which search attributes each can be found
+	found     []map[string]string // the search attributes of each child
 	open      int
 	mostOpen  int
 	cancelled int
@@ -73,7 +73,7 @@ func takes[Input any](d time.Duration) func(workflow.Context, Input) error {
 	return func(ctx workflow.Context, _ Input) error { return workflow.Sleep(ctx, d) }
 }
 
-// plans expects the planning of the pages behind after: the first alone.
+// plans expects the planning of the pages after a cursor: the first page alone.
 func (e *environment) plans(after notification.Cursor, planned activities.PlanResult) {
 	in := activities.PlanInput{EventID: eventID, Source: "orders", After: after, Pages: 1}
 	if after.UserID != "" {
@@ -83,12 +83,12 @@ func (e *environment) plans(after notification.Cursor, planned activities.PlanRe
 	e.OnActivity(acts.PlanDeliveries, mock.Anything, in).Return(planned, nil).Once()
 }
 
-// finishes expects the end of the event; an empty outcome: all went its way.
+// finishes expects the end of the event; an empty outcome: no problem.
 func (e *environment) finishes(outcome notification.EventOutcome) {
 	e.finishesWith(outcome, outcome, "")
 }
 
-// finishesWith expects the end of an event of whose outcome the tables know better.
+// finishesWith expects the end of an event whose outcome the tables decide.
 func (e *environment) finishesWith(told, found notification.EventOutcome, problem string) {
 	ended := counts
 	ended.Outcome = found
@@ -139,12 +139,12 @@ func onlyPage(b activities.DeliveryBatch) activities.PlanResult {
 	return activities.PlanResult{Batch: b}
 }
 
-// stored is where the deliveries of the n-th page are, which counts from 1.
+// stored returns the ids of the n-th page's deliveries; n counts from 1.
 func stored(n int) notification.IDRange {
 	return notification.IDRange{First: int64(n*100 - 99), Last: int64(n * 100)}
 }
 
-// cursor is the place behind the n-th page; none for n = 0.
+// cursor returns the cursor after the n-th page; the zero value for n = 0.
 func cursor(n int) notification.Cursor {
 	if n == 0 {
 		return notification.Cursor{}
@@ -154,7 +154,7 @@ func cursor(n int) notification.Cursor {
 
 func sorted(ids []string) []string { return slices.Sorted(slices.Values(ids)) }
 
-// takesRegardless is an end that no cancellation brings nearer.
+// takesRegardless is an end that comes after a while, even after a cancellation.
 func takesRegardless(d time.Duration) func(workflow.Context, workflows.DeliverInput) error {
 	return func(ctx workflow.Context, _ workflows.DeliverInput) error {
 		ctx, cancel := workflow.NewDisconnectedContext(ctx)
@@ -232,12 +232,12 @@ func items(n int) []string {
 	return ids
 }
 
-// sealed is a digest's list: as many items, and nothing was left.
+// sealed returns a digest's list of n items, with no items left.
 func sealed(n int) activities.SealResult {
 	return activities.SealResult{SealedDigest: notification.SealedDigest{Items: items(n)}}
 }
 
-// joins tells the digest of items, at a time after its start.
+// joins signals items to the digest, at a time after its start.
 func (e *environment) joins(at time.Duration, ids ...string) {
 	e.RegisterDelayedCallback(func() { e.tellsJoined(ids...) }, at)
 }
@@ -253,8 +253,8 @@ func (e *environment) signals(at time.Duration, name string, argument any) {
 	e.RegisterDelayedCallback(func() { e.SignalWorkflow(name, argument) }, at)
 }
 
-// seals answers each call of SealDigest in turn, and notes when it was called
-// and whether it was to judge quiet hours.
+// seals answers each call of SealDigest in turn, and notes its time and whether
+// it checks quiet hours.
 func (e *environment) seals(answers ...activities.SealResult) *sendCalls {
 	calls, start := &sendCalls{}, e.Now()
 	input := mock.MatchedBy(func(in activities.SealInput) bool {
@@ -277,7 +277,7 @@ func listed(n int) digestAnswer {
 	return digestAnswer{result: activities.SendDigestResult{Items: n}}
 }
 
-// sendsDigest answers each call of SendDigest in turn, and notes when it was.
+// sendsDigest answers each call of SendDigest in turn, and notes its time.
 func (e *environment) sendsDigest(answers ...digestAnswer) *sendCalls {
 	calls, start := &sendCalls{}, e.Now()
 	if len(answers) == 0 {
@@ -296,14 +296,14 @@ func (e *environment) sendsDigest(answers ...digestAnswer) *sendCalls {
 	return calls
 }
 
-// tells expects that each item is told how the digest ended.
+// tells expects that each item gets the signal with the digest's end.
 func (e *environment) tells(ended workflows.DigestEnded, ids ...string) {
 	for _, id := range ids {
 		e.OnSignalExternalWorkflow(mock.Anything, id, "", digestEnded, ended).Return(nil).Once()
 	}
 }
 
-// givesUpDigest expects that the end of what was sealed is recorded.
+// givesUpDigest expects that the end of the sealed items is recorded.
 func (e *environment) givesUpDigest(status notification.Status, reason string) {
 	input := activities.GiveUpDigestInput{DigestID: digestID, Channel: digestKey.Channel, Status: status, Reason: reason}
 	e.OnActivity(acts.GiveUpDigest, mock.Anything, input).Return(activities.GiveUpDigestResult{}, nil).Once()

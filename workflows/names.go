@@ -12,20 +12,19 @@ import (
 
 // Signals by which operators hasten or move a delivery or a digest.
 const (
-	SendNow    = "send-now"   // without arguments: send now, in spite of quiet hours
-	Reschedule = "reschedule" // a time.Time: send then
+	SendNow    = "send-now"   // no argument: send now, even in quiet hours
+	Reschedule = "reschedule" // argument: the time.Time at which to send
 )
 
-// Settled is the signal, without arguments, by which an [EscalationID] is told that its
-// delivery has ended, or that a receipt, an acknowledgement or a reader has changed its row.
+// Settled is the signal, without arguments, that tells an escalation that its delivery has
+// ended, or that a receipt, an acknowledgement or a reader has changed the delivery's row.
 const Settled = "settled"
 
-// EscalationID is the workflow ID of what waits next to a delivery for whether another one has
-// to follow it. No delivery's own id ends like that.
+// EscalationID is the workflow ID of a delivery's [Escalate]. No delivery's id has this ending.
 func EscalationID(deliveryID string) string { return deliveryID + "-escalation" }
 
 // The search attributes of Herald's workflows, all keywords. The first four are
-// set when a workflow starts; HeraldOutcome only where the end is not SENT.
+// set when a workflow starts; HeraldOutcome only if the end is not SENT.
 var (
 	EventTypeAttribute = temporal.NewSearchAttributeKeyKeyword("HeraldEventType")
 	AggregateAttribute = temporal.NewSearchAttributeKeyKeyword("HeraldAggregate") // RESTAURANT/5
@@ -34,7 +33,7 @@ var (
 	OutcomeAttribute   = temporal.NewSearchAttributeKeyKeyword("HeraldOutcome")
 )
 
-// SearchAttributes returns the names of all of them, for their registration.
+// SearchAttributes returns the names of all search attributes, for their registration.
 func SearchAttributes() []string {
 	return []string{
 		EventTypeAttribute.GetName(), AggregateAttribute.GetName(), RecipientAttribute.GetName(),
@@ -42,7 +41,7 @@ func SearchAttributes() []string {
 	}
 }
 
-// The types of the workflows that others are asked for, as Temporal names them.
+// The types of workflows by their names in Temporal, for callers that compare them.
 const (
 	NotifyEventType         = "NotifyEvent"
 	NotifyChannelType       = "NotifyChannel"
@@ -61,9 +60,9 @@ func ChannelQueue(prefix string, channel notification.Channel) string {
 	return prefix + "-" + strings.ToLower(string(channel))
 }
 
-// RecordsQueue is the task queue of the activities of a channel that do not call
-// its provider. The channel's rate limit applies to channelQueue, a [ChannelQueue],
-// and does not slow these down.
+// RecordsQueue is the task queue of a channel's activities that do not call its
+// provider. The channel's rate limit slows channelQueue, a [ChannelQueue], but not
+// these activities.
 func RecordsQueue(channelQueue string) string { return channelQueue + "-records" }
 
 // BatchesQueue is the task queue of the activities that send the batches of a channel.
@@ -75,8 +74,8 @@ func BatchID(eventID string, channel notification.Channel, n int) string {
 	return fmt.Sprintf("%s-batch-%s-%d", eventID, channel, n)
 }
 
-// LaneID is the workflow ID of what hands out an event's deliveries over a channel that are
-// to be sent at once.
+// LaneID is the workflow ID of the [NotifyChannel] for an event's deliveries over a channel that
+// are sent at once.
 func LaneID(eventID string, channel notification.Channel) string {
 	return fmt.Sprintf("%s-lane-%s", eventID, channel)
 }
@@ -90,7 +89,7 @@ func onRecordsQueue(ctx workflow.Context) workflow.Context {
 // PollerID is the workflow ID of a source's n-th poller; n counts from 1.
 func PollerID(prefix, source string, n int) string {
 	if source == notification.HeraldSource {
-		source = "outbox" // since before there were sources; no source may have this name
+		source = "outbox" // older than sources; no source may have this name
 	}
 	return fmt.Sprintf("%s-%s-poller-%d", prefix, source, n)
 }
@@ -100,12 +99,12 @@ func DigestID(prefix string, place notification.DigestPlace) string {
 	return prefix + "-digest-" + place.Key.Name(place.Who)
 }
 
-// SweepID is the id of the schedule that starts the sweeps, and the beginning of
-// their workflow IDs.
+// SweepID is the id of the schedule that starts [Sweep], and the prefix of its
+// workflow IDs.
 func SweepID(prefix string) string { return prefix + "-sweep" }
 
-// CleaningID is the id of the schedule that starts [CleanOutboxes], and the beginning of
-// their workflow IDs.
+// CleaningID is the id of the schedule that starts [CleanOutboxes], and the prefix of its
+// workflow IDs.
 func CleaningID(prefix string) string { return prefix + "-cleaning" }
 
 // FollowUpID is the workflow ID of [FollowUp].

@@ -13,8 +13,8 @@ import (
 	"herald/workflows"
 )
 
-// A cancelled event cancels what is open, and what waits as well. What had to wait
-// for a slot is never begun.
+// A cancelled event cancels its open and its waiting deliveries. Deliveries that wait for
+// a slot never begin.
 func TestNotifyEventCancelledWithOpenDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -50,7 +50,7 @@ func TestNotifyEventCancelledWhilePlanning(t *testing.T) {
 	require.Empty(t, env.deliveries.started)
 }
 
-// What is planned while the event is cancelled is not begun.
+// Deliveries that are planned while the event is cancelled do not begin.
 func TestNotifyEventCancelledInItsFirstTask(t *testing.T) {
 	t.Parallel()
 
@@ -131,8 +131,8 @@ var (
 	cancellation = activities.CancelEventInput{EventID: "evt-0", By: eventID}
 )
 
-// What an event takes back is cancelled before it tells anybody itself. Failures are
-// waited out.
+// An event that cancels another event does so before it notifies anybody. It retries after
+// failures.
 func TestNotifyEventCancelsAnother(t *testing.T) {
 	t.Parallel()
 
@@ -149,7 +149,7 @@ func TestNotifyEventCancelsAnother(t *testing.T) {
 	require.ElementsMatch(t, inputs(batch(2)), env.deliveries.started)
 }
 
-// An event that is cancelled before it could take another back tells nobody.
+// An event that is itself cancelled before it could cancel another event notifies nobody.
 func TestNotifyEventCancelledWhileItCancels(t *testing.T) {
 	t.Parallel()
 
@@ -164,8 +164,8 @@ func TestNotifyEventCancelledWhileItCancels(t *testing.T) {
 	require.Empty(t, env.deliveries.started)
 }
 
-// An event that finds itself taken back ends as one that was cancelled while it ran,
-// also where the rest of it was on its way.
+// An event that another event cancels ends like an event that was cancelled while it ran,
+// even if some of its deliveries have begun.
 func TestNotifyEventThatIsTakenBack(t *testing.T) {
 	t.Parallel()
 

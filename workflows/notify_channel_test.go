@@ -19,12 +19,12 @@ func newLaneEnv(t *testing.T) *environment {
 	return newEnv(t, deliverNotification, notifyPage, deliverBatch)
 }
 
-// looks is a look behind a row.
+// looks is the input of a look for rows after an id.
 func looks(lane notification.Lane, after int64, pending bool) activities.NextInput {
 	return activities.NextInput{EventID: eventID, Lane: lane, After: after, Pending: pending}
 }
 
-// finds expects that the lane looks behind a row, and finds a stretch.
+// finds expects that the lane looks for rows after an id, and finds a stretch.
 func (e *environment) finds(lane notification.Lane, after int64, pending bool, found notification.IDRange) {
 	e.OnActivity(acts.NextDeliveries, mock.Anything, looks(lane, after, pending)).Return(activities.NextResult{IDRange: found}, nil).Once()
 }
@@ -103,8 +103,8 @@ func TestNotifyChannelThatWaits(t *testing.T) {
 	require.Equal(t, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "SMS"}, env.pages.found[0])
 }
 
-// While the event plans, a lane that has nothing to do looks again, ever more
-// seldom; the word that all is planned wakes it.
+// While the event plans, an idle lane looks again at growing intervals. The signal that
+// all recipients are planned wakes it.
 func TestNotifyChannelFollowsThePlanning(t *testing.T) {
 	t.Parallel()
 
@@ -145,7 +145,7 @@ func seconds(all []time.Duration) (rounded []time.Duration) {
 	return rounded
 }
 
-// Rows that were stored late, behind the last that was read, are found at the end.
+// The lane finds rows that were stored late, below the last id, at the end.
 func TestNotifyChannelFindsWhatWasLeft(t *testing.T) {
 	t.Parallel()
 
@@ -298,8 +298,8 @@ func TestNotifyChannelInBatches(t *testing.T) {
 	require.Empty(t, env.deliveries.started)
 }
 
-// Many batches are open at once, since what failed for now keeps one open until its next
-// attempt.
+// Many batches are open concurrently: a delivery that failed for now keeps its batch open
+// until the next attempt.
 func TestNotifyChannelOpensManyBatches(t *testing.T) {
 	t.Parallel()
 
@@ -319,8 +319,8 @@ func TestNotifyChannelOpensManyBatches(t *testing.T) {
 	require.Equal(t, 100, env.batches.mostOpen)
 }
 
-// While the event plans, a lane sends the first rows at once, without any wait. A further
-// batch is whole, or begins when the one before it has ended.
+// While the event plans, a lane sends the first rows at once. A further batch is full, or
+// begins when the batch before it has ended.
 func TestNotifyChannelFillsItsBatches(t *testing.T) {
 	t.Parallel()
 

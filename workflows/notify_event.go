@@ -17,7 +17,7 @@ type NotifyInput struct {
 	Source         string `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
 	Publish        bool   // publish the event's message to RabbitMQ
 	CommandVersion int    `json:"Commands,omitempty"` // [CommandVersion] at the start
-	Cancels        string `json:",omitempty"`         // the event that it takes back; empty: none
+	Cancels        string `json:",omitempty"`         // the event that it cancels; empty: none
 }
 
 // NotifyResult is the result of [NotifyEvent].
@@ -27,7 +27,7 @@ type NotifyResult struct {
 	Deliveries map[notification.Status]int   // by status
 	Decisions  map[notification.Decision]int // by reason
 
-	Cancelled map[notification.Status]int `json:",omitempty"` // deliveries of the event that it takes back, by status
+	Cancelled map[notification.Status]int `json:",omitempty"` // deliveries of the event that it cancels, by status
 }
 
 // The activities of an event are short, and are tried until they succeed: losing
@@ -40,9 +40,9 @@ var (
 	finishOptions  = heartbeating(10*time.Minute, time.Minute, "count the deliveries and mark the event as ended")
 )
 
-// planFirst and publishFirst bound the local activities by which an event begins, and
-// finishFirst the one by which it ends. Its workflow task waits for the first two, and so do
-// its deliveries: a broker that hangs holds them up for a second, and no longer.
+// planFirst and publishFirst bound the local activities that begin an event, and finishFirst
+// bounds the local activity that ends it. The workflow task and the deliveries wait for the
+// first two: a broker that hangs delays them by one second at most.
 var (
 	planFirst    = firstTry(5*time.Second, planOptions.Summary)
 	publishFirst = firstTry(time.Second, publishOptions.Summary)
@@ -63,9 +63,9 @@ func eventOptions(timeout time.Duration, summary string) workflow.ActivityOption
 	}
 }
 
-// heartbeating is the options of an activity that takes long and heartbeats; its
-// longest statement takes 30 s. A cancelled event waits for its end, so that no row is
-// changed after the event has counted them.
+// heartbeating returns the options of a long activity that heartbeats; its longest
+// statement takes 30 s. A cancelled event waits for its end, so that no row changes
+// after the event has counted the rows.
 func heartbeating(timeout, heartbeat time.Duration, summary string) workflow.ActivityOptions {
 	options := eventOptions(timeout, summary)
 	options.HeartbeatTimeout, options.WaitForCancellation = heartbeat, true
@@ -74,21 +74,20 @@ func heartbeating(timeout, heartbeat time.Duration, summary string) workflow.Act
 
 // CommandVersion is the generation of the commands that a new event's workflow issues. Release
 // 0.2 had 1 to 3. From 2 on, the event publishes and begins to plan by local activities:
-// see [first]. From 3 on, it ends by a local activity, if it succeeds. From 4 on, it publishes
-// also if it is cancelled.
+// see [first]. From 3 on, an event that succeeds ends by a local activity. From 4 on, an event
+// that is cancelled publishes its message too.
 const CommandVersion = 4
 
 // pagesAtOnce bounds the pages of recipients that one activity plans, so that a
 // broadcast to a million is a few hundred events in its workflow's history.
 const pagesAtOnce = 100
 
-// NotifyEvent tells everybody who should hear of one event. If the event takes back
-// another, it cancels that one first. It publishes the event's message while it plans the
-// deliveries. Where the recipients fit
-// on a page, it starts one child per recipient and channel. Otherwise it starts
-// one [NotifyChannel] per channel, so that each goes at its own pace. It ends
-// when all of them have. A delivery that fails does not fail its siblings or the
-// event.
+// NotifyEvent notifies all recipients of one event. If the event cancels another event,
+// it does that first. It publishes the event's message while it plans the deliveries. If
+// the recipients fit on a page, it starts one child per recipient and channel. Otherwise
+// it starts one [NotifyChannel] per channel, so that a slow channel does not delay the
+// others. It ends when all children have ended. A delivery that fails does not fail other
+// deliveries or the event.
 func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	published := publishEvent(ctx, in)
 	cancelled, err := cancelOther(ctx, in)
@@ -117,8 +116,8 @@ func awaitPublished(ctx workflow.Context, in NotifyInput, published workflow.Fut
 	return published.Get(ctx, nil)
 }
 
-// cancelOther cancels what the event takes back, and returns the deliveries of that by
-// status.
+// cancelOther cancels the event that this event names, and returns the cancelled event's
+// deliveries by status.
 func cancelOther(ctx workflow.Context, in NotifyInput) (map[notification.Status]int, error) {
 	if in.Cancels == "" {
 		return nil, nil
@@ -129,7 +128,7 @@ func cancelOther(ctx workflow.Context, in NotifyInput) (map[notification.Status]
 	return cancelled.Deliveries, cmp.Or(ctx.Err(), err)
 }
 
-// finishEvent records how the event ended, even when it was cancelled.
+// finishEvent records the event's end, even if the event was cancelled.
 func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err error) (NotifyResult, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
@@ -148,10 +147,9 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 	return result, err
 }
 
-// recordEnd records a success by a local activity, if that succeeds at once. Where the task
-// is lost in which it did so, the event may have been cancelled before it ends once more: it
-// then ends as cancelled, by an activity that changes what the row says. So an event ends as
-// its workflow does, and its row follows.
+// recordEnd records a success by a local activity, if that succeeds at once. If its workflow
+// task is lost, the event may be cancelled before it ends a second time. It then ends as
+// cancelled, by an activity that overwrites the row. So the row follows the workflow's end.
 func recordEnd(ctx workflow.Context, in NotifyInput, end activities.FinishEventInput) (notification.Counts, error) {
 	if in.CommandVersion >= 3 && end.Success {
 		return first[notification.Counts](ctx, finishFirst, finishOptions, acts.FinishEvent, end)
@@ -159,8 +157,8 @@ func recordEnd(ctx workflow.Context, in NotifyInput, end activities.FinishEventI
 	return execute[notification.Counts](ctx, finishOptions, acts.FinishEvent, end)
 }
 
-// publishEvent starts publishing and does not wait for it. From generation 4 on, cancelling
-// the event does not cancel its message: consumers get the messages of all events.
+// publishEvent starts to publish and does not wait. From generation 4 on, cancelling the event
+// does not cancel its message: consumers get the messages of all events.
 func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 	published, settable := workflow.NewFuture(ctx)
 	if !in.Publish {
@@ -181,8 +179,8 @@ func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 	return published
 }
 
-// deliverAll plans the deliveries to all recipients, and waits until every one
-// has ended.
+// deliverAll plans the deliveries to all recipients, and waits until all deliveries
+// have ended.
 func deliverAll(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	lanes := newLanes(ctx)
 	result, err := plan(ctx, in, lanes)
@@ -192,18 +190,17 @@ func deliverAll(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	return result, err
 }
 
-// plan plans the first page alone, so that sending begins soon, and then many at
-// once. A lane starts when its first row is planned, and reads the further rows
-// itself.
+// plan plans the first page alone, so that sending begins soon, and then many pages per
+// activity. A lane starts when its first row is planned, and reads the other rows itself.
 func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result NotifyResult, err error) {
 	workflow.SetCurrentDetails(ctx, "planning; what is planned is sent meanwhile, by one child workflow per channel")
 	for in := (activities.PlanInput{EventID: notify.EventID, Source: notify.Source, Pages: 1}); ; in.Pages = pagesAtOnce {
 		planned, err := planPages(ctx, notify, in)
 		if err != nil {
-			return result, cmp.Or(ctx.Err(), err) // a statement that was cancelled has a separate error
+			return result, cmp.Or(ctx.Err(), err) // a cancelled statement returns another error than ctx
 		}
 		result.Outcome = planned.Outcome
-		if result.Problem == "" || planned.Outcome != "" { // only the first page knows the people that it passes over
+		if result.Problem == "" || planned.Outcome != "" { // only the first page reports people that are passed over
 			result.Problem = planned.Problem
 		}
 		lanes.bulk = lanes.bulk || planned.Bulk
@@ -240,7 +237,7 @@ func eventOutcome(result NotifyResult, err error) notification.EventOutcome {
 	}
 }
 
-// setOutcome sets HeraldOutcome, by which operators find what did not end as SENT.
+// setOutcome sets HeraldOutcome, by which operators find workflows that did not end as SENT.
 func setOutcome(ctx workflow.Context, outcome string) {
 	if outcome == "" {
 		return

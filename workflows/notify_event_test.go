@@ -62,8 +62,8 @@ func TestNotifyEvent(t *testing.T) {
 	}
 }
 
-// A child has the delivery's id, runs on its channel's queue, where a worker of
-// that channel alone takes it, and is found by what it is about.
+// A child has the delivery's id, and runs on its channel's queue, where only a worker of
+// that channel takes it. Search attributes find it.
 func TestNotifyEventNamesItsChildren(t *testing.T) {
 	t.Parallel()
 
@@ -161,8 +161,7 @@ func TestNotifyEventOutlastsAnOutage(t *testing.T) {
 	require.ElementsMatch(t, inputs(batch(2)), env.deliveries.started)
 }
 
-// Neither a delivery that fails nor one that ran before fails its siblings or
-// the event.
+// A delivery that fails or ran before does not fail the other deliveries or the event.
 func TestNotifyEventWithChildrenThatFail(t *testing.T) {
 	t.Parallel()
 
@@ -184,8 +183,8 @@ func TestNotifyEventWithChildrenThatFail(t *testing.T) {
 	require.ElementsMatch(t, inputs(batch(3)), env.deliveries.started)
 }
 
-// An event that succeeds ends by a local activity. An end that may change another one is
-// recorded by a separate activity, as with events that older workers began.
+// An event that succeeds ends by a local activity. A normal activity records an end that may
+// overwrite another end, and the ends of events that older workers began.
 func TestNotifyEventRecordsItsEnd(t *testing.T) {
 	t.Parallel()
 

@@ -35,7 +35,7 @@ func laneInput(lane notification.Lane) workflows.ChannelInput {
 	return workflows.ChannelInput{EventID: eventID, EventType: "RESERVATION_REQUESTED", Aggregate: aggregate, Lane: lane}
 }
 
-// untilPlanned is a lane that ends when it hears that all recipients are planned.
+// untilPlanned is a lane that ends with the signal that all recipients are planned.
 func untilPlanned(ctx workflow.Context, in workflows.ChannelInput) error {
 	if !in.Planned {
 		workflow.GetSignalChannel(ctx, "all-planned").Receive(ctx, nil)
@@ -43,8 +43,8 @@ func untilPlanned(ctx workflow.Context, in workflows.ChannelInput) error {
 	return nil
 }
 
-// A large event has one workflow per channel and kind, as soon as there is
-// something for it, which is told when all recipients are planned.
+// A large event starts one workflow per channel and kind, as soon as there are deliveries for
+// it. The workflow gets a signal when all recipients are planned.
 func TestNotifyEventStartsLanes(t *testing.T) {
 	t.Parallel()
 
@@ -89,8 +89,8 @@ func TestNotifyEventDecidesOnce(t *testing.T) {
 	require.Equal(t, map[notification.Lane]bool{mails: true, laterSMS: false, websocket: true}, bulk)
 }
 
-// The first page alone knows the people that it passes over. Later pages do not overwrite
-// its problem, unless another event cancels this one.
+// Only the first page reports people that are passed over. Later pages do not overwrite its
+// problem, unless another event cancels this event.
 func TestNotifyEventKeepsTheProblemOfItsFirstPage(t *testing.T) {
 	t.Parallel()
 
@@ -152,8 +152,8 @@ func TestNotifyEventStartsLanesForAnOnlyPage(t *testing.T) {
 	require.Len(t, env.lanes.started, 1)
 }
 
-// A lane of an earlier run that still closes is waited for, and the new one knows
-// what happened meanwhile.
+// The event waits for a lane of an earlier run that still closes. The new lane knows the
+// changes since then.
 func TestNotifyEventWaitsForALaneThatCloses(t *testing.T) {
 	t.Parallel()
 
@@ -199,7 +199,7 @@ func TestNotifyEventCancelledWithLanes(t *testing.T) {
 	require.Equal(t, 2, env.lanes.cancelled)
 }
 
-// What was planned is delivered, though the rest cannot be planned.
+// Planned deliveries are made, even if the rest cannot be planned.
 func TestNotifyEventFailsBehindItsLanes(t *testing.T) {
 	t.Parallel()
 

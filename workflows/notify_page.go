@@ -19,13 +19,13 @@ type PageInput struct {
 	Pending   bool `json:",omitempty"` // only PENDING deliveries; otherwise also FAILED ones
 }
 
-// openDeliveries limits the deliveries of one workflow over one channel that are
-// being sent concurrently. Deliveries that wait for a delay or for the end of quiet hours do
-// not count: they would hold up the others until the morning. A page has at most 500.
+// openDeliveries limits the deliveries that one workflow sends over one channel concurrently.
+// Deliveries that wait for a delay or for the end of quiet hours do not count: they would hold
+// up the others until the morning. A page has at most 500 deliveries.
 const openDeliveries = 100
 
-// NotifyPage makes one page of deliveries that wait, so that no history grows with
-// the number of an event's recipients.
+// NotifyPage makes one page of deliveries that wait. Pages keep each history short, however
+// many recipients an event has.
 func NotifyPage(ctx workflow.Context, in PageInput) error {
 	return endPart(ctx, in.Part, deliverPage(ctx, in))
 }
@@ -43,14 +43,14 @@ func deliverPage(ctx workflow.Context, in PageInput) error {
 	return err
 }
 
-// batchEvent is the event whose deliveries a batch is.
+// batchEvent is the event of a batch of deliveries.
 type batchEvent struct {
 	id, eventType string
 	aggregate     notification.Entity
 }
 
 // deliverBatch starts one child per delivery, and waits for all. Each channel has
-// a separate limit, so that none waits for another. Callers read the outcome from
+// a separate limit, so that no channel waits for another. Callers read the outcome from
 // the rows: its only error is that ctx was cancelled.
 func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
@@ -91,8 +91,7 @@ func deliverEach(ctx workflow.Context, deliveries []notification.Delivery, deliv
 	return open.wait(ctx)
 }
 
-// deliverOne runs a delivery's workflow, and next to it the workflow that waits whether another
-// delivery has to follow, if there is one.
+// deliverOne runs a delivery's workflow, and concurrently its escalation, if it has one.
 func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
 	deliver := func() { deliverAlone(ctx, event, d, policy) }
 	if d.Escalation == nil {
@@ -107,7 +106,7 @@ func deliverAlone(ctx workflow.Context, event batchEvent, d notification.Deliver
 	runDelivery(ctx, event, d, deliverInput(d, policy))
 }
 
-// runDelivery runs a delivery's workflow. If a workflow of another kind has its id,
+// runDelivery runs a delivery's workflow. If another type of workflow has its id,
 // the delivery fails.
 func runDelivery(ctx workflow.Context, event batchEvent, d notification.Delivery, in DeliverInput) {
 	holder, _ := runChild(ctx, deliveryOptions(event, d, in.Policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {

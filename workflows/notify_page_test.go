@@ -82,7 +82,7 @@ func TestNotifyPageWithADeliveryThatFails(t *testing.T) {
 	require.ElementsMatch(t, inputs(batch(2)), env.deliveries.started)
 }
 
-// An event that is started again repeats what failed, and nothing else.
+// An event that is started again repeats failed deliveries only.
 func TestNotifyPageRepeatsOnlyWhatFailed(t *testing.T) {
 	t.Parallel()
 
@@ -137,8 +137,8 @@ func TestNotifyPageCancelled(t *testing.T) {
 	require.Equal(t, 100, env.deliveries.cancelled)
 }
 
-// A delivery whose id is still in use, by an earlier run that closes or by a
-// retry, is made when that has ended, however long it takes.
+// If an earlier run that closes, or a retry, still has a delivery's id, the delivery is
+// made after its end, however long that takes.
 func TestNotifyPageWaitsForWhoHasAnID(t *testing.T) {
 	t.Parallel()
 
@@ -166,7 +166,7 @@ func TestNotifyPageWaitsForWhoHasAnID(t *testing.T) {
 	require.Greater(t, asked, 2, "it was not asked again")
 }
 
-// A stranger that has the id fails the delivery, and no other.
+// If another type of workflow has the id, only that delivery fails.
 func TestNotifyPageWithATakenID(t *testing.T) {
 	t.Parallel()
 
@@ -213,8 +213,7 @@ func (e *environment) cancelsUnsent(part notification.Part) {
 	e.OnActivity(acts.CancelPart, mock.Anything, in).Return(activities.CancelPartResult{Cancelled: 50}, nil).Once()
 }
 
-// What waits takes no place from what is sent, though it comes first and is
-// more than there are places.
+// Waiting deliveries need no slot, even if they come first and outnumber the slots.
 func TestNotifyEventDeliversBesideWhatWaits(t *testing.T) {
 	t.Parallel()
 
@@ -281,8 +280,7 @@ func TestNotifyPageThatWaits(t *testing.T) {
 	}
 }
 
-// A channel that stands, with more deliveries than it may have open, holds up no
-// other.
+// A blocked channel, with more deliveries than slots, does not delay other channels.
 func TestNotifyEventHasAWindowPerChannel(t *testing.T) {
 	t.Parallel()
 

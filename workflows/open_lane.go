@@ -27,7 +27,7 @@ func newOpenLane(ctx workflow.Context, in ChannelInput) *openLane {
 	return &openLane{in: in, open: newLimiter(ctx, size)}
 }
 
-// part is a stretch of the lane.
+// part names a stretch of the lane.
 func (l *openLane) part(ids notification.IDRange) notification.Part {
 	return notification.Part{EventID: l.in.EventID, Lane: l.in.Lane, IDs: ids}
 }
@@ -41,7 +41,7 @@ func (l *openLane) listen(ctx workflow.Context) {
 	})
 }
 
-// run hands on all rows, and then the rows that a late planning stored behind the last id.
+// run hands on all rows, and then rows below the last id that were stored late.
 func (l *openLane) run(ctx workflow.Context) error {
 	for {
 		through, err := l.handOn(ctx)
@@ -61,10 +61,10 @@ func (l *openLane) run(ctx workflow.Context) error {
 }
 
 // handOn starts a workflow for each stretch of rows. It returns when there
-// are no more (through), or when the history has become long.
+// are no more rows (through), or when the history has become long.
 func (l *openLane) handOn(ctx workflow.Context) (through bool, err error) {
 	for interval := l.firstLook(); ; {
-		planned := l.in.Planned // before the look, which then sees all rows
+		planned := l.in.Planned // read it before the look, which then sees all rows
 		next, err := l.look(ctx)
 		switch {
 		case err != nil:
@@ -91,13 +91,13 @@ func (l *openLane) firstLook() time.Duration {
 	return firstLook
 }
 
-// takes reports whether a stretch is handed on while the event plans. A partial batch waits
+// takes reports whether to hand on a stretch while the event plans. A partial batch waits
 // until no batch is open, so that most batches are full.
 func (l *openLane) takes(next activities.NextResult) bool {
 	return !l.in.Bulk || !next.Partial || l.open.open == 0
 }
 
-// untilMore waits until all recipients are planned or the last child has ended, but no longer than d.
+// untilMore waits until all recipients are planned or the last child has ended, for at most d.
 func (l *openLane) untilMore(ctx workflow.Context, d time.Duration) error {
 	busy := l.open.open > 0
 	_, err := workflow.AwaitWithTimeout(ctx, d, func() bool { return l.in.Planned || busy && l.open.open == 0 })

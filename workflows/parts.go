@@ -12,7 +12,7 @@ import (
 	"herald/internal/notification"
 )
 
-// cancelPartOptions let cancelling a million deliveries take its time.
+// cancelPartOptions leave time for the cancellation of a million deliveries.
 var cancelPartOptions = heartbeating(5*time.Minute, time.Minute, "cancel the deliveries that were not sent yet")
 
 // endPart returns the error with which the workflow of a part ends. If the workflow was
@@ -40,7 +40,7 @@ func cancelUnsent(ctx workflow.Context, part notification.Part) error {
 	return err
 }
 
-// eachListed calls deliver for each delivery that a list names, in lists of a bounded size.
+// eachListed calls deliver for each delivery of a part. It reads lists of a bounded size.
 func eachListed(ctx workflow.Context, list activities.ListInput, deliver func(notification.Delivery, activities.DeliveryPolicy) error) error {
 	for {
 		found, err := execute[activities.ListResult](ctx, listOptions, acts.ListDeliveries, list)
@@ -59,8 +59,8 @@ func eachListed(ctx workflow.Context, list activities.ListInput, deliver func(no
 	}
 }
 
-// runPart runs the workflow of a part of an event's deliveries and returns its error. If a
-// workflow of another kind has its id, the deliveries stay PENDING, and the event's outcome
+// runPart runs the workflow of a part of an event's deliveries and returns its error. If
+// another type of workflow has its id, the deliveries stay PENDING, and the event's outcome
 // is INCOMPLETE.
 func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) error {
 	holder, err := runChild(ctx, options, workflowType, start)
@@ -72,9 +72,9 @@ func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workfl
 
 const allowDuplicate = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 
-// partOptions let a lane, page or batch run again when its event does. No delivery is sent
-// twice: the rows and the deliveries' own workflow IDs prevent it. Its search attributes are
-// the event's and the channel's, so that a query finds every part.
+// partOptions let a lane, page or batch run again when its event runs again. No delivery is sent
+// twice: the rows and the workflow IDs of the deliveries prevent it. The search attributes name
+// the event and the channel, so that a query finds every part.
 func partOptions(event batchEvent, lane notification.Lane, id, summary string) workflow.ChildWorkflowOptions {
 	if lane.Waiting {
 		id, summary = id+"-waiting", summary+": what is sent later"

@@ -10,8 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// pollOptions: an activity polls for a minute and hands over to the next. A missing
-// heartbeat shows that its worker died. Failures are retried for ever.
+// pollOptions are for an activity that polls for a minute and hands over to the next. If a
+// heartbeat is missing, its worker died. Failures are retried for ever.
 var pollOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 3 * time.Minute,
 	HeartbeatTimeout:    activities.PollHeartbeat,
@@ -23,15 +23,15 @@ var pollOptions = workflow.ActivityOptions{
 // pollsPerRun keeps a run's history under 1,000 events, about two hours.
 const pollsPerRun = 120
 
-// Signals that a poller understands. `starter` gives each the time of the order as
-// its argument, which may be left out.
+// Signals to a poller. `starter` passes the time of the order as the argument, which is
+// optional.
 const (
 	PausePoller  = "pause"
 	ResumePoller = "resume"
 )
 
-// PausedMemo is the memo that only a paused poller has: the time since when. It can
-// be read without a worker.
+// PausedMemo is the memo of a paused poller: the time of the pause. It can be read
+// without a worker.
 const PausedMemo = "paused_since"
 
 // PollInput is the input of [PollOutbox].
@@ -40,8 +40,8 @@ type PollInput struct {
 	Source      string    `json:",omitempty"` // empty: notification.HeraldSource
 }
 
-// PollOutbox polls a source until it is cancelled. Several may run side by side.
-// While it is paused no activity is open, and nothing is claimed.
+// PollOutbox polls a source until it is cancelled. Several may run concurrently.
+// While it is paused, no activity is open, and nothing is claimed.
 func PollOutbox(ctx workflow.Context, in PollInput) error {
 	ctx = workflow.WithActivityOptions(ctx, pollOptions)
 	p := &pollLoop{
@@ -88,7 +88,7 @@ func (p *pollLoop) poll(ctx workflow.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case polling.Err() != nil: // it was told to end, and may end in any way
+	case polling.Err() != nil: // a pause cancelled it, so any error is expected
 		return nil
 	default:
 		return err
@@ -119,14 +119,13 @@ func (p *pollLoop) show(ctx workflow.Context) error {
 	}
 	workflow.SetCurrentDetails(ctx, details)
 	if _, shown := workflow.GetInfo(ctx).Memo.GetFields()[PausedMemo]; shown == p.paused() {
-		return nil // a poller that nobody pauses writes no memo
+		return nil // a poller that is never paused writes no memo
 	}
 	return workflow.UpsertMemo(ctx, map[string]any{PausedMemo: since})
 }
 
-// obey does what the last signal says. Signals of two names that came while no
-// worker ran have no order, so their times decide. Without times, the name that
-// came more often decides.
+// obey applies the last signal. Signals of two names that came while no worker ran
+// have no order, so their times decide. Without times, the more frequent name decides.
 func (p *pollLoop) obey(ctx workflow.Context) {
 	pauses, lastPause := receiveAll(p.pauses)
 	resumes, lastResume := receiveAll(p.resumes)
@@ -144,8 +143,8 @@ func (p *pollLoop) obey(ctx workflow.Context) {
 	}
 }
 
-// receiveAll empties a channel of signals, and returns how many there were and the
-// latest of their times. It ignores an argument that is no time.
+// receiveAll receives all pending signals of a channel, and returns their number and
+// their latest time. It ignores an argument that is no time.
 func receiveAll(signals workflow.ReceiveChannel) (count int, last time.Time) {
 	for {
 		var argument any

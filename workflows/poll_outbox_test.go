@@ -31,7 +31,7 @@ func TestPollOutboxContinuesAsNew(t *testing.T) {
 	}
 }
 
-// A poller outlasts the workers that were not told of its source.
+// A poller keeps running while workers do not know its source.
 func TestPollOutboxOfAnUnknownSource(t *testing.T) {
 	t.Parallel()
 
@@ -157,7 +157,7 @@ func TestPollOutboxCancelledWhilePaused(t *testing.T) {
 	require.Zero(t, *begun)
 }
 
-// A pause outlasts the runs of a workflow, however it comes to the next.
+// A pause lasts over all runs of a workflow, whatever ends a run.
 func TestPollOutboxContinuesAsNewPaused(t *testing.T) {
 	t.Parallel()
 
@@ -195,7 +195,7 @@ func TestPollOutboxContinuesAsNewPaused(t *testing.T) {
 	}
 }
 
-// Signals that come together, since no worker ran, end in what was said last.
+// If signals come together because no worker ran, the last signal decides.
 func TestPollOutboxToldSeveralThingsAtOnce(t *testing.T) {
 	t.Parallel()
 

@@ -8,8 +8,9 @@ import (
 	"herald/internal/notification"
 )
 
-// Priority maps a delivery's priority to Temporal's keys: 1 comes first and 5 last. Its fairness key keeps one entity's broadcast from delaying
-// another's reservation. The zero aggregate has none.
+// Priority maps a delivery's priority to Temporal's keys: 1 comes first and 5 last. The fairness
+// key keeps one entity's broadcast from delaying another entity's reservation. The zero aggregate
+// has no fairness key.
 func Priority(p notification.Priority, aggregate notification.Entity) temporal.Priority {
 	priority := temporal.Priority{PriorityKey: 3}
 	switch p {
@@ -27,8 +28,8 @@ func Priority(p notification.Priority, aggregate notification.Entity) temporal.P
 // maxFairnessKey is Temporal's limit, in bytes.
 const maxFairnessKey = 64
 
-// fairnessKey cuts an entity's name to the limit. Entities whose names differ
-// only beyond it share their turn.
+// fairnessKey cuts an entity's name to the limit. Entities whose names differ only
+// after the limit share a turn.
 func fairnessKey(aggregate notification.Entity) string {
 	key := aggregate.String()
 	if len(key) <= maxFairnessKey {

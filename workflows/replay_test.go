@@ -32,8 +32,8 @@ import (
 // real server, and how it ends.
 type recording struct{ name, workflow, end string }
 
-// endedByPromotion are histories of release 0.2 whose code goes: promotion ends such a workflow
-// and starts it again from the tables, so nothing replays them.
+// endedByPromotion lists histories of release 0.2 whose code was removed: a promotion ends such
+// a workflow and starts it again from the tables, so nothing replays them.
 const endedByPromotion = `
 	notify_paged notify_paged_waiting notify_topic notify_topic_only notify_topic_marked_late notify_topic_again notify_paged_followed notify_batched
 	notify_paged_cancelled notify_paged_cancelled_waiting notify_paged_cancelled_late notify_batched_cancelled notify_topic_refused
@@ -41,7 +41,7 @@ const endedByPromotion = `
 	lane_sent lane_followed lane_waiting lane_batched lane_cancelled lane_cancelled_waiting lane_batched_cancelled
 	batch_sent batch_repeated batch_cancelled`
 
-// ends are how histories end, by their names, which are the same in each release.
+// ends holds the ends of histories, by their names, which are the same in each release.
 var ends = map[recording]string{
 	{workflow: pollOutbox, end: "cancelled"}: "poll_cancelled poll_paused",
 	{workflow: notifyEvent, end: "completed"}: `
@@ -119,7 +119,7 @@ func recordings(t *testing.T) (all []recording) {
 	return all
 }
 
-// Whatever a running installation has begun, this code continues with.
+// This code continues all workflows of a running installation.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 
@@ -136,8 +136,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Every history that has an end here is recorded, and every type of workflow has one of this
-// release.
+// Every history in ends is recorded, and this release has a history of every type of workflow.
 func TestReplayIsComplete(t *testing.T) {
 	t.Parallel()
 
@@ -156,7 +155,8 @@ func TestReplayIsComplete(t *testing.T) {
 	}
 }
 
-// Each field of an event's input on which its commands depend is in a history that has it.
+// For each field of an event's input on which its commands depend, there is a history that sets
+// it.
 func TestReplayHasEveryInputOfEvents(t *testing.T) {
 	t.Parallel()
 
@@ -179,7 +179,7 @@ func TestReplayHasEveryInputOfEvents(t *testing.T) {
 	}
 }
 
-// Replaying would be worth nothing if it did not notice a change.
+// A replay notices a change of the code.
 func TestReplayNoticesAChange(t *testing.T) {
 	t.Parallel()
 
@@ -194,8 +194,7 @@ func TestReplayNoticesAChange(t *testing.T) {
 	}
 }
 
-// replayer replays every type of workflow. It has all the time that a busy machine
-// takes.
+// replayer replays every type of workflow. Its time-outs allow for a busy machine.
 func replayer(t *testing.T, interceptors ...interceptor.WorkerInterceptor) worker.WorkflowReplayer {
 	t.Helper()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DisableDeadlockDetection: true, Interceptors: interceptors})
@@ -206,8 +205,8 @@ func replayer(t *testing.T, interceptors ...interceptor.WorkerInterceptor) worke
 	return r
 }
 
-// asksFirst changes every workflow as somebody may who forgets what is running: it
-// first asks an activity that was not there before.
+// asksFirst changes every workflow in a way that breaks running workflows: it first calls
+// a new activity.
 type asksFirst struct {
 	interceptor.WorkerInterceptorBase
 }
@@ -229,8 +228,8 @@ func typeOf(recorded *history.History) string {
 	return recorded.Events[0].GetWorkflowExecutionStartedEventAttributes().WorkflowType.Name
 }
 
-// endOf is how a workflow ended, with the status or the type of failure that it
-// ended with, and its HeraldOutcome.
+// endOf returns the end of a workflow: its status or type of failure, and its
+// HeraldOutcome.
 func endOf(t *testing.T, recorded *history.History) string {
 	t.Helper()
 	words := []string{}
@@ -269,8 +268,8 @@ var (
 	phone = regexp.MustCompile(`\+\d{7,15}\b`)
 )
 
-// A history is read by many people, and kept for long. These hold what the
-// workflows and their activities really exchange.
+// Many people can read a history, and Temporal keeps it for long. These histories hold
+// real inputs and results of workflows and activities.
 func TestHistoriesHoldNothingPersonal(t *testing.T) {
 	t.Parallel()
 

@@ -10,22 +10,21 @@ import (
 	"herald/activities"
 )
 
-// holderOptions: the activity fails while the workflow that has the id still
-// runs, and is tried again, however long that takes. Such attempts leave no trace
-// in the history.
+// holderOptions retry for ever: the activity fails while the workflow that has the
+// id still runs. These attempts add no events to the history.
 var holderOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 20 * time.Second,
 	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
 	Summary:             "wait for the workflow that has the id",
 }
 
-// runChild runs a child to its end and returns its error. What became of its deliveries
-// is in their rows.
+// runChild runs a child to its end and returns its error. The results of its deliveries
+// are in their rows.
 //
 // An earlier run of the event, or an operator, may have started the same child
-// already. Then runChild waits until that child has ended and starts its own, unless that
-// child completed and the options allow no duplicate. If a workflow of another kind
-// has the id, it starts nothing and returns that workflow's description.
+// already. Then runChild waits until that child has ended and starts a new one, unless the
+// first child completed and the options allow no duplicate. If another type of workflow
+// has the id, it starts nothing and returns a description of that workflow.
 func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) (other string, err error) {
 	ctx = workflow.WithChildOptions(ctx, options)
 	holder := activities.HolderInput{

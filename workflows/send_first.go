@@ -11,19 +11,19 @@ import (
 	"herald/activities"
 )
 
-// unknownDelay is the time to the second attempt where neither the failure of the first nor
-// the policy says it: Temporal's own default.
+// unknownDelay is the time to the second attempt if neither the first failure nor the policy
+// sets it. It is Temporal's default.
 const unknownDelay = time.Second
 
 // sendFirst makes the first attempt as a local activity, which costs Temporal a third less
-// than a separate activity. What it could not send is sent by [send]: at once, if the
-// worker had too many of these under way, and after the usual wait, if the attempt failed
+// than a normal activity. If it sends nothing, [send] sends the message: at once if the
+// worker had too many sends in flight, and after the usual wait if the attempt failed
 // for now.
 //
-// A local activity that is cancelled is given up while its call is under way, so this one is
-// not: the delivery ends after it. An operator's order that has come before is obeyed first,
-// unless the message was sent: Temporal refuses the end of a workflow that has been signalled
-// meanwhile, and the task in which it was sent is lost.
+// Temporal does not wait for a cancelled local activity whose call is in flight, so a
+// cancellation does not reach this one: the delivery ends after it. An operator's order that
+// came before is obeyed first, unless the message was sent. A lost task may have sent it:
+// Temporal refuses the end of a workflow that got a signal meanwhile, and repeats the task.
 func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQuiet bool) (activities.SendResult, *wait, error) {
 	var result activities.SendResult
 	before := orderedBefore(ctx)
@@ -52,12 +52,12 @@ func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQu
 	return result, ordered, nil
 }
 
-// firstOptions have one attempt: the workflow itself waits for the next one.
+// firstOptions allow one attempt: the workflow waits for the next attempt.
 func firstOptions(in DeliverInput) workflow.LocalActivityOptions {
 	return firstTry(in.Policy.Timeout+activities.AttemptOverhead, sendSummary(in))
 }
 
-// orderedBefore is the last wait that an operator ordered by now; nil: none did.
+// orderedBefore returns the last wait that an operator has ordered so far; nil: none.
 func orderedBefore(ctx workflow.Context) (ordered *wait) {
 	selector := addControls(ctx, workflow.NewSelector(ctx), func(w wait) { ordered = &w })
 	for selector.HasPending() {
@@ -66,7 +66,7 @@ func orderedBefore(ctx workflow.Context) (ordered *wait) {
 	return ordered
 }
 
-// nextDelay is the time from a failure to the next attempt, as Temporal's own retry has it.
+// nextDelay returns the time from a failure to the next attempt, as in Temporal's retries.
 func nextDelay(err error, policy activities.DeliveryPolicy) time.Duration {
 	var failure *temporal.ApplicationError
 	if errors.As(err, &failure) && failure.NextRetryDelay() > 0 {

@@ -79,7 +79,7 @@ func TestFirstAttempt(t *testing.T) {
 	}
 }
 
-// What waits, and what an operator has ordered, is sent by Send alone.
+// Only Send sends deliveries that wait, or that an operator has ordered.
 func TestNoFirstAttempt(t *testing.T) {
 	t.Parallel()
 
@@ -108,8 +108,8 @@ func TestNoFirstAttempt(t *testing.T) {
 	}
 }
 
-// Cancelled during its first attempt, a delivery ends after that: as sent, or as its row
-// says.
+// A delivery that is cancelled during its first attempt ends after the attempt: as sent, or as
+// its row says.
 func TestCancelledDuringTheFirstAttempt(t *testing.T) {
 	t.Parallel()
 
@@ -147,7 +147,7 @@ func TestCancelledDuringTheFirstAttempt(t *testing.T) {
 	}
 }
 
-// A signal that came before the first attempt is obeyed first, and one that comes during it
+// A signal before the first attempt is obeyed first. A signal during the attempt is obeyed
 // afterwards, if nothing was sent.
 func TestSignalledAtTheFirstAttempt(t *testing.T) {
 	t.Parallel()

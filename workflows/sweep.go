@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// sweepOptions: a sweep takes some minutes at most. Failures are retried, and the
+// sweepOptions are for a sweep of some minutes at most. Failures are retried, and the
 // schedule starts no other sweep meanwhile.
 var sweepOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 15 * time.Minute,
@@ -20,9 +20,9 @@ var sweepOptions = workflow.ActivityOptions{
 }
 
 // Sweep finds events and deliveries whose workflows were lost, and starts them again
-// or closes them. A schedule starts it. It ends each delivery that it gives up by an
-// separate activity, so that each is recorded, and published to the dead-letter
-// queue, also where a process dies meanwhile.
+// or closes them. A schedule starts it. It gives up each lost delivery by a separate
+// activity. So each end is recorded, and published to the dead-letter queue, even if a
+// process dies meanwhile.
 func Sweep(ctx workflow.Context) (notification.Sweep, error) {
 	var result activities.SweepResult
 	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, sweepOptions), acts.Sweep).Get(ctx, &result); err != nil {

@@ -15,8 +15,8 @@ import (
 	"herald/workflows"
 )
 
-// What was lost for good is ended one by one, also where the broker is down for
-// a while.
+// Deliveries that were lost for good end one by one, even if the broker is down for a
+// while.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 
@@ -40,7 +40,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A row that is gone keeps the others from nothing.
+// A row that is gone does not stop the other rows.
 func TestSweepOfARowThatIsGone(t *testing.T) {
 	t.Parallel()
 
@@ -55,7 +55,7 @@ func TestSweepOfARowThatIsGone(t *testing.T) {
 	env.requireFailure(t, activities.NoSuchRow)
 }
 
-// It outlasts any failure, and continues in another run before its history grows long.
+// FollowUp survives any failure, and continues in another run before its history grows long.
 func TestFollowUp(t *testing.T) {
 	t.Parallel()
 
