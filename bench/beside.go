@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// besideSizes are the flags of the case.
 type besideSizes struct {
 	Recipients int
 	small      latencySizes

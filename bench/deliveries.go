@@ -77,7 +77,7 @@ func (in *installation) write(ctx context.Context, ids []string, eventType strin
 	return began, tx.Commit(ctx)
 }
 
-// newIDs are the ids of a round's events.
+// newIDs returns ids for the events of a round.
 func newIDs(prefix string, round, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {

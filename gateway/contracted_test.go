@@ -29,7 +29,6 @@ import (
 	"herald/internal/signin"
 )
 
-// signInSettings are the settings of the gateways of these tests.
 var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
 
 // provider signs what the gateways of these tests take of providers.

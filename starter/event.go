@@ -73,7 +73,6 @@ is retried. More than 100 at once need --yes.`,
 	return a.namedCommand(cmd, a.completeEvents(), func() (operate.Verb, error) { return operate.CancelEvent(), nil })
 }
 
-// retryFlags are the flags of `starter event retry`.
 type retryFlags struct {
 	bulkFlags
 	all    bool

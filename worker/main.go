@@ -216,7 +216,6 @@ func newTemporalClient(options client.Options, metrics client.MetricsHandler) (c
 	return temporal, nil
 }
 
-// checks are the checks of /readyz.
 func checks(store *postgres.Store, broker *rabbitmq.Broker, topics *kafka.Producer, temporal client.Client, running *workers) []health.Need {
 	needs := []health.Need{
 		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: store.Ready},

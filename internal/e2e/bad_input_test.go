@@ -206,7 +206,6 @@ func (s *system) askSandbox(method, path, body string) string {
 	return string(text)
 }
 
-// messages are the messages that the providers accepted, in their order.
 func (s *system) messages() []sandbox.Entry {
 	s.t.Helper()
 	var accepted []sandbox.Entry

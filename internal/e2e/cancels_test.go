@@ -338,7 +338,7 @@ type documentedQuery struct {
 	cancels bool
 }
 
-// documentedQueries are the queries in docs/operations.md.
+// documentedQueries reads the queries out of docs/operations.md.
 func documentedQueries(t *testing.T) (queries []documentedQuery) {
 	t.Helper()
 	document := must(os.ReadFile("../../docs/operations.md"))(t)

@@ -17,7 +17,6 @@ import (
 	"herald/internal/signin"
 )
 
-// settings are the settings of the gateways in these tests.
 var settings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
 
 // Two people who have an inbox each.

@@ -35,7 +35,6 @@ type room struct {
 	log    *lines
 }
 
-// lines are the lines of a log.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder

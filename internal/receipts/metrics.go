@@ -73,7 +73,6 @@ func newMetrics(meter metric.Meter, logger *slog.Logger) (*metrics, error) {
 	return m, nil
 }
 
-// channels are the channels of the providers.
 var channels = map[notification.Provider]notification.Channel{
 	notification.SendGrid: notification.Email,
 	notification.Twilio:   notification.SMS,

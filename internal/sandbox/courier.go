@@ -36,7 +36,6 @@ func (r receipt) again(after time.Duration) receipt {
 	return r
 }
 
-// message is a message that a provider has accepted.
 type message interface {
 	// receipts returns what the provider will say about it, in order, if it has accepted it now.
 	receipts(settings Receipts, now time.Time) []receipt

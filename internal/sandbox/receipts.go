@@ -98,7 +98,6 @@ func (r Receipts) delay() time.Duration {
 	return time.Duration(*r.Delay)
 }
 
-// outcome is the outcome of a message to the address.
 func (r Receipts) outcome(address string) string {
 	for of, outcome := range r.Outcomes {
 		if strings.EqualFold(of, address) {

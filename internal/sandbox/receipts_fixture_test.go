@@ -104,7 +104,6 @@ func (g gateway) callback(t *testing.T, token, publicURL string) url.Values {
 	return form
 }
 
-// words are the texts of the receipts.
 func words(events []event) []string {
 	var all []string
 	for _, e := range events {

@@ -15,7 +15,7 @@ const (
 	maxCategory   = 255 // characters
 )
 
-// reservedHeaders are the headers that SendGrid lets nobody set.
+// reservedHeaders are headers that no mail may set, see
 // https://www.twilio.com/docs/sendgrid/api-reference/mail-send/errors
 var reservedHeaders = []string{
 	"x-sg-id", "x-sg-eid", "received", "dkim-signature", "content-type", "content-transfer-encoding",
