@@ -2,17 +2,14 @@ package console
 
 import (
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/spf13/pflag"
 )
 
-const day = 24 * time.Hour
-
 // maxAge is the largest age that an operator can ask for.
-const maxAge = 100 * 365 * day
+const maxAge = 100 * 365 * 24 * time.Hour
 
 var (
 	errNoAge  = errors.New("must be an age such as 90m, 24h or 7d")
@@ -59,24 +56,9 @@ func parsePast(value string, now time.Time) (time.Time, error) {
 }
 
 func parseAge(value string) (time.Duration, error) {
-	rest := value
-	var age time.Duration
-	if days, after, found := strings.Cut(value, "d"); found {
-		count, err := strconv.ParseUint(days, 10, 16)
-		if err != nil {
-			return 0, errNoAge
-		}
-		age, rest = time.Duration(count)*day, after
-	}
-	if rest != "" {
-		part, err := time.ParseDuration(rest)
-		if err != nil || part < 0 || part > maxAge {
-			return 0, errNoAge
-		}
-		age += part
-	}
-	if age <= 0 || age > maxAge {
+	age, err := model.ParseDuration(value)
+	if err != nil || age <= 0 || time.Duration(age) > maxAge {
 		return 0, errNoAge
 	}
-	return age, nil
+	return time.Duration(age), nil
 }

@@ -42,17 +42,19 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+const day = 24 * time.Hour
+
 func TestAge(t *testing.T) {
 	t.Parallel()
 
 	for value, want := range map[string]time.Duration{
-		"90m": 90 * time.Minute, "24h": day, "7d": 7 * day, "1d1h30m": 25*time.Hour + 30*time.Minute, "0.5h": 30 * time.Minute,
+		"90m": 90 * time.Minute, "24h": day, "7d": 7 * day, "1d1h30m": 25*time.Hour + 30*time.Minute, "2w": 14 * day,
 	} {
 		age, err := parseAge(value)
 		require.NoError(t, err, value)
 		require.Equal(t, want, age, value)
 	}
-	for _, value := range []string{"", "0s", "0d", "-1h", "1d-1h", "d", "7", "99999999d", "40000d", "2562047h", "1d2d", "7D"} {
+	for _, value := range []string{"", "0s", "0d", "-1h", "1d-1h", "d", "7", "99999999d", "40000d", "2562047h", "1d2d", "7D", "0.5h"} {
 		_, err := parseAge(value)
 		require.ErrorIs(t, err, errNoAge, value)
 	}

@@ -7,16 +7,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxTypos is the number of letters of a command that may be wrong, missing or too many.
-const maxTypos = 2
-
 // KnownCommands refuses an argument of a command that only holds others.
 func KnownCommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
-	cmd.SuggestionsMinimumDistance = maxTypos
+	cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong, missing or too many
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		err = fmt.Errorf(`%w; did you mean "%s"?`, err, strings.Join(near, `" or "`))
 	}

@@ -153,8 +153,7 @@ func mend(d report.DeliveryDetail) string {
 
 // nextOfRunning is where a workflow works on it.
 func (w Why) nextOfRunning(now time.Time) string {
-	s := *w.Workflow
-	at := s // where its attempts are made
+	s, at := *w.Workflow, *w.Workflow // at: where its attempts are made
 	if s.Digest != nil {
 		at = *s.Digest
 	}

@@ -7,9 +7,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// insufficientPrivilege is from https://www.postgresql.org/docs/current/errcodes-appendix.html.
+const insufficientPrivilege = "42501"
+
 // MayNotRead reports whether the database refused the role a table.
 func MayNotRead(err error) bool {
-	const insufficientPrivilege = "42501" // https://www.postgresql.org/docs/current/errcodes-appendix.html
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && refused.Code == insufficientPrivilege
 }
@@ -40,10 +42,9 @@ func withSchema(err error) error {
 }
 
 func schemaOf(refused *pgconn.PgError) string {
-	const noPrivilege = "42501"
 	// An error with a position was found in the text of the statement, before any row was
 	// read. An error with a context comes from a function, which may say anything.
-	aboutTheText := strings.HasPrefix(refused.Code, "42") && (refused.Position > 0 || refused.Code == noPrivilege)
+	aboutTheText := strings.HasPrefix(refused.Code, "42") && (refused.Position > 0 || refused.Code == insufficientPrivilege)
 	if aboutTheText && refused.Where == "" {
 		return refused.Message
 	}

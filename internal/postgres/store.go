@@ -47,10 +47,16 @@ func Open(ctx context.Context, url, applicationName string) (*Store, error) {
 // keep the plans of statements, so these plans must also suit a table that grows. They use
 // an index where there is one, however few rows there are at planning.
 func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, second *Store, err error) {
-	if first, err = open(ctx, url, firstName, 2, keptPlans...); err != nil {
+	return openBoth(ctx, url, firstName, secondName, 2, 2, keptPlans...)
+}
+
+// openBoth opens two stores. Each gets its part of the connections: all of them divided by
+// its number.
+func openBoth(ctx context.Context, url, firstName, secondName string, one, two int32, off ...string) (first, second *Store, err error) {
+	if first, err = open(ctx, url, firstName, one, off...); err != nil {
 		return nil, nil, err
 	}
-	if second, err = open(ctx, url, secondName, 2, keptPlans...); err != nil {
+	if second, err = open(ctx, url, secondName, two, off...); err != nil {
 		first.Close()
 		return nil, nil, err
 	}
@@ -165,12 +171,5 @@ func ConnectRemedy(err error) string {
 // unsubscribing with a quarter as many connections. So signed-in people cannot keep out a
 // receipt or a STOP.
 func OpenForGateway(ctx context.Context, url string) (browsers, webhooks *Store, err error) {
-	if browsers, err = open(ctx, url, "herald-gateway", 1); err != nil {
-		return nil, nil, err
-	}
-	if webhooks, err = open(ctx, url, "herald-webhooks", 4); err != nil {
-		browsers.Close()
-		return nil, nil, err
-	}
-	return browsers, webhooks, nil
+	return openBoth(ctx, url, "herald-gateway", "herald-webhooks", 1, 4)
 }

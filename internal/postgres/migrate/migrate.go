@@ -69,8 +69,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, files fs.FS) (*Migrator, error
 }
 
 func newProvider(db *sql.DB, files fs.FS) (*goose.Provider, error) {
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(VersionTable))
-	return provider, wrap(err, "read migrations")
+	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(VersionTable))
 }
 
 // openUnlimited opens connections for migrations alone, since changing a table of millions

@@ -2,6 +2,7 @@ package postgrestest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,14 +63,9 @@ func DownTo(t testing.TB, m *migrate.Migrator, newest string) {
 	for {
 		statuses, err := m.Status(t.Context())
 		require.NoError(t, err)
-		last := ""
-		for _, status := range statuses {
-			if status.Applied {
-				last = status.Name
-			}
-		}
-		require.NotEmpty(t, last, "there is no migration %s", newest)
-		if strings.HasPrefix(last, newest) {
+		applied := slices.DeleteFunc(statuses, func(s migrate.Status) bool { return !s.Applied })
+		require.NotEmpty(t, applied, "there is no migration %s", newest)
+		if strings.HasPrefix(applied[len(applied)-1].Name, newest) {
 			return
 		}
 		_, err = m.Down(t.Context())
