@@ -57,3 +57,34 @@ func TestStalePolicy(t *testing.T) {
 		require.Equal(t, tt.after, string(text), name)
 	}
 }
+
+// A `temporal` CLI on the PATH serves if its server is new enough. A folder that has built its
+// own server keeps it.
+func TestTemporalCLI(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct {
+		version string
+		built   bool
+		serves  bool
+	}{
+		"a release":             {version: "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)", serves: true},
+		"a build of its source": {version: "temporal version 0.0.0-DEV (Server 1.30.0, UI 2.42.1)", serves: true},
+		"an older release":      {version: "temporal version 1.4.1 (Server 1.28.0, UI 2.39.0)"},
+		"another program":       {version: "temporal: what version?"},
+		"our own was built":     {version: "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)", built: true},
+	} {
+		folder := t.TempDir()
+		cli := filepath.Join(folder, "temporal")
+		require.NoError(t, os.WriteFile(cli, []byte("#!/bin/sh\necho '"+tt.version+"'\n"), 0o755))
+		if tt.built {
+			require.NoError(t, os.Mkdir(filepath.Join(folder, "bin"), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(folder, "bin", "temporal"), nil, 0o755))
+		}
+		command := exec.CommandContext(t.Context(), "bash", "-euc", `source ../../tools/stack/temporal.sh; temporal_cli`)
+		command.Env = append(os.Environ(), "DEV="+folder, "PATH="+folder+":"+os.Getenv("PATH"))
+		output, err := command.CombinedOutput()
+		require.NoError(t, err, "%s: %s", name, output)
+		require.Equal(t, tt.serves, strings.TrimSpace(string(output)) == cli, "%s: %s", name, output)
+	}
+}
