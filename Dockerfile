@@ -13,7 +13,7 @@ ARG COMMIT=""
 # The same sources give the same bytes, in whatever folder and on whatever machine.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags="-s -w -buildid= -X herald/internal/version.commit=${COMMIT}" -o /out/ ./worker ./gateway ./starter
+    go build -trimpath -buildvcs=false -ldflags="-s -w -buildid= -X herald/internal/config/version.commit=${COMMIT}" -o /out/ ./worker ./gateway ./starter
 
 # Alpine rather than an empty image: its wget asks for the health of a container, and its
 # shell is there for an operator. Zones are in the programs, certificates come along.

@@ -33,7 +33,7 @@ demo: ## start everything, deliver the example events, and show who has what
 	@tools/demo.sh
 
 bench: ## compare Herald with other ways, in 15 minutes; ARGS=--help lists the cases, ARGS='deliveries --events 20' picks some
-	@$(with_stack) go run ./bench $(ARGS)
+	@$(with_stack) go run ./tools/bench $(ARGS)
 
 # The stack starts while the checks run: on a new machine the one downloads while the
 # other compiles. The checks include vet, so the tests leave it out.
@@ -54,7 +54,7 @@ lint: ## check format, correctness, imports, determinism and vulnerabilities; VU
 	tools/vulnerabilities.sh $(VULNERABILITIES)
 
 histories: up ## record the histories of the replay test again
-	@$(with_stack) go run ./internal/e2e/histories
+	@$(with_stack) go run ./tools/histories
 
 screenshots: ## take the pictures of docs/ again, from what `make demo` left running
 	@tools/screenshots.sh

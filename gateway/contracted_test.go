@@ -18,15 +18,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"herald/internal/consent"
-	"herald/internal/inbox"
-	"herald/internal/live"
+	"herald/internal/config/secret"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
-	"herald/internal/receipts"
-	"herald/internal/receipts/receiptstest"
-	"herald/internal/secret"
-	"herald/internal/signin"
+	"herald/internal/web/inbox"
+	"herald/internal/web/live"
+	"herald/internal/web/receipts"
+	"herald/internal/web/receipts/receiptstest"
+	"herald/internal/web/signin"
+	"herald/internal/web/unsubscribe"
 )
 
 var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
@@ -35,7 +35,7 @@ var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience
 var provider = receiptstest.New("https://herald.example.com")
 
 // unsubscribing makes the links by which recipients of these gateways unsubscribe.
-var unsubscribing = consent.Links{Key: []byte("key")}
+var unsubscribing = unsubscribe.Links{Key: []byte("key")}
 
 // contracted is a gateway without a broker, over a separate database, whose answers are
 // held to the document that it serves.
@@ -72,7 +72,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 		SendGridKey: &provider.SendGridKey.PublicKey, TwilioToken: provider.TwilioToken, PublicURL: provider.PublicURL,
 	})
 	require.NoError(t, err)
-	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, consent: &consent.Page{Links: unsubscribing, Preferences: store, Enter: signin.NewShares(share).Enter}}
+	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, unsubscribe: &unsubscribe.Page{Links: unsubscribing, Preferences: store, Enter: signin.NewShares(share).Enter}}
 	served.hub, err = live.NewHub(live.Config{
 		Inbox: store, Acknowledger: store, Directory: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, MaxSockets: 10, MaxSocketsPerRecipient: 10,
 	})

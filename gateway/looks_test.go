@@ -28,7 +28,7 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 
 	"herald/internal/notification"
-	"herald/internal/sandbox"
+	"herald/tools/sandbox"
 )
 
 var writePictures = flag.Bool("write-pictures", false, "write the pictures of testdata/ and docs/")

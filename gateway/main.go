@@ -18,17 +18,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/config"
-	"herald/internal/consent"
+	"herald/internal/config/secret"
+	"herald/internal/config/version"
 	"herald/internal/health"
-	"herald/internal/inbox"
-	"herald/internal/live"
 	"herald/internal/postgres"
 	"herald/internal/postgres/migrate"
 	"herald/internal/rabbitmq"
-	"herald/internal/receipts"
-	"herald/internal/secret"
-	"herald/internal/signin"
-	"herald/internal/version"
+	"herald/internal/web/inbox"
+	"herald/internal/web/live"
+	"herald/internal/web/receipts"
+	"herald/internal/web/signin"
+	"herald/internal/web/unsubscribe"
 	"herald/internal/wiring"
 	"herald/migrations"
 )
@@ -89,12 +89,12 @@ func run(ctx context.Context) error {
 		return err
 	}
 	served := rooms{
-		from:    origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
-		gate:    gate,
-		api:     newAPI(cfg, db, gate.Tickets),
-		hub:     hub,
-		hooks:   hooks,
-		consent: newConsent(cfg, hooksDB),
+		from:        origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
+		gate:        gate,
+		api:         newAPI(cfg, db, gate.Tickets),
+		hub:         hub,
+		hooks:       hooks,
+		unsubscribe: newUnsubscribe(cfg, hooksDB),
 	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO: everybody who reaches this gateway can be anybody")
@@ -135,9 +135,9 @@ func newAPI(cfg config.Gateway, db *postgres.Store, tickets signin.Tickets) *inb
 	return &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: tickets, Codes: codes}
 }
 
-func newConsent(cfg config.Gateway, db *postgres.Store) *consent.Page {
-	return &consent.Page{
-		Links:       consent.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Unsubscribe)},
+func newUnsubscribe(cfg config.Gateway, db *postgres.Store) *unsubscribe.Page {
+	return &unsubscribe.Page{
+		Links:       unsubscribe.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Unsubscribe)},
 		Preferences: db,
 		Enter:       signin.NewShares(signin.UsualShare).Enter,
 	}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"herald/internal/health"
-	"herald/internal/signin"
+	"herald/internal/web/signin"
 )
 
 // causeLabel says why a request was refused.

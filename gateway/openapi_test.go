@@ -18,7 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/signin"
+	"herald/internal/web/signin"
 )
 
 // TestOpenAPI holds the server to the document that it serves: each answer of every path,

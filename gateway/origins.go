@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"herald/internal/environment"
-	"herald/internal/problem"
+	"herald/internal/config/environment"
+	"herald/internal/web/problem"
 )
 
 // Causes of a refusal for where a request comes from.

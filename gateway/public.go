@@ -12,11 +12,11 @@ import (
 	"golang.org/x/net/netutil"
 
 	"herald/internal/config"
-	"herald/internal/consent"
-	"herald/internal/inbox"
-	"herald/internal/live"
-	"herald/internal/receipts"
-	"herald/internal/signin"
+	"herald/internal/web/inbox"
+	"herald/internal/web/live"
+	"herald/internal/web/receipts"
+	"herald/internal/web/signin"
+	"herald/internal/web/unsubscribe"
 )
 
 // Bounds of the public port, where anybody may connect. An open socket has the bounds of
@@ -114,13 +114,13 @@ func newServer(handler http.Handler) *http.Server {
 
 // rooms are the parts that the gateway serves.
 type rooms struct {
-	from    origins
-	gate    *signin.Gate
-	api     *inbox.API
-	hub     *live.Hub
-	hooks   *receipts.Webhooks
-	consent *consent.Page
-	demo    *inbox.Demo // nil: nobody chooses who they are
+	from        origins
+	gate        *signin.Gate
+	api         *inbox.API
+	hub         *live.Hub
+	hooks       *receipts.Webhooks
+	unsubscribe *unsubscribe.Page
+	demo        *inbox.Demo // nil: nobody chooses who they are
 }
 
 // handler puts the rooms together.
@@ -132,7 +132,7 @@ func (r rooms) handler() http.Handler {
 	routes.Handle("/webhooks/", r.from.guard(r.hooks.Handler()))
 	// A link in a mail works from anywhere. Browsers send the origin null with the form of that
 	// page, since the page sends no referrer.
-	routes.Handle("/unsubscribe", r.consent)
+	routes.Handle("/unsubscribe", r.unsubscribe)
 	if r.demo != nil {
 		routes.Handle("/demo/", r.from.guard(r.demo.Handler()))
 	}

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"herald/internal/problem"
+	"herald/internal/web/problem"
 )
 
 const requestID = "X-Request-Id"

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"herald/internal/console"
 	"herald/internal/operate"
 	"herald/internal/postgres"
+	"herald/internal/terminal"
 )
 
 // maxActor is the largest length of an actor's name, in bytes.
@@ -27,7 +27,7 @@ func (a *app) actor() (string, error) {
 	switch {
 	case !set || name == "":
 		return userAtHost(), nil
-	case len(name) > maxActor || strings.TrimSpace(name) == "" || console.Printable(name) != name:
+	case len(name) > maxActor || strings.TrimSpace(name) == "" || terminal.Printable(name) != name:
 		return "", misset(errors.New("HERALD_ACTOR must be a name of up to 100 bytes, without control characters"))
 	default:
 		return name, nil
@@ -43,7 +43,7 @@ func userAtHost() string {
 	if err != nil {
 		host = "unknown"
 	}
-	said := console.Printable(name + "@" + host)
+	said := terminal.Printable(name + "@" + host)
 	return strings.ToValidUTF8(said[:min(maxActor, len(said))], "")
 }
 
@@ -87,7 +87,7 @@ func addReasons(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		_, path, _ := strings.Cut(sub.CommandPath(), " ")
 		if slices.Contains(changing, path) {
-			console.TextFlag(sub.Flags(), new(string), "reason", reasonUsage)
+			terminal.TextFlag(sub.Flags(), new(string), "reason", reasonUsage)
 		}
 		addReasons(sub)
 	}
@@ -96,7 +96,7 @@ func addReasons(cmd *cobra.Command) {
 // maxDetail bounds what is kept of a detail, in characters.
 const maxDetail = 500
 
-func recorded(detail string) string { return console.Cut(console.Printable(detail), maxDetail) }
+func recorded(detail string) string { return terminal.Cut(terminal.Printable(detail), maxDetail) }
 
 // operator acts for the person who runs the command, on the database alone.
 func (a *app) operator(db *postgres.Store) (*operate.Operator, error) {

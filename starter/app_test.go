@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/console"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
+	"herald/internal/terminal"
 )
 
-// terminal runs commands as an operator would, and keeps what they print.
-type terminal struct {
+// shell runs commands as an operator would, and keeps what they print.
+type shell struct {
 	environment map[string]string
 	in          string
 }
@@ -23,11 +23,11 @@ type terminal struct {
 // unreachable is an address where nobody answers.
 const unreachable = "127.0.0.1:1"
 
-// withDatabase is a terminal whose database is migrated and its own, and whose
+// withDatabase returns a shell whose database is migrated and its own, and whose
 // Temporal is out of reach.
-func withDatabase(t *testing.T) terminal {
+func withDatabase(t *testing.T) shell {
 	t.Helper()
-	return terminal{environment: map[string]string{"DATABASE_URL": postgrestest.URL(t), "TEMPORAL_ADDRESS": unreachable}}
+	return shell{environment: map[string]string{"DATABASE_URL": postgrestest.URL(t), "TEMPORAL_ADDRESS": unreachable}}
 }
 
 type printed struct {
@@ -35,30 +35,30 @@ type printed struct {
 	out, err string
 }
 
-func (c terminal) run(t *testing.T, args ...string) printed {
+func (c shell) run(t *testing.T, args ...string) printed {
 	t.Helper()
 	var out, problems bytes.Buffer
-	a := &app{Output: console.Output{Out: &out, Err: &problems}, in: strings.NewReader(c.in), environment: c.environment}
+	a := &app{Output: terminal.Output{Out: &out, Err: &problems}, in: strings.NewReader(c.in), environment: c.environment}
 	code := a.run(t.Context(), args)
 	return printed{code: code, out: out.String(), err: problems.String()}
 }
 
 // must runs a command that has to succeed, and returns what it printed.
-func (c terminal) must(t *testing.T, args ...string) string {
+func (c shell) must(t *testing.T, args ...string) string {
 	t.Helper()
 	got := c.run(t, args...)
 	require.Equal(t, succeeded, got.code, got.err)
 	return got.out
 }
 
-// exec changes the terminal's database behind the commands' backs.
-func (c terminal) exec(t *testing.T, sql string, args ...any) {
+// exec changes the shell's database behind the commands' backs.
+func (c shell) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	must(c.store(t).Pool.Exec(t.Context(), sql, args...))(t)
 }
 
-// store is the terminal's database.
-func (c terminal) store(t *testing.T) *postgres.Store {
+// store is the shell's database.
+func (c shell) store(t *testing.T) *postgres.Store {
 	t.Helper()
 	db := must(postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test"))(t)
 	t.Cleanup(db.Close)
@@ -66,7 +66,7 @@ func (c terminal) store(t *testing.T) *postgres.Store {
 }
 
 // read runs a command that has to succeed, and reads the JSON that it prints.
-func read[T any](t *testing.T, c terminal, args ...string) (value T) {
+func read[T any](t *testing.T, c shell, args ...string) (value T) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, append(args, "-o", "json")...)), &value))
 	return value
@@ -76,7 +76,7 @@ func read[T any](t *testing.T, c terminal, args ...string) (value T) {
 func table(t *testing.T, print func(w io.Writer)) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, (&console.Output{Out: &out}).Print(nil, print))
+	require.NoError(t, (&terminal.Output{Out: &out}).Print(nil, print))
 	return out.String()
 }
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -24,15 +24,15 @@ as well. It does not have what was done in Temporal's own UI: Temporal's histori
   starter audit --actor ada@ops --since 24h -o json`,
 	}
 	flags := cmd.Flags()
-	console.TextFlag(flags, &filter.Target, "target", "only what was done to this: an id of an event or a poller, a table, or a delivery, with what was done to its event")
-	console.TextFlag(flags, &filter.Actor, "actor", "only what this actor did")
-	console.TextFlag(flags, &filter.Command, "command", `only this command: "event retry"`)
-	console.TimeFlag(flags, &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	terminal.TextFlag(flags, &filter.Target, "target", "only what was done to this: an id of an event or a poller, a table, or a delivery, with what was done to its event")
+	terminal.TextFlag(flags, &filter.Actor, "actor", "only what this actor did")
+	terminal.TextFlag(flags, &filter.Command, "command", `only this command: "event retry"`)
+	terminal.TimeFlag(flags, &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	return listCommand(a, cmd, list[report.Action]{
 		name: "actions", none: "nothing was changed",
 		header: []string{"AT", "ACTOR", "COMMAND", "TARGET", "DETAIL"},
 		cells: func(action report.Action) []string {
-			return []string{console.Clock(&action.At), action.Actor, action.Command, action.Target, console.Dash(action.Detail)}
+			return []string{terminal.Clock(&action.At), action.Actor, action.Command, action.Target, terminal.Dash(action.Detail)}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.Action, error) {
 			return r.Actions(ctx, filter, limit)
@@ -45,11 +45,11 @@ func printActions(w io.Writer, actions []report.Action) {
 	if len(actions) == 0 {
 		return
 	}
-	console.Row(w)
-	console.Row(w, "WHAT OPERATORS DID")
+	terminal.Row(w)
+	terminal.Row(w, "WHAT OPERATORS DID")
 	var rows [][]string
 	for _, action := range actions {
-		rows = append(rows, []string{console.Clock(&action.At), action.Actor, action.Command, console.Dash(action.Detail)})
+		rows = append(rows, []string{terminal.Clock(&action.At), action.Actor, action.Command, terminal.Dash(action.Detail)})
 	}
-	console.List(w, []string{"AT", "ACTOR", "COMMAND", "DETAIL"}, rows)
+	terminal.List(w, []string{"AT", "ACTOR", "COMMAND", "DETAIL"}, rows)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
-	"herald/internal/console"
 	"herald/internal/operate"
+	"herald/internal/terminal"
 )
 
 // maxUnasked is the number of deliveries or events that a command changes without --yes.
@@ -93,7 +93,7 @@ func (a *app) change(ctx context.Context, o *operate.Operator, verb operate.Verb
 }
 
 func progressText(verb operate.Verb, s operate.Summary) string {
-	text := fmt.Sprintf("%s of %s", console.Grouped(s.Tried()), countOf(verb.Noun, s.Matched))
+	text := fmt.Sprintf("%s of %s", terminal.Grouped(s.Tried()), countOf(verb.Noun, s.Matched))
 	if s.Through != "" {
 		text += ", up to " + s.Through
 	}
@@ -106,7 +106,7 @@ func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error
 	if err != nil && s.DryRun {
 		return err
 	}
-	if alone := named && s.Matched == 1 && s.Done == 0; !alone || a.Format == console.JSON { // the error says it all
+	if alone := named && s.Matched == 1 && s.Done == 0; !alone || a.Format == terminal.JSON { // the error says it all
 		if printErr := a.Print(s, func(w io.Writer) { printSummary(w, s) }); printErr != nil {
 			return printErr
 		}
@@ -148,25 +148,25 @@ func (a *app) refusal(verb operate.Verb, s operate.Summary) error {
 // printSummary prints the outcomes that are listed, or else counts.
 func printSummary(w io.Writer, s operate.Summary) {
 	if s.Items == nil {
-		console.Row(w, "matched", console.Grouped(s.Matched))
-		console.Row(w, "done", console.Grouped(s.Done))
+		terminal.Row(w, "matched", terminal.Grouped(s.Matched))
+		terminal.Row(w, "done", terminal.Grouped(s.Done))
 		for _, why := range slices.Sorted(maps.Keys(s.Skipped)) {
-			console.Row(w, "skipped", console.Grouped(s.Skipped[why]), why)
+			terminal.Row(w, "skipped", terminal.Grouped(s.Skipped[why]), why)
 		}
-		console.Row(w, "failed", console.Grouped(s.Failed))
+		terminal.Row(w, "failed", terminal.Grouped(s.Failed))
 		for _, text := range s.Errors {
-			console.Row(w, "", "", text)
+			terminal.Row(w, "", "", text)
 		}
 		return
 	}
 	for _, item := range s.Items {
-		console.Row(w, item.ID, item.Result, item.Detail)
+		terminal.Row(w, item.ID, item.Result, item.Detail)
 	}
 	if more := s.Matched - len(s.Items); more > 0 {
-		console.Row(w, fmt.Sprintf("… and %s more", console.Grouped(more)))
+		terminal.Row(w, fmt.Sprintf("… and %s more", terminal.Grouped(more)))
 	}
 	if s.DryRun {
-		console.Row(w, "nothing was changed")
+		terminal.Row(w, "nothing was changed")
 	}
 }
 
@@ -175,7 +175,7 @@ func countOf(noun operate.Noun, count int) string {
 	if count == 1 {
 		return "1 " + noun.One
 	}
-	return console.Grouped(count) + " " + noun.Many
+	return terminal.Grouped(count) + " " + noun.Many
 }
 
 func matchText(noun operate.Noun, count int) string {

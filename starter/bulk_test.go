@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/advice"
-	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 // A command over many asks before it changes more than 100.
@@ -45,7 +45,7 @@ type screen struct {
 
 func newScreen() *screen {
 	s := &screen{}
-	s.Output = console.Output{Out: &s.out, Err: io.Discard, Format: console.Table}
+	s.Output = terminal.Output{Out: &s.out, Err: io.Discard, Format: terminal.Table}
 	return s
 }
 
@@ -110,7 +110,7 @@ func TestReport(t *testing.T) {
 func TestRetryEventPromises(t *testing.T) {
 	t.Parallel()
 
-	help := terminal{}.must(t, "event", "retry", "--help")
+	help := shell{}.must(t, "event", "retry", "--help")
 	require.Contains(t, strings.Join(strings.Fields(help), " "),
 		"Failed deliveries are tried again, except WEBSOCKET, SLACK, which get one attempt: `starter delivery retry` retries them.")
 }
@@ -119,7 +119,7 @@ func TestRetryEventPromises(t *testing.T) {
 func parsedFilter(args ...string) (filter report.DeliveryFilter, err error) {
 	cmd := &cobra.Command{Use: "x"}
 	(&app{}).filterFlags(cmd, &filter)
-	err = errors.Join(cmd.ParseFlags(args), console.FlagErrors(cmd.Flags()), checkTimes(filter))
+	err = errors.Join(cmd.ParseFlags(args), terminal.FlagErrors(cmd.Flags()), checkTimes(filter))
 	return filter, err
 }
 

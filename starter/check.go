@@ -11,10 +11,10 @@ import (
 	"herald/internal/advice"
 	"herald/internal/check"
 	"herald/internal/config"
-	"herald/internal/console"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/terminal"
 	"herald/internal/wiring"
 	"herald/migrations"
 )
@@ -23,7 +23,7 @@ import (
 const checkTimeout = time.Minute
 
 func (a *app) checkCommand() *cobra.Command {
-	since := console.Age{Duration: 7 * 24 * time.Hour, Text: "7d"}
+	since := terminal.Age{Duration: 7 * 24 * time.Hour, Text: "7d"}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Look for mistakes in all that is configured",
@@ -43,11 +43,11 @@ environment.`,
 			return a.check(ctx, since)
 		}),
 	}
-	console.AgeFlag(cmd.Flags(), &since, "since", "look at the events that were written since: an age (24h, 7d)")
+	terminal.AgeFlag(cmd.Flags(), &since, "since", "look at the events that were written since: an age (24h, 7d)")
 	return cmd
 }
 
-func (a *app) check(ctx context.Context, since console.Age) error {
+func (a *app) check(ctx context.Context, since terminal.Age) error {
 	db, cfg, err := a.store(ctx)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (a *app) engine(ctx context.Context, cfg config.Starter) (check.Engine, err
 }
 
 // subjects are all that can be looked at: without the tables, the servers alone.
-func (a *app) subjects(ctx context.Context, db *postgres.Store, since console.Age, temporal check.Engine) []check.Subject {
+func (a *app) subjects(ctx context.Context, db *postgres.Store, since terminal.Age, temporal check.Engine) []check.Subject {
 	wired := wiring.New()
 	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
 	schema, usable := check.Schema(ctx, db, migrations.FS)
@@ -132,17 +132,17 @@ func (a *app) brokerSubject() check.Subject {
 
 func printCheck(w io.Writer, result check.Result) {
 	for _, mistake := range result.Mistakes {
-		console.Row(w, mistake.Where()+": "+mistake.Problem)
-		console.Row(w, "  next: "+mistake.Remedy)
+		terminal.Row(w, mistake.Where()+": "+mistake.Problem)
+		terminal.Row(w, "  next: "+mistake.Remedy)
 	}
 	for _, advice := range result.Advice {
-		console.Row(w, "advice: "+advice.Where()+": "+advice.Problem)
-		console.Row(w, "  next: "+advice.Remedy)
+		terminal.Row(w, "advice: "+advice.Where()+": "+advice.Problem)
+		terminal.Row(w, "  next: "+advice.Remedy)
 	}
 	for _, skipped := range result.NotChecked {
-		console.Row(w, skipped.Subject+" was not checked: "+skipped.Reason)
+		terminal.Row(w, skipped.Subject+" was not checked: "+skipped.Reason)
 	}
 	if len(result.Mistakes) == 0 && len(result.Checked) > 0 {
-		console.Row(w, "no mistakes in "+console.Join(result.Checked))
+		terminal.Row(w, "no mistakes in "+terminal.Join(result.Checked))
 	}
 }

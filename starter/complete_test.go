@@ -8,7 +8,7 @@ import (
 )
 
 // completed returns a shell's offers, without the line that tells it how.
-func completed(t *testing.T, c terminal, args ...string) []string {
+func completed(t *testing.T, c shell, args ...string) []string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(c.must(t, append([]string{"__completeNoDesc"}, args...)...)), "\n")
 	require.True(t, strings.HasPrefix(lines[len(lines)-1], ":"), lines)
@@ -69,7 +69,7 @@ func TestCompleteWords(t *testing.T) {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			t.Parallel()
 
-			require.Equal(t, tt.want, completed(t, terminal{}, tt.args...))
+			require.Equal(t, tt.want, completed(t, shell{}, tt.args...))
 		})
 	}
 }
@@ -78,15 +78,15 @@ func TestCompleteWords(t *testing.T) {
 func TestCompleteInSilence(t *testing.T) {
 	t.Parallel()
 
-	c := terminal{environment: map[string]string{"DATABASE_URL": "postgres://" + unreachable + "/herald"}}
+	c := shell{environment: map[string]string{"DATABASE_URL": "postgres://" + unreachable + "/herald"}}
 	require.Empty(t, completed(t, c, "delivery", "show", ""))
-	require.Empty(t, completed(t, terminal{}, "event", "show", ""))
+	require.Empty(t, completed(t, shell{}, "event", "show", ""))
 }
 
 func TestCompletionScripts(t *testing.T) {
 	t.Parallel()
 
-	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		require.Contains(t, terminal{}.must(t, "completion", shell), "starter", shell)
+	for _, name := range []string{"bash", "zsh", "fish", "powershell"} {
+		require.Contains(t, shell{}.must(t, "completion", name), "starter", name)
 	}
 }

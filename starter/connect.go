@@ -15,12 +15,12 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/config"
+	"herald/internal/config/secret"
 	"herald/internal/explain"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/migrate"
-	"herald/internal/secret"
 	"herald/outbox"
 )
 

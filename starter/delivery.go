@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 func (a *app) deliveryCommand() *cobra.Command {
@@ -38,7 +38,7 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
 		name: "deliveries", none: "no deliveries",
 		header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"},
 		cells: func(d report.DeliveryRow) []string {
-			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), console.Clock(&d.CreatedAt), console.Dash(d.LastError)}
+			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), terminal.Clock(&d.CreatedAt), terminal.Dash(d.LastError)}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.DeliveryRow, error) {
 			if err := checkTimes(filter); err != nil {
@@ -138,7 +138,7 @@ const maxReschedule = 365 * 24 * time.Hour
 
 func (a *app) rescheduleCommand() *cobra.Command {
 	var at string
-	var in console.Age
+	var in terminal.Age
 	cmd := &cobra.Command{
 		Use:   "reschedule ID...",
 		Short: "Send waiting deliveries at another time",
@@ -148,7 +148,7 @@ their next attempt. An item of a digest waits with its whole digest.`,
   starter delivery reschedule evt-1-staff10-EMAIL --in 2h`,
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the time: 2026-11-22T08:00:00+01:00")
-	console.AgeFlag(cmd.Flags(), &in, "in", "or how long from now: 30m, 2h, 1d")
+	terminal.AgeFlag(cmd.Flags(), &in, "in", "or how long from now: 30m, 2h, 1d")
 	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) {
 		until, err := newTime(at, in.Duration, time.Now())
 		if err != nil {

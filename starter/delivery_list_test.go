@@ -15,7 +15,7 @@ var secrets = []string{"giulia@trattoria.example.com", "+12025550110", "Table fo
 
 // withDelivery has evt-1 with a mail to staff 10 that failed twice and a text
 // message that waits for the morning; a push message was dropped.
-func withDelivery(t *testing.T) terminal {
+func withDelivery(t *testing.T) shell {
 	t.Helper()
 	c := withDatabase(t)
 	c.exec(t, `

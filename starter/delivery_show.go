@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 func (a *app) showDeliveryCommand() *cobra.Command {
@@ -23,15 +23,15 @@ said of the message after it had accepted it, how often operators retried it, an
 workflow does. It shows no address and no text.
 starter delivery why says what decided about it, and what happens next.`,
 		Example:           "  starter delivery show evt-1-staff10-EMAIL\n  starter delivery show evt-1-staff10-EMAIL -o json",
-		ValidArgsFunction: console.CompleteOne(a.completeDeliveries()),
+		ValidArgsFunction: terminal.CompleteOne(a.completeDeliveries()),
 	}, explain.Explainer.Delivery, printDelivery)
 }
 
 func printDelivery(w io.Writer, view explain.DeliveryView) {
-	console.Row(w, "delivery", view.DeliveryID)
+	terminal.Row(w, "delivery", view.DeliveryID)
 	printDeliveryRow(w, view.DeliveryDetail)
 	printSet(w, fact{"when it is due", strings.TrimPrefix(view.Ahead, "; ")}, fact{"follows", view.Escalation.Follows()}, fact{"escalation", view.Escalation.Says()})
-	console.Row(w)
+	terminal.Row(w)
 	printSending(w, view.Workflow)
 	printAttempts(w, view.DeliveryDetail, view.Workflow)
 	printReceipts(w, view.Receipts)
@@ -52,11 +52,11 @@ func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
 		fact{"channel", string(d.Channel)},
 		fact{"status", string(d.Status)},
 		fact{"strategy", fmt.Sprintf("%s, priority %s", d.Strategy, d.Priority)},
-		fact{"planned", console.Clock(&d.CreatedAt)},
-		fact{"send after", console.Clock(d.SendAfter)},
-		fact{"sent", console.Clock(d.SentAt)},
-		fact{"delivered", console.Clock(d.DeliveredAt)},
-		fact{"read", console.Clock(d.ReadAt)},
+		fact{"planned", terminal.Clock(&d.CreatedAt)},
+		fact{"send after", terminal.Clock(d.SendAfter)},
+		fact{"sent", terminal.Clock(d.SentAt)},
+		fact{"delivered", terminal.Clock(d.DeliveredAt)},
+		fact{"read", terminal.Clock(d.ReadAt)},
 		fact{"text", textState(d)},
 		fact{"last error", d.LastError},
 		fact{"provider's id", d.ProviderMessageID},
@@ -82,9 +82,9 @@ func printSending(w io.Writer, s explain.Sending) {
 	printExecution(w, s.WorkflowView)
 	printSet(w, fact{"it says", s.Details})
 	if s.Status == explain.Running || s.Status == explain.Unknown && s.TaskQueue != "" {
-		console.Row(w, "task queue", fmt.Sprintf("%s, workers: %d", s.TaskQueue, s.Workers))
+		terminal.Row(w, "task queue", fmt.Sprintf("%s, workers: %d", s.TaskQueue, s.Workers))
 		if s.Workers == 0 {
-			console.Row(w, "no worker", s.ServedBy.Absent(s.TaskQueue, time.Now())+": nothing happens until one runs")
+			terminal.Row(w, "no worker", s.ServedBy.Absent(s.TaskQueue, time.Now())+": nothing happens until one runs")
 		}
 	}
 	printPending(w, s.Pending)
@@ -93,8 +93,8 @@ func printSending(w io.Writer, s explain.Sending) {
 		sending  *explain.Sending
 	}{{"its digest", s.DigestID, s.Digest}, {"its batch", s.BatchID, s.Batch}} {
 		if within.sending != nil {
-			console.Row(w)
-			console.Row(w, within.name, within.id)
+			terminal.Row(w)
+			terminal.Row(w, within.name, within.id)
 			printSending(w, *within.sending)
 		}
 	}
@@ -104,7 +104,7 @@ func printPending(w io.Writer, pending []explain.PendingActivity) {
 	for _, p := range pending {
 		text := fmt.Sprintf("%s %s, attempt %d", p.Activity, p.State, p.Attempt)
 		if p.NextAttempt != nil {
-			text += ", due at " + console.Clock(p.NextAttempt)
+			text += ", due at " + terminal.Clock(p.NextAttempt)
 		}
 		printSet(w, fact{"activity", text}, fact{"last failure", p.LastFailure})
 	}
@@ -114,10 +114,10 @@ func printAttempts(w io.Writer, d report.DeliveryDetail, s explain.Sending) {
 	if len(d.Log) == 0 {
 		return
 	}
-	console.Row(w)
-	console.Row(w, "ATTEMPT", "BEGAN", "TOOK", "OUTCOME", "HTTP", "DETAIL")
+	terminal.Row(w)
+	terminal.Row(w, "ATTEMPT", "BEGAN", "TOOK", "OUTCOME", "HTTP", "DETAIL")
 	for i, attempt := range d.Log {
-		console.Row(w, attempt.Attempt, console.Clock(&attempt.StartedAt), took(attempt), console.Dash(attempt.Outcome),
+		terminal.Row(w, attempt.Attempt, terminal.Clock(&attempt.StartedAt), took(attempt), terminal.Dash(attempt.Outcome),
 			statusCode(attempt.ProviderStatus), attemptText(attempt, i == len(d.Log)-1, s))
 	}
 }
@@ -143,7 +143,7 @@ func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string
 	case attempt.Outcome == notification.OutcomeLost:
 		return "a crash ended it: the next one may be a repeat"
 	case attempt.EndedAt != nil:
-		return console.Dash(attempt.Detail)
+		return terminal.Dash(attempt.Detail)
 	case last && s.UnderWay():
 		return "under way"
 	case last && s.Status == explain.Unreachable:
@@ -158,10 +158,10 @@ func printReceipts(w io.Writer, receipts []report.ReceiptRow) {
 	if len(receipts) == 0 {
 		return
 	}
-	console.Row(w)
-	console.Row(w, "RECEIPT OF", "CAME", "FROM", "SAYS", "SO IT IS", "DETAIL")
+	terminal.Row(w)
+	terminal.Row(w, "RECEIPT OF", "CAME", "FROM", "SAYS", "SO IT IS", "DETAIL")
 	for _, r := range receipts {
-		console.Row(w, console.Clock(&r.At), console.Clock(&r.ReceivedAt), r.Provider, r.Status, receiptMeaning(r), console.Dash(r.Detail))
+		terminal.Row(w, terminal.Clock(&r.At), terminal.Clock(&r.ReceivedAt), r.Provider, r.Status, receiptMeaning(r), terminal.Dash(r.Detail))
 	}
 }
 
@@ -170,17 +170,17 @@ func receiptMeaning(r report.ReceiptRow) string {
 	if r.Earlier && r.Outcome != "" {
 		return "-, of an earlier message"
 	}
-	return console.Dash(string(r.Outcome))
+	return terminal.Dash(string(r.Outcome))
 }
 
 func printRetries(w io.Writer, retries []report.RetryRow) {
 	if len(retries) == 0 {
 		return
 	}
-	console.Row(w)
-	console.Row(w, "RETRIED", "AGAIN", "RUN", "WAS", "ERROR THEN")
+	terminal.Row(w)
+	terminal.Row(w, "RETRIED", "AGAIN", "RUN", "WAS", "ERROR THEN")
 	for _, r := range retries {
-		console.Row(w, console.Clock(&r.RetriedAt), yes(r.Again), r.RunID, r.StatusBefore, console.Dash(r.ErrorBefore))
+		terminal.Row(w, terminal.Clock(&r.RetriedAt), yes(r.Again), r.RunID, r.StatusBefore, terminal.Dash(r.ErrorBefore))
 	}
 }
 

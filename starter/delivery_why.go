@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 func (a *app) whyDeliveryCommand() *cobra.Command {
@@ -31,14 +31,14 @@ and answers without Temporal as well.`,
   starter delivery why --event evt-1 --recipient CUSTOMER/42 --channel sms
   starter delivery why evt-1-staff10-EMAIL -o json`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: console.CompleteOne(a.completeDeliveries()),
+		ValidArgsFunction: terminal.CompleteOne(a.completeDeliveries()),
 		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
 			return a.why(ctx, args, key)
 		}),
 	}
 	a.eventFlag(cmd, &key.EventID, "the event's id")
 	a.recipientFlag(cmd, &key.UserType, &key.UserID, "the recipient: CUSTOMER/42")
-	console.WordFlag(cmd, &key.Channel, "channel", notification.Channels(), "the channel")
+	terminal.WordFlag(cmd, &key.Channel, "channel", notification.Channels(), "the channel")
 	return cmd
 }
 
@@ -76,65 +76,65 @@ func (a *app) warnOfNoSecret(ctx context.Context, db *postgres.Store) {
 
 func printWhy(w io.Writer, v explain.Why) {
 	printWhyEvent(w, v)
-	console.Row(w, "recipient", v.Recipient)
-	console.Row(w, "channel", v.Channel)
+	terminal.Row(w, "recipient", v.Recipient)
+	terminal.Row(w, "channel", v.Channel)
 	if v.Undecided() {
-		console.Row(w, "decision", v.Meaning)
+		terminal.Row(w, "decision", v.Meaning)
 	} else {
-		console.Row(w, "decision", fmt.Sprintf("%s, at %s: %s", v.Decision, console.Clock(v.DecidedAt), v.Meaning))
+		terminal.Row(w, "decision", fmt.Sprintf("%s, at %s: %s", v.Decision, terminal.Clock(v.DecidedAt), v.Meaning))
 	}
-	console.Row(w)
-	console.Row(w, "THE RULES AS THEY ARE NOW, which may differ from the rules of then")
+	terminal.Row(w)
+	terminal.Row(w, "THE RULES AS THEY ARE NOW, which may differ from the rules of then")
 	printRules(w, v)
-	console.Row(w)
+	terminal.Row(w)
 	if v.Delivery == nil {
-		console.Row(w, "delivery", "none was planned")
+		terminal.Row(w, "delivery", "none was planned")
 	} else {
 		printWhyDelivery(w, v)
 	}
-	console.Row(w)
-	console.Row(w, "WHAT HAPPENS NEXT")
-	console.Row(w, v.Next)
+	terminal.Row(w)
+	terminal.Row(w, "WHAT HAPPENS NEXT")
+	terminal.Row(w, v.Next)
 }
 
 func printWhyEvent(w io.Writer, v explain.Why) {
 	if o := v.Outbox; o != nil {
-		console.Row(w, "event", fmt.Sprintf("%s: %s of %s/%s, written at %s", v.EventID, o.EventType, o.AggregateType, o.AggregateID, console.Clock(&o.CreatedAt)))
+		terminal.Row(w, "event", fmt.Sprintf("%s: %s of %s/%s, written at %s", v.EventID, o.EventType, o.AggregateType, o.AggregateID, terminal.Clock(&o.CreatedAt)))
 		printSet(w, fact{"outbox", string(o.Status)}, fact{"error", o.ErrorMessage})
 	} else {
-		console.Row(w, "event", fmt.Sprintf("%s: %s; its row in the outbox was purged", v.EventID, console.Dash(v.EventType)))
+		terminal.Row(w, "event", fmt.Sprintf("%s: %s; its row in the outbox was purged", v.EventID, terminal.Dash(v.EventType)))
 	}
 	if p := v.Processed; p != nil {
-		console.Row(w, "processed", processedText(p))
+		terminal.Row(w, "processed", processedText(p))
 	}
 }
 
 func printRules(w io.Writer, v explain.Why) {
 	r := v.Rules
-	console.Row(w, "routing", routingText(v))
-	console.Row(w, "recipient", namedText(r, v.Outbox == nil))
+	terminal.Row(w, "routing", routingText(v))
+	terminal.Row(w, "recipient", namedText(r, v.Outbox == nil))
 	for _, finding := range r.Findings {
 		text := finding.Fact
 		if finding.Applies {
 			text += ": " + string(finding.Decision)
 		}
-		console.Row(w, finding.Subject, text)
+		terminal.Row(w, finding.Subject, text)
 	}
-	console.Row(w, "chosen", fmt.Sprintf("%d of the event's recipients, over %s", r.Chosen, v.Channel))
+	terminal.Row(w, "chosen", fmt.Sprintf("%d of the event's recipients, over %s", r.Chosen, v.Channel))
 	switch {
 	case r.Uncounted:
-		console.Row(w, "decided now", fmt.Sprintf("%s, or MAX_RECIPIENTS: too many come before them to be counted", r.Decision))
+		terminal.Row(w, "decided now", fmt.Sprintf("%s, or MAX_RECIPIENTS: too many come before them to be counted", r.Decision))
 	case r.Instead != "":
-		console.Row(w, "decided now", fmt.Sprintf("%s, so %s is decided about at once", r.Decision, r.Instead))
+		terminal.Row(w, "decided now", fmt.Sprintf("%s, so %s is decided about at once", r.Decision, r.Instead))
 	case r.Decision != "":
-		console.Row(w, "decided now", r.Decision)
+		terminal.Row(w, "decided now", r.Decision)
 	}
 }
 
 func routingText(v explain.Why) string {
 	r := v.Rules
 	if r.Routing == nil {
-		return fmt.Sprintf("%s does not go over %s, but over %s", console.Dash(v.EventType), v.Channel, cmp.Or(console.Join(r.RoutedChannels), "no channel"))
+		return fmt.Sprintf("%s does not go over %s, but over %s", terminal.Dash(v.EventType), v.Channel, cmp.Or(terminal.Join(r.RoutedChannels), "no channel"))
 	}
 	kind := "optional"
 	if r.Routing.Mandatory {
@@ -151,7 +151,7 @@ func routingText(v explain.Why) string {
 		kind += ", on escalation only"
 	}
 	if r.Routing.Roles != nil {
-		kind += ", for the roles " + cmp.Or(console.Join(r.Routing.Roles), "none")
+		kind += ", for the roles " + cmp.Or(terminal.Join(r.Routing.Roles), "none")
 	}
 	priority := cmp.Or(string(r.Routing.Priority), "the recipient's")
 	return fmt.Sprintf("%s over %s: %s, %s, in quiet hours %s, priority %s", v.EventType, v.Channel, kind, strategy, r.Routing.QuietHoursAction, priority)

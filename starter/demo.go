@@ -15,13 +15,13 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/config"
-	"herald/internal/console"
-	"herald/internal/demo"
-	"herald/internal/example"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/outboxes"
+	"herald/internal/terminal"
+	"herald/tools/demo"
+	"herald/tools/example"
 )
 
 // demoTimeout leaves time to look at what came of the deliveries.
@@ -94,7 +94,7 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 	if err := a.record(ctx, e.Store, writes, "demo-"+d.Run); err != nil {
 		return err
 	}
-	if a.Format == console.Table {
+	if a.Format == terminal.Table {
 		a.line("written: %s; their deliveries, whose ids have %s in them:", writes, d.Run)
 	}
 	return a.playDemo(ctx, d)
@@ -160,36 +160,36 @@ func (a *app) receiptsCome(ctx context.Context, d *demo.Demo) (bool, error) {
 
 // line writes a line of progress: of a result in JSON it is no part.
 func (a *app) line(format string, args ...any) {
-	if a.Format == console.JSON {
+	if a.Format == terminal.JSON {
 		a.Note(format, args...)
 		return
 	}
-	_, _ = fmt.Fprintln(a.Out, console.Printable(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintln(a.Out, terminal.Printable(fmt.Sprintf(format, args...)))
 }
 
 // printDemo writes the table of who has what.
 func printDemo(w io.Writer, r *demo.Result) {
-	console.Row(w)
-	console.Row(w, "EVENT", "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "HAS IT", "WHY")
+	terminal.Row(w)
+	terminal.Row(w, "EVENT", "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "HAS IT", "WHY")
 	for _, f := range r.Results {
 		why := f.Why
 		if why == "" && f.Digest != "" {
 			why = fmt.Sprintf("in %s (%d)", f.Digest, r.Digests[f.Digest])
 		}
-		console.Row(w, f.Event, console.Dash(f.Recipient), console.Dash(f.Channel), console.Dash(f.Decision), console.Dash(f.Status), console.Dash(f.Has), console.Dash(why))
+		terminal.Row(w, f.Event, terminal.Dash(f.Recipient), terminal.Dash(f.Channel), terminal.Dash(f.Decision), terminal.Dash(f.Status), terminal.Dash(f.Has), terminal.Dash(why))
 	}
 	printRows(w, r.Rows)
-	console.Row(w)
+	terminal.Row(w)
 	var counts []string
 	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
 		counts = append(counts, fmt.Sprintf("%d %s", r.Statuses[status], status))
 	}
-	console.Row(w, fmt.Sprintf("%d events; deliveries: %s", len(r.Outcomes), strings.Join(counts, ", ")))
+	terminal.Row(w, fmt.Sprintf("%d events; deliveries: %s", len(r.Outcomes), strings.Join(counts, ", ")))
 	for _, deviation := range r.Deviations {
-		console.Row(w, "DEVIATION: "+deviation)
+		terminal.Row(w, "DEVIATION: "+deviation)
 	}
 	if len(r.Deviations) == 0 {
-		console.Row(w, "every delivery ended as the rules say, and the ledger agrees")
+		terminal.Row(w, "every delivery ended as the rules say, and the ledger agrees")
 	}
 }
 
@@ -198,10 +198,10 @@ func printRows(w io.Writer, rows []demo.ServiceRow) {
 	if len(rows) == 0 {
 		return
 	}
-	console.Row(w)
-	console.Row(w, "two services have separate outboxes; their rows are in Kafka:")
-	console.Row(w, "OUTBOX", "EVENT", "TYPE", "MARK")
+	terminal.Row(w)
+	terminal.Row(w, "two services have separate outboxes; their rows are in Kafka:")
+	terminal.Row(w, "OUTBOX", "EVENT", "TYPE", "MARK")
 	for _, row := range rows {
-		console.Row(w, row.Outbox, row.EventID, row.EventType, row.Mark)
+		terminal.Row(w, row.Outbox, row.EventID, row.EventType, row.Mark)
 	}
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/demo"
 	"herald/internal/notification"
+	"herald/tools/demo"
 )
 
 func TestPrintDemo(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
+	"herald/internal/terminal"
 	"herald/outbox"
 )
 
@@ -85,7 +85,7 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	}
 	return a.Print(ids, func(w io.Writer) {
 		for _, id := range ids {
-			console.Row(w, id)
+			terminal.Row(w, id)
 		}
 	})
 }

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 func (a *app) eventCommand() *cobra.Command {
@@ -32,19 +32,19 @@ func (a *app) listEventsCommand() *cobra.Command {
   starter event list --type RESERVATION_REQUESTED --aggregate RESTAURANT/5 -o json`,
 	}
 	flags := cmd.Flags()
-	console.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
-	console.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only events whose workflow ended so, the latest end first")
+	terminal.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
+	terminal.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only events whose workflow ended so, the latest end first")
 	a.eventTypeFlag(cmd, &filter.Type, "type", "only this event type")
 	a.sourceFlag(cmd, &filter.Source, "only events of this source")
 	entityFlag(flags, &filter.Aggregate, "aggregate", "only events of this aggregate: RESTAURANT/5")
 	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only those with this correlation id")
-	console.TimeFlag(flags, &filter.Since, "since", "only those written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	terminal.TimeFlag(flags, &filter.Since, "since", "only those written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	return listCommand(a, cmd, list[report.EventRow]{
 		name: "events", none: "no events",
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "OUTCOME", "CREATED", "ERROR"},
 		cells: func(e report.EventRow) []string {
-			return []string{e.EventID, e.EventType, console.Dash(e.Aggregate()), string(e.Status), console.Dash(string(e.ProcessedStatus)), console.Dash(string(e.Outcome)),
-				console.Clock(&e.CreatedAt), console.Dash(cmp.Or(e.ErrorMessage, e.Problem, undecided(e)))}
+			return []string{e.EventID, e.EventType, terminal.Dash(e.Aggregate()), string(e.Status), terminal.Dash(string(e.ProcessedStatus)), terminal.Dash(string(e.Outcome)),
+				terminal.Clock(&e.CreatedAt), terminal.Dash(cmp.Or(e.ErrorMessage, e.Problem, undecided(e)))}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.EventRow, error) {
 			return r.LatestEvents(ctx, filter, limit)
@@ -90,7 +90,7 @@ that ended NO_RECIPIENTS, NO_ROUTING or with a PROBLEM are planned anew at once,
 rules and the directory as they are now. Events that their topic has refused while people
 still wait for deliveries are sent to it again. What was decided about a recipient stays.
 Sent deliveries stay sent, and cancelled deliveries stay cancelled.
-Failed deliveries are tried again, except ` + console.Join(bestEffortChannels()) + `, which get one
+Failed deliveries are tried again, except ` + terminal.Join(bestEffortChannels()) + `, which get one
 attempt: ` + "`starter delivery retry`" + ` retries them. --all-failed leaves out events that
 an operator cancelled: name them. What another event takes back cannot be retried. More
 than 100 at once need --yes.`,
@@ -104,10 +104,10 @@ than 100 at once need --yes.`,
 		ValidArgsFunction: a.completeEvents(),
 	}
 	cmd.Flags().BoolVar(&flags.all, "all-failed", false, "all events that failed")
-	console.WordFlag(cmd, &flags.filter.Outcome, "outcome", notification.MendableOutcomes(), "all events that ended so")
+	terminal.WordFlag(cmd, &flags.filter.Outcome, "outcome", notification.MendableOutcomes(), "all events that ended so")
 	a.eventTypeFlag(cmd, &flags.filter.EventType, "type", "with --all-failed or --outcome: only this event type")
 	a.sourceFlag(cmd, &flags.filter.Source, "with --all-failed or --outcome: only events of this source")
-	console.TimeFlag(cmd.Flags(), &flags.filter.Since, "since", "with --all-failed or --outcome: only those written since: an age (24h, 7d) or a time")
+	terminal.TimeFlag(cmd.Flags(), &flags.filter.Since, "since", "with --all-failed or --outcome: only those written since: an age (24h, 7d) or a time")
 	flags.register(cmd)
 	flags.registerAfter(cmd)
 	return cmd

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 func (a *app) showEventCommand() *cobra.Command {
@@ -20,26 +20,26 @@ func (a *app) showEventCommand() *cobra.Command {
 200 recipients what was decided about each channel and what came of it. It shows
 no addresses and no texts.`,
 		Example:           "  starter event show evt-1\n  starter event show evt-1 -o json",
-		ValidArgsFunction: console.CompleteOne(a.completeEvents()),
+		ValidArgsFunction: terminal.CompleteOne(a.completeEvents()),
 	}, explain.Explainer.Event, printEvent)
 }
 
 func printEvent(w io.Writer, view explain.EventView) {
-	console.Row(w, "event", view.EventID)
+	terminal.Row(w, "event", view.EventID)
 	printOutbox(w, view.Outbox)
 	printSet(w, fact{"cancels", view.Cancels()})
 	if p := view.Processed; p != nil {
-		console.Row(w, "processed_event", processedText(p)+failuresText(p, view.Deliveries.ByStatus[notification.Failed]))
+		terminal.Row(w, "processed_event", processedText(p)+failuresText(p, view.Deliveries.ByStatus[notification.Failed]))
 		if view.Workflow.Problem == "" { // Temporal has forgotten it, or is out of reach
 			printSet(w, fact{"problem", p.Problem})
 		}
 	} else {
-		console.Row(w, "processed_event", "none: its workflow was not started yet")
+		terminal.Row(w, "processed_event", "none: its workflow was not started yet")
 	}
 	printExecution(w, view.Workflow)
 	printPending(w, view.Pending)
 	for _, batch := range view.Batches {
-		console.Row(w, "batch", batch.WorkflowID+": "+batch.Progress.String())
+		terminal.Row(w, "batch", batch.WorkflowID+": "+batch.Progress.String())
 		for _, p := range batch.Pending {
 			printSet(w, fact{"last failure", p.LastFailure})
 		}
@@ -49,13 +49,13 @@ func printEvent(w io.Writer, view explain.EventView) {
 	if len(view.Recipients) == 0 {
 		return
 	}
-	console.Row(w)
-	console.Row(w, "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "ATTEMPTS", "SEND AFTER", "LAST ERROR")
+	terminal.Row(w)
+	terminal.Row(w, "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "ATTEMPTS", "SEND AFTER", "LAST ERROR")
 	for _, recipient := range view.Recipients {
 		printRecipient(w, recipient)
 	}
 	if view.More > 0 {
-		console.Row(w, fmt.Sprintf("… and %d more recipients", view.More))
+		terminal.Row(w, fmt.Sprintf("… and %d more recipients", view.More))
 	}
 }
 
@@ -88,7 +88,7 @@ func processedText(p *report.ProcessedRow) string {
 	if p.Outcome != "" && string(p.Outcome) != status {
 		status += " (" + string(p.Outcome) + ")"
 	}
-	return fmt.Sprintf("%s, since %s", status, console.Clock(&p.UpdatedAt))
+	return fmt.Sprintf("%s, since %s", status, terminal.Clock(&p.UpdatedAt))
 }
 
 // failuresText explains SUCCESS next to failed deliveries; empty: there is nothing to explain.
@@ -101,19 +101,19 @@ func failuresText(p *report.ProcessedRow, failed int) string {
 
 func printOutbox(w io.Writer, o *report.LeasedRow) {
 	if o == nil {
-		console.Row(w, "outbox", "the row was purged")
+		terminal.Row(w, "outbox", "the row was purged")
 		return
 	}
-	console.Row(w, "type", o.EventType)
-	console.Row(w, "aggregate", console.Dash(o.Aggregate()))
-	console.Row(w, "correlation id", console.Dash(o.CorrelationID))
-	console.Row(w, "outbox", fmt.Sprintf("%s, claims: %d", o.Status, o.AttemptCount))
-	console.Row(w, "created", console.Clock(&o.CreatedAt))
-	console.Row(w, "published", console.Clock(o.PublishedAt))
-	printSet(w, fact{"claimed until", console.Clock(o.LeaseUntil)}, fact{"error", o.ErrorMessage})
+	terminal.Row(w, "type", o.EventType)
+	terminal.Row(w, "aggregate", terminal.Dash(o.Aggregate()))
+	terminal.Row(w, "correlation id", terminal.Dash(o.CorrelationID))
+	terminal.Row(w, "outbox", fmt.Sprintf("%s, claims: %d", o.Status, o.AttemptCount))
+	terminal.Row(w, "created", terminal.Clock(&o.CreatedAt))
+	terminal.Row(w, "published", terminal.Clock(o.PublishedAt))
+	printSet(w, fact{"claimed until", terminal.Clock(o.LeaseUntil)}, fact{"error", o.ErrorMessage})
 	printSource(w, o)
 	if o.CancelledBy != "" {
-		console.Row(w, "cancelled", fmt.Sprintf("by event %s at %s", o.CancelledBy, console.Clock(o.CancelledAt)))
+		terminal.Row(w, "cancelled", fmt.Sprintf("by event %s at %s", o.CancelledBy, terminal.Clock(o.CancelledAt)))
 	}
 }
 
@@ -121,9 +121,9 @@ func printOutbox(w io.Writer, o *report.LeasedRow) {
 // Herald's own and goes to none.
 func printSource(w io.Writer, o *report.LeasedRow) {
 	if o.Source != notification.HeraldSource {
-		console.Row(w, "source", o.Source)
+		terminal.Row(w, "source", o.Source)
 	}
-	printSet(w, fact{"acknowledged", console.Clock(o.AcknowledgedAt)}, fact{"produced", console.Clock(o.ProducedAt)})
+	printSet(w, fact{"acknowledged", terminal.Clock(o.AcknowledgedAt)}, fact{"produced", terminal.Clock(o.ProducedAt)})
 }
 
 // fact is a line of what is known.
@@ -133,7 +133,7 @@ type fact struct{ name, value string }
 func printSet(w io.Writer, facts ...fact) {
 	for _, f := range facts {
 		if f.value != "" && f.value != "-" {
-			console.Row(w, f.name, f.value)
+			terminal.Row(w, f.name, f.value)
 		}
 	}
 }
@@ -151,10 +151,10 @@ func printRecipient(w io.Writer, r report.RecipientDetail) {
 		}
 		d, planned := r.Deliveries[channel]
 		if !planned {
-			console.Row(w, r.Name(), channel, decision, "-", "-", "-", "-")
+			terminal.Row(w, r.Name(), channel, decision, "-", "-", "-", "-")
 			continue
 		}
-		console.Row(w, r.Name(), channel, decision, statusText(d)+escalationText(r, d), d.Attempts, console.Clock(d.SendAfter), console.Dash(d.LastError))
+		terminal.Row(w, r.Name(), channel, decision, statusText(d)+escalationText(r, d), d.Attempts, terminal.Clock(d.SendAfter), terminal.Dash(d.LastError))
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 func statuses() []notification.Status {
@@ -21,15 +21,15 @@ func statuses() []notification.Status {
 // filterFlags adds the flags that say which deliveries are meant.
 func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
 	flags := cmd.Flags()
-	console.WordsFlag(cmd, &f.Statuses, "status", statuses(), "only these statuses")
-	console.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
+	terminal.WordsFlag(cmd, &f.Statuses, "status", statuses(), "only these statuses")
+	terminal.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
 	a.eventFlag(cmd, &f.EventID, "only rows of this event id")
 	a.eventTypeFlag(cmd, &f.EventType, "event-type", "only rows of this event type")
 	a.recipientFlag(cmd, &f.UserType, &f.UserID, "only those to this recipient: RESTAURANT_USER/10")
 	entityFlag(flags, &f.Entity, "entity", "only those told through this group: RESTAURANT/5")
 	flags.StringVar(&f.CorrelationID, "correlation-id", "", "only rows of events with this correlation id")
-	console.TimeFlag(flags, &f.Since, "since", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
-	console.TimeFlag(flags, &f.Until, "until", "only those planned before: an age or a time")
+	terminal.TimeFlag(flags, &f.Since, "since", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	terminal.TimeFlag(flags, &f.Until, "until", "only those planned before: an age or a time")
 }
 
 // checkTimes refuses a filter that nothing can match.
@@ -42,7 +42,7 @@ func checkTimes(f report.DeliveryFilter) error {
 
 // eventFlag adds --event, and offers the ids of the latest events for it.
 func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
-	console.TextFlag(cmd.Flags(), target, "event", usage)
+	terminal.TextFlag(cmd.Flags(), target, "event", usage)
 	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents()) // it fails only for a flag that does not exist
 }
 
@@ -50,7 +50,7 @@ func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
 // --event-type next to other types, and --type where events alone are meant; either name is
 // understood in both places.
 func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage string) {
-	console.TextFlag(cmd.Flags(), target, name, usage)
+	terminal.TextFlag(cmd.Flags(), target, name, usage)
 	_ = cmd.RegisterFlagCompletionFunc(name, a.completeEventTypes()) // it fails only for a flag that does not exist
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, typed string) pflag.NormalizedName {
 		if typed == "type" || typed == "event-type" {
@@ -63,7 +63,7 @@ func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage stri
 // recipientFlag adds --recipient: RESTAURANT_USER/10. The database knows which user
 // types there are.
 func (a *app) recipientFlag(cmd *cobra.Command, userType *notification.UserType, id *string, usage string) {
-	cmd.Flags().Var(&console.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
+	cmd.Flags().Var(&terminal.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
 		kind, rest, _ := strings.Cut(text, "/")
 		*userType, *id = notification.UserType(strings.ToUpper(kind)), rest
 		if !userType.WellFormed() || rest == "" {
@@ -76,7 +76,7 @@ func (a *app) recipientFlag(cmd *cobra.Command, userType *notification.UserType,
 
 // entityFlag adds a flag such as RESTAURANT/5.
 func entityFlag(flags *pflag.FlagSet, target *notification.Entity, name, usage string) {
-	flags.Var(&console.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
+	flags.Var(&terminal.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
 		kind, id, _ := strings.Cut(text, "/")
 		if kind == "" || id == "" {
 			return "", errors.New("must be a type and an id, such as RESTAURANT/5")
@@ -110,7 +110,7 @@ func (a *app) completeUserTypes() cobra.CompletionFunc {
 }
 
 func (a *app) completeIDs(read func(report.Reader, context.Context, string, int) ([]string, error)) cobra.CompletionFunc {
-	return console.CompleteIDs(func(ctx context.Context, typed string, limit int) ([]string, error) {
+	return terminal.CompleteIDs(func(ctx context.Context, typed string, limit int) ([]string, error) {
 		defer a.close()
 		db, _, err := a.open(ctx)
 		if err != nil {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 // list is a list that starter prints, the latest rows first.
@@ -23,7 +23,7 @@ type list[T any] struct {
 // listCommand completes a command that prints a list.
 func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 	var limit int
-	console.LimitFlag(cmd.Flags(), &limit)
+	terminal.LimitFlag(cmd.Flags(), &limit)
 	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, _ []string) error {
 		db, _, err := a.store(ctx)
 		if err != nil {
@@ -37,16 +37,16 @@ func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 		rows = rows[:min(limit, len(rows))]
 		return a.Print(map[string]any{l.name: rows, "more": more}, func(w io.Writer) {
 			if len(rows) == 0 {
-				console.Row(w, l.none)
+				terminal.Row(w, l.none)
 				return
 			}
 			var cells [][]string
 			for _, row := range rows {
 				cells = append(cells, l.cells(row))
 			}
-			console.List(w, l.header, cells)
+			terminal.List(w, l.header, cells)
 			if more {
-				console.More(w)
+				terminal.More(w)
 			}
 		})
 	})

@@ -11,12 +11,12 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
-	"herald/internal/console"
+	"herald/internal/terminal"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	a := &app{Output: console.Output{Out: os.Stdout, Err: os.Stderr}, in: os.Stdin, environment: env.ToMap(os.Environ())}
+	a := &app{Output: terminal.Output{Out: os.Stdout, Err: os.Stderr}, in: os.Stdin, environment: env.ToMap(os.Environ())}
 	code := a.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/postgres"
 	"herald/internal/postgres/migrate"
+	"herald/internal/terminal"
 	"herald/migrations"
 )
 
@@ -95,13 +95,13 @@ func (m *migration) up(ctx context.Context) error {
 	prepared := append([]string{}, m.migrator.Prepared()...)
 	return m.Print(map[string][]string{"prepared": prepared, "applied": names}, func(w io.Writer) {
 		for _, done := range prepared {
-			console.Row(w, done)
+			terminal.Row(w, done)
 		}
 		for _, name := range names {
-			console.Row(w, "applied", name)
+			terminal.Row(w, "applied", name)
 		}
 		if len(names) == 0 {
-			console.Row(w, "nothing to apply: the schema is up to date")
+			terminal.Row(w, "nothing to apply: the schema is up to date")
 		}
 	})
 }
@@ -132,10 +132,10 @@ func (m *migration) down(ctx context.Context, yes bool) error {
 	}
 	return m.Print(map[string]string{"taken_back": name}, func(w io.Writer) {
 		if name == "" {
-			console.Row(w, "nothing to take back: no migration is applied")
+			terminal.Row(w, "nothing to take back: no migration is applied")
 			return
 		}
-		console.Row(w, "took back", name)
+		terminal.Row(w, "took back", name)
 	})
 }
 
@@ -144,13 +144,13 @@ func (m *migration) status(context.Context) error {
 		m.Note("warning: the schema differs from this build's; run `starter migrate up`")
 	}
 	return m.Print(m.statuses, func(w io.Writer) {
-		console.Row(w, "MIGRATION", "STATE")
+		terminal.Row(w, "MIGRATION", "STATE")
 		for _, s := range m.statuses {
 			state := "missing"
 			if s.Applied {
 				state = "applied"
 			}
-			console.Row(w, s.Name, state)
+			terminal.Row(w, s.Name, state)
 		}
 	})
 }

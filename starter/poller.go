@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/launch"
 	"herald/internal/operate"
 	"herald/internal/outboxes"
+	"herald/internal/terminal"
 )
 
 // pollerTimeout is far longer than a poller needs to start what it has claimed.
@@ -104,10 +104,10 @@ func (a *app) stopPollers(ctx context.Context, o *operate.Operator, sources []ou
 func (a *app) printPollerIDs(done string, ids []string) error {
 	return a.Print(map[string][]string{done: ids}, func(w io.Writer) {
 		for _, id := range ids {
-			console.Row(w, done, id)
+			terminal.Row(w, done, id)
 		}
 		if len(ids) == 0 {
-			console.Row(w, "no poller was running")
+			terminal.Row(w, "no poller was running")
 		}
 	})
 }
@@ -148,17 +148,17 @@ func (a *app) warnOfPollers(pollers operate.Pollers) {
 }
 
 func printPollers(w io.Writer, pollers operate.Pollers) {
-	console.Row(w, "POLLER", "STATUS", "SINCE", "LAST HEARTBEAT", "ATTEMPT", "LAST FAILURE")
+	terminal.Row(w, "POLLER", "STATUS", "SINCE", "LAST HEARTBEAT", "ATTEMPT", "LAST FAILURE")
 	for _, p := range pollers.Pollers {
-		console.Row(w, p.ID, p.Status, console.Clock(p.Since), console.Clock(p.LastHeartbeat), p.Attempt, console.Dash(p.LastFailure))
+		terminal.Row(w, p.ID, p.Status, terminal.Clock(p.Since), terminal.Clock(p.LastHeartbeat), p.Attempt, terminal.Dash(p.LastFailure))
 	}
-	console.Row(w)
+	terminal.Row(w)
 	if len(pollers.ServedBy) == 0 {
-		console.Row(w, pollers.ServedBy.Absent(pollers.TaskQueue, time.Now()))
+		terminal.Row(w, pollers.ServedBy.Absent(pollers.TaskQueue, time.Now()))
 		return
 	}
-	console.Row(w, "WORKER OF "+pollers.TaskQueue, "STATUS", "LAST SEEN")
+	terminal.Row(w, "WORKER OF "+pollers.TaskQueue, "STATUS", "LAST SEEN")
 	for _, worker := range pollers.ServedBy {
-		console.Row(w, worker.Identity, worker.Status, console.Clock(&worker.LastSeen))
+		terminal.Row(w, worker.Identity, worker.Status, terminal.Clock(&worker.LastSeen))
 	}
 }

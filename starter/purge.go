@@ -11,16 +11,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
-	"herald/internal/console"
 	"herald/internal/operate"
 	"herald/internal/postgres"
+	"herald/internal/terminal"
 )
 
 // minRetention is the least that rows are kept: less is a slip of the pen.
 const minRetention = time.Hour
 
 func (a *app) purgeCommand() *cobra.Command {
-	flags := purgeFlags{ages: make([]console.Age, len(purgeTables()))}
+	flags := purgeFlags{ages: make([]terminal.Age, len(purgeTables()))}
 	cmd := &cobra.Command{
 		Use:   "purge",
 		Short: "Delete old rows of the outbox, and of what came of its events",
@@ -63,9 +63,9 @@ with the rest. Where anything would go, it wants --yes.`,
 			return a.purge(ctx, flags)
 		}),
 	}
-	console.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the five tables without a separate age")
+	terminal.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the five tables without a separate age")
 	for i, t := range purgeTables() {
-		console.AgeFlag(cmd.Flags(), &flags.ages[i], t.flag, "`AGE` for "+string(t.table))
+		terminal.AgeFlag(cmd.Flags(), &flags.ages[i], t.flag, "`AGE` for "+string(t.table))
 	}
 	a.sourceFlag(cmd, &flags.source, "rows of this outbox alone, from its own table")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "count what would go, and delete nothing")
@@ -88,14 +88,14 @@ func purgeTables() []purgeFlag {
 }
 
 type purgeFlags struct {
-	olderThan   console.Age
-	ages        []console.Age // by the places of the tables
+	olderThan   terminal.Age
+	ages        []terminal.Age // by the places of the tables
 	source      string
 	dryRun, yes bool
 }
 
 // retention is an age for a table, or for a source.
-func retention(table postgres.PurgeTable, age console.Age) (operate.Retention, error) {
+func retention(table postgres.PurgeTable, age terminal.Age) (operate.Retention, error) {
 	if age.Duration < minRetention {
 		return operate.Retention{}, misused(fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.Text, table))
 	}
@@ -189,7 +189,7 @@ func (a *app) purgePlanned(ctx context.Context, o *operate.Operator, tables []op
 	line.Store("")
 	stop := a.Progress(func() string { return line.Load().(string) })
 	purgeErr := o.Purge(ctx, tables, func(t operate.PurgedTable) {
-		line.Store(fmt.Sprintf("%s: %s rows deleted …", t.Table, console.Grouped(t.Deleted)))
+		line.Store(fmt.Sprintf("%s: %s rows deleted …", t.Table, terminal.Grouped(t.Deleted)))
 	})
 	stop()
 	if err := a.Print(view, view.print); err != nil {
@@ -210,19 +210,19 @@ func (v purgeView) matched() string {
 			more = "more than "
 		}
 	}
-	return more + console.Grouped(total)
+	return more + terminal.Grouped(total)
 }
 
 func (v purgeView) print(w io.Writer) {
-	console.Row(w, "TABLE", "OLDER THAN", "BEFORE", "OLD ROWS", "DELETED")
+	terminal.Row(w, "TABLE", "OLDER THAN", "BEFORE", "OLD ROWS", "DELETED")
 	for _, t := range v.Tables {
-		matched, deleted := console.Grouped(t.Matched), console.Grouped(t.Deleted)
+		matched, deleted := terminal.Grouped(t.Matched), terminal.Grouped(t.Deleted)
 		if t.More {
 			matched = "more than " + matched
 		}
 		if v.DryRun {
 			deleted = "-"
 		}
-		console.Row(w, t.Table, t.OlderThan, console.Clock(&t.Before), matched, deleted)
+		terminal.Row(w, t.Table, t.OlderThan, terminal.Clock(&t.Before), matched, deleted)
 	}
 }

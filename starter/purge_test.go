@@ -12,7 +12,7 @@ import (
 
 // withOldEvents is a database of n events that were processed 40 days ago, each
 // with a decision, and one that was processed just now.
-func withOldEvents(t *testing.T, n int) (terminal, *pgx.Conn) {
+func withOldEvents(t *testing.T, n int) (shell, *pgx.Conn) {
 	t.Helper()
 	c := withDatabase(t)
 	config := must(pgx.ParseConfig(c.environment["DATABASE_URL"]))(t)
@@ -118,7 +118,7 @@ func TestPurgeStopped(t *testing.T) {
 
 // withSentOrders is an order service with three rows that were sent 40 days ago, one of
 // them open in Herald, one that failed then, and one that was sent just now.
-func withSentOrders(t *testing.T) terminal {
+func withSentOrders(t *testing.T) shell {
 	t.Helper()
 	c := withSources(t)
 	c.exec(t, `

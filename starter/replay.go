@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
-	"herald/internal/console"
 	"herald/internal/explain"
+	"herald/internal/terminal"
 )
 
 // replayTimeout is far above what the longest history takes, both to fetch and
@@ -35,7 +35,7 @@ prints it, or as the Web UI downloads it, not decoded.`,
   starter replay evt-1-staff10-EMAIL --run-id 0198f3a1-7c55-7d3e-9a51-0a4d3c2b1f00
   temporal workflow show -w evt-1 -o json > evt-1.json; starter replay --history evt-1.json`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: console.CompleteOne(a.completeEvents()),
+		ValidArgsFunction: terminal.CompleteOne(a.completeEvents()),
 		RunE: a.within(replayTimeout, func(ctx context.Context, args []string) error {
 			from.id = strings.Join(args, "")
 			return a.replay(ctx, from)
@@ -84,7 +84,7 @@ func (a *app) readAndReplay(ctx context.Context, from replaySource) (view replay
 	}
 	problem, err := explain.Replay(ctx, view.History)
 	if view.Clean = problem == nil; problem != nil {
-		view.Divergence = console.Cut(problem.Error(), maxMessage)
+		view.Divergence = terminal.Cut(problem.Error(), maxMessage)
 	}
 	return view, err
 }
@@ -105,9 +105,9 @@ const maxMessage = 1000
 
 func printReplay(w io.Writer, view replayView) {
 	if view.Clean {
-		console.Row(w, fmt.Sprintf("replays cleanly: %s, %s events", view.WorkflowType, console.Grouped(view.Events)))
+		terminal.Row(w, fmt.Sprintf("replays cleanly: %s, %s events", view.WorkflowType, terminal.Grouped(view.Events)))
 		return
 	}
-	console.Row(w, fmt.Sprintf("diverges: %s, %s events", view.WorkflowType, console.Grouped(view.Events)))
-	console.Row(w, view.Divergence)
+	terminal.Row(w, fmt.Sprintf("diverges: %s, %s events", view.WorkflowType, terminal.Grouped(view.Events)))
+	terminal.Row(w, view.Divergence)
 }

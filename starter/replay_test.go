@@ -25,7 +25,7 @@ func TestReplayCleanly(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join(recordings, name+".json"))
 		require.NoError(t, err)
 		for _, written := range [][]byte{text, inCamelCase(text)} {
-			got := terminal{}.run(t, "replay", "-o", "json", "--history", write(t, written))
+			got := shell{}.run(t, "replay", "-o", "json", "--history", write(t, written))
 			require.Equal(t, succeeded, got.code, "%s: %s%s", name, got.out, got.err)
 			var view replayView
 			require.NoError(t, json.Unmarshal([]byte(got.out), &view))
@@ -35,7 +35,7 @@ func TestReplayCleanly(t *testing.T) {
 		}
 	}
 
-	out := terminal{}.must(t, "replay", "--history", recordings+"/deliver_sent.json")
+	out := shell{}.must(t, "replay", "--history", recordings+"/deliver_sent.json")
 	require.Equal(t, "replays cleanly: DeliverNotification, 11 events\n", out)
 }
 
@@ -134,7 +134,7 @@ func TestReplayDiverges(t *testing.T) {
 			t.Parallel()
 
 			file := told(t, tt.of, tt.change)
-			got := terminal{}.run(t, "replay", "--history", file, "-o", "json")
+			got := shell{}.run(t, "replay", "--history", file, "-o", "json")
 
 			require.Equal(t, failed, got.code)
 			require.Contains(t, got.err, "error: it does not replay: this build diverges")
@@ -142,7 +142,7 @@ func TestReplayDiverges(t *testing.T) {
 			var view replayView
 			require.NoError(t, json.Unmarshal([]byte(got.out), &view))
 			require.False(t, view.Clean)
-			out := terminal{}.run(t, "replay", "--history", file).out
+			out := shell{}.run(t, "replay", "--history", file).out
 			for _, part := range tt.want {
 				require.Contains(t, view.Divergence, part)
 				require.Contains(t, out, part)
@@ -169,7 +169,7 @@ func TestReplayOfWhatWaitsForAWorker(t *testing.T) {
 			return events
 		})
 
-		require.Contains(t, terminal{}.must(t, "replay", "--history", file), "replays cleanly: DeliverNotification", tail[:n])
+		require.Contains(t, shell{}.must(t, "replay", "--history", file), "replays cleanly: DeliverNotification", tail[:n])
 	}
 }
 
@@ -214,7 +214,7 @@ func TestReplayBadInput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			got := terminal{}.run(t, append([]string{"replay"}, tt.args...)...)
+			got := shell{}.run(t, append([]string{"replay"}, tt.args...)...)
 
 			require.Equal(t, calledWrong, got.code, got.err)
 			require.Contains(t, got.err, tt.want)
@@ -228,12 +228,12 @@ func TestReplayOfNothing(t *testing.T) {
 	t.Parallel()
 
 	file := told(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[:2] })
-	got := terminal{}.run(t, "replay", "--history", file)
+	got := shell{}.run(t, "replay", "--history", file)
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.err, "has not begun")
 	require.Contains(t, got.err, "next: see `starter poller status`")
 
-	got = terminal{environment: map[string]string{"TEMPORAL_ADDRESS": unreachable}}.run(t, "replay", "evt-1")
+	got = shell{environment: map[string]string{"TEMPORAL_ADDRESS": unreachable}}.run(t, "replay", "evt-1")
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.err, "Temporal is out of reach")
 }

@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
+	"herald/internal/config/version"
 	"herald/internal/operate"
-	"herald/internal/version"
+	"herald/internal/terminal"
 )
 
 // app holds the parts that all commands share.
 type app struct {
-	console.Output
+	terminal.Output
 	in          io.Reader
 	environment map[string]string
 	begun       bool          // a command took over: what fails now is not its usage
@@ -42,12 +42,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case err == nil:
 		return succeeded
 	case !a.begun, errors.As(err, &misuse):
-		_, _ = fmt.Fprintf(a.Err, "error: %s\nnext: see `%s --help`\n", console.PrintableLines(err.Error()), called.CommandPath())
+		_, _ = fmt.Fprintf(a.Err, "error: %s\nnext: see `%s --help`\n", terminal.PrintableLines(err.Error()), called.CommandPath())
 		return calledWrong
 	default:
-		_, _ = fmt.Fprintf(a.Err, "error: %s\n", console.PrintableLines(err.Error()))
+		_, _ = fmt.Fprintf(a.Err, "error: %s\n", terminal.PrintableLines(err.Error()))
 		if next := a.nextStep(err); next != "" {
-			_, _ = fmt.Fprintf(a.Err, "next: %s\n", console.Printable(next))
+			_, _ = fmt.Fprintf(a.Err, "next: %s\n", terminal.Printable(next))
 		}
 		return failed
 	}
@@ -67,13 +67,13 @@ func (a *app) command() *cobra.Command {
 		Use:           "starter",
 		Short:         "Operate Herald: migrate, start the pollers, write and inspect events",
 		Version:       version.Read().String(),
-		Args:          console.KnownCommands,
+		Args:          terminal.KnownCommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetFlagErrorFunc(console.FlagError)
+	root.SetFlagErrorFunc(terminal.FlagError)
 	root.SetIn(a.in)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -101,7 +101,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
-		Args:  console.KnownCommands,
+		Args:  terminal.KnownCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return fmt.Errorf("%s needs one of its commands", cmd.CommandPath())
 		},
@@ -116,7 +116,7 @@ const commandTimeout = 30 * time.Second
 // within runs f as a command, for up to limit; 0: until it is interrupted.
 func (a *app) within(limit time.Duration, f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := console.FlagErrors(cmd.Flags()); err != nil {
+		if err := terminal.FlagErrors(cmd.Flags()); err != nil {
 			return err
 		}
 		a.begun, a.order = true, orderOf(cmd)

@@ -44,7 +44,7 @@ func TestSettingsMissing(t *testing.T) {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
 
-			got := terminal{}.run(t, args...)
+			got := shell{}.run(t, args...)
 
 			require.Equal(t, failed, got.code)
 			require.Contains(t, got.err, "DATABASE_URL is not set")
@@ -56,7 +56,7 @@ func TestSettingsMissing(t *testing.T) {
 func TestServersOutOfReach(t *testing.T) {
 	t.Parallel()
 
-	c := terminal{environment: map[string]string{"DATABASE_URL": "postgres://herald:verysecret@" + unreachable + "/herald", "TEMPORAL_ADDRESS": unreachable}}
+	c := shell{environment: map[string]string{"DATABASE_URL": "postgres://herald:verysecret@" + unreachable + "/herald", "TEMPORAL_ADDRESS": unreachable}}
 	for command, next := range map[string]string{
 		"status": "start Postgres, or set DATABASE_URL to where it is", "poller status": "start Temporal, or set TEMPORAL_ADDRESS to where it is",
 	} {
@@ -184,7 +184,7 @@ func TestUsageErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			got := terminal{}.run(t, tt.args...)
+			got := shell{}.run(t, tt.args...)
 
 			require.Equal(t, calledWrong, got.code)
 			require.Empty(t, got.out)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
-	"herald/internal/sandbox"
+	"herald/tools/sandbox"
 )
 
 func (a *app) sandboxCommand() *cobra.Command {

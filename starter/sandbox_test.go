@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/console"
-	"herald/internal/demo"
+	"herald/internal/terminal"
+	"herald/tools/demo"
 )
 
 func TestSandbox(t *testing.T) {
@@ -23,7 +23,7 @@ func TestSandbox(t *testing.T) {
 	read, write := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		a := &app{Output: console.Output{Out: io.Discard, Err: write}}
+		a := &app{Output: terminal.Output{Out: io.Discard, Err: write}}
 		ended <- a.run(ctx, []string{"sandbox", "--addr", "127.0.0.1:0", "--ledger", filepath.Join(t.TempDir(), "ledger.jsonl")})
 	}()
 	line := make([]byte, 200)
@@ -50,20 +50,20 @@ func TestSandboxCannotStart(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	folder := t.TempDir()
 
-	got := terminal{}.run(t, "sandbox", "--addr", taken.Addr().String(), "--ledger", filepath.Join(folder, "ledger.jsonl"))
+	got := shell{}.run(t, "sandbox", "--addr", taken.Addr().String(), "--ledger", filepath.Join(folder, "ledger.jsonl"))
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.err, "next: choose another address with --addr")
 
-	got = terminal{}.run(t, "sandbox", "--addr", "127.0.0.1:0", "--ledger", folder)
+	got = shell{}.run(t, "sandbox", "--addr", "127.0.0.1:0", "--ledger", folder)
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.err, "next: name another file with --ledger")
 
 	ledger := filepath.Join(folder, "ledger.jsonl")
-	got = terminal{}.run(t, "sandbox", "--ledger", ledger, "--gateway", "127.0.0.1:8080")
+	got = shell{}.run(t, "sandbox", "--ledger", ledger, "--gateway", "127.0.0.1:8080")
 	require.Equal(t, calledWrong, got.code)
 	require.Contains(t, got.err, "--gateway: must be http or https")
 
-	got = terminal{}.run(t, "sandbox", "--ledger", ledger, "--gateway", "http://127.0.0.1:8080", "--receipts", `{"lost":1}`)
+	got = shell{}.run(t, "sandbox", "--ledger", ledger, "--gateway", "http://127.0.0.1:8080", "--receipts", `{"lost":1}`)
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.err, "not settings of receipts")
 	require.Contains(t, got.err, "correct --receipts")
@@ -81,12 +81,12 @@ func TestOutputFormats(t *testing.T) {
 	t.Parallel()
 
 	var out, problems bytes.Buffer
-	a := &app{Output: console.Output{Out: &out, Err: &problems, Format: console.JSON}}
+	a := &app{Output: terminal.Output{Out: &out, Err: &problems, Format: terminal.JSON}}
 	a.line("progress %d", 1)
 	require.Empty(t, out.String())
 	require.Equal(t, "progress 1\n", problems.String())
 
-	a.Format = console.Table
+	a.Format = terminal.Table
 	a.line("progress %d", 2)
 	require.Equal(t, "progress 2\n", out.String())
 }

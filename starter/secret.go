@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
-	"herald/internal/console"
 	"herald/internal/operate"
 	"herald/internal/postgres"
+	"herald/internal/terminal"
 )
 
 func (a *app) secretCommand() *cobra.Command {
@@ -69,7 +69,7 @@ func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error
 	stop := a.Progress(func() string { return line.Load().(string) })
 	done, err := o.Store.Rekey(ctx, dryRun, func(r postgres.Rekeying) {
 		line.Store(fmt.Sprintf("%s recipients and %s notifications read, %s suppressions moved …",
-			console.Grouped(r.Recipients), console.Grouped(r.Notifications), console.Grouped(r.Moved)))
+			terminal.Grouped(r.Recipients), terminal.Grouped(r.Notifications), terminal.Grouped(r.Moved)))
 	})
 	stop()
 	if !dryRun {
@@ -86,17 +86,17 @@ func printRekeyed(w io.Writer, view rekeyView) {
 	if view.DryRun {
 		moved = "would move to HERALD_SECRET"
 	}
-	console.Row(w, "recipients read", console.Grouped(view.Recipients))
-	console.Row(w, "notifications read", console.Grouped(view.Notifications))
-	console.Row(w, moved, console.Grouped(view.Moved))
-	console.Row(w, "left under HERALD_SECRET_PREVIOUS", console.Grouped(view.Remaining))
-	console.Row(w)
+	terminal.Row(w, "recipients read", terminal.Grouped(view.Recipients))
+	terminal.Row(w, "notifications read", terminal.Grouped(view.Notifications))
+	terminal.Row(w, moved, terminal.Grouped(view.Moved))
+	terminal.Row(w, "left under HERALD_SECRET_PREVIOUS", terminal.Grouped(view.Remaining))
+	terminal.Row(w)
 	switch {
 	case view.Retired:
-		console.Row(w, "the previous secret is retired: take HERALD_SECRET_PREVIOUS away, as soon as links in older mails need not work")
+		terminal.Row(w, "the previous secret is retired: take HERALD_SECRET_PREVIOUS away, as soon as links in older mails need not work")
 	case view.Remaining > 0:
-		console.Row(w, "nobody in the directory has the addresses that are left: keep HERALD_SECRET_PREVIOUS in all processes, and they count as before")
+		terminal.Row(w, "nobody in the directory has the addresses that are left: keep HERALD_SECRET_PREVIOUS in all processes, and they count as before")
 	case !view.DryRun:
-		console.Row(w, "a suppression came in meanwhile: run it again")
+		terminal.Row(w, "a suppression came in meanwhile: run it again")
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
-	"herald/internal/example"
+	"herald/internal/terminal"
+	"herald/tools/example"
 )
 
 func (a *app) seedCommand() *cobra.Command {
@@ -55,7 +55,7 @@ func (a *app) seed(ctx context.Context, slackURL string, yes bool) error {
 		return fmt.Errorf("seed: %w", err)
 	}
 	return a.Print(map[string]bool{"seeded": true}, func(w io.Writer) {
-		console.Row(w, "the example directory, rules and templates are in place")
+		terminal.Row(w, "the example directory, rules and templates are in place")
 	})
 }
 
@@ -63,7 +63,7 @@ func (a *app) seed(ctx context.Context, slackURL string, yes bool) error {
 func rowsByTable(counts map[string]int) string {
 	var said []string
 	for _, table := range slices.Sorted(maps.Keys(counts)) {
-		said = append(said, console.Grouped(counts[table])+" of "+table)
+		said = append(said, terminal.Grouped(counts[table])+" of "+table)
 	}
 	return strings.Join(said, ", ")
 }

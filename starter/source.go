@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/check"
-	"herald/internal/console"
 	"herald/internal/operate"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
 	"herald/internal/postgres"
+	"herald/internal/terminal"
 )
 
 func (a *app) sourceCommand() *cobra.Command {
@@ -62,7 +62,7 @@ func (a *app) source(name string) (outboxes.Source, error) {
 		}
 		listed = append(listed, source.Name)
 	}
-	return outboxes.Source{}, misused(fmt.Errorf("there is no source %q: the sources are %s", name, console.Join(listed)))
+	return outboxes.Source{}, misused(fmt.Errorf("there is no source %q: the sources are %s", name, terminal.Join(listed)))
 }
 
 // sourcesNamed is the source with a name, or all of them, Herald's own included.
@@ -98,7 +98,7 @@ func (a *app) others(names []string) ([]outboxes.Source, error) {
 
 // completeSources offers the names of sources.
 func (a *app) completeSources() cobra.CompletionFunc {
-	return console.CompleteIDs(func(_ context.Context, typed string, _ int) ([]string, error) {
+	return terminal.CompleteIDs(func(_ context.Context, typed string, _ int) ([]string, error) {
 		sources, err := a.others(nil)
 		var names []string
 		for _, source := range sources {
@@ -159,7 +159,7 @@ needs a role that owns it. What was interrupted is begun anew.
 are the brokers' defaults. It needs KAFKA_BROKERS.`,
 		Example:           "  starter source migrate orders",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: console.CompleteOne(a.completeSources()),
+		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
 		RunE:              a.within(0, func(ctx context.Context, args []string) error { return a.migrateSource(ctx, args[0], topics) }),
 	}
 	cmd.Flags().BoolVar(&topics, "topics", false, "create the topic that the brokers do not have")
@@ -186,13 +186,13 @@ func (a *app) migrateSource(ctx context.Context, name string, topics bool) error
 		}
 		return a.Print(map[string]any{"created": append([]dialects.Index{}, created...), "topic": topic}, func(w io.Writer) {
 			if topic != "" {
-				console.Row(w, "created", "topic "+topic)
+				terminal.Row(w, "created", "topic "+topic)
 			}
 			for _, index := range created {
-				console.Row(w, "created", index.Name)
+				terminal.Row(w, "created", index.Name)
 			}
 			if len(created) == 0 && topic == "" {
-				console.Row(w, "nothing to create: "+named[0].Table+" has its indexes")
+				terminal.Row(w, "nothing to create: "+named[0].Table+" has its indexes")
 			}
 		})
 	})
@@ -228,13 +228,13 @@ func (a *app) sourceRowsCommand() *cobra.Command {
 All other rows are in their own table alone.`,
 		Example:           "  starter source rows orders\n  starter source rows orders -o json",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: console.CompleteOne(a.completeSources()),
+		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
 		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
 			return a.sourceRows(ctx, args[0], after, limit)
 		}),
 	}
-	console.TextFlag(cmd.Flags(), &after, "after", "begin behind the row with this key")
-	console.LimitFlag(cmd.Flags(), &limit)
+	terminal.TextFlag(cmd.Flags(), &after, "after", "begin behind the row with this key")
+	terminal.LimitFlag(cmd.Flags(), &limit)
 	return cmd
 }
 
@@ -258,9 +258,9 @@ func (a *app) sourceRows(ctx context.Context, name, after string, limit int) err
 			if problem == "" {
 				problem = row.PeopleError
 			}
-			cells[i] = []string{row.Key, row.State, fmt.Sprint(row.Refusals), console.Clock(row.NextAttemptAt), console.Printable(problem)}
+			cells[i] = []string{row.Key, row.State, fmt.Sprint(row.Refusals), terminal.Clock(row.NextAttemptAt), terminal.Printable(problem)}
 		}
-		console.List(w, []string{"KEY", "STATE", "REFUSED", "NEXT ATTEMPT", "ERROR"}, cells)
+		terminal.List(w, []string{"KEY", "STATE", "REFUSED", "NEXT ATTEMPT", "ERROR"}, cells)
 	})
 }
 
@@ -274,7 +274,7 @@ with --all. Each becomes pending in its own table, and is sent by the next look 
 poller. "starter source rows" lists the keys.`,
 		Example:           "  starter source retry wallet 7 9\n  starter source retry orders --all --dry-run",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: console.CompleteOne(a.completeSources()),
+		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
 		RunE: a.within(0, func(ctx context.Context, args []string) error {
 			if all == (len(args) > 1) {
 				return misused(fmt.Errorf("name keys, or --all"))
@@ -299,12 +299,12 @@ func (a *app) retrySource(ctx context.Context, name string, keys []string, dryRu
 		}
 		printed := a.Print(result, func(w io.Writer) {
 			if dryRun {
-				console.Row(w, "would begin again", result.Matched)
+				terminal.Row(w, "would begin again", result.Matched)
 			} else {
-				console.Row(w, "begun again", result.Retried)
+				terminal.Row(w, "begun again", result.Retried)
 			}
 			for _, key := range result.Skipped {
-				console.Row(w, "has not failed", key)
+				terminal.Row(w, "has not failed", key)
 			}
 		})
 		if printed == nil && len(result.Skipped) > 0 {

@@ -6,9 +6,9 @@ import (
 	"io"
 	"time"
 
-	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
+	"herald/internal/terminal"
 )
 
 // sourceView is a source as `starter source list` prints it: without the URL of its
@@ -90,14 +90,14 @@ func printSources(w io.Writer, views []sourceView) {
 			people = "told"
 		}
 		rows[i] = []string{
-			view.Name, string(console.Dash(view.Dialect)), view.Table, console.Dash(view.Retries), people,
-			fmt.Sprintf("%s, %d × %d", view.PollInterval, view.Pollers, view.BatchSize), console.Dash(view.Retention), topicOf(view),
+			view.Name, string(terminal.Dash(view.Dialect)), view.Table, terminal.Dash(view.Retries), people,
+			fmt.Sprintf("%s, %d × %d", view.PollInterval, view.Pollers, view.BatchSize), terminal.Dash(view.Retention), topicOf(view),
 		}
 	}
-	console.List(w, []string{"SOURCE", "DIALECT", "TABLE", "RETRIES", "PEOPLE", "POLLED EVERY", "KEPT", "TOPIC"}, rows)
+	terminal.List(w, []string{"SOURCE", "DIALECT", "TABLE", "RETRIES", "PEOPLE", "POLLED EVERY", "KEPT", "TOPIC"}, rows)
 	for _, view := range views {
 		for _, topic := range view.Resting {
-			console.Row(w, view.Name, fmt.Sprintf("topic %s rests for %s: %s", topic.Topic, topic.For, console.Printable(topic.Error)))
+			terminal.Row(w, view.Name, fmt.Sprintf("topic %s rests for %s: %s", topic.Topic, topic.For, terminal.Printable(topic.Error)))
 		}
 	}
 }
@@ -105,7 +105,7 @@ func printSources(w io.Writer, views []sourceView) {
 // topicOf is the topic's template, with the key's.
 func topicOf(view sourceView) string {
 	if view.Key == "" {
-		return console.Dash(view.Topic)
+		return terminal.Dash(view.Topic)
 	}
 	return view.Topic + " by " + view.Key
 }

@@ -12,9 +12,9 @@ import (
 	"herald/internal/outboxes/kafka/kafkatest"
 )
 
-// withSources is a terminal whose database has an order service's outbox next to Herald's,
+// withSources returns a shell whose database has an order service's outbox next to Herald's,
 // without its indexes, and whose file of sources names it.
-func withSources(t *testing.T) terminal {
+func withSources(t *testing.T) shell {
 	t.Helper()
 	c := withDatabase(t)
 	c.exec(t, "CREATE SCHEMA orders; "+dialecttest.Orders("orders.outbox"))
@@ -105,7 +105,7 @@ func TestSourceCheckAndMigrate(t *testing.T) {
 }
 
 // actions are the targets of what was recorded of a command.
-func (c terminal) actions(t *testing.T, command string) (targets []string) {
+func (c shell) actions(t *testing.T, command string) (targets []string) {
 	t.Helper()
 	require.NoError(t, c.store(t).Pool.QueryRow(t.Context(), "SELECT array_agg(target) FROM operator_action WHERE command = $1", command).Scan(&targets))
 	return targets

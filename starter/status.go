@@ -9,15 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/outboxes"
+	"herald/internal/terminal"
 )
 
 func (a *app) statusCommand() *cobra.Command {
-	since := console.Age{Duration: 24 * time.Hour, Text: "24h"}
+	since := terminal.Age{Duration: 24 * time.Hour, Text: "24h"}
 	var source string
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -35,7 +35,7 @@ Temporal: their events need other ids than yours.`,
 		}),
 	}
 	a.sourceFlag(cmd, &source, "only the backlog and the pollers of this source")
-	console.AgeFlag(cmd.Flags(), &since, "since", "count the deliveries that were planned since: an age (24h, 7d)")
+	terminal.AgeFlag(cmd.Flags(), &since, "since", "count the deliveries that were planned since: an age (24h, 7d)")
 	return cmd
 }
 
@@ -46,7 +46,7 @@ type statusView struct {
 	sourcesView
 }
 
-func (a *app) status(ctx context.Context, since console.Age, source string) error {
+func (a *app) status(ctx context.Context, since terminal.Age, source string) error {
 	sources, err := a.sourcesNamed(source)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (a *app) status(ctx context.Context, since console.Age, source string) erro
 	}
 	return a.Print(view.sourcesView, func(w io.Writer) {
 		printSourceStates(w, view.Sources)
-		console.Row(w)
+		terminal.Row(w)
 		printPollersOf(w, view.sourcesView)
 	})
 }
@@ -81,9 +81,9 @@ func printStatus(w io.Writer, view statusView) {
 	printUntold(w, view)
 	printFollowUps(w, view.FollowUps)
 	printSweep(w, view.Backlog)
-	console.Row(w)
+	terminal.Row(w)
 	printCounts(w, view)
-	console.Row(w)
+	terminal.Row(w)
 	printPollersOf(w, view.sourcesView)
 }
 
@@ -91,25 +91,25 @@ func printStatus(w io.Writer, view statusView) {
 func printBacklog(w io.Writer, view statusView) {
 	if len(view.Sources) > 1 {
 		printSourceStates(w, view.Sources)
-		console.Row(w)
+		terminal.Row(w)
 		return
 	}
-	console.Row(w, "pending events", view.Pending)
-	console.Row(w, "failed events", view.Failed)
+	terminal.Row(w, "pending events", view.Pending)
+	terminal.Row(w, "failed events", view.Failed)
 	if view.Pending > 0 {
-		console.Row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
+		terminal.Row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
 	}
 }
 
 func printCounts(w io.Writer, view statusView) {
 	if len(view.Deliveries) == 0 {
-		console.Row(w, "no deliveries were planned in the last "+view.Since)
+		terminal.Row(w, "no deliveries were planned in the last "+view.Since)
 		return
 	}
-	console.Row(w, "deliveries planned in the last "+view.Since)
-	console.Row(w, "CHANNEL", "STATUS", "COUNT")
+	terminal.Row(w, "deliveries planned in the last "+view.Since)
+	terminal.Row(w, "CHANNEL", "STATUS", "COUNT")
 	for _, d := range view.Deliveries {
-		console.Row(w, d.Channel, d.Status, d.Count)
+		terminal.Row(w, d.Channel, d.Status, d.Count)
 	}
 }
 
@@ -120,7 +120,7 @@ func printUntold(w io.Writer, view statusView) {
 		if u.Outcome == notification.EventProblem {
 			told = "told not all"
 		}
-		console.Row(w, told, fmt.Sprintf("%d in the last %s, see `starter event list --outcome %s`", u.Count, view.Since, u.Outcome))
+		terminal.Row(w, told, fmt.Sprintf("%d in the last %s, see `starter event list --outcome %s`", u.Count, view.Since, u.Outcome))
 	}
 }
 
@@ -128,21 +128,21 @@ func printUntold(w io.Writer, view statusView) {
 func printFollowUps(w io.Writer, f explain.FollowUps) {
 	if f.Pending > 0 {
 		oldest := time.Duration(f.OldestSeconds * float64(time.Second)).Round(time.Second)
-		console.Row(w, "follow-ups", fmt.Sprintf("%d wait, the oldest for %s: dead letters and escalations after receipts, which a worker that serves events sees to", f.Pending, oldest))
+		terminal.Row(w, "follow-ups", fmt.Sprintf("%d wait, the oldest for %s: dead letters and escalations after receipts, which a worker that serves events sees to", f.Pending, oldest))
 	}
 }
 
 func printSweep(w io.Writer, b explain.Backlog) {
 	if b.Incomplete > 0 {
-		console.Row(w, "incomplete events", b.Incomplete)
+		terminal.Row(w, "incomplete events", b.Incomplete)
 	}
 	last := b.LastSweep
 	if last == nil {
-		console.Row(w, "last sweep", "none yet")
+		terminal.Row(w, "last sweep", "none yet")
 		return
 	}
-	console.Row(w, "last sweep", fmt.Sprintf("%s: %d looked at, %d started again, %d closed, %d failed",
-		console.Clock(&last.At), last.Looked, last.StartedAgain, last.Closed, last.Failed))
+	terminal.Row(w, "last sweep", fmt.Sprintf("%s: %d looked at, %d started again, %d closed, %d failed",
+		terminal.Clock(&last.At), last.Looked, last.StartedAgain, last.Closed, last.Failed))
 }
 
 // sourcesView is the output of `starter status --source`.
@@ -190,20 +190,20 @@ func (a *app) pollersNow(ctx context.Context, sources []outboxes.Source) (*opera
 
 func printPollersOf(w io.Writer, view sourcesView) {
 	if view.Pollers == nil {
-		console.Row(w, "pollers", "unknown: "+view.PollerProblem)
+		terminal.Row(w, "pollers", "unknown: "+view.PollerProblem)
 		return
 	}
 	printPollers(w, *view.Pollers)
 }
 
 func printSourceStates(w io.Writer, states []operate.SourceState) {
-	console.Row(w, "SOURCE", "PENDING", "OLDEST", "FAILED", "RESTING TOPICS")
+	terminal.Row(w, "SOURCE", "PENDING", "OLDEST", "FAILED", "RESTING TOPICS")
 	for _, state := range states {
 		pending, oldest := "unknown", "-"
 		if state.Problem == "" {
 			pending, oldest = strconv.Itoa(*state.Pending), oldestOf(state)
 		}
-		console.Row(w, state.Name, pending, oldest, state.Failed, state.Resting)
+		terminal.Row(w, state.Name, pending, oldest, state.Failed, state.Resting)
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 func TestStatusWithoutTemporal(t *testing.T) {
@@ -156,7 +156,7 @@ func TestPollerWarnings(t *testing.T) {
 			t.Parallel()
 
 			var problems bytes.Buffer
-			(&app{Output: console.Output{Err: &problems}}).warnOfPollers(tt.pollers)
+			(&app{Output: terminal.Output{Err: &problems}}).warnOfPollers(tt.pollers)
 
 			require.Contains(t, problems.String(), tt.want)
 			require.Equal(t, tt.want == "", problems.Len() == 0)

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
+	"herald/internal/config/secret"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
-	"herald/internal/secret"
+	"herald/internal/terminal"
 )
 
 func (a *app) suppressionCommand() *cobra.Command {
@@ -46,10 +46,10 @@ beginning of the hash is shown; with --address it says what is against that one.
   starter suppression list --channel EMAIL --reason COMPLAINT --since 7d
   starter suppression list --channel SMS --address +41791234567 -o json`,
 	}
-	console.WordFlag(cmd, &filter.Channel, "channel", operate.AddressedChannels(), "only this channel")
-	console.WordFlag(cmd, &filter.Reason, "reason", notification.SuppressionReasons(), "only this reason")
-	console.TimeFlag(cmd.Flags(), &filter.Since, "since", "only those suppressed since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
-	console.TextFlag(cmd.Flags(), &address.Text, "address", "with --channel: only this address")
+	terminal.WordFlag(cmd, &filter.Channel, "channel", operate.AddressedChannels(), "only this channel")
+	terminal.WordFlag(cmd, &filter.Reason, "reason", notification.SuppressionReasons(), "only this reason")
+	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "only those suppressed since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "with --channel: only this address")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		switch address.Channel = filter.Channel; {
 		case address.Text == "":
@@ -87,8 +87,8 @@ func (a *app) hashesOf(address operate.Address) ([][]byte, error) {
 
 // addressFlags adds the flags that name an address, which a command then needs.
 func addressFlags(cmd *cobra.Command, address *operate.Address) {
-	console.WordFlag(cmd, &address.Channel, "channel", operate.AddressedChannels(), "over which it gets nothing")
-	console.TextFlag(cmd.Flags(), &address.Text, "address", "e-mail address, phone number or Slack webhook; it is kept nowhere")
+	terminal.WordFlag(cmd, &address.Channel, "channel", operate.AddressedChannels(), "over which it gets nothing")
+	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "e-mail address, phone number or Slack webhook; it is kept nowhere")
 	for _, name := range []string{"channel", "address"} {
 		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that there is not
 	}
@@ -97,7 +97,7 @@ func addressFlags(cmd *cobra.Command, address *operate.Address) {
 var suppressionHeader = []string{"CHANNEL", "REASON", "SINCE", "ADDRESS", "DETAIL"}
 
 func suppressionCells(s report.Suppression) []string {
-	return []string{string(s.Channel), string(s.Reason), console.Clock(&s.Since), s.AddressHash, console.Dash(s.Detail)}
+	return []string{string(s.Channel), string(s.Reason), terminal.Clock(&s.Since), s.AddressHash, terminal.Dash(s.Detail)}
 }
 
 func (a *app) addSuppressionCommand() *cobra.Command {
@@ -119,8 +119,8 @@ still go out. The address is not kept: Herald knows it by its hash. The reason i
 		}),
 	}
 	addressFlags(cmd, &order.Address)
-	console.WordFlag(cmd, &order.Reason, "reason", notification.SuppressionReasons(), "why")
-	console.TextFlag(cmd.Flags(), &order.Detail, "detail", "what else there is to say, without the address")
+	terminal.WordFlag(cmd, &order.Reason, "reason", notification.SuppressionReasons(), "why")
+	terminal.TextFlag(cmd.Flags(), &order.Detail, "detail", "what else there is to say, without the address")
 	_ = cmd.MarkFlagRequired("reason") // it fails only for a flag that there is not
 	return cmd
 }
@@ -135,8 +135,8 @@ func (a *app) addSuppression(ctx context.Context, o *operate.Operator, order ope
 		if before {
 			said = "nothing was changed: it was suppressed before, for this reason"
 		}
-		console.Row(w, said)
-		console.List(w, suppressionHeader, [][]string{suppressionCells(row)})
+		terminal.Row(w, said)
+		terminal.List(w, suppressionHeader, [][]string{suppressionCells(row)})
 	})
 }
 
@@ -167,7 +167,7 @@ that were planned.`,
 		}),
 	}
 	addressFlags(cmd, &address)
-	console.WordFlag(cmd, &reason, "reason", notification.SuppressionReasons(), "only what is there for this reason")
+	terminal.WordFlag(cmd, &reason, "reason", notification.SuppressionReasons(), "only what is there for this reason")
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove what it says would go")
 	return cmd
 }
@@ -184,12 +184,12 @@ func (a *app) removeSuppression(ctx context.Context, o *operate.Operator, addres
 		return err
 	}
 	return a.Print(map[string]any{"removed": rows}, func(w io.Writer) {
-		console.Row(w, "removed: the address may be written to again, unless another reason is against it")
+		terminal.Row(w, "removed: the address may be written to again, unless another reason is against it")
 		var cells [][]string
 		for _, row := range rows {
 			cells = append(cells, suppressionCells(row))
 		}
-		console.List(w, suppressionHeader, cells)
+		terminal.List(w, suppressionHeader, cells)
 	})
 }
 
@@ -197,7 +197,7 @@ func (a *app) removeSuppression(ctx context.Context, o *operate.Operator, addres
 func reasonsOf(rows []report.Suppression) string {
 	var said []string
 	for _, row := range rows {
-		said = append(said, fmt.Sprintf("%s since %s", row.Reason, console.Clock(&row.Since)))
+		said = append(said, fmt.Sprintf("%s since %s", row.Reason, terminal.Clock(&row.Since)))
 	}
 	return strings.Join(said, ", ")
 }

@@ -11,7 +11,7 @@ import (
 	"herald/internal/postgres/report"
 )
 
-func withSecret(t *testing.T) terminal {
+func withSecret(t *testing.T) shell {
 	t.Helper()
 	c := withDatabase(t)
 	c.environment["HERALD_SECRET"] = "of a test, and 32 bytes long or more"
@@ -100,7 +100,7 @@ func TestSuppressionRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			got := terminal{}.run(t, append([]string{"suppression"}, tt.args...)...)
+			got := shell{}.run(t, append([]string{"suppression"}, tt.args...)...)
 			require.Equal(t, calledWrong, got.code, got.err)
 			require.Contains(t, got.err, tt.want)
 			require.NotRegexp(t, `(?i)maria|76 ?765`, got.err)

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/notification"
+	"herald/internal/terminal"
 )
 
 func (a *app) templateCommand() *cobra.Command {
@@ -36,10 +36,10 @@ be written, the delivery would fail with the same error. It sends and changes no
 	}
 	a.eventFlag(cmd, &in.EventID, "the id of an event")
 	a.eventTypeFlag(cmd, &in.Type, "type", "the type of the event that --payload is of")
-	console.TextFlag(cmd.Flags(), &payload, "payload", "a file with a JSON object; - is the standard input")
+	terminal.TextFlag(cmd.Flags(), &payload, "payload", "a file with a JSON object; - is the standard input")
 	a.recipientFlag(cmd, &in.UserType, &in.UserID, "the recipient: CUSTOMER/42")
-	console.WordFlag(cmd, &in.Channel, "channel", notification.Channels(), "the channel")
-	console.TextFlag(cmd.Flags(), &in.Locale, "locale", "a locale instead of the recipient's: it, it-CH")
+	terminal.WordFlag(cmd, &in.Channel, "channel", notification.Channels(), "the channel")
+	terminal.TextFlag(cmd.Flags(), &in.Locale, "locale", "a locale instead of the recipient's: it, it-CH")
 	cmd.Flags().BoolVar(&in.Digest, "digest", false, "the text of a digest that lists this one")
 	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that there is not
 	_ = cmd.MarkFlagRequired("channel")
@@ -78,14 +78,14 @@ func (a *app) payloadFile(name string) ([]byte, error) {
 
 func printPreview(w io.Writer, p explain.Preview) {
 	t := p.Template
-	console.Row(w, "event", fmt.Sprintf("%s: %s", p.EventID, p.EventType))
-	console.Row(w, "recipient", fmt.Sprintf("%s, locale %s", p.Recipient, console.Dash(p.Locale)))
-	console.Row(w, "channel", p.Channel)
-	console.Row(w, "template", fmt.Sprintf("event_type %s, channel %s, locale %s", t.EventType, t.Channel, t.Locale))
+	terminal.Row(w, "event", fmt.Sprintf("%s: %s", p.EventID, p.EventType))
+	terminal.Row(w, "recipient", fmt.Sprintf("%s, locale %s", p.Recipient, terminal.Dash(p.Locale)))
+	terminal.Row(w, "channel", p.Channel)
+	terminal.Row(w, "template", fmt.Sprintf("event_type %s, channel %s, locale %s", t.EventType, t.Channel, t.Locale))
 	for _, note := range p.Notes {
-		console.Row(w, "note", note)
+		terminal.Row(w, "note", note)
 	}
-	console.Row(w, "title", p.Title)
+	terminal.Row(w, "title", p.Title)
 	body := "BODY"
 	if p.Plain != "" {
 		body = "BODY, HTML PART"
@@ -98,7 +98,7 @@ func printPreview(w io.Writer, p explain.Preview) {
 
 // printText prints a text of several lines, indented.
 func printText(w io.Writer, heading, text string) {
-	console.Row(w)
-	console.Row(w, heading)
-	_, _ = fmt.Fprintln(w, "  "+console.PrintableLines(text))
+	terminal.Row(w)
+	terminal.Row(w, heading)
+	_, _ = fmt.Fprintln(w, "  "+terminal.PrintableLines(text))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // withTemplates is a clinic with one patient, who reads Italian.
-func withTemplates(t *testing.T) terminal {
+func withTemplates(t *testing.T) shell {
 	t.Helper()
 	c := withDatabase(t)
 	c.exec(t, `

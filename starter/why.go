@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
+	"herald/internal/terminal"
 )
 
 func (a *app) whyCommand() *cobra.Command {
@@ -23,14 +23,14 @@ no text. starter delivery why explains one of them at length.`,
   starter why --recipient RESTAURANT_USER/10 -o json`,
 	}
 	a.recipientFlag(cmd, &filter.UserType, &filter.UserID, "the recipient: CUSTOMER/42")
-	console.TimeFlag(cmd.Flags(), &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
-	console.WordFlag(cmd, &filter.Channel, "channel", notification.Channels(), "only this channel")
+	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	terminal.WordFlag(cmd, &filter.Channel, "channel", notification.Channels(), "only this channel")
 	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that does not exist
 	return listCommand(a, cmd, list[report.RecipientDecision]{
 		name: "decisions", none: "nothing was decided about them: no event named them, or it was purged",
 		header: []string{"DECIDED", "EVENT", "TYPE", "CHANNEL", "DECISION", "STATUS", "WHY"},
 		cells: func(d report.RecipientDecision) []string {
-			return []string{console.Clock(&d.DecidedAt), d.EventID, console.Dash(d.EventType), string(d.Channel), string(d.Decision), string(console.Dash(d.Status)), console.Dash(d.Reason)}
+			return []string{terminal.Clock(&d.DecidedAt), d.EventID, terminal.Dash(d.EventType), string(d.Channel), string(d.Decision), string(terminal.Dash(d.Status)), terminal.Dash(d.Reason)}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.RecipientDecision, error) {
 			found, err := r.RecipientDecisions(ctx, filter, limit)
@@ -48,9 +48,9 @@ func reasonOf(d report.RecipientDecision, userType notification.UserType) string
 	case d.Decision != notification.DecisionSelected:
 		return d.Decision.Meaning(d.Channel, userType)
 	case d.Status == notification.Pending && d.SendAfter != nil:
-		return "waits until " + console.Clock(d.SendAfter)
+		return "waits until " + terminal.Clock(d.SendAfter)
 	case d.SentAt != nil && d.LastError == "":
-		return "sent at " + console.Clock(d.SentAt)
+		return "sent at " + terminal.Clock(d.SentAt)
 	default:
 		return d.LastError
 	}

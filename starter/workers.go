@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
-	"herald/internal/console"
 	"herald/internal/launch"
 	"herald/internal/operate"
+	"herald/internal/terminal"
 )
 
 func (a *app) workersCommand() *cobra.Command {
@@ -97,37 +97,37 @@ func (a *app) promote(ctx context.Context, o *operate.Operator, order operate.Pr
 	}
 	return a.Print(promoted, func(w io.Writer) {
 		if !promoted.Changed {
-			console.Row(w, fmt.Sprintf("generation %d is current already", promoted.Generation))
+			terminal.Row(w, fmt.Sprintf("generation %d is current already", promoted.Generation))
 			return
 		}
-		console.Row(w, fmt.Sprintf("generation %d is current", promoted.Generation))
-		console.Row(w, "generation before", promoted.From)
-		console.Row(w, "events started again", promoted.Restarted)
+		terminal.Row(w, fmt.Sprintf("generation %d is current", promoted.Generation))
+		terminal.Row(w, "generation before", promoted.From)
+		terminal.Row(w, "events started again", promoted.Restarted)
 		if promoted.Remaining > 0 {
-			console.Row(w, "left to the sweep", fmt.Sprintf("%d events of sources that OUTBOX_SOURCES lacks here", promoted.Remaining))
+			terminal.Row(w, "left to the sweep", fmt.Sprintf("%d events of sources that OUTBOX_SOURCES lacks here", promoted.Remaining))
 		}
 	})
 }
 
 func printFleet(w io.Writer, fleet operate.Fleet) {
-	console.Row(w, "GENERATION", "CURRENT", "WORKERS", "OPEN WORKFLOWS")
+	terminal.Row(w, "GENERATION", "CURRENT", "WORKERS", "OPEN WORKFLOWS")
 	for _, g := range fleet.Generations {
 		name := strconv.Itoa(g.Generation)
 		if !g.Versioned {
 			name += " (no version)"
 		}
-		console.Row(w, name, yes(g.Current), g.Workers, g.Open)
+		terminal.Row(w, name, yes(g.Current), g.Workers, g.Open)
 	}
-	console.Row(w)
+	terminal.Row(w)
 	if p := fleet.Promotion; p != nil {
-		console.Row(w, "last promotion", fmt.Sprintf("generation %d to %d, began %s", p.From, p.Generation, console.Clock(&p.BeganAt)))
+		terminal.Row(w, "last promotion", fmt.Sprintf("generation %d to %d, began %s", p.From, p.Generation, terminal.Clock(&p.BeganAt)))
 		if p.EndedAt == nil {
-			console.Row(w, "not ended", fmt.Sprintf("%d events wait to be started again; `starter workers promote %d` continues", fleet.Restarting, p.Generation))
+			terminal.Row(w, "not ended", fmt.Sprintf("%d events wait to be started again; `starter workers promote %d` continues", fleet.Restarting, p.Generation))
 		}
-		console.Row(w)
+		terminal.Row(w)
 	}
-	console.Row(w, "TASK QUEUE", "WORKER", "GENERATION", "STATUS", "LAST SEEN")
+	terminal.Row(w, "TASK QUEUE", "WORKER", "GENERATION", "STATUS", "LAST SEEN")
 	for _, worker := range fleet.Workers {
-		console.Row(w, worker.TaskQueue, worker.Identity, worker.Generation, worker.Status, console.Clock(&worker.LastSeen))
+		terminal.Row(w, worker.TaskQueue, worker.Identity, worker.Generation, worker.Status, terminal.Clock(&worker.LastSeen))
 	}
 }

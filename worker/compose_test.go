@@ -14,10 +14,10 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"herald/internal/config"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 	"herald/internal/outboxes/kafka"
-	"herald/internal/signin"
+	"herald/internal/web/signin"
 	"herald/internal/wiring"
 )
 

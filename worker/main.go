@@ -19,16 +19,16 @@ import (
 
 	"herald/activities"
 	"herald/internal/config"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
+	"herald/internal/config/secret"
+	"herald/internal/config/version"
 	"herald/internal/health"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/outboxes/kafka"
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
-	"herald/internal/secret"
 	"herald/internal/template"
-	"herald/internal/version"
 	"herald/internal/wiring"
 )
 

@@ -13,7 +13,7 @@ import (
 	"herald/internal/config"
 	"herald/internal/notification"
 	"herald/internal/outboxes/kafka"
-	"herald/internal/signin"
+	"herald/internal/web/signin"
 	"herald/internal/wiring"
 )
 

@@ -8,10 +8,10 @@ import (
 	"herald/activities"
 	"herald/internal/channel"
 	"herald/internal/config"
-	"herald/internal/consent"
+	"herald/internal/config/secret"
 	"herald/internal/notification"
 	"herald/internal/rabbitmq"
-	"herald/internal/secret"
+	"herald/internal/web/unsubscribe"
 	"herald/internal/wiring"
 	"herald/workflows"
 )
@@ -52,7 +52,7 @@ func unsubscribeURL(cfg config.Config, over notification.Channel) func(notificat
 	if cfg.PublicURL == "" {
 		return nil
 	}
-	return consent.Links{PublicURL: cfg.PublicURL, Key: secret.Key(cfg.Secret, secret.Unsubscribe)}.Over(over)
+	return unsubscribe.Links{PublicURL: cfg.PublicURL, Key: secret.Key(cfg.Secret, secret.Unsubscribe)}.Over(over)
 }
 
 // deliveryPolicies are the channels' settings as the histories hold them.

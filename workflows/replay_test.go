@@ -28,7 +28,7 @@ import (
 	"herald/workflows"
 )
 
-// recording is one history in testdata, which internal/e2e/histories made on a
+// recording is one history in testdata, which tools/histories made on a
 // real server, and how it ends.
 type recording struct{ name, workflow, end string }
 

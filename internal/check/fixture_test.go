@@ -14,14 +14,14 @@ import (
 
 	"herald/internal/check"
 	"herald/internal/config"
-	"herald/internal/example"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
-	"herald/internal/sandbox"
 	"herald/internal/wiring"
 	"herald/migrations"
+	"herald/tools/example"
+	"herald/tools/sandbox"
 )
 
 // sources are Herald's own, another one that concerns people, and one that only goes to a

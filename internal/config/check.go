@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 var taskQueuePrefix = regexp.MustCompile(`^[a-z0-9-]{1,50}$`)

@@ -6,7 +6,7 @@ package config
 import (
 	"time"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 )

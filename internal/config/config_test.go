@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/config"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 )

@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 // Gateway is the settings of the gateway, without the settings of who may sign in.

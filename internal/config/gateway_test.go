@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/config"
-	"herald/internal/signin"
+	"herald/internal/web/signin"
 	"herald/internal/wiring"
 )
 

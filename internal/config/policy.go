@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
 

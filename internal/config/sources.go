@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 // sourcesFile is the file that OUTBOX_SOURCES names. It collects every mistake, by line,

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 // Temporal returns the options of a client by Temporal's own settings, the

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/sandbox"
+	"herald/tools/sandbox"
 	"herald/workflows"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/demo"
 	"herald/internal/notification"
-	"herald/internal/sandbox"
+	"herald/tools/demo"
+	"herald/tools/sandbox"
 )
 
 // TestDemoTellsWhoHasWhat plays the demo twice, with a sandbox whose receipts a gateway takes.

@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/demo"
-	"herald/internal/example"
 	"herald/internal/explain"
 	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/tools/demo"
+	"herald/tools/example"
 )
 
 // TestExample runs the demo, which compares every decision, row and ledger line with what

@@ -14,7 +14,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/outboxes/kafka/kafkatest"
-	"herald/internal/receipts/receiptstest"
+	"herald/internal/web/receipts/receiptstest"
 )
 
 // metrics returns the page of a worker's metrics; empty if it does not answer.

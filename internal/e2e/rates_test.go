@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/internal/notification"
-	"herald/internal/sandbox"
+	"herald/tools/sandbox"
 	"herald/workflows"
 )
 

@@ -134,7 +134,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/directory.md":   true, // TestDirectoryOfViews
 		"docs/escalation.md":  true, // TestEscalationDocument
 		"docs/events.md":      true, // TestReadme
-		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
+		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/web/inbox
 		"docs/metrics.md":     true, // TestMetrics
 		"docs/operations.md":  true, // TestOperations
 		"docs/outboxes.md":    true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/outboxes/dialects

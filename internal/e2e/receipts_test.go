@@ -20,9 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/receipts/receiptstest"
-	"herald/internal/sandbox"
 	"herald/internal/stacktest"
+	"herald/internal/web/receipts/receiptstest"
+	"herald/tools/sandbox"
 	"herald/workflows"
 )
 

@@ -11,11 +11,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/config/secret"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/migrate"
-	"herald/internal/secret"
 	"herald/migrations"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/sandbox"
+	"herald/tools/sandbox"
 )
 
 // TestRun starts the programs of tools/run.sh. A mail gets a receipt and a link to unsubscribe,

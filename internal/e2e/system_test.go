@@ -23,7 +23,7 @@ import (
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/rabbitmq/rabbitmqtest"
-	"herald/internal/sandbox"
+	"herald/tools/sandbox"
 	"herald/workflows"
 )
 

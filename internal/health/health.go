@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"herald/internal/version"
+	"herald/internal/config/version"
 )
 
 // Bounds of the health endpoints. A client that is slow, or that sends a body, is

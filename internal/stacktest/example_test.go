@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/example"
 	"herald/internal/stacktest"
+	"herald/tools/example"
 )
 
 // The demo may create the tables and topics of the example's two services again and again.

@@ -11,7 +11,7 @@ import (
 	"herald/internal/channel/slack"
 	"herald/internal/channel/sms"
 	"herald/internal/channel/websocket"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 	"herald/internal/wiring"
 )

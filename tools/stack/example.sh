@@ -3,7 +3,7 @@
 # tables and topics; from then on `env` names the file that lists the outboxes, for workers
 # and commands that are started by hand.
 
-EXAMPLE_SOURCES=$REPO/internal/example/sources.yaml
+EXAMPLE_SOURCES=$REPO/tools/example/sources.yaml
 EXAMPLE_MADE=$DEV/run/example # is there while the tables and topics are
 
 example() {
@@ -11,7 +11,7 @@ example() {
   kcat_install
   kafka_build # the running one may be older
   say "making the tables and topics of two other services"
-  pg_sql herald --file "$REPO/internal/example/outboxes.sql"
+  pg_sql herald --file "$REPO/tools/example/outboxes.sql"
   "$KAFKA" -port "$KAFKA_PORT" -create order-events,WalletCreated-out-0,FundsAdded-out-0,FundsWithdrawn-out-0
   touch "$EXAMPLE_MADE"
 }

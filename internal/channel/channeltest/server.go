@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/sandbox"
+	"herald/tools/sandbox"
 )
 
 // Answer is a provider's answer.

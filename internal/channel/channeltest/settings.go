@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/channel"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
 

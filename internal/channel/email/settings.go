@@ -4,7 +4,7 @@ import (
 	"regexp"
 
 	"herald/internal/channel"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 // Settings holds our account at SendGrid.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"herald/internal/channel"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 // Settings holds our project at Firebase.

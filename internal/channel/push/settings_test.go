@@ -8,7 +8,7 @@ import (
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/push"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 func TestSettings(t *testing.T) {

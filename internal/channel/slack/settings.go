@@ -4,7 +4,7 @@ import (
 	"net/url"
 
 	"herald/internal/channel"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 // Settings holds the allowed hosts. The channel is always on, because each recipient's webhook

@@ -7,7 +7,7 @@ import (
 
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/slack"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 func TestSettings(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/nyaruka/phonenumbers"
 
 	"herald/internal/channel"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 // Settings holds our account at Twilio.

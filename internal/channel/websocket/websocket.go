@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"herald/internal/channel"
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
 

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 )
 
 // Settings holds the brokers' addresses and our credentials.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/environment"
+	"herald/internal/config/environment"
 	"herald/internal/outboxes/kafka"
 )
 

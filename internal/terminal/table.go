@@ -1,0 +1,55 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+const (
+	// lineWidth is how wide lists are, in characters, unless their ids need more.
+	lineWidth = 120
+	// minLast is the least width of the last column: enough for a provider's answer
+	// with its code.
+	minLast = 36
+	// columnGap is between two columns of a table.
+	columnGap = 2
+)
+
+// Row writes one line of a table, and makes its cells [Printable].
+func Row(w io.Writer, cells ...any) {
+	for i, cell := range cells {
+		if i > 0 {
+			_, _ = fmt.Fprint(w, "\t")
+		}
+		_, _ = fmt.Fprint(w, Printable(fmt.Sprint(cell)))
+	}
+	_, _ = fmt.Fprintln(w)
+}
+
+// List writes a table whose last column is cut where the line ends.
+func List(w io.Writer, header []string, rows [][]string) {
+	last, before := len(header)-1, 0
+	lines := append([][]string{header}, rows...)
+	for i := range last {
+		widest := 0
+		for _, cells := range lines {
+			widest = max(widest, utf8.RuneCountInString(Printable(cells[i])))
+		}
+		before += widest + columnGap
+	}
+	room := max(minLast, lineWidth-before)
+	for _, cells := range lines {
+		line := make([]any, len(cells))
+		for i, cell := range cells {
+			line[i] = cell
+		}
+		line[last] = Cut(Printable(cells[last]), room)
+		Row(w, line...)
+	}
+}
+
+// More says that a list was cut at its limit.
+func More(w io.Writer) {
+	Row(w, fmt.Sprintf("… and more: narrow it down, or raise --limit (at most %d)", maxListed))
+}

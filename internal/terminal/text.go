@@ -1,0 +1,74 @@
+package terminal
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Printable is a value with everything replaced that a terminal would obey. Values
+// come from producers, providers and Temporal: a line break in one of them could
+// forge a row, and an escape sequence could do worse.
+func Printable(value string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return ' '
+		case obeyed(r):
+			return unicode.ReplacementChar
+		default:
+			return r // bytes that are not text come as the replacement character, too
+		}
+	}, value)
+}
+
+// obeyed reports whether a terminal obeys a character: a control, a separator of lines, or a
+// mark of writing direction, which makes text read as another.
+func obeyed(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// PrintableLines is a text of several lines. It indents all but the first, so
+// that none of them passes for a line of the command itself.
+func PrintableLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = Printable(line)
+	}
+	return strings.Join(lines, "\n  ")
+}
+
+// Cut brings a text into one line of up to length characters.
+func Cut(text string, length int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > length {
+		return string(runes[:length-1]) + "…"
+	}
+	return text
+}
+
+// Clock prints a time to the millisecond, or "-" where there is none.
+func Clock(t *time.Time) string {
+	if t == nil || t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05.000Z")
+}
+
+// Dash prints a word, or "-" where there is none.
+func Dash[T ~string](word T) T {
+	if word == "" {
+		return "-"
+	}
+	return word
+}
+
+// Grouped prints 1,234.
+func Grouped(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

@@ -1,0 +1,117 @@
+package inbox_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/web/inbox"
+	"herald/internal/web/signin"
+)
+
+var settings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
+
+// Two people who have an inbox each.
+var (
+	giulia = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "10"}
+	marco  = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "11"}
+)
+
+// gateway is the part of a gateway from this package, over a separate database.
+type gateway struct {
+	*httptest.Server
+	t     *testing.T
+	store *postgres.Store
+}
+
+func newGateway(t *testing.T) *gateway {
+	t.Helper()
+	store := postgrestest.New(t)
+	gate := &signin.Gate{
+		Verifier:  signin.NewVerifier(settings),
+		Tickets:   signin.Tickets{Store: store, Key: []byte("key")},
+		Shares:    signin.NewShares(signin.UsualShare),
+		Directory: store,
+		Refused:   func(signin.Reason) {},
+	}
+	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
+	mux := http.NewServeMux()
+	mux.Handle("/api/", gate.Required(api.Handler()))
+	mux.Handle("/api/session", api.Session())
+	mux.Handle("/demo/", (&inbox.Demo{People: store, Settings: settings}).Handler())
+	mux.Handle("/", inbox.Page(false))
+	g := &gateway{Server: httptest.NewServer(mux), t: t, store: store}
+	t.Cleanup(g.Close)
+	g.exec(`INSERT INTO recipient (user_type, user_id, name, active)
+		VALUES ('RESTAURANT_USER', '10', 'Giulia Conti', true), ('RESTAURANT_USER', '11', 'Marco Bianchi', true), ('RESTAURANT_USER', '15', 'Paolo Serra', false)`)
+	return g
+}
+
+func (g *gateway) exec(sql string, args ...any) {
+	g.t.Helper()
+	_, err := g.store.Pool.Exec(g.t.Context(), sql, args...)
+	require.NoError(g.t, err)
+}
+
+// notify puts so many notifications into somebody's inbox, each a second after the one
+// before, and returns their ids in that order.
+func (g *gateway) notify(who notification.RecipientKey, count int) []int64 {
+	g.t.Helper()
+	ids := make([]int64, count)
+	for i := range ids {
+		err := g.store.Pool.QueryRow(g.t.Context(), `
+			INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, available_at)
+			SELECT event_id, 'RESERVATION_REQUESTED', $1, $2, 'WEBSOCKET', event_id || '-staff' || $2 || '-WEBSOCKET', 'Title', 'Body', 'SENT', 1, at, at
+			FROM   (SELECT 'evt-' || $3::int AS event_id, timestamptz '2026-11-21 10:00Z' + $3::int * interval '1s' AS at) AS made
+			RETURNING id`, who.UserType, who.UserID, i).Scan(&ids[i])
+		require.NoError(g.t, err)
+	}
+	return ids
+}
+
+// request is one of the tests'.
+type request struct {
+	method, path string
+	token        string // empty: none
+	contentType  string // empty: application/json where there is a body; "none": none
+	body         string
+}
+
+// do sends a request, and returns the answer and its body.
+func (g *gateway) do(t *testing.T, r request) (*http.Request, *http.Response, []byte) {
+	t.Helper()
+	sent, err := http.NewRequestWithContext(t.Context(), r.method, g.URL+r.path, strings.NewReader(r.body))
+	require.NoError(t, err)
+	if r.token != "" {
+		sent.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	if r.contentType == "" && r.body != "" {
+		r.contentType = "application/json"
+	}
+	if r.contentType != "" && r.contentType != "none" {
+		sent.Header.Set("Content-Type", r.contentType)
+	}
+	answer, err := http.DefaultClient.Do(sent)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	sent.Body = io.NopCloser(bytes.NewBufferString(r.body)) // to be validated
+	return sent, answer, body
+}
+
+// token is one that the application signs.
+func token(t testing.TB, who notification.RecipientKey) string {
+	t.Helper()
+	signed, err := inboxToken(string(settings.HS256Secret), string(who.UserType), who.UserID, "")
+	require.NoError(t, err)
+	return signed
+}

@@ -1,0 +1,67 @@
+package inbox
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"net/http"
+	"time"
+
+	"herald/internal/web/problem"
+)
+
+//go:embed page openapi.json
+var files embed.FS
+
+// policy lets the page load its own files and ask its own server. Script from anywhere else,
+// in a tag, an attribute or a text, does not run, and no other page may frame it.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+// Page returns the page at /, with its style and script, and the document at /openapi.json.
+// On a gateway for the demo it asks who one is.
+func Page(demo bool) http.Handler {
+	mux := http.NewServeMux()
+	index := read("page/index.html")
+	if demo {
+		index = bytes.Replace(index, []byte(`data-demo="false"`), []byte(`data-demo="true"`), 1)
+	}
+	mux.Handle("GET /{$}", file("text/html; charset=utf-8", index))
+	mux.Handle("GET /style.css", file("text/css; charset=utf-8", read("page/style.css")))
+	mux.Handle("GET /script.js", file("text/javascript; charset=utf-8", read("page/script.js")))
+	mux.Handle("GET /openapi.json", file("application/json", read("openapi.json")))
+	mux.HandleFunc("/", noSuchPath)
+	return mux
+}
+
+func noSuchPath(w http.ResponseWriter, _ *http.Request) {
+	problem.Write(w, http.StatusNotFound, "there is no such path: see /openapi.json")
+}
+
+// read returns an embedded file, which is there or the program does not build.
+func read(name string) []byte {
+	content, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return content
+}
+
+// file serves a file that browsers keep only as long as it is the same, so that they take up
+// another release at once.
+func file(contentType string, content []byte) http.Handler {
+	sum := sha256.Sum256(content)
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Type", contentType)
+		header.Set("Cache-Control", "no-cache")
+		header.Set("ETag", tag)
+		header.Set("Content-Security-Policy", policy)
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	})
+}

@@ -1,0 +1,341 @@
+package live_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/rabbitmq"
+	"herald/internal/rabbitmq/rabbitmqtest"
+	"herald/internal/web/live"
+	"herald/internal/web/signin"
+)
+
+const (
+	patience = time.Minute // until a condition must hold
+	interval = 10 * time.Millisecond
+)
+
+var (
+	ada   = notification.RecipientKey{UserType: notification.Customer, UserID: "7"}
+	grace = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "7"}
+)
+
+// system is a database and a broker, with what a worker does to them.
+type system struct {
+	t           *testing.T
+	store       *postgres.Store
+	broker      *rabbitmq.Broker
+	databaseURL string
+	brokerURL   string
+}
+
+func newSystem(t *testing.T) *system {
+	t.Helper()
+	s := &system{t: t, databaseURL: postgrestest.URL(t), brokerURL: rabbitmqtest.VHost(t)}
+	s.store = openStore(t, s.databaseURL)
+	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: s.brokerURL, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(broker.Close)
+	s.broker = broker
+	s.exec(`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '7'), ('RESTAURANT_USER', '7')`)
+	return s
+}
+
+func openStore(t *testing.T, url string) *postgres.Store {
+	t.Helper()
+	store, err := postgres.Open(context.Background(), url, "test")
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	return store
+}
+
+func (s *system) exec(sql string, args ...any) {
+	s.t.Helper()
+	_, err := s.store.Pool.Exec(s.t.Context(), sql, args...)
+	require.NoError(s.t, err)
+}
+
+// begin inserts a row whose attempt has begun.
+func (s *system) begin(to notification.RecipientKey, event string) notification.Message {
+	s.t.Helper()
+	m := notification.Message{DeliveryID: event + "-WEBSOCKET-" + to.UserID + string(to.UserType), EventID: event, EventType: "OFFER", UserType: to.UserType, UserID: to.UserID,
+		Audience: "customer", Title: "title of " + event, Body: "body <b>& more</b>"}
+	require.NoError(s.t, s.store.Pool.QueryRow(s.t.Context(), `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count)
+		VALUES ($1, $2, $3, $4, 'WEBSOCKET', $5, $6, $7, 1)
+		RETURNING id, created_at`, m.EventID, m.EventType, m.UserType, m.UserID, m.DeliveryID, m.Title, m.Body).Scan(&m.NotificationID, &m.CreatedAt))
+	return m
+}
+
+// publish sends a row's message.
+func (s *system) publish(m notification.Message) {
+	s.t.Helper()
+	body, err := json.Marshal(m.Frame())
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.broker.PublishWebSocket(s.t.Context(), m.Audience, m.DeliveryID, body))
+}
+
+// end records that a row was sent.
+func (s *system) end(m notification.Message) {
+	s.t.Helper()
+	s.exec(`UPDATE notification SET status = 'SENT', sent_at = coalesce(sent_at, now()), available_at = coalesce(available_at, now()) WHERE id = $1 AND status = 'PENDING'`, m.NotificationID)
+}
+
+// send does all that a worker does for a row, and returns its id.
+func (s *system) send(to notification.RecipientKey, event string) int64 {
+	s.t.Helper()
+	m := s.begin(to, event)
+	s.publish(m)
+	s.end(m)
+	return m.NotificationID
+}
+
+// record puts a row into the table, which the broker never brings.
+func (s *system) record(to notification.RecipientKey, event string) int64 {
+	s.t.Helper()
+	m := s.begin(to, event)
+	s.end(m)
+	return m.NotificationID
+}
+
+// records puts n rows into the table, a second apart and ended hours ago, and returns their ids.
+func (s *system) records(to notification.RecipientKey, n int) []int64 {
+	s.t.Helper()
+	rows, _ := s.store.Pool.Query(s.t.Context(), `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count, status, sent_at, available_at)
+		SELECT 'old-' || i, 'OFFER', $1, $2, 'WEBSOCKET', 'old-' || i || '-' || $1::text, 'title', 'body', 1, 'SENT', now(), now() - interval '10 hours' + i * interval '1 second'
+		FROM   generate_series(1, $3) i
+		ORDER BY i
+		RETURNING id`, to.UserType, to.UserID, n)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	require.NoError(s.t, err)
+	return ids
+}
+
+func (s *system) status(id int64) notification.Status {
+	s.t.Helper()
+	var status notification.Status
+	require.NoError(s.t, s.store.Pool.QueryRow(s.t.Context(), "SELECT status FROM notification WHERE id = $1", id).Scan(&status))
+	return status
+}
+
+func (s *system) awaitStatus(id int64, status notification.Status) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return s.status(id) == status }, patience, interval)
+}
+
+// gateway is a hub with its own way to the broker and the database.
+type gateway struct {
+	t        *testing.T
+	hub      *live.Hub
+	url      string
+	consumer *rabbitmq.Consumer
+	metrics  *sdk.ManualReader
+}
+
+// options are the parts of a gateway that a test may change.
+type options struct {
+	times           live.Times
+	databaseURL     string
+	brokerURL       string
+	max, perPerson  int
+	withoutMessages bool // it is not subscribed
+}
+
+func (s *system) gateway(o options) *gateway {
+	s.t.Helper()
+	store := s.store
+	if o.databaseURL != "" {
+		store = openStore(s.t, o.databaseURL)
+	}
+	g := &gateway{t: s.t, metrics: sdk.NewManualReader()}
+	cfg := live.Config{
+		Inbox: store, Acknowledger: store, Directory: store,
+		Logger: slog.New(slog.DiscardHandler), Meter: sdk.NewMeterProvider(sdk.WithReader(g.metrics)).Meter("test"),
+		MaxSockets: cmp.Or(o.max, 50), MaxSocketsPerRecipient: cmp.Or(o.perPerson, 20),
+	}
+	var err error
+	g.hub, err = live.NewQuickHub(cfg, o.times)
+	require.NoError(s.t, err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.hub.Serve(w, r, identity(r.URL.Query())) }))
+	g.url = strings.Replace(server.URL, "http", "ws", 1)
+	s.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = g.hub.Drain(ctx)
+		server.Close()
+	})
+	if !o.withoutMessages {
+		g.subscribe(cmp.Or(o.brokerURL, s.brokerURL))
+	}
+	return g
+}
+
+func (g *gateway) subscribe(url string) {
+	g.t.Helper()
+	var err error
+	g.consumer, err = rabbitmq.Consume(g.t.Context(), rabbitmq.ConsumerConfig{
+		URL: url, Logger: slog.New(slog.DiscardHandler), Deliver: g.hub.Deliver, Missed: g.hub.Missed,
+	})
+	require.NoError(g.t, err)
+	g.t.Cleanup(g.consumer.Close)
+	require.Eventually(g.t, func() bool { return g.consumer.Ready() == nil }, patience, interval)
+}
+
+// metric sums the values of a counter whose label has a value.
+func (g *gateway) metric(name, label, value string) int {
+	g.t.Helper()
+	var all metricdata.ResourceMetrics
+	require.NoError(g.t, g.metrics.Collect(context.Background(), &all))
+	total := 0
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			sum, ok := m.Data.(metricdata.Sum[int64])
+			if !ok || m.Name != name {
+				continue
+			}
+			for _, point := range sum.DataPoints {
+				if v, _ := point.Attributes.Value(attribute.Key(label)); v.AsString() == value {
+					total += int(point.Value)
+				}
+			}
+		}
+	}
+	return total
+}
+
+// tab is a client: a page that is open in a browser.
+type tab struct {
+	t    *testing.T
+	conn *websocket.Conn
+
+	mu     sync.Mutex
+	ids    []int64 // of the notifications that came, in their order
+	bodies []string
+	err    error // why the socket ended
+	ended  chan struct{}
+	news   chan struct{} // has something after a frame
+}
+
+// open opens a socket for somebody, and reads from it.
+func (g *gateway) open(who notification.RecipientKey) *tab {
+	g.t.Helper()
+	tab := g.dial(signin.Identity{RecipientKey: who, Expires: time.Now().Add(time.Hour)})
+	go tab.read()
+	return tab
+}
+
+// dial opens a socket that nobody reads from.
+func (g *gateway) dial(who signin.Identity) *tab {
+	g.t.Helper()
+	return g.dialWith(who, nil)
+}
+
+func (g *gateway) dialWith(who signin.Identity, client *http.Client) *tab {
+	g.t.Helper()
+	conn, _, err := g.try(who, client)
+	require.NoError(g.t, err)
+	conn.SetReadLimit(1 << 20)
+	g.t.Cleanup(func() { _ = conn.CloseNow() })
+	return &tab{t: g.t, conn: conn, ended: make(chan struct{}), news: make(chan struct{}, 1)}
+}
+
+// try opens a socket, or returns the refusal. Who it is is in the address, since who
+// may ask is another package's.
+func (g *gateway) try(who signin.Identity, client *http.Client) (*websocket.Conn, *http.Response, error) {
+	query := url.Values{"type": {string(who.UserType)}, "id": {who.UserID}, "expires": {who.Expires.Format(time.RFC3339Nano)}}
+	return websocket.Dial(g.t.Context(), g.url+"?"+query.Encode(), &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"herald.v1", "bearer.x.y.z"}})
+}
+
+func identity(query url.Values) signin.Identity {
+	expires, _ := time.Parse(time.RFC3339Nano, query.Get("expires"))
+	return signin.Identity{
+		RecipientKey: notification.RecipientKey{UserType: notification.UserType(query.Get("type")), UserID: query.Get("id")},
+		Expires:      expires,
+	}
+}
+
+func (b *tab) read() {
+	defer close(b.ended)
+	for {
+		_, body, err := b.conn.Read(context.Background())
+		b.mu.Lock()
+		if err != nil {
+			b.err = err
+			b.mu.Unlock()
+			return
+		}
+		var message struct {
+			ID int64 `json:"notification_id"`
+		}
+		_ = json.Unmarshal(body, &message)
+		if message.ID != 0 {
+			b.ids = append(b.ids, message.ID)
+		}
+		b.bodies = append(b.bodies, string(body))
+		b.mu.Unlock()
+		select {
+		case b.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (b *tab) say(format string, args ...any) {
+	b.t.Helper()
+	require.NoError(b.t, b.conn.Write(b.t.Context(), websocket.MessageText, fmt.Appendf(nil, format, args...)))
+}
+
+func (b *tab) got() []int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.ids)
+}
+
+func (b *tab) frames() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.bodies)
+}
+
+// awaits requires that exactly these come, in this order.
+func (b *tab) awaits(ids ...int64) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool { return len(b.got()) >= len(ids) }, patience, interval, "%v", ids)
+	require.Equal(b.t, ids, b.got())
+}
+
+// ends requires that the gateway says why, and closes the socket with a code.
+func (b *tab) ends(code websocket.StatusCode, cause string) {
+	b.t.Helper()
+	select {
+	case <-b.ended:
+	case <-time.After(patience):
+		require.Fail(b.t, "the socket is still open")
+	}
+	require.Equal(b.t, code, websocket.CloseStatus(b.err), "%v", b.err)
+	frames := b.frames()
+	require.NotEmpty(b.t, frames)
+	require.JSONEq(b.t, fmt.Sprintf(`{"type":"error","code":%q}`, cause), frames[len(frames)-1])
+}

@@ -1,0 +1,186 @@
+package receipts_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/web/receipts"
+	"herald/internal/web/receipts/receiptstest"
+)
+
+// room is the part of a gateway that providers reach, over a separate database.
+type room struct {
+	*httptest.Server
+	t      *testing.T
+	hooks  *receipts.Webhooks
+	store  *postgres.Store
+	signer receiptstest.Signer
+	reader *sdk.ManualReader
+	log    *lines
+}
+
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// newRoom returns a room; change, if it is not nil, changes what it knows.
+func newRoom(t *testing.T, change func(*receipts.Config)) *room {
+	t.Helper()
+	r := &room{
+		t: t, store: postgrestest.New(t), signer: receiptstest.New("https://herald.example.com"), reader: sdk.NewManualReader(), log: &lines{},
+	}
+	r.store.AddressHash = func(address string) []byte {
+		hash := sha256.Sum256([]byte(address))
+		return hash[:]
+	}
+	cfg := receipts.Config{
+		Recorder: r.store, OptOuts: r.store, Logger: slog.New(slog.NewTextHandler(r.log, nil)),
+		Meter:       sdk.NewMeterProvider(sdk.WithReader(r.reader)).Meter("test"),
+		SendGridKey: &r.signer.SendGridKey.PublicKey, TwilioToken: r.signer.TwilioToken, PublicURL: r.signer.PublicURL,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	var err error
+	r.hooks, err = receipts.New(cfg)
+	require.NoError(t, err)
+	r.Server = httptest.NewServer(r.hooks.Handler())
+	t.Cleanup(r.Close)
+	return r
+}
+
+// sent puts a delivery into the table that a provider has accepted, and returns its id.
+func (r *room) sent(channel, address, message string) string {
+	r.t.Helper()
+	id := fmt.Sprintf("evt-%s-customer42-%s", message, channel)
+	_, err := r.store.Pool.Exec(r.t.Context(), `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, attempt_count, sent_at, available_at, provider_message_id)
+		VALUES ('evt-' || $3, 'ORDER_READY', 'CUSTOMER', '42', $1, $4, 'Title', 'Body', $2, 'SENT', 1, now() - interval '1 minute', now(), $3)`, channel, address, message, id)
+	require.NoError(r.t, err)
+	return id
+}
+
+// post sends a request, and returns what it is answered.
+func (r *room) post(path string, header http.Header, body string) (answer *http.Response, text string) {
+	r.t.Helper()
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.URL+path, strings.NewReader(body))
+	require.NoError(r.t, err)
+	request.Header = header
+	answer, err = http.DefaultClient.Do(request)
+	require.NoError(r.t, err)
+	defer func() { _ = answer.Body.Close() }()
+	content, err := io.ReadAll(answer.Body)
+	require.NoError(r.t, err)
+	return answer, string(content)
+}
+
+// sendgrid sends a batch that SendGrid has signed, and returns the status of the answer.
+func (r *room) sendgrid(body string) int {
+	r.t.Helper()
+	answer, _ := r.post("/webhooks/sendgrid", r.signer.SendGrid(time.Now(), body), body)
+	return answer.StatusCode
+}
+
+// twilio sends a request that Twilio has signed, and returns the status of the answer.
+func (r *room) twilio(path string, fields url.Values) int {
+	r.t.Helper()
+	answer, _ := r.post(path, r.signer.Twilio(path, fields), fields.Encode())
+	return answer.StatusCode
+}
+
+// text is a message that somebody has sent to our number.
+func (r *room) text(message, from, body string) int {
+	r.t.Helper()
+	return r.twilio("/webhooks/twilio/inbound", url.Values{"MessageSid": {message}, "From": {from}, "Body": {body}})
+}
+
+// number gets all text messages.
+const number = "+393401234567"
+
+// status sends what Twilio says of a message.
+func (r *room) status(delivery, message, status, code string) int {
+	r.t.Helper()
+	path := "/webhooks/twilio?delivery_id=" + url.QueryEscape(delivery)
+	return r.twilio(path, url.Values{"MessageSid": {message}, "MessageStatus": {status}, "ErrorCode": {code}, "To": {number}})
+}
+
+// texts are the rows of a query of one column.
+func (r *room) texts(query string, args ...any) []string {
+	r.t.Helper()
+	rows, err := r.store.Pool.Query(r.t.Context(), query, args...)
+	require.NoError(r.t, err)
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var text string
+		require.NoError(r.t, rows.Scan(&text))
+		all = append(all, text)
+	}
+	require.NoError(r.t, rows.Err())
+	return all
+}
+
+// counted is a counter's figure for labels such as channel=EMAIL; of a histogram, how often it
+// measured.
+func (r *room) counted(name string, labels ...string) int64 {
+	r.t.Helper()
+	var want []attribute.KeyValue
+	for _, label := range labels {
+		key, value, _ := strings.Cut(label, "=")
+		want = append(want, attribute.String(key, value))
+	}
+	set := attribute.NewSet(want...)
+	var all metricdata.ResourceMetrics
+	require.NoError(r.t, r.reader.Collect(r.t.Context(), &all))
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if m.Name != name {
+				continue
+			}
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				for _, point := range data.DataPoints {
+					if point.Attributes.Equals(&set) {
+						return point.Value
+					}
+				}
+			case metricdata.Histogram[float64]:
+				for _, point := range data.DataPoints {
+					if point.Attributes.Equals(&set) {
+						return int64(point.Count)
+					}
+				}
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,178 @@
+package unsubscribe
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"herald/internal/notification"
+	"herald/internal/web/problem"
+)
+
+// timeout bounds one request, and so the wait for the database.
+const timeout = 10 * time.Second
+
+// policy lets the page use the inbox's style, and send its own form. Nothing runs on it, and
+// no other page may frame it.
+const policy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// Preferences keeps what recipients want. What is mandatory is a
+// [notification.PreferenceError].
+type Preferences interface {
+	Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error)
+	Unsubscribe(ctx context.Context, who notification.RecipientKey, category string, channel notification.Channel) error
+}
+
+// Page is the page behind the links. A GET asks, and changes nothing: scanners of mails
+// follow links. A POST unsubscribes at once, be it of the page's form or of a mailbox
+// provider, whatever its body is. The link is enough: nobody signs in.
+type Page struct {
+	Links       Links
+	Preferences Preferences
+	// Enter counts a request of a recipient until leave is called, or refuses it.
+	Enter func(ctx context.Context, who notification.RecipientKey) (leave func(), err error)
+}
+
+// view holds the texts of the page.
+type view struct {
+	State state
+	What  string // such as "e-mails about offers"
+}
+
+// state is how a subscription stands.
+type state string
+
+const (
+	on        state = "on"
+	off       state = "off"
+	mandatory state = "mandatory"
+	unknown   state = "unknown" // the link is none of ours
+	away      state = "away"    // the database does not answer
+	busy      state = "busy"    // the recipient asks too much
+)
+
+// statuses are the statuses of refusals.
+var statuses = map[state]int{mandatory: http.StatusUnprocessableEntity, unknown: http.StatusBadRequest, away: http.StatusServiceUnavailable, busy: http.StatusTooManyRequests}
+
+// ServeHTTP implements [http.Handler].
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	defer cancel()
+	answer := p.ask
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodPost:
+		answer = p.unsubscribe
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		problem.Write(w, http.StatusMethodNotAllowed, "this path takes GET and POST")
+		return
+	}
+	subscription, ok := p.Links.read(r.URL.Query().Get("token"))
+	if !ok {
+		refuse(w, r, view{State: unknown}, "the link is incomplete: use the whole link of the mail")
+		return
+	}
+	leave, err := p.Enter(ctx, subscription.RecipientKey)
+	if err != nil {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, r, view{State: busy}, "you ask too much at once; try again")
+		return
+	}
+	defer leave()
+	answer(w, r.WithContext(ctx), subscription)
+}
+
+func (p *Page) ask(w http.ResponseWriter, r *http.Request, s Subscription) {
+	current, err := p.Preferences.Preferences(r.Context(), s.RecipientKey)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	show(w, http.StatusOK, view{standing(current, s), what(s)})
+}
+
+func (p *Page) unsubscribe(w http.ResponseWriter, r *http.Request, s Subscription) {
+	err := p.Preferences.Unsubscribe(r.Context(), s.RecipientKey, s.Category, s.Channel)
+	var refused *notification.PreferenceError
+	switch {
+	case errors.As(err, &refused):
+		refuse(w, r, view{mandatory, what(s)}, "nothing was changed", refused.Problems...)
+	case err != nil:
+		fail(w, r, err)
+	default:
+		show(w, http.StatusOK, view{off, what(s)})
+	}
+}
+
+// standing is how a subscription stands by the preferences.
+func standing(p notification.Preferences, s Subscription) state {
+	switch {
+	case p.CheckOff(s.Category, s.Channel) != nil:
+		return mandatory
+	case p.Off(s.Category, s.Channel):
+		return off
+	default:
+		return on
+	}
+}
+
+// words are the messages of a channel, as the inbox names them.
+var words = map[notification.Channel]string{
+	notification.WebSocket: "notifications in your inbox", notification.Email: "e-mails", notification.Push: "push notifications",
+	notification.SMS: "text messages", notification.Slack: "Slack messages",
+}
+
+// what names the subscription as the inbox does.
+func what(s Subscription) string {
+	messages := cmp.Or(words[s.Channel], "messages")
+	if s.Category == "" {
+		return messages
+	}
+	return messages + " about " + strings.NewReplacer("-", " ", "_", " ").Replace(s.Category)
+}
+
+// fail answers where the database cannot.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	slog.ErrorContext(r.Context(), "a request to unsubscribe failed", "method", r.Method, "error", err)
+	w.Header().Set("Retry-After", "1")
+	refuse(w, r, view{State: away}, "it cannot be done now: try again")
+}
+
+// refuse answers people with a page, and programs with a problem.
+func refuse(w http.ResponseWriter, r *http.Request, v view, detail string, problems ...string) {
+	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+		show(w, statuses[v.State], v)
+		return
+	}
+	problem.Write(w, statuses[v.State], detail, problems...)
+}
+
+// show answers with the page, which nobody keeps: it is one recipient's, and changes.
+func show(w http.ResponseWriter, status int, v view) {
+	var text bytes.Buffer
+	if err := page.Execute(&text, v); err != nil {
+		panic(err) // the template and its values are ours
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Security-Policy", policy)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes()) // a client that has gone needs no answer
+}

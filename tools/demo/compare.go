@@ -1,0 +1,131 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+	"herald/tools/example"
+)
+
+// Deviations returns where an event did not end as it must, a line each.
+func Deviations(event example.ExpectedEvent, seen Observation, now time.Time) []string {
+	var deviations []string
+	deviate := func(format string, args ...any) {
+		deviations = append(deviations, event.Name+": "+fmt.Sprintf(format, args...))
+	}
+	if !endedWell(event, seen, now) {
+		deviate("expected outcome %s, it is %s", event.Expect.Outcome, cmp.Or(seen.Outcome, "unknown"))
+	}
+	missing := map[string]bool{}
+	for who := range event.Expect.Recipients {
+		missing[who] = true
+	}
+	for _, r := range seen.Detail.Recipients {
+		who := r.Name()
+		if !missing[who] {
+			deviate("%s was told, but should not be", who)
+			continue
+		}
+		delete(missing, who)
+		for _, deviation := range recipientDeviations(event.Expect.Recipients[who], r, seen.Receipts, now) {
+			deviate("%s %s", who, deviation)
+		}
+	}
+	for who := range missing {
+		deviate("%s was not told", who)
+	}
+	slices.Sort(deviations)
+	return deviations
+}
+
+// endedWell says that the outcome is the expected one, or that an event whose delivery
+// had to wait has ended since the delivery was due.
+func endedWell(event example.ExpectedEvent, seen Observation, now time.Time) bool {
+	if seen.Outcome == event.Expect.Outcome {
+		return true
+	}
+	if event.Expect.Outcome != example.Running || seen.Outcome != example.Completed {
+		return false
+	}
+	for d := range deliveries(seen.Detail) {
+		if due(d, now) {
+			return true
+		}
+	}
+	return false
+}
+
+func due(d report.RecipientDelivery, now time.Time) bool {
+	return d.SendAfter != nil && !d.SendAfter.After(now)
+}
+
+// recipientDeviations: where receipts come, a message that was sent has to arrive.
+func recipientDeviations(expected map[notification.Channel]example.ExpectedResult, r report.RecipientDetail, receipts bool, now time.Time) []string {
+	var deviations []string
+	for _, channel := range notification.Channels() {
+		want := expected[channel]
+		if receipts && want.Status == notification.Sent && hasReceipts(channel) {
+			want.Status = notification.Delivered
+		}
+		decision, delivery := r.Decisions[channel], r.Deliveries[channel]
+		switch {
+		case decision != want.Decision:
+			deviations = append(deviations, fmt.Sprintf("%s: expected %s, was decided %s", channel, cmp.Or(want.String(), "nothing"), cmp.Or(string(decision), "nothing")))
+		case !isMet(want, delivery, now):
+			deviations = append(deviations, fmt.Sprintf("%s: expected %s, is %s", channel, want, describe(delivery)))
+		}
+	}
+	return deviations
+}
+
+// hasReceipts reports whether the channel's provider says what became of its messages.
+func hasReceipts(channel notification.Channel) bool {
+	return channel == notification.Email || channel == notification.SMS
+}
+
+// isMet takes DELIVERED for SENT, and SENT for a delivery that waited until it was due.
+func isMet(want example.ExpectedResult, d report.RecipientDelivery, now time.Time) bool {
+	status := d.Status
+	if status == notification.Delivered && want.Status != notification.Delivered {
+		status = notification.Sent
+	}
+	switch {
+	case want.Status == notification.Pending && status == notification.Sent:
+		return due(d, now)
+	case want.Status == notification.Pending:
+		return status == notification.Pending && d.SendAfter != nil
+	case (status == notification.Sent || status == notification.Delivered) && want.Digest != (d.DigestID != ""):
+		return false
+	default:
+		return status == want.Status && strings.Contains(d.LastError, want.Error)
+	}
+}
+
+// describe is the status of a delivery, and why it is not SENT, or how.
+func describe(d report.RecipientDelivery) string {
+	switch {
+	case d.Status == "":
+		return "missing"
+	case d.DigestID != "" && (d.Status == notification.Sent || d.Status == notification.Delivered):
+		return string(d.Status) + " in digest"
+	case why(d) == "":
+		return string(d.Status)
+	case d.LastError == "":
+		return fmt.Sprintf("%s %s", d.Status, why(d))
+	default:
+		return fmt.Sprintf("%s (%s)", d.Status, why(d))
+	}
+}
+
+// why is the last error of a delivery, or until when it waits; else "".
+func why(d report.RecipientDelivery) string {
+	if d.LastError == "" && d.Status == notification.Pending && d.SendAfter != nil {
+		return "until " + notification.InstantText(*d.SendAfter)
+	}
+	return d.LastError
+}

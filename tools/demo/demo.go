@@ -1,0 +1,169 @@
+// Package demo plays the example: it writes the events, watches their deliveries,
+// and compares how each ended with what the example expects and with the sandbox's ledger.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"herald/internal/explain"
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+	"herald/outbox"
+	"herald/tools/example"
+)
+
+const (
+	// SettleTimeout bounds the wait for the example's deliveries, none of which is retried. On a
+	// machine that is busy with other things they have taken 90 seconds.
+	SettleTimeout = 3 * time.Minute
+	// endTimeout bounds the wait for the ends of workflows whose events have ended.
+	endTimeout = 30 * time.Second
+	// everybody is a limit on recipients that no event of the example reaches.
+	everybody = 1000
+)
+
+// Demo is one run of the example.
+type Demo struct {
+	Run       string // part of the ids of its events
+	Events    []example.ExpectedEvent
+	Services  *Services // nil: they are left out
+	Scenes    []example.Scene
+	Receipts  bool // the sandbox sends receipts; otherwise the scenes are left out
+	Explainer explain.Explainer
+	Sandbox   Sandbox
+	Changed   func(line string) // called whenever the status of a delivery changes
+
+	played []example.ExpectedEvent        // of the scenes
+	reader string                         // CUSTOMER/42, who is to read the last of these; empty: nobody, or they have
+	told   map[string]notification.Status // what Changed was told, by delivery
+}
+
+// expected are all events of a run, also the events that a service writes.
+func (d *Demo) expected() []example.ExpectedEvent {
+	if d.Services == nil {
+		return slices.Concat(d.Events, d.played)
+	}
+	return slices.Concat(d.Events, d.Services.Orders, d.played)
+}
+
+// Sources are the sources whose events the demo writes.
+func (d *Demo) Sources() []string {
+	if d.Services == nil {
+		return []string{notification.HeraldSource}
+	}
+	return append([]string{notification.HeraldSource}, d.Services.Names...)
+}
+
+// Ready fails where the demo would wait for something that never comes.
+func (d *Demo) Ready(ctx context.Context) error {
+	if d.Services == nil {
+		return nil
+	}
+	_, err := d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	return err
+}
+
+// Play writes the events, waits for their deliveries and compares how they ended. If they
+// do not all end in time, it returns the result with the error.
+func (d *Demo) Play(ctx context.Context) (*Result, error) {
+	written := make([]outbox.Event, len(d.Events))
+	for i, event := range d.Events {
+		written[i] = event.InRun(d.Run)
+	}
+	if err := d.liftSuppressions(ctx); err != nil {
+		return nil, err
+	}
+	began := time.Now().Add(-time.Minute) // the sandbox may have another clock
+	if err := d.Explainer.Store.InsertEvents(ctx, written); err != nil {
+		return nil, err
+	}
+	if d.Services != nil {
+		if err := d.Services.act(ctx, d.Explainer.Store, d.Run); err != nil {
+			return nil, err
+		}
+	}
+	watchErr := d.watch(ctx)
+	if watchErr == nil && d.Receipts {
+		watchErr = d.playScenes(ctx)
+	}
+	if watchErr != nil && ctx.Err() != nil {
+		return nil, watchErr
+	}
+	result, err := d.judge(ctx, began)
+	return result, errors.Join(watchErr, err)
+}
+
+// judge compares how the events ended with what the example expects.
+func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
+	lines, err := d.Sandbox.Since(ctx, began)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	result := newResult(d.Run)
+	var details []report.EventDetail
+	for _, event := range d.expected() {
+		seen, err := Observe(ctx, d.Explainer, event.ID(d.Run))
+		if err != nil {
+			return nil, errors.Join(err, context.Cause(ctx))
+		}
+		seen.Receipts = d.Receipts
+		result.add(event, seen)
+		details = append(details, seen.Detail)
+	}
+	result.Deviations = append(result.Deviations, ledgerDeviations(details, lines)...)
+	if d.Services != nil {
+		err = d.judgeRows(ctx, result)
+	}
+	return result, err
+}
+
+// judgeRows lists the services' rows. A row that its topic does not have is a deviation.
+func (d *Demo) judgeRows(ctx context.Context, result *Result) (err error) {
+	result.Rows, err = d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	for _, row := range result.Rows {
+		if !row.Sent {
+			result.Deviations = append(result.Deviations, fmt.Sprintf("%s: its row in %s is %s", row.EventID, row.Outbox, row.Mark))
+		}
+	}
+	return err
+}
+
+// Observation is how an event ended.
+type Observation struct {
+	Detail  report.EventDetail
+	Outcome string // of its workflow: COMPLETED, RUNNING, NO_RECIPIENTS, FAILED …; empty: Temporal does not know it
+
+	Receipts bool // receipts come, and have told what became of its messages
+}
+
+// Observe reads how an event ended. If it has ended, Observe waits for its workflow, which
+// ends a moment later.
+func Observe(ctx context.Context, e explain.Explainer, eventID string) (Observation, error) {
+	detail, err := report.Reader{Pool: e.Store.Pool}.EventDetail(ctx, eventID, everybody)
+	if errors.Is(err, notification.ErrNoEvent) { // of a service: no poller has seen it
+		return Observation{Detail: report.EventDetail{EventID: eventID}}, nil
+	}
+	if err != nil {
+		return Observation{}, err
+	}
+	if detail.Processed != nil && detail.Processed.Status != notification.Processing {
+		_ = e.Temporal.GetWorkflow(ctx, eventID, "").Get(ctx, nil) // how it ended is read below
+	}
+	workflow, _ := e.EventWorkflow(ctx, eventID)
+	switch {
+	case workflow.Status == explain.Unreachable:
+		return Observation{}, errors.New(workflow.Note)
+	case workflow.Status == explain.Unknown:
+		return Observation{Detail: detail}, nil
+	case workflow.Outcome != "":
+		return Observation{Detail: detail, Outcome: string(workflow.Outcome)}, nil
+	default:
+		return Observation{Detail: detail, Outcome: workflow.Status}, nil
+	}
+}

@@ -1,0 +1,113 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+	"herald/tools/sandbox"
+)
+
+func readLedger(r io.Reader) ([]sandbox.Entry, error) {
+	var entries []sandbox.Entry
+	decoder := json.NewDecoder(r)
+	for decoder.More() {
+		var entry sandbox.Entry
+		if decoder.Decode(&entry) != nil {
+			return nil, fmt.Errorf("entry %d of the ledger cannot be read", len(entries)+1) // the cause may quote it
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+// ledgerDeviations returns where the ledger and the database disagree, a line each:
+// the provider accepted one message of each delivery that was sent, one of each digest
+// with such a delivery, and none of the others. It ignores entries of other events.
+func ledgerDeviations(details []report.EventDetail, entries []sandbox.Entry) []string {
+	expected := map[string]int{} // messages by the id of a delivery or a digest
+	for _, detail := range details {
+		for d, channel := range deliveries(detail) {
+			sent := 0
+			if channel != notification.WebSocket && wasSent(d) {
+				sent = 1
+			}
+			if d.DigestID != "" {
+				expected[d.DigestID] = max(expected[d.DigestID], sent)
+				sent = 0
+			}
+			expected[d.DeliveryID] = sent
+		}
+	}
+	accepted := map[string]int{}
+	for _, entry := range entries {
+		if entry.Accepted {
+			accepted[entry.DeliveryID]++
+		}
+	}
+	var deviations []string
+	for id, want := range expected {
+		if got := accepted[id]; got != want {
+			deviations = append(deviations, fmt.Sprintf("%s: by the database the provider accepted %d messages, by the ledger %d", id, want, got))
+		}
+	}
+	slices.Sort(deviations)
+	return deviations
+}
+
+// wasSent says that the provider accepted a message, also of a delivery that has failed since.
+func wasSent(d report.RecipientDelivery) bool {
+	return d.Status == notification.Sent || d.Status == notification.Delivered || d.Status == notification.Failed && d.SentAt != nil
+}
+
+// deliveries are an event's deliveries, with their channels.
+func deliveries(detail report.EventDetail) iter.Seq2[report.RecipientDelivery, notification.Channel] {
+	return func(yield func(report.RecipientDelivery, notification.Channel) bool) {
+		for _, recipient := range detail.Recipients {
+			for channel, delivery := range recipient.Deliveries {
+				if !yield(delivery, channel) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// liftSuppressions lets the people of the example be written to again: the same providers
+// refuse the same addresses in each run, and no run is to change the next one.
+func (d *Demo) liftSuppressions(ctx context.Context) error {
+	lifted := map[string]bool{}
+	for _, event := range d.expected() {
+		for who := range event.Expect.Recipients {
+			if lifted[who] {
+				continue
+			}
+			lifted[who] = true
+			if err := d.liftSuppressionsOf(ctx, who); err != nil {
+				return fmt.Errorf("lift the suppressions of %s: %w", who, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Demo) liftSuppressionsOf(ctx context.Context, who string) error {
+	store := d.Explainer.Store
+	userType, userID, _ := strings.Cut(who, "/")
+	entry, err := store.DirectoryEntry(ctx, notification.UserType(userType), userID, nil)
+	if err != nil {
+		return err
+	}
+	for _, s := range entry.Recipient.Suppressions {
+		if _, err := store.Unsuppress(ctx, s.Channel, entry.Recipient.Address(s.Channel), s.Reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}

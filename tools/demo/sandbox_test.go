@@ -1,0 +1,60 @@
+package demo
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+	"herald/tools/sandbox"
+)
+
+// The sandbox is disturbed for a scene, and then as it was.
+func TestDisturb(t *testing.T) {
+	t.Parallel()
+
+	server, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger"), Gateway: "http://127.0.0.1:1", Receipts: `{"delay":"1s","outcomes":{"ada@example.com":"open"}}`})
+	require.NoError(t, err)
+	listening := httptest.NewServer(server)
+	t.Cleanup(func() {
+		listening.Close()
+		require.NoError(t, server.Close())
+	})
+	s := Sandbox{BaseURL: listening.URL}
+	before, sent, err := s.Receipts(t.Context())
+	require.NoError(t, err)
+	require.True(t, sent)
+
+	faults := map[notification.Channel]json.RawMessage{notification.Push: json.RawMessage(`{"status":400}`)}
+	undo, err := s.disturb(t.Context(), before, map[string]string{"tom@example.com": "bounce"}, faults)
+	require.NoError(t, err)
+	during, _, err := s.Receipts(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"ada@example.com": "open", "tom@example.com": "bounce"}, during.Outcomes)
+	require.Equal(t, before.Delay, during.Delay)
+
+	require.NoError(t, undo(t.Context()))
+	after, _, err := s.Receipts(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	_, err = s.disturb(t.Context(), before, map[string]string{"tom@example.com": "nonsense"}, nil)
+	require.ErrorContains(t, err, "it answered 400")
+}
+
+// Where receipts come, nothing has settled before they have.
+func TestAnswered(t *testing.T) {
+	t.Parallel()
+
+	for want, is := range map[bool]notification.Status{true: notification.Delivered, false: notification.Sent} {
+		detail := told(notification.DecisionSelected, status(is, "", 0))
+		require.Equal(t, want, (&Demo{Receipts: true}).answered(detail))
+		require.True(t, (&Demo{}).answered(detail))
+	}
+	slack := told(notification.DecisionSelected, nil)
+	slack.Recipients[0].Deliveries[notification.Slack] = report.RecipientDelivery{Status: notification.Sent}
+	require.True(t, (&Demo{Receipts: true}).answered(slack), "Slack says nothing")
+}

@@ -1,0 +1,87 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+	"herald/outbox"
+	"herald/tools/example"
+	"herald/tools/sandbox"
+)
+
+// playScenes plays the scenes one after another.
+func (d *Demo) playScenes(ctx context.Context) error {
+	settings, _, err := d.Sandbox.Receipts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, scene := range d.Scenes {
+		if err := d.playScene(ctx, scene, settings); err != nil {
+			return fmt.Errorf("%s: %w", scene.Event.Name, err)
+		}
+	}
+	return nil
+}
+
+// playScene writes the scene's event while the sandbox does what the scene wants, and waits
+// for its deliveries.
+func (d *Demo) playScene(ctx context.Context, scene example.Scene, settings sandbox.Receipts) (err error) {
+	undo, err := d.Sandbox.disturb(ctx, settings, scene.Outcomes, scene.Faults)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, undo(context.WithoutCancel(ctx))) }()
+	if err := d.Explainer.Store.InsertEvents(ctx, []outbox.Event{scene.Event.InRun(d.Run)}); err != nil {
+		return err
+	}
+	d.played, d.reader = append(d.played, scene.Event), scene.Reads
+	return d.watch(ctx)
+}
+
+// read reads the last event in the inbox of the scene's reader, once it is there and a
+// message over another channel was sent.
+func (d *Demo) read(ctx context.Context, details []report.EventDetail) error {
+	if d.reader == "" || len(details) == 0 {
+		return nil
+	}
+	for _, r := range details[len(details)-1].Recipients {
+		if r.Name() != d.reader || !isWaitedFor(r) {
+			continue
+		}
+		id, err := d.notificationID(ctx, r.Deliveries[notification.WebSocket].DeliveryID)
+		if err != nil {
+			return err
+		}
+		who := notification.RecipientKey{UserType: r.UserType, UserID: r.UserID}
+		if err := d.Explainer.Store.MarkRead(ctx, who, id); err != nil {
+			return err
+		}
+		d.Changed(fmt.Sprintf("%-64s %s", r.Deliveries[notification.WebSocket].DeliveryID, "read by "+d.reader))
+		d.reader = ""
+	}
+	return nil
+}
+
+// isWaitedFor says that all of a recipient's messages were sent, one of them to the inbox.
+func isWaitedFor(r report.RecipientDetail) bool {
+	for _, delivery := range r.Deliveries {
+		if !wasSent(delivery) {
+			return false
+		}
+	}
+	return r.Deliveries[notification.WebSocket].DeliveryID != ""
+}
+
+func (d *Demo) notificationID(ctx context.Context, deliveryID string) (int64, error) {
+	rows, _ := d.Explainer.Store.Pool.Query(ctx, "SELECT id FROM notification WHERE delivery_id = $1", deliveryID) // CollectOneRow returns its error
+	id, err := pgx.CollectOneRow(rows, pgx.RowTo[int64])
+	if err != nil {
+		return 0, fmt.Errorf("find what is to be read: %w", err)
+	}
+	return id, nil
+}

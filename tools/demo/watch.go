@@ -1,0 +1,118 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+	"herald/tools/example"
+)
+
+// watchInterval is between two looks at the deliveries.
+const watchInterval = 200 * time.Millisecond
+
+var errUnsettled = fmt.Errorf("the deliveries have not all ended within %s", SettleTimeout)
+
+// watch tells of each delivery whenever it changes, until all have ended or wait
+// for longer than the demo does.
+func (d *Demo) watch(ctx context.Context) error {
+	settle, cancel := context.WithTimeoutCause(ctx, SettleTimeout, errUnsettled)
+	defer cancel()
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	horizon := time.Now().Add(SettleTimeout)
+	for {
+		settled, err := d.look(ctx, horizon)
+		if settled || err != nil {
+			return err
+		}
+		select {
+		case <-settle.Done():
+			return context.Cause(settle)
+		case <-ticker.C:
+		}
+	}
+}
+
+// look tells of the deliveries that changed, and reports whether all events are settled.
+func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
+	settled := true
+	var details []report.EventDetail
+	for _, event := range d.expected() {
+		detail, err := report.Reader{Pool: d.Explainer.Store.Pool}.EventDetail(ctx, event.ID(d.Run), everybody)
+		if errors.Is(err, notification.ErrNoEvent) { // of a service: no poller has seen it yet
+			settled = false
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		settled = isSettled(event, detail, horizon) && d.answered(detail) && settled
+		details = append(details, detail)
+	}
+	d.tellChanges(details)
+	if err := d.read(ctx, details); err != nil {
+		return false, err
+	}
+	if d.Services == nil || !settled {
+		return settled, nil
+	}
+	rows, err := d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	return marked(rows), err
+}
+
+// isSettled says that nothing more will happen to an event soon: it has ended, or
+// all its deliveries that are left wait until after the horizon.
+func isSettled(event example.ExpectedEvent, detail report.EventDetail, horizon time.Time) bool {
+	if detail.Processed == nil {
+		return false
+	}
+	if detail.Processed.Status != notification.Processing {
+		return true
+	}
+	if event.Expect.Outcome != example.Running || len(detail.Recipients) < len(event.Expect.Recipients) {
+		return false
+	}
+	for d := range deliveries(detail) {
+		if d.Status == notification.Pending && (d.SendAfter == nil || d.SendAfter.Before(horizon)) {
+			return false
+		}
+	}
+	return true
+}
+
+// answered says that receipts have told what became of the event's messages, where they do.
+func (d *Demo) answered(detail report.EventDetail) bool {
+	for delivery, channel := range deliveries(detail) {
+		if d.Receipts && hasReceipts(channel) && delivery.Status == notification.Sent {
+			return false
+		}
+	}
+	return true
+}
+
+// tellChanges tells of each delivery whose status has changed. It leaves out deliveries that are about to be sent.
+func (d *Demo) tellChanges(details []report.EventDetail) {
+	if d.told == nil {
+		d.told = map[string]notification.Status{}
+	}
+	var lines []string
+	for _, detail := range details {
+		for delivery := range deliveries(detail) {
+			seen, known := d.told[delivery.DeliveryID]
+			d.told[delivery.DeliveryID] = delivery.Status
+			atOnce := !known && delivery.Status == notification.Pending && delivery.SendAfter == nil
+			if seen != delivery.Status && !atOnce {
+				lines = append(lines, fmt.Sprintf("%-64s %s", delivery.DeliveryID, describe(delivery)))
+			}
+		}
+	}
+	slices.Sort(lines)
+	for _, line := range lines {
+		d.Changed(line)
+	}
+}

@@ -1,0 +1,138 @@
+package example_test
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/outbox"
+	"herald/tools/example"
+)
+
+// The events that the documents on the outbox and on the architecture show, as
+// they stand there: with keys in snake_case and in camelCase, with few of them
+// or none. They reach the people that these documents name. For three that the architecture
+// calls evt-1, and one without an id, the names say where they stand; its "..."
+// is left empty, except for the restaurant that it names next to the payload.
+func TestSeedEventsReachPeople(t *testing.T) {
+	t.Parallel()
+
+	db := seeded(t)
+	source, err := os.ReadFile("testdata/seed_events.json")
+	require.NoError(t, err)
+	events, err := example.ReadEvents(source)
+	require.NoError(t, err)
+	for _, event := range events {
+		t.Run(event.Name, func(t *testing.T) {
+			t.Parallel()
+
+			written := event.InRun("")
+			written.ID = event.Name
+			requirePlanned(t, db, event, written)
+		})
+	}
+}
+
+// What a reader sees of the first document's event: "Table for 4", as it says.
+func TestSeedEventTexts(t *testing.T) {
+	t.Parallel()
+
+	db := seeded(t)
+	_, err := db.Pool.Exec(t.Context(), "UPDATE recipient SET locale = 'en'")
+	require.NoError(t, err)
+	tests := map[string]string{ // payload: text
+		`{"customer_name": "John", "party_size": 4, "time": "20:00"}`:                                    "John: table for 4 at 20:00",
+		`{"time": "19:30", "people": 4}`:                                                                 "Table for 4 at 19:30",
+		`{"customer": {"name": "Ada"}, "pax": 2, "date": "2026-12-20", "time": "19:30"}`:                 "Ada: table for 2 on 2026-12-20 at 19:30",
+		`{"customer": {}, "customer_name": null, "pax": null, "guests": 3, "date": null, "notes": null}`: "Table for 3",
+		`{}`: "Table",
+	}
+	for payload, want := range tests {
+		id := "evt-" + want
+		require.NoError(t, db.InsertEvents(t.Context(), []outbox.Event{{
+			ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(payload),
+		}}))
+		plan(t, db, id)
+		var title, body string
+		require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT title, body FROM notification WHERE event_id = $1 AND user_id = '10' AND channel = 'SMS'", id).Scan(&title, &body))
+		require.Equal(t, "New reservation", title)
+		require.Equal(t, want, body)
+	}
+}
+
+// seedRoute is a row of the tables in the document on the architecture that say
+// which channels of an event type are mandatory, and which are optional.
+type seedRoute struct {
+	Channel   notification.Channel
+	Mandatory bool
+	Strategy  notification.Strategy
+}
+
+// The document's tables, channel by channel, match the
+// seeded rules say: no row more, none less.
+func TestSeedRoutingIsTheDocuments(t *testing.T) {
+	t.Parallel()
+
+	mandatoryScreen := []seedRoute{
+		{Channel: notification.Email, Strategy: notification.Immediate},
+		{Channel: notification.Push, Strategy: notification.Immediate},
+		{Channel: notification.SMS, Strategy: notification.Immediate},
+		{Channel: notification.WebSocket, Mandatory: true, Strategy: notification.Immediate},
+	}
+	document := map[string][]seedRoute{
+		"RESERVATION_REQUESTED": mandatoryScreen, // "Event Type Rules": WEBSOCKET mandatory; EMAIL, PUSH, SMS not; IMMEDIATE
+		"PARTNER_ASSIGNMENT":    mandatoryScreen, // "Agency Event": MANDATORY=WS, OPTIONAL=EMAIL/SMS/PUSH
+		"RESERVATION_CONFIRMED": mandatoryScreen, // "Customer Event": MANDATORY=WS, OPTIONAL=EMAIL/PUSH/SMS
+		"CHAT_MESSAGE_SENT":     {{notification.WebSocket, true, notification.Immediate}},
+	}
+	db := seeded(t)
+	for eventType, want := range document {
+		got := collect[seedRoute](t, db, `SELECT channel_type AS channel, mandatory, delivery_strategy AS strategy
+			FROM event_type_channel_routing WHERE event_type = $1 ORDER BY channel_type`, eventType)
+		require.Equal(t, want, got, eventType)
+	}
+}
+
+// seedRecipients is who is told of an event type, by the document.
+type seedRecipients struct {
+	UserType, EntityType string
+	Roles                []string // nil: any
+}
+
+func TestSeedRecipientsAreTheDocuments(t *testing.T) {
+	t.Parallel()
+
+	document := map[string][]seedRecipients{
+		"RESERVATION_REQUESTED": {{"RESTAURANT_USER", "RESTAURANT", []string{"MANAGER", "CHEF", "WAITER"}}},
+		"PARTNER_ASSIGNMENT":    {{"AGENCY_USER", "AGENCY", []string{"AGENT", "MANAGER"}}},
+		"RESERVATION_CONFIRMED": {{"CUSTOMER", "CUSTOMER", nil}}, // "only the customer"
+	}
+	db := seeded(t)
+	for eventType, want := range document {
+		got := collect[seedRecipients](t, db, "SELECT user_type, entity_type, roles FROM event_type_recipients WHERE event_type = $1", eventType)
+		require.Equal(t, want, got, eventType)
+	}
+}
+
+func seeded(t *testing.T) *postgres.Store {
+	t.Helper()
+	db := postgrestest.New(t)
+	seed(t, db, "https://hooks.slack.com")
+	return db
+}
+
+// collect reads rows into structs, by the names of their columns.
+func collect[T any](t *testing.T, db *postgres.Store, query string, args ...any) []T {
+	t.Helper()
+	rows, err := db.Pool.Query(t.Context(), query, args...)
+	require.NoError(t, err)
+	values, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	require.NoError(t, err)
+	return values
+}

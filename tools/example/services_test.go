@@ -1,0 +1,93 @@
+package example_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/postgres"
+	"herald/outbox"
+	"herald/tools/example"
+)
+
+// services is a database with the tables of the two services.
+func services(t *testing.T) *postgres.Store {
+	t.Helper()
+	db := seeded(t)
+	tables, err := os.ReadFile("outboxes.sql")
+	require.NoError(t, err)
+	_, err = db.Pool.Exec(t.Context(), string(tables))
+	require.NoError(t, err)
+	return db
+}
+
+// column is a column of a table.
+type column struct {
+	Name, Type string
+	NotNull    bool
+}
+
+// The outboxes of the example have the columns that the services' own documents give them.
+func TestOutboxesAreTheDocuments(t *testing.T) {
+	t.Parallel()
+
+	db := services(t)
+	_, err := db.Pool.Exec(t.Context(), dialecttest.Orders("orders.document")+dialecttest.Wallets("wallet.document"))
+	require.NoError(t, err)
+	columns := func(table string) []column {
+		return collect[column](t, db, `
+			SELECT attname AS name, format_type(atttypid, atttypmod) AS type, attnotnull AS not_null
+			FROM pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0 ORDER BY attnum`, table)
+	}
+	require.NotEmpty(t, columns(example.OrdersTable))
+	require.Equal(t, columns("orders.document"), columns(example.OrdersTable))
+	require.Equal(t, columns("wallet.document"), columns(example.WalletTable))
+}
+
+// A service writes its event with what the event is about, or neither.
+func TestServicesWriteTheirOutboxesInOneTransaction(t *testing.T) {
+	t.Parallel()
+
+	db := services(t)
+	_, err := db.Pool.Exec(t.Context(), "ALTER TABLE wallet.outbox ADD CHECK (event_type <> 'FundsWithdrawn')")
+	require.NoError(t, err)
+	orders, wallet := act(t, db)
+	require.NoError(t, orders)
+	require.Error(t, wallet)
+
+	var written []int
+	require.NoError(t, db.Pool.QueryRow(t.Context(), `
+		SELECT ARRAY [(SELECT count(*) FROM orders.purchase), (SELECT count(*) FROM orders.outbox),
+		              (SELECT count(*) FROM wallet.wallet), (SELECT count(*) FROM wallet.outbox)]`).Scan(&written))
+	require.Equal(t, []int{2, 2, 0, 0}, written)
+}
+
+// act has the two services do what they do in a run.
+func act(t *testing.T, db *postgres.Store) (orders, wallet error) {
+	t.Helper()
+	scripts := example.ServiceScripts("0a1b2c3d")
+	require.Len(t, scripts, 2)
+	_, orders = db.Pool.Exec(t.Context(), scripts[0])
+	_, wallet = db.Pool.Exec(t.Context(), scripts[1])
+	return orders, wallet
+}
+
+// The rules decide about the orders as the example expects.
+func TestOrdersArePlannedAsExpected(t *testing.T) {
+	t.Parallel()
+
+	db := services(t)
+	orders, wallet := act(t, db)
+	require.NoError(t, orders)
+	require.NoError(t, wallet)
+	expected, err := example.Orders()
+	require.NoError(t, err)
+	for _, order := range expected {
+		written := outbox.Event{ID: order.ID("0a1b2c3d")}
+		require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT event_type, aggregate_type, aggregate_id::text, payload::jsonb FROM orders.outbox WHERE id::text = $1", written.ID).
+			Scan(&written.Type, &written.AggregateType, &written.AggregateID, &written.Payload))
+		requirePlanned(t, db, order, written)
+	}
+}
