@@ -1,4 +1,4 @@
-# One image for all commands: worker, gateway and starter. It holds no settings and no secrets;
+# One image for all commands: worker, gateway, starter, and the sandbox and the demo of docker compose. It holds no settings and no secrets;
 # everything comes from the environment (docs/processes.md).
 
 FROM --platform=$BUILDPLATFORM golang:1.26.8-alpine AS build
@@ -13,7 +13,7 @@ ARG COMMIT=""
 # The same sources give the same bytes, in whatever folder and on whatever machine.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags="-s -w -buildid= -X herald/internal/config/version.commit=${COMMIT}" -o /out/ ./worker ./gateway ./starter
+    go build -trimpath -buildvcs=false -ldflags="-s -w -buildid= -X herald/internal/config/version.commit=${COMMIT}" -o /out/ ./worker ./gateway ./starter ./tools/sandbox/cmd/sandbox ./tools/demo/cmd/demo
 
 # Alpine rather than an empty image: its wget asks for the health of a container, and its
 # shell is there for an operator. Zones are in the programs, certificates come along.

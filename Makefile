@@ -27,7 +27,7 @@ env: ## print their settings: eval "$(make -s env)"
 	@tools/stack.sh env
 
 build: ## build the programs into bin/
-	go build -o bin/ ./worker ./gateway ./starter
+	go build -o bin/ ./worker ./gateway ./starter ./tools/sandbox/cmd/sandbox ./tools/demo/cmd/demo
 
 demo: ## start everything, deliver the example events, and show who has what
 	@tools/demo.sh

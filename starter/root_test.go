@@ -177,8 +177,6 @@ func TestUsageErrors(t *testing.T) {
 		{name: "purge: an empty variable", args: []string{"purge", "--older-than", "30d", "--processed-events", ""}, want: "must be an age"},
 		{name: "purge: an argument", args: []string{"purge", "event_outbox"}, want: "event_outbox"},
 		{name: "no Slack", args: []string{"seed", "--slack-url", "hooks.slack.com"}, want: "--slack-url: must be http or https with a host"},
-		{name: "no sandbox", args: []string{"demo", "--sandbox-url", "ftp://x"}, want: "--sandbox-url: must be http or https with a host"},
-		{name: "no ledger", args: []string{"sandbox"}, want: `required flag(s) "ledger" not set`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

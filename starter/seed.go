@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/terminal"
-	"herald/tools/example"
+	"herald/starter/seed"
 )
 
 func (a *app) seedCommand() *cobra.Command {
@@ -50,7 +50,7 @@ func (a *app) seed(ctx context.Context, slackURL string, yes bool) error {
 		}
 		return a.record(ctx, db, cmp.Or(rowsByTable(changed), "nothing overwritten"), "the example")
 	}
-	scripts, settings := example.Scripts(slackURL)
+	scripts, settings := seed.Scripts(slackURL)
 	if err := db.RunScripts(ctx, scripts, settings, confirm); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}

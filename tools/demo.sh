@@ -2,7 +2,7 @@
 # The demo: starts the stack, the sandbox, a worker and a gateway, loads the example directory,
 # delivers the example events, also events of two services with separate outboxes,
 # and shows who has what, and what reached which topics. Everything keeps running until `make down`.
-# The exit code is `starter demo`'s.
+# The exit code is the exit code of bin/demo.
 set -euo pipefail
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -75,16 +75,16 @@ ask() { # PORT PATH
 }
 
 say "building the programs"
-go build -o bin/ ./worker ./gateway ./starter
+make --silent build
 bin/starter migrate up
 
 # They are restarted each time, so that they run what was just built.
 programs_stop graceful
 free "$SANDBOX_PORT" "$WORKER_PORT" "$GATEWAY_PORT" "$GATEWAY_ADMIN_PORT"
 say "starting the sandbox"
-detach "$(program_pid starter)" "$DEV/log/sandbox.log" "$(program starter)" sandbox --local --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl" \
+detach "$(program_pid sandbox)" "$DEV/log/sandbox.log" "$(program sandbox)" --local --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl" \
   --gateway "$PUBLIC_URL" --sendgrid-key "$DEV/run/sendgrid.pem" --receipts '{"delay":"300ms"}'
-answers 60 "$(program_pid starter)" answers_ok "$SANDBOX_PORT" /healthz || {
+answers 60 "$(program_pid sandbox)" answers_ok "$SANDBOX_PORT" /healthz || {
   tail -n 20 "$DEV/log/sandbox.log" >&2
   fail "the sandbox does not answer"
 }
@@ -109,7 +109,7 @@ bin/starter poller start
 say "checking all that is configured"
 bin/starter check --since 1s # the events of an earlier demo hold mistakes on purpose
 code=0
-bin/starter demo --sandbox-url "$SANDBOX_URL" || code=$?
+bin/demo --sandbox-url "$SANDBOX_URL" || code=$?
 
 cat <<END
 

@@ -71,7 +71,7 @@ all_run() {
 }
 
 "$bin/starter" migrate up
-start "$bin/starter" sandbox --local --addr "$SANDBOX_ADDR" --ledger "$ledger/ledger.jsonl" --gateway "$PUBLIC_URL"
+start "$bin/sandbox" --local --addr "$SANDBOX_ADDR" --ledger "$ledger/ledger.jsonl" --gateway "$PUBLIC_URL"
 SENDGRID_WEBHOOK_PUBLIC_KEY=$(get "$sandbox/keys/sendgrid")
 export SENDGRID_WEBHOOK_PUBLIC_KEY
 start "$bin/worker"

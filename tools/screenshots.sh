@@ -63,7 +63,7 @@ shoot() { # NAME HEIGHT TEXT ADDRESS
   pngquant --force --strip --quality 60-95 --output "docs/$1.png" "$TEMP/$1.png"
 }
 
-if ! runs "$(program_pid worker)" "$(program worker)" || ! runs "$(program_pid starter)" "$(program starter)"; then
+if ! runs "$(program_pid worker)" "$(program worker)" || ! runs "$(program_pid sandbox)" "$(program sandbox)"; then
   fail "the demo's worker and sandbox do not run; start them with \`make demo\`"
 fi
 tools/browser.sh

@@ -20,7 +20,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/wiring"
 	"herald/migrations"
-	"herald/tools/example"
+	"herald/starter/seed"
 	"herald/tools/sandbox"
 )
 
@@ -51,7 +51,7 @@ func newInstallation(t *testing.T) *installation {
 		"TWILIO_BASE_URL": server.URL, "TWILIO_ACCOUNT_SID": "AC0", "TWILIO_AUTH_TOKEN": "check", "TWILIO_FROM": "+15005550006",
 		"FCM_BASE_URL": server.URL + "/v1", "FCM_PROJECT_ID": "herald-check", "SLACK_ALLOWED_HOSTS": strings.TrimPrefix(server.URL, "http://"),
 	}
-	scripts, settings := example.Scripts(server.URL)
+	scripts, settings := seed.Scripts(server.URL)
 	agree := func(context.Context, map[string]int) error { return nil }
 	require.NoError(t, i.RunScripts(t.Context(), scripts, settings, agree))
 	return i

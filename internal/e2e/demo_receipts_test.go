@@ -27,7 +27,7 @@ func TestDemoTellsWhoHasWhat(t *testing.T) {
 	s.startGateway("GATEWAY_HTTP_ADDR=" + gateway)
 	s.starter("poller", "start")
 	for range 2 {
-		_, printed, found := strings.Cut(s.starter("demo", "--sandbox-url", s.sandbox.URL, "-o", "json"), "\n{\n") // notes stand before
+		_, printed, found := strings.Cut(s.program("demo", "--sandbox-url", s.sandbox.URL, "-o", "json"), "\n{\n") // notes stand before
 		require.True(t, found)
 		var result demo.Result
 		require.NoError(t, json.Unmarshal([]byte("{"+printed), &result))

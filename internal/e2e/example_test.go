@@ -27,17 +27,19 @@ func TestExample(t *testing.T) {
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	s.startWorker()
 	s.starter("poller", "start", "--source", "herald")
-	s.fails(1, "no poller of the outbox orders is running", "demo", "--sandbox-url", s.sandbox.URL)
+	out, err := s.tryProgram("demo", "--sandbox-url", s.sandbox.URL)
+	require.Error(t, err)
+	require.Contains(t, out, "no poller of the outbox orders is running: run `starter poller start`")
 	s.starter("poller", "start")
 
-	printed := s.starter("demo", "--sandbox-url", s.sandbox.URL)
+	printed := s.program("demo", "--sandbox-url", s.sandbox.URL)
 	t.Log(printed)
 	require.Regexp(t, `orders\.outbox +\S+ +OrderCreated +SENT`, printed)
 	require.Less(t, s.count(`SELECT count(DISTINCT digest_id) FROM notification`), s.count(`SELECT count(*) FROM notification WHERE digest_id IS NOT NULL`),
 		"no review shared a mail with another")
 
 	s.exec(`DELETE FROM event_type_channel_routing WHERE event_type = 'SYSTEM_ALERT' AND channel_type = 'EMAIL'`)
-	out, err := s.tryStarter("demo", "--sandbox-url", s.sandbox.URL)
+	out, err = s.tryProgram("demo", "--sandbox-url", s.sandbox.URL)
 	require.Error(t, err)
 	require.Contains(t, out, "ADMIN/1")
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHelpExamples runs every example of `starter … --help` with the values of helpValues.
+// TestHelpExamples runs every example of `--help` of starter, sandbox and demo with the values of helpValues.
 // Each must succeed, except the commands of helpPreviews.
 func TestHelpExamples(t *testing.T) {
 	t.Parallel()
 
 	h := newHelp(t)
-	all := h.examples()
+	all := slices.Concat(h.examples("starter"), h.examples("sandbox"), h.examples("demo"))
 	require.Greater(t, len(all), 40)
 	last := regexp.MustCompile(`^starter (seed|migrate down)\b`) // they change what the others need
 	for _, example := range all {
@@ -74,7 +74,7 @@ func (h *help) save(name, text string) {
 // backslash is one with the next.
 func (h *help) examples(command ...string) []string {
 	h.t.Helper()
-	text := h.starter(append(command, "--help")...)
+	text := h.program(command[0], append(command[1:len(command):len(command)], "--help")...)
 	var found []string
 	section := ""
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", "\\\r")) {
@@ -192,7 +192,7 @@ func (h *help) try(example string) {
 	}
 	command := h.helpValues(example, event)
 	switch {
-	case strings.HasPrefix(command, "starter sandbox --"):
+	case strings.HasPrefix(command, "sandbox --"):
 		h.answers(command)
 		return
 	case strings.HasPrefix(command, "temporal "): // Temporal's own command: what it would print

@@ -38,7 +38,7 @@ func TestRoles(t *testing.T) {
 	r.env = append(r.env, "DATABASE_URL="+r.address("worker"))
 	r.startWorker()
 	r.as("operator", "poller", "start")
-	r.as("operator", "demo", "--sandbox-url", r.sandbox.URL)
+	r.programAs("operator", "demo", "--sandbox-url", r.sandbox.URL)
 	r.producerInsertsOnly()
 	r.gatewayServes()
 	r.gatewayReadsNoMail()
@@ -145,10 +145,15 @@ func dropRoles(t *testing.T, address string, names ...string) {
 // as runs the operator's command as a role.
 func (r *roles) as(role string, args ...string) string {
 	r.t.Helper()
+	return r.programAs(role, "starter", args...)
+}
+
+func (r *roles) programAs(role, program string, args ...string) string {
+	r.t.Helper()
 	before := r.env
 	defer func() { r.env = before }()
 	r.env = append(r.env[:len(r.env):len(r.env)], "DATABASE_URL="+r.address(role))
-	return r.starter(args...)
+	return r.program(program, args...)
 }
 
 func (r *roles) producerInsertsOnly() {

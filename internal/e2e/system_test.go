@@ -41,7 +41,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	build := exec.Command("go", "build", "-o", dir, "herald/worker", "herald/starter", "herald/gateway")
+	build := exec.Command("go", "build", "-o", dir, "herald/worker", "herald/starter", "herald/gateway", "herald/tools/sandbox/cmd/sandbox", "herald/tools/demo/cmd/demo")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "build the binaries:", err)
@@ -136,15 +136,25 @@ func (s *system) endWorkflows() {
 // starter runs the operator's command and returns what it printed. It must succeed.
 func (s *system) starter(args ...string) string {
 	s.t.Helper()
-	out, err := s.tryStarter(args...)
-	require.NoError(s.t, err, "starter %s: %s", strings.Join(args, " "), out)
-	return out
+	return s.program("starter", args...)
 }
 
 func (s *system) tryStarter(args ...string) (string, error) {
+	return s.tryProgram("starter", args...)
+}
+
+// program runs a program, which must succeed.
+func (s *system) program(program string, args ...string) string {
+	s.t.Helper()
+	out, err := s.tryProgram(program, args...)
+	require.NoError(s.t, err, "%s %s: %s", program, strings.Join(args, " "), out)
+	return out
+}
+
+func (s *system) tryProgram(program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(binaries, "starter"), args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(binaries, program), args...)
 	cmd.Env = s.env
 	out, err := cmd.CombinedOutput()
 	checkTimes(s.t, strings.Join(args, " "), string(out))
@@ -276,7 +286,7 @@ func TestBesideAnApplication(t *testing.T) {
 	require.Contains(t, s.starter("migrate", "up"), "created schema notices")
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	s.startAll()
-	s.starter("demo", "--sandbox-url", s.sandbox.URL)
+	s.program("demo", "--sandbox-url", s.sandbox.URL)
 
 	s.exec(`INSERT INTO notices.event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
 		VALUES ('` + s.name + `-evt', 'RESERVATION_CONFIRMED', 'CUSTOMER', '42', '{}')`) // with the application's search_path

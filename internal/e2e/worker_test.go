@@ -142,8 +142,8 @@ func (b *buffer) tail(n int) string {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 
-	build := regexp.MustCompile(`^(worker|starter|gateway) \S+ \(commit (\S+), go1\.\S+\)\n$`)
-	for _, program := range []string{"worker", "starter", "gateway"} {
+	build := regexp.MustCompile(`^(worker|starter|gateway|sandbox) \S+ \(commit (\S+), go1\.\S+\)\n$`)
+	for _, program := range []string{"worker", "starter", "gateway", "sandbox"} {
 		require.Regexp(t, build, string(must(exec.CommandContext(t.Context(), filepath.Join(binaries, program), "--version").Output())(t)))
 	}
 	s := newSystem(t)

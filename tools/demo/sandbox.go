@@ -28,11 +28,6 @@ const (
 	maxAnswer = 1 << 20 // bytes of any other answer
 )
 
-// Reachable fails where the sandbox does not answer.
-func (s Sandbox) Reachable(ctx context.Context) error {
-	return s.call(ctx, http.MethodGet, "/healthz", nil, func(io.Reader) error { return nil })
-}
-
 // Since reads the entries of the ledger from a time on.
 func (s Sandbox) Since(ctx context.Context, from time.Time) ([]sandbox.Entry, error) {
 	var entries []sandbox.Entry

@@ -10,6 +10,7 @@ import (
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres/postgrestest"
+	"herald/starter/seed"
 	"herald/tools/example"
 )
 
@@ -20,7 +21,7 @@ func TestLiftSuppressions(t *testing.T) {
 
 	db := postgrestest.New(t)
 	db.AddressHash = secret.AddressHash("of a test, 32 bytes long or more!")
-	scripts, settings := example.Scripts("https://hooks.slack.com")
+	scripts, settings := seed.Scripts("https://hooks.slack.com")
 	require.NoError(t, db.RunScripts(t.Context(), scripts, settings, func(context.Context, map[string]int) error { return nil }))
 	for address, channel := range map[string]notification.Channel{"+15005550001": notification.SMS, "tom@example.com": notification.Email, "stranger@example.com": notification.Email} {
 		require.NoError(t, db.Suppress(t.Context(), channel, address, notification.SuppressedInvalid, ""))

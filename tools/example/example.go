@@ -1,6 +1,5 @@
-// Package example is a small world to try Herald on: a directory, its rules and
-// texts, events with the result that each of their deliveries must have, and two
-// services that have separate outboxes.
+// Package example holds the events of the demo with the result that each of their deliveries
+// must have, and two services that have separate outboxes.
 package example
 
 import (
@@ -12,24 +11,8 @@ import (
 	"herald/outbox"
 )
 
-//go:embed directory.sql
-var directorySQL string
-
-//go:embed rules.sql
-var rulesSQL string
-
-//go:embed templates.sql
-var templatesSQL string
-
 //go:embed events.json
 var eventsJSON []byte
-
-// Scripts load the directory, the rules and the templates, and restore rows of theirs
-// that somebody changed. They read settings, for which slackURL is the scheme and the
-// host of the example's Slack webhooks.
-func Scripts(slackURL string) (scripts []string, settings map[string]string) {
-	return []string{directorySQL, rulesSQL, templatesSQL}, map[string]string{"herald.slack_url": slackURL}
-}
 
 // ExpectedEvent is an event of the example, and what must come of it.
 type ExpectedEvent struct {

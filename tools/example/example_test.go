@@ -16,14 +16,15 @@ import (
 	"herald/internal/postgres/report"
 	"herald/internal/template"
 	"herald/outbox"
+	"herald/starter/seed"
 	"herald/tools/demo"
 	"herald/tools/example"
 )
 
-// seed loads the example, and overwrites whatever differs from it.
-func seed(t *testing.T, db *postgres.Store, slackURL string) {
+// load loads the example, and overwrites whatever differs from it.
+func load(t *testing.T, db *postgres.Store, slackURL string) {
 	t.Helper()
-	scripts, settings := example.Scripts(slackURL)
+	scripts, settings := seed.Scripts(slackURL)
 	overwrite := func(context.Context, map[string]int) error { return nil }
 	require.NoError(t, db.RunScripts(t.Context(), scripts, settings, overwrite))
 }
@@ -85,7 +86,7 @@ func TestSeedIsIdempotent(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, before, contents(t, db))
 
-	seed(t, db, "https://hooks.slack.com")
+	load(t, db, "https://hooks.slack.com")
 	require.Equal(t, before, contents(t, db))
 }
 
@@ -93,7 +94,7 @@ func TestSeedPutsSlackWhereItIs(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	seed(t, db, "http://127.0.0.1:9090")
+	load(t, db, "http://127.0.0.1:9090")
 
 	var webhooks []string
 	require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT array_agg(slack_webhook_url) FROM recipient WHERE slack_webhook_url IS NOT NULL").Scan(&webhooks))

@@ -123,7 +123,7 @@ func TestSeedRecipientsAreTheDocuments(t *testing.T) {
 func seeded(t *testing.T) *postgres.Store {
 	t.Helper()
 	db := postgrestest.New(t)
-	seed(t, db, "https://hooks.slack.com")
+	load(t, db, "https://hooks.slack.com")
 	return db
 }
 

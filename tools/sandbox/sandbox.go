@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -48,6 +49,9 @@ func New(cfg Config) (*Server, error) {
 		if receipts, err = parseReceipts(strings.NewReader(cfg.Receipts)); err != nil {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
+	}
+	if gateway, err := url.Parse(cfg.Gateway); cfg.Gateway != "" && (err != nil || gateway.Host == "" || gateway.Path != "") {
+		return nil, errors.New("sandbox: the gateway must be http or https with a host, such as http://127.0.0.1:8080")
 	}
 	key, err := openKey(cfg.Key)
 	if err != nil {

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The programs that the demo leaves running: a gateway, a worker, and a starter that is the sandbox.
+# The programs that the demo leaves running: a gateway, a worker and the sandbox.
 
 program() { echo "$REPO/bin/$1"; } # NAME
 
@@ -8,7 +8,7 @@ program_pid() { echo "$DEV/run/$1.pid"; } # NAME
 # programs_stop ends the worker first, since it uses the sandbox.
 programs_stop() { # graceful, immediate or kill
   local name
-  for name in gateway worker starter; do
+  for name in gateway worker sandbox; do
     finish "$(program_pid "$name")" "$(program "$name")" "$1"
   done
 }

@@ -1,16 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/terminal"
 	"herald/tools/demo"
 )
 
-func TestPrintDemo(t *testing.T) {
+func TestShow(t *testing.T) {
 	t.Parallel()
 
 	result := &demo.Result{
@@ -24,7 +26,11 @@ func TestPrintDemo(t *testing.T) {
 		Digests:  map[string]int{"digest-1": 2},
 		Statuses: map[notification.Status]int{notification.Delivered: 1, notification.Pending: 1, notification.Sent: 2},
 	}
-	printed := func() string { return table(t, func(w io.Writer) { printDemo(w, result) }) }
+	printed := func() string {
+		var out bytes.Buffer
+		require.NoError(t, (&terminal.Output{Out: &out}).Print(nil, func(w io.Writer) { show(w, result) }))
+		return out.String()
+	}
 	require.Equal(t, `
 EVENT   RECIPIENT    CHANNEL  DECISION  STATUS     HAS IT   WHY
 hello   CUSTOMER/42  PUSH     SELECTED  PENDING    not yet  until 2026-11-22 08:00:00.000Z

@@ -1,0 +1,21 @@
+// Package seed holds the example directory, its rules and its templates.
+package seed
+
+import (
+	_ "embed" // the example
+)
+
+//go:embed directory.sql
+var directorySQL string
+
+//go:embed rules.sql
+var rulesSQL string
+
+//go:embed templates.sql
+var templatesSQL string
+
+// Scripts load the directory, the rules and the templates, and restore changed rows. They read
+// the settings: slackURL is the scheme and the host of the example's Slack webhooks.
+func Scripts(slackURL string) (scripts []string, settings map[string]string) {
+	return []string{directorySQL, rulesSQL, templatesSQL}, map[string]string{"herald.slack_url": slackURL}
+}

@@ -1,0 +1,184 @@
+// Command demo writes the example events, and checks that each delivery ends as the rules say.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+
+	"herald/internal/config"
+	"herald/internal/config/secret"
+	"herald/internal/explain"
+	"herald/internal/launch"
+	"herald/internal/notification"
+	"herald/internal/operate"
+	"herald/internal/outboxes"
+	"herald/internal/postgres"
+	"herald/internal/terminal"
+	"herald/tools/demo"
+	"herald/tools/example"
+)
+
+// timeout leaves time to look at the deliveries after the last one has ended.
+const timeout = demo.SettleTimeout + time.Minute
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	out := &terminal.Output{Out: os.Stdout, Err: os.Stderr}
+	err := command(out).ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		out.Note("error: %v", err)
+		os.Exit(1)
+	}
+}
+
+func command(out *terminal.Output) *cobra.Command {
+	var sandboxURL string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Write the example events, and check that each delivery ends as the rules say",
+		Long: `Write the example events, show their deliveries as they change, and print who has what.
+The command fails unless every delivery ended as the rules say and the sandbox's ledger
+agrees. It needs the example directory (starter seed), a poller, and a worker whose
+providers are the sandbox. You can repeat it.
+
+With receipts (sandbox --gateway) the table also says what arrived. Then some more events show
+what follows: one e-mail bounces, and two events escalate. This part needs HERALD_SECRET.
+
+With the two services of the example in OUTBOX_SOURCES, as in "make demo", the demo also writes
+their rows and waits until Kafka has them.`,
+		Example:       "  demo --sandbox-url http://127.0.0.1:9090",
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			return run(ctx, out, sandboxURL)
+		},
+	}
+	out.AddFlag(cmd)
+	cmd.Flags().StringVar(&sandboxURL, "sandbox-url", "http://127.0.0.1:9090", "where the sandbox is: scheme and host")
+	return cmd
+}
+
+func run(ctx context.Context, out *terminal.Output, sandboxURL string) error {
+	environment := env.ToMap(os.Environ())
+	cfg, err := config.StarterFrom(environment)
+	if err != nil {
+		return err
+	}
+	d, err := newDemo(cfg, sandboxURL)
+	if err != nil {
+		return err
+	}
+	d.Changed = func(line string) { progress(out, "%s  %s", notification.InstantText(time.Now()), line) }
+	if d.Explainer, err = connect(ctx, cfg, environment); err != nil {
+		return err
+	}
+	defer d.Explainer.Store.Close()
+	defer d.Explainer.Temporal.Close()
+	if err := ready(ctx, out, cfg, d); err != nil {
+		return err
+	}
+	progress(out, "written: %d events of the example, and the rows of its services; their ids have %s in them:", len(d.Events), d.Run)
+	result, err := d.Play(ctx)
+	if result == nil {
+		return err
+	}
+	if err := out.Print(result, func(w io.Writer) { show(w, result) }); err != nil {
+		return err
+	}
+	if n := len(result.Deviations); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d deviations from what the rules say: see `starter event show ID`, and the worker's log", n))
+	}
+	return err
+}
+
+func newDemo(cfg config.Starter, sandboxURL string) (*demo.Demo, error) {
+	events, err := example.Events()
+	if err != nil {
+		return nil, err
+	}
+	scenes, err := example.Scenes()
+	if err != nil {
+		return nil, err
+	}
+	services, err := demo.FindServices(cfg.Sources, string(cfg.DatabaseURL))
+	return &demo.Demo{
+		Run: uuid.NewString()[:8], Events: events, Services: services, Scenes: scenes, Sandbox: demo.Sandbox{BaseURL: sandboxURL},
+	}, err
+}
+
+// connect connects to the database and to Temporal.
+func connect(ctx context.Context, cfg config.Starter, environment map[string]string) (e explain.Explainer, err error) {
+	options, err := config.Temporal(environment)
+	if err != nil {
+		return e, err
+	}
+	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler)) // an error is returned
+	e.Namespace = options.Namespace
+	if e.Temporal, err = client.DialContext(ctx, options); err != nil {
+		return e, fmt.Errorf("connect to Temporal: %w: start it, or set TEMPORAL_ADDRESS", err)
+	}
+	if e.Store, err = postgres.Open(ctx, string(cfg.DatabaseURL), "herald-demo"); err != nil {
+		return e, err
+	}
+	e.Store.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
+	return e, nil
+}
+
+// ready returns an error if the demo would wait in vain.
+func ready(ctx context.Context, out *terminal.Output, cfg config.Starter, d *demo.Demo) error {
+	launcher := &launch.Launcher{Client: d.Explainer.Temporal, Namespace: d.Explainer.Namespace, Prefix: cfg.TaskQueuePrefix}
+	for _, name := range d.Sources() {
+		state, err := operate.RunningPollers(ctx, launcher, []outboxes.Source{cfg.BySource()[name]})
+		switch {
+		case err != nil:
+			return err
+		case len(state.Pollers) == 0:
+			return fmt.Errorf("no poller of the outbox %s is running: run `starter poller start`", name)
+		case state.Workers == 0:
+			return fmt.Errorf("%s: start a worker", state.ServedBy.Absent(state.TaskQueue, time.Now()))
+		}
+	}
+	_, sent, err := d.Sandbox.Receipts(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the sandbox does not answer: %w: start bin/sandbox, and name it with --sandbox-url", err)
+	case !sent:
+		out.Note("the sandbox sends no receipts: the demo leaves out what follows from them")
+	case d.Explainer.Store.AddressHash == nil:
+		return errors.New(`HERALD_SECRET is not set: set it to the gateway's; for the local stack: eval "$(make -s env)"`)
+	}
+	d.Receipts = sent
+	if d.Services == nil {
+		out.Note("OUTBOX_SOURCES does not list the outboxes of the example's two services: the demo leaves them out")
+	}
+	if err := d.Ready(ctx); err != nil {
+		return fmt.Errorf("%w: run `make demo`, or unset OUTBOX_SOURCES to leave the services out", err)
+	}
+	return nil
+}
+
+// progress writes a line of progress. It is no part of a result in JSON.
+func progress(out *terminal.Output, format string, args ...any) {
+	if out.Format == terminal.JSON {
+		out.Note(format, args...)
+		return
+	}
+	_, _ = fmt.Fprintln(out.Out, terminal.Printable(fmt.Sprintf(format, args...)))
+}
