@@ -19,7 +19,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"herald/internal/config/secret"
-	"herald/internal/postgres"
+	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/web/inbox"
 	"herald/internal/web/live"
@@ -42,7 +42,7 @@ var unsubscribing = unsubscribe.Links{Key: []byte("key")}
 type contracted struct {
 	*httptest.Server
 	t     *testing.T
-	store *postgres.Store
+	store *gateway.Store
 }
 
 func newContracted(t *testing.T) *contracted {
@@ -52,7 +52,7 @@ func newContracted(t *testing.T) *contracted {
 
 func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	t.Helper()
-	store := postgrestest.New(t)
+	store := &gateway.Store{Store: postgrestest.New(t)}
 	store.AddressHash = secret.AddressHash("a secret of the tests, long enough")
 	_, err := store.Pool.Exec(t.Context(), `
 		INSERT INTO recipient (user_type, user_id, name) VALUES ('RESTAURANT_USER', '10', 'Giulia'), ('RESTAURANT_USER', '11', 'Marco');

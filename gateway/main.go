@@ -21,7 +21,7 @@ import (
 	"herald/internal/config/secret"
 	"herald/internal/config/version"
 	"herald/internal/health"
-	"herald/internal/postgres"
+	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/migrate"
 	"herald/internal/rabbitmq"
 	"herald/internal/web/inbox"
@@ -58,13 +58,13 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db, hooksDB, err := postgres.OpenForGateway(ctx, string(cfg.DatabaseURL))
+	db, hooksDB, err := gateway.Open(ctx, string(cfg.DatabaseURL))
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	defer hooksDB.Close()
-	for _, store := range []*postgres.Store{db, hooksDB} {
+	for _, store := range []*gateway.Store{db, hooksDB} {
 		store.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
 	}
 	metrics, err := newMetrics()
@@ -120,7 +120,7 @@ func run(ctx context.Context) error {
 	return group.Wait()
 }
 
-func newGate(cfg config.Gateway, who signin.Settings, db *postgres.Store, metrics *metrics) *signin.Gate {
+func newGate(cfg config.Gateway, who signin.Settings, db *gateway.Store, metrics *metrics) *signin.Gate {
 	return &signin.Gate{
 		Verifier:  signin.NewVerifier(who),
 		Tickets:   signin.Tickets{Store: db, Key: secret.Key(cfg.Secret, secret.Tickets), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Tickets)},
@@ -130,12 +130,12 @@ func newGate(cfg config.Gateway, who signin.Settings, db *postgres.Store, metric
 	}
 }
 
-func newAPI(cfg config.Gateway, db *postgres.Store, tickets signin.Tickets) *inbox.API {
+func newAPI(cfg config.Gateway, db *gateway.Store, tickets signin.Tickets) *inbox.API {
 	codes := signin.Codes{Tickets: tickets, Key: secret.Key(cfg.Secret, secret.InboxCodes), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.InboxCodes)}
 	return &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: tickets, Codes: codes}
 }
 
-func newUnsubscribe(cfg config.Gateway, db *postgres.Store) *unsubscribe.Page {
+func newUnsubscribe(cfg config.Gateway, db *gateway.Store) *unsubscribe.Page {
 	return &unsubscribe.Page{
 		Links:       unsubscribe.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Unsubscribe)},
 		Preferences: db,
@@ -143,14 +143,14 @@ func newUnsubscribe(cfg config.Gateway, db *postgres.Store) *unsubscribe.Page {
 	}
 }
 
-func newHub(cfg config.Gateway, db *postgres.Store, meter metric.Meter) (*live.Hub, error) {
+func newHub(cfg config.Gateway, db *gateway.Store, meter metric.Meter) (*live.Hub, error) {
 	return live.NewHub(live.Config{
 		Inbox: db, Acknowledger: db, Directory: db,
 		Logger: slog.Default(), Meter: meter, MaxSockets: cfg.MaxSockets, MaxSocketsPerRecipient: cfg.MaxSocketsPerRecipient,
 	})
 }
 
-func newWebhooks(cfg config.Gateway, db *postgres.Store, meter metric.Meter) (*receipts.Webhooks, error) {
+func newWebhooks(cfg config.Gateway, db *gateway.Store, meter metric.Meter) (*receipts.Webhooks, error) {
 	return receipts.New(receipts.Config{
 		Recorder: db, OptOuts: db, Logger: slog.Default(), Meter: meter,
 		SendGridKey: cfg.SendGridKey, TwilioToken: string(cfg.TwilioToken), PublicURL: cfg.PublicURL,
@@ -160,7 +160,7 @@ func newWebhooks(cfg config.Gateway, db *postgres.Store, meter metric.Meter) (*r
 
 // needs are the checks of /readyz. The broker is none: without it the inbox works, and sockets
 // get what they missed once it is back.
-func needs(db *postgres.Store, verifier *signin.Verifier, public *public) []health.Need {
+func needs(db *gateway.Store, verifier *signin.Verifier, public *public) []health.Need {
 	return []health.Need{
 		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: db.Ready},
 		{Name: "keys", Down: "none can be fetched from AUTH_JWKS_URL", Run: verifier.Ready},
@@ -176,9 +176,9 @@ func readSettings(environment []string) (cfg config.Gateway, who signin.Settings
 
 // awaitDatabase waits until the database answers, has the schema of this build, and has
 // agreed on the secret. It fails if the database knows another one.
-func awaitDatabase(ctx context.Context, db *postgres.Store) error {
+func awaitDatabase(ctx context.Context, db *gateway.Store) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
-		if err := migrate.Current(ctx, db, migrations.FS); err != nil {
+		if err := migrate.Current(ctx, db.Store, migrations.FS); err != nil {
 			return err
 		}
 		return db.AgreeOnSecret(ctx)

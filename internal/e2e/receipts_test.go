@@ -360,5 +360,5 @@ func TestWhatFollowsReceipts(t *testing.T) {
 // record stores receipts as a gateway does.
 func (s *system) record(receipts ...notification.Receipt) {
 	s.t.Helper()
-	must(s.store.RecordReceipts(s.t.Context(), receipts))(s.t)
+	must(s.gatewayStore().RecordReceipts(s.t.Context(), receipts))(s.t)
 }

@@ -15,6 +15,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/postgres"
+	gatewaystore "herald/internal/postgres/gateway"
 	"herald/internal/postgres/migrate"
 	"herald/migrations"
 )
@@ -176,40 +177,42 @@ func (r *roles) producerInsertsOnly() {
 
 func (r *roles) gatewayServes() {
 	ctx := r.t.Context()
-	gateway := must(postgres.Open(ctx, withoutPoolSize(r.t, r.address("gateway")), "gateway"))(r.t)
-	defer gateway.Close()
-	require.NoError(r.t, migrate.Current(ctx, gateway, migrations.FS))
-	gateway.UseSecrets(secret.Address(heraldSecret), secret.Address(""))
-	require.NoError(r.t, gateway.AgreeOnSecret(ctx))
+	browsers, webhooks, err := gatewaystore.Open(ctx, withoutPoolSize(r.t, r.address("gateway")))
+	require.NoError(r.t, err)
+	defer browsers.Close()
+	defer webhooks.Close()
+	require.NoError(r.t, migrate.Current(ctx, browsers.Store, migrations.FS))
+	browsers.UseSecrets(secret.Address(heraldSecret), secret.Address(""))
+	require.NoError(r.t, browsers.AgreeOnSecret(ctx))
 
 	customer := notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
-	page := must(gateway.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1}))(r.t)
+	page := must(browsers.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1}))(r.t)
 	require.Len(r.t, page.Items, 1)
 	id := page.Items[0].NotificationID
-	must(gateway.InboxAfter(ctx, customer, notification.InboxPosition{}, true, 1))(r.t)
-	must(gateway.UnreadPosition(ctx, customer, 1))(r.t)
-	must(gateway.Unread(ctx, customer))(r.t)
-	require.NoError(r.t, gateway.MarkDelivered(ctx, []notification.Acknowledgement{{ID: id, RecipientKey: customer}}))
-	require.NoError(r.t, gateway.MarkRead(ctx, customer, id))
-	require.NoError(r.t, gateway.MarkAllRead(ctx, customer, id))
-	active := must(gateway.ActiveRecipients(ctx, []notification.RecipientKey{customer}))(r.t)
+	must(browsers.InboxAfter(ctx, customer, notification.InboxPosition{}, true, 1))(r.t)
+	must(browsers.UnreadPosition(ctx, customer, 1))(r.t)
+	must(browsers.Unread(ctx, customer))(r.t)
+	require.NoError(r.t, browsers.MarkDelivered(ctx, []notification.Acknowledgement{{ID: id, RecipientKey: customer}}))
+	require.NoError(r.t, browsers.MarkRead(ctx, customer, id))
+	require.NoError(r.t, browsers.MarkAllRead(ctx, customer, id))
+	active := must(browsers.ActiveRecipients(ctx, []notification.RecipientKey{customer}))(r.t)
 	require.Len(r.t, active, 1)
-	preferences := must(gateway.Preferences(ctx, customer))(r.t)
+	preferences := must(browsers.Preferences(ctx, customer))(r.t)
 	preferences.Timezone = "America/New_York"
-	require.NoError(r.t, gateway.SetPreferences(ctx, customer, preferences))
-	require.NoError(r.t, gateway.Unsubscribe(ctx, customer, "reminders", notification.Email))
+	require.NoError(r.t, browsers.SetPreferences(ctx, customer, preferences))
+	require.NoError(r.t, browsers.Unsubscribe(ctx, customer, "reminders", notification.Email))
 	mail := r.name + "-evt-customer42-EMAIL"
-	recorded, err := gateway.RecordReceipts(ctx, []notification.Receipt{{
+	recorded, err := browsers.RecordReceipts(ctx, []notification.Receipt{{
 		Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, At: time.Now(), Word: "bounce", Address: "gone@example.com",
 		Status: notification.Failed, Suppress: notification.SuppressedBounce, Unsubscribes: true,
 	}})
 	require.NoError(r.t, err)
 	require.Equal(r.t, notification.Email, recorded[0].Channel)
-	require.NoError(r.t, gateway.RecordOptOut(ctx, notification.OptOut{MessageID: "SM1", Number: "+393401234567"}))
-	require.NoError(r.t, gateway.RecordOptOut(ctx, notification.OptOut{MessageID: "SM2", Number: "+393401234567", Lifted: true}))
+	require.NoError(r.t, browsers.RecordOptOut(ctx, notification.OptOut{MessageID: "SM1", Number: "+393401234567"}))
+	require.NoError(r.t, browsers.RecordOptOut(ctx, notification.OptOut{MessageID: "SM2", Number: "+393401234567", Lifted: true}))
 	later := time.Now().Add(time.Hour)
-	require.NoError(r.t, gateway.NewTicket(ctx, []byte("hash"), customer, later, later))
-	_, _, err = gateway.UseTicket(ctx, []byte("hash"))
+	require.NoError(r.t, browsers.NewTicket(ctx, []byte("hash"), customer, later, later))
+	_, _, err = browsers.UseTicket(ctx, []byte("hash"))
 	require.NoError(r.t, err)
 
 	for _, sql := range []string{

@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"herald/internal/postgres"
+	gatewaystore "herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/rabbitmq/rabbitmqtest"
 	"herald/tools/sandbox"
@@ -179,6 +180,9 @@ func (s *system) emit(id, eventType, aggregate, payload string, more ...string) 
 	s.starter(append([]string{"emit", "--event-id", id, "--type", eventType, "--aggregate-type", aggregateType, "--aggregate-id", aggregateID, "--payload", payload}, more...)...)
 	return id
 }
+
+// gatewayStore returns the statements of a gateway.
+func (s *system) gatewayStore() *gatewaystore.Store { return &gatewaystore.Store{Store: s.store} }
 
 // exec runs SQL that prepares the test.
 func (s *system) exec(sql string, args ...any) {

@@ -54,7 +54,7 @@ func (s *Store) insertAdopted(ctx context.Context, source string, events []outbo
 		ids[i], types[i], aggregateTypes[i], aggregateIDs[i] = event.ID, event.Type, event.AggregateType, event.AggregateID
 		correlationIDs[i], payloads[i], createdAt[i] = event.CorrelationID, string(event.Payload), event.CreatedAt
 	}
-	inserted, err := collect(ctx, s.Pool, "adopt events", pgx.RowTo[string], query, source, ids, types, aggregateTypes, aggregateIDs, correlationIDs, payloads, createdAt)
+	inserted, err := Collect(ctx, s.Pool, "adopt events", pgx.RowTo[string], query, source, ids, types, aggregateTypes, aggregateIDs, correlationIDs, payloads, createdAt)
 	if err != nil || len(inserted) == n {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Store) takenIDs(ctx context.Context, source string, ids []string, creat
 		WHERE  o.source <> $1
 		OR     o.created_at <> r.created_at`
 
-	found, err := collect(ctx, s.Pool, "read the events of other sources", pgx.RowTo[string], query, source, ids, createdAt)
+	found, err := Collect(ctx, s.Pool, "read the events of other sources", pgx.RowTo[string], query, source, ids, createdAt)
 	taken := map[string]string{}
 	for _, id := range found {
 		taken[id] = "another source, or an earlier row, has an event with the id " + id
@@ -87,7 +87,7 @@ func (s *Store) Unadopted(ctx context.Context, ids []string) ([]string, error) {
 		WHERE  NOT EXISTS (SELECT FROM event_outbox o WHERE o.event_id = r.event_id)
 		AND    NOT EXISTS (SELECT FROM processed_event p WHERE p.event_id = r.event_id)`
 
-	return collect(ctx, s.Pool, "read events", pgx.RowTo[string], query, ids)
+	return Collect(ctx, s.Pool, "read events", pgx.RowTo[string], query, ids)
 }
 
 // refusal returns why the database refused a value, or "" if it did not. It may refuse a
@@ -142,5 +142,5 @@ func (s *Store) BeginSource(ctx context.Context, source outboxes.Source) error {
 	case !source.People:
 		_, err = s.Pool.Exec(ctx, closeEvents, source.Name)
 	}
-	return wrap(err, "begin the walk of a source")
+	return Wrap(err, "begin the walk of a source")
 }

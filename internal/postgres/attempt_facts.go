@@ -63,8 +63,8 @@ func (s *Store) attemptFacts(ctx context.Context, ids []string) ([]attemptFacts,
 	return found, s.readSuppressions(ctx, s.Pool, people)
 }
 
-func readAttemptFacts(ctx context.Context, on querier, condition string, args ...any) ([]attemptFacts, error) {
-	return collect(ctx, on, "read facts of deliveries", scanAttemptFacts, selectAttemptFacts+condition, args...)
+func readAttemptFacts(ctx context.Context, on Querier, condition string, args ...any) ([]attemptFacts, error) {
+	return Collect(ctx, on, "read facts of deliveries", scanAttemptFacts, selectAttemptFacts+condition, args...)
 }
 
 func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {

@@ -25,11 +25,11 @@ func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]not
 			err = s.judge(ctx, in, toJudge, begun)
 		}
 		if err != nil {
-			return nil, wrap(err, "begin attempts")
+			return nil, Wrap(err, "begin attempts")
 		}
 	}
 	if err := s.readStatuses(ctx, in.DeliveryIDs, begun); err != nil {
-		return nil, wrap(err, "begin attempts")
+		return nil, Wrap(err, "begin attempts")
 	}
 	ordered := make([]notification.Attempt, len(in.DeliveryIDs))
 	for i, id := range in.DeliveryIDs {

@@ -24,7 +24,7 @@ func (s *Store) cancelPending(ctx context.Context, eventID string, reason notifi
 		part := notification.Part{EventID: eventID, Lane: lane}
 		for next := int64(1); next > 0; part.IDs.First = next {
 			if _, next, err = s.cancelChunk(ctx, part, true, reason, chunk); err != nil {
-				return wrap(err, "cancel deliveries")
+				return Wrap(err, "cancel deliveries")
 			}
 		}
 	}
@@ -37,7 +37,7 @@ func (s *Store) cancelPending(ctx context.Context, eventID string, reason notifi
 // it. next is the first id to read after them; 0: that was all.
 func (s *Store) CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
 	cancelled, next, err = s.cancelChunk(ctx, part, false, reason, limit)
-	return cancelled, next, wrap(err, "cancel a part of an event")
+	return cancelled, next, Wrap(err, "cancel a part of an event")
 }
 
 // cancelChunk is [Store.CancelPart]. With followers, it also cancels deliveries that follow
@@ -107,5 +107,5 @@ func (s *Store) CancelDeliveries(ctx context.Context, eventID, reason string, li
 			FOR UPDATE))`
 
 	done, err := s.Pool.Exec(ctx, query, eventID, reason, limit)
-	return int(done.RowsAffected()), wrap(err, "cancel deliveries")
+	return int(done.RowsAffected()), Wrap(err, "cancel deliveries")
 }

@@ -52,5 +52,5 @@ func (s *Store) ClaimFailed(ctx context.Context, part notification.Part, most, l
 	if len(failed) < limit {
 		next = 0
 	}
-	return failed, next, wrap(err, "claim failed deliveries")
+	return failed, next, Wrap(err, "claim failed deliveries")
 }

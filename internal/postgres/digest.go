@@ -71,7 +71,7 @@ func (s *Store) SealDigest(ctx context.Context, digestID string, key notificatio
 	err := s.Pool.QueryRow(ctx, query, digestID, key.UserType, key.UserID, key.Channel, key.EventType,
 		notification.MaxDigestItems, key.Channel.DigestBytes(), window).Scan(&sealed.Items, &next)
 	sealed.Next = utc(next)
-	return sealed, wrap(err, "seal digest")
+	return sealed, Wrap(err, "seal digest")
 }
 
 // GiveUpDigest ends the items of a digest that will not be sent, as FAILED or CANCELLED.
@@ -91,7 +91,7 @@ func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notifi
 	queueEndedItems(batch, digestID, &found)
 	batch.Queue(query, digestID, status, reason)
 	err := s.Pool.SendBatch(ctx, batch).Close()
-	return found.Dropped, wrap(err, "give up digest")
+	return found.Dropped, Wrap(err, "give up digest")
 }
 
 // DigestItems reads the deliveries that a digest must still list, in order.
@@ -104,7 +104,7 @@ func (s *Store) DigestItems(ctx context.Context, digestID string) ([]string, err
 		ORDER BY id
 		LIMIT  $2`
 
-	return collect(ctx, s.Pool, "read the items of a digest", pgx.RowTo[string], query, digestID, notification.MaxDigestItems)
+	return Collect(ctx, s.Pool, "read the items of a digest", pgx.RowTo[string], query, digestID, notification.MaxDigestItems)
 }
 
 // ReadDigest reads how the other items of a digest ended, and the locale and templates for
@@ -125,9 +125,9 @@ func (s *Store) ReadDigest(ctx context.Context, digestID string, key notificatio
 	var found notification.Digest
 	batch := &pgx.Batch{}
 	queueEndedItems(batch, digestID, &found)
-	batch.Queue(locale, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error { return ignoreNoRows(row.Scan(&found.Locale)) })
-	queueInto(batch, &found.Templates, pgx.RowToStructByName, templates, key.EventType, maxRowsPerEventType)
-	return found, wrap(s.Pool.SendBatch(ctx, batch).Close(), "read digest")
+	batch.Queue(locale, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error { return IgnoreNoRows(row.Scan(&found.Locale)) })
+	QueueInto(batch, &found.Templates, pgx.RowToStructByName, templates, key.EventType, MaxRowsPerEventType)
+	return found, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "read digest")
 }
 
 // queueEndedItems reads which items an earlier attempt sent, and which items the rules

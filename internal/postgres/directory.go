@@ -18,8 +18,8 @@ const (
 	               FROM   user_settings z
 	               WHERE  z.user_type = recipient.user_type::text
 	               AND    z.user_id = recipient.user_id::text), timezone::text)`
-	// directoryPerson holds the columns that a gateway may read: no name and no address.
-	directoryPerson = `(
+	// DirectoryPerson holds the columns that a gateway may read: no name and no address.
+	DirectoryPerson = `(
 	    SELECT user_type::text, user_id::text, ` + directoryZone + ` AS timezone, active::boolean
 	    FROM   recipient)`
 	directoryRecipient = `(
@@ -109,7 +109,7 @@ func (s *Store) People(ctx context.Context) ([]notification.Person, error) {
 		ORDER BY r.user_type, r.user_id
 		LIMIT  $1`
 
-	return collect(ctx, s.Pool, "read people", pgx.RowToStructByPos[notification.Person], query, peopleLimit)
+	return Collect(ctx, s.Pool, "read people", pgx.RowToStructByPos[notification.Person], query, peopleLimit)
 }
 
 // maxUserTypes limits a query of user types. It is far above what a person would configure.
@@ -123,5 +123,5 @@ func (s *Store) UserTypes(ctx context.Context) ([]notification.UserTypeRow, erro
 		ORDER BY user_type
 		LIMIT  $1`
 
-	return collect(ctx, s.Pool, "read user types", pgx.RowToStructByName[notification.UserTypeRow], query, maxUserTypes)
+	return Collect(ctx, s.Pool, "read user types", pgx.RowToStructByName[notification.UserTypeRow], query, maxUserTypes)
 }

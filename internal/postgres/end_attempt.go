@@ -40,10 +40,10 @@ func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptR
 		return nil
 	})
 	if err != nil {
-		return nil, wrap(err, "end attempt")
+		return nil, Wrap(err, "end attempt")
 	}
 	s.switchDevicesOff(ctx, results, recorded)
-	return recorded, wrap(s.suppressAddressees(ctx, results), "end attempt")
+	return recorded, Wrap(s.suppressAddressees(ctx, results), "end attempt")
 }
 
 // endAttempts ends attempts. It locks rows by id, as every statement that locks several
@@ -197,18 +197,18 @@ func (s *Store) suppressAddressees(ctx context.Context, results []notification.A
 	if len(suppressing) == 0 || s.AddressHash == nil {
 		return nil
 	}
-	var found suppressions
+	var found Suppressions
 	rows, _ := s.Pool.Query(ctx, query, slices.Collect(maps.Keys(suppressing))) // ForEachRow returns its error
 	var id, address string
 	var channel notification.Channel
 	_, err := pgx.ForEachRow(rows, []any{&id, &channel, &address}, func() error {
-		found.add(s.AddressKeys(), channel, address, suppressing[id].Suppress, suppressing[id].Detail, time.Now())
+		found.Add(s.AddressKeys(), channel, address, suppressing[id].Suppress, suppressing[id].Detail, time.Now())
 		return nil
 	})
 	if err != nil || len(found) == 0 {
-		return wrap(err, "read the addresses of attempts")
+		return Wrap(err, "read the addresses of attempts")
 	}
 	batch := &pgx.Batch{}
-	found.queue(batch)
-	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "suppress addresses")
+	found.Queue(batch)
+	return Wrap(s.Pool.SendBatch(ctx, batch).Close(), "suppress addresses")
 }

@@ -28,7 +28,7 @@ func (s *Store) Escalating(ctx context.Context, key notification.EscalationKey) 
 	return escalating(ctx, s.Pool, key)
 }
 
-func escalating(ctx context.Context, on querier, key notification.EscalationKey) (notification.Escalating, error) {
+func escalating(ctx context.Context, on Querier, key notification.EscalationKey) (notification.Escalating, error) {
 	const query = `
 		SELECT now(), n.status, coalesce(n.last_error, ''), n.send_after, coalesce(` + canceller + `, ''), NOT n.escalates,
 		       o.read, o.told, o.followed,
@@ -89,7 +89,7 @@ func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, deci
 		return nil
 	})
 	if err != nil {
-		return nil, wrap(err, "plan what follows a delivery")
+		return nil, Wrap(err, "plan what follows a delivery")
 	}
 	return s.follower(ctx, key.DeliveryID)
 }
@@ -153,5 +153,5 @@ func (s *Store) EndEscalation(ctx context.Context, deliveryID string) (ended boo
 	batch.Queue(lock, deliveryID)
 	batch.Queue(end, deliveryID).QueryRow(func(row pgx.Row) error { return row.Scan(&ended, nil) })
 	err = s.Pool.SendBatch(ctx, batch).Close()
-	return ended, wrap(err, "end escalation")
+	return ended, Wrap(err, "end escalation")
 }

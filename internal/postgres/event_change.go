@@ -38,7 +38,7 @@ func (s *Store) EventState(ctx context.Context, eventID string) (EventState, err
 	if errors.Is(err, pgx.ErrNoRows) {
 		return EventState{}, notification.ErrNoEvent
 	}
-	return state, wrap(err, "read event")
+	return state, Wrap(err, "read event")
 }
 
 // RetryEvent puts an event whose workflow does not run back to PENDING and deletes its row
@@ -77,7 +77,7 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 	var retried bool
 	var hint string
 	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&retried, &hint)
-	return retried, wrap(err, "retry event")
+	return retried, Wrap(err, "retry event")
 }
 
 // BeginAnew marks an event that told nobody, or not everybody, as PROCESSING, so that its
@@ -101,7 +101,7 @@ func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notificati
 		          coalesce(o.aggregate_type, '') AS aggregate_type, coalesce(o.aggregate_id, '') AS aggregate_id,
 		          coalesce(o.correlation_id, '') AS correlation_id, coalesce(o.cancels, '') AS cancels`
 
-	found, err := collect(ctx, s.Pool, "begin event anew", pgx.RowToStructByNameLax[notification.PendingEvent], query, eventID, notification.MendableOutcomes())
+	found, err := Collect(ctx, s.Pool, "begin event anew", pgx.RowToStructByNameLax[notification.PendingEvent], query, eventID, notification.MendableOutcomes())
 	if err != nil || len(found) == 0 {
 		return notification.PendingEvent{}, false, err
 	}
@@ -126,10 +126,10 @@ func (s *Store) WithdrawEvent(ctx context.Context, eventID string) (bool, error)
 		AND    (lease_until IS NULL OR lease_until < now())`
 
 	if err := s.cancelPending(ctx, eventID, notification.EventWithdrawn); err != nil {
-		return false, wrap(err, "withdraw event")
+		return false, Wrap(err, "withdraw event")
 	}
 	done, err := s.Pool.Exec(ctx, query, eventID, CancelledByOperator)
-	return done.RowsAffected() == 1, wrap(err, "withdraw event")
+	return done.RowsAffected() == 1, Wrap(err, "withdraw event")
 }
 
 // EventCounts counts an event's deliveries by status.
@@ -138,7 +138,7 @@ func (s *Store) EventCounts(ctx context.Context, eventID string) (map[notificati
 	batch := &pgx.Batch{}
 	queueCounts(batch, counts, countByStatus, eventID)
 	err := s.Pool.SendBatch(ctx, batch).Close()
-	return counts, wrap(err, "count deliveries of event")
+	return counts, Wrap(err, "count deliveries of event")
 }
 
 // RecordActions records that an actor ordered a command for each target.
@@ -148,5 +148,5 @@ func (s *Store) RecordActions(ctx context.Context, actor, command, detail string
 		SELECT $1, $2, target, $3
 		FROM   unnest($4::text[]) AS target`
 
-	return s.exec(ctx, "record who does it", query, actor, command, detail, targets)
+	return s.Exec(ctx, "record who does it", query, actor, command, detail, targets)
 }

@@ -104,7 +104,7 @@ func (s *Store) retryPage(ctx context.Context, filter RetryFilter, after string)
 		}
 		return nil
 	})
-	return ids, last, looked.RowsAffected() == lookedAtOnce, wrap(err, "read events to retry")
+	return ids, last, looked.RowsAffected() == lookedAtOnce, Wrap(err, "read events to retry")
 }
 
 // optional returns nil for a zero value.

@@ -94,7 +94,7 @@ func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.Ev
 	queueRouting(batch, typeOfEvent, eventID, &setup)
 	queueTemplates(batch, typeOfEvent, eventID, &setup.Templates)
 	err := s.Pool.SendBatch(ctx, batch).Close()
-	return setup, wrap(err, "read event and its setup")
+	return setup, Wrap(err, "read event and its setup")
 }
 
 // TypeSetup reads the configuration of an event type, even if it has no event.
@@ -104,7 +104,7 @@ func (s *Store) TypeSetup(ctx context.Context, eventType string) (notification.E
 	queueRouting(batch, typeItself, eventType, &setup)
 	queueTemplates(batch, typeItself, eventType, &setup.Templates)
 	err := s.Pool.SendBatch(ctx, batch).Close()
-	return setup, wrap(err, "read setup of event type")
+	return setup, Wrap(err, "read setup of event type")
 }
 
 // Event reads an event and the rows that name its recipients. If the event does not exist,
@@ -116,7 +116,7 @@ func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, 
 	queueEvent(batch, eventID, &event)
 	queueEventRecipients(batch, eventID, &rules)
 	err := s.Pool.SendBatch(ctx, batch).Close()
-	return event, rules, wrap(err, "read event")
+	return event, rules, Wrap(err, "read event")
 }
 
 func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event) {
@@ -135,9 +135,9 @@ func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event) {
 	})
 }
 
-// maxRowsPerEventType limits the rows that one event type makes a worker hold. It is far
+// MaxRowsPerEventType limits the rows that one event type makes a worker hold. It is far
 // above what a person would configure.
-const maxRowsPerEventType = 1000
+const MaxRowsPerEventType = 1000
 
 func queueEventRecipients(batch *pgx.Batch, eventID string, rules *[]notification.EventRecipients) {
 	const query = `
@@ -153,7 +153,7 @@ func queueEventRecipients(batch *pgx.Batch, eventID string, rules *[]notificatio
 		ORDER BY r.id
 		LIMIT  $2`
 
-	queueInto(batch, rules, pgx.RowToStructByName, query, eventID, maxRowsPerEventType)
+	QueueInto(batch, rules, pgx.RowToStructByName, query, eventID, MaxRowsPerEventType)
 }
 
 // queueRouting reads the routes, escalations and category of an event type, and the user
@@ -176,8 +176,8 @@ func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notific
 		       FROM   channel_user_type
 		       GROUP BY channel_type) AS c`
 
-	queueInto(batch, &setup.Routing, pgx.RowTo, routing, arg)
-	queueInto(batch, &setup.Escalations, pgx.RowTo, escalations, arg)
+	QueueInto(batch, &setup.Routing, pgx.RowTo, routing, arg)
+	QueueInto(batch, &setup.Escalations, pgx.RowTo, escalations, arg)
 	batch.Queue(category, arg).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Category) })
 	batch.Queue(supported).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Supported) })
 }
@@ -191,7 +191,7 @@ func queueTemplates(batch *pgx.Batch, eventType, arg string, templates *[]notifi
 		WHERE  t.event_type IN (` + eventType + `, ` + eventType + ` || '` + notification.EscalatedType("") + `', '*')
 		LIMIT  $2`
 
-	queueInto(batch, templates, pgx.RowToStructByName, query, arg, maxRowsPerEventType)
+	QueueInto(batch, templates, pgx.RowToStructByName, query, arg, MaxRowsPerEventType)
 }
 
 // queueSettings reads the settings of the entities that the targets name, and the
@@ -204,11 +204,11 @@ func queueSettings(batch *pgx.Batch, eventType string, targets []targetRow, sett
 		AND    ((s.entity_type, s.entity_id) = ('CUSTOMER', '0')
 		    OR  (s.entity_type, s.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($2) AS t (entity_type text, entity_id text)))`
 
-	queueInto(batch, settings, pgx.RowTo, query, eventType, targets)
+	QueueInto(batch, settings, pgx.RowTo, query, eventType, targets)
 }
 
-// queueInto adds a query and reads its rows into a slice.
-func queueInto[T any](batch *pgx.Batch, into *[]T, read pgx.RowToFunc[T], query string, args ...any) {
+// QueueInto adds a query and reads its rows into a slice.
+func QueueInto[T any](batch *pgx.Batch, into *[]T, read pgx.RowToFunc[T], query string, args ...any) {
 	batch.Queue(query, args...).Query(func(rows pgx.Rows) (err error) {
 		*into, err = pgx.CollectRows(rows, read)
 		return err
@@ -238,16 +238,17 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 	batch.Queue(person, userType, userID).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(append(recipientFields(&entry.Recipient), &entry.Active)...)
 		entry.Known = err == nil
-		return ignoreNoRows(err)
+		return IgnoreNoRows(err)
 	})
-	queueInto(batch, &entry.Memberships, pgx.RowTo, memberships, userType, userID, targetRows(targets), maxRowsPerEventType)
+	QueueInto(batch, &entry.Memberships, pgx.RowTo, memberships, userType, userID, targetRows(targets), MaxRowsPerEventType)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return entry, wrap(err, "read directory")
+		return entry, Wrap(err, "read directory")
 	}
 	return entry, s.readSuppressions(ctx, s.Pool, []*notification.Recipient{&entry.Recipient})
 }
 
-func ignoreNoRows(err error) error {
+// IgnoreNoRows returns nil for [pgx.ErrNoRows].
+func IgnoreNoRows(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 			reason = notification.EventHasFailed
 		}
 		if err := s.cancelPending(ctx, end.EventID, reason); err != nil {
-			return counts, wrap(err, "finish event")
+			return counts, Wrap(err, "finish event")
 		}
 	}
 	batch := &pgx.Batch{}
@@ -65,7 +65,7 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = notification.ErrEnded
 	}
-	return counts, wrap(err, "finish event")
+	return counts, Wrap(err, "finish event")
 }
 
 // Acknowledge records that RabbitMQ has the message of an event. A repeat changes nothing.
@@ -76,7 +76,7 @@ func (s *Store) Acknowledge(ctx context.Context, eventID string) error {
 		WHERE  event_id = $1
 		AND    acknowledged_at IS NULL`
 
-	return s.exec(ctx, "acknowledge event", query, eventID)
+	return s.Exec(ctx, "acknowledge event", query, eventID)
 }
 
 // countByStatus counts an event's deliveries. The planner cannot see their number, and

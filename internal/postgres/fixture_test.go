@@ -9,11 +9,15 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
 )
 
 // lease is long enough that no lease runs out during a test.
 const lease = time.Hour
+
+// gatewayOf returns the statements of a gateway on a database.
+func gatewayOf(s *postgres.Store) *gateway.Store { return &gateway.Store{Store: s} }
 
 // awaitLock waits until a session waits for the lock of another session.
 func awaitLock(t *testing.T, s *postgres.Store) {

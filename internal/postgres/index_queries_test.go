@@ -81,7 +81,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"event_outbox_failed_id":           retry(postgres.RetryFilter{}),
 		"event_outbox_latest":              events(report.EventFilter{}),
 		"event_outbox_unacknowledged":      func(ctx context.Context) error { return s.BeginSource(ctx, outboxes.Source{Name: "orders"}) },
-		"gateway_ticket_expires_at":        func(ctx context.Context) error { return s.NewTicket(ctx, []byte("new"), who, long, long) },
+		"gateway_ticket_expires_at":        func(ctx context.Context) error { return gatewayOf(s).NewTicket(ctx, []byte("new"), who, long, long) },
 		"notification_correlation_id":      deliveries(report.DeliveryFilter{CorrelationID: "c7"}),
 		"notification_created_at":          purge(postgres.PurgeNotifications),
 		"notification_decision_decided_at": purge(postgres.PurgeDecisions),
@@ -93,7 +93,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 			return err
 		},
 		"notification_inbox": func(ctx context.Context) error {
-			return errOf(s.InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
+			return errOf(gatewayOf(s).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
 		},
 		"notification_of_digest": func(ctx context.Context) error {
 			return errOf(s.GiveUpDigest(ctx, "digest-7", notification.Failed, "refused"))
@@ -105,7 +105,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"notification_to_deliver": func(ctx context.Context) error {
 			return errOf(s.NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, 0, "", 20))
 		},
-		"notification_unread":        func(ctx context.Context) error { return errOf(s.Unread(ctx, who)) },
+		"notification_unread":        func(ctx context.Context) error { return errOf(gatewayOf(s).Unread(ctx, who)) },
 		"notification_unsent":        func(ctx context.Context) error { _, _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },
 		"operator_action_at":         purge(postgres.PurgeActions),
 		"operator_action_target":     actions(report.ActionFilter{Target: "e7"}),

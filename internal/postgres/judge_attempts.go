@@ -63,7 +63,7 @@ func (s *Store) releaseAll(ctx context.Context, begun attempts) {
 // They do not count. The verdict may drop a delivery, which becomes CANCELLED, or delay it
 // until a time.
 func (s *Store) ReleaseAttempts(ctx context.Context, attempts []notification.Attempt) error {
-	return wrap(s.settle(ctx, attempts, nil), "release attempts")
+	return Wrap(s.settle(ctx, attempts, nil), "release attempts")
 }
 
 // settle releases attempts, and records the new addresses of attempts that continue.

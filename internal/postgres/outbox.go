@@ -57,7 +57,7 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 		ORDER BY c.seq`
 
 	floor, now := s.floors.of(source), time.Now()
-	rows, err := collect(ctx, s.Pool, "claim events", pgx.RowToStructByNameLax[claimedEvent], query,
+	rows, err := Collect(ctx, s.Pool, "claim events", pgx.RowToStructByNameLax[claimedEvent], query,
 		pgx.QueryExecModeExec, // a plan made for few pending rows reads all of them
 		owner, limit, lease, source, floor.from(now))
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 	for i, result := range results {
 		ids[i], outcomes[i], errs[i] = result.EventID, string(result.Outcome), result.Error
 	}
-	return s.exec(ctx, "end claim", query, owner, ids, outcomes, errs)
+	return s.Exec(ctx, "end claim", query, owner, ids, outcomes, errs)
 }
 
 // ListenEvents calls wake whenever somebody writes to event_outbox, until ctx ends. A
@@ -135,7 +135,7 @@ func (s *Store) OutboxState(ctx context.Context) (notification.OutboxState, erro
 		              AND    status = 'FAILED'
 		              LIMIT  $1) AS any_of_them) AS f`
 
-	return one(ctx, s.Pool, "read outbox", pgx.RowToStructByPos[notification.OutboxState], query, MostCounted)
+	return One(ctx, s.Pool, "read outbox", pgx.RowToStructByPos[notification.OutboxState], query, MostCounted)
 }
 
 // InsertEvents writes events as a business service would, all of them or none. If the table

@@ -76,5 +76,5 @@ const passedOverQuery = `
 	LIMIT  $3`
 
 func queuePassedOver(batch *pgx.Batch, targets []targetRow, found *[]notification.PassedOver) {
-	queueInto(batch, found, pgx.RowToStructByName, passedOverQuery, targets, maxLookedAt, maxPassedOver)
+	QueueInto(batch, found, pgx.RowToStructByName, passedOverQuery, targets, maxLookedAt, maxPassedOver)
 }

@@ -101,7 +101,7 @@ func TestInboxReadsByIndex(t *testing.T) {
 	for _, userID := range []string{"10", "21", "nobody"} {
 		who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: userID}
 		one := func() int64 {
-			page := must(s.InboxAfter(ctx, who, middle, false, 1))(t)
+			page := must(gatewayOf(s).InboxAfter(ctx, who, middle, false, 1))(t)
 			if len(page.Items) == 0 {
 				return 404
 			}
@@ -113,21 +113,21 @@ func TestInboxReadsByIndex(t *testing.T) {
 			index string // the index for notification, unless it reads by id
 			from  bool   // starts from a position
 		}{
-			{name: "page", ask: func() error { return errOf(listening.InboxPage(ctx, who, notification.InboxFilter{Limit: 20})) }, index: inbox},
+			{name: "page", ask: func() error { return errOf(gatewayOf(listening).InboxPage(ctx, who, notification.InboxFilter{Limit: 20})) }, index: inbox},
 			{name: "later page", ask: func() error {
-				return errOf(listening.InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
+				return errOf(gatewayOf(listening).InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
 			}, index: inbox, from: true},
 			{name: "unread page", ask: func() error {
-				return errOf(listening.InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
+				return errOf(gatewayOf(listening).InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
 			}, index: unread},
-			{name: "catch-up", ask: func() error { return errOf(listening.InboxAfter(ctx, who, middle, false, 100)) }, index: inbox, from: true},
-			{name: "unread catch-up", ask: func() error { return errOf(listening.InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
-			{name: "unread position", ask: func() error { return errOf(listening.UnreadPosition(ctx, who, notification.MaxUnread)) }, index: unread},
-			{name: "count", ask: func() error { return errOf(listening.Unread(ctx, who)) }, index: unread},
-			{name: "read", ask: func() error { return listening.MarkRead(ctx, who, one) }},
-			{name: "all read", ask: func() error { return listening.MarkAllRead(ctx, who, one) }, index: unread, from: true},
+			{name: "catch-up", ask: func() error { return errOf(gatewayOf(listening).InboxAfter(ctx, who, middle, false, 100)) }, index: inbox, from: true},
+			{name: "unread catch-up", ask: func() error { return errOf(gatewayOf(listening).InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
+			{name: "unread position", ask: func() error { return errOf(gatewayOf(listening).UnreadPosition(ctx, who, notification.MaxUnread)) }, index: unread},
+			{name: "count", ask: func() error { return errOf(gatewayOf(listening).Unread(ctx, who)) }, index: unread},
+			{name: "read", ask: func() error { return gatewayOf(listening).MarkRead(ctx, who, one) }},
+			{name: "all read", ask: func() error { return gatewayOf(listening).MarkAllRead(ctx, who, one) }, index: unread, from: true},
 			{name: "acknowledged", ask: func() error {
-				return listening.MarkDelivered(ctx, []notification.Acknowledgement{{ID: one, RecipientKey: who}, {ID: one + 1, RecipientKey: who}})
+				return gatewayOf(listening).MarkDelivered(ctx, []notification.Acknowledgement{{ID: one, RecipientKey: who}, {ID: one + 1, RecipientKey: who}})
 			}},
 		}
 		for _, tt := range tests {
@@ -300,7 +300,7 @@ func TestReceiptsReadByIndex(t *testing.T) {
 		receipts = append(receipts, r)
 	}
 
-	require.Len(t, must(listening.RecordReceipts(t.Context(), receipts))(t), 1000)
+	require.Len(t, must(gatewayOf(listening).RecordReceipts(t.Context(), receipts))(t), 1000)
 	read := map[string]int{}
 	for _, statement := range asked.heard {
 		if len(statement.Args) == 0 {

@@ -28,7 +28,7 @@ var ErrPromoting = errors.New("another process promotes a generation of workers"
 func (s *Store) LockPromotions(ctx context.Context) (held func(context.Context) error, unlock func(), err error) {
 	conn, err := s.Pool.Acquire(ctx)
 	if err != nil {
-		return nil, nil, wrap(err, "lock promotions")
+		return nil, nil, Wrap(err, "lock promotions")
 	}
 	const key = "hashtext('herald'), hashtext(current_schema() || '.worker_promotion')"
 	locked := false
@@ -45,9 +45,9 @@ func (s *Store) LockPromotions(ctx context.Context) (held func(context.Context) 
 	}
 	if err != nil {
 		unlock()
-		return nil, nil, wrap(err, "lock promotions")
+		return nil, nil, Wrap(err, "lock promotions")
 	}
-	return func(ctx context.Context) error { return wrap(conn.Ping(ctx), "hold the lock of promotions") }, unlock, nil
+	return func(ctx context.Context) error { return Wrap(conn.Ping(ctx), "hold the lock of promotions") }, unlock, nil
 }
 
 // LastPromotion reads the newest promotion, or the zero value if there was none.
@@ -58,8 +58,8 @@ func (s *Store) LastPromotion(ctx context.Context) (Promotion, error) {
 		ORDER BY id DESC
 		LIMIT  1`
 
-	last, err := one(ctx, s.Pool, "read the last promotion", pgx.RowToStructByPos[Promotion], query)
-	return last, ignoreNoRows(err)
+	last, err := One(ctx, s.Pool, "read the last promotion", pgx.RowToStructByPos[Promotion], query)
+	return last, IgnoreNoRows(err)
 }
 
 // BeginPromotion records that a generation is being promoted. It continues an interrupted
@@ -74,7 +74,7 @@ func (s *Store) BeginPromotion(ctx context.Context, generation, from int) error 
 			WHERE  generation = $1
 			AND    ended_at IS NULL)`
 
-	return s.exec(ctx, "begin promotion", query, generation, from)
+	return s.Exec(ctx, "begin promotion", query, generation, from)
 }
 
 // EndPromotion records that all events were started again. An event that ended by itself
@@ -93,7 +93,7 @@ func (s *Store) EndPromotion(ctx context.Context) error {
 	batch := &pgx.Batch{}
 	batch.Queue(ended)
 	batch.Queue(end)
-	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "end promotion")
+	return Wrap(s.Pool.SendBatch(ctx, batch).Close(), "end promotion")
 }
 
 // UnfinishedEvents reads the ids of events that may have a workflow: up to limit ids after
@@ -107,7 +107,7 @@ func (s *Store) UnfinishedEvents(ctx context.Context, after string, limit int) (
 		ORDER BY event_id
 		LIMIT  $2`
 
-	return collect(ctx, s.Pool, "read unfinished events", pgx.RowTo[string], query, after, limit)
+	return Collect(ctx, s.Pool, "read unfinished events", pgx.RowTo[string], query, after, limit)
 }
 
 // ClaimedEvents reads the ids of events that a poller has claimed. It may have started
@@ -120,7 +120,7 @@ func (s *Store) ClaimedEvents(ctx context.Context, limit int) ([]string, error) 
 		AND    lease_owner IS NOT NULL
 		LIMIT  $1`
 
-	return collect(ctx, s.Pool, "read claimed events", pgx.RowTo[string], query, limit)
+	return Collect(ctx, s.Pool, "read claimed events", pgx.RowTo[string], query, limit)
 }
 
 // BeginRestart marks an event whose workflows end only to start again. It reports whether
@@ -135,7 +135,7 @@ func (s *Store) BeginRestart(ctx context.Context, eventID string) (open bool, er
 		WHERE  processed_event.status = 'PROCESSING'`
 
 	done, err := s.Pool.Exec(ctx, query, eventID)
-	return done.RowsAffected() > 0, wrap(err, "mark event as restarting")
+	return done.RowsAffected() > 0, Wrap(err, "mark event as restarting")
 }
 
 // RestartingEvents reads events that [Store.BeginRestart] has marked: up to limit events
@@ -148,7 +148,7 @@ func (s *Store) RestartingEvents(ctx context.Context, after string, limit int) (
 		ORDER BY e.event_id
 		LIMIT  $2`
 
-	return collect(ctx, s.Pool, "read restarting events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, limit)
+	return Collect(ctx, s.Pool, "read restarting events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, limit)
 }
 
 // EndTopicOnly ends an event that tells nobody: a workflow of release 0.2 sent it only to a
@@ -162,7 +162,7 @@ func (s *Store) EndTopicOnly(ctx context.Context, eventID string) error {
 		WHERE  event_id = $1
 		AND    status = 'PROCESSING'`
 
-	return s.exec(ctx, "end event that only goes to a topic", query, eventID)
+	return s.Exec(ctx, "end event that only goes to a topic", query, eventID)
 }
 
 // ForgetAcknowledgements clears acknowledged_at of events of other outboxes that a newer
@@ -186,7 +186,7 @@ func (s *Store) ForgetAcknowledgements(ctx context.Context, generation int, afte
 		)
 		SELECT coalesce(max(event_id), '') FROM page`
 
-	return one(ctx, s.Pool, "forget acknowledgements", pgx.RowTo[string], query, generation, after, limit)
+	return One(ctx, s.Pool, "forget acknowledgements", pgx.RowTo[string], query, generation, after, limit)
 }
 
 // CountRestarting counts the events that [Store.BeginRestart] has marked, up to MostCounted.
@@ -195,7 +195,7 @@ func (s *Store) CountRestarting(ctx context.Context) (int, error) {
 		SELECT count(*)
 		FROM  (SELECT FROM processed_event WHERE restarting_at IS NOT NULL AND status = 'PROCESSING' LIMIT $1) AS marked`
 
-	return one(ctx, s.Pool, "count restarting events", pgx.RowTo[int], query, MostCounted)
+	return One(ctx, s.Pool, "count restarting events", pgx.RowTo[int], query, MostCounted)
 }
 
 // AttemptsUnderWay reports whether a sender has the lease of a delivery of the event, or
@@ -210,5 +210,5 @@ func (s *Store) AttemptsUnderWay(ctx context.Context, eventID string) (bool, err
 			AND    n.attempt_count > 0
 			AND    (n.attempt_until > now() OR (n.attempt_owner IS NULL AND ` + formerLease + `)))`
 
-	return one(ctx, s.Pool, "look for attempts under way", pgx.RowTo[bool], query, eventID)
+	return One(ctx, s.Pool, "look for attempts under way", pgx.RowTo[bool], query, eventID)
 }

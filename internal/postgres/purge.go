@@ -73,7 +73,7 @@ func (table PurgeTable) rule() (age, mayGo string) {
 
 // Now returns the database's time, which alone decides how old rows are.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	return one(ctx, s.Pool, "read the database's clock", pgx.RowTo[time.Time], "SELECT now()")
+	return One(ctx, s.Pool, "read the database's clock", pgx.RowTo[time.Time], "SELECT now()")
 }
 
 // CountPurgeable counts the rows from before a time that may be deleted, up to a limit.
@@ -93,7 +93,7 @@ func (s *Store) countPurgeable(ctx context.Context, table PurgeTable, age, mayGo
 			LIMIT  $2
 		) old`
 
-	return one(ctx, s.Pool, "count the old rows of "+string(table), pgx.RowTo[int], query, before, limit)
+	return One(ctx, s.Pool, "count the old rows of "+string(table), pgx.RowTo[int], query, before, limit)
 }
 
 // PurgeResult is the result of one batch.
@@ -128,7 +128,7 @@ func (s *Store) purgeNext(ctx context.Context, table PurgeTable, age, mayGo stri
 		)
 		SELECT count(*), max(at) FROM gone`
 
-	return one(ctx, s.Pool, "purge "+string(table), pgx.RowToStructByPos[PurgeResult], query, before, from)
+	return One(ctx, s.Pool, "purge "+string(table), pgx.RowToStructByPos[PurgeResult], query, before, from)
 }
 
 // PurgeOutbox is [Store.PurgeNext] for event_outbox. Without a topic, no event waits for
@@ -168,5 +168,5 @@ func (s *Store) HeldEvents(ctx context.Context, source string, ids []string) ([]
 			AND    t.status <> 'PROCESSED'
 		)`
 
-	return collect(ctx, s.Pool, "read the events that are open", pgx.RowTo[string], query, ids, source)
+	return Collect(ctx, s.Pool, "read the events that are open", pgx.RowTo[string], query, ids, source)
 }

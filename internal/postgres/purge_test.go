@@ -165,11 +165,11 @@ func TestPurgeKeepsTexts(t *testing.T) {
 	s := postgrestest.New(t)
 	s.AddressHash = hashed
 	for _, answer := range []notification.OptOut{{MessageID: "SM1", Number: "+393401234567", Lifted: true}, {MessageID: "SM2", Number: "+393401234567"}} {
-		require.NoError(t, s.RecordOptOut(t.Context(), answer))
+		require.NoError(t, gatewayOf(s).RecordOptOut(t.Context(), answer))
 	}
 	postgrestest.Exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days'")
 	require.Empty(t, purgeAll(t, s, postgres.PurgeReceipts))
-	require.NoError(t, s.RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567", Lifted: true}))
+	require.NoError(t, gatewayOf(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567", Lifted: true}))
 	require.Equal(t, []string{"OPT_OUT"}, postgrestest.List(t, s, "SELECT reason FROM recipient_suppression"))
 }
 

@@ -31,7 +31,7 @@ func (s *Store) Recipients(ctx context.Context, eventType string, targets []noti
 	}
 	queueSettings(batch, eventType, wanted, &page.Settings)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return page, wrap(err, "read recipients")
+		return page, Wrap(err, "read recipients")
 	}
 	people := make([]*notification.Recipient, len(page.Recipients))
 	for i := range page.Recipients {
@@ -49,7 +49,7 @@ func (s *Store) CountRecipients(ctx context.Context, targets []notification.Targ
 	batch := &pgx.Batch{}
 	batch.Queue("SELECT set_config('jit', 'off', true)")
 	batch.Queue(query, recipientsArgs(targetRows(targets), notification.Cursor{}, limit-1)...).QueryRow(func(row pgx.Row) error { return row.Scan(&count) })
-	return count, wrap(s.Pool.SendBatch(ctx, batch).Close(), "count recipients")
+	return count, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "count recipients")
 }
 
 // namedPage is more than the user types that share one user id in most installations.

@@ -75,7 +75,7 @@ func (s *Store) beginRekey(ctx context.Context) error {
 		SET    rekeyed_at = coalesce(rekeyed_at, now())
 		WHERE  superseded_at IS NOT NULL`
 
-	return s.exec(ctx, "begin to move suppressions", query)
+	return s.Exec(ctx, "begin to move suppressions", query)
 }
 
 // addressed is an address of a channel.
@@ -124,7 +124,7 @@ func (s *Store) eachPage(ctx context.Context, query string, key, others []any, a
 			return nil
 		})
 		if err != nil {
-			return wrap(err, "read addresses")
+			return Wrap(err, "read addresses")
 		}
 		count := int(read.RowsAffected())
 		if err := do(count, found); err != nil || count < rekeyPage {
@@ -170,7 +170,7 @@ func (s *Store) rekeyPage(ctx context.Context, found []addressed, dryRun bool, s
 		moved = int(tag.RowsAffected())
 		return err
 	})
-	return moved, wrap(err, "move suppressions")
+	return moved, Wrap(err, "move suppressions")
 }
 
 func (s *Store) countPage(ctx context.Context, channels []string, before [][]byte, seen map[string]bool) (int, error) {
@@ -181,7 +181,7 @@ func (s *Store) countPage(ctx context.Context, channels []string, before [][]byt
 		WHERE  s.secret IS DISTINCT FROM $3
 		AND    NOT s.twin`
 
-	rows, err := collect(ctx, s.Pool, "count suppressions", pgx.RowTo[string], query, channels, before, s.fingerprint)
+	rows, err := Collect(ctx, s.Pool, "count suppressions", pgx.RowTo[string], query, channels, before, s.fingerprint)
 	counted := len(seen)
 	for _, row := range rows {
 		seen[row] = true
@@ -213,7 +213,7 @@ func (s *Store) underPrevious(ctx context.Context) (int, error) {
 		WHERE  secret IS DISTINCT FROM $1
 		AND    NOT twin`
 
-	return one(ctx, s.Pool, "count suppressions", pgx.RowTo[int], query, s.fingerprint)
+	return One(ctx, s.Pool, "count suppressions", pgx.RowTo[int], query, s.fingerprint)
 }
 
 // foreignKeyViolation means that a suppression needs the secret to delete.

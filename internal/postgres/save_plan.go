@@ -79,7 +79,7 @@ func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []n
 	batch := &pgx.Batch{}
 	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
 	batch.Queue(numberTaken, idsOf(deliveries))
-	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "save plan")
+	return Wrap(s.Pool.SendBatch(ctx, batch).Close(), "save plan")
 }
 
 // plannedRow is the JSON form of a delivery for the database.

@@ -38,7 +38,7 @@ func (s *Store) RunScripts(ctx context.Context, scripts []string, settings map[s
 		}
 		return confirm(ctx, changed)
 	})
-	return wrap(err, "run scripts")
+	return Wrap(err, "run scripts")
 }
 
 // changedRows counts the rows that this session has changed or deleted, by table. It may
@@ -57,5 +57,5 @@ func changedRows(ctx context.Context, tx pgx.Tx) (map[string]int, error) {
 		counts[table] += count
 		return nil
 	})
-	return counts, wrap(err, "count changed rows")
+	return counts, Wrap(err, "count changed rows")
 }

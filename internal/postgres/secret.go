@@ -99,7 +99,7 @@ func (s *Store) AgreeOnSecret(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return wrap(err, "compare HERALD_SECRET with the database's")
+		return Wrap(err, "compare HERALD_SECRET with the database's")
 	}
 	return mismatch(known, current, previous)
 }
@@ -129,13 +129,13 @@ func introduce(ctx context.Context, tx pgx.Tx, current, previous string) error {
 }
 
 // readSecrets takes a new snapshot, so it sees what another process has recorded.
-func readSecrets(ctx context.Context, on querier) ([]knownSecret, error) {
+func readSecrets(ctx context.Context, on Querier) ([]knownSecret, error) {
 	const read = `
 		SELECT fingerprint, since, superseded_at IS NOT NULL AS superseded, rekeyed_at IS NOT NULL AS rekeyed
 		FROM   herald_secret
 		ORDER BY superseded_at DESC NULLS FIRST`
 
-	return collect(ctx, on, "read the fingerprint of HERALD_SECRET", pgx.RowToStructByName[knownSecret], read)
+	return Collect(ctx, on, "read the fingerprint of HERALD_SECRET", pgx.RowToStructByName[knownSecret], read)
 }
 
 // mismatch compares the secrets of a process with the secrets that the database knows, the

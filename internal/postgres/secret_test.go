@@ -104,7 +104,7 @@ func reasonsOf(t *testing.T, process *postgres.Store, userID string) []notificat
 
 func answer(t *testing.T, process *postgres.Store, number string, lifted bool) {
 	t.Helper()
-	require.NoError(t, process.RecordOptOut(t.Context(), notification.OptOut{MessageID: fmt.Sprint(number, lifted, time.Now().UnixNano()), Number: number, Lifted: lifted}))
+	require.NoError(t, gatewayOf(process).RecordOptOut(t.Context(), notification.OptOut{MessageID: fmt.Sprint(number, lifted, time.Now().UnixNano()), Number: number, Lifted: lifted}))
 }
 
 // number is the phone of a customer of these tests.
@@ -208,7 +208,7 @@ func TestLiftingMeetsRekey(t *testing.T) {
 	must(tx.Exec(t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended('herald recipient_suppression', 0))"))(t)
 	lifted := make(chan error, 1)
 	go func() {
-		lifted <- after.RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: number(1), Lifted: true})
+		lifted <- gatewayOf(after).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: number(1), Lifted: true})
 	}()
 	require.Eventually(t, func() bool {
 		return postgrestest.Get[int](t, before, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 1

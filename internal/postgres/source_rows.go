@@ -49,7 +49,7 @@ func (s *Store) KnownRows(ctx context.Context, source string, keys []string, has
 		})
 	}
 	err := s.Pool.SendBatch(ctx, batch).Close()
-	return known, held, wrap(err, "read the known rows of a source")
+	return known, held, Wrap(err, "read the known rows of a source")
 }
 
 // KeepRows stores the state of rows.
@@ -78,7 +78,7 @@ func (s *Store) KeepRows(ctx context.Context, source string, rows []outboxes.Kno
 		keys[i], ids[i], hashes[i], refusals[i], waits[i] = row.Key, row.EventID, row.KeyHash, row.Refusals, row.Wait
 		errs[i], peopleErrs[i], sent[i], failed[i], marked[i] = row.Error, row.PeopleError, row.Sent, row.Failed, row.Marked
 	}
-	return s.exec(ctx, "keep rows of a source", query, source, keys, ids, hashes, refusals, waits, errs, peopleErrs, sent, failed, marked)
+	return s.Exec(ctx, "keep rows of a source", query, source, keys, ids, hashes, refusals, waits, errs, peopleErrs, sent, failed, marked)
 }
 
 // ForgetRows deletes the state of rows.
@@ -88,7 +88,7 @@ func (s *Store) ForgetRows(ctx context.Context, source string, keys []string) er
 		WHERE  source = $1
 		AND    row_key = ANY ($2)`
 
-	return s.exec(ctx, "forget rows of a source", query, source, keys)
+	return s.Exec(ctx, "forget rows of a source", query, source, keys)
 }
 
 // OverdueRows returns the keys of rows that hold their keys, and whose next attempt is late
@@ -105,7 +105,7 @@ func (s *Store) OverdueRows(ctx context.Context, source string, limit int) ([]st
 		ORDER BY next_attempt_at NULLS FIRST
 		LIMIT  $2`
 
-	return collect(ctx, s.Pool, "read the overdue rows of a source", pgx.RowTo[string], query, source, limit)
+	return Collect(ctx, s.Pool, "read the overdue rows of a source", pgx.RowTo[string], query, source, limit)
 }
 
 // TakePosition makes owner the owner of these slots. It returns the position that the last
@@ -129,7 +129,7 @@ func (s *Store) TakePosition(ctx context.Context, source string, slots []int, ow
 		return err
 	})
 	batch.Queue(begin, source, slots, owner)
-	return position, wrap(s.Pool.SendBatch(ctx, batch).Close(), "take the position of a walk")
+	return position, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "take the position of a walk")
 }
 
 // KeepPosition keeps a position, unless one of owner's slots has a new owner.
@@ -140,7 +140,7 @@ func (s *Store) KeepPosition(ctx context.Context, source, owner string, position
 		WHERE  source = $1
 		AND    owner = $2`
 
-	return s.exec(ctx, "keep the position of a walk", query, source, owner, position)
+	return s.Exec(ctx, "keep the position of a walk", query, source, owner, position)
 }
 
 // RestingTopics returns the topics of a source that accept no records.
@@ -152,7 +152,7 @@ func (s *Store) RestingTopics(ctx context.Context, source string) ([]outboxes.Re
 		ORDER BY topic
 		LIMIT  1000`
 
-	return collect(ctx, s.Pool, "read the resting topics of a source", pgx.RowToStructByName[outboxes.RestingTopic], query, source)
+	return Collect(ctx, s.Pool, "read the resting topics of a source", pgx.RowToStructByName[outboxes.RestingTopic], query, source)
 }
 
 // RestTopic records that a topic accepts no records.
@@ -164,7 +164,7 @@ func (s *Store) RestTopic(ctx context.Context, source string, topic outboxes.Res
 		SET    next_attempt_at = excluded.next_attempt_at,
 		       error           = excluded.error`
 
-	return s.exec(ctx, "let a topic rest", query, source, topic.Topic, topic.Wait, topic.Error)
+	return s.Exec(ctx, "let a topic rest", query, source, topic.Topic, topic.Wait, topic.Error)
 }
 
 // WakeTopics records that topics accept records again.
@@ -174,7 +174,7 @@ func (s *Store) WakeTopics(ctx context.Context, source string, topics []string) 
 		WHERE  source = $1
 		AND    topic = ANY ($2)`
 
-	return s.exec(ctx, "end the rest of topics", query, source, topics)
+	return s.Exec(ctx, "end the rest of topics", query, source, topics)
 }
 
 // SourceState counts the failed rows of a source, up to [MostCounted], and its resting topics.
@@ -184,7 +184,7 @@ func (s *Store) SourceState(ctx context.Context, source string) (failed, resting
 		       (SELECT count(*) FROM source_topic WHERE source = $1)`
 
 	err = s.Pool.QueryRow(ctx, query, source, MostCounted).Scan(&failed, &resting)
-	return failed, resting, wrap(err, "count the failed rows of a source")
+	return failed, resting, Wrap(err, "count the failed rows of a source")
 }
 
 // SourceRow is a row of an outbox that Herald remembers.
@@ -215,7 +215,7 @@ func (s *Store) SourceRows(ctx context.Context, source, after string, limit int)
 		ORDER BY row_key
 		LIMIT  $3`
 
-	return collect(ctx, s.Pool, "list the rows of a source", pgx.RowToStructByName[SourceRow], query, source, after, limit)
+	return Collect(ctx, s.Pool, "list the rows of a source", pgx.RowToStructByName[SourceRow], query, source, after, limit)
 }
 
 // FailedRows returns the failed rows among keys, in order, after a key. Without keys, it
@@ -231,5 +231,5 @@ func (s *Store) FailedRows(ctx context.Context, source string, keys []string, af
 		ORDER BY row_key
 		LIMIT  $4`
 
-	return collect(ctx, s.Pool, "read the failed rows of a source", pgx.RowTo[string], query, source, keys, after, limit)
+	return Collect(ctx, s.Pool, "read the failed rows of a source", pgx.RowTo[string], query, source, keys, after, limit)
 }

@@ -47,12 +47,12 @@ func Open(ctx context.Context, url, applicationName string) (*Store, error) {
 // keep the plans of statements, so these plans must also suit a table that grows. They use
 // an index where there is one, however few rows there are at planning.
 func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, second *Store, err error) {
-	return openBoth(ctx, url, firstName, secondName, 2, 2, keptPlans...)
+	return OpenBoth(ctx, url, firstName, secondName, 2, 2, keptPlans...)
 }
 
-// openBoth opens two stores. Each gets its part of the connections: all of them divided by
+// OpenBoth opens two stores. Each gets its part of the connections: all of them divided by
 // its number.
-func openBoth(ctx context.Context, url, firstName, secondName string, one, two int32, off ...string) (first, second *Store, err error) {
+func OpenBoth(ctx context.Context, url, firstName, secondName string, one, two int32, off ...string) (first, second *Store, err error) {
 	if first, err = open(ctx, url, firstName, one, off...); err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +88,7 @@ func open(ctx context.Context, url, applicationName string, stores int32, off ..
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, wrap(err, "open database")
+		return nil, Wrap(err, "open database")
 	}
 	return &Store{Pool: pool}, nil
 }
@@ -98,42 +98,42 @@ func (s *Store) Close() { s.Pool.Close() }
 
 // Ready returns nil if the database answers and has its schema.
 func (s *Store) Ready(ctx context.Context) error {
-	return s.exec(ctx, "database", "SELECT FROM delivery_attempt LIMIT 0")
+	return s.Exec(ctx, "database", "SELECT FROM delivery_attempt LIMIT 0")
 }
 
-// wrap adds to an error what was being done; nil stays nil.
-func wrap(err error, doing string) error {
+// Wrap adds to an error what was being done; nil stays nil.
+func Wrap(err error, doing string) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", doing, withSchema(err))
 }
 
-// querier is a pool or a transaction.
-type querier interface {
+// Querier is a pool or a transaction.
+type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
 }
 
-// collect reads all rows of a query.
-func collect[T any](ctx context.Context, on querier, doing string, read pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
+// Collect reads all rows of a query.
+func Collect[T any](ctx context.Context, on Querier, doing string, read pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
 	rows, _ := on.Query(ctx, query, args...) // CollectRows returns its error
 	found, err := pgx.CollectRows(rows, read)
-	return found, wrap(err, doing)
+	return found, Wrap(err, doing)
 }
 
-// one reads the first row of a query. If there is none, the error is [pgx.ErrNoRows].
-func one[T any](ctx context.Context, on querier, doing string, read pgx.RowToFunc[T], query string, args ...any) (T, error) {
+// One reads the first row of a query. If there is none, the error is [pgx.ErrNoRows].
+func One[T any](ctx context.Context, on Querier, doing string, read pgx.RowToFunc[T], query string, args ...any) (T, error) {
 	rows, _ := on.Query(ctx, query, args...) // CollectOneRow returns its error
 	found, err := pgx.CollectOneRow(rows, read)
-	return found, wrap(err, doing)
+	return found, Wrap(err, doing)
 }
 
-// exec runs a statement that returns nothing.
-func (s *Store) exec(ctx context.Context, doing, query string, args ...any) error {
+// Exec runs a statement that returns nothing.
+func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) error {
 	_, err := s.Pool.Exec(ctx, query, args...)
-	return wrap(err, doing)
+	return Wrap(err, doing)
 }
 
 // scanDelivery scans the row of a delivery. If there is none, the error is
@@ -143,7 +143,7 @@ func scanDelivery(row pgx.Row, doing string, fields ...any) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return notification.ErrNoDelivery
 	}
-	return wrap(err, doing)
+	return Wrap(err, doing)
 }
 
 // These codes mean that the server answers, but wants another user or password.
@@ -165,11 +165,4 @@ func ConnectRemedy(err error) string {
 		return "correct the user and the password in DATABASE_URL; special characters in them are percent-encoded"
 	}
 	return "start Postgres, or set DATABASE_URL to where it is"
-}
-
-// OpenForGateway returns a store for browsers, and a second one for webhooks and
-// unsubscribing with a quarter as many connections. So signed-in people cannot keep out a
-// receipt or a STOP.
-func OpenForGateway(ctx context.Context, url string) (browsers, webhooks *Store, err error) {
-	return openBoth(ctx, url, "herald-gateway", "herald-webhooks", 1, 4)
 }

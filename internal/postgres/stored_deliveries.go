@@ -91,7 +91,7 @@ func (s *Store) readDeliveries(ctx context.Context, limit int, query string, arg
 		w.of(&d, now)
 		return d, err
 	}
-	if deliveries, err = collect(ctx, s.Pool, "read deliveries", scan, query, args...); err != nil {
+	if deliveries, err = Collect(ctx, s.Pool, "read deliveries", scan, query, args...); err != nil {
 		return nil, 0, err
 	}
 	if len(deliveries) == limit {
@@ -116,7 +116,7 @@ func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notific
 		       LIMIT  $7) AS next`
 
 	part := notification.Part{EventID: eventID, Lane: lane, IDs: notification.IDRange{First: after + 1}}
-	return one(ctx, s.Pool, "find next deliveries", pgx.RowToStructByPos[notification.Stretch], query, append(partArgs(part), only, limit)...)
+	return One(ctx, s.Pool, "find next deliveries", pgx.RowToStructByPos[notification.Stretch], query, append(partArgs(part), only, limit)...)
 }
 
 // Lanes returns the lanes of an event in which a delivery is still to be made.
@@ -134,7 +134,7 @@ func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane,
 		    OFFSET 0) -- keeps the planner from reading a whole broadcast
 		ORDER BY c.place, waiting`
 
-	return collect(ctx, s.Pool, "read lanes", pgx.RowToStructByName[notification.Lane], query, eventID, notification.Channels())
+	return Collect(ctx, s.Pool, "read lanes", pgx.RowToStructByName[notification.Lane], query, eventID, notification.Channels())
 }
 
 // storedWait holds the columns of notification about a delivery's time.
@@ -183,7 +183,7 @@ func (s *Store) BatchDeliveries(ctx context.Context, eventID string, channel not
 		ORDER BY CASE n.priority WHEN 'HIGH' THEN 1 WHEN 'NORMAL' THEN 2 ELSE 3 END, n.id
 		LIMIT  $5`
 
-	return collect(ctx, s.Pool, "read the deliveries of a batch", pgx.RowTo[string], query, eventID, channel, ids.First, ids.Last, maxBatch)
+	return Collect(ctx, s.Pool, "read the deliveries of a batch", pgx.RowTo[string], query, eventID, channel, ids.First, ids.Last, maxBatch)
 }
 
 // maxBatch limits a batch whose range has more rows than its lane found. The lane finds the
@@ -202,7 +202,7 @@ func (s *Store) BatchLeft(ctx context.Context, eventID string, channel notificat
 		    OFFSET 0)`
 
 	part := notification.Part{EventID: eventID, Lane: notification.Lane{Channel: channel}, IDs: ids}
-	return one(ctx, s.Pool, "read the rest of a batch", pgx.RowTo[bool], query, partArgs(part)...)
+	return One(ctx, s.Pool, "read the rest of a batch", pgx.RowTo[bool], query, partArgs(part)...)
 }
 
 // ReopenFailed makes the FAILED deliveries of a part PENDING, unless a receipt made them
@@ -219,7 +219,7 @@ func (s *Store) ReopenFailed(ctx context.Context, part notification.Part) error 
 			ORDER BY n.id
 			FOR UPDATE))`
 
-	return s.exec(ctx, "reopen failed deliveries", query, partArgs(part)...)
+	return s.Exec(ctx, "reopen failed deliveries", query, partArgs(part)...)
 }
 
 // failedInPart selects the deliveries n of a part that failed, but not by a receipt.

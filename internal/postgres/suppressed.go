@@ -21,7 +21,7 @@ type suppressionKey struct {
 
 // readSuppressions adds the suppressions of their addresses to people, in one statement.
 // Without a secret the hashes are unknown, and nothing is suppressed.
-func (s *Store) readSuppressions(ctx context.Context, on querier, people []*notification.Recipient) error {
+func (s *Store) readSuppressions(ctx context.Context, on Querier, people []*notification.Recipient) error {
 	const query = `
 		SELECT s.channel, s.address_hash, s.reason, coalesce(s.detail, ''), s.since
 		FROM   unnest($1::text[], $2::bytea[]) AS a (channel, address_hash)
@@ -41,7 +41,7 @@ func (s *Store) readSuppressions(ctx context.Context, on querier, people []*noti
 		}
 		return nil
 	})
-	return wrap(err, "read suppressions")
+	return Wrap(err, "read suppressions")
 }
 
 // appendSuppression adds a suppression, unless the address has one for the same reason

@@ -16,8 +16,8 @@ import (
 // ErrNoSecret means that addresses cannot be suppressed, since their hashes need a key.
 var ErrNoSecret = errors.New("HERALD_SECRET is not set, by which recipient_suppression knows addresses: set it, the same in all processes")
 
-// suppressions are rows of recipient_suppression.
-type suppressions []suppressionRow
+// Suppressions are rows of recipient_suppression.
+type Suppressions []suppressionRow
 
 type suppressionRow struct {
 	channel notification.Channel
@@ -29,9 +29,9 @@ type suppressionRow struct {
 	twin    bool   // that secret is HERALD_SECRET_PREVIOUS
 }
 
-// add adds a row for each key. While a secret is replaced, processes that have only one of
+// Add adds a row for each key. While a secret is replaced, processes that have only one of
 // the two must find the row.
-func (s *suppressions) add(keys []notification.AddressKey, channel notification.Channel, address string, reason notification.SuppressionReason, detail string, since time.Time) {
+func (s *Suppressions) Add(keys []notification.AddressKey, channel notification.Channel, address string, reason notification.SuppressionReason, detail string, since time.Time) {
 	normal := notification.NormalAddress(channel, address)
 	if normal == "" {
 		return
@@ -41,9 +41,9 @@ func (s *suppressions) add(keys []notification.AddressKey, channel notification.
 	}
 }
 
-// queue writes the rows in the order of their keys, and keeps the oldest row for each
+// Queue writes the rows in the order of their keys, and keeps the oldest row for each
 // reason. It writes no twin once suppressions move to the newer secret.
-func (s suppressions) queue(batch *pgx.Batch) {
+func (s Suppressions) Queue(batch *pgx.Batch) {
 	const query = `
 		INSERT INTO recipient_suppression AS s (channel, address_hash, reason, detail, since, secret, twin)
 		SELECT channel, address_hash, reason, nullif(detail, ''), since, nullif(secret, ''), twin
@@ -86,11 +86,11 @@ func (s *Store) Suppress(ctx context.Context, channel notification.Channel, addr
 	if s.AddressHash == nil {
 		return ErrNoSecret
 	}
-	var rows suppressions
-	rows.add(s.AddressKeys(), channel, address, reason, detail, time.Now())
+	var rows Suppressions
+	rows.Add(s.AddressKeys(), channel, address, reason, detail, time.Now())
 	batch := &pgx.Batch{}
-	rows.queue(batch)
-	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "suppress an address")
+	rows.Queue(batch)
+	return Wrap(s.Pool.SendBatch(ctx, batch).Close(), "suppress an address")
 }
 
 // Unsuppress removes the suppressions of an address for one reason; empty: for all reasons.
@@ -101,16 +101,16 @@ func (s *Store) Unsuppress(ctx context.Context, channel notification.Channel, ad
 	}
 	var lifted []notification.SuppressionReason
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		lifted, err = s.lift(ctx, tx, channel, address, reason)
+		lifted, err = s.Lift(ctx, tx, channel, address, reason)
 		return err
 	})
 	slices.Sort(lifted)
 	return slices.Compact(lifted), err
 }
 
-// lift is [Store.Unsuppress] in a transaction. It may return a reason twice. It shares
+// Lift is [Store.Unsuppress] in a transaction. It may return a reason twice. It shares
 // rekeyLock: otherwise it could miss a row that moves at the same moment.
-func (s *Store) lift(ctx context.Context, tx pgx.Tx, channel notification.Channel, address string, reason notification.SuppressionReason) ([]notification.SuppressionReason, error) {
+func (s *Store) Lift(ctx context.Context, tx pgx.Tx, channel notification.Channel, address string, reason notification.SuppressionReason) ([]notification.SuppressionReason, error) {
 	const lock = "SELECT pg_advisory_xact_lock_shared(" + rekeyLock + ")"
 	const query = `
 		DELETE FROM recipient_suppression
@@ -123,39 +123,5 @@ func (s *Store) lift(ctx context.Context, tx pgx.Tx, channel notification.Channe
 		return nil, err
 	}
 	hashes := s.addressHashes(notification.NormalAddress(channel, address))
-	return collect(ctx, tx, "take back a suppression", pgx.RowTo[notification.SuppressionReason], query, channel, hashes, reason)
-}
-
-// RecordOptOut stores a recipient's answer to a text message: they want no more, or they do
-// again. The latter lifts only their opt-out. An answer that was stored before changes
-// nothing. Without HERALD_SECRET the error is [ErrNoSecret].
-func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) error {
-	const store = `
-		INSERT INTO delivery_receipt (provider, receipt_id, at, status)
-		VALUES ('twilio', $1, now(), $2)
-		ON CONFLICT DO NOTHING`
-
-	if s.AddressHash == nil {
-		return ErrNoSecret
-	}
-	word := "STOP"
-	if answer.Lifted {
-		word = "START"
-	}
-	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		stored, err := tx.Exec(ctx, store, answer.MessageID, word)
-		if err != nil || stored.RowsAffected() == 0 {
-			return err
-		}
-		if answer.Lifted {
-			_, err := s.lift(ctx, tx, notification.SMS, answer.Number, notification.SuppressedOptOut)
-			return err
-		}
-		var rows suppressions
-		rows.add(s.AddressKeys(), notification.SMS, answer.Number, notification.SuppressedOptOut, "", time.Now())
-		batch := &pgx.Batch{}
-		rows.queue(batch)
-		return tx.SendBatch(ctx, batch).Close()
-	})
-	return wrap(err, "record an answer to a text message")
+	return Collect(ctx, tx, "take back a suppression", pgx.RowTo[notification.SuppressionReason], query, channel, hashes, reason)
 }

@@ -64,7 +64,7 @@ func TestReceiptWithoutSecret(t *testing.T) {
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
 	require.ErrorIs(t, s.Suppress(t.Context(), notification.Email, "ada@example.com", notification.SuppressedBounce, ""), postgres.ErrNoSecret)
 	require.ErrorIs(t, errOf(s.Unsuppress(t.Context(), notification.Email, "ada@example.com", "")), postgres.ErrNoSecret)
-	require.ErrorIs(t, s.RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567"}), postgres.ErrNoSecret)
+	require.ErrorIs(t, gatewayOf(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567"}), postgres.ErrNoSecret)
 }
 
 // START takes back STOP, and no other reason. A repeated answer, such as a replayed
@@ -87,7 +87,7 @@ func TestRecordOptOut(t *testing.T) {
 		{id: "SM2", lifted: true, want: []string{"INVALID", "OPT_OUT"}},
 	}
 	for _, answer := range answers {
-		require.NoError(t, s.RecordOptOut(t.Context(), notification.OptOut{MessageID: answer.id, Number: number, Lifted: answer.lifted}))
+		require.NoError(t, gatewayOf(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: answer.id, Number: number, Lifted: answer.lifted}))
 		require.Equal(t, answer.want, suppressedOver(t, s, notification.SMS, number), answer.id)
 	}
 	require.Equal(t, []string{"START", "STOP", "STOP"}, postgrestest.List(t, s, "SELECT status FROM delivery_receipt WHERE delivery_id IS NULL ORDER BY status"))

@@ -71,9 +71,9 @@ func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age
 
 	const doing = "read stuck events"
 	if err := s.Pool.QueryRow(ctx, bound, after, sweepScan).Scan(&next); err != nil {
-		return nil, "", wrap(err, doing)
+		return nil, "", Wrap(err, doing)
 	}
-	events, err = collect(ctx, s.Pool, doing, pgx.RowToStructByNameLax[notification.StuckEvent], query, after, age, next, waiting, limit)
+	events, err = Collect(ctx, s.Pool, doing, pgx.RowToStructByNameLax[notification.StuckEvent], query, after, age, next, waiting, limit)
 	if len(events) == limit {
 		next = events[limit-1].ID
 	}
@@ -124,9 +124,9 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 	}
 	const doing = "read stuck deliveries"
 	if err := s.Pool.QueryRow(ctx, bound, after, sweepScan).Scan(&next); err != nil {
-		return nil, 0, wrap(err, doing)
+		return nil, 0, Wrap(err, doing)
 	}
-	stuck, err = collect(ctx, s.Pool, doing, scan, query, after, age, next, limit)
+	stuck, err = Collect(ctx, s.Pool, doing, scan, query, after, age, next, limit)
 	if len(stuck) == limit {
 		next = stuck[limit-1].ID
 	}
@@ -142,12 +142,12 @@ func (s *Store) EventRestarted(ctx context.Context, eventID string) error {
 		       restarting_at = NULL
 		WHERE  event_id = $1`
 
-	return s.exec(ctx, "note restart of event", query, eventID)
+	return s.Exec(ctx, "note restart of event", query, eventID)
 }
 
 // DeliveryRestarted counts a restart of a delivery by the sweep.
 func (s *Store) DeliveryRestarted(ctx context.Context, deliveryID string) error {
-	return s.exec(ctx, "count restart of delivery", "UPDATE notification SET restarts = restarts + 1 WHERE delivery_id = $1", deliveryID)
+	return s.Exec(ctx, "count restart of delivery", "UPDATE notification SET restarts = restarts + 1 WHERE delivery_id = $1", deliveryID)
 }
 
 // EndStuckEvent marks an event that is PROCESSING for longer than age as FAILED, with an
@@ -163,7 +163,7 @@ func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notif
 		AND    status = 'PROCESSING'
 		AND    created_at < now() - $3::interval`
 
-	return s.exec(ctx, "end stuck event", query, eventID, outcome, age)
+	return s.Exec(ctx, "end stuck event", query, eventID, outcome, age)
 }
 
 // RecordSweep stores the result of a sweep, for the next sweep and for operators. It
@@ -190,7 +190,7 @@ func (s *Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error
 	batch.Queue(forget)
 	batch.Queue(complete)
 	err := s.Pool.SendBatch(ctx, batch).Close()
-	return wrap(err, "record sweep")
+	return Wrap(err, "record sweep")
 }
 
 // LastSweep reads the result of the last sweep. The zero value: there was none.
@@ -201,6 +201,6 @@ func (s *Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
 		ORDER BY id DESC
 		LIMIT  1`
 
-	last, err := one(ctx, s.Pool, "read last sweep", pgx.RowToStructByPos[notification.Sweep], query)
-	return last, ignoreNoRows(err)
+	last, err := One(ctx, s.Pool, "read last sweep", pgx.RowToStructByPos[notification.Sweep], query)
+	return last, IgnoreNoRows(err)
 }

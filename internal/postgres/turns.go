@@ -21,14 +21,14 @@ func (s *Store) TakeTurns(ctx context.Context, in notification.TurnsWanted) (not
 	for {
 		taken, err := s.takeTurns(ctx, in)
 		if !errors.Is(err, pgx.ErrNoRows) {
-			return taken, wrap(err, "take turns")
+			return taken, Wrap(err, "take turns")
 		}
 		const insert = `
 			INSERT INTO channel_turn (channel, next_at)
 			VALUES ($1, now())
 			ON CONFLICT DO NOTHING`
 		if _, err := s.Pool.Exec(ctx, insert, in.Channel); err != nil {
-			return notification.Turns{}, wrap(err, "insert channel_turn")
+			return notification.Turns{}, Wrap(err, "insert channel_turn")
 		}
 	}
 }

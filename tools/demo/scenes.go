@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/report"
 	"herald/outbox"
 	"herald/tools/example"
@@ -58,7 +59,7 @@ func (d *Demo) read(ctx context.Context, details []report.EventDetail) error {
 			return err
 		}
 		who := notification.RecipientKey{UserType: r.UserType, UserID: r.UserID}
-		if err := d.Explainer.Store.MarkRead(ctx, who, id); err != nil {
+		if err := (&gateway.Store{Store: d.Explainer.Store}).MarkRead(ctx, who, id); err != nil {
 			return err
 		}
 		d.Changed(fmt.Sprintf("%-64s %s", r.Deliveries[notification.WebSocket].DeliveryID, "read by "+d.reader))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/web/inbox"
 	"herald/internal/web/signin"
@@ -25,16 +25,16 @@ var (
 	marco  = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "11"}
 )
 
-// gateway is the part of a gateway from this package, over a separate database.
-type gateway struct {
+// process is the part of a gateway from this package, over a separate database.
+type process struct {
 	*httptest.Server
 	t     *testing.T
-	store *postgres.Store
+	store *gateway.Store
 }
 
-func newGateway(t *testing.T) *gateway {
+func newGateway(t *testing.T) *process {
 	t.Helper()
-	store := postgrestest.New(t)
+	store := &gateway.Store{Store: postgrestest.New(t)}
 	gate := &signin.Gate{
 		Verifier:  signin.NewVerifier(settings),
 		Tickets:   signin.Tickets{Store: store, Key: []byte("key")},
@@ -48,14 +48,14 @@ func newGateway(t *testing.T) *gateway {
 	mux.Handle("/api/session", api.Session())
 	mux.Handle("/demo/", (&inbox.Demo{People: store, Settings: settings}).Handler())
 	mux.Handle("/", inbox.Page(false))
-	g := &gateway{Server: httptest.NewServer(mux), t: t, store: store}
+	g := &process{Server: httptest.NewServer(mux), t: t, store: store}
 	t.Cleanup(g.Close)
 	g.exec(`INSERT INTO recipient (user_type, user_id, name, active)
 		VALUES ('RESTAURANT_USER', '10', 'Giulia Conti', true), ('RESTAURANT_USER', '11', 'Marco Bianchi', true), ('RESTAURANT_USER', '15', 'Paolo Serra', false)`)
 	return g
 }
 
-func (g *gateway) exec(sql string, args ...any) {
+func (g *process) exec(sql string, args ...any) {
 	g.t.Helper()
 	_, err := g.store.Pool.Exec(g.t.Context(), sql, args...)
 	require.NoError(g.t, err)
@@ -63,7 +63,7 @@ func (g *gateway) exec(sql string, args ...any) {
 
 // notify puts so many notifications into somebody's inbox, each a second after the one
 // before, and returns their ids in that order.
-func (g *gateway) notify(who notification.RecipientKey, count int) []int64 {
+func (g *process) notify(who notification.RecipientKey, count int) []int64 {
 	g.t.Helper()
 	ids := make([]int64, count)
 	for i := range ids {
@@ -86,7 +86,7 @@ type request struct {
 }
 
 // do sends a request, and returns the answer and its body.
-func (g *gateway) do(t *testing.T, r request) (*http.Request, *http.Response, []byte) {
+func (g *process) do(t *testing.T, r request) (*http.Request, *http.Response, []byte) {
 	t.Helper()
 	sent, err := http.NewRequestWithContext(t.Context(), r.method, g.URL+r.path, strings.NewReader(r.body))
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ type answered struct {
 	NextBefore    *int64                   `json:"next_before"`
 }
 
-func (g *gateway) page(t *testing.T, who notification.RecipientKey, query string) answered {
+func (g *process) page(t *testing.T, who notification.RecipientKey, query string) answered {
 	t.Helper()
 	_, answer, body := g.do(t, request{method: "GET", path: "/api/notifications" + query, token: token(t, who)})
 	require.Equal(t, http.StatusOK, answer.StatusCode, "%s", body)
@@ -33,7 +33,7 @@ func (g *gateway) page(t *testing.T, who notification.RecipientKey, query string
 }
 
 // listed is the ids of a page.
-func (g *gateway) listed(t *testing.T, who notification.RecipientKey, query string) []int64 {
+func (g *process) listed(t *testing.T, who notification.RecipientKey, query string) []int64 {
 	t.Helper()
 	return ids(g.page(t, who, query))
 }
@@ -46,7 +46,7 @@ func ids(page answered) []int64 {
 	return ids
 }
 
-func (g *gateway) unread(t *testing.T, who notification.RecipientKey) string {
+func (g *process) unread(t *testing.T, who notification.RecipientKey) string {
 	t.Helper()
 	_, _, body := g.do(t, request{method: "GET", path: "/api/notifications/unread-count", token: token(t, who)})
 	return string(body)

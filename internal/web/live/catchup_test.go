@@ -170,7 +170,7 @@ func TestRaces(t *testing.T) {
 
 	const publishers, each = 4, 60
 	s := newSystem(t)
-	gateways := []*gateway{s.gateway(options{}), s.gateway(options{})}
+	gateways := []*process{s.gateway(options{}), s.gateway(options{})}
 	var (
 		work sync.WaitGroup
 		mu   sync.Mutex
@@ -217,7 +217,7 @@ type client struct {
 	twice error
 }
 
-func (c *client) comeAndGo(gateways []*gateway, until <-chan struct{}) {
+func (c *client) comeAndGo(gateways []*process, until <-chan struct{}) {
 	for {
 		c.come(gateways[rand.IntN(len(gateways))])
 		for stay := rand.IntN(40); c.taken < stay; c.take() {
@@ -233,7 +233,7 @@ func (c *client) comeAndGo(gateways []*gateway, until <-chan struct{}) {
 	}
 }
 
-func (c *client) come(g *gateway) {
+func (c *client) come(g *process) {
 	c.tab, c.taken = g.open(ada), 0
 	if c.last == 0 {
 		c.tab.say(`{"type":"after"}`)

@@ -192,7 +192,7 @@ func TestTooSlow(t *testing.T) {
 }
 
 // flood brings more messages for somebody than the buffers of both ends hold.
-func (g *gateway) flood(who notification.RecipientKey) {
+func (g *process) flood(who notification.RecipientKey) {
 	m := notification.Message{UserType: who.UserType, UserID: who.UserID, Body: strings.Repeat("x", 60_000)}
 	for i := range 300 {
 		m.NotificationID = int64(1_000_000 + i)
@@ -218,7 +218,7 @@ func TestSilent(t *testing.T) {
 }
 
 // dialRaw opens a socket, and returns what is below it: for what no library sends.
-func (g *gateway) dialRaw(t *testing.T) (*tab, net.Conn) {
+func (g *process) dialRaw(t *testing.T) (*tab, net.Conn) {
 	t.Helper()
 	var raw net.Conn
 	dialer := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

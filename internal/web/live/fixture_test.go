@@ -24,6 +24,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/rabbitmq"
 	"herald/internal/rabbitmq/rabbitmqtest"
@@ -44,7 +45,7 @@ var (
 // system is a database and a broker, with what a worker does to them.
 type system struct {
 	t           *testing.T
-	store       *postgres.Store
+	store       *gateway.Store
 	broker      *rabbitmq.Broker
 	databaseURL string
 	brokerURL   string
@@ -62,12 +63,12 @@ func newSystem(t *testing.T) *system {
 	return s
 }
 
-func openStore(t *testing.T, url string) *postgres.Store {
+func openStore(t *testing.T, url string) *gateway.Store {
 	t.Helper()
 	store, err := postgres.Open(context.Background(), url, "test")
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	return store
+	return &gateway.Store{Store: store}
 }
 
 func (s *system) exec(sql string, args ...any) {
@@ -145,8 +146,8 @@ func (s *system) awaitStatus(id int64, status notification.Status) {
 	require.Eventually(s.t, func() bool { return s.status(id) == status }, patience, interval)
 }
 
-// gateway is a hub with its own way to the broker and the database.
-type gateway struct {
+// process is a hub with its own way to the broker and the database.
+type process struct {
 	t        *testing.T
 	hub      *live.Hub
 	url      string
@@ -163,13 +164,13 @@ type options struct {
 	withoutMessages bool // it is not subscribed
 }
 
-func (s *system) gateway(o options) *gateway {
+func (s *system) gateway(o options) *process {
 	s.t.Helper()
 	store := s.store
 	if o.databaseURL != "" {
 		store = openStore(s.t, o.databaseURL)
 	}
-	g := &gateway{t: s.t, metrics: sdk.NewManualReader()}
+	g := &process{t: s.t, metrics: sdk.NewManualReader()}
 	cfg := live.Config{
 		Inbox: store, Acknowledger: store, Directory: store,
 		Logger: slog.New(slog.DiscardHandler), Meter: sdk.NewMeterProvider(sdk.WithReader(g.metrics)).Meter("test"),
@@ -192,7 +193,7 @@ func (s *system) gateway(o options) *gateway {
 	return g
 }
 
-func (g *gateway) subscribe(url string) {
+func (g *process) subscribe(url string) {
 	g.t.Helper()
 	var err error
 	g.consumer, err = rabbitmq.Consume(g.t.Context(), rabbitmq.ConsumerConfig{
@@ -204,7 +205,7 @@ func (g *gateway) subscribe(url string) {
 }
 
 // metric sums the values of a counter whose label has a value.
-func (g *gateway) metric(name, label, value string) int {
+func (g *process) metric(name, label, value string) int {
 	g.t.Helper()
 	var all metricdata.ResourceMetrics
 	require.NoError(g.t, g.metrics.Collect(context.Background(), &all))
@@ -239,7 +240,7 @@ type tab struct {
 }
 
 // open opens a socket for somebody, and reads from it.
-func (g *gateway) open(who notification.RecipientKey) *tab {
+func (g *process) open(who notification.RecipientKey) *tab {
 	g.t.Helper()
 	tab := g.dial(signin.Identity{RecipientKey: who, Expires: time.Now().Add(time.Hour)})
 	go tab.read()
@@ -247,12 +248,12 @@ func (g *gateway) open(who notification.RecipientKey) *tab {
 }
 
 // dial opens a socket that nobody reads from.
-func (g *gateway) dial(who signin.Identity) *tab {
+func (g *process) dial(who signin.Identity) *tab {
 	g.t.Helper()
 	return g.dialWith(who, nil)
 }
 
-func (g *gateway) dialWith(who signin.Identity, client *http.Client) *tab {
+func (g *process) dialWith(who signin.Identity, client *http.Client) *tab {
 	g.t.Helper()
 	conn, _, err := g.try(who, client)
 	require.NoError(g.t, err)
@@ -263,7 +264,7 @@ func (g *gateway) dialWith(who signin.Identity, client *http.Client) *tab {
 
 // try opens a socket, or returns the refusal. Who it is is in the address, since who
 // may ask is another package's.
-func (g *gateway) try(who signin.Identity, client *http.Client) (*websocket.Conn, *http.Response, error) {
+func (g *process) try(who signin.Identity, client *http.Client) (*websocket.Conn, *http.Response, error) {
 	query := url.Values{"type": {string(who.UserType)}, "id": {who.UserID}, "expires": {who.Expires.Format(time.RFC3339Nano)}}
 	return websocket.Dial(g.t.Context(), g.url+"?"+query.Encode(), &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"herald.v1", "bearer.x.y.z"}})
 }

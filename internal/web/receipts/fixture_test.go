@@ -18,7 +18,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"herald/internal/postgres"
+	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/web/receipts"
 	"herald/internal/web/receipts/receiptstest"
@@ -29,7 +29,7 @@ type room struct {
 	*httptest.Server
 	t      *testing.T
 	hooks  *receipts.Webhooks
-	store  *postgres.Store
+	store  *gateway.Store
 	signer receiptstest.Signer
 	reader *sdk.ManualReader
 	log    *lines
@@ -56,7 +56,7 @@ func (l *lines) String() string {
 func newRoom(t *testing.T, change func(*receipts.Config)) *room {
 	t.Helper()
 	r := &room{
-		t: t, store: postgrestest.New(t), signer: receiptstest.New("https://herald.example.com"), reader: sdk.NewManualReader(), log: &lines{},
+		t: t, store: &gateway.Store{Store: postgrestest.New(t)}, signer: receiptstest.New("https://herald.example.com"), reader: sdk.NewManualReader(), log: &lines{},
 	}
 	r.store.AddressHash = func(address string) []byte {
 		hash := sha256.Sum256([]byte(address))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -20,13 +20,13 @@ import (
 // bookings are not.
 type fixture struct {
 	t      *testing.T
-	store  *postgres.Store
+	store  *gateway.Store
 	server *httptest.Server
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	store := postgrestest.New(t)
+	store := &gateway.Store{Store: postgrestest.New(t)}
 	_, err := store.Pool.Exec(t.Context(), `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('OFFER', 'EMAIL', false), ('OFFER', 'PUSH', false), ('BOOKED', 'EMAIL', true);
 		INSERT INTO event_category (event_type, category) VALUES ('OFFER', 'offers'), ('BOOKED', 'bookings')`)

@@ -1,14 +1,14 @@
-package postgres
+package gateway
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 const (
@@ -58,7 +58,7 @@ func (s *Store) page(ctx context.Context, who notification.RecipientKey, conditi
 		ORDER BY available %[1]s, id %[1]s`, order, notification.InboxPageBytes)
 
 	var found int
-	items, err := collect(ctx, s.Pool, "read inbox", func(row pgx.CollectableRow) (notification.InboxItem, error) { return scanInboxItem(row, &found) },
+	items, err := postgres.Collect(ctx, s.Pool, "read inbox", func(row pgx.CollectableRow) (notification.InboxItem, error) { return scanInboxItem(row, &found) },
 		query, append([]any{who.UserType, who.UserID, limit + 1}, more...)...) // one more row tells whether others follow
 	items = items[:min(len(items), limit)]
 	return notification.InboxPage{Items: items, More: found > len(items)}, err
@@ -107,8 +107,8 @@ func (s *Store) UnreadPosition(ctx context.Context, who notification.RecipientKe
 		OFFSET $3
 		LIMIT  1`
 
-	position, err := one(ctx, s.Pool, "find unread notifications", pgx.RowToStructByPos[notification.InboxPosition], query, who.UserType, who.UserID, count)
-	return position, ignoreNoRows(err)
+	position, err := postgres.One(ctx, s.Pool, "find unread notifications", pgx.RowToStructByPos[notification.InboxPosition], query, who.UserType, who.UserID, count)
+	return position, postgres.IgnoreNoRows(err)
 }
 
 // Unread counts a recipient's unread notifications, up to [notification.MaxUnread].
@@ -120,7 +120,7 @@ func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int,
 		       WHERE  ` + ofRecipient + notRead + `
 		       LIMIT  $3) AS unread`
 
-	return one(ctx, s.Pool, "count unread notifications", pgx.RowTo[int], query, who.UserType, who.UserID, notification.MaxUnread)
+	return postgres.One(ctx, s.Pool, "count unread notifications", pgx.RowTo[int], query, who.UserType, who.UserID, notification.MaxUnread)
 }
 
 // InboxPositionOf reads the position of a notification in its recipient's inbox. If it was
@@ -143,7 +143,7 @@ func (s *Store) InboxPositionOf(ctx context.Context, who notification.RecipientK
 	if errors.Is(err, pgx.ErrNoRows) {
 		return notification.InboxPosition{}, notification.ErrNoNotification
 	}
-	return position, wrap(err, "find place in inbox")
+	return position, postgres.Wrap(err, "find place in inbox")
 }
 
 func scanInboxItem(row pgx.CollectableRow, found *int) (notification.InboxItem, error) {
@@ -157,41 +157,4 @@ func scanInboxItem(row pgx.CollectableRow, found *int) (notification.InboxItem, 
 		item.ReadAt = &read
 	}
 	return item, err
-}
-
-// NewTicket stores the hash of a ticket, with which a recipient may open one socket until
-// ticketExpires. It deletes expired tickets faster than new ones come.
-func (s *Store) NewTicket(ctx context.Context, hash []byte, who notification.RecipientKey, tokenExpires, ticketExpires time.Time) error {
-	const query = `
-		WITH expired AS (
-			DELETE FROM gateway_ticket
-			WHERE  ticket_hash IN (
-			           SELECT ticket_hash
-			           FROM   gateway_ticket
-			           WHERE  expires_at <= now()
-			           ORDER BY expires_at
-			           LIMIT  10
-			           FOR UPDATE SKIP LOCKED)
-		)
-		INSERT INTO gateway_ticket (ticket_hash, user_type, user_id, token_expires_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5)`
-
-	return s.exec(ctx, "store ticket", query, hash, who.UserType, who.UserID, tokenExpires, ticketExpires)
-}
-
-// UseTicket takes a ticket, and returns its recipient and the expiry of the token that it
-// was issued for. If the ticket was used, has expired or never existed, the error is
-// [notification.ErrNoTicket].
-func (s *Store) UseTicket(ctx context.Context, hash []byte) (who notification.RecipientKey, tokenExpires time.Time, err error) {
-	const query = `
-		DELETE FROM gateway_ticket
-		WHERE  ticket_hash = $1
-		AND    expires_at > now()
-		RETURNING user_type, user_id, token_expires_at`
-
-	err = s.Pool.QueryRow(ctx, query, hash).Scan(&who.UserType, &who.UserID, &tokenExpires)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return who, tokenExpires, notification.ErrNoTicket
-	}
-	return who, tokenExpires.UTC(), wrap(err, "use ticket")
 }

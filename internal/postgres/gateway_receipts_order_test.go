@@ -149,7 +149,7 @@ func TestReceiptsInEveryOrder(t *testing.T) {
 				receipts = append(receipts, r)
 			}
 		}
-		must(s.RecordReceipts(t.Context(), receipts))(t)
+		must(gatewayOf(s).RecordReceipts(t.Context(), receipts))(t)
 	}
 	found := ends(t, s)
 	for _, h := range all {

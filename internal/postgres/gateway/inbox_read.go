@@ -1,4 +1,4 @@
-package postgres
+package gateway
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // arrived sets the columns of a WEBSOCKET row n that a client has received. A status only
@@ -54,7 +55,7 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 	for i, a := range acknowledgements {
 		ids[i], userTypes[i], userIDs[i] = a.ID, string(a.UserType), a.UserID
 	}
-	return s.exec(ctx, "acknowledge notifications", query, ids, userTypes, userIDs)
+	return s.Exec(ctx, "acknowledge notifications", query, ids, userTypes, userIDs)
 }
 
 // readChosen continues a query that has chosen WEBSOCKET rows n of the recipient, $1 and
@@ -119,7 +120,7 @@ func (s *Store) MarkRead(ctx context.Context, who notification.RecipientKey, id 
 	if err == nil && chosen == 0 {
 		return notification.ErrNoNotification
 	}
-	return wrap(err, "mark notification as read")
+	return postgres.Wrap(err, "mark notification as read")
 }
 
 // read runs a query that ends with readChosen.
@@ -152,7 +153,7 @@ func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, 
 		if failed == nil && read == 0 {
 			return nil
 		}
-		err = wrap(failed, "mark notifications as read")
+		err = postgres.Wrap(failed, "mark notifications as read")
 	}
 	return err
 }
@@ -163,7 +164,7 @@ func (s *Store) ActiveRecipients(ctx context.Context, who []notification.Recipie
 	const query = `
 		SELECT DISTINCT r.user_type, r.user_id
 		FROM   unnest($1::text[], $2::text[]) AS w (user_type, user_id)
-		JOIN   ` + directoryPerson + ` r USING (user_type, user_id)
+		JOIN   ` + postgres.DirectoryPerson + ` r USING (user_type, user_id)
 		JOIN   user_type u USING (user_type)
 		WHERE  r.active`
 
@@ -171,5 +172,5 @@ func (s *Store) ActiveRecipients(ctx context.Context, who []notification.Recipie
 	for i, w := range who {
 		userTypes[i], userIDs[i] = string(w.UserType), w.UserID
 	}
-	return collect(ctx, s.Pool, "read active recipients", pgx.RowToStructByPos[notification.RecipientKey], query, userTypes, userIDs)
+	return postgres.Collect(ctx, s.Pool, "read active recipients", pgx.RowToStructByPos[notification.RecipientKey], query, userTypes, userIDs)
 }

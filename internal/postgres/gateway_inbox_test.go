@@ -71,13 +71,13 @@ func inboxPage(t *testing.T, s *postgres.Store, filter notification.InboxFilter)
 	if filter.Limit == 0 {
 		filter.Limit = 100
 	}
-	page := must(s.InboxPage(t.Context(), staff10, filter))(t)
+	page := must(gatewayOf(s).InboxPage(t.Context(), staff10, filter))(t)
 	return page.Items
 }
 
 func inboxAfter(t *testing.T, s *postgres.Store, after notification.InboxPosition) []notification.InboxItem {
 	t.Helper()
-	page := must(s.InboxAfter(t.Context(), staff10, after, false, 100))(t)
+	page := must(gatewayOf(s).InboxAfter(t.Context(), staff10, after, false, 100))(t)
 	return page.Items
 }
 
@@ -117,8 +117,8 @@ func TestInboxShows(t *testing.T) {
 
 	require.ElementsMatch(t, shown, events(inboxPage(t, s, notification.InboxFilter{})))
 	require.ElementsMatch(t, shown, events(inboxAfter(t, s, notification.InboxPosition{})))
-	require.ElementsMatch(t, shown, events(must(s.InboxAfter(t.Context(), staff10, notification.InboxPosition{}, true, 100))(t).Items))
-	require.Equal(t, len(shown), must(s.Unread(t.Context(), staff10))(t))
+	require.ElementsMatch(t, shown, events(must(gatewayOf(s).InboxAfter(t.Context(), staff10, notification.InboxPosition{}, true, 100))(t).Items))
+	require.Equal(t, len(shown), must(gatewayOf(s).Unread(t.Context(), staff10))(t))
 }
 
 func TestInboxItem(t *testing.T) {
@@ -175,8 +175,8 @@ func TestInboxPages(t *testing.T) {
 	}
 	require.Equal(t, order[:4], after)
 
-	from := must(s.UnreadPosition(t.Context(), staff10, 2))(t)
-	newest := must(s.InboxAfter(t.Context(), staff10, from, true, 100))(t)
+	from := must(gatewayOf(s).UnreadPosition(t.Context(), staff10, 2))(t)
+	newest := must(gatewayOf(s).InboxAfter(t.Context(), staff10, from, true, 100))(t)
 	require.Equal(t, []string{"at once 2", "waited"}, events(newest.Items), "the newest, and the oldest of them first")
 }
 
@@ -212,7 +212,7 @@ func TestInboxPositionOf(t *testing.T) {
 	under := inboxRow{status: notification.Pending}.add(t, s.Pool, "under way")
 	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt, started_at) VALUES ('under way-staff10-WEBSOCKET', 1, $1)", inboxStart.Add(9*time.Second))
 	for id, seconds := range map[int64]time.Duration{ended: 7, older: 8, under: 9} {
-		position := must(s.InboxPositionOf(t.Context(), staff10, id))(t)
+		position := must(gatewayOf(s).InboxPositionOf(t.Context(), staff10, id))(t)
 		require.Equal(t, id, position.ID)
 		require.Equal(t, inboxStart.Add(seconds*time.Second), position.AvailableAt.UTC())
 	}
@@ -236,21 +236,21 @@ func TestInboxOfAnother(t *testing.T) {
 		of3  []int64 // with the other's, the mail and an unknown id
 	}{
 		{name: "before", of: func(id int64) error {
-			return errOf(s.InboxPage(ctx, staff10, notification.InboxFilter{Before: id, Limit: 1}))
+			return errOf(gatewayOf(s).InboxPage(ctx, staff10, notification.InboxFilter{Before: id, Limit: 1}))
 		}},
-		{name: "position", of: func(id int64) error { return errOf(s.InboxPositionOf(ctx, staff10, id)) }},
-		{name: "read", of: func(id int64) error { return s.MarkRead(ctx, staff10, id) }, of3: []int64{waits, cancelled}},
-		{name: "read all", of: func(id int64) error { return s.MarkAllRead(ctx, staff10, id) }},
+		{name: "position", of: func(id int64) error { return errOf(gatewayOf(s).InboxPositionOf(ctx, staff10, id)) }},
+		{name: "read", of: func(id int64) error { return gatewayOf(s).MarkRead(ctx, staff10, id) }, of3: []int64{waits, cancelled}},
+		{name: "read all", of: func(id int64) error { return gatewayOf(s).MarkAllRead(ctx, staff10, id) }},
 	}
 	for _, tt := range tests {
 		for _, id := range append(tt.of3, others, mail, 404) {
 			require.ErrorIs(t, tt.of(id), notification.ErrNoNotification, "%s %d", tt.name, id)
 		}
 	}
-	require.NoError(t, s.MarkDelivered(ctx, []notification.Acknowledgement{
+	require.NoError(t, gatewayOf(s).MarkDelivered(ctx, []notification.Acknowledgement{
 		{ID: others, RecipientKey: staff10}, {ID: mail, RecipientKey: staff10}, {ID: waits, RecipientKey: staff10}, {ID: 404, RecipientKey: staff10},
 	}))
-	require.NoError(t, s.MarkAllRead(ctx, staff10, mine))
+	require.NoError(t, gatewayOf(s).MarkAllRead(ctx, staff10, mine))
 	require.Equal(t, before, postgrestest.List(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine))
 }
 
@@ -277,7 +277,7 @@ func TestInboxPagesAreBounded(t *testing.T) {
 		if len(page.Items) > 0 {
 			filter.Before = page.Items[len(page.Items)-1].NotificationID
 		}
-		page = checked(s.InboxPage(t.Context(), staff10, filter))
+		page = checked(gatewayOf(s).InboxPage(t.Context(), staff10, filter))
 		down = append(down, events(page.Items)...)
 	}
 	for page := (notification.InboxPage{More: true}); page.More; {
@@ -285,7 +285,7 @@ func TestInboxPagesAreBounded(t *testing.T) {
 		if len(page.Items) > 0 {
 			after = page.Items[len(page.Items)-1].Position()
 		}
-		page = checked(s.InboxAfter(t.Context(), staff10, after, true, 100))
+		page = checked(gatewayOf(s).InboxAfter(t.Context(), staff10, after, true, 100))
 		up = append(up, events(page.Items)...)
 	}
 	require.Len(t, up, 30)
@@ -313,8 +313,8 @@ func TestReadingReadsTheEvent(t *testing.T) {
 	t.Parallel()
 
 	ways := map[string]func(s *postgres.Store, ctx context.Context, id int64) error{
-		"read": func(s *postgres.Store, ctx context.Context, id int64) error { return s.MarkRead(ctx, staff10, id) },
-		"all":  func(s *postgres.Store, ctx context.Context, id int64) error { return s.MarkAllRead(ctx, staff10, id) },
+		"read": func(s *postgres.Store, ctx context.Context, id int64) error { return gatewayOf(s).MarkRead(ctx, staff10, id) },
+		"all":  func(s *postgres.Store, ctx context.Context, id int64) error { return gatewayOf(s).MarkAllRead(ctx, staff10, id) },
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -367,7 +367,7 @@ func TestFollowUpsAreTold(t *testing.T) {
 	for _, tell := range []func(){
 		func() { record(t, s, delivered("r-1")) },
 		func() { deliver(t, s, id) },
-		func() { require.NoError(t, s.MarkRead(t.Context(), staff10, id)) },
+		func() { require.NoError(t, gatewayOf(s).MarkRead(t.Context(), staff10, id)) },
 	} {
 		tell()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

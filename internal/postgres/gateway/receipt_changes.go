@@ -1,20 +1,20 @@
-package postgres
+package gateway
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // receiptChanges holds the changes that follow from new receipts.
 type receiptChanges struct {
 	moves        map[int64]*receiptMove // by notification.id
 	followUps    followUps
-	suppressions suppressions
+	suppressions postgres.Suppressions
 	unsubscribed unsubscriptions
 }
 
@@ -28,7 +28,7 @@ type receiptMove struct {
 // provider names, whatever the delivery's address is now.
 func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, keys []notification.AddressKey) {
 	if r.Suppress != "" {
-		c.suppressions.add(keys, rows[0].Channel, r.Address, r.Suppress, r.Detail, r.At)
+		c.suppressions.Add(keys, rows[0].Channel, r.Address, r.Suppress, r.Detail, r.At)
 	}
 	for _, row := range rows {
 		if row.Attempts > 0 && r.Concerns(row.MessageID, row.MessagesBefore) {
@@ -73,7 +73,7 @@ func (c *receiptChanges) store(ctx context.Context, tx pgx.Tx) error {
 	batch := &pgx.Batch{}
 	queueMoves(batch, c.moves)
 	c.followUps.queue(batch)
-	c.suppressions.queue(batch)
+	c.suppressions.Queue(batch)
 	c.unsubscribed.queue(batch, "sendgrid")
 	if batch.Len() == 0 {
 		return nil
@@ -136,59 +136,4 @@ func (f *followUps) queue(batch *pgx.Batch) {
 		batch.Queue(insert, f.deliveries, f.kinds)
 		batch.Queue("SELECT pg_notify('delivery_follow_up', '')")
 	}
-}
-
-// ListenFollowUps calls wake whenever somebody writes to delivery_follow_up, until ctx
-// ends. A wake-up is only a hint, as in [Store.ListenEvents].
-func (s *Store) ListenFollowUps(ctx context.Context, wake func()) {
-	s.listen(ctx, "delivery_follow_up", wake)
-}
-
-// FollowUps reads the oldest follow-ups, up to limit of each kind. So a delay of one kind
-// does not hold up the other.
-func (s *Store) FollowUps(ctx context.Context, limit int) ([]notification.FollowUp, error) {
-	const query = `
-		SELECT f.id, f.delivery_id, f.kind
-		FROM   unnest(array['DEAD_LETTER', 'ESCALATION']) AS k (kind)
-		CROSS JOIN LATERAL (
-			SELECT id, delivery_id, kind
-			FROM   delivery_follow_up
-			WHERE  kind = k.kind
-			ORDER BY id
-			LIMIT  $1
-		) AS f
-		ORDER BY f.id`
-
-	return collect(ctx, s.Pool, "read what follows receipts", pgx.RowToStructByName[notification.FollowUp], query, limit)
-}
-
-// EndFollowUps deletes follow-ups that are done.
-func (s *Store) EndFollowUps(ctx context.Context, ids []int64) error {
-	return s.exec(ctx, "end what follows receipts", "DELETE FROM delivery_follow_up WHERE id = ANY ($1)", ids)
-}
-
-// FollowUpState reads the number of follow-ups, and the age of the oldest.
-func (s *Store) FollowUpState(ctx context.Context) (notification.FollowUpState, error) {
-	const query = `
-		SELECT count(*), coalesce(greatest(clock_timestamp() - min(since), '0'), '0')
-		FROM  (SELECT since
-		       FROM   delivery_follow_up
-		       ORDER BY id
-		       LIMIT  $1) AS first`
-
-	return one(ctx, s.Pool, "read what follows receipts", pgx.RowToStructByPos[notification.FollowUpState], query, MostCounted)
-}
-
-// DeadLetterOf reads the dead letter of a FAILED delivery. It returns false if an operator
-// has retried the delivery, or it is gone.
-func (s *Store) DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error) {
-	const query = deadLetter + `
-		WHERE  delivery_id = $1
-		AND    status = 'FAILED'`
-
-	letter, err := readDeadLetter(s.Pool.QueryRow(ctx, query, deliveryID))
-	if errors.Is(err, notification.ErrNoDelivery) {
-		return notification.DeadLetter{}, false, nil
-	}
-	return letter, err == nil, err
 }

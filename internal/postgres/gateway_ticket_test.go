@@ -19,13 +19,13 @@ func TestTicketIsUsedOnce(t *testing.T) {
 
 	s, ctx := postgrestest.New(t), t.Context()
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
-	require.NoError(t, s.NewTicket(ctx, []byte("hash"), staff10, expires, time.Now().Add(30*time.Second)))
-	require.Error(t, s.NewTicket(ctx, []byte("hash"), staff11, expires, expires), "it is taken")
+	require.NoError(t, gatewayOf(s).NewTicket(ctx, []byte("hash"), staff10, expires, time.Now().Add(30*time.Second)))
+	require.Error(t, gatewayOf(s).NewTicket(ctx, []byte("hash"), staff11, expires, expires), "it is taken")
 	var in atomic.Int32
 	var group errgroup.Group
 	for range 10 {
 		group.Go(func() error {
-			who, tokenExpires, err := s.UseTicket(ctx, []byte("hash"))
+			who, tokenExpires, err := gatewayOf(s).UseTicket(ctx, []byte("hash"))
 			if errors.Is(err, notification.ErrNoTicket) {
 				return nil
 			}
@@ -44,15 +44,15 @@ func TestTicketExpires(t *testing.T) {
 
 	s, ctx, later := postgrestest.New(t), t.Context(), time.Now().Add(time.Hour)
 	for i := range 25 {
-		require.NoError(t, s.NewTicket(ctx, []byte{byte(i)}, staff10, later, later))
+		require.NoError(t, gatewayOf(s).NewTicket(ctx, []byte{byte(i)}, staff10, later, later))
 	}
 	postgrestest.Exec(t, s, "UPDATE gateway_ticket SET expires_at = now()")
 
-	_, _, err := s.UseTicket(ctx, []byte{0})
+	_, _, err := gatewayOf(s).UseTicket(ctx, []byte{0})
 	require.ErrorIs(t, err, notification.ErrNoTicket)
 
 	for left := range 3 { // new tickets remove expired ones
-		require.NoError(t, s.NewTicket(ctx, []byte{100, byte(left)}, staff10, later, later))
+		require.NoError(t, gatewayOf(s).NewTicket(ctx, []byte{100, byte(left)}, staff10, later, later))
 		require.Equal(t, max(0, 15-10*left), postgrestest.Get[int](t, s, "SELECT count(*) FROM gateway_ticket WHERE expires_at <= now()"))
 	}
 }

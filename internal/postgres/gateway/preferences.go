@@ -1,4 +1,4 @@
-package postgres
+package gateway
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 	clockEnd = `::text, ':00$', ''), '')`
 
 	zonePreference = `
-		SELECT coalesce((SELECT r.timezone FROM ` + directoryPerson + ` r WHERE r.user_type = $1 AND r.user_id = $2 LIMIT 1), 'UTC')`
+		SELECT coalesce((SELECT r.timezone FROM ` + postgres.DirectoryPerson + ` r WHERE r.user_type = $1 AND r.user_id = $2 LIMIT 1), 'UTC')`
 	channelPreferences = `
 		SELECT c.channel_type,
 		       m.mandatory OR coalesce(p.enabled, true),
@@ -64,12 +65,12 @@ func (s *Store) Preferences(ctx context.Context, who notification.RecipientKey) 
 	return preferences(ctx, s.Pool, who)
 }
 
-func preferences(ctx context.Context, on querier, who notification.RecipientKey) (notification.Preferences, error) {
+func preferences(ctx context.Context, on postgres.Querier, who notification.RecipientKey) (notification.Preferences, error) {
 	found := notification.Preferences{Categories: []notification.CategoryPreference{}}
 	batch := &pgx.Batch{}
 	batch.Queue(zonePreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Timezone) })
-	queueInto(batch, &found.Channels, scanChannelPreference, channelPreferences, who.UserType, who.UserID, notification.Channels())
-	batch.Queue(categoryPreferences, who.UserType, who.UserID, notification.Channels(), maxRowsPerEventType).Query(func(rows pgx.Rows) error {
+	postgres.QueueInto(batch, &found.Channels, scanChannelPreference, channelPreferences, who.UserType, who.UserID, notification.Channels())
+	batch.Queue(categoryPreferences, who.UserType, who.UserID, notification.Channels(), postgres.MaxRowsPerEventType).Query(func(rows pgx.Rows) error {
 		var category string
 		var enabled bool
 		var channel notification.CategoryChannel
@@ -85,7 +86,7 @@ func preferences(ctx context.Context, on querier, who notification.RecipientKey)
 		return err
 	})
 	err := on.SendBatch(ctx, batch).Close()
-	return found, wrap(err, "read preferences")
+	return found, postgres.Wrap(err, "read preferences")
 }
 
 func scanChannelPreference(row pgx.CollectableRow) (notification.ChannelPreference, error) {
@@ -123,7 +124,7 @@ func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKe
 	if errors.As(err, &wrong) {
 		return wrong
 	}
-	return wrap(err, "store preferences")
+	return postgres.Wrap(err, "store preferences")
 }
 
 // queueChangedBy names who changes preferences in the rest of the transaction. A trigger

@@ -1,4 +1,4 @@
-package postgres
+package gateway
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // RecordReceipts stores each receipt once, with its consequences: statuses,
@@ -48,7 +49,7 @@ func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Rece
 		return changes.store(ctx, tx)
 	})
 	if err != nil {
-		return nil, wrap(err, "record receipts")
+		return nil, postgres.Wrap(err, "record receipts")
 	}
 	return recorded, nil
 }
@@ -122,11 +123,11 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 	for i, r := range receipts {
 		names[i] = r.DeliveryID
 	}
-	ids, err := collect(ctx, tx, "lock deliveries", pgx.RowTo[int64], lock, names, notification.MaxDigestItems)
+	ids, err := postgres.Collect(ctx, tx, "lock deliveries", pgx.RowTo[int64], lock, names, notification.MaxDigestItems)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := collect(ctx, tx, "read deliveries", pgx.RowToAddrOfStructByName[receivedRow], read, ids)
+	rows, err := postgres.Collect(ctx, tx, "read deliveries", pgx.RowToAddrOfStructByName[receivedRow], read, ids)
 	found := map[string][]*receivedRow{}
 	for _, row := range rows {
 		found[row.DeliveryID] = append(found[row.DeliveryID], row)

@@ -34,7 +34,7 @@ func withCategories(t *testing.T) *postgres.Store {
 
 func preferencesOf(t *testing.T, s *postgres.Store, who notification.RecipientKey) string {
 	t.Helper()
-	found := must(s.Preferences(t.Context(), who))(t)
+	found := must(gatewayOf(s).Preferences(t.Context(), who))(t)
 	text := must(json.Marshal(found))(t)
 	return string(text)
 }
@@ -60,7 +60,7 @@ func TestPreferences(t *testing.T) {
 	postgrestest.Exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'orders', 'EMAIL', false), ('CUSTOMER', '7', 'gone', 'EMAIL', false), ('CUSTOMER', '8', 'offers', 'EMAIL', false)")
 	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
 
-	found := must(s.Preferences(t.Context(), notification.RecipientKey{UserType: "NOBODY", UserID: "1"}))(t)
+	found := must(gatewayOf(s).Preferences(t.Context(), notification.RecipientKey{UserType: "NOBODY", UserID: "1"}))(t)
 	require.Equal(t, notification.Preferences{Timezone: "UTC", Channels: []notification.ChannelPreference{}, Categories: []notification.CategoryPreference{}}, found)
 }
 
@@ -68,7 +68,7 @@ func set(t *testing.T, s *postgres.Store, preferences string) error {
 	t.Helper()
 	var wanted notification.Preferences
 	require.NoError(t, json.Unmarshal([]byte(preferences), &wanted))
-	return s.SetPreferences(t.Context(), customer7, wanted)
+	return gatewayOf(s).SetPreferences(t.Context(), customer7, wanted)
 }
 
 // Stored preferences are read back. Preferences that are not named stay. The result of a
@@ -169,7 +169,7 @@ func TestUnsubscribe(t *testing.T) {
 			s := withCategories(t)
 			postgrestest.Exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'offers', 'EMAIL', true)")
 			for range 2 {
-				err := s.Unsubscribe(t.Context(), customer7, tt.category, tt.channel)
+				err := gatewayOf(s).Unsubscribe(t.Context(), customer7, tt.category, tt.channel)
 				if tt.mandatory != "" {
 					var refused *notification.PreferenceError
 					require.ErrorAs(t, err, &refused)
@@ -223,12 +223,12 @@ func TestConsentIsRecorded(t *testing.T) {
 			ORDER BY 1`)
 	}
 
-	require.NoError(t, s.Unsubscribe(t.Context(), who, "offers", notification.Email))
+	require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), who, "offers", notification.Email))
 	require.Equal(t, []string{"offers EMAIL f unsubscribe link"}, consents())
-	require.NoError(t, s.SetPreferences(t.Context(), who, notification.Preferences{Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(true)}}}))
+	require.NoError(t, gatewayOf(s).SetPreferences(t.Context(), who, notification.Preferences{Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(true)}}}))
 	require.Contains(t, consents(), "EMAIL t inbox")
 	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET changed_at = now() - interval '1 day'")
-	require.NoError(t, s.Unsubscribe(t.Context(), who, "offers", notification.Email))
+	require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), who, "offers", notification.Email))
 	require.Equal(t, []string{"EMAIL t inbox"}, consents(), "who chooses the same again has chosen it before")
 	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET enabled = true")
 	require.Contains(t, consents(), "offers EMAIL t "+postgrestest.Get[string](t, s, "SELECT session_user::text"))

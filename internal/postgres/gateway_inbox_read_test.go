@@ -31,7 +31,7 @@ func deliver(t *testing.T, s *postgres.Store, ids ...int64) {
 	for _, id := range ids {
 		all = append(all, notification.Acknowledgement{ID: id, RecipientKey: staff10})
 	}
-	require.NoError(t, s.MarkDelivered(t.Context(), all))
+	require.NoError(t, gatewayOf(s).MarkDelivered(t.Context(), all))
 }
 
 // times holds the times of one delivery.
@@ -52,10 +52,10 @@ func TestArrivalInEachStatus(t *testing.T) {
 	ways := map[string]func(*testing.T, *postgres.Store, int64){
 		"acknowledged": func(t *testing.T, s *postgres.Store, id int64) { deliver(t, s, id, id) },
 		"read": func(t *testing.T, s *postgres.Store, id int64) {
-			require.NoError(t, s.MarkRead(t.Context(), staff10, id))
+			require.NoError(t, gatewayOf(s).MarkRead(t.Context(), staff10, id))
 		},
 		"all read": func(t *testing.T, s *postgres.Store, id int64) {
-			require.NoError(t, s.MarkAllRead(t.Context(), staff10, id))
+			require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, id))
 		},
 	}
 	tests := []struct {
@@ -90,7 +90,7 @@ func TestArrivalInEachStatus(t *testing.T) {
 				first := timesOf(t, s, id)
 				require.Equal(t, way != "acknowledged", first.Read != nil, way)
 				if tt.placed > 0 {
-					require.Equal(t, inboxStart.Add(tt.placed), must(s.InboxPositionOf(t.Context(), staff10, id))(t).AvailableAt.UTC(), way)
+					require.Equal(t, inboxStart.Add(tt.placed), must(gatewayOf(s).InboxPositionOf(t.Context(), staff10, id))(t).AvailableAt.UTC(), way)
 				} else {
 					require.Greater(t, *first.Available, inboxStart.Add(time.Hour), way)
 				}
@@ -159,9 +159,9 @@ func TestAcknowledgedOnSeveralGateways(t *testing.T) {
 			if i%2 == 0 {
 				slices.Reverse(all)
 			}
-			return s.MarkDelivered(t.Context(), all)
+			return gatewayOf(s).MarkDelivered(t.Context(), all)
 		})
-		gateways.Go(func() error { return s.MarkAllRead(t.Context(), staff10, ids[len(ids)-1]) })
+		gateways.Go(func() error { return gatewayOf(s).MarkAllRead(t.Context(), staff10, ids[len(ids)-1]) })
 	}
 	require.NoError(t, gateways.Wait())
 	require.Equal(t, len(ids), postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'DELIVERED' AND read_at IS NOT NULL"))
@@ -179,14 +179,14 @@ func TestMarkAllRead(t *testing.T) {
 		SELECT 'many-' || i, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', 'many-' || i, 'title', 'body', 'SENT', 1, $1, $1
 		FROM   generate_series(1, 2500) AS i`, inboxStart.Add(2*time.Second))
 	last := postgrestest.Get[int64](t, s, "SELECT max(id) FROM notification")
-	count := must(s.Unread(t.Context(), staff10))(t)
+	count := must(gatewayOf(s).Unread(t.Context(), staff10))(t)
 	require.Equal(t, notification.MaxUnread, count, "counting ends there")
 
-	require.NoError(t, s.MarkAllRead(t.Context(), staff10, first))
+	require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, first))
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE read_at IS NOT NULL"))
-	require.NoError(t, s.MarkAllRead(t.Context(), staff10, last))
+	require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, last))
 	require.Equal(t, []string{"waited"}, events(inboxPage(t, s, notification.InboxFilter{Unread: true})))
-	require.NoError(t, s.MarkAllRead(t.Context(), staff10, waited))
+	require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, waited))
 	require.Empty(t, inboxPage(t, s, notification.InboxFilter{Unread: true}))
 }
 
@@ -199,17 +199,17 @@ func TestActiveRecipients(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '11'")
 	unknown := notification.RecipientKey{UserType: notification.Customer, UserID: "10"}
 
-	active := must(s.ActiveRecipients(t.Context(), []notification.RecipientKey{staff11, staff10, unknown, staff10}))(t)
+	active := must(gatewayOf(s).ActiveRecipients(t.Context(), []notification.RecipientKey{staff11, staff10, unknown, staff10}))(t)
 	require.Equal(t, []notification.RecipientKey{staff10}, active)
 
 	s = inForeignDirectory(t)
 	waiter := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: ada}
 	guests := []notification.RecipientKey{{UserType: notification.Customer, UserID: "7"}, {UserType: notification.Customer, UserID: "8"}} // the second is not active
-	active = must(s.ActiveRecipients(t.Context(), append(guests, waiter)))(t)
+	active = must(gatewayOf(s).ActiveRecipients(t.Context(), append(guests, waiter)))(t)
 	require.ElementsMatch(t, []notification.RecipientKey{waiter, guests[0]}, active)
 	postgrestest.Exec(t, s, "DELETE FROM channel_user_type WHERE user_type = 'CUSTOMER'")
 	postgrestest.Exec(t, s, "DELETE FROM user_type WHERE user_type = 'CUSTOMER'")
-	active = must(s.ActiveRecipients(t.Context(), append(guests, waiter)))(t)
+	active = must(gatewayOf(s).ActiveRecipients(t.Context(), append(guests, waiter)))(t)
 	require.Equal(t, []notification.RecipientKey{waiter}, active)
 }
 

@@ -16,7 +16,7 @@ import (
 
 func record(t *testing.T, s *postgres.Store, receipts ...notification.Receipt) []notification.RecordedReceipt {
 	t.Helper()
-	recorded := must(s.RecordReceipts(t.Context(), receipts))(t)
+	recorded := must(gatewayOf(s).RecordReceipts(t.Context(), receipts))(t)
 	return recorded
 }
 
@@ -88,7 +88,7 @@ func TestReceiptsAreAllOrNothing(t *testing.T) {
 
 	s := sentMail(t)
 	postgrestest.Exec(t, s, "ALTER TABLE recipient_suppression RENAME TO away")
-	require.Error(t, errOf(s.RecordReceipts(t.Context(), []notification.Receipt{bounce("r-1")})))
+	require.Error(t, errOf(gatewayOf(s).RecordReceipts(t.Context(), []notification.Receipt{bounce("r-1")})))
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_receipt"))
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
 
@@ -123,7 +123,7 @@ func TestReceiptsOnSeveralGateways(t *testing.T) {
 			if gateway%2 == 1 {
 				slices.Reverse(mine)
 			}
-			recorded, err := s.RecordReceipts(t.Context(), mine)
+			recorded, err := gatewayOf(s).RecordReceipts(t.Context(), mine)
 			for _, r := range recorded {
 				if !r.Repeated {
 					fresh[gateway]++

@@ -1,4 +1,4 @@
-package postgres
+package gateway
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // Unsubscribe switches off a category over a channel for a recipient, or the whole channel
@@ -21,7 +22,7 @@ func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, 
 	}
 	batch := &pgx.Batch{}
 	unsubscriptions{{who, category, channel}}.queue(batch, "unsubscribe link")
-	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
+	return postgres.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
 }
 
 // unsubscriptions are the choices that recipients switch off.
