@@ -81,7 +81,7 @@ func TestOutboxesOfTheDemo(t *testing.T) {
 // so the wallet hub, whose ids begin with its name, has another one in each.
 func newSystemOfServices(t *testing.T) *system {
 	t.Helper()
-	text := must(os.ReadFile("../example/sources.yaml"))(t)
+	text := must(os.ReadFile("../../tools/example/sources.yaml"))(t)
 	require.Contains(t, string(text), "name: wallet\n")
 	file := filepath.Join(t.TempDir(), "sources.yaml")
 	renamed := strings.Replace(string(text), "name: wallet\n", "name: wallet-"+uuid.NewString()[:8]+"\n", 1)
@@ -96,7 +96,7 @@ func newSystemOfServices(t *testing.T) *system {
 // makeOutboxes makes the tables of the two services, as their own migrations would.
 func (s *system) makeOutboxes() {
 	s.t.Helper()
-	tables := must(os.ReadFile("../example/outboxes.sql"))(s.t)
+	tables := must(os.ReadFile("../../tools/example/outboxes.sql"))(s.t)
 	s.exec(string(tables))
 	s.exec(string(tables)) // again, as the next `make demo` does
 	require.NotContains(s.t, s.starter("source", "check"), "next: ")
@@ -111,7 +111,7 @@ func TestSeedEvents(t *testing.T) {
 	s.starter("migrate", "up")
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	s.startAll()
-	source := must(os.ReadFile("../example/testdata/seed_events.json"))(t)
+	source := must(os.ReadFile("../../tools/example/testdata/seed_events.json"))(t)
 	events := must(example.ReadEvents(source))(t)
 	for _, e := range events {
 		s.emit(e.ID(s.name), e.Type, e.AggregateType+"/"+e.AggregateID, string(e.Payload))

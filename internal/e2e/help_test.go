@@ -107,6 +107,7 @@ var helpStates = []struct {
 	{"starter event cancel evt-1", (*help).waiting},
 	{"starter event retry evt-1", (*help).unstartable},
 	{"starter seed", (*help).unseeded},
+	{"demo --sandbox-url", (*help).polled},
 	{"starter source retry wallet", (*help).failedRows},
 }
 
@@ -149,6 +150,13 @@ func (h *help) failedRows() string {
 	h.t.Helper()
 	h.exec(`INSERT INTO source_row (source, row_key, event_id, error, failed_at)
 		VALUES ('wallet', '7', 'wallet-7', 'too large', now()), ('wallet', '9', 'wallet-9', 'too large', now())`)
+	return h.sent
+}
+
+// polled is an installation whose poller runs.
+func (h *help) polled() string {
+	h.t.Helper()
+	h.starter("poller", "start")
 	return h.sent
 }
 

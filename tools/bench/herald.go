@@ -55,7 +55,7 @@ func (h *herald) startSandbox(ctx context.Context) error {
 	}
 	address := listener.Addr().String()
 	_ = listener.Close() // the sandbox takes the port
-	h.provider, err = startProcess(h.env, h.program("starter"), "sandbox", "--local", "--addr", address, "--ledger", filepath.Join(h.dir, "ledger.ndjson"))
+	h.provider, err = startProcess(h.env, h.program("sandbox"), "--local", "--addr", address, "--ledger", filepath.Join(h.dir, "ledger.ndjson"))
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type installation struct {
 
 	name     string
 	dir      string // of its files
-	programs string // the folder of worker and starter
+	programs string // the folder of worker, starter and sandbox
 	env      []string
 	worker   *process
 	vhost    string // its address
@@ -176,12 +176,14 @@ func (in *installation) command(ctx context.Context, program string, args ...str
 	return runCommand(ctx, in.env, program, args...)
 }
 
+const sandbox = "herald/tools/sandbox/cmd/sandbox"
+
 // build builds the programs into a folder.
 func build(ctx context.Context, dir string) error {
-	return runCommand(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter")
+	return runCommand(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter", sandbox)
 }
 
-// buildRevision builds the programs of another commit into a folder.
+// buildRevision builds the programs of another commit into a folder, next to today's sandbox.
 func buildRevision(ctx context.Context, revision, dir string) error {
 	tree, archive := filepath.Join(dir, "tree"), filepath.Join(dir, "tree.tar")
 	for _, command := range [][]string{
@@ -189,6 +191,7 @@ func buildRevision(ctx context.Context, revision, dir string) error {
 		{"git", "archive", "--output", archive, revision},
 		{"tar", "-x", "-f", archive, "-C", tree},
 		{"go", "build", "-C", tree, "-o", dir, "./worker", "./starter"},
+		{"go", "build", "-o", dir, sandbox},
 	} {
 		if err := runCommand(ctx, nil, command[0], command[1:]...); err != nil {
 			return err
@@ -213,7 +216,7 @@ func runCommand(ctx context.Context, env []string, program string, args ...strin
 type stage struct {
 	leftovers
 
-	programs string // a folder with worker and starter
+	programs string // a folder with worker, starter and sandbox
 	out      io.Writer
 	name     string // of the case
 }
