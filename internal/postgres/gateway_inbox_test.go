@@ -313,8 +313,12 @@ func TestReadingReadsTheEvent(t *testing.T) {
 	t.Parallel()
 
 	ways := map[string]func(s *postgres.Store, ctx context.Context, id int64) error{
-		"read": func(s *postgres.Store, ctx context.Context, id int64) error { return gatewayOf(s).MarkRead(ctx, staff10, id) },
-		"all":  func(s *postgres.Store, ctx context.Context, id int64) error { return gatewayOf(s).MarkAllRead(ctx, staff10, id) },
+		"read": func(s *postgres.Store, ctx context.Context, id int64) error {
+			return gatewayOf(s).MarkRead(ctx, staff10, id)
+		},
+		"all": func(s *postgres.Store, ctx context.Context, id int64) error {
+			return gatewayOf(s).MarkAllRead(ctx, staff10, id)
+		},
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {

@@ -113,7 +113,9 @@ func TestInboxReadsByIndex(t *testing.T) {
 			index string // the index for notification, unless it reads by id
 			from  bool   // starts from a position
 		}{
-			{name: "page", ask: func() error { return errOf(gatewayOf(listening).InboxPage(ctx, who, notification.InboxFilter{Limit: 20})) }, index: inbox},
+			{name: "page", ask: func() error {
+				return errOf(gatewayOf(listening).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
+			}, index: inbox},
 			{name: "later page", ask: func() error {
 				return errOf(gatewayOf(listening).InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
 			}, index: inbox, from: true},

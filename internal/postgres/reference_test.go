@@ -3,8 +3,10 @@ package postgres_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,9 +23,8 @@ var writeDocs = flag.Bool("write-docs", false, "write the tables and their comme
 
 const reference = "../../docs/reference.md"
 
-// docs/reference.md contains the database's comments on each table and view, and all of
-// them and their columns have a comment. The document has a heading for each, and the text
-// below it comes from the database.
+// docs/reference.md shows the database's comments: all columns of each table that has a
+// heading, and one line for each other table. All tables and columns have a comment.
 //
 // To update the document: go test ./internal/postgres -run TestReference -write-docs
 func TestReference(t *testing.T) {
@@ -41,69 +42,51 @@ func TestReference(t *testing.T) {
 	require.Equal(t, want, string(source), "to update it: go test ./internal/postgres -run TestReference -write-docs")
 }
 
-var headings = regexp.MustCompile("(?m)^(?:### `(\\w+)`|##.*)\n")
+var (
+	tableHeading = regexp.MustCompile("(?m)^### `(\\w+)`\n")
+	nextHeading  = regexp.MustCompile("(?m)^##")
+)
 
-// describe writes the description of each relation below its heading.
+// otherTables begins the list of the tables that have no heading.
+const otherTables = "| table | holds |\n|---|---|\n"
+
+// describe writes the description of each table below its heading, and the list of the
+// others.
 func describe(t *testing.T, document string, all []relation) string {
 	t.Helper()
 	byName := map[string]relation{}
 	for _, r := range all {
 		byName[r.name] = r
 	}
-	found := headings.FindAllStringSubmatchIndex(document, -1)
-	var text strings.Builder
-	text.WriteString(document[:found[0][0]])
-	for i, at := range found {
-		end := len(document)
-		if i+1 < len(found) {
-			end = found[i+1][0]
-		}
-		if at[2] < 0 {
-			text.WriteString(document[at[0]:end])
-			continue
-		}
-		name := document[at[2]:at[3]]
+	document = tableHeading.ReplaceAllStringFunc(document, func(heading string) string {
+		name := tableHeading.FindStringSubmatch(heading)[1]
 		r, known := byName[name]
 		require.True(t, known, "%s has a heading for %s, which the database does not have", reference, name)
 		delete(byName, name)
-		text.WriteString(document[at[0]:at[1]] + "\n" + r.text(all) + "\n")
+		return heading + "\n" + r.text() + "\n\x00"
+	})
+	document = regexp.MustCompile("(?s)\x00.*?\n(#|$)").ReplaceAllString(document, "$1")
+	before, after, found := strings.Cut(document, otherTables)
+	require.True(t, found, "%s has no list of the other tables", reference)
+	var list strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		about, _, _ := strings.Cut(byName[name].comment, ". ")
+		fmt.Fprintf(&list, "| `%s` | %s |\n", name, escaped(strings.TrimSuffix(about, ".")))
 	}
-	require.Empty(t, byName, "%s has no heading for these: add \"### `name`\" where a reader looks for it", reference)
-	return text.String()
+	return before + otherTables + list.String() + after[nextHeading.FindStringIndex(after)[0]-1:]
 }
 
-// text returns the comment of a relation and the table of its columns. A view of whole
-// rows of notification has no table.
-func (r relation) text(all []relation) string {
-	if r.view && r.ofNotification(all) {
-		return escaped(r.comment) + " It has the columns of `notification`.\n"
-	}
+// text returns the comment of a table and the table of its columns.
+func (r relation) text() string {
 	text := escaped(r.comment)
 	for _, key := range r.keys {
 		text += " One row per `" + strings.ReplaceAll(key, ", ", "`, `") + "`."
 	}
-	text += "\n\n| column | type | null | default | meaning |\n|---|---|---|---|---|\n"
+	text += "\n\n| column | type | default | meaning |\n|---|---|---|---|\n"
 	for _, c := range r.columns {
-		text += fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", c.Name, typeNames.Replace(c.Type), c.nullable(r.view), c.unset(r.view), escaped(c.Comment))
+		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", c.Name, typeNames.Replace(c.Type), c.unset(), escaped(c.Comment))
 	}
 	return text
-}
-
-func (r relation) ofNotification(all []relation) bool {
-	comments := map[string]string{}
-	for _, other := range all {
-		for _, c := range other.columns {
-			if other.name == "notification" {
-				comments[c.Name] = c.Comment
-			}
-		}
-	}
-	for _, c := range r.columns {
-		if comments[c.Name] != c.Comment {
-			return false
-		}
-	}
-	return true
 }
 
 var (
@@ -111,23 +94,9 @@ var (
 	cast      = regexp.MustCompile(`::[a-z ]+$`)
 )
 
-// nullable returns whether a column may be null, in words.
-func (c column) nullable(ofView bool) string {
-	switch {
-	case ofView:
-		return ""
-	case c.Required:
-		return "no"
-	default:
-		return "yes"
-	}
-}
-
 // unset returns the value of a column that an INSERT does not name.
-func (c column) unset(ofView bool) string {
+func (c column) unset() string {
 	switch {
-	case ofView:
-		return ""
 	case c.Counted:
 		return "counts up"
 	case c.Computed:
@@ -166,7 +135,6 @@ func TestCommentsNameTheValues(t *testing.T) {
 type relation struct {
 	name, comment string
 	keys          []string
-	view          bool
 	columns       []column
 }
 
@@ -174,7 +142,6 @@ type relation struct {
 type column struct {
 	Relation, About string
 	Keys            []string // columns that are unique together
-	View            bool
 	Name, Type      string
 	Default         string
 	Required        bool
@@ -186,7 +153,7 @@ type column struct {
 
 // columnsQuery reads the columns of all relations that the migrations create.
 const columnsQuery = `
-	SELECT c.relname AS relation, coalesce(obj_description(c.oid), '') AS about, c.relkind = 'v' AS view,
+	SELECT c.relname AS relation, coalesce(obj_description(c.oid), '') AS about,
 	       ARRAY (
 	           SELECT string_agg(k.attname, ', ' ORDER BY array_position(u.conkey, k.attnum))
 	           FROM   pg_constraint u
@@ -224,7 +191,7 @@ func relations(t *testing.T, s *postgres.Store) []relation {
 		require.NotEmpty(t, c.About, "there is no comment on %s", c.Relation)
 		require.NotEmpty(t, c.Comment, "there is no comment on %s.%s", c.Relation, c.Name)
 		if len(all) == 0 || all[len(all)-1].name != c.Relation {
-			all = append(all, relation{name: c.Relation, comment: c.About, keys: c.Keys, view: c.View})
+			all = append(all, relation{name: c.Relation, comment: c.About, keys: c.Keys})
 		}
 		last := &all[len(all)-1]
 		last.columns = append(last.columns, c)
