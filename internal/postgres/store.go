@@ -39,7 +39,7 @@ const (
 // Open returns a store over a pool of connections to url. It does not wait for the server:
 // if the database is down, the first statement fails.
 func Open(ctx context.Context, url, applicationName string) (*Store, error) {
-	return open(ctx, url, applicationName, 1)
+	return open(ctx, url, applicationName, 1, false)
 }
 
 // OpenTwo returns two stores for a process that runs the same statements all the time. Each
@@ -47,28 +47,25 @@ func Open(ctx context.Context, url, applicationName string) (*Store, error) {
 // keep the plans of statements, so these plans must also suit a table that grows. They use
 // an index where there is one, however few rows there are at planning.
 func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, second *Store, err error) {
-	return OpenBoth(ctx, url, firstName, secondName, 2, 2, keptPlans...)
+	return OpenBoth(ctx, url, firstName, secondName, 2, 2, true)
 }
 
 // OpenBoth opens two stores. Each gets its part of the connections: all of them divided by
 // its number.
-func OpenBoth(ctx context.Context, url, firstName, secondName string, one, two int32, off ...string) (first, second *Store, err error) {
-	if first, err = open(ctx, url, firstName, one, off...); err != nil {
+func OpenBoth(ctx context.Context, url, firstName, secondName string, one, two int32, usesIndexes bool) (first, second *Store, err error) {
+	if first, err = open(ctx, url, firstName, one, usesIndexes); err != nil {
 		return nil, nil, err
 	}
-	if second, err = open(ctx, url, secondName, two, off...); err != nil {
+	if second, err = open(ctx, url, secondName, two, usesIndexes); err != nil {
 		first.Close()
 		return nil, nil, err
 	}
 	return first, second, nil
 }
 
-// keptPlans are the settings that are off where plans are kept. With enable_seqscan off, a
-// statement without an index looks so expensive that Postgres would compile it.
-var keptPlans = []string{"enable_seqscan", "jit"}
-
-// open opens one of several stores, and switches some settings off.
-func open(ctx context.Context, url, applicationName string, stores int32, off ...string) (*Store, error) {
+// open opens one of several stores. It switches the compilation of statements off: all are
+// short, and without enable_seqscan a statement without an index looks expensive.
+func open(ctx context.Context, url, applicationName string, stores int32, usesIndexes bool) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read: correct its parameters, such as pool_max_conns") // the cause quotes the URL
@@ -83,8 +80,9 @@ func open(ctx context.Context, url, applicationName string, stores int32, off ..
 	params["application_name"] = applicationName
 	params["statement_timeout"] = "30s"
 	params["idle_in_transaction_session_timeout"] = "30s"
-	for _, setting := range off {
-		params[setting] = "off"
+	params["jit"] = "off"
+	if usesIndexes {
+		params["enable_seqscan"] = "off"
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

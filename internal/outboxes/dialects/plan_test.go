@@ -64,3 +64,20 @@ func TestPagesAreReadByIndexes(t *testing.T) {
 		})
 	}
 }
+
+// Postgres compiles no statement, even if the table lacks the index. To compile the statement of a
+// page takes it 0.4 s.
+func TestPagesAreNotCompiled(t *testing.T) {
+	t.Parallel()
+
+	table, err := Open(t.Context(), outboxes.Source{Name: "a", Dialect: outboxes.OrderService, Table: "public.outbox", DatabaseURL: postgrestest.URL(t)})
+	require.NoError(t, err)
+	t.Cleanup(table.Close)
+	_, err = table.pool.Exec(t.Context(), dialecttest.Orders("outbox"))
+	require.NoError(t, err)
+
+	rows, _ := table.pool.Query(t.Context(), "EXPLAIN ANALYZE "+table.sql(table.dialect.pending), append(table.cursor(""), 500)...) // CollectRows returns its error
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(plan, "\n"), "JIT")
+}

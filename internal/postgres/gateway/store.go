@@ -16,6 +16,6 @@ type Store struct {
 // Open returns a store for browsers, and a second one for webhooks and unsubscribing with a
 // quarter as many connections. So signed-in people cannot keep out a receipt or a STOP.
 func Open(ctx context.Context, url string) (browsers, webhooks *Store, err error) {
-	one, two, err := postgres.OpenBoth(ctx, url, "herald-gateway", "herald-webhooks", 1, 4)
+	one, two, err := postgres.OpenBoth(ctx, url, "herald-gateway", "herald-webhooks", 1, 4, false)
 	return &Store{one}, &Store{two}, err
 }
