@@ -13,29 +13,40 @@ import (
 
 // The metrics that activities record. The exporter adds _total to the name of a
 // counter and _seconds to the name of a timer. docs/metrics.md lists all metrics.
-const (
-	OutboxClaimsMetric    = "herald_outbox_claims"
-	OutboxResultsMetric   = "herald_outbox_results"
-	EventsMetric          = "herald_events"
-	SweepMetric           = "herald_sweep"
-	PassedOverMetric      = "herald_recipients_passed_over"
-	DeliveriesMetric      = "herald_deliveries"
-	AttemptsMetric        = "herald_attempts"
-	RetriesMetric         = "herald_retries"
-	DeadLettersMetric     = "herald_dead_letters"
-	SuppressedMetric      = "herald_suppressed"
-	DigestsMetric         = "herald_digests"
-	DigestItemsMetric     = "herald_digest_items"
-	ProviderLatencyMetric = "herald_provider_latency" // a timer
-	CommitToSentMetric    = "herald_commit_to_sent"   // a timer
-	TurnWaitMetric        = "herald_turn_wait"        // a timer
-	SinkRefusalsMetric    = "herald_sink_refusals"
-	UntoldRowsMetric      = "herald_rows_untold"
-	CommitToTopicMetric   = "herald_commit_to_acknowledged" // a timer
-	RowsDeletedMetric     = "herald_outbox_deleted"
-	EscalationsMetric     = "herald_escalations"
-	RestsMetric           = "herald_rests"
+var (
+	OutboxClaimsMetric    = declare("herald_outbox_claims", "Events claimed from the outbox.")
+	OutboxResultsMetric   = declare("herald_outbox_results", "Claims of events that ended, by what became of them.")
+	EventsMetric          = declare("herald_events", "Events whose planning ended, by outcome.")
+	SweepMetric           = declare("herald_sweep", "Events and deliveries without a workflow, by what a sweep did about them.")
+	PassedOverMetric      = declare("herald_recipients_passed_over", "Recipients that planning passed over, by reason.")
+	DeliveriesMetric      = declare("herald_deliveries", "Deliveries that ended.")
+	AttemptsMetric        = declare("herald_attempts", "Attempts at deliveries and digests that ended.")
+	RetriesMetric         = declare("herald_retries", "Attempts beyond the first of a run.")
+	DeadLettersMetric     = declare("herald_dead_letters", "Failed deliveries that the dead-letter queue was told of.")
+	SuppressedMetric      = declare("herald_suppressed", "Deliveries that were not sent, since their address is suppressed.")
+	DigestsMetric         = declare("herald_digests", "Digests that ended.")
+	DigestItemsMetric     = declare("herald_digest_items", "Deliveries that were sent in digests.")
+	ProviderLatencyMetric = declare("herald_provider_latency", "Time of one call to a provider, whatever it answered.")
+	CommitToSentMetric    = declare("herald_commit_to_sent", "Time from an event's transaction to the record that a message of it was sent.")
+	TurnWaitMetric        = declare("herald_turn_wait", "Time that a message, or some of a batch, waited for its turn under the channel's rate limit.")
+	SinkRefusalsMetric    = declare("herald_sink_refusals", "Records that the broker of a topic refused.")
+	UntoldRowsMetric      = declare("herald_rows_untold", "Rows of outboxes that tell no people: their payload is no JSON object of 256 KiB, or their event id is taken.")
+	CommitToTopicMetric   = declare("herald_commit_to_acknowledged", "Time from an event's creation to the acknowledgement by the broker of its topic.")
+	RowsDeletedMetric     = declare("herald_outbox_deleted", "Rows of outboxes that were deleted once they were done.")
+	EscalationsMetric     = declare("herald_escalations", "Escalations that ended, by outcome.")
+	RestsMetric           = declare("herald_rests", "Rests of batches, and of the planning of large events, since a single message was late.")
 )
+
+// metricHelp holds the help of each metric, by name.
+var metricHelp = map[string]string{}
+
+func declare(name, help string) string {
+	metricHelp[name] = help
+	return name
+}
+
+// MetricHelp returns the help of a metric; empty: activities do not record it.
+func MetricHelp(name string) string { return metricHelp[name] }
 
 // The only labels of these metrics. Each has few values, however many messages are sent.
 const (

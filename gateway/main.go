@@ -71,16 +71,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gate := newGate(cfg, who, db, metrics)
-	hub, err := newHub(cfg, db, metrics.meter)
+	served, err := newRooms(cfg, who, db, hooksDB, metrics)
 	if err != nil {
 		return err
 	}
-	hooks, err := newWebhooks(cfg, hooksDB, metrics.meter)
-	if err != nil {
-		return err
-	}
-	broker, err := rabbitmq.Consume(ctx, rabbitmq.ConsumerConfig{URL: string(cfg.RabbitMQURL), Logger: slog.Default(), Deliver: hub.Deliver, Missed: hub.Missed})
+	broker, err := rabbitmq.Consume(ctx, rabbitmq.ConsumerConfig{URL: string(cfg.RabbitMQURL), Logger: slog.Default(), Deliver: served.hub.Deliver, Missed: served.hub.Missed})
 	if err != nil {
 		return err
 	}
@@ -88,7 +83,38 @@ func run(ctx context.Context) error {
 	if err := metrics.watchBroker(broker.Ready); err != nil {
 		return err
 	}
-	served := rooms{
+	public := newPublic(cfg, served.handler(), served.hub.Drain, metrics)
+	group, ctx := errgroup.WithContext(ctx)
+	admin, endAdmin := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain until that is over
+	group.Go(func() error {
+		return health.Serve(admin, cfg.AdminAddr, health.Handler(needs(db, served.gate.Verifier, public), metrics.page))
+	})
+	group.Go(func() error {
+		served.gate.Verifier.Run(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		defer endAdmin()
+		if err := awaitDatabase(ctx, db); err != nil || ctx.Err() != nil {
+			return err
+		}
+		return public.serve(ctx)
+	})
+	return group.Wait()
+}
+
+// newRooms returns the rooms of the public port.
+func newRooms(cfg config.Gateway, who signin.Settings, db, hooksDB *gateway.Store, metrics *metrics) (served rooms, err error) {
+	gate := newGate(cfg, who, db, metrics)
+	hub, err := newHub(cfg, db, metrics.meter)
+	if err != nil {
+		return served, err
+	}
+	hooks, err := newWebhooks(cfg, hooksDB, metrics.meter)
+	if err != nil {
+		return served, err
+	}
+	served = rooms{
 		from:        origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
 		gate:        gate,
 		api:         newAPI(cfg, db, gate.Tickets),
@@ -100,24 +126,7 @@ func run(ctx context.Context) error {
 		slog.Warn("GATEWAY_DEMO: everybody who reaches this gateway can be anybody")
 		served.demo = &inbox.Demo{People: db, Settings: who}
 	}
-	public := newPublic(cfg, served.handler(), hub.Drain, metrics)
-	group, ctx := errgroup.WithContext(ctx)
-	admin, endAdmin := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain until that is over
-	group.Go(func() error {
-		return health.Serve(admin, cfg.AdminAddr, health.Handler(needs(db, gate.Verifier, public), metrics.page))
-	})
-	group.Go(func() error {
-		gate.Verifier.Run(ctx)
-		return nil
-	})
-	group.Go(func() error {
-		defer endAdmin()
-		if err := awaitDatabase(ctx, db); err != nil || ctx.Err() != nil {
-			return err
-		}
-		return public.serve(ctx)
-	})
-	return group.Wait()
+	return served, nil
 }
 
 func newGate(cfg config.Gateway, who signin.Settings, db *gateway.Store, metrics *metrics) *signin.Gate {

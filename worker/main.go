@@ -52,120 +52,143 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, part part) error {
-	wired := wiring.New()
-	cfg, brokers, options, err := readSettings(wired)
+// process holds the connections of a worker process, which its parts share.
+type process struct {
+	part               part
+	wired              wiring.Wiring
+	cfg                config.Config
+	events, deliveries *postgres.Store
+	broker             *rabbitmq.Broker
+	topics             *kafka.Producer // nil: no source has a topic
+	launcher           *launch.Launcher
+	temporal           client.Client
+	running            *workers
+}
+
+func run(ctx context.Context, part part) (err error) {
+	p := &process{part: part, wired: wiring.New()}
+	cfg, brokers, options, err := readSettings(p.wired)
 	if err != nil {
 		return err
 	}
-	events, deliveries, err := postgres.OpenTwo(ctx, string(cfg.DatabaseURL), "herald-events", "herald-deliveries")
-	if err != nil {
+	p.cfg = cfg
+	if p.events, p.deliveries, err = postgres.OpenTwo(ctx, string(cfg.DatabaseURL), "herald-events", "herald-deliveries"); err != nil {
 		return err
 	}
-	defer events.Close()
-	defer deliveries.Close()
-	for _, db := range []*postgres.Store{events, deliveries} {
+	defer p.events.Close()
+	defer p.deliveries.Close()
+	for _, db := range []*postgres.Store{p.events, p.deliveries} {
 		db.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
 	}
-	broker, err := connectBroker(ctx, cfg)
-	if err != nil {
+	if p.broker, err = connectBroker(ctx, cfg); err != nil {
 		return err
 	}
-	defer broker.Close()
-	topics, err := connectTopics(brokers, cfg.Sources, part)
-	if err != nil {
+	defer p.broker.Close()
+	if p.topics, err = connectTopics(brokers, cfg.Sources, part); err != nil {
 		return err
 	}
-	defer closeTopics(topics)
-	launcher := &launch.Launcher{Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource()}
-	wiring := sourcesWiring{cfg: cfg, events: events, topics: topics}
+	defer closeTopics(p.topics)
+	wiring := sourcesWiring{cfg: cfg, events: p.events, topics: p.topics}
 	defer wiring.close()
 	sources, err := wiring.sources(ctx)
 	if err != nil {
 		return err
 	}
-	watch := watched{sources: sources, broker: broker.Ready, queues: broker.Depths, followUps: events.FollowUpState}
-	if topics != nil {
-		watch.topics = topics.Ready
-	}
-	metrics, err := newMetrics(watch)
+	metrics, err := newMetrics(p.watched(sources))
 	if err != nil {
 		return err
 	}
-	temporal, err := newTemporalClient(options, metrics.temporal)
+	if p.temporal, err = newTemporalClient(options, metrics.temporal); err != nil {
+		return err
+	}
+	defer p.temporal.Close()
+	p.launcher = &launch.Launcher{Client: p.temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource()}
+	acts, err := p.activities(sources)
 	if err != nil {
 		return err
 	}
-	defer temporal.Close()
-	launcher.Client = temporal // its metrics include the sources' metrics
-	acts := newActivities(cfg, events, deliveries, broker, launcher)
-	acts.Sources = polled(sources)
-	acts.Cleaners = newCleaners(cfg, events)
-	if acts.Senders, acts.Off, err = newSenders(wired, cfg, broker, part.channels); err != nil {
-		return err
-	}
-	running := &workers{temporal: temporal, namespace: options.Namespace, operator: newOperator(events, launcher), cfg: cfg, part: part, activities: acts}
+	p.running = &workers{temporal: p.temporal, namespace: options.Namespace, operator: newOperator(p.events, p.launcher), cfg: cfg, part: part, activities: acts}
 	activities.ZeroMetrics(metrics.temporal, part.channels, slices.Collect(maps.Keys(sources)))
 	group, ctx := errgroup.WithContext(ctx)
-	page := health.Handler(checks(events, broker, topics, temporal, running), metrics.page)
-	group.Go(func() error { return health.Serve(ctx, cfg.WorkerHTTPAddr, page) })
-	group.Go(func() error {
-		if err := awaitDatabase(ctx, events); err != nil || ctx.Err() != nil {
-			return err
-		}
-		group.Go(func() error {
-			declareQueues(ctx, events, broker)
-			return nil
-		})
-		group.Go(func() error {
-			warnOfMistakes(ctx, events, wired, part, cfg.Sources)
-			return nil
-		})
-		return running.run(ctx)
-	})
-	if part.events { // an installation that was upgraded may have none of these yet
-		group.Go(func() error {
-			retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, launcher.ScheduleSweep)
-			return nil
-		})
-		group.Go(func() error {
-			keep(ctx, "what follows receipts is not done yet", launcher.StartFollowUp)
-			return nil
-		})
-		group.Go(func() error {
-			retry(ctx, "the cleaning of outboxes is not scheduled yet", maxScheduleRetry, func(ctx context.Context) error {
-				return launcher.ScheduleCleaning(ctx, retentions(cfg))
-			})
-			return nil
-		})
+	group.Go(func() error { return health.Serve(ctx, cfg.WorkerHTTPAddr, health.Handler(p.needs(), metrics.page)) })
+	group.Go(func() error { return p.serve(ctx, group) })
+	if part.events {
+		p.schedule(ctx, group)
 	}
 	return group.Wait()
 }
 
-// newActivities connects the activities to all that they need but sources and senders.
-func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker *rabbitmq.Broker, launcher *launch.Launcher) *activities.Activities {
+// serve waits for the database, then runs the workers until ctx ends.
+func (p *process) serve(ctx context.Context, group *errgroup.Group) error {
+	if err := awaitDatabase(ctx, p.events); err != nil || ctx.Err() != nil {
+		return err
+	}
+	group.Go(func() error {
+		declareQueues(ctx, p.events, p.broker)
+		return nil
+	})
+	group.Go(func() error {
+		warnOfMistakes(ctx, p.events, p.wired, p.part, p.cfg.Sources)
+		return nil
+	})
+	return p.running.run(ctx)
+}
+
+// schedule starts the workflows that an upgraded installation may lack.
+func (p *process) schedule(ctx context.Context, group *errgroup.Group) {
+	group.Go(func() error {
+		retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, p.launcher.ScheduleSweep)
+		return nil
+	})
+	group.Go(func() error {
+		keep(ctx, "the follow-ups of receipts do not run yet", p.launcher.StartFollowUp)
+		return nil
+	})
+	group.Go(func() error {
+		retry(ctx, "the cleaning of outboxes is not scheduled yet", maxScheduleRetry, func(ctx context.Context) error {
+			return p.launcher.ScheduleCleaning(ctx, retentions(p.cfg))
+		})
+		return nil
+	})
+}
+
+func (p *process) watched(sources map[string]wiredSource) watched {
+	w := watched{sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: p.events.FollowUpState}
+	if p.topics != nil {
+		w.topics = p.topics.Ready
+	}
+	return w
+}
+
+// activities connects the activities to all that they need.
+func (p *process) activities(sources map[string]wiredSource) (*activities.Activities, error) {
+	senders, off, err := newSenders(p.wired, p.cfg, p.broker, p.part.channels)
 	return &activities.Activities{
-		Launcher:    launcher,
-		Plans:       events,
-		Attempts:    deliveries,
-		Lanes:       events,
-		Deliveries:  deliveries,
-		Batches:     deliveries,
-		Failures:    deliveries,
-		Digests:     deliveries,
-		Joiner:      launcher,
-		Cancels:     events,
-		Canceller:   launcher,
-		Retries:     deliveries,
-		Followers:   events,
-		Events:      events,
-		Messages:    broker,
-		Sweeps:      events,
-		Sweeper:     launcher,
-		Executions:  launcher,
-		DeadLetters: broker,
-		FollowUps:   events,
-		Escalations: launcher,
+		Sources:     polled(sources),
+		Cleaners:    newCleaners(p.cfg, p.events),
+		Senders:     senders,
+		Off:         off,
+		Launcher:    p.launcher,
+		Plans:       p.events,
+		Attempts:    p.deliveries,
+		Lanes:       p.events,
+		Deliveries:  p.deliveries,
+		Batches:     p.deliveries,
+		Failures:    p.deliveries,
+		Digests:     p.deliveries,
+		Joiner:      p.launcher,
+		Cancels:     p.events,
+		Canceller:   p.launcher,
+		Retries:     p.deliveries,
+		Followers:   p.events,
+		Events:      p.events,
+		Messages:    p.broker,
+		Sweeps:      p.events,
+		Sweeper:     p.launcher,
+		Executions:  p.launcher,
+		DeadLetters: p.broker,
+		FollowUps:   p.events,
+		Escalations: p.launcher,
 		EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
 			return template.NewSet(event, rows)
 		},
@@ -173,11 +196,11 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 			return template.NewEscalatedSet(event, rows)
 		},
 		DigestText:    template.Digest,
-		Policies:      deliveryPolicies(cfg),
-		RateLimits:    rateLimits(cfg),
-		Turns:         deliveries,
-		BulkThreshold: cfg.BulkThreshold,
-	}
+		Policies:      deliveryPolicies(p.cfg),
+		RateLimits:    rateLimits(p.cfg),
+		Turns:         p.deliveries,
+		BulkThreshold: p.cfg.BulkThreshold,
+	}, err
 }
 
 // readSettings reads all settings, including the settings of channels, Kafka and Temporal.
@@ -216,18 +239,18 @@ func newTemporalClient(options client.Options, metrics client.MetricsHandler) (c
 	return temporal, nil
 }
 
-func checks(store *postgres.Store, broker *rabbitmq.Broker, topics *kafka.Producer, temporal client.Client, running *workers) []health.Need {
+func (p *process) needs() []health.Need {
 	needs := []health.Need{
-		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: store.Ready},
-		{Name: "broker", Down: "takes no messages", Run: func(context.Context) error { return broker.Ready() }},
+		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: p.events.Ready},
+		{Name: "broker", Down: "takes no messages", Run: func(context.Context) error { return p.broker.Ready() }},
 		{Name: "temporal", Down: "does not answer", Run: func(ctx context.Context) error {
-			_, err := temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
+			_, err := p.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		}},
-		{Name: "workers", Down: "not started", Run: running.ready},
+		{Name: "workers", Down: "not started", Run: p.running.ready},
 	}
-	if topics != nil {
-		needs = append(needs, health.Need{Name: "kafka", Down: "does not answer", Run: topics.Ready})
+	if p.topics != nil {
+		needs = append(needs, health.Need{Name: "kafka", Down: "does not answer", Run: p.topics.Ready})
 	}
 	return needs
 }

@@ -77,34 +77,13 @@ func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	if strings.HasPrefix(instrument.Name, "herald_") {
 		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel, activities.SourceLabel, activities.FromLabel, activities.ToLabel)
 		if stream.Description == "" {
-			stream.Description = meanings[instrument.Name]
+			stream.Description = activities.MetricHelp(instrument.Name) // Temporal's handler takes no help
 		}
 	}
 	if instrument.Kind == sdk.InstrumentKindHistogram {
 		stream.Aggregation = sdk.AggregationExplicitBucketHistogram{Boundaries: seconds}
 	}
 	return stream, true
-}
-
-// meanings are the help texts of the metrics of activities, whose handler takes none.
-var meanings = map[string]string{
-	activities.OutboxClaimsMetric:    "Events claimed from the outbox.",
-	activities.OutboxResultsMetric:   "Claims of events that ended, by what became of them.",
-	activities.RowsDeletedMetric:     "Rows of outboxes that were deleted once they were done.",
-	activities.SweepMetric:           "Events and deliveries without a workflow, by what a sweep did about them.",
-	activities.DeliveriesMetric:      "Deliveries that ended.",
-	activities.AttemptsMetric:        "Attempts at deliveries and digests that ended.",
-	activities.RetriesMetric:         "Attempts beyond the first of a run.",
-	activities.DeadLettersMetric:     "Failed deliveries that the dead-letter queue was told of.",
-	activities.DigestsMetric:         "Digests that ended.",
-	activities.DigestItemsMetric:     "Deliveries that were sent in digests.",
-	activities.ProviderLatencyMetric: "Time of one call to a provider, whatever it answered.",
-	activities.TurnWaitMetric:        "Time that a message, or some of a batch, waited for its turn under the channel's rate limit.",
-	activities.RestsMetric:           "Rests of batches, and of the planning of large events, since a single message was late.",
-	activities.SinkRefusalsMetric:    "Records that the broker of a topic refused.",
-	activities.UntoldRowsMetric:      "Rows of outboxes that tell no people: their payload is no JSON object of 256 KiB, or their event id is taken.",
-	activities.CommitToTopicMetric:   "Time from an event's creation to the acknowledgement by the broker of its topic.",
-	activities.CommitToSentMetric:    "Time from an event's transaction to the record that a message of it was sent.",
 }
 
 // register adds the gauges, whose figures are read with the metrics.

@@ -73,7 +73,7 @@ func TestMetrics(t *testing.T) {
 	}, "the order's way to its topic is not measured")
 	of := documented(t)
 	maps.DeleteFunc(of, func(name string, _ measured) bool { return ofGateways.MatchString(name) })
-	require.Equal(t, of, exposed(page), "docs/metrics.md tells of every metric, and of no other")
+	require.Equal(t, of, exposed(t, page), "docs/metrics.md tells of every metric, and of no other")
 	requireBoundedLabels(t, page)
 	for _, personal := range []string{s.eventID("m", 0), "ada@example.com", "+12015550101", "token-1"} {
 		require.NotContains(t, page, personal, "neither Herald's metrics nor the SDK's hold it")
@@ -99,7 +99,7 @@ func TestMetricsOfTheGateway(t *testing.T) {
 	maps.DeleteFunc(of, func(name string, _ measured) bool {
 		return !ofGateways.MatchString(name) && name != "herald_build_info" && name != "herald_broker_up"
 	})
-	require.Equal(t, of, exposed(page), "docs/metrics.md tells of every metric, and of no other")
+	require.Equal(t, of, exposed(t, page), "docs/metrics.md tells of every metric, and of no other")
 	text := must(os.ReadFile("../../docs/metrics.md"))(t)
 	for _, series := range regexp.MustCompile(`(?m)^(herald_(?:gateway|receipts)_\w+)\{(.*)\} `).FindAllStringSubmatch(page, -1) {
 		row := regexp.MustCompile("(?m)^\\| `" + series[1] + "` .*$").FindString(string(text))
@@ -112,10 +112,12 @@ func TestMetricsOfTheGateway(t *testing.T) {
 // measured is one metric: its type and its labels, in their order.
 type measured struct{ kind, labels string }
 
-// exposed returns Herald's metrics on a page.
-func exposed(page string) map[string]measured {
+// exposed returns Herald's metrics on a page. Each has a help.
+func exposed(t *testing.T, page string) map[string]measured {
+	t.Helper()
 	found := map[string]measured{}
 	for _, match := range regexp.MustCompile(`(?m)^# TYPE (herald_\w+) (\w+)$`).FindAllStringSubmatch(page, -1) {
+		require.Regexp(t, `(?m)^# HELP `+match[1]+` \S`, page)
 		labels := map[string]bool{}
 		series := regexp.MustCompile(`(?m)^` + match[1] + `(?:_bucket|_sum|_count)?\{(.*)\} `)
 		for _, one := range series.FindAllStringSubmatch(page, -1) {
