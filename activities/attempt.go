@@ -81,7 +81,7 @@ type outgoing struct {
 // A failed attempt that could not be recorded counts as a crash once its lease has expired,
 // and is repeated. An attempt that gets no turn does not count.
 func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
-	if err := a.turn(ctx, m.channel); err != nil {
+	if err := a.awaitTurn(ctx, m.channel); err != nil {
 		a.release(ctx, m.begun)
 		return nil, failure(err)
 	}

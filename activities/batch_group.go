@@ -59,7 +59,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 	var calls sync.WaitGroup
 	next := 0
 	for next < len(begun) {
-		granted, err := b.activities.turns(waiting, b.in.Channel, len(begun)-next, true)
+		granted, err := b.activities.awaitTurns(waiting, b.in.Channel, len(begun)-next, true)
 		if err != nil {
 			b.fail(err)
 			break

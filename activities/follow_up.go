@@ -78,25 +78,25 @@ type followUpLoop struct {
 	total   FollowUpResult
 }
 
-// step does one batch. Then it waits if the batch failed or was empty.
+// step does one page. Then it waits if the page failed or was empty.
 func (f *followUpLoop) step(ctx context.Context) {
-	batch, err := f.batch(context.WithoutCancel(ctx))
-	f.total.Done += batch.Done
-	f.total.Failed += batch.Failed
+	page, err := f.page(context.WithoutCancel(ctx))
+	f.total.Done += page.Done
+	f.total.Failed += page.Failed
 	switch {
 	case err != nil:
-		activity.GetLogger(ctx).Warn("what follows receipts is delayed", "failed", batch.Failed, "backoff", f.backoff, "error", Unquoted(err))
+		activity.GetLogger(ctx).Warn("what follows receipts is delayed", "failed", page.Failed, "backoff", f.backoff, "error", Unquoted(err))
 		sleep(ctx, firstBackoff, nil)
 		sleep(ctx, jitter(f.backoff), f.wake) // failures do not delay new follow-ups
 		f.backoff = min(2*f.backoff, maxBackoff)
-	case batch.Done == 0:
+	case page.Done == 0:
 		sleep(ctx, jitter(followUpInterval), f.wake)
 		f.backoff = firstBackoff
 	}
 }
 
-// batch does a batch, and deletes the follow-ups that are done. The error is the last failure.
-func (f *followUpLoop) batch(ctx context.Context) (FollowUpResult, error) {
+// page does the oldest follow-ups, and deletes the finished ones. The error is the last failure.
+func (f *followUpLoop) page(ctx context.Context) (FollowUpResult, error) {
 	rows, err := f.FollowUps.FollowUps(ctx, followUpBatch)
 	if err != nil || len(rows) == 0 {
 		return FollowUpResult{}, err

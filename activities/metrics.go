@@ -134,11 +134,11 @@ func byOutcome(metrics client.MetricsHandler, outcome string) client.MetricsHand
 	return metrics.WithTags(map[string]string{OutcomeLabel: outcome})
 }
 
-// countBatch counts the outcomes of a batch of claims, once they are recorded. A batch
-// whose end could not be recorded is claimed and counted again.
-func countBatch(ctx context.Context, batch batchResult) {
+// countClaims counts the outcomes of claims, once they are recorded. Events whose outcome could
+// not be recorded are claimed and counted again.
+func countClaims(ctx context.Context, counts claimCounts) {
 	metrics := activity.GetMetricsHandler(ctx)
-	for outcome, count := range batch.ended {
+	for outcome, count := range counts.ended {
 		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(int64(count))
 	}
 }

@@ -183,7 +183,7 @@ func (l *errorLog) Error(message string, keyvals ...any) {
 	l.lines = append(l.lines, fmt.Sprint(message, keyvals))
 }
 
-// turns is a TurnStore that gives out all turns, or fails.
+// awaitTurns is a TurnStore that gives out all turns, or fails.
 type turns struct {
 	err error
 	in  time.Duration // when the turns are due

@@ -162,7 +162,7 @@ func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (Pl
 			return PlanResult{}, err
 		}
 		if len(deliveries) <= pageDeliveries {
-			result.Batch = a.batch(deliveries)
+			result.Batch = a.deliveryBatch(deliveries)
 			return result, nil
 		}
 	}
@@ -171,7 +171,7 @@ func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (Pl
 	return result, err
 }
 
-func (a *Activities) batch(deliveries []notification.Delivery) DeliveryBatch {
+func (a *Activities) deliveryBatch(deliveries []notification.Delivery) DeliveryBatch {
 	policies := map[notification.Channel]DeliveryPolicy{}
 	for _, d := range deliveries {
 		policies[d.Channel] = a.Policies[d.Channel]

@@ -89,22 +89,22 @@ type outboxPoll struct {
 
 // step polls one batch. Then it backs off after a failure, or waits if the batch was not full.
 func (p *outboxPoll) step(ctx context.Context) {
-	batch, err := p.batch(context.WithoutCancel(ctx))
-	released := batch.ended[notification.ClaimReleased]
-	p.total.Started += batch.ended[notification.ClaimStarted]
-	p.total.Failed += batch.ended[notification.ClaimFailed]
+	counts, err := p.claim(context.WithoutCancel(ctx))
+	released := counts.ended[notification.ClaimReleased]
+	p.total.Started += counts.ended[notification.ClaimStarted]
+	p.total.Failed += counts.ended[notification.ClaimFailed]
 	p.total.Released += released
 	if err != nil || released > 0 {
-		activity.GetLogger(ctx).Warn("outbox: backing off", "released", released, "because", batch.cause, "backoff", p.backoff, "error", Unquoted(err))
+		activity.GetLogger(ctx).Warn("outbox: backing off", "released", released, "because", counts.cause, "backoff", p.backoff, "error", Unquoted(err))
 		sleep(ctx, jitter(p.backoff), nil)
 		p.backoff = min(2*p.backoff, maxBackoff)
 		return
 	}
 	p.backoff = firstBackoff
-	if batch.claimed > 0 {
+	if counts.claimed > 0 {
 		p.alertUntil = time.Now().Add(alertTime)
 	}
-	if batch.claimed < p.BatchSize && sleep(ctx, p.untilNextLook(), p.wake) {
+	if counts.claimed < p.BatchSize && sleep(ctx, p.untilNextLook(), p.wake) {
 		p.alertUntil = time.Now().Add(alertTime)
 	}
 }

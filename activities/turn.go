@@ -42,21 +42,21 @@ func SendSlots(rate float64, most int) int {
 	return int(min(max(2, rate*slotPatience.Seconds()), float64(most)))
 }
 
-// turn waits for the turn of one message.
-func (a *Activities) turn(ctx context.Context, channel notification.Channel) error {
+// awaitTurn waits for the turn of one message.
+func (a *Activities) awaitTurn(ctx context.Context, channel notification.Channel) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
 	defer cancel()
-	_, err := a.turns(ctx, channel, 1, false)
+	_, err := a.awaitTurns(ctx, channel, 1, false)
 	return err
 }
 
-// turns waits until the channel's rate limit allows messages, and returns their number: at
+// awaitTurns waits until the channel's rate limit allows messages, and returns their number: at
 // least one, and at most ready. They are due together, so their number is limited to a fifth
 // of a second's turns. If ctx ends before, the error is its cause.
 //
 // More urgent messages come first, then single messages before a batch's messages, and then
 // one message of each fairness key in turn.
-func (a *Activities) turns(ctx context.Context, channel notification.Channel, ready int, batch bool) (int, error) {
+func (a *Activities) awaitTurns(ctx context.Context, channel notification.Channel, ready int, batch bool) (int, error) {
 	rate := a.RateLimits[channel]
 	if rate == 0 {
 		return ready, nil

@@ -20,12 +20,12 @@ type turnQueue struct {
 	rate    float64
 	urgent  chan struct{} // wakes take: a sender has joined who may reserve further ahead
 
-	mu      sync.Mutex
-	waiting []*turnWaiter // in the order in which they came
-	taking  bool
-	asked   int            // the rank of the last request for turns
-	served  map[string]int // by waiting key: the value of removed at the key's last turn
-	removed int            // counts senders that had a turn, or left
+	mu         sync.Mutex
+	waiting    []*turnWaiter // in the order in which they came
+	taking     bool
+	wantedRank int            // the rank of the last request for turns
+	served     map[string]int // by waiting key: the value of removed at the key's last turn
+	removed    int            // counts senders that had a turn, or left
 }
 
 // turnWaiter is one sender waiting for turns. due, granted and err are set before answered is
@@ -49,7 +49,7 @@ func (q *turnQueue) join(w *turnWaiter) {
 	case !q.taking:
 		q.taking = true
 		go q.take()
-	case w.rank < q.asked:
+	case w.rank < q.wantedRank:
 		select {
 		case q.urgent <- struct{}{}:
 		default: // a wake-up is pending already
@@ -104,14 +104,14 @@ func (q *turnQueue) wanted() (notification.TurnsWanted, bool) {
 		q.taking = false
 		return notification.TurnsWanted{}, false
 	}
-	q.asked = q.waiting[q.first()].rank
+	q.wantedRank = q.waiting[q.first()].rank
 	most := 0
 	for _, w := range q.waiting {
-		if w.rank == q.asked {
+		if w.rank == q.wantedRank {
 			most += w.most
 		}
 	}
-	return notification.TurnsWanted{Channel: q.channel, Rate: q.rate, Most: most, Ahead: turnAhead(q.asked)}, true
+	return notification.TurnsWanted{Channel: q.channel, Rate: q.rate, Most: most, Ahead: turnAhead(q.wantedRank)}, true
 }
 
 // answer gives turns to the first senders, or an error to all senders.

@@ -43,10 +43,10 @@ type rule struct {
 	unreachable bool // the rules would choose the recipient, but cannot reach them
 }
 
-// decide returns the decision of the first rule that applies, among the rules that asked accepts.
-func decide(f Facts, asked func(rule) bool) Decision {
+// decide returns the decision of the first rule that applies, among the rules that isAsked accepts.
+func decide(f Facts, isAsked func(rule) bool) Decision {
 	for _, r := range rules {
-		if asked(r) && r.applies(f) {
+		if isAsked(r) && r.applies(f) {
 			return r.decision
 		}
 	}

@@ -24,51 +24,51 @@ type EventLauncher interface {
 }
 
 const (
-	// claimLease is the time that the events of a dead poller wait for another poller. A
-	// batch takes far less.
+	// claimLease is the time that the events of a dead poller wait for another poller. To
+	// start them takes far less.
 	claimLease = 30 * time.Second
 	// maxClaims is the number of claims without an end after which Herald takes the event for
 	// the cause, and fails it.
 	maxClaims = 10
-	// startsAtOnce bounds the concurrent starts of one batch.
+	// startsAtOnce bounds the concurrent starts of claimed events.
 	startsAtOnce = 16
 	startTimeout = 5 * time.Second
 )
 
-// batchResult holds the ends of one batch's claims.
-type batchResult struct {
+// claimCounts counts the ends of the claims of some events.
+type claimCounts struct {
 	claimed int
 	ended   map[notification.ClaimOutcome]int
 	cause   string // why events were given back
 }
 
-// batch claims, starts and marks one batch. No transaction is open while Temporal
+// claim claims, starts and marks the next events. No transaction is open while Temporal
 // is called.
-func (p *outboxPoll) batch(ctx context.Context) (batchResult, error) {
+func (p *outboxPoll) claim(ctx context.Context) (claimCounts, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimLease) // after the lease, another poller may claim the same events
 	defer cancel()
 	owner := uuid.NewString()
 	events, err := p.Outbox.ClaimEvents(ctx, owner, p.BatchSize, claimLease)
 	if err != nil || len(events) == 0 {
-		return batchResult{}, err
+		return claimCounts{}, err
 	}
 	activity.GetMetricsHandler(ctx).Counter(OutboxClaimsMetric).Inc(int64(len(events)))
-	batch := batchResult{claimed: len(events), ended: map[notification.ClaimOutcome]int{}}
+	counts := claimCounts{claimed: len(events), ended: map[notification.ClaimOutcome]int{}}
 	results := p.endsOf(ctx, events)
 	for _, result := range results {
-		batch.ended[result.Outcome]++
+		counts.ended[result.Outcome]++
 		switch result.Outcome {
 		case notification.ClaimFailed:
 			activity.GetLogger(ctx).Error("event cannot be started", "event_id", result.EventID, "error", result.Error)
 		case notification.ClaimReleased:
-			batch.cause = cmp.Or(batch.cause, result.Error)
+			counts.cause = cmp.Or(counts.cause, result.Error)
 		}
 	}
 	if err := p.Outbox.EndClaim(ctx, owner, results); err != nil {
-		return batch, err // the leases expire; a second start is harmless
+		return counts, err // the leases expire; a second start is harmless
 	}
-	countBatch(ctx, batch)
-	return batch, nil
+	countClaims(ctx, counts)
+	return counts, nil
 }
 
 // endsOf starts the events that are due, and returns the end of each event's claim.
