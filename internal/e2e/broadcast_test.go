@@ -145,7 +145,7 @@ func TestTerminatedEventIsRetried(t *testing.T) {
 	const recipients = 410
 	s := newSystem(t)
 	s.prepareNews(recipients, "EMAIL")
-	s.fault("email", `{"status":429,"rate":1,"retry_after":"5m"}`)
+	s.fault("email", `{"status":429,"rate":1,"retry_after":"1h"}`)
 	s.startWorker("--events")
 	mails := s.startWorker("--channels", "email")
 	id := s.emitNews()
