@@ -215,6 +215,8 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"change nothing", request{method: "PUT", path: preferences, body: `{}`, contentType: "application/json; charset=utf-8"}, 204},
 		{"change, unknown member", request{method: "PUT", path: preferences, body: `{"user_id":"11"}`}, 400},
 		{"change, no JSON", request{method: "PUT", path: preferences, body: `{"timezone":`}, 400},
+		{"change, null", request{method: "PUT", path: preferences, body: `null`}, 400},
+		{"change, null in it", request{method: "PUT", path: preferences, body: `{"timezone":null}`}, 400},
 		{"change, no body", request{method: "PUT", path: preferences, contentType: "application/json"}, 400},
 		{"change, two bodies", request{method: "PUT", path: preferences, body: `{}{}`}, 400},
 		{"change, wrong type", request{method: "PUT", path: preferences, body: `{"channels":"EMAIL"}`}, 400},

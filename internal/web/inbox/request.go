@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,14 @@ func decode(r *http.Request, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return &refusal{http.StatusUnsupportedMediaType, "the body must be application/json"}
 	}
-	decoder := json.NewDecoder(r.Body)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return bodyError(err)
+	}
+	if holdsNull(body) {
+		return badRequest("the body is not as openapi.json says: leave a member out rather than set it to null")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
 		return bodyError(err)
@@ -77,6 +85,18 @@ func decode(r *http.Request, into any) error {
 		return bodyError(errors.Join(err, errors.New("there is more after the JSON value")))
 	}
 	return nil
+}
+
+// holdsNull reports whether a JSON null is anywhere in the body. encoding/json ignores it.
+func holdsNull(body []byte) bool {
+	for decoder := json.NewDecoder(bytes.NewReader(body)); ; {
+		switch token, err := decoder.Token(); {
+		case err != nil:
+			return false
+		case token == nil:
+			return true
+		}
+	}
 }
 
 // bodyError says why a body cannot be used.
