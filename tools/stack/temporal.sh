@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Temporal: `temporal server start-dev`, if there is a `temporal` CLI. Otherwise the program of
 # tools/temporal, built into the dev folder. A folder keeps the server that it began with until
-# `make destroy`, since the other server knows none of its workflows.
+# `make clean`, since the other server knows none of its workflows.
 
 TEMPORAL=$DEV/bin/temporal
 TEMPORAL_DATA=$DEV/temporal
