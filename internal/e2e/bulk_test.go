@@ -88,10 +88,10 @@ func TestBatch(t *testing.T) {
 func TestBatchOfAWorkerThatEnds(t *testing.T) {
 	t.Parallel()
 
-	const customers = 250
+	const customers = 450 // seven groups: a busy test has many seconds before the last one
 	s := newSystem(t, append(crashTimeouts, inBatches)...)
 	s.prepareNews(customers, "EMAIL")
-	s.fault("EMAIL", `{"latency":"1s"}`)
+	s.fault("EMAIL", `{"latency":"4s"}`)
 	w := s.startWorker()
 	event := s.emitNews()
 	s.awaitSome(30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
@@ -104,7 +104,7 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 
 	w = s.startWorker()
 	s.awaitSome(len(accepted)+30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
-	s.awaitSome(1, `SELECT count(*) FROM notification WHERE attempt_owner IS NOT NULL`) // under way for a second
+	s.awaitSome(1, `SELECT count(*) FROM notification WHERE attempt_owner IS NOT NULL`) // under way for four seconds
 	w.kill()
 	recorded := s.deliveries(`SELECT delivery_id FROM notification WHERE status = 'SENT'`)
 	died := s.deliveries(`SELECT delivery_id FROM notification WHERE attempt_owner IS NOT NULL`)
