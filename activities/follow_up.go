@@ -2,6 +2,9 @@ package activities
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,20 +18,18 @@ import (
 // acknowledgement or a reader has changed.
 type FollowUpStore interface {
 	// FollowUps reads the open follow-ups, the oldest first, up to limit of each kind.
-	FollowUps(ctx context.Context, limit int) ([]notification.FollowUp, error)
+	FollowUps(ctx context.Context, kinds []notification.FollowUpKind, limit int) ([]notification.FollowUp, error)
 	// EndFollowUps deletes follow-ups that are done.
 	EndFollowUps(ctx context.Context, ids []int64) error
 	// ListenFollowUps calls wake when there are new follow-ups, until ctx ends.
 	ListenFollowUps(ctx context.Context, wake func())
-	// DeadLetterOf returns false if the delivery is no longer FAILED, or is gone.
-	DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error)
+	deadLetterStore
 }
 
-// EscalationWorkflows signals the escalation workflows of deliveries.
-type EscalationWorkflows interface {
-	// SettleEscalation tells the escalation of a delivery to look at it. It returns no error if
-	// no escalation waits.
-	SettleEscalation(ctx context.Context, deliveryID string) error
+// followUpKinds holds the handler of each kind of follow-up. A handler may run twice.
+var followUpKinds = map[notification.FollowUpKind]func(a *Activities, ctx context.Context, deliveryID string) error{
+	notification.FollowUpDeadLetter: (*Activities).followUpWithDeadLetter,
+	notification.FollowUpEscalation: (*Activities).followUpWithEscalation,
 }
 
 const (
@@ -48,8 +49,7 @@ type FollowUpResult struct {
 	Failed int // attempts; each is repeated
 }
 
-// FollowUp handles, for about a minute, the follow-ups of receipts, acknowledgements and readers:
-// it publishes dead letters, and tells escalations to look at their deliveries.
+// FollowUp handles, for about a minute, the follow-ups of receipts, acknowledgements and readers.
 // It deletes a follow-up only after it is done. A crash before that repeats the follow-up, and a
 // second dead letter has the same message id.
 func (a *Activities) FollowUp(ctx context.Context) (FollowUpResult, error) {
@@ -97,7 +97,7 @@ func (f *followUpLoop) step(ctx context.Context) {
 
 // page does the oldest follow-ups, and deletes the finished ones. The error is the last failure.
 func (f *followUpLoop) page(ctx context.Context) (FollowUpResult, error) {
-	rows, err := f.FollowUps.FollowUps(ctx, followUpBatch)
+	rows, err := f.FollowUps.FollowUps(ctx, slices.Collect(maps.Keys(followUpKinds)), followUpBatch)
 	if err != nil || len(rows) == 0 {
 		return FollowUpResult{}, err
 	}
@@ -126,26 +126,13 @@ func (f *followUpLoop) page(ctx context.Context) (FollowUpResult, error) {
 	return result, err
 }
 
-// followUp publishes one dead letter, or signals one escalation.
+// followUp handles one follow-up.
 func (f *followUpLoop) followUp(ctx context.Context, row notification.FollowUp) error {
 	ctx, cancel := context.WithTimeout(ctx, followUpTimeout)
 	defer cancel()
-	if row.Kind == notification.FollowUpDeadLetter {
-		return f.tellOfFailure(ctx, row.DeliveryID)
+	handle, known := followUpKinds[row.Kind]
+	if !known {
+		return fmt.Errorf("this release does not know follow-ups of kind %q", row.Kind)
 	}
-	return f.Escalations.SettleEscalation(ctx, row.DeliveryID)
-}
-
-// tellOfFailure publishes the dead letter of a delivery that a receipt has made FAILED. It
-// skips a delivery that an operator retries: its new attempt ends it again.
-func (f *followUpLoop) tellOfFailure(ctx context.Context, deliveryID string) error {
-	letter, failed, err := f.FollowUps.DeadLetterOf(ctx, deliveryID)
-	if err != nil || !failed {
-		return err
-	}
-	if err := f.DeadLetters.PublishDeadLetter(ctx, letter); err != nil {
-		return err
-	}
-	countDeadLetter(ctx, letter.Channel)
-	return nil
+	return handle(f.Activities, ctx, row.DeliveryID)
 }

@@ -107,7 +107,7 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 		require.True(t, got.Done)
 		require.Equal(t, "its escalation has ended: nothing follows; it was sent, and stays sent", got.String())
 		require.True(t, must(d.Store.Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS}))(t).Ended)
-		rows := must(d.Store.FollowUps(t.Context(), 10))(t)
+		rows := must(d.Store.FollowUps(t.Context(), []notification.FollowUpKind{notification.FollowUpDeadLetter, notification.FollowUpEscalation}, 10))(t)
 		require.Len(t, rows, 1)
 		require.Equal(t, notification.FollowUpKind("ESCALATION"), rows[0].Kind)
 		require.Equal(t, wasSent, d.run(CancelDelivery(), "d1").String(), "once")

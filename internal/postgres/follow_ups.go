@@ -17,20 +17,20 @@ func (s *Store) ListenFollowUps(ctx context.Context, wake func()) {
 
 // FollowUps reads the oldest follow-ups, up to limit of each kind. So a delay of one kind
 // does not hold up the other.
-func (s *Store) FollowUps(ctx context.Context, limit int) ([]notification.FollowUp, error) {
+func (s *Store) FollowUps(ctx context.Context, kinds []notification.FollowUpKind, limit int) ([]notification.FollowUp, error) {
 	const query = `
 		SELECT f.id, f.delivery_id, f.kind
-		FROM   unnest(array['DEAD_LETTER', 'ESCALATION']) AS k (kind)
+		FROM   unnest($1::text[]) AS k (kind)
 		CROSS JOIN LATERAL (
 			SELECT id, delivery_id, kind
 			FROM   delivery_follow_up
 			WHERE  kind = k.kind
 			ORDER BY id
-			LIMIT  $1
+			LIMIT  $2
 		) AS f
 		ORDER BY f.id`
 
-	return Collect(ctx, s.Pool, "read what follows receipts", pgx.RowToStructByName[notification.FollowUp], query, limit)
+	return Collect(ctx, s.Pool, "read what follows receipts", pgx.RowToStructByName[notification.FollowUp], query, kinds, limit)
 }
 
 // EndFollowUps deletes follow-ups that are done.

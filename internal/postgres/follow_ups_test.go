@@ -11,6 +11,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
+var bothKinds = []notification.FollowUpKind{notification.FollowUpDeadLetter, notification.FollowUpEscalation}
+
 // FollowUps returns the oldest of each kind, so that neither kind waits for the other.
 func TestFollowUps(t *testing.T) {
 	t.Parallel()
@@ -23,7 +25,7 @@ func TestFollowUps(t *testing.T) {
 		VALUES ('d1', 'DEAD_LETTER', now() - interval '1 hour'), ('d2', 'DEAD_LETTER', now()), ('d3', 'DEAD_LETTER', now()), ('d4', 'ESCALATION', now())`)
 
 	read := func() (found []string) {
-		rows := must(s.FollowUps(t.Context(), 2))(t)
+		rows := must(s.FollowUps(t.Context(), bothKinds, 2))(t)
 		for _, row := range rows {
 			found = append(found, fmt.Sprint(row.DeliveryID, " ", row.Kind))
 		}
@@ -34,7 +36,7 @@ func TestFollowUps(t *testing.T) {
 	require.Equal(t, 4, state.Pending)
 	require.Equal(t, time.Hour, state.OldestPending.Truncate(time.Hour))
 
-	rows := must(s.FollowUps(t.Context(), 1))(t)
+	rows := must(s.FollowUps(t.Context(), bothKinds, 1))(t)
 	require.NoError(t, s.EndFollowUps(t.Context(), []int64{rows[0].ID, rows[1].ID}))
 	require.Equal(t, []string{"d2 DEAD_LETTER", "d3 DEAD_LETTER"}, read())
 }

@@ -1,0 +1,27 @@
+package activities
+
+import (
+	"context"
+
+	"herald/internal/notification"
+)
+
+// deadLetterStore reads the dead letters of deliveries.
+type deadLetterStore interface {
+	// DeadLetterOf returns false if the delivery is no longer FAILED, or is gone.
+	DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error)
+}
+
+// followUpWithDeadLetter publishes the dead letter of a delivery that a receipt has made FAILED.
+// It skips a delivery that an operator retries: its new attempt ends it again.
+func (a *Activities) followUpWithDeadLetter(ctx context.Context, deliveryID string) error {
+	letter, failed, err := a.FollowUps.DeadLetterOf(ctx, deliveryID)
+	if err != nil || !failed {
+		return err
+	}
+	if err := a.DeadLetters.PublishDeadLetter(ctx, letter); err != nil {
+		return err
+	}
+	countDeadLetter(ctx, letter.Channel)
+	return nil
+}
