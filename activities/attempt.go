@@ -85,6 +85,10 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 		a.release(ctx, m.begun)
 		return nil, failure(err)
 	}
+	if m.expired() {
+		a.releaseExpired(ctx, m.begun)
+		return nil, errExpired
+	}
 	err = a.try(ctx, &m)
 	countAttempts(ctx, m.channel, m.result)
 	if m.tried.Begun > 1 {
@@ -130,6 +134,8 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer,
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.policy.Timeout)
 	defer cancel()
+	ctx, stop := untilExpiry(ctx, message)
+	defer stop()
 	return sender.Send(ctx, message)
 }
 

@@ -56,6 +56,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 	waiting, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
 	defer cancel()
 	results := make([]notification.AttemptResult, len(begun))
+	var expired []notification.Attempt
 	var calls sync.WaitGroup
 	next := 0
 	for next < len(begun) {
@@ -68,19 +69,35 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 			break
 		}
 		for i := next; i < next+granted; i++ {
+			if begun[i].Message.Expired() {
+				expired = append(expired, begun[i])
+				continue
+			}
 			calls.Go(func() { results[i] = b.sendOne(whole, begun[i]) })
 		}
 		next += granted
 	}
+	b.drop(whole, expired)
 	if next < len(begun) {
 		b.giveBack(whole, begun[next:])
 	}
 	calls.Wait()
-	results = results[:next]
+	results = slices.DeleteFunc(results[:next], func(r notification.AttemptResult) bool { return r.DeliveryID == "" }) // expired
 	countAttempts(whole, b.in.Channel, results...)
 	countDeliveries(whole, b.in.Channel, notification.Sent, sentOf(results)) // recorded or not: nothing sends them again
 	b.activities.tellBestEffort(whole, b.in.Channel, results)
 	return results
+}
+
+// drop ends deliveries that expired while they waited for their turns.
+func (b *batch) drop(ctx context.Context, expired []notification.Attempt) {
+	if len(expired) == 0 {
+		return
+	}
+	b.activities.releaseExpired(ctx, expired)
+	for range expired {
+		countEnd(ctx, b.in.Channel, notification.Cancelled, string(notification.DecisionExpired))
+	}
 }
 
 // giveBack releases attempts that were not made: another execution of the batch begins them.

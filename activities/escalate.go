@@ -96,7 +96,7 @@ func (a *Activities) follow(ctx context.Context, e *escalating, to notification.
 	if err != nil {
 		return err
 	}
-	countSuppressed(ctx, stored)
+	countNotSent(ctx, stored)
 	switch {
 	case follower != nil:
 		e.result = EscalateResult{Outcome: notification.EscalationFollowed, Delivery: follower, Policy: a.Policies[follower.Channel]}
@@ -177,7 +177,7 @@ func (e *escalating) look(ctx context.Context, to notification.Channel) {
 		e.gone = string(to) + " is no longer routed"
 		return
 	}
-	e.facts = e.plan.setup.Facts(e.recipient, to, time.Now(), nil)
+	e.facts = e.plan.setup.Facts(e.recipient, to, e.plan.now(), nil)
 	if e.choice = e.escalatedChoice(); e.choice.Decision == notification.DecisionSelected {
 		e.planned = e.plan.planned(ctx, e.recipient, e.choice)
 	}

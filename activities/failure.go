@@ -49,6 +49,8 @@ func attemptFailure(m outgoing, err error) error {
 	switch {
 	case provider.Class == notification.Refused:
 		return permanent(provider, string(notification.Refused))
+	case m.expired(): // the next attempt cancels it, and nothing follows
+		return later(provider, expiredRetry)
 	case ours && m.tried.Rejected >= accountPatience:
 		return permanent(provider, AttemptsExhausted)
 	case ours:

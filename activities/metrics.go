@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -23,7 +24,7 @@ var (
 	AttemptsMetric        = declare("herald_attempts", "Attempts at deliveries and digests that ended.")
 	RetriesMetric         = declare("herald_retries", "Attempts beyond the first of a run.")
 	DeadLettersMetric     = declare("herald_dead_letters", "Failed deliveries that the dead-letter queue was told of.")
-	SuppressedMetric      = declare("herald_suppressed", "Deliveries that were not sent, since their address is suppressed.")
+	NotSentMetric         = declare("herald_not_sent", "Deliveries that a rule stopped, at planning or before an attempt, by decision.")
 	DigestsMetric         = declare("herald_digests", "Digests that ended.")
 	DigestItemsMetric     = declare("herald_digest_items", "Deliveries that were sent in digests.")
 	ProviderLatencyMetric = declare("herald_provider_latency", "Time of one call to a provider, whatever it answered.")
@@ -113,7 +114,11 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel,
 		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
 		labelled.Counter(RetriesMetric).Inc(0)
 		labelled.Counter(DeadLettersMetric).Inc(0)
-		labelled.Counter(SuppressedMetric).Inc(0)
+		for _, decision := range notification.Decisions() {
+			if decision != notification.DecisionSelected {
+				byOutcome(labelled, string(decision)).Counter(NotSentMetric).Inc(0)
+			}
+		}
 		labelled.Counter(DigestItemsMetric).Inc(0)
 		for _, outcome := range attemptOutcomes {
 			byOutcome(labelled, string(outcome)).Counter(AttemptsMetric).Inc(0)
@@ -207,8 +212,8 @@ func countDeliveries(ctx context.Context, channel notification.Channel, status n
 // countEnd counts a delivery that was given up.
 func countEnd(ctx context.Context, channel notification.Channel, status notification.Status, reason string) {
 	countDeliveries(ctx, channel, status, 1)
-	if reason == string(notification.DecisionSuppressed) {
-		byChannel(ctx, channel).Counter(SuppressedMetric).Inc(1)
+	if decision := notification.Decision(reason); slices.Contains(notification.Decisions(), decision) {
+		byOutcome(byChannel(ctx, channel), reason).Counter(NotSentMetric).Inc(1)
 	}
 }
 
@@ -224,14 +229,22 @@ func countDigest(ctx context.Context, channel notification.Channel, status notif
 	}
 }
 
-// countSuppressed counts, by channel, a page's recipients whose address is suppressed.
-func countSuppressed(ctx context.Context, page []notification.DecidedRecipient) {
+// countNotSent counts a page's decisions not to tell a recipient over a channel.
+func countNotSent(ctx context.Context, page []notification.DecidedRecipient) {
+	type result struct {
+		channel  notification.Channel
+		decision notification.Decision
+	}
+	counts := map[result]int64{}
 	for _, recipient := range page {
 		for channel, decision := range recipient.Decisions {
-			if decision == notification.DecisionSuppressed {
-				byChannel(ctx, channel).Counter(SuppressedMetric).Inc(1)
+			if decision != notification.DecisionSelected {
+				counts[result{channel, decision}]++
 			}
 		}
+	}
+	for found, count := range counts {
+		byOutcome(byChannel(ctx, found.channel), string(found.decision)).Counter(NotSentMetric).Inc(count)
 	}
 }
 

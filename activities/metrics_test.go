@@ -155,7 +155,7 @@ func TestGiveUpMetrics(t *testing.T) {
 		{name: "failed", channel: notification.SMS, asked: failed, found: failed, want: map[string]int64{"herald_deliveries SMS FAILED": 1, "herald_dead_letters SMS": 1}},
 		{name: "failed, best effort", channel: notification.Slack, asked: failed, found: failed, want: map[string]int64{"herald_deliveries SLACK FAILED": 1}},
 		{name: "cancelled", channel: notification.SMS, asked: cancelled, found: cancelled, want: map[string]int64{"herald_deliveries SMS CANCELLED": 1}},
-		{name: "suppressed", channel: notification.SMS, asked: cancelled, found: cancelled, reason: "SUPPRESSED", want: map[string]int64{"herald_deliveries SMS CANCELLED": 1, "herald_suppressed SMS": 1}},
+		{name: "suppressed", channel: notification.SMS, asked: cancelled, found: cancelled, reason: "SUPPRESSED", want: map[string]int64{"herald_deliveries SMS CANCELLED": 1, "herald_not_sent SMS SUPPRESSED": 1}},
 		{name: "suppressed, but sent meanwhile", channel: notification.SMS, asked: cancelled, found: sent, reason: "SUPPRESSED", want: map[string]int64{}},
 		{name: "sent meanwhile", channel: notification.SMS, asked: cancelled, found: sent, want: map[string]int64{}},
 		{name: "cancelled meanwhile", channel: notification.SMS, asked: failed, found: cancelled, want: map[string]int64{}},
@@ -179,11 +179,11 @@ func TestPlanMetrics(t *testing.T) {
 	a := planner(db)
 
 	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
-	require.Equal(t, map[string]int64{"herald_suppressed EMAIL": 1}, m.counted())
+	require.Equal(t, map[string]int64{"herald_not_sent EMAIL SUPPRESSED": 1}, m.counted())
 
 	db.later = errors.New("connection reset")
 	require.Error(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
-	require.Equal(t, map[string]int64{"herald_suppressed EMAIL": 1}, m.counted())
+	require.Equal(t, map[string]int64{"herald_not_sent EMAIL SUPPRESSED": 1}, m.counted())
 }
 
 // Temporal refuses one of five events and cannot start another for now; then it is

@@ -135,14 +135,14 @@ func halfOver(ctx context.Context, started time.Time) bool {
 }
 
 func (a *Activities) planPage(ctx context.Context, p *planning, found notification.RecipientPage, before notification.Used) error {
-	decided, used, err := p.decide(ctx, found, before, time.Now())
+	decided, used, err := p.decide(ctx, found, before, p.now())
 	if err != nil {
 		return err
 	}
 	if err := a.Plans.SavePlan(ctx, p.setup.Event, decided); err != nil {
 		return err
 	}
-	countSuppressed(ctx, decided)
+	countNotSent(ctx, decided)
 	activity.RecordHeartbeat(ctx)
 	p.result.Next = found.Next
 	if found.Next != nil {

@@ -19,11 +19,15 @@ type planning struct {
 	escalated  EventTexts // nil: not needed so far
 	targets    []notification.Target
 	result     PlanResult
+	read       time.Time // when setup.Now was read, by this process's clock
 }
+
+// now returns the time by the database's clock, which also judges attempts.
+func (p *planning) now() time.Time { return p.setup.Now.Add(time.Since(p.read)) }
 
 func (a *Activities) newPlanning(setup notification.EventSetup) *planning {
 	event := setup.Event
-	p := &planning{activities: a, setup: setup, texts: a.EventTexts(setup.Event, setup.Templates)}
+	p := &planning{activities: a, read: time.Now(), setup: setup, texts: a.EventTexts(setup.Event, setup.Templates)}
 	p.result.EventType, p.result.Aggregate = event.Type, notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
 	switch {
 	case event.CancelledBy != "":
@@ -88,6 +92,7 @@ func (p *planning) planned(ctx context.Context, recipient notification.Recipient
 		Strategy:   choice.Strategy,
 		Priority:   choice.Priority,
 		SendAfter:  choice.SendAfter(id),
+		ExpiresAt:  choice.ExpiresAt,
 		Problem:    choice.Problem,
 	}
 	text, err := p.textsOf(choice).Render(ctx, choice.Channel, recipient)

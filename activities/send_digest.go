@@ -91,7 +91,7 @@ func (a *Activities) readDigest(ctx context.Context, in SendDigestInput) (notifi
 }
 
 // digestMessage returns the message that lists the items. If the items had different numbers
-// of attempts, the lowest number counts.
+// of attempts, the lowest number counts. The digest expires with its first item.
 func (a *Activities) digestMessage(in SendDigestInput, digest notification.Digest, begun []notification.Attempt) outgoing {
 	key, last := in.Key, begun[len(begun)-1].Message
 	m := outgoing{
@@ -99,7 +99,11 @@ func (a *Activities) digestMessage(in SendDigestInput, digest notification.Diges
 		result: notification.AttemptResult{DigestID: in.DigestID, Owner: begun[0].Owner},
 	}
 	items := make([]notification.DigestItem, len(begun))
+	var first notification.Message // the first to expire
 	for i, item := range begun {
+		if by := item.Message; !by.SendBy.IsZero() && (first.SendBy.IsZero() || by.SendBy.Before(first.SendBy)) {
+			first = by
+		}
 		if item.Begun < m.tried.Begun {
 			m.tried = item.Tried
 		}
@@ -114,6 +118,7 @@ func (a *Activities) digestMessage(in SendDigestInput, digest notification.Diges
 		message := last
 		message.NotificationID, message.EventID, message.CorrelationID = 0, "", ""
 		message.DeliveryID, message.Title, message.Body = in.DigestID, text.Title, text.Body
+		message.ExpiresAt, message.SendBy = first.ExpiresAt, first.SendBy
 		return message, err
 	}
 	return m

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -20,6 +21,8 @@ type Event struct {
 	Payload       any    // encoded by encoding/json as a JSON object of at most 256 KiB; a json.RawMessage is already encoded
 	CorrelationID string // carried through to messages and histories, at most 255 bytes; empty: none
 	Cancels       string // the id of an event to cancel: its unsent messages are cancelled, also if that event comes later; empty: none
+
+	ExpiresAt time.Time // no message is sent from this time on; zero: no limit
 }
 
 // maxRows is the number of events that one statement writes: Postgres takes 65,535 parameters.
@@ -72,8 +75,25 @@ func execIn(tx any) (func(ctx context.Context, query string, values ...any) erro
 	return nil, fmt.Errorf("insert into event_outbox: %T is not a transaction: pass a pgx.Tx or a *sql.Tx", tx)
 }
 
+// optionalColumns returns the columns that a statement names only if an event has a value: a
+// producer's role may lack the right to write them.
+func optionalColumns(events []Event) (cancels, expires bool) {
+	for _, e := range events {
+		cancels, expires = cancels || e.Cancels != "", expires || !e.ExpiresAt.IsZero()
+	}
+	return cancels, expires
+}
+
 // insertion returns the statement that writes events, with its values.
 func insertion(events []Event) (query string, values []any, err error) {
+	columns := "event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id"
+	cancels, expires := optionalColumns(events)
+	if cancels {
+		columns += ", cancels"
+	}
+	if expires {
+		columns += ", expires_at"
+	}
 	rows := make([]string, 0, len(events))
 	for _, e := range events {
 		payload, err := json.Marshal(e.Payload)
@@ -81,9 +101,17 @@ func insertion(events []Event) (query string, values []any, err error) {
 			return "", nil, &RefusedError{Why: "the payload cannot be encoded: " + err.Error(), Err: err}
 		}
 		n := len(values)
-		rows = append(rows, fmt.Sprintf("($%d, $%d, $%d, $%d, $%d::text::jsonb, nullif($%d::text, ''), nullif($%d::text, ''))", n+1, n+2, n+3, n+4, n+5, n+6, n+7))
-		values = append(values, e.ID, e.Type, e.AggregateType, e.AggregateID, string(payload), e.CorrelationID, e.Cancels)
+		row := fmt.Sprintf("$%d, $%d, $%d, $%d, $%d::text::jsonb, nullif($%d::text, '')", n+1, n+2, n+3, n+4, n+5, n+6)
+		values = append(values, e.ID, e.Type, e.AggregateType, e.AggregateID, string(payload), e.CorrelationID)
+		if cancels {
+			values = append(values, e.Cancels)
+			row += fmt.Sprintf(", nullif($%d::text, '')", len(values))
+		}
+		if expires {
+			values = append(values, sql.NullTime{Time: e.ExpiresAt, Valid: !e.ExpiresAt.IsZero()})
+			row += fmt.Sprintf(", $%d::timestamptz", len(values))
+		}
+		rows = append(rows, "("+row+")")
 	}
-	return "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, cancels) VALUES " +
-		strings.Join(rows, ", "), values, nil
+	return "INSERT INTO event_outbox (" + columns + ") VALUES " + strings.Join(rows, ", "), values, nil
 }

@@ -191,9 +191,9 @@ func (a *app) retryDeliveryCommand() *cobra.Command {
 		Long: `Retry deliveries, named by their ids or by filters. Each gets a fresh run of its
 workflow, with the recipient's present address and a newly written text, and is sent
 alone and at once, or waits again for its own time (send_at_path) if that still lies
-ahead. Filters without --status mean FAILED. One that was sent is refused, unless with
---again: the recipient then gets it twice, and that is recorded. By filters, --again
-takes --status SENT and --yes too. More than 100 at once need --yes.
+ahead. Filters without --status mean FAILED. A delivery that was sent or has expired is
+refused, unless with --again: the recipient then gets it twice, or late, and that is
+recorded. By filters, --again takes --status SENT and --yes too. More than 100 at once need --yes.
 
 If ids are named, it waits for the outcomes, up to 30 seconds in all.`,
 		Example: `  starter delivery retry evt-1-staff10-EMAIL
@@ -202,7 +202,7 @@ If ids are named, it waits for the outcomes, up to 30 seconds in all.`,
   starter delivery retry --channel SMS --since 2h --yes`,
 	}
 	change := a.newDeliveryChange(cmd)
-	cmd.Flags().BoolVar(&again, "again", false, "also what was sent, so that the recipient gets it twice, or what another event cancelled")
+	cmd.Flags().BoolVar(&again, "again", false, "also what was sent, so that the recipient gets it twice, what has expired, or what another event cancelled")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the outcomes")
 	cmd.RunE = a.within(0, func(ctx context.Context, ids []string) error {
 		wait := retryWait

@@ -54,6 +54,7 @@ func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
 		fact{"strategy", fmt.Sprintf("%s, priority %s", d.Strategy, d.Priority)},
 		fact{"planned", terminal.Clock(&d.CreatedAt)},
 		fact{"send after", terminal.Clock(d.SendAfter)},
+		fact{"expires", terminal.Clock(d.ExpiresAt)},
 		fact{"sent", terminal.Clock(d.SentAt)},
 		fact{"delivered", terminal.Clock(d.DeliveredAt)},
 		fact{"read", terminal.Clock(d.ReadAt)},

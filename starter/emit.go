@@ -29,6 +29,7 @@ const (
 type emission struct {
 	event   outbox.Event
 	payload string // as on the command line
+	expires time.Duration
 	count   int
 }
 
@@ -53,6 +54,7 @@ ID-1, ID-2, … Batches of up to 1,000 are written in a transaction each.`,
 	flags.StringVar(&e.event.ID, "event-id", "", "the event's id (default: evt- and a random UUID)")
 	flags.StringVar(&e.event.CorrelationID, "correlation-id", "", "carried through to messages and histories")
 	flags.StringVar(&e.event.Cancels, "cancels", "", "the id of an event that this one takes back: what that one has not sent yet is cancelled, also if it comes later")
+	flags.DurationVar(&e.expires, "expires-in", 0, "send nothing of it after this time: 10m (default: no limit)")
 	flags.IntVar(&e.count, "count", 1, "how many events to write, up to 1,000,000")
 	for _, name := range []string{"type", "aggregate-type", "aggregate-id", "payload"} {
 		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that there is not
@@ -63,6 +65,12 @@ ID-1, ID-2, … Batches of up to 1,000 are written in a transaction each.`,
 func (a *app) emit(ctx context.Context, e emission) error {
 	if e.count < 1 || e.count > maxEmits {
 		return misused(fmt.Errorf("--count must be from 1 to %d", maxEmits))
+	}
+	if e.expires < 0 {
+		return misused(errors.New("--expires-in must be a time like 10m"))
+	}
+	if e.expires > 0 {
+		e.event.ExpiresAt = time.Now().Add(e.expires)
 	}
 	payload, err := a.payload(e.payload)
 	if err != nil {

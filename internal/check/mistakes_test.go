@@ -93,6 +93,8 @@ func TestMistakes(t *testing.T) {
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "no active member of any entity has the role BOSS", remedy: "correct roles"},
 		{name: "routing for no role", sql: route + `UPDATE event_type_channel_routing SET roles = '{}' WHERE event_type = 'ORDER_PAID'`,
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "the channel is for nobody", remedy: "correct roles"},
+		{name: "expires before it is due", sql: route + `UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour', expires_after = '30 minutes' WHERE event_type = 'ORDER_PAID'`,
+			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "wait 1h0m0s and expire after 30m0s", remedy: "expires_after"},
 		{name: "category of nothing", sql: `UPDATE event_category SET category = 'promotions' WHERE category = 'offers'`,
 			where: "user_category_preferences category offers", problem: "1 row has this category, which no event type has", remedy: "another name"},
 		{name: "category of every type", sql: `INSERT INTO event_category (event_type, category) VALUES ('*', 'offers')`, where: "event_category *", problem: "no event type", remedy: "each event type"},

@@ -29,7 +29,7 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 		mistakes := append(few(unrouted(types)), few(nameless(types))...)
 		mistakes = append(mistakes, few(vainPaths(types))...)
 		mistakes = append(mistakes, few(timeless(types))...)
-		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){impossiblePaths, rulesOfNobody, rulesOverNoChannel, routesOfNobody, settingsOfNobody, categories, escalations} {
+		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){impossiblePaths, rulesOfNobody, rulesOverNoChannel, routesOfNobody, expiredRoutes, settingsOfNobody, categories, escalations} {
 			found, err := find(ctx, reader)
 			if err != nil {
 				return mistakes, err
@@ -181,6 +181,19 @@ func routesOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mista
 			problem = "roles is empty, so that the channel is for nobody"
 		}
 		mistakes = append(mistakes, Mistake{Place: routingRules, Row: route.EventType + "/" + string(route.Channel), Problem: problem, Remedy: "correct roles; NULL allows every role"})
+	}
+	return mistakes, err
+}
+
+// expiredRoutes finds routing whose deliveries expire before they are due.
+func expiredRoutes(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+	routes, err := reader.Routes(ctx)
+	for _, r := range routes {
+		if r.ExpiresAfter > 0 && r.ExpiresAfter <= r.Wait {
+			mistakes = append(mistakes, Mistake{Place: routingRules, Row: r.EventType + "/" + string(r.Channel),
+				Problem: fmt.Sprintf("its deliveries wait %s and expire after %s: none is ever sent", r.Wait, r.ExpiresAfter),
+				Remedy:  "set expires_after to more than delay or digest_window"})
+		}
 	}
 	return mistakes, err
 }

@@ -48,7 +48,7 @@ func (w Why) nextOfEvent() string {
 func (w Why) nextOfDelivery(now time.Time) string {
 	d := *w.Delivery
 	again := ""
-	if w.cancelledBy() != "" {
+	if w.cancelledBy() != "" || d.LastError == string(notification.DecisionExpired) {
 		again = " --again"
 	}
 	retry := fmt.Sprintf("`starter delivery retry %s%s`", advice.Quote(d.DeliveryID), again)

@@ -164,6 +164,7 @@ type RoutingNow struct {
 	SendAtPath       string                        `json:"send_at_path"` // empty: delay counts
 	SendBefore       string                        `json:"send_before"`
 	SkipIfPast       bool                          `json:"skip_if_past"`
+	ExpiresAfter     string                        `json:"expires_after"`      // 0s: no limit
 	OnEscalationOnly bool                          `json:"on_escalation_only"` // planning leaves it out, unless another channel cannot reach them
 	Roles            []string                      `json:"roles"`              // null: any
 }
@@ -201,7 +202,7 @@ func (p planAgain) rules(chosen int) RulesNow {
 		rules.SettingsOf = f.Setting.Entity.String()
 	}
 	if r := f.Routing; slices.Contains(p.routed, r.Channel) {
-		rules.Routing = &RoutingNow{r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority, r.SendAtPath, r.SendBefore.String(), r.SkipIfPast, r.OnEscalationOnly, r.Roles}
+		rules.Routing = &RoutingNow{r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority, r.SendAtPath, r.SendBefore.String(), r.SkipIfPast, r.ExpiresAfter.String(), r.OnEscalationOnly, r.Roles}
 	}
 	if f.HasPreference() {
 		rules.Preference = &PreferenceNow{Enabled: f.Preference.Enabled, Priority: f.Preference.Priority}

@@ -91,10 +91,14 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	t.Helper()
 	id := notification.DeliveryID(key.EventID, whos[key.UserType], key.UserID, key.Channel)
 	entity := plan.facts.Recipient.Entity
+	var expiresAt *time.Time
+	if !plan.facts.ExpiresAt.IsZero() {
+		expiresAt = &plan.facts.ExpiresAt
+	}
 	d.exec(t, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, created_at)
-		SELECT event_id, event_type, $2, $3, $4, $5, $6, $7, 'title', 'body', now() - interval '2 minutes' FROM event_outbox WHERE event_id = $1
-		ON CONFLICT (delivery_id) DO UPDATE SET created_at = excluded.created_at, status = 'PENDING', attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL`, key.EventID, key.UserType, key.UserID, entity.Type, entity.ID, key.Channel, id)
+		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, created_at, expires_at)
+		SELECT event_id, event_type, $2, $3, $4, $5, $6, $7, 'title', 'body', now() - interval '2 minutes', $8 FROM event_outbox WHERE event_id = $1
+		ON CONFLICT (delivery_id) DO UPDATE SET created_at = excluded.created_at, expires_at = excluded.expires_at, status = 'PENDING', attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL`, key.EventID, key.UserType, key.UserID, entity.Type, entity.ID, key.Channel, id, expiresAt)
 
 	attempts, err := d.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{id}, Owner: "test", Lease: time.Minute})
 	require.NoError(t, err)
@@ -237,8 +241,8 @@ func (d *directory) addRules() {
 		}
 		for _, channel := range notification.Channels() {
 			if d.odds(75) {
-				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action, on_escalation_only, roles) VALUES ($1, $2, $3, $4, $5, $6)",
-					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"), d.odds(25), null(d, 70, d.someRoles()))
+				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action, on_escalation_only, roles, expires_after) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"), d.odds(25), null(d, 70, d.someRoles()), null(d, 80, pick(d, 10*time.Minute, 2*time.Hour)))
 			}
 			if d.odds(50) {
 				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', send_at_path = $3, skip_if_past = $4 WHERE event_type = $1 AND channel_type = $2",
@@ -296,9 +300,9 @@ func (d *directory) addEvents() {
 	aggregates := [][2]string{{"RESTAURANT", "5"}, {"AGENCY", "7"}, {"CUSTOMER", customer}, {"ADMIN", "0"}, {"BROADCAST", "0"}, {"ORDER", "1"}}
 	for i, aggregate := range aggregates {
 		id := fmt.Sprintf("evt-%d", i)
-		d.batch.Queue("INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, $2, $3, $4, $5)",
+		d.batch.Queue("INSERT INTO event_outbox (created_at, event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($6, $1, $2, $3, $4, $5)",
 			id, pick(d, "T1", "T1", "T2", "T3"), aggregate[0], aggregate[1], fmt.Sprintf(`{"restaurantId": 5, "agency": {"id": "7"}, "customer": {"id": %s}, "past": %q, "ahead": %q}`,
-				customer, d.now.Add(-time.Hour).Format(time.RFC3339), d.now.Add(time.Hour).Format(time.RFC3339)))
+				customer, d.now.Add(-time.Hour).Format(time.RFC3339), d.now.Add(time.Hour).Format(time.RFC3339)), pick(d, d.now, d.now.Add(-time.Hour)))
 		d.events = append(d.events, id)
 	}
 }

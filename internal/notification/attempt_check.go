@@ -16,7 +16,8 @@ type AttemptCheck struct {
 	Ordered    bool // an operator ordered the delivery: only the rules about the recipient and the address apply
 	Again      bool // the operator ordered it in spite of CancelledBy
 
-	CancelledBy string // the event that cancels its event; empty: none
+	CancelledBy string    // the event that cancels its event; empty: none
+	ExpiresAt   time.Time // of the delivery, as planned; zero: never
 }
 
 // Verdict is the rules' decision about a delivery that waited. The zero value means: send it.
@@ -43,9 +44,9 @@ func DroppedMeaning(reason string, channel Channel, userType UserType) string {
 }
 
 // DroppedRemedy tells what to change before a retry of a dropped delivery can succeed. Empty: an
-// operator's retry overrides the reason.
+// operator's retry, perhaps with --again, overrides the reason.
 func DroppedRemedy(reason string, channel Channel) string {
-	if r, found := ruleOf(Decision(reason)); found && r.ordered {
+	if r, found := ruleOf(Decision(reason)); found && r.ordered && !r.again {
 		return r.remedy(channel)
 	}
 	return ""
@@ -65,6 +66,7 @@ func (c AttemptCheck) Judge(now time.Time) Verdict {
 		return Verdict{Dropped: NoLongerRecipient}
 	}
 	facts := c.Setup.Facts(c.Recipient, c.Channel, now, nil)
+	facts.ExpiresAt = c.ExpiresAt
 	if c.SkipQuiet || c.Ordered {
 		facts.Silence = Silence{}
 	}

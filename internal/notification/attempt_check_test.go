@@ -13,7 +13,7 @@ import (
 func (s situation) waited() notification.AttemptCheck {
 	return notification.AttemptCheck{
 		DeliveryID: "d", Known: true, Active: true, Member: true,
-		Channel: s.channel, Setup: s.rules(), Recipient: s.recipient(),
+		Channel: s.channel, Setup: s.rules(), Recipient: s.recipient(), ExpiresAt: s.rules().Event.ExpiresAt,
 	}
 }
 
@@ -44,7 +44,7 @@ func TestJudgeEverySituation(t *testing.T) {
 		}
 
 		w.Ordered, w.SkipQuiet = true, false
-		missing := s.suppressed || (s.noAddress && s.channel != notification.WebSocket)
+		missing := s.expired || s.suppressed || (s.noAddress && s.channel != notification.WebSocket)
 		require.Equal(t, missing, w.Judge(noon).Held(), "%+v", s)
 		for _, left := range []func(*notification.AttemptCheck){
 			func(w *notification.AttemptCheck) { w.Known = false },
@@ -83,7 +83,7 @@ func TestDroppedMeaning(t *testing.T) {
 		seen[s.waited().Judge(noon).Dropped] = true
 	}
 	delete(seen, "")
-	require.Len(t, seen, 8)
+	require.Len(t, seen, 9)
 	for reason := range seen {
 		require.NotEmpty(t, notification.DroppedMeaning(reason, notification.Email, notification.Customer), reason)
 	}

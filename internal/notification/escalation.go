@@ -67,6 +67,7 @@ type Escalating struct {
 	Now         time.Time // by the database's clock
 	Status      Status
 	Unreachable bool      // it was cancelled because the recipient became unreachable
+	Expired     bool      // it was not sent in time
 	Read        bool      // the recipient has read a notification of the event
 	SendAfter   time.Time // zero: it was due at once
 	CancelledBy string    // the event that cancels its event; empty: none
@@ -83,7 +84,7 @@ func (e Escalating) Judge(escalation Escalation, since time.Time) (ended Escalat
 	switch due := escalation.Due(since, e.SendAfter); {
 	case e.Followed:
 		return EscalationFollowed, time.Time{}
-	case e.CancelledBy != "" || e.Ended || e.Status == Cancelled && !instead:
+	case e.CancelledBy != "" || e.Ended || e.Expired || e.Status == Cancelled && !instead:
 		return EscalationCancelled, time.Time{}
 	case e.Read:
 		return EscalationRead, time.Time{}

@@ -76,6 +76,7 @@ type Event struct {
 	Payload       json.RawMessage
 	CorrelationID string // empty: none
 	CreatedAt     time.Time
+	ExpiresAt     time.Time // zero: never
 
 	Cancels     string // the event that this event cancels; empty: none
 	CancelledBy string // the event that cancels this event; empty: none

@@ -18,6 +18,7 @@ type Facts struct {
 	Category   string     // of the event's type; empty: none
 	Setting    Setting    // the first of Settings, or the default
 	Silence    Silence    // the quiet hours now; zero if the delivery is due at a future time
+	ExpiresAt  time.Time  // no delivery is sent from this time on; zero: never
 	Selected   int        // the entity's recipients already selected for the channel
 	Uncounted  bool       // Selected may be too low
 }
@@ -38,6 +39,7 @@ func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, use
 	if !f.ahead() {
 		f.Silence = Quiet(f.Preference, recipient.Timezone, now, f.Setting)
 	}
+	f.ExpiresAt = s.Event.expiresAt(route)
 	f.Selected = used[f.Setting.key()]
 	return f
 }
@@ -100,6 +102,8 @@ type Routing struct {
 	SendAtPath string        // the place of the time in the payload, or several with commas; empty: Delay counts
 	SendBefore time.Duration // how long before that time
 	SkipIfPast bool          // do not send after that time
+
+	ExpiresAfter time.Duration // time from the event to the delivery's expiry; 0: no limit
 
 	// Results of [EventSetup.ReadTimes].
 	Due        time.Time // zero: no time, or not read

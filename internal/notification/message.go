@@ -24,7 +24,21 @@ type Message struct {
 	Category       string   // of the event type; empty: it has none
 	Optional       bool     // the recipient may switch such notifications off
 	CreatedAt      time.Time
+	ExpiresAt      time.Time // by the database's clock; zero: never
+	SendBy         time.Time // ExpiresAt by this process's clock, whatever that shows; zero: never
 }
+
+// TimeLeft returns the time until the message expires: never negative, and at most limit. ok is
+// false if the message never expires. Providers count whole seconds, so it rounds down.
+func (m Message) TimeLeft(limit time.Duration) (left time.Duration, ok bool) {
+	if m.SendBy.IsZero() {
+		return 0, false
+	}
+	return min(max(0, time.Until(m.SendBy)), limit).Truncate(time.Second), true
+}
+
+// Expired reports whether the message has expired.
+func (m Message) Expired() bool { return !m.SendBy.IsZero() && !time.Now().Before(m.SendBy) }
 
 // PushKind tells who shows a push message: the phone or the app.
 type PushKind string

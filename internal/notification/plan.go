@@ -13,6 +13,7 @@ type Template struct {
 
 // EventSetup is an event with the configuration of its type.
 type EventSetup struct {
+	Now        time.Time // by the database's clock, when the event was read
 	Event      Event
 	Category   string // of the event's type; empty: none
 	Recipients []EventRecipients
@@ -62,6 +63,7 @@ type PlannedDelivery struct {
 	Strategy   Strategy  `json:"strategy"`
 	Priority   Priority  `json:"priority"`
 	SendAfter  time.Time `json:"send_after,omitzero"` // zero: at once
+	ExpiresAt  time.Time `json:"expires_at,omitzero"` // zero: never
 	Problem    string    `json:"problem"`             // why it cannot be sent and has no text; empty: it can
 }
 

@@ -16,6 +16,7 @@ const DecisionSelected Decision = "SELECTED"
 // rules lists every rule in order. The first rule that applies decides. No other place lists all
 // rules.
 var rules = []rule{
+	expired,
 	unsupported,
 	userDisabled,
 	groupDisabled,
@@ -39,6 +40,7 @@ type rule struct {
 
 	settled bool // planning settles it for good: no attempt checks it again
 	ordered bool // also applies if an operator orders the delivery
+	again   bool // does not apply if the operator orders it with --again
 
 	unreachable bool // the rules would choose the recipient, but cannot reach them
 }
@@ -129,6 +131,8 @@ type Choice struct {
 	Wait     Silence // the wait before sending; Until zero: none
 	Problem  string  // why it cannot be sent; empty: it can
 
+	ExpiresAt time.Time // zero: never
+
 	Escalated bool // escalation led to the channel, so the text may differ
 }
 
@@ -196,7 +200,7 @@ func (s EventSetup) Instead(choice Choice) (to Channel, escalates bool) {
 func (f Facts) Choice() Choice {
 	choice := Choice{Channel: f.Routing.Channel, Decision: f.Decision()}
 	if choice.Decision == DecisionSelected {
-		choice.Problem = f.Routing.DueProblem
+		choice.Problem, choice.ExpiresAt = f.Routing.DueProblem, f.ExpiresAt
 		choice.Strategy, choice.Priority, choice.Wait = f.Routing.Strategy, f.Routing.priority(f.Preference), f.Routing.wait(f.Now, f.Silence)
 	}
 	return choice

@@ -18,10 +18,10 @@ type situation struct {
 	userOff, groupOff, restricted bool
 	quiet, deferred               bool
 	full, noAddress, categoryOff  bool
-	suppressed                    bool
+	suppressed, expired           bool
 }
 
-const switches = 11
+const switches = 12
 
 // situations returns every possible situation.
 func situations() []situation {
@@ -29,7 +29,7 @@ func situations() []situation {
 	for _, channel := range notification.Channels() {
 		for bits := range 1 << switches {
 			on := func(n int) bool { return bits&(1<<n) != 0 }
-			all = append(all, situation{channel: channel, supported: on(0), mandatory: on(1), userOff: on(2), groupOff: on(3), restricted: on(4), quiet: on(5), deferred: on(6), full: on(7), noAddress: on(8), categoryOff: on(9), suppressed: on(10)})
+			all = append(all, situation{channel: channel, supported: on(0), mandatory: on(1), userOff: on(2), groupOff: on(3), restricted: on(4), quiet: on(5), deferred: on(6), full: on(7), noAddress: on(8), categoryOff: on(9), suppressed: on(10), expired: on(11)})
 		}
 	}
 	return all
@@ -43,17 +43,19 @@ func (s situation) want() notification.Decision {
 	dropped := s.quiet && quieted && !s.deferred
 	over := s.full && !s.mandatory
 	missing := s.noAddress && s.channel != notification.WebSocket
+	inTime := !s.expired
 
 	holds := map[notification.Decision]bool{
-		"UNSUPPORTED":     !s.supported,
-		"USER_DISABLED":   s.supported && !s.mandatory && userOff,
-		"GROUP_DISABLED":  s.supported && !s.mandatory && !userOff && s.groupOff,
-		"ROLE_RESTRICTED": s.supported && wanted && s.restricted,
-		"QUIET_HOURS":     s.supported && wanted && !s.restricted && dropped,
-		"MAX_RECIPIENTS":  s.supported && wanted && !s.restricted && !dropped && over,
-		"NO_ADDRESS":      s.supported && wanted && !s.restricted && !dropped && !over && missing,
-		"SUPPRESSED":      s.supported && wanted && !s.restricted && !dropped && !over && !missing && s.suppressed,
-		"SELECTED":        s.supported && wanted && !s.restricted && !dropped && !over && !missing && !s.suppressed,
+		"EXPIRED":         s.expired,
+		"UNSUPPORTED":     inTime && !s.supported,
+		"USER_DISABLED":   inTime && s.supported && !s.mandatory && userOff,
+		"GROUP_DISABLED":  inTime && s.supported && !s.mandatory && !userOff && s.groupOff,
+		"ROLE_RESTRICTED": inTime && s.supported && wanted && s.restricted,
+		"QUIET_HOURS":     inTime && s.supported && wanted && !s.restricted && dropped,
+		"MAX_RECIPIENTS":  inTime && s.supported && wanted && !s.restricted && !dropped && over,
+		"NO_ADDRESS":      inTime && s.supported && wanted && !s.restricted && !dropped && !over && missing,
+		"SUPPRESSED":      inTime && s.supported && wanted && !s.restricted && !dropped && !over && !missing && s.suppressed,
+		"SELECTED":        inTime && s.supported && wanted && !s.restricted && !dropped && !over && !missing && !s.suppressed,
 	}
 	var decisions []notification.Decision
 	for decision, yes := range holds {
@@ -79,6 +81,9 @@ func (s situation) rules() notification.EventSetup {
 		}},
 		Supported: map[notification.Channel][]notification.UserType{s.channel: {notification.Customer}},
 		Settings:  []notification.Setting{{Entity: restaurant5, Channel: s.channel, Enabled: !s.groupOff, MaxRecipients: &limit}},
+	}
+	if s.expired {
+		rules.Event.ExpiresAt = noon
 	}
 	if s.deferred {
 		rules.Routing[0].QuietHoursAction = notification.Defer
@@ -142,7 +147,7 @@ func TestDecideEverySituation(t *testing.T) {
 		deferred := s.quiet && s.channel != notification.WebSocket && s.channel != notification.Slack
 		require.Equal(t, deferred, choice.Wait.Quiet, "%+v", s)
 	}
-	require.Len(t, seen, 9, "every decision was taken")
+	require.Len(t, seen, 10, "every decision was taken")
 }
 
 func TestDecideWhen(t *testing.T) {

@@ -96,6 +96,14 @@ func cancelledByEvent(id string, state postgres.DeliveryState) Outcome {
 	}
 }
 
+// expired is the outcome of a retry of an expired delivery.
+func expired(id string, state postgres.DeliveryState) Outcome {
+	return Outcome{
+		ID: id, Result: "has expired", Detail: clock(state.ExpiredAt),
+		Next: "`starter delivery retry " + advice.Quote(id) + " --again` sends it late",
+	}
+}
+
 // underWay is the outcome of a delivery whose workflow runs, for a verb that would
 // have started it.
 func underWay(id string, state postgres.DeliveryState) Outcome {

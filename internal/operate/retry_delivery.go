@@ -12,9 +12,9 @@ import (
 	"herald/internal/postgres"
 )
 
-// RetryDelivery starts a fresh run of deliveries that have ended. With again, it does
-// so too for sent deliveries, which the recipient gets twice, and for deliveries whose
-// event another event cancels. It waits for their ends up to wait, in all.
+// RetryDelivery starts a fresh run of deliveries that have ended. With again, it also
+// retries sent deliveries, which the recipient gets twice, expired deliveries, and deliveries
+// whose event another event cancels. It waits for their ends up to wait, in all.
 func RetryDelivery(again bool, wait time.Duration) Verb {
 	return Verb{Name: "retry", Noun: Deliveries, Repeats: again, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
 		return o.planRetryDelivery(ctx, id, again, wait)
@@ -33,6 +33,9 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	}
 	if state.CancelledBy != "" && !again {
 		return refusal(cancelledByEvent(id, state)), nil
+	}
+	if state.ExpiredAt != nil && !again {
+		return refusal(expired(id, state)), nil
 	}
 	status, err := o.settledStatus(ctx, id, state.Status != notification.Pending)
 	if err != nil {

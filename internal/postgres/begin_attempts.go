@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,8 +15,8 @@ import (
 //
 // One statement takes the leases of all deliveries. The rules then judge some of them
 // again, with facts committed after the leases were taken; see [Store.judge]. These
-// deliveries were planned more than a minute ago, had to wait, or have an event that
-// another event cancels. One more statement reads the status of deliveries that were not
+// deliveries were planned more than a minute ago, had to wait, have expired, or have an
+// event that another event cancels. One more statement reads the status of deliveries that were not
 // begun.
 func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
 	begun := attempts{}
@@ -93,7 +94,8 @@ const (
 		)
 		SELECT n.status, n.attempt_count, n.attempt_owner, n.counted,
 		       n.attempt_count - $6, t.ended, t.crashed + CASE WHEN n.counted > $6 THEN n.lost ELSE 0 END, coalesce(t.rejected, '0'),
-		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR ` + canceller + ` IS NOT NULL,
+		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR coalesce(n.expires_at <= now(), false) OR ` + canceller + ` IS NOT NULL,
+		       n.expires_at, n.expires_at - clock_timestamp(),
 		       ` + messageFacts + `
 		` + messageOf + `
 		LEFT JOIN LATERAL (
@@ -110,6 +112,7 @@ const (
 // takeLeases begins the deliveries that are due, and returns the ids of the deliveries to
 // judge.
 func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun attempts) (toJudge []string, err error) {
+	asked := time.Now() // before the database reads its clock, so that no message is sent late
 	rows, err := s.Pool.Query(ctx, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, maxDevices, in.Before)
 	if err != nil {
 		return nil, err
@@ -117,12 +120,17 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 	for rows.Next() {
 		var a notification.Attempt
 		var judge bool
+		var expires *time.Time
+		var left *time.Duration
 		m := &a.Message
-		err := rows.Scan(&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge,
+		err := rows.Scan(&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge, &expires, &left,
 			&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body,
 			&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional)
 		if err != nil {
 			return nil, err
+		}
+		if expires != nil {
+			m.ExpiresAt, m.SendBy = *expires, asked.Add(*left)
 		}
 		if begun[m.DeliveryID] = a; judge {
 			toJudge = append(toJudge, m.DeliveryID)

@@ -78,6 +78,10 @@ var refusals = map[string][]string{
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, send_at_path) VALUES ('T', 'SMS', 'startsAt')`,
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('T', 'SMS', 'AGGREGATE', 'startsAt')`,
 	},
+	"event_type_channel_routing_expires_after": {
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, expires_after) VALUES ('T', 'SMS', '999 milliseconds')`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, expires_after) VALUES ('T', 'SMS', '366 days')`,
+	},
 	"event_type_channel_routing_send_before": {
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before) VALUES ('T', 'SMS', 'DELAYED', 'startsAt', '-1 hour')`,
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before) VALUES ('T', 'SMS', 'DELAYED', 'startsAt', '366 days')`,
@@ -155,7 +159,6 @@ var refusals = map[string][]string{
 	"event_type_escalation_after":               {insertEscalation + `('T', 'SLACK', 'WEBSOCKET', '0', 'READ')`, insertEscalation + `('T', 'SLACK', 'WEBSOCKET', '31 days', 'READ')`},
 	"event_type_escalation_until":               {insertEscalation + `('T', 'WEBSOCKET', 'SLACK', '5 minutes', 'SENT')`},
 	"event_type_escalation_known":               {insertEscalation + `('T', 'SLACK', 'WEBSOCKET', '5 minutes', 'DELIVERED')`},
-	"delivery_follow_up_kind":                   {`INSERT INTO delivery_follow_up (delivery_id, kind) VALUES ('d1', 'RETRY')`},
 	"event_category_length":                     {`INSERT INTO event_category VALUES ('T', '')`, `INSERT INTO event_category VALUES ('T', repeat('c', 61))`},
 	"event_category_printable":                  {`INSERT INTO event_category VALUES ('T', E'two\nlines')`},
 	"user_category_preferences_category_length": {insertCategoryPreference + `('CUSTOMER', '1', '', 'SMS', false)`, insertCategoryPreference + `('CUSTOMER', '1', repeat('c', 61), 'SMS', false)`},

@@ -23,9 +23,10 @@ type DeliveryState struct {
 	LastError string // empty: none
 	SentAt    *time.Time
 
-	CancelledBy string // the event that cancels its event; empty: none
-	Number      int64  // notification.id
-	UnderWay    bool   // an attempt is being made
+	CancelledBy string     // the event that cancels its event; empty: none
+	Number      int64      // notification.id
+	UnderWay    bool       // an attempt is being made
+	ExpiredAt   *time.Time // nil: it has not expired
 }
 
 // DeliveryState reads the state of a delivery. If the delivery does not exist, the error is
@@ -36,14 +37,14 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 		       coalesce(e.aggregate_type, ''), coalesce(e.aggregate_id, ''),
 		       n.user_type, n.user_id, n.priority, n.attempt_count, coalesce(n.last_error, ''), n.sent_at,
 		       coalesce(` + canceller + `, ''), n.id,
-		       coalesce(n.attempt_until > now(), false)
+		       coalesce(n.attempt_until > now(), false), CASE WHEN n.expires_at <= now() THEN n.expires_at END
 		FROM   notification n
 		LEFT JOIN event_outbox e USING (event_id)
 		WHERE  n.delivery_id = $1`
 
 	var d DeliveryState
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery", &d.Status, &d.Channel, &d.EventID, &d.EventType,
-		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt, &d.CancelledBy, &d.Number, &d.UnderWay)
+		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt, &d.CancelledBy, &d.Number, &d.UnderWay, &d.ExpiredAt)
 	return d, err
 }
 

@@ -31,6 +31,7 @@ func (s *Store) Escalating(ctx context.Context, key notification.EscalationKey) 
 func escalating(ctx context.Context, on Querier, key notification.EscalationKey) (notification.Escalating, error) {
 	const query = `
 		SELECT now(), n.status, coalesce(n.last_error, ''), n.send_after, coalesce(` + canceller + `, ''), NOT n.escalates,
+		       coalesce(n.status = 'PENDING' AND n.expires_at <= now(), false),
 		       o.read, o.told, o.followed,
 		       CASE WHEN $3 <> '' THEN (
 		           SELECT count(*)
@@ -53,7 +54,7 @@ func escalating(ctx context.Context, on Querier, key notification.EscalationKey)
 	var sendAfter *time.Time
 	var reason string
 	err := scanDelivery(on.QueryRow(ctx, query, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID), "read delivery that is waited for",
-		&e.Now, &e.Status, &reason, &sendAfter, &e.CancelledBy, &e.Ended, &e.Read, &e.Told, &e.Followed, &e.Selected)
+		&e.Now, &e.Status, &reason, &sendAfter, &e.CancelledBy, &e.Ended, &e.Expired, &e.Read, &e.Told, &e.Followed, &e.Selected)
 	e.Unreachable = e.Status == notification.Cancelled && notification.Decision(reason).Unreachable()
 	e.SendAfter = utc(sendAfter)
 	return e, err

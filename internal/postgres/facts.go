@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -68,6 +69,7 @@ const (
 	           'SendAtPath', coalesce(e.send_at_path, ''),
 	           'SendBefore', (extract(epoch FROM e.send_before) * 1e9)::bigint,
 	           'SkipIfPast', e.skip_if_past,
+	           'ExpiresAfter', coalesce((extract(epoch FROM e.expires_after) * 1e9)::bigint, 0),
 	           'OnEscalationOnly', e.on_escalation_only,
 	           'Roles', e.roles)`
 )
@@ -89,7 +91,7 @@ const (
 func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error) {
 	var setup notification.EventSetup
 	batch := &pgx.Batch{}
-	queueEvent(batch, eventID, &setup.Event)
+	queueEvent(batch, eventID, &setup.Event, &setup.Now)
 	queueEventRecipients(batch, eventID, &setup.Recipients)
 	queueRouting(batch, typeOfEvent, eventID, &setup)
 	queueTemplates(batch, typeOfEvent, eventID, &setup.Templates)
@@ -113,21 +115,23 @@ func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, 
 	var event notification.Event
 	var rules []notification.EventRecipients
 	batch := &pgx.Batch{}
-	queueEvent(batch, eventID, &event)
+	queueEvent(batch, eventID, &event, new(time.Time))
 	queueEventRecipients(batch, eventID, &rules)
 	err := s.Pool.SendBatch(ctx, batch).Close()
 	return event, rules, Wrap(err, "read event")
 }
 
-func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event) {
+func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event, now *time.Time) {
 	const query = `
 		SELECT n.event_id, n.event_type, coalesce(n.aggregate_type, ''), coalesce(n.aggregate_id, ''), n.payload, coalesce(n.correlation_id, ''), n.created_at,
-		       coalesce(n.cancels, ''), coalesce(` + canceller + `, '')
+		       n.expires_at, coalesce(n.cancels, ''), coalesce(` + canceller + `, ''), clock_timestamp()
 		FROM   event_outbox n
 		WHERE  n.event_id = $1`
 
 	batch.Queue(query, eventID).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, &event.Cancels, &event.CancelledBy)
+		var expires *time.Time
+		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, &expires, &event.Cancels, &event.CancelledBy, now)
+		event.ExpiresAt = utc(expires)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return notification.ErrNoEvent
 		}

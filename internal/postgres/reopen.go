@@ -77,6 +77,7 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 			       body                = CASE WHEN $6 THEN n.body ELSE $8 END,
 			       strategy            = CASE WHEN $9::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
 			       send_after          = $9,
+			       expires_at          = CASE WHEN $3 AND n.expires_at <= now() THEN NULL ELSE n.expires_at END,
 			       available_at        = CASE WHEN $9 IS NULL THEN n.available_at END, -- a delivery that waits again is not in the inbox
 			       digest_id           = NULL,
 			       restarts            = 0

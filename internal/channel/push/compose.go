@@ -1,6 +1,9 @@
 package push
 
 import (
+	"strconv"
+	"time"
+
 	"firebase.google.com/go/v4/messaging"
 
 	"herald/internal/channel"
@@ -8,8 +11,9 @@ import (
 )
 
 const (
-	messageLimit    = 4096 // FCM's limit in bytes, for notification and data together
-	collapseIDLimit = 64   // Apple's limit in bytes
+	messageLimit    = 4096                // FCM's limit in bytes, for notification and data together
+	collapseIDLimit = 64                  // Apple's limit in bytes
+	maxTimeToLive   = 28 * 24 * time.Hour // FCM's limit, and its default
 )
 
 // The keys of data.
@@ -30,10 +34,16 @@ func size(msg notification.Message) int {
 
 // compose builds the message for one device.
 func compose(msg notification.Message, device string) *messaging.Message {
+	message := composeNotification(msg, device)
 	if msg.PushKind == notification.PushData {
-		return composeData(msg, device)
+		message = composeData(msg, device)
 	}
-	return composeNotification(msg, device)
+	if left, expires := msg.TimeLeft(maxTimeToLive); expires {
+		message.Android.TTL = &left
+		message.APNS.Headers["apns-expiration"] = strconv.FormatInt(msg.ExpiresAt.Unix(), 10)
+		message.Webpush = &messaging.WebpushConfig{Headers: map[string]string{"TTL": strconv.Itoa(int(left.Seconds()))}}
+	}
+	return message
 }
 
 // composeData builds a message that the app shows. It has no collapse key: FCM would keep only

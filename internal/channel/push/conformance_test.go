@@ -40,9 +40,11 @@ type message struct {
 	Android      struct {
 		CollapseKey  string `json:"collapse_key"`
 		Priority     string
+		TTL          string
 		Notification struct{ Tag string }
 	}
-	APNS struct {
+	Webpush struct{ Headers map[string]string }
+	APNS    struct {
 		Headers map[string]string
 		Payload struct {
 			APS struct {

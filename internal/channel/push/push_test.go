@@ -194,6 +194,24 @@ func TestSendToMoreDevicesThanAtOnce(t *testing.T) {
 	require.Len(t, receipt.DeadDevices, 49)
 }
 
+// Google, Apple and browsers drop a message that they cannot deliver before it expires.
+func TestSendTellsTheExpiry(t *testing.T) {
+	t.Parallel()
+
+	for _, kind := range []notification.PushKind{notification.PushNotification, notification.PushData} {
+		f := newFCM(t, map[string]answer{"d": ok})
+		msg := toOneDevice()
+		msg.PushKind, msg.ExpiresAt, msg.SendBy = kind, time.Unix(1_800_000_000, 5), time.Now().Add(60*24*time.Hour)
+		_, err := newSender(t, f.URL, time.Minute).Send(t.Context(), msg)
+		require.NoError(t, err)
+
+		got := f.sent[0]
+		require.Equal(t, "2419200s", got.Android.TTL)
+		require.Equal(t, "1800000000", got.APNS.Headers["apns-expiration"])
+		require.Equal(t, "2419200", got.Webpush.Headers["TTL"])
+	}
+}
+
 func TestSendComposes(t *testing.T) {
 	t.Parallel()
 

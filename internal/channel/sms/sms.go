@@ -21,7 +21,8 @@ import (
 
 const (
 	provider     = "twilio"
-	bodyLimit    = 1600 // Twilio's limit in characters, error 21617
+	bodyLimit    = 1600           // Twilio's limit in characters, error 21617
+	maxValidity  = 10 * time.Hour // Twilio's limit for the time in its queue, and its default
 	callbackPath = "/webhooks/twilio"
 
 	// callbackRetries makes Twilio repeat a receipt up to five times within 15 s if the gateway
@@ -96,6 +97,9 @@ func (s *Sender) service(ctx context.Context, exchange *channel.Exchange) *api.A
 
 func (s *Sender) params(msg notification.Message) *api.CreateMessageParams {
 	params := (&api.CreateMessageParams{}).SetTo(msg.To).SetFrom(s.settings.From).SetBody(msg.Body)
+	if left, expires := msg.TimeLeft(maxValidity); expires {
+		params.SetValidityPeriod(max(1, int(left.Seconds())))
+	}
 	if s.publicURL == "" {
 		return params
 	}

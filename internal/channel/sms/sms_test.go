@@ -108,6 +108,23 @@ func TestStatusCallback(t *testing.T) {
 	}
 }
 
+// Twilio drops a message that it cannot send before the message expires.
+func TestValidityPeriod(t *testing.T) {
+	t.Parallel()
+
+	for left, want := range map[time.Duration]string{0: "", -time.Hour: "1", 24 * time.Hour: "36000"} {
+		var form url.Values
+		base := channeltest.Answering(t, channeltest.Answer{Status: http.StatusCreated, Body: `{"sid":"SM0123"}`}, func(_ *http.Request, body string) { form, _ = url.ParseQuery(body) })
+		msg := message()
+		if left != 0 {
+			msg.SendBy = time.Now().Add(left)
+		}
+		_, err := newSender(t, base, time.Minute).Send(t.Context(), msg)
+		require.NoError(t, err)
+		require.Equal(t, want, form.Get("ValidityPeriod"))
+	}
+}
+
 func TestSendLongestBody(t *testing.T) {
 	t.Parallel()
 

@@ -42,6 +42,7 @@ type DeliveryRow struct {
 	Attempts      int                   `json:"attempts"`
 	LastError     string                `json:"last_error"`
 	SendAfter     *time.Time            `json:"send_after"`
+	ExpiresAt     *time.Time            `json:"expires_at"`
 	DigestID      string                `json:"digest_id"`
 	CreatedAt     time.Time             `json:"created_at"`
 	SentAt        *time.Time            `json:"sent_at"`
@@ -56,7 +57,7 @@ func (r DeliveryRow) Recipient() string { return string(r.UserType) + "/" + r.Us
 const deliveryColumns = `
 	       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, '') AS correlation_id, n.user_type, n.user_id,
 	       coalesce(n.entity_type, '') AS entity_type, coalesce(n.entity_id, '') AS entity_id, n.channel, n.status, n.strategy, n.priority,
-	       n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error, n.send_after, coalesce(n.digest_id, '') AS digest_id,
+	       n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error, n.send_after, n.expires_at, coalesce(n.digest_id, '') AS digest_id,
 	       n.created_at, n.sent_at, n.delivered_at, n.read_at`
 
 // filtered is the condition of a [DeliveryFilter], with the parameters $1 to $11.

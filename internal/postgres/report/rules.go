@@ -20,12 +20,16 @@ type Route struct {
 	Strategy  notification.Strategy
 
 	OnEscalationOnly bool
+	Wait             time.Duration // the shortest time from an event to its delivery, as far as the row says
+	ExpiresAfter     time.Duration // 0: no limit
 }
 
 // Routes reads the channels of each event type.
 func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 	const query = `
-		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy, on_escalation_only
+		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy, on_escalation_only,
+		       CASE delivery_strategy WHEN 'DELAYED' THEN delay WHEN 'AGGREGATE' THEN digest_window ELSE '0' END AS wait,
+		       coalesce(expires_after, '0') AS expires_after
 		FROM   event_type_channel_routing
 		ORDER BY event_type, channel_type
 		LIMIT  $1`

@@ -1,0 +1,52 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"herald/internal/notification"
+)
+
+// DeliveryExpired is the type of failure of an attempt at a message that has expired.
+const DeliveryExpired = "DeliveryExpired"
+
+// expiredRetry is the time until the next attempt at an expired message, which records its end.
+const expiredRetry = time.Millisecond
+
+// errExpired is the failure of an attempt whose message expired while it waited for its turn. In a
+// digest, the other items are sent by the next attempt.
+var errExpired = temporal.NewApplicationErrorWithOptions("it expired while it waited for its turn", DeliveryExpired, temporal.ApplicationErrorOptions{
+	NextRetryDelay: expiredRetry,
+	Category:       temporal.ApplicationErrorCategoryBenign,
+})
+
+// expired reports whether the message, or an item of the digest, has expired.
+func (m outgoing) expired() bool {
+	for _, begun := range m.begun {
+		if begun.Message.Expired() {
+			return true
+		}
+	}
+	return false
+}
+
+// releaseExpired gives back the leases of attempts that are not made, because a delivery has
+// expired. The expired deliveries become CANCELLED.
+func (a *Activities) releaseExpired(ctx context.Context, begun []notification.Attempt) {
+	for i := range begun {
+		if begun[i].Message.Expired() {
+			begun[i].Dropped = string(notification.DecisionExpired)
+		}
+	}
+	a.release(ctx, begun)
+}
+
+// untilExpiry limits a call to the provider. It ends when the message expires.
+func untilExpiry(ctx context.Context, message notification.Message) (context.Context, context.CancelFunc) {
+	if message.SendBy.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, message.SendBy)
+}

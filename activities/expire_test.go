@@ -1,0 +1,83 @@
+package activities_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// What expires while it waits for its turn is not sent, and the next attempt does not count.
+func TestSendExpiredAtItsTurn(t *testing.T) {
+	t.Parallel()
+
+	db, mail := due(1, 0), &provider{}
+	db.attempt.Message.SendBy = time.Now()
+
+	err := sendLimited(t, db, mail, &turns{})
+
+	var failed *temporal.ApplicationError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, activities.DeliveryExpired, failed.Type())
+	require.False(t, failed.NonRetryable())
+	require.Zero(t, mail.calls)
+	require.Empty(t, db.results)
+	require.Len(t, db.released, 1)
+	require.Equal(t, string(notification.DecisionExpired), db.released[0].Dropped)
+}
+
+// A call to the provider ends when the message expires. Even if that was the last attempt, the
+// delivery does not fail, so there is no dead letter and nothing follows.
+func TestSendExpiresInMidCall(t *testing.T) {
+	t.Parallel()
+
+	db := due(3, 2)
+	db.attempt.Message.SendBy = time.Now().Add(50 * time.Millisecond)
+	slow := &provider{during: func(ctx context.Context) { <-ctx.Done() }, err: &notification.ProviderError{Provider: "sendgrid", Class: notification.Ambiguous}}
+
+	_, err := send(t, db, slow, sendInput)
+
+	var failed *temporal.ApplicationError
+	require.ErrorAs(t, err, &failed)
+	require.False(t, failed.NonRetryable())
+	require.Len(t, db.results, 1)
+	require.Equal(t, notification.OutcomeAmbiguous, db.results[0].Outcome)
+}
+
+// expiring grants turns once all deliveries with a limit have expired.
+type expiring struct {
+	*postgres.Store
+	t *testing.T
+}
+
+func (e expiring) TakeTurns(_ context.Context, in notification.TurnsWanted) (notification.Turns, error) {
+	require.Eventually(e.t, func() bool {
+		return get[bool](e.t, e.Store, "SELECT coalesce(bool_and(expires_at < clock_timestamp()), true) FROM notification")
+	}, time.Minute, 10*time.Millisecond)
+	return notification.Turns{Granted: in.Most}, nil
+}
+
+// A batch sends the messages that have not expired when their turns come.
+func TestSendBatchDropsWhatExpires(t *testing.T) {
+	t.Parallel()
+
+	s, over := withBatch(t, 6), &mails{}
+	exec(t, s, "UPDATE notification SET expires_at = now() - interval '1 hour' WHERE delivery_id = 'd-1'")
+	exec(t, s, "UPDATE notification SET expires_at = now() + interval '1 second' WHERE delivery_id IN ('d-2', 'd-3')")
+	a := batchActivities(s, over)
+	a.Turns, a.RateLimits = expiring{s, t}, map[notification.Channel]float64{notification.Email: 20}
+
+	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
+
+	require.Equal(t, 3, got.Sent)
+	require.False(t, got.HasRemaining)
+	require.ElementsMatch(t, []string{"d-4", "d-5", "d-6"}, over.sent)
+	require.Equal(t, 3, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'CANCELLED' AND last_error = 'EXPIRED' AND attempt_count = 0 AND attempt_owner IS NULL"))
+	require.Equal(t, 3, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+}
