@@ -85,6 +85,9 @@ func (a *Activities) follow(ctx context.Context, e *escalating, to notification.
 	if e.facts.Limited() {
 		key.Limited = e.facts.Setting.Entity
 	}
+	if e.plan != nil && e.planned.DeliveryID != "" {
+		key.Throttle = e.plan.throttle(notification.DecidedRecipient{UserType: e.recipient.UserType, UserID: e.recipient.UserID}, e.planned)
+	}
 	var stored []notification.DecidedRecipient
 	follower, err := a.Followers.Follow(ctx, key, func(now notification.Escalating) *notification.DecidedRecipient {
 		decided := e.decide(now)
@@ -206,12 +209,15 @@ func (e *escalating) decide(now notification.Escalating) *notification.DecidedRe
 		e.result = EscalateResult{Outcome: notification.EscalationDropped, Reason: e.gone}
 		return nil
 	}
-	e.facts.Selected = now.Selected
+	e.facts.Selected, e.facts.Recipient.Throttles = now.Selected, now.Throttles
 	e.choice = e.escalatedChoice()
 	choice := e.choice
 	decided := &notification.DecidedRecipient{
 		UserType: e.recipient.UserType, UserID: e.recipient.UserID, Entity: e.recipient.Entity,
 		Decisions: map[notification.Channel]notification.Decision{choice.Channel: choice.Decision},
+	}
+	if choice.ThrottledBy != "" {
+		decided.ThrottledBy = map[notification.Channel]string{choice.Channel: choice.ThrottledBy}
 	}
 	switch until := e.planned.SendAfter; {
 	case choice.Decision != notification.DecisionSelected:

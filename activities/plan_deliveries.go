@@ -15,6 +15,9 @@ type PlanStore interface {
 	EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error)
 	Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error)
 	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error
+	// SaveThrottledPlan stores the page that decide returns. It locks the keys meanwhile, and
+	// passes the last delivery for each.
+	SaveThrottledPlan(ctx context.Context, event notification.Event, keys []notification.Throttle, decide func(last []notification.Throttle) ([]notification.DecidedRecipient, error)) error
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
 	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
 	// CountRecipients counts the recipients of targets, up to limit.
@@ -135,11 +138,8 @@ func halfOver(ctx context.Context, started time.Time) bool {
 }
 
 func (a *Activities) planPage(ctx context.Context, p *planning, found notification.RecipientPage, before notification.Used) error {
-	decided, used, err := p.decide(ctx, found, before, p.now())
+	decided, used, err := p.savePage(ctx, found, before)
 	if err != nil {
-		return err
-	}
-	if err := a.Plans.SavePlan(ctx, p.setup.Event, decided); err != nil {
 		return err
 	}
 	countNotSent(ctx, decided)

@@ -161,10 +161,12 @@ func get[T any](t *testing.T, s *postgres.Store, query string, args ...any) (val
 
 // plans is a PlanStore with one event and one page of recipients.
 type plans struct {
-	rules notification.EventSetup
-	page  notification.RecipientPage
-	err   error // of EventSetup
-	later error // of all later calls
+	throttles []notification.Throttle // the keys of the last page
+	last      []notification.Throttle // for SaveThrottledPlan
+	rules     notification.EventSetup
+	page      notification.RecipientPage
+	err       error // of EventSetup
+	later     error // of all later calls
 
 	asked   []notification.Target
 	after   notification.Cursor
@@ -189,6 +191,15 @@ func (p *plans) Recipients(_ context.Context, _ string, targets []notification.T
 func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notification.DecidedRecipient) error {
 	p.decided = page
 	return p.later
+}
+
+func (p *plans) SaveThrottledPlan(ctx context.Context, event notification.Event, keys []notification.Throttle, decide func([]notification.Throttle) ([]notification.DecidedRecipient, error)) error {
+	p.throttles = keys
+	page, err := decide(p.last)
+	if err != nil {
+		return err
+	}
+	return p.SavePlan(ctx, event, page)
 }
 
 func (p *plans) Undelivered(_ context.Context, _ string, limit int) ([]notification.Delivery, error) {

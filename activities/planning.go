@@ -19,7 +19,8 @@ type planning struct {
 	escalated  EventTexts // nil: not needed so far
 	targets    []notification.Target
 	result     PlanResult
-	read       time.Time // when setup.Now was read, by this process's clock
+	written    map[string]notification.PlannedDelivery // of the page, by delivery id; nil: no page is decided twice
+	read       time.Time                               // when setup.Now was read, by this process's clock
 }
 
 // now returns the time by the database's clock, which also judges attempts.
@@ -39,7 +40,7 @@ func (a *Activities) newPlanning(setup notification.EventSetup) *planning {
 		p.result.Outcome, p.result.Problem = notification.NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"
 		return p
 	}
-	p.setup.ReadTimes()
+	p.setup.ReadPayload()
 	targets, problems := notification.Targets(event, setup.Recipients)
 	p.targets, p.result.Problem = targets, strings.Join(problems, "; ")
 	return p
@@ -71,6 +72,12 @@ func (p *planning) decide(ctx context.Context, page notification.RecipientPage, 
 		}
 		for _, choice := range p.setup.Decide(recipient, now, used) {
 			r.Decisions[choice.Channel] = choice.Decision
+			if choice.ThrottledBy != "" {
+				if r.ThrottledBy == nil {
+					r.ThrottledBy = map[notification.Channel]string{}
+				}
+				r.ThrottledBy[choice.Channel] = choice.ThrottledBy
+			}
 			if choice.Decision == notification.DecisionSelected {
 				r.Deliveries = append(r.Deliveries, p.planned(ctx, recipient, choice))
 			}
@@ -85,6 +92,9 @@ func (p *planning) decide(ctx context.Context, page notification.RecipientPage, 
 
 func (p *planning) planned(ctx context.Context, recipient notification.Recipient, choice notification.Choice) notification.PlannedDelivery {
 	id := notification.DeliveryID(p.setup.Event.ID, recipient.Who, recipient.UserID, choice.Channel)
+	if delivery, found := p.written[id]; found {
+		return delivery
+	}
 	delivery := notification.PlannedDelivery{
 		DeliveryID: id,
 		Channel:    choice.Channel,
@@ -100,6 +110,9 @@ func (p *planning) planned(ctx context.Context, recipient notification.Recipient
 		delivery.Problem = cmp.Or(delivery.Problem, err.Error())
 	}
 	delivery.Title, delivery.Body = text.Title, text.Body
+	if p.written != nil {
+		p.written[id] = delivery
+	}
 	return delivery
 }
 

@@ -21,6 +21,8 @@ type SweepStore interface {
 	StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, int64, error)
 	EventRestarted(ctx context.Context, eventID string) error
 	DeliveryRestarted(ctx context.Context, deliveryID string) error
+	// DeleteThrottles deletes up to limit windows that are over, and returns their number.
+	DeleteThrottles(ctx context.Context, limit int) (int, error)
 	EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error
 }
 
@@ -55,6 +57,9 @@ const (
 	maxRestarts = 3
 	// maxGivenUp bounds the deliveries that one sweep gives up, and its history.
 	maxGivenUp = 100
+	// deletePage is the number of throttle windows that one statement deletes. A sweep runs
+	// maxDeletes such statements.
+	deletePage, maxDeletes = 1000, 1000
 )
 
 // SweepResult is the result of [Activities.Sweep].
@@ -68,7 +73,7 @@ type SweepResult struct {
 // operator ended the workflow, the sweep closes the row too. Any other workflow was
 // lost in a failover, never started, or ended without a record. The sweep starts it
 // again, three times at most. It describes each workflow, since Temporal's lists may
-// be late.
+// be late. The sweep also deletes throttle windows that are over.
 //
 // When its process dies, the next attempt continues after the last row that was
 // handled. A second look at a row does no harm.
@@ -85,11 +90,26 @@ func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 			return SweepResult{}, err
 		}
 	}
+	if err := s.throttles(ctx); err != nil {
+		return SweepResult{}, err
+	}
 	if err := a.Sweeps.RecordSweep(ctx, s.found.Sweep); err != nil {
 		return SweepResult{}, err
 	}
 	countSweep(ctx, s.found.Sweep)
 	return s.found, nil
+}
+
+// throttles deletes windows that are over.
+func (s *sweepRun) throttles(ctx context.Context) error {
+	for range maxDeletes {
+		deleted, err := s.Sweeps.DeleteThrottles(ctx, deletePage)
+		if err != nil || deleted < deletePage {
+			return err
+		}
+		activity.RecordHeartbeat(ctx, s.found)
+	}
+	return nil
 }
 
 // sweepRun is the state of one [Activities.Sweep].

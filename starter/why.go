@@ -45,6 +45,8 @@ no text. starter delivery why explains one of them at length.`,
 // reasonOf returns the reason of a decision against somebody, else of the delivery's end.
 func reasonOf(d report.RecipientDecision, userType notification.UserType) string {
 	switch {
+	case d.ThrottledBy != "":
+		return d.ThrottledBy + " went before"
 	case d.Decision != notification.DecisionSelected:
 		return d.Decision.Meaning(d.Channel, userType)
 	case d.Status == notification.Pending && d.SendAfter != nil:

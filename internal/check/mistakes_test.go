@@ -93,6 +93,8 @@ func TestMistakes(t *testing.T) {
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "no active member of any entity has the role BOSS", remedy: "correct roles"},
 		{name: "routing for no role", sql: route + `UPDATE event_type_channel_routing SET roles = '{}' WHERE event_type = 'ORDER_PAID'`,
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "the channel is for nobody", remedy: "correct roles"},
+		{name: "no throttle key", event: `{"customerId": 42}`, sql: route + recipients + `('ORDER_PAID', 'CUSTOMER', 'CUSTOMER', 'customerId'); UPDATE event_type_channel_routing SET throttle_window = '1 hour', throttle_key_path = 'sensor' WHERE event_type = 'ORDER_PAID'`,
+			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "evt-1 has no value at throttle_key_path sensor", remedy: "throttle_key_path"},
 		{name: "expires before it is due", sql: route + `UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour', expires_after = '30 minutes' WHERE event_type = 'ORDER_PAID'`,
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "wait 1h0m0s and expire after 30m0s", remedy: "expires_after"},
 		{name: "category of nothing", sql: `UPDATE event_category SET category = 'promotions' WHERE category = 'offers'`,

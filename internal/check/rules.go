@@ -109,15 +109,20 @@ func vain(row notification.EventRecipients, events []notification.Event) (proble
 	return problem
 }
 
-// timeless finds routing rows for whose time one of the last events has nothing: that
-// delivery fails.
+// timeless finds routing rows for whose time, or throttle key, one of the last events has nothing.
+// A delivery without its time fails.
 func timeless(types []recentType) (mistakes []Mistake) {
 	for _, t := range types {
-		named := map[notification.Channel]bool{}
+		named, keyless := map[notification.Channel]bool{}, map[notification.Channel]bool{}
 		for _, event := range t.events {
 			setup := notification.EventSetup{Event: event, Routing: slices.Clone(t.setup.Routing)}
-			setup.ReadTimes()
+			setup.ReadPayload()
 			for _, route := range setup.Routing {
+				if route.ThrottleKeyPath != "" && route.ThrottleKey == "" && !keyless[route.Channel] && notification.PathFlaw(route.ThrottleKeyPath) == "" {
+					keyless[route.Channel] = true
+					mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name + "/" + string(route.Channel), Problem: fmt.Sprintf("event %s has no value at throttle_key_path %s: such events share one throttle window", event.ID, route.ThrottleKeyPath),
+						Remedy: "correct throttle_key_path to where the payload has the key, or the producer"})
+				}
 				if route.DueProblem != "" && !named[route.Channel] && notification.PathFlaw(route.SendAtPath) == "" {
 					named[route.Channel] = true
 					mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name + "/" + string(route.Channel), Problem: fmt.Sprintf("of event %s the time is not known: %s", event.ID, route.DueProblem),

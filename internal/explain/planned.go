@@ -51,6 +51,9 @@ func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decide
 		}
 		return plan, nil
 	}
+	if err := e.addThrottles(ctx, setup, page.Recipients); err != nil {
+		return plan, err
+	}
 	me, used := page.Recipients[0], notification.Used{}
 	limited := func(channel notification.Channel) bool { return setup.Facts(me, channel, now, nil).Limited() }
 	plan.facts = setup.Facts(me, key.Channel, now, used)
@@ -78,10 +81,18 @@ func (e Explainer) setup(ctx context.Context, eventID string, decided report.Dec
 		return setup, targets, nil, err
 	}
 	if setup, err = e.Store.EventSetup(ctx, eventID); err == nil {
-		setup.ReadTimes()
+		setup.ReadPayload()
 		targets, problems = notification.Targets(setup.Event, setup.Recipients)
 	}
 	return setup, targets, problems, err
+}
+
+// addThrottles reads the throttle windows of recipients, if a route of the event type has one.
+func (e Explainer) addThrottles(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) error {
+	if !setup.Throttles() {
+		return nil
+	}
+	return e.Store.ReadThrottles(ctx, setup.Event.Type, people)
 }
 
 func notNamed(targets []notification.Target, problems []string, person notification.DirectoryEntry) []string {
@@ -106,6 +117,9 @@ func (e Explainer) countBefore(ctx context.Context, setup notification.EventSetu
 	for range countedPages {
 		page, err := e.Store.Recipients(ctx, setup.Event.Type, targets, after, countedPage)
 		if err != nil {
+			return used, err
+		}
+		if err := e.addThrottles(ctx, setup, page.Recipients); err != nil {
 			return used, err
 		}
 		for _, r := range page.Recipients {

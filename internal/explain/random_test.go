@@ -107,7 +107,7 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	var dropped string
 	for _, finding := range plan.facts.Findings() {
 		switch {
-		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped: // planning has settled it
+		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped, finding.Decision == notification.DecisionThrottled: // planning has settled it
 			continue
 		default:
 			dropped = string(finding.Decision)
@@ -241,8 +241,12 @@ func (d *directory) addRules() {
 		}
 		for _, channel := range notification.Channels() {
 			if d.odds(75) {
-				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action, on_escalation_only, roles, expires_after) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"), d.odds(25), null(d, 70, d.someRoles()), null(d, 80, pick(d, 10*time.Minute, 2*time.Hour)))
+				throttle, path := null(d, 60, time.Hour), null(d, 50, pick(d, "agency.id", "nowhere", "key"))
+				if throttle == nil {
+					path = nil
+				}
+				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action, on_escalation_only, roles, expires_after, throttle_window, throttle_key_path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"), d.odds(25), null(d, 70, d.someRoles()), null(d, 80, pick(d, 10*time.Minute, 2*time.Hour)), throttle, path)
 			}
 			if d.odds(50) {
 				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', send_at_path = $3, skip_if_past = $4 WHERE event_type = $1 AND channel_type = $2",
@@ -301,8 +305,8 @@ func (d *directory) addEvents() {
 	for i, aggregate := range aggregates {
 		id := fmt.Sprintf("evt-%d", i)
 		d.batch.Queue("INSERT INTO event_outbox (created_at, event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($6, $1, $2, $3, $4, $5)",
-			id, pick(d, "T1", "T1", "T2", "T3"), aggregate[0], aggregate[1], fmt.Sprintf(`{"restaurantId": 5, "agency": {"id": "7"}, "customer": {"id": %s}, "past": %q, "ahead": %q}`,
-				customer, d.now.Add(-time.Hour).Format(time.RFC3339), d.now.Add(time.Hour).Format(time.RFC3339)), pick(d, d.now, d.now.Add(-time.Hour)))
+			id, pick(d, "T1", "T1", "T2", "T3"), aggregate[0], aggregate[1], fmt.Sprintf(`{"restaurantId": 5, "agency": {"id": "7"}, "customer": {"id": %s}, "key": %d, "past": %q, "ahead": %q}`,
+				customer, d.random.IntN(2), d.now.Add(-time.Hour).Format(time.RFC3339), d.now.Add(time.Hour).Format(time.RFC3339)), pick(d, d.now, d.now.Add(-time.Hour)))
 		d.events = append(d.events, id)
 	}
 }

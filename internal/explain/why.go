@@ -119,6 +119,9 @@ func newWhy(key report.DecisionKey, decided report.Decided, plan planAgain, deli
 		w.Meaning = w.whyUndecided()
 	} else {
 		w.Meaning = w.Decision.Meaning(key.Channel, key.UserType)
+		if by := decided.ThrottledBy[key.Channel]; by != "" {
+			w.Meaning += ": " + by
+		}
 	}
 	return w
 }

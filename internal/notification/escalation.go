@@ -65,16 +65,18 @@ func (o EscalationOutcome) Meaning() string { return cmp.Or(escalationMeanings[o
 // Escalating is the present state of a delivery that may be escalated.
 type Escalating struct {
 	Now         time.Time // by the database's clock
+	EventType   string
 	Status      Status
-	Unreachable bool      // it was cancelled because the recipient became unreachable
-	Expired     bool      // it was not sent in time
-	Read        bool      // the recipient has read a notification of the event
-	SendAfter   time.Time // zero: it was due at once
-	CancelledBy string    // the event that cancels its event; empty: none
-	Ended       bool      // an operator ended the escalation
-	Told        bool      // the event has a delivery over the other channel
-	Followed    bool      // that delivery follows this one
-	Selected    int       // the entity's recipients who are told over the other channel
+	Unreachable bool       // it was cancelled because the recipient became unreachable
+	Expired     bool       // it was not sent in time
+	Read        bool       // the recipient has read a notification of the event
+	SendAfter   time.Time  // zero: it was due at once
+	CancelledBy string     // the event that cancels its event; empty: none
+	Ended       bool       // an operator ended the escalation
+	Told        bool       // the event has a delivery over the other channel
+	Followed    bool       // that delivery follows this one
+	Selected    int        // the entity's recipients who are told over the other channel
+	Throttles   []Throttle // the last delivery for the key
 }
 
 // Judge returns how an escalation ended that began at since, or until when it waits. If both are
@@ -113,4 +115,6 @@ type EscalationKey struct {
 	DeliveryID string
 	To         Channel
 	Limited    Entity // the entity whose selected recipients over To are counted; zero: no limit
+
+	Throttle *Throttle // the key and window of the delivery over To; nil: no limit
 }

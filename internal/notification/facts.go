@@ -10,6 +10,7 @@ import (
 // moment.
 type Facts struct {
 	Now        time.Time
+	DeliveryID string // that the event plans; empty: the event was purged
 	Recipient  Recipient
 	Routing    Routing    // of the event's type over the channel
 	Served     []UserType // the user types that the channel may serve
@@ -40,6 +41,9 @@ func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, use
 		f.Silence = Quiet(f.Preference, recipient.Timezone, now, f.Setting)
 	}
 	f.ExpiresAt = s.Event.expiresAt(route)
+	if s.Event.ID != "" {
+		f.DeliveryID = DeliveryID(s.Event.ID, recipient.Who, recipient.UserID, route.Channel)
+	}
 	f.Selected = used[f.Setting.key()]
 	return f
 }
@@ -105,9 +109,14 @@ type Routing struct {
 
 	ExpiresAfter time.Duration // time from the event to the delivery's expiry; 0: no limit
 
-	// Results of [EventSetup.ReadTimes].
+	ThrottleWindow  time.Duration // time after a delivery without another one; 0: no limit
+	ThrottleKeyPath string        // the place of the key in the payload, or several with commas; empty: none
+
+	// Results of [EventSetup.ReadPayload].
 	Due        time.Time // zero: no time, or not read
 	DueProblem string    // why there is no time
+
+	ThrottleKey string // empty: none
 }
 
 // wait returns the later end: of the delay or the event's time, or of the quiet hours. Only quiet

@@ -46,11 +46,14 @@ type RecipientPage struct {
 // DecidedRecipient is the rules' decision about one recipient of an event. Its JSON names and its
 // deliveries' JSON names go to the database.
 type DecidedRecipient struct {
-	UserType   UserType             `json:"user_type"`
-	UserID     string               `json:"user_id"`
-	Entity     Entity               `json:"-"` // that the event reached them through
-	Decisions  map[Channel]Decision `json:"channels"`
-	Deliveries []PlannedDelivery    `json:"-"` // of the selected channels
+	UserType  UserType             `json:"user_type"`
+	UserID    string               `json:"user_id"`
+	Entity    Entity               `json:"-"` // that the event reached them through
+	Decisions map[Channel]Decision `json:"channels"`
+
+	ThrottledBy map[Channel]string `json:"throttled_by,omitempty"` // the deliveries that they got instead
+
+	Deliveries []PlannedDelivery `json:"-"` // of the selected channels
 }
 
 // PlannedDelivery is a row of notification before it is stored.

@@ -40,6 +40,7 @@ type Recipient struct {
 	Preferences   []Preference         // a channel without a row is on
 	CategoriesOff []CategoryChannelKey // the categories that they switched off
 	Suppressions  []Suppression        // why their addresses get nothing; only suppressed addresses
+	Throttles     []Throttle           // their last deliveries over channels with a throttle window
 }
 
 // CategoryChannelKey names a category over one channel.

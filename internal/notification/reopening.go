@@ -26,7 +26,7 @@ func (r Reopening) Escalated(setup EventSetup) bool {
 func (r Reopening) OwnTime(setup EventSetup, now time.Time) (at time.Time, problem string) {
 	at = r.SendAfter
 	if setup.Event.ID != "" {
-		setup.ReadTimes()
+		setup.ReadPayload()
 		route, _ := setup.Route(r.Channel)
 		if route.DueProblem == "" || !r.HasText { // a delivery with a text had a time when it was planned
 			at, problem = route.Due, route.DueProblem

@@ -26,6 +26,7 @@ var rules = []rule{
 	maxRecipients,
 	noAddress,
 	suppressed,
+	throttled,
 }
 
 // rule is one reason not to tell a recipient over a channel.
@@ -121,8 +122,8 @@ func (d Decision) Unreachable() bool {
 	return r.unreachable
 }
 
-// Choice is the rules' decision about one channel. Without DecisionSelected, only the first two
-// fields are set.
+// Choice is the rules' decision about one channel. Without DecisionSelected, only Channel, Decision
+// and ThrottledBy are set.
 type Choice struct {
 	Channel  Channel
 	Decision Decision
@@ -131,7 +132,8 @@ type Choice struct {
 	Wait     Silence // the wait before sending; Until zero: none
 	Problem  string  // why it cannot be sent; empty: it can
 
-	ExpiresAt time.Time // zero: never
+	ExpiresAt   time.Time // zero: never
+	ThrottledBy string    // the delivery that the recipient got instead, with DecisionThrottled
 
 	Escalated bool // escalation led to the channel, so the text may differ
 }
@@ -199,6 +201,9 @@ func (s EventSetup) Instead(choice Choice) (to Channel, escalates bool) {
 // Choice returns the rules' decision with its details.
 func (f Facts) Choice() Choice {
 	choice := Choice{Channel: f.Routing.Channel, Decision: f.Decision()}
+	if choice.Decision == DecisionThrottled {
+		choice.ThrottledBy = f.throttle().DeliveryID
+	}
 	if choice.Decision == DecisionSelected {
 		choice.Problem, choice.ExpiresAt = f.Routing.DueProblem, f.ExpiresAt
 		choice.Strategy, choice.Priority, choice.Wait = f.Routing.Strategy, f.Routing.priority(f.Preference), f.Routing.wait(f.Now, f.Silence)

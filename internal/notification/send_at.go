@@ -14,11 +14,12 @@ const longestAhead = 10 * 365 * 24 * time.Hour
 // without a zone would be ambiguous.
 var sendAtForms = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
 
-// ReadTimes reads the due time of each routing row with a SendAtPath from the event's payload.
-func (s *EventSetup) ReadTimes() {
+// ReadPayload reads the due time and the throttle key of each routing row from the event's payload.
+func (s *EventSetup) ReadPayload() {
 	payload := decodePayload(s.Event.Payload)
 	for i := range s.Routing {
 		route := &s.Routing[i]
+		route.ThrottleKey = route.throttleKey(payload)
 		if route.SendAtPath == "" {
 			continue
 		}

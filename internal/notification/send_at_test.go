@@ -21,7 +21,7 @@ func reminder(path, payload string) notification.EventSetup {
 }
 
 // The path of a time works like other paths. The time must have a zone.
-func TestReadTimes(t *testing.T) {
+func TestReadPayload(t *testing.T) {
 	t.Parallel()
 
 	at := time.Date(2026, 11, 23, 8, 30, 0, 0, time.UTC)
@@ -59,7 +59,7 @@ func TestReadTimes(t *testing.T) {
 			t.Parallel()
 
 			setup := reminder(tt.path, tt.payload)
-			setup.ReadTimes()
+			setup.ReadPayload()
 
 			route := setup.Routing[0]
 			require.Equal(t, tt.problem, route.DueProblem)
@@ -105,7 +105,7 @@ func TestDecideOwnTimes(t *testing.T) {
 			s := situation{channel: notification.Email, supported: true, quiet: tt.quiet, deferred: tt.deferred}
 			setup := reminder("startsAt", `{"startsAt": "`+tt.at+`"}`)
 			setup.Routing[0].SkipIfPast, setup.Routing[0].QuietHoursAction = tt.skip, s.rules().Routing[0].QuietHoursAction
-			setup.ReadTimes()
+			setup.ReadPayload()
 
 			choice := setup.Decide(s.recipient(), noon, notification.Used{})[0]
 

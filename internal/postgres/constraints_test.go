@@ -82,6 +82,13 @@ var refusals = map[string][]string{
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, expires_after) VALUES ('T', 'SMS', '999 milliseconds')`,
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, expires_after) VALUES ('T', 'SMS', '366 days')`,
 	},
+	"event_type_channel_routing_throttle_window": {
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_window) VALUES ('T', 'SMS', '999 milliseconds')`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_window) VALUES ('T', 'SMS', '31 days')`,
+	},
+	"event_type_channel_routing_throttle_key": {`INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_key_path) VALUES ('T', 'SMS', 'sensor')`},
+	"throttle_user_type":                      {`INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) VALUES ('DOCTOR', '1', 'T', 'SMS', '')`},
+	"throttle_channel":                        {`INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) VALUES ('CUSTOMER', '1', 'T', 'FAX', '')`},
 	"event_type_channel_routing_send_before": {
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before) VALUES ('T', 'SMS', 'DELAYED', 'startsAt', '-1 hour')`,
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before) VALUES ('T', 'SMS', 'DELAYED', 'startsAt', '366 days')`,

@@ -30,7 +30,7 @@ func (s *Store) Escalating(ctx context.Context, key notification.EscalationKey) 
 
 func escalating(ctx context.Context, on Querier, key notification.EscalationKey) (notification.Escalating, error) {
 	const query = `
-		SELECT now(), n.status, coalesce(n.last_error, ''), n.send_after, coalesce(` + canceller + `, ''), NOT n.escalates,
+		SELECT now(), n.event_type, n.status, coalesce(n.last_error, ''), n.send_after, coalesce(` + canceller + `, ''), NOT n.escalates,
 		       coalesce(n.status = 'PENDING' AND n.expires_at <= now(), false),
 		       o.read, o.told, o.followed,
 		       CASE WHEN $3 <> '' THEN (
@@ -54,7 +54,7 @@ func escalating(ctx context.Context, on Querier, key notification.EscalationKey)
 	var sendAfter *time.Time
 	var reason string
 	err := scanDelivery(on.QueryRow(ctx, query, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID), "read delivery that is waited for",
-		&e.Now, &e.Status, &reason, &sendAfter, &e.CancelledBy, &e.Ended, &e.Expired, &e.Read, &e.Told, &e.Followed, &e.Selected)
+		&e.Now, &e.EventType, &e.Status, &reason, &sendAfter, &e.CancelledBy, &e.Ended, &e.Expired, &e.Read, &e.Told, &e.Followed, &e.Selected)
 	e.Unreachable = e.Status == notification.Cancelled && notification.Decision(reason).Unreachable()
 	e.SendAfter = utc(sendAfter)
 	return e, err
@@ -84,10 +84,17 @@ func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, deci
 		if err != nil {
 			return err
 		}
-		if decided := decide(now); decided != nil {
-			return follow(ctx, tx, key.DeliveryID, *decided)
+		if key.Throttle == nil {
+			return follow(ctx, tx, key.DeliveryID, decide(now))
 		}
-		return nil
+		keys := []notification.Throttle{*key.Throttle}
+		if now.Throttles, err = lockThrottles(ctx, tx, now.EventType, keys); err != nil {
+			return err
+		}
+		if err := follow(ctx, tx, key.DeliveryID, decide(now)); err != nil {
+			return err
+		}
+		return recordThrottles(ctx, tx, now.EventType, keys)
 	})
 	if err != nil {
 		return nil, Wrap(err, "plan what follows a delivery")
@@ -95,16 +102,19 @@ func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, deci
 	return s.follower(ctx, key.DeliveryID)
 }
 
-// follow stores the delivery that follows another one, and the decision. It replaces an
-// earlier decision about the channel.
-func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided notification.DecidedRecipient) error {
+// follow stores the delivery that follows another one, and the decision; nil: there is none. It
+// replaces an earlier decision about the channel.
+func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided *notification.DecidedRecipient) error {
 	const of = `SELECT event_id, event_type, coalesce(correlation_id, '') FROM notification WHERE delivery_id = $1`
 
+	if decided == nil {
+		return nil
+	}
 	var event notification.Event
 	if err := tx.QueryRow(ctx, of, deliveryID).Scan(&event.ID, &event.Type, &event.CorrelationID); err != nil {
 		return err
 	}
-	page := []notification.DecidedRecipient{decided}
+	page := []notification.DecidedRecipient{*decided}
 	rows := plannedRows(page)
 	batch := &pgx.Batch{}
 	batch.Queue(insertFollower, event.ID, event.Type, page, rows, event.CorrelationID, deliveryID)

@@ -70,6 +70,8 @@ const (
 	           'SendBefore', (extract(epoch FROM e.send_before) * 1e9)::bigint,
 	           'SkipIfPast', e.skip_if_past,
 	           'ExpiresAfter', coalesce((extract(epoch FROM e.expires_after) * 1e9)::bigint, 0),
+	           'ThrottleWindow', coalesce((extract(epoch FROM e.throttle_window) * 1e9)::bigint, 0),
+	           'ThrottleKeyPath', coalesce(e.throttle_key_path, ''),
 	           'OnEscalationOnly', e.on_escalation_only,
 	           'Roles', e.roles)`
 )

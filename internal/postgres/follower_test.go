@@ -118,7 +118,7 @@ func TestFollow(t *testing.T) {
 	}
 
 	before, first := follow(t, s, push)
-	require.Equal(t, notification.Escalating{Now: before.Now, Status: notification.Pending}, before)
+	require.Equal(t, notification.Escalating{Now: before.Now, EventType: "RESERVATION_REQUESTED", Status: notification.Pending}, before)
 	require.Equal(t, want, first)
 	again, second := follow(t, s, push)
 	require.True(t, again.Told && again.Followed)

@@ -17,13 +17,14 @@ const (
 	// insertFollower does the same for a delivery that follows the delivery $6.
 	insertFollower = insertDecisions + `
 			ON CONFLICT (event_id, user_type, user_id) DO UPDATE
-			SET    channels = notification_decision.channels || excluded.channels` + insertDeliveries + `$6` + ofDecided
+			SET    channels = notification_decision.channels || excluded.channels,
+			       throttled_by = coalesce(notification_decision.throttled_by || excluded.throttled_by, excluded.throttled_by, notification_decision.throttled_by)` + insertDeliveries + `$6` + ofDecided
 
 	insertDecisions = `
 		WITH decided AS (
-			INSERT INTO notification_decision (event_id, user_type, user_id, channels)
-			SELECT $1, d.user_type, d.user_id, d.channels
-			FROM   jsonb_to_recordset($3) AS d (user_type text, user_id text, channels jsonb)`
+			INSERT INTO notification_decision (event_id, user_type, user_id, channels, throttled_by)
+			SELECT $1, d.user_type, d.user_id, d.channels, d.throttled_by
+			FROM   jsonb_to_recordset($3) AS d (user_type text, user_id text, channels jsonb, throttled_by jsonb)`
 	insertDeliveries = `
 			RETURNING user_type, user_id
 		)
@@ -75,12 +76,21 @@ const (
 // Its id ends with ~ and its notification.id. Two pairs that are planned at the same moment
 // cannot see each other. Then the insert fails, and a repeat sees the other row.
 func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error {
+	return Wrap(savePlan(ctx, s.Pool, event, page), "save plan")
+}
+
+func savePlan(ctx context.Context, on batchSender, event notification.Event, page []notification.DecidedRecipient) error {
 	page = append([]notification.DecidedRecipient{}, page...) // without recipients: [], not null
 	deliveries := plannedRows(page)
 	batch := &pgx.Batch{}
 	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
 	batch.Queue(numberTaken, idsOf(deliveries))
-	return Wrap(s.Pool.SendBatch(ctx, batch).Close(), "save plan")
+	return on.SendBatch(ctx, batch).Close()
+}
+
+// batchSender is a pool or a transaction.
+type batchSender interface {
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
 }
 
 // plannedRow is the JSON form of a delivery for the database.

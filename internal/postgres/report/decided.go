@@ -26,15 +26,17 @@ type Decided struct {
 	Processed *ProcessedRow                                  // nil: it was not started yet
 	Decisions map[notification.Channel]notification.Decision // nil: nothing was decided about the recipient
 	DecidedAt time.Time
-	Chosen    int                 // recipients of the event who were selected for the channel
-	Entity    notification.Entity // through which the recipient was told; zero: no delivery names one
+
+	ThrottledBy map[notification.Channel]string // the deliveries that they got instead
+	Chosen      int                             // recipients of the event who were selected for the channel
+	Entity      notification.Entity             // through which the recipient was told; zero: no delivery names one
 }
 
 // Decided reads the decisions about a recipient. If nothing is known of the event, the
 // error is [notification.ErrNoEvent].
 func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 	const decided = `
-		SELECT decided_at, channels
+		SELECT decided_at, channels, throttled_by
 		FROM   notification_decision
 		WHERE  event_id = $1
 		AND    user_type = $2
@@ -60,7 +62,7 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 	queueOutboxRow(batch, &event)
 	queueProcessedRow(batch, &event)
 	batch.Queue(decided, key.EventID, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error {
-		return unlessNoRows(row.Scan(&found.DecidedAt, &found.Decisions))
+		return unlessNoRows(row.Scan(&found.DecidedAt, &found.Decisions, &found.ThrottledBy))
 	})
 	batch.Queue(chosen, key.EventID, string(key.Channel)).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Chosen) })
 	batch.Queue("SELECT event_type FROM notification WHERE event_id = $1 LIMIT 1", key.EventID).QueryRow(func(row pgx.Row) error {
@@ -103,6 +105,8 @@ type RecipientDecision struct {
 	SendAfter  *time.Time            `json:"send_after"`
 	SentAt     *time.Time            `json:"sent_at"`
 	Reason     string                `json:"reason"` // of the decision, or of the delivery's end
+
+	ThrottledBy string `json:"throttled_by,omitempty"` // the delivery that they got instead
 }
 
 // RecipientFilter names a person. A zero Since or Channel is no condition.
@@ -118,7 +122,8 @@ func (r Reader) RecipientDecisions(ctx context.Context, filter RecipientFilter, 
 	const query = `
 		SELECT d.decided_at, d.event_id, coalesce(n.event_type, o.event_type, '') AS event_type, c.channel, c.decision,
 		       coalesce(n.delivery_id, '') AS delivery_id, coalesce(n.status, '') AS status, coalesce(n.last_error, '') AS last_error,
-		       n.send_after, n.sent_at, '' AS reason
+		       n.send_after, n.sent_at, '' AS reason,
+		       coalesce(d.throttled_by ->> c.channel, '') AS throttled_by
 		FROM   notification_decision d
 		CROSS JOIN LATERAL jsonb_each_text(d.channels) AS c (channel, decision)
 		LEFT JOIN notification n ON (n.event_id, n.user_type, n.user_id, n.channel) = (d.event_id, d.user_type, d.user_id, c.channel)

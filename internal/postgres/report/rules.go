@@ -105,6 +105,10 @@ func (r Reader) Paths(ctx context.Context) ([]PathRule, error) {
 		SELECT 'event_type_channel_routing', 'send_at_path', send_at_path, event_type || '/' || channel_type
 		FROM   event_type_channel_routing
 		WHERE  send_at_path IS NOT NULL
+		UNION ALL
+		SELECT 'event_type_channel_routing', 'throttle_key_path', throttle_key_path, event_type || '/' || channel_type
+		FROM   event_type_channel_routing
+		WHERE  throttle_key_path IS NOT NULL
 		ORDER BY 1 DESC, 4
 		LIMIT  $1`
 

@@ -1,0 +1,58 @@
+package activities
+
+import (
+	"context"
+
+	"herald/internal/notification"
+)
+
+// savePage stores the decisions about a page. If a throttle window limits its deliveries, it
+// decides again while their rows are locked: another event may have told the recipients meanwhile.
+func (p *planning) savePage(ctx context.Context, page notification.RecipientPage, before notification.Used) (decided []notification.DecidedRecipient, used notification.Used, err error) {
+	plans := p.activities.Plans
+	if p.setup.Throttles() {
+		p.written = map[string]notification.PlannedDelivery{}
+	}
+	decided, used, err = p.decide(ctx, page, before, p.now())
+	if err != nil {
+		return nil, nil, err
+	}
+	keys := p.throttles(decided)
+	if len(keys) == 0 {
+		return decided, used, plans.SavePlan(ctx, p.setup.Event, decided)
+	}
+	err = plans.SaveThrottledPlan(ctx, p.setup.Event, keys, func(last []notification.Throttle) (_ []notification.DecidedRecipient, err error) {
+		notification.AddThrottles(page.Recipients, last)
+		decided, used, err = p.decide(ctx, page, before, p.now())
+		return decided, err
+	})
+	return decided, used, err
+}
+
+// throttles returns the keys of the deliveries that a throttle window limits.
+func (p *planning) throttles(decided []notification.DecidedRecipient) []notification.Throttle {
+	if !p.setup.Throttles() {
+		return nil
+	}
+	var keys []notification.Throttle
+	for _, recipient := range decided {
+		for _, delivery := range recipient.Deliveries {
+			if key := p.throttle(recipient, delivery); key != nil {
+				keys = append(keys, *key)
+			}
+		}
+	}
+	return keys
+}
+
+// throttle returns the key of a delivery; nil: no throttle window limits it.
+func (p *planning) throttle(recipient notification.DecidedRecipient, delivery notification.PlannedDelivery) *notification.Throttle {
+	route, _ := p.setup.Route(delivery.Channel)
+	if route.ThrottleWindow == 0 {
+		return nil
+	}
+	return &notification.Throttle{
+		ThrottleKey: notification.ThrottleKey{UserType: recipient.UserType, UserID: recipient.UserID, Channel: delivery.Channel, Key: route.ThrottleKey},
+		DeliveryID:  delivery.DeliveryID, Window: route.ThrottleWindow,
+	}
+}

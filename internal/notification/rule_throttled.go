@@ -1,0 +1,108 @@
+package notification
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// DecisionThrottled means that the recipient got another event of the type, with the same key, over
+// the channel a short time before. It also applies to mandatory channels.
+const DecisionThrottled Decision = "THROTTLED"
+
+var throttled = rule{
+	decision: DecisionThrottled,
+	applies:  func(f Facts) bool { return f.throttle().DeliveryID != "" },
+	meaning: func(channel Channel, _ UserType) string {
+		return fmt.Sprintf("another event of the type, with the same key, went over %s within throttle_window before", channel)
+	},
+	remedy: func(Channel) string {
+		return "shorten throttle_window (event_type_channel_routing), or set throttle_key_path to a value that differs"
+	},
+	subject: "throttle",
+	fact: func(f Facts) string {
+		switch last := f.throttle(); {
+		case f.Routing.ThrottleWindow == 0:
+			return "none"
+		case last.DeliveryID == "":
+			return fmt.Sprintf("no other event within %s", f.Routing.ThrottleWindow)
+		default:
+			return fmt.Sprintf("%s was planned within %s, at %s", last.DeliveryID, f.Routing.ThrottleWindow, WallText(last.At, f.Now, f.Recipient.Timezone))
+		}
+	},
+	settled: true, // a delivery that waits is the first of its window
+}
+
+// ThrottleKey names the events that share one window of a recipient and a channel.
+type ThrottleKey struct {
+	UserType UserType `json:"user_type"`
+	UserID   string   `json:"user_id"`
+	Channel  Channel  `json:"channel_type"`
+	Key      string   `json:"throttle_key"` // a hash of a value in the payload; empty: none
+}
+
+// Throttle is the last delivery for a key.
+type Throttle struct {
+	ThrottleKey
+	DeliveryID string    `json:"delivery_id"` // empty: none, or it ended unsent
+	At         time.Time `json:"-"`           // when it was planned
+
+	Window time.Duration `json:"window"` // of the route, when it is stored
+}
+
+// throttle returns the other delivery that stops this one. Without a DeliveryID, none does.
+func (f Facts) throttle() Throttle {
+	for _, last := range f.Recipient.Throttles {
+		isSame := last.Channel == f.Routing.Channel && last.Key == f.Routing.ThrottleKey && last.DeliveryID != f.DeliveryID
+		if isSame && f.Now.Before(last.At.Add(f.Routing.ThrottleWindow)) {
+			return last
+		}
+	}
+	return Throttle{}
+}
+
+// AddThrottles gives each of the people their last deliveries.
+func AddThrottles(people []Recipient, last []Throttle) {
+	type person struct {
+		userType UserType
+		userID   string
+	}
+	of := map[person][]Throttle{}
+	for _, t := range last {
+		if t.DeliveryID != "" {
+			of[person{t.UserType, t.UserID}] = append(of[person{t.UserType, t.UserID}], t)
+		}
+	}
+	for i := range people {
+		people[i].Throttles = of[person{people[i].UserType, people[i].UserID}]
+	}
+}
+
+// Throttles reports whether a route of the event type has a window.
+func (s EventSetup) Throttles() bool {
+	for _, route := range s.Routing {
+		if route.ThrottleWindow > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// throttleKey returns a hash of the first value that the payload has at the paths; empty: none.
+func (r Routing) throttleKey(payload any) string {
+	for _, path := range splitPaths(r.ThrottleKeyPath) {
+		value := valueAt(payload, path)
+		if value == nil || value == "" {
+			continue
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			continue // cannot happen: the value came from JSON
+		}
+		hash := sha256.Sum256(text)
+		return hex.EncodeToString(hash[:16])
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// alarm plans a mail about the n-th event of restaurant 5 to member 10, if the last one was not
+// within an hour, and returns the delivery that was planned instead.
+func alarm(t *testing.T, s *postgres.Store, n int) (instead string, err error) {
+	t.Helper()
+	event := notification.Event{ID: fmt.Sprint("alarm-", n), Type: "ALARM"}
+	id := event.ID + "-staff10-EMAIL"
+	keys := []notification.Throttle{{ThrottleKey: notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, Key: "k"}, DeliveryID: id, Window: time.Hour}}
+	err = s.SaveThrottledPlan(t.Context(), event, keys, func(last []notification.Throttle) ([]notification.DecidedRecipient, error) {
+		recipient := decided("10")
+		require.Len(t, last, 1)
+		if instead = last[0].DeliveryID; instead == "" || instead == id {
+			mail := planned(notification.Email)
+			mail.DeliveryID = id
+			recipient.Deliveries = []notification.PlannedDelivery{mail}
+			recipient.Decisions = map[notification.Channel]notification.Decision{notification.Email: notification.DecisionSelected}
+		} else {
+			recipient.Decisions = map[notification.Channel]notification.Decision{notification.Email: notification.DecisionThrottled}
+			recipient.ThrottledBy = map[notification.Channel]string{notification.Email: instead}
+		}
+		return []notification.DecidedRecipient{recipient}, nil
+	})
+	return instead, err
+}
+
+// Of many concurrent events, one tells the recipient. The decision about each other event names it.
+func TestSaveThrottledPlan(t *testing.T) {
+	t.Parallel()
+
+	const alarms = 100
+	s := postgrestest.New(t)
+	var group errgroup.Group
+	for n := range alarms {
+		group.Go(func() error {
+			_, err := alarm(t, s, n)
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+
+	sent := postgrestest.List(t, s, "SELECT delivery_id FROM notification")
+	require.Len(t, sent, 1)
+	require.Equal(t, alarms-1, postgrestest.Get[int](t, s, `SELECT count(*) FROM notification_decision WHERE channels = '{"EMAIL": "THROTTLED"}' AND throttled_by = jsonb_build_object('EMAIL', $1::text)`, sent[0]))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM throttle WHERE delivery_id = $1 AND ends_at - began_at = '1 hour'", sent[0]))
+}
+
+// A repeat of the first event, after a crash, changes nothing. A failure stores nothing.
+func TestSaveThrottledPlanRepeated(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	broken := errors.New("no text")
+	err := s.SaveThrottledPlan(t.Context(), notification.Event{ID: "e", Type: "ALARM"}, []notification.Throttle{{ThrottleKey: notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email}}},
+		func([]notification.Throttle) ([]notification.DecidedRecipient, error) { return nil, broken })
+	require.ErrorIs(t, err, broken)
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM throttle"))
+
+	require.Empty(t, must(alarm(t, s, 1))(t))
+	before := postgrestest.Get[time.Time](t, s, "SELECT began_at FROM throttle")
+	require.Equal(t, "alarm-1-staff10-EMAIL", must(alarm(t, s, 1))(t))
+	require.Equal(t, "alarm-1-staff10-EMAIL", must(alarm(t, s, 2))(t))
+	require.True(t, before.Equal(postgrestest.Get[time.Time](t, s, "SELECT began_at FROM throttle")))
+
+	people := []notification.Recipient{{UserType: notification.RestaurantUser, UserID: "11"}, {UserType: notification.RestaurantUser, UserID: "10"}}
+	require.NoError(t, s.ReadThrottles(t.Context(), "ALARM", people))
+	require.Empty(t, people[0].Throttles)
+	require.Len(t, people[1].Throttles, 1)
+	require.Equal(t, "alarm-1-staff10-EMAIL", people[1].Throttles[0].DeliveryID)
+}
+
+// A delivery that failed or was cancelled throttles nothing: the next event is the first again.
+func TestThrottleOfAnUnsentDelivery(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []notification.Status{notification.Failed, notification.Cancelled} {
+		s := postgrestest.New(t)
+		require.Empty(t, must(alarm(t, s, 1))(t))
+		setStatus(t, s, "alarm-1-staff10-EMAIL", status)
+
+		require.Empty(t, must(alarm(t, s, 2))(t), status)
+		require.Equal(t, "alarm-2-staff10-EMAIL", must(alarm(t, s, 3))(t))
+	}
+}
+
+func TestDeleteThrottles(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	postgrestest.Exec(t, s, `
+		INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key, ends_at)
+		SELECT 'CUSTOMER', n::text, 'T', 'SMS', '', now() + (n - 5) * interval '1 hour' FROM generate_series(1, 10) n`)
+
+	require.Equal(t, 3, must(s.DeleteThrottles(t.Context(), 3))(t))
+	require.Equal(t, 1, must(s.DeleteThrottles(t.Context(), 3))(t))
+	require.Equal(t, 6, postgrestest.Get[int](t, s, "SELECT count(*) FROM throttle WHERE ends_at >= now() - interval '1 minute'"))
+}
