@@ -17,11 +17,11 @@ import (
 	"herald/internal/terminal"
 )
 
-// maxActor is the largest length of an actor's name, in bytes.
+// maxActor is the maximum length of an actor's name, in bytes.
 const maxActor = 100
 
-// actor is who runs the command: HERALD_ACTOR, else user@host. It is in
-// operator_action, and in Temporal's histories as the identity of the client.
+// actor returns the name of the person who runs the command: HERALD_ACTOR, else user@host.
+// operator_action stores it, and Temporal's histories have it as the client's identity.
 func (a *app) actor() (string, error) {
 	name, set := a.environment["HERALD_ACTOR"]
 	switch {
@@ -47,11 +47,11 @@ func userAtHost() string {
 	return strings.ToValidUTF8(said[:min(maxActor, len(said))], "")
 }
 
-// unrecorded are flags that say nothing of what changes, the payload of an event, which
-// may hold anything, and an address, which is kept nowhere.
+// unrecorded lists the flags that the audit omits: flags that do not affect what changes,
+// --payload, which may hold anything, and --address, which Herald never stores.
 var unrecorded = []string{"output", "yes", "dry-run", "no-wait", "payload", "address"}
 
-// orderOf is a command as it was called. Its actor is not known yet.
+// orderOf returns the command with its flags. It leaves the actor empty.
 func orderOf(cmd *cobra.Command) operate.Order {
 	var flags []string
 	var reason string
@@ -73,16 +73,17 @@ func orderOf(cmd *cobra.Command) operate.Order {
 	return operate.Order{Command: command, Flags: recorded(strings.Join(flags, " ")), Reason: reason}
 }
 
-// reasonUsage marks the flag of [addReasons]: starter suppression has another --reason.
+// reasonUsage is the help of the --reason flag from [addReasons]. It tells this flag from the
+// other --reason, which starter suppression has.
 const reasonUsage = "why you do it, for `TEXT` in starter audit"
 
-// changing are the commands that change something.
+// changing lists the commands that change something.
 var changing = []string{
 	"event cancel", "event retry", "delivery cancel", "delivery send-now", "delivery reschedule", "delivery retry",
 	"poller start", "poller stop", "poller pause", "poller resume", "source migrate", "source retry", "purge", "seed", "emit", "migrate up", "migrate down", "secret rekey", "workers promote",
 }
 
-// addReasons gives every command that changes something the flag --reason.
+// addReasons adds the flag --reason to every command in changing.
 func addReasons(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		_, path, _ := strings.Cut(sub.CommandPath(), " ")
@@ -93,12 +94,12 @@ func addReasons(cmd *cobra.Command) {
 	}
 }
 
-// maxDetail bounds what is kept of a detail, in characters.
+// maxDetail is the maximum length of a recorded detail, in characters.
 const maxDetail = 500
 
 func recorded(detail string) string { return terminal.Cut(terminal.Printable(detail), maxDetail) }
 
-// operator acts for the person who runs the command, on the database alone.
+// operator returns an operator for the person who runs the command, without Temporal.
 func (a *app) operator(db *postgres.Store) (*operate.Operator, error) {
 	order := a.order
 	var err error
@@ -106,8 +107,8 @@ func (a *app) operator(db *postgres.Store) (*operate.Operator, error) {
 	return &operate.Operator{Order: order, Store: db}, err
 }
 
-// record writes down that the actor has ordered the command for the targets. It
-// comes before the change: what cannot be recorded is not done.
+// record records that the actor ordered the command for the targets. Call it before the
+// change: if it fails, the command changes nothing.
 func (a *app) record(ctx context.Context, db *postgres.Store, detail string, targets ...string) error {
 	o, err := a.operator(db)
 	if err != nil {
@@ -116,7 +117,7 @@ func (a *app) record(ctx context.Context, db *postgres.Store, detail string, tar
 	return o.Record(ctx, recorded(detail), targets...)
 }
 
-// onDatabase calls f with an operator who changes the database alone.
+// onDatabase calls f with an operator who changes only the database.
 func (a *app) onDatabase(ctx context.Context, f func(ctx context.Context, o *operate.Operator) error) error {
 	db, _, err := a.store(ctx)
 	if err != nil {
@@ -129,7 +130,7 @@ func (a *app) onDatabase(ctx context.Context, f func(ctx context.Context, o *ope
 	return f(ctx, o)
 }
 
-// operate calls f with an operator who changes workflows as well.
+// operate calls f with an operator who changes the database and workflows.
 func (a *app) operate(ctx context.Context, f func(ctx context.Context, o *operate.Operator) error) error {
 	return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) (err error) {
 		if o.Launcher, err = a.launcher(ctx); err != nil {

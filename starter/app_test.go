@@ -14,17 +14,16 @@ import (
 	"herald/internal/terminal"
 )
 
-// shell runs commands as an operator would, and keeps what they print.
+// shell runs commands as an operator does, with an environment and a standard input.
 type shell struct {
 	environment map[string]string
 	in          string
 }
 
-// unreachable is an address where nobody answers.
+// unreachable is an address without a server.
 const unreachable = "127.0.0.1:1"
 
-// withDatabase returns a shell whose database is migrated and its own, and whose
-// Temporal is out of reach.
+// withDatabase returns a shell with a new migrated database. Its Temporal is out of reach.
 func withDatabase(t *testing.T) shell {
 	t.Helper()
 	return shell{environment: map[string]string{"DATABASE_URL": postgrestest.URL(t), "TEMPORAL_ADDRESS": unreachable}}
@@ -43,7 +42,7 @@ func (c shell) run(t *testing.T, args ...string) printed {
 	return printed{code: code, out: out.String(), err: problems.String()}
 }
 
-// must runs a command that has to succeed, and returns what it printed.
+// must runs a command that must succeed, and returns its output.
 func (c shell) must(t *testing.T, args ...string) string {
 	t.Helper()
 	got := c.run(t, args...)
@@ -51,13 +50,13 @@ func (c shell) must(t *testing.T, args ...string) string {
 	return got.out
 }
 
-// exec changes the shell's database behind the commands' backs.
+// exec runs SQL on the shell's database directly, without a command.
 func (c shell) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	must(c.store(t).Pool.Exec(t.Context(), sql, args...))(t)
 }
 
-// store is the shell's database.
+// store opens the shell's database.
 func (c shell) store(t *testing.T) *postgres.Store {
 	t.Helper()
 	db := must(postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test"))(t)
@@ -65,7 +64,7 @@ func (c shell) store(t *testing.T) *postgres.Store {
 	return db
 }
 
-// read runs a command that has to succeed, and reads the JSON that it prints.
+// read runs a command that must succeed, and decodes the JSON that it prints.
 func read[T any](t *testing.T, c shell, args ...string) (value T) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, append(args, "-o", "json")...)), &value))
@@ -80,7 +79,7 @@ func table(t *testing.T, print func(w io.Writer)) string {
 	return out.String()
 }
 
-// must returns the value of a call and fails the test if the call has failed.
+// must returns the value of a call, and fails the test if the call failed.
 func must[T any](value T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

@@ -40,7 +40,7 @@ as well. It does not have what was done in Temporal's own UI: Temporal's histori
 	})
 }
 
-// printActions prints what operators did to the event or the delivery above.
+// printActions prints the operators' actions on the event or the delivery printed above.
 func printActions(w io.Writer, actions []report.Action) {
 	if len(actions) == 0 {
 		return

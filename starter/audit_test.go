@@ -28,8 +28,8 @@ func TestActor(t *testing.T) {
 	}
 }
 
-// Whatever changes something leaves a row, also before the schema had a place for
-// it; what only looks leaves none.
+// Commands that change something leave a row, also a migration from a schema without the table.
+// Commands that only read leave no row.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 
@@ -66,7 +66,7 @@ func TestAudit(t *testing.T) {
 	require.Contains(t, c.must(t, "audit", "--limit", "1"), "… and more")
 
 	db := c.store(t)
-	for there := true; there; { // down to a schema without a place for it
+	for there := true; there; { // down to a schema without operator_action
 		c.must(t, "migrate", "down", "--yes")
 		require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT to_regclass('operator_action') IS NOT NULL").Scan(&there))
 	}
@@ -74,7 +74,7 @@ func TestAudit(t *testing.T) {
 	require.Equal(t, "0007_facts.sql", read("--target", "0007_facts.sql")[0].Target)
 }
 
-// What was done to its event concerns a delivery too, and the record says why it was done.
+// A delivery's audit also has the actions on its event, with their reasons.
 func TestAuditOfADelivery(t *testing.T) {
 	t.Parallel()
 
@@ -93,7 +93,7 @@ func TestAuditOfADelivery(t *testing.T) {
 	require.NotContains(t, shown, "Temporal does not know it")
 }
 
-// Every command that is in the list of changing ones exists, and takes a reason.
+// Every command in changing exists, and has --reason.
 func TestChangesTakeAReason(t *testing.T) {
 	t.Parallel()
 
@@ -106,7 +106,7 @@ func TestChangesTakeAReason(t *testing.T) {
 	}
 }
 
-// What cannot be recorded is not done.
+// If an action cannot be recorded, the command changes nothing.
 func TestNothingIsDoneUnrecorded(t *testing.T) {
 	t.Parallel()
 
@@ -128,7 +128,7 @@ func TestNothingIsDoneUnrecorded(t *testing.T) {
 	require.Contains(t, c.run(t, "purge", "--older-than", "30d", "--yes").err, "HERALD_ACTOR must be a name")
 }
 
-// What operators did is kept for ever, unless they say otherwise.
+// Herald keeps operators' actions forever, unless they purge them with --actions.
 func TestPurgeActions(t *testing.T) {
 	t.Parallel()
 

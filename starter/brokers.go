@@ -9,14 +9,14 @@ import (
 	"herald/internal/outboxes/kafka"
 )
 
-// topicBrokers know which topics there are, and create others.
+// topicBrokers lists and creates Kafka topics.
 type topicBrokers interface {
 	check.Brokers
 	operate.TopicCreator
 }
 
-// brokers returns Kafka's brokers, to which it connects when they are first asked; nil:
-// KAFKA_BROKERS is not set. The caller calls done in the end.
+// brokers returns Kafka's brokers, or nil if KAFKA_BROKERS is not set. It connects at the first
+// request. The caller must call done.
 func (a *app) brokers() (brokers topicBrokers, done func(), err error) {
 	var settings kafka.Settings
 	if err := config.SendersFrom(a.environment, settings.Read); err != nil {

@@ -17,10 +17,10 @@ import (
 	"herald/internal/terminal"
 )
 
-// maxUnasked is the number of deliveries or events that a command changes without --yes.
+// maxUnasked is the maximum number of deliveries or events to change without --yes.
 const maxUnasked = 100
 
-// bulkFlags are common to the commands that can change many at once.
+// bulkFlags are the flags of the commands that can change many rows in one call.
 type bulkFlags struct {
 	dryRun, yes bool
 	after       string
@@ -31,12 +31,12 @@ func (f *bulkFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do it to more than 100 at once")
 }
 
-// registerAfter is for commands that page through a table.
+// registerAfter adds --after, for commands that page through a table.
 func (f *bulkFlags) registerAfter(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.after, "after", "", "continue behind this `ID`, which an earlier call of the command named when it stopped")
 }
 
-// check refuses ids next to filters, and neither.
+// check refuses a call with both ids and filters, and a call with neither.
 func (f *bulkFlags) check(verb operate.Verb, filters string, ids []string, filtered bool) error {
 	switch {
 	case len(ids) > 0 && filtered:
@@ -49,7 +49,7 @@ func (f *bulkFlags) check(verb operate.Verb, filters string, ids []string, filte
 	return nil
 }
 
-// namedCommand completes a command that does a verb to what is named by ids.
+// namedCommand completes a command that applies a verb to the ids in its arguments.
 func (a *app) namedCommand(cmd *cobra.Command, ids cobra.CompletionFunc, verb func() (operate.Verb, error)) *cobra.Command {
 	var flags bulkFlags
 	flags.register(cmd)
@@ -67,7 +67,7 @@ func (a *app) namedCommand(cmd *cobra.Command, ids cobra.CompletionFunc, verb fu
 	return cmd
 }
 
-// change does a verb to a selection, and prints what came of it.
+// change applies a verb to a selection and prints the result.
 func (a *app) change(ctx context.Context, o *operate.Operator, verb operate.Verb, to operate.Selection, flags bulkFlags) error {
 	if !to.Named {
 		a.Note("%s", matchText(verb.Noun, to.Matched))
@@ -100,13 +100,13 @@ func progressText(verb operate.Verb, s operate.Summary) string {
 	return text
 }
 
-// report prints a summary; err is the error that stopped the verb. Its own error says what to
-// do about those to which the verb was not done.
+// report prints a summary; err is the error that stopped the verb. It returns an error that says
+// what to do about the ids that are not done.
 func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error) error {
 	if err != nil && s.DryRun {
 		return err
 	}
-	if alone := named && s.Matched == 1 && s.Done == 0; !alone || a.Format == terminal.JSON { // the error says it all
+	if alone := named && s.Matched == 1 && s.Done == 0; !alone || a.Format == terminal.JSON { // the error has all details
 		if printErr := a.Print(s, func(w io.Writer) { printSummary(w, s) }); printErr != nil {
 			return printErr
 		}
@@ -127,8 +127,7 @@ func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error
 	return nil
 }
 
-// refusal is the error of a verb that was not done to all that were named; nil: it
-// was.
+// refusal returns an error if the verb was not done to every named id, else nil.
 func (a *app) refusal(verb operate.Verb, s operate.Summary) error {
 	first := slices.IndexFunc(s.Items, func(o operate.Outcome) bool { return !o.Done })
 	if first < 0 {
@@ -145,7 +144,7 @@ func (a *app) refusal(verb operate.Verb, s operate.Summary) error {
 	return advice.With(err, cmp.Or(item.Next, a.nextStep(item.Err)))
 }
 
-// printSummary prints the outcomes that are listed, or else counts.
+// printSummary prints the outcomes, or counts if the summary has no outcomes.
 func printSummary(w io.Writer, s operate.Summary) {
 	if s.Items == nil {
 		terminal.Row(w, "matched", terminal.Grouped(s.Matched))
@@ -170,7 +169,7 @@ func printSummary(w io.Writer, s operate.Summary) {
 	}
 }
 
-// countOf is 1,234 deliveries.
+// countOf returns a text such as "1,234 deliveries".
 func countOf(noun operate.Noun, count int) string {
 	if count == 1 {
 		return "1 " + noun.One

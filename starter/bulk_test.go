@@ -18,7 +18,7 @@ import (
 	"herald/internal/terminal"
 )
 
-// A command over many asks before it changes more than 100.
+// A command changes more than 100 rows only with --yes.
 func TestChangeWantsYes(t *testing.T) {
 	t.Parallel()
 
@@ -37,7 +37,7 @@ func TestCounts(t *testing.T) {
 	require.Equal(t, "2 of 12,345 deliveries, up to 20", progressText(operate.CancelDelivery(), operate.Summary{Matched: 12345, Done: 2, Through: "20"}))
 }
 
-// screen is an app, and what it prints.
+// screen is an app with its output.
 type screen struct {
 	app
 	out bytes.Buffer
@@ -67,7 +67,7 @@ func TestReport(t *testing.T) {
 		summary    operate.Summary
 		err        error
 		out        string
-		want, next string // of the error; empty: there is none
+		want, next string // of the error; empty if there is no error
 	}{
 		{name: "named and done", named: true, summary: operate.Summary{Matched: 1, Done: 1, Items: []operate.Outcome{changed}}, out: "a  changed  \n"},
 		{name: "named and refused", named: true, summary: operate.Summary{Matched: 1, Items: []operate.Outcome{refused}}, want: "sent was sent: at noon", next: "leave it"},
@@ -105,8 +105,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The workflow does what is promised of failed deliveries: a best-effort
-// one has completed, and is not started again.
+// The help of event retry says which failed deliveries it does not retry: best-effort deliveries
+// have completed workflows, so they are not started again.
 func TestRetryEventPromises(t *testing.T) {
 	t.Parallel()
 
@@ -115,7 +115,7 @@ func TestRetryEventPromises(t *testing.T) {
 		"Failed deliveries are tried again, except WEBSOCKET, SLACK, which get one attempt: `starter delivery retry` retries them.")
 }
 
-// parsedFilter is the filter that a command line's flags mean.
+// parsedFilter parses the flags of a command line into a filter.
 func parsedFilter(args ...string) (filter report.DeliveryFilter, err error) {
 	cmd := &cobra.Command{Use: "x"}
 	(&app{}).filterFlags(cmd, &filter)

@@ -19,7 +19,7 @@ import (
 	"herald/migrations"
 )
 
-// checkTimeout is more than all subjects take, which are looked at side by side.
+// checkTimeout is longer than all subjects take. They are checked concurrently.
 const checkTimeout = time.Minute
 
 func (a *app) checkCommand() *cobra.Command {
@@ -69,8 +69,8 @@ func (a *app) check(ctx context.Context, since terminal.Age) error {
 	return a.runCheck(ctx, append(subjects, check.Topics(db, brokers, cfg.Sources)...), "starter check", advised...)
 }
 
-// runCheck looks at the subjects, and fails if there are mistakes. command does it again.
-// advised is printed too, and fails nothing.
+// runCheck checks the subjects, and fails if it finds mistakes. command is the command to run
+// again. It also prints advised, which never makes it fail.
 func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command string, advised ...check.Mistake) error {
 	stop := a.Progress(func() string { return "checking …" })
 	result := check.Run(ctx, subjects)
@@ -89,7 +89,7 @@ func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command st
 	}
 }
 
-// engine connects to Temporal.
+// engine connects to Temporal. If Temporal does not answer, it sets Problem.
 func (a *app) engine(ctx context.Context, cfg config.Starter) (check.Engine, error) {
 	options, err := config.Temporal(a.environment)
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *app) engine(ctx context.Context, cfg config.Starter) (check.Engine, err
 	return e, nil
 }
 
-// subjects are all that can be looked at: without the tables, the servers alone.
+// subjects returns everything to check: only the servers if Herald's tables are unusable.
 func (a *app) subjects(ctx context.Context, db *postgres.Store, since terminal.Age, temporal check.Engine) []check.Subject {
 	wired := wiring.New()
 	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}

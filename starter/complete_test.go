@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// completed returns a shell's offers, without the line that tells it how.
+// completed returns a command line's completions, without the last line, cobra's directive.
 func completed(t *testing.T, c shell, args ...string) []string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(c.must(t, append([]string{"__completeNoDesc"}, args...)...)), "\n")
@@ -74,7 +74,7 @@ func TestCompleteWords(t *testing.T) {
 	}
 }
 
-// A shell is told nothing where the database cannot be asked.
+// If the database is out of reach, there are no completions and no errors.
 func TestCompleteInSilence(t *testing.T) {
 	t.Parallel()
 

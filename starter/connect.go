@@ -24,18 +24,18 @@ import (
 	"herald/outbox"
 )
 
-// startTemporal is the next step where Temporal does not answer.
+// startTemporal is the next step if Temporal does not answer.
 const startTemporal = "start Temporal, or set TEMPORAL_ADDRESS to where it is"
 
-// dialTimeout bounds the wait for a Temporal that does not answer.
+// dialTimeout limits the time to connect to Temporal.
 const dialTimeout = 5 * time.Second
 
-// outOfReach is the error of a server that does not answer.
+// outOfReach returns the error for a server that does not answer.
 func outOfReach(what, next string, err error) error {
 	return advice.With(fmt.Errorf("%s is out of reach: %w", what, err), next)
 }
 
-// misset is an error in the environment.
+// misset returns the error for a wrong setting in the environment.
 func misset(err error) error {
 	return advice.With(err, `set it in the environment, or correct the file that it names; for the local stack: eval "$(make -s env)"`)
 }
@@ -48,8 +48,8 @@ func (a *app) settings() (config.Starter, error) {
 	return cfg, nil
 }
 
-// store opens the database for as long as the command runs. It fails if the database knows another
-// HERALD_SECRET. A database that is out of reach is an error of the first statement.
+// store opens the database until the command ends. It fails if the database was set up with
+// another HERALD_SECRET. If the database is out of reach, the first statement fails, not store.
 func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error) {
 	db, cfg, err := a.open(ctx)
 	if err != nil || cfg.Secret == "" {
@@ -62,7 +62,7 @@ func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error
 	return db, cfg, nil
 }
 
-// open is store for commands that do not need the tables.
+// open does the same as store for commands that need no tables: it does not compare the secret.
 func (a *app) open(ctx context.Context) (*postgres.Store, config.Starter, error) {
 	cfg, err := a.settings()
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *app) open(ctx context.Context) (*postgres.Store, config.Starter, error)
 	return db, cfg, nil
 }
 
-// temporal connects to Temporal for as long as the command runs.
+// temporal connects to Temporal until the command ends.
 func (a *app) temporal(ctx context.Context) (client.Client, error) {
 	options, err := config.Temporal(a.environment)
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *app) temporal(ctx context.Context) (client.Client, error) {
 	if options.Identity, err = a.actor(); err != nil {
 		return nil, err
 	}
-	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler)) // what matters is returned
+	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler)) // callers get the errors
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	temporal, err := client.DialContext(ctx, options)
@@ -97,7 +97,7 @@ func (a *app) temporal(ctx context.Context) (client.Client, error) {
 	return temporal, nil
 }
 
-// launcher connects to Temporal for as long as the command runs.
+// launcher connects to Temporal until the command ends.
 func (a *app) launcher(ctx context.Context) (*launch.Launcher, error) {
 	cfg, err := a.settings()
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *app) launcher(ctx context.Context) (*launch.Launcher, error) {
 	return &launch.Launcher{Client: temporal, Namespace: a.namespace(), Prefix: cfg.TaskQueuePrefix, Sources: cfg.BySource()}, err
 }
 
-// explainer opens the database and, where it answers, Temporal.
+// explainer opens the database, and connects to Temporal if Temporal answers.
 func (a *app) explainer(ctx context.Context) (e explain.Explainer, err error) {
 	if e.Store, _, err = a.store(ctx); err != nil {
 		return e, err
@@ -117,13 +117,13 @@ func (a *app) explainer(ctx context.Context) (e explain.Explainer, err error) {
 	return e, nil
 }
 
-// namespace is the namespace that temporal connects to.
+// namespace returns the namespace that temporal connects to.
 func (a *app) namespace() string {
-	options, _ := config.Temporal(a.environment) // temporal returns its error
+	options, _ := config.Temporal(a.environment) // temporal returns the error
 	return options.Namespace
 }
 
-// nextStep says what an operator can do about an error.
+// nextStep returns what an operator can do about an error; empty if nothing is known.
 func (a *app) nextStep(err error) string {
 	var advised *advice.Error
 	var connect *pgconn.ConnectError
@@ -164,8 +164,7 @@ func (a *app) nextStep(err error) string {
 	}
 }
 
-// Codes of a schema that is not the one we know, of text that is none, and of a
-// statement_timeout.
+// PostgreSQL's codes for an unknown schema version, invalid text and a statement_timeout.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	undefinedTable  = "42P01"

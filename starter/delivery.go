@@ -49,15 +49,14 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
 	})
 }
 
-// deliveryChange is a command that changes deliveries, which are named by ids or
-// by filters.
+// deliveryChange is a command that changes deliveries, selected by ids or by filters.
 type deliveryChange struct {
 	app    *app
 	flags  bulkFlags
 	filter report.DeliveryFilter
 }
 
-// newDeliveryChange adds the flags to a command.
+// newDeliveryChange adds the flags and the arguments to cmd.
 func (a *app) newDeliveryChange(cmd *cobra.Command) *deliveryChange {
 	d := &deliveryChange{app: a}
 	a.filterFlags(cmd, &d.filter)
@@ -68,8 +67,8 @@ func (a *app) newDeliveryChange(cmd *cobra.Command) *deliveryChange {
 	return d
 }
 
-// check refuses flags that contradict each other. Without --status, filters mean the
-// given status.
+// check refuses flags that contradict each other. Without --status it filters by the given
+// status.
 func (d *deliveryChange) check(verb operate.Verb, filters string, ids []string, status notification.Status) error {
 	if err := checkTimes(d.filter); err != nil {
 		return err
@@ -133,7 +132,7 @@ attempt. An item of a digest is sent with its whole digest.`,
 	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) { return operate.SendNow(), nil })
 }
 
-// maxReschedule is the longest time by which a delivery can be put off.
+// maxReschedule is the longest time from now to which a delivery can be rescheduled.
 const maxReschedule = 365 * 24 * time.Hour
 
 func (a *app) rescheduleCommand() *cobra.Command {
@@ -158,7 +157,7 @@ their next attempt. An item of a digest waits with its whole digest.`,
 	})
 }
 
-// newTime is the time that the flags name.
+// newTime returns the time from --at or --in.
 func newTime(at string, in time.Duration, now time.Time) (time.Time, error) {
 	switch {
 	case (at == "") == (in == 0):
@@ -180,7 +179,7 @@ func newTime(at string, in time.Duration, now time.Time) (time.Time, error) {
 	return until.UTC(), nil
 }
 
-// retryWait is the time that the command waits for the ends of what was named by ids.
+// retryWait is the time to wait for the outcomes of deliveries named by ids.
 const retryWait = 30 * time.Second
 
 func (a *app) retryDeliveryCommand() *cobra.Command {
@@ -221,7 +220,7 @@ If ids are named, it waits for the outcomes, up to 30 seconds in all.`,
 	return cmd
 }
 
-// checkAgain keeps filters from sending to many twice unless that is spelled out.
+// checkAgain refuses filters that select sent deliveries, unless the flags ask for it explicitly.
 func checkAgain(change *deliveryChange, again bool) error {
 	sent := slices.ContainsFunc(change.filter.Statuses, func(s notification.Status) bool {
 		return s == notification.Sent || s == notification.Delivered

@@ -10,11 +10,11 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// secrets are texts that no command may print.
+// secrets lists texts that no command may print.
 var secrets = []string{"giulia@trattoria.example.com", "+12025550110", "Table for 4", "hello Giulia"}
 
-// withDelivery has evt-1 with a mail to staff 10 that failed twice and a text
-// message that waits for the morning; a push message was dropped.
+// withDelivery returns a shell whose database has evt-1 for staff 10: an e-mail that failed after
+// three attempts, an SMS that waits for an hour, and a push message dropped in quiet hours.
 func withDelivery(t *testing.T) shell {
 	t.Helper()
 	c := withDatabase(t)
@@ -111,7 +111,7 @@ func TestNewTime(t *testing.T) {
 		name string
 		at   string
 		in   time.Duration
-		want time.Time // zero: it is refused
+		want time.Time // zero: refused
 	}{
 		{name: "a time in another zone", at: "2026-11-21T09:00:01+01:00", want: now.Add(time.Second)},
 		{name: "a year ahead", at: "2027-11-21T08:00:00Z", want: now.Add(maxReschedule)},

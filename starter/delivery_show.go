@@ -64,7 +64,7 @@ func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
 		fact{"digest", digestText(d)})
 }
 
-// textState says that there is no text; empty: there is one.
+// textState says why the delivery has no text; empty if it has a text.
 func textState(d report.DeliveryDetail) string {
 	if d.HasText {
 		return ""
@@ -123,7 +123,7 @@ func printAttempts(w io.Writer, d report.DeliveryDetail, s explain.Sending) {
 	}
 }
 
-// took is the time that the provider took to answer.
+// took returns the time that the provider took to answer.
 func took(attempt report.AttemptRow) string {
 	if attempt.TookSeconds == nil {
 		return "-"
@@ -138,7 +138,7 @@ func statusCode(status int) string {
 	return strconv.Itoa(status)
 }
 
-// attemptText is the provider's answer, or the meaning of an attempt that has none.
+// attemptText returns the provider's answer, or says why there is no answer.
 func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string {
 	switch {
 	case attempt.Outcome == notification.OutcomeLost:
@@ -154,7 +154,7 @@ func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string
 	}
 }
 
-// printReceipts prints what providers said of a message after they had accepted it.
+// printReceipts prints the receipts: a provider's later reports on an accepted message.
 func printReceipts(w io.Writer, receipts []report.ReceiptRow) {
 	if len(receipts) == 0 {
 		return
@@ -166,7 +166,7 @@ func printReceipts(w io.Writer, receipts []report.ReceiptRow) {
 	}
 }
 
-// receiptMeaning is the status that a receipt tells of.
+// receiptMeaning returns the delivery status that a receipt reports.
 func receiptMeaning(r report.ReceiptRow) string {
 	if r.Earlier && r.Outcome != "" {
 		return "-, of an earlier message"

@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) whyDeliveryCommand() *cobra.Command {
-	var key report.DecisionKey // of a delivery that may never have been planned
+	var key report.DecisionKey // names a delivery that may never have been planned
 	cmd := &cobra.Command{
 		Use:   "why ID | why --event ID --recipient TYPE/ID --channel CHANNEL",
 		Short: "Explain a delivery: who decided, what was tried, and what happens next",
@@ -66,7 +66,7 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 	return a.Print(found, func(w io.Writer) { printWhy(w, found) })
 }
 
-// warnOfNoSecret says that the answer lacks what takes the secret that the workers have.
+// warnOfNoSecret warns that the answer omits suppressions, because they need the workers' secret.
 func (a *app) warnOfNoSecret(ctx context.Context, db *postgres.Store) {
 	var unset *postgres.SecretChangedError
 	if db.AddressHash == nil && errors.As(db.AgreeOnSecret(ctx), &unset) {

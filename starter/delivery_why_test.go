@@ -13,7 +13,7 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// requireNothingSecret says that no address and no text was printed.
+// requireNothingSecret requires that no address and no text was printed.
 func requireNothingSecret(t *testing.T, printed string) {
 	t.Helper()
 	for _, secret := range secrets {
@@ -49,8 +49,8 @@ RETRIED                   AGAIN  RUN    WAS     ERROR THEN
 	requireNothingSecret(t, in)
 }
 
-// What a provider said after it had accepted the message is listed with its times, and
-// explained; a list of failures finds it.
+// A receipt that a message bounced is shown with its times, and explained. The list of failed
+// deliveries has the delivery.
 func TestBouncedDelivery(t *testing.T) {
 	t.Parallel()
 
@@ -148,8 +148,7 @@ func TestWhySomebodyGotNothing(t *testing.T) {
 	require.Contains(t, planned, "not known, since Temporal is out of reach. By its row it waits until ")
 }
 
-// What an event's purged row would have told is taken from the delivery's, or called
-// unknown.
+// If the event's row was purged, its values come from the delivery's row, or are called unknown.
 func TestWhyOfAPurgedEvent(t *testing.T) {
 	t.Parallel()
 
@@ -235,7 +234,7 @@ func TestAttemptText(t *testing.T) {
 		{name: "an earlier one", row: open, state: under, want: crash},
 		{name: "the last, and another is due", row: open, last: true, state: sending("Send", "SCHEDULED"), want: crash},
 		{name: "the last of all", row: open, last: true, state: inState("FAILED"), want: crash},
-		{name: "who knows", row: open, last: true, state: inState(explain.Unreachable), want: "not ended: under way, or a crash"},
+		{name: "the last, without Temporal", row: open, last: true, state: inState(explain.Unreachable), want: "not ended: under way, or a crash"},
 		{name: "an earlier one, without Temporal", row: open, state: inState(explain.Unreachable), want: crash},
 	}
 	for _, tt := range tests {
@@ -243,8 +242,8 @@ func TestAttemptText(t *testing.T) {
 	}
 }
 
-// A view in the directory's place that planning cannot read is named, with what mends
-// it, and no value of it is quoted.
+// If planning cannot read a view that replaces a table of the directory, the error names the view
+// and the correction, and quotes no value.
 func TestWhyWithAMistakenView(t *testing.T) {
 	t.Parallel()
 
@@ -270,7 +269,7 @@ func TestWhyWithAMistakenView(t *testing.T) {
 	}
 }
 
-// What somebody was sent and not, the latest first, with the reason of each.
+// A recipient's decisions, sent and not sent, are listed with reasons, latest first.
 func TestWhyRecipient(t *testing.T) {
 	t.Parallel()
 

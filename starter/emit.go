@@ -21,15 +21,15 @@ import (
 const (
 	emitTimeout = 15 * time.Minute
 	maxEmits    = 1_000_000
-	// A batch is one transaction: so many events, or so many bytes of payload.
+	// A batch is one transaction. These are its maximum numbers of events and of payload bytes.
 	maxBatchEvents, maxBatchBytes = 1000, 8 << 20
 )
 
 // emission is the input of `starter emit`.
 type emission struct {
 	event   outbox.Event
-	payload string // as on the command line
-	expires time.Duration
+	payload string        // as given on the command line
+	expires time.Duration // 0: no limit
 	count   int
 }
 
@@ -57,7 +57,7 @@ ID-1, ID-2, … Batches of up to 1,000 are written in a transaction each.`,
 	flags.DurationVar(&e.expires, "expires-in", 0, "send nothing of it after this time: 10m (default: no limit)")
 	flags.IntVar(&e.count, "count", 1, "how many events to write, up to 1,000,000")
 	for _, name := range []string{"type", "aggregate-type", "aggregate-id", "payload"} {
-		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that there is not
+		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that does not exist
 	}
 	return cmd
 }
@@ -98,10 +98,10 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	})
 }
 
-// maxPayload bounds what is read; event_outbox takes 256 KiB.
+// maxPayload is the maximum number of bytes to read; event_outbox takes 256 KiB.
 const maxPayload = 1 << 20
 
-// payload reads a JSON object from the flag itself, a file or the standard input.
+// payload reads a JSON object from the flag's text, a file or the standard input.
 func (a *app) payload(flag string) ([]byte, error) {
 	source := io.Reader(strings.NewReader(flag))
 	switch path, isFile := strings.CutPrefix(flag, "@"); {
@@ -140,7 +140,7 @@ func checkObject(payload []byte) error {
 	}
 }
 
-// eventIDs is the id itself, or the ids of many.
+// eventIDs returns id for one event, or id with the suffixes -1 to -count for several.
 func eventIDs(id string, count int) []string {
 	if count == 1 {
 		return []string{id}
@@ -152,18 +152,18 @@ func eventIDs(id string, count int) []string {
 	return ids
 }
 
-// batchSize is the number of events with this payload that a transaction writes.
+// batchSize returns the number of events with this payload to write in one transaction.
 func batchSize(payload []byte) int {
 	return min(maxBatchEvents, max(1, maxBatchBytes/max(1, len(payload))))
 }
 
-// eventWriter is the store, as much of it as writing events takes.
+// eventWriter is the part of the store that inserts events.
 type eventWriter interface {
 	InsertEvents(ctx context.Context, events []outbox.Event) error
 }
 
-// insert writes batches of size events. Where it fails in between, it says how many
-// events stand.
+// insert writes the events in batches of size. If a later batch fails, the error says how many
+// events are already written.
 func (a *app) insert(ctx context.Context, db eventWriter, event outbox.Event, ids []string, size int) error {
 	var done atomic.Int64
 	defer a.Progress(func() string { return fmt.Sprintf("%d of %d events written", done.Load(), len(ids)) })()

@@ -52,8 +52,8 @@ func (a *app) listEventsCommand() *cobra.Command {
 	})
 }
 
-// undecided says of an event whose workflow may fail again and again where that is told:
-// Temporal alone knows why. Empty: it does not.
+// undecided returns a hint to `starter event show` for an event that is not planned yet, because
+// only Temporal knows whether and why its workflow keeps failing. Else it returns "".
 func undecided(e report.EventRow) string {
 	if !e.Undecided {
 		return ""
@@ -113,7 +113,7 @@ than 100 at once need --yes.`,
 	return cmd
 }
 
-// bestEffortChannels are the channels that get one attempt.
+// bestEffortChannels returns the channels that get one attempt.
 func bestEffortChannels() []notification.Channel {
 	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return !c.BestEffort() })
 }
@@ -135,7 +135,7 @@ func (a *app) retryEvents(ctx context.Context, ids []string, flags retryFlags) e
 		return err
 	}
 	return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
-		if pollers, err := operate.RunningPollers(ctx, o.Launcher, sources); err == nil { // what matters fails by itself
+		if pollers, err := operate.RunningPollers(ctx, o.Launcher, sources); err == nil { // only a warning needs it
 			a.warnOfPollers(pollers)
 		}
 		if len(ids) > 0 {

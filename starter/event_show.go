@@ -30,7 +30,7 @@ func printEvent(w io.Writer, view explain.EventView) {
 	printSet(w, fact{"cancels", view.Cancels()})
 	if p := view.Processed; p != nil {
 		terminal.Row(w, "processed_event", processedText(p)+failuresText(p, view.Deliveries.ByStatus[notification.Failed]))
-		if view.Workflow.Problem == "" { // Temporal has forgotten it, or is out of reach
+		if view.Workflow.Problem == "" { // Temporal has deleted the workflow, or is out of reach
 			printSet(w, fact{"problem", p.Problem})
 		}
 	} else {
@@ -59,7 +59,7 @@ func printEvent(w io.Writer, view explain.EventView) {
 	}
 }
 
-// totalsText counts an event's deliveries: "2 DELIVERED, 1 FAILED; read by 1 recipient".
+// totalsText returns an event's delivery counts: "2 DELIVERED, 1 FAILED; read by 1 recipient".
 func totalsText(totals report.DeliveryTotals) string {
 	var parts []string
 	for _, status := range statuses() {
@@ -81,8 +81,8 @@ func totalsText(totals report.DeliveryTotals) string {
 	return text
 }
 
-// processedText is the status in processed_event, with the outcome where that says more
-// than the status.
+// processedText returns the status in processed_event, and the outcome if it differs from the
+// status.
 func processedText(p *report.ProcessedRow) string {
 	status := string(p.Status)
 	if p.Outcome != "" && string(p.Outcome) != status {
@@ -91,7 +91,7 @@ func processedText(p *report.ProcessedRow) string {
 	return fmt.Sprintf("%s, since %s", status, terminal.Clock(&p.UpdatedAt))
 }
 
-// failuresText explains SUCCESS next to failed deliveries; empty: there is nothing to explain.
+// failuresText explains why an event with failed deliveries has the status SUCCESS; else empty.
 func failuresText(p *report.ProcessedRow, failed int) string {
 	if p.Status != notification.ProcessedSuccess || failed == 0 {
 		return ""
@@ -117,8 +117,8 @@ func printOutbox(w io.Writer, o *report.LeasedRow) {
 	}
 }
 
-// printSource prints where the event came from, and when its topic got it, unless it is
-// Herald's own and goes to none.
+// printSource prints the event's source, unless it is Herald's outbox, and the time when the
+// topic got the event, if it goes to a topic.
 func printSource(w io.Writer, o *report.LeasedRow) {
 	if o.Source != notification.HeraldSource {
 		terminal.Row(w, "source", o.Source)
@@ -126,10 +126,10 @@ func printSource(w io.Writer, o *report.LeasedRow) {
 	printSet(w, fact{"acknowledged", terminal.Clock(o.AcknowledgedAt)}, fact{"produced", terminal.Clock(o.ProducedAt)})
 }
 
-// fact is a line of what is known.
+// fact is a printed line: a name and a value.
 type fact struct{ name, value string }
 
-// printSet prints the facts that there are: those with a value other than "-".
+// printSet prints the facts that have a value. "-" is no value.
 func printSet(w io.Writer, facts ...fact) {
 	for _, f := range facts {
 		if f.value != "" && f.value != "-" {
@@ -158,7 +158,8 @@ func printRecipient(w io.Writer, r report.RecipientDetail) {
 	}
 }
 
-// escalationText says what a delivery follows, or what follows it if it does not get there.
+// escalationText names the channel that escalated to this delivery, and the channel to which
+// this delivery escalates if it does not arrive.
 func escalationText(r report.RecipientDetail, d report.RecipientDelivery) string {
 	text := ""
 	if d.EscalatedFrom != "" {
@@ -170,7 +171,7 @@ func escalationText(r report.RecipientDetail, d report.RecipientDelivery) string
 	return text
 }
 
-// statusText is a delivery's status, and what was special about it.
+// statusText returns a delivery's status, and whether it was read, in a digest or retried.
 func statusText(d report.RecipientDelivery) string {
 	text := string(d.Status)
 	if d.ReadAt != nil {

@@ -87,7 +87,7 @@ RESTAURANT_USER/10  SMS      QUIET_HOURS  -                -         -          
 `, table(t, func(w io.Writer) { printEvent(w, view) }))
 }
 
-// Both events tell of it: the event that was taken back, and the event that took it back.
+// Both events show a cancellation: the cancelled event and the event that cancels it.
 func TestPrintCancels(t *testing.T) {
 	t.Parallel()
 
@@ -135,7 +135,7 @@ func TestShowOutcome(t *testing.T) {
 	}
 }
 
-// SUCCESS next to failed deliveries is explained.
+// The output explains why an event with failed deliveries has the status SUCCESS.
 func TestShowSuccessWithFailures(t *testing.T) {
 	t.Parallel()
 
@@ -160,7 +160,7 @@ func TestPrintPurgedEvent(t *testing.T) {
 func TestCheckObject(t *testing.T) {
 	t.Parallel()
 
-	for payload, want := range map[string]string{ // empty: accepted
+	for payload, want := range map[string]string{ // "" if accepted
 		`{}`:                        "",
 		` {"a": [1, {"b": null}]} `: "",
 		``:                          "is not JSON: unexpected end of JSON input, at byte 0",
@@ -198,7 +198,7 @@ func TestPayloadSources(t *testing.T) {
 	require.ErrorContains(t, err, "read: ")
 }
 
-// batches is an outbox that refuses a batch with a certain event in it.
+// batches is an outbox that refuses each batch with the event `refuse`.
 type batches struct {
 	sizes  []int
 	ids    []string

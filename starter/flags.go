@@ -18,7 +18,7 @@ func statuses() []notification.Status {
 	return []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled}
 }
 
-// filterFlags adds the flags that say which deliveries are meant.
+// filterFlags adds the flags that select deliveries.
 func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
 	flags := cmd.Flags()
 	terminal.WordsFlag(cmd, &f.Statuses, "status", statuses(), "only these statuses")
@@ -32,23 +32,23 @@ func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
 	terminal.TimeFlag(flags, &f.Until, "until", "only those planned before: an age or a time")
 }
 
-// checkTimes refuses a filter that nothing can match.
+// checkTimes refuses a filter whose --since is not before its --until.
 func checkTimes(f report.DeliveryFilter) error {
-	if !f.Until.IsZero() && f.Until.Sub(f.Since) < time.Second { // ages are counted from when each was read
+	if !f.Until.IsZero() && f.Until.Sub(f.Since) < time.Second { // two equal ages differ slightly: each counts from the time it was parsed
 		return misused(errors.New("--since must be before --until"))
 	}
 	return nil
 }
 
-// eventFlag adds --event, and offers the ids of the latest events for it.
+// eventFlag adds --event, and completes it with the ids of the latest events.
 func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
 	terminal.TextFlag(cmd.Flags(), target, "event", usage)
 	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents()) // it fails only for a flag that does not exist
 }
 
-// eventTypeFlag adds a flag for an event type, and offers the configured types. It is
-// --event-type next to other types, and --type where events alone are meant; either name is
-// understood in both places.
+// eventTypeFlag adds a flag for an event type, and completes it with the configured types. Its
+// name is --event-type in commands with other types, and --type in commands on events. Each
+// command accepts both names.
 func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage string) {
 	terminal.TextFlag(cmd.Flags(), target, name, usage)
 	_ = cmd.RegisterFlagCompletionFunc(name, a.completeEventTypes()) // it fails only for a flag that does not exist
@@ -60,8 +60,8 @@ func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage stri
 	})
 }
 
-// recipientFlag adds --recipient: RESTAURANT_USER/10. The database knows which user
-// types there are.
+// recipientFlag adds --recipient, such as RESTAURANT_USER/10. It does not check that the user
+// type exists: the types are in the database.
 func (a *app) recipientFlag(cmd *cobra.Command, userType *notification.UserType, id *string, usage string) {
 	cmd.Flags().Var(&terminal.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
 		kind, rest, _ := strings.Cut(text, "/")
@@ -74,7 +74,7 @@ func (a *app) recipientFlag(cmd *cobra.Command, userType *notification.UserType,
 	_ = cmd.RegisterFlagCompletionFunc("recipient", a.completeUserTypes()) // it fails only for a flag that does not exist
 }
 
-// entityFlag adds a flag such as RESTAURANT/5.
+// entityFlag adds a flag for an entity, such as RESTAURANT/5.
 func entityFlag(flags *pflag.FlagSet, target *notification.Entity, name, usage string) {
 	flags.Var(&terminal.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
 		kind, id, _ := strings.Cut(text, "/")
@@ -86,7 +86,7 @@ func entityFlag(flags *pflag.FlagSet, target *notification.Entity, name, usage s
 	}}, name, usage)
 }
 
-// completeDeliveries and completeEvents offer the ids of the latest ones.
+// completeDeliveries completes ids of the latest deliveries, and completeEvents of events.
 func (a *app) completeDeliveries() cobra.CompletionFunc {
 	return a.completeIDs(report.Reader.DeliveryIDs)
 }
@@ -95,12 +95,12 @@ func (a *app) completeEvents() cobra.CompletionFunc {
 	return a.completeIDs(report.Reader.EventIDs)
 }
 
-// completeEventTypes offers the types that something is configured for.
+// completeEventTypes completes the event types that the configuration names.
 func (a *app) completeEventTypes() cobra.CompletionFunc {
 	return a.completeIDs(report.Reader.EventTypes)
 }
 
-// completeUserTypes offers the beginnings of recipients: RESTAURANT_USER/.
+// completeUserTypes completes the first part of a recipient: RESTAURANT_USER/.
 func (a *app) completeUserTypes() cobra.CompletionFunc {
 	complete := a.completeIDs(report.Reader.RecipientPrefixes)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -11,10 +11,10 @@ import (
 	"herald/internal/terminal"
 )
 
-// list is a list that starter prints, the latest rows first.
+// list describes a list that starter prints, with the latest rows first.
 type list[T any] struct {
-	name   string // of the rows in JSON
-	none   string // what it says where there are none
+	name   string // the rows' key in JSON
+	none   string // printed if there are no rows
 	header []string
 	cells  func(T) []string
 	read   func(ctx context.Context, r report.Reader, limit int) ([]T, error)
@@ -53,7 +53,7 @@ func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 	return cmd
 }
 
-// showCommand completes a command that shows what read finds by an id.
+// showCommand completes a command that reads one thing by its id and prints it.
 func showCommand[T any](a *app, cmd *cobra.Command, read func(explain.Explainer, context.Context, string) (T, error), print func(io.Writer, T)) *cobra.Command {
 	cmd.Use, cmd.Args = "show ID", cobra.ExactArgs(1)
 	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, args []string) error {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // a machine without its own tables of zones
+	_ "time/tzdata" // for a machine without time zone files
 
 	"github.com/caarlos0/env/v11"
 

@@ -39,12 +39,12 @@ it names the migration and takes nothing back.`,
 	return group("migrate", "Apply or take back the embedded migrations", up, down, status)
 }
 
-// migration is a command that looks at the migrations or changes them.
+// migration holds the state of a command that shows or changes the migrations.
 type migration struct {
 	*app
 	db       *postgres.Store
 	migrator *migrate.Migrator
-	statuses []migrate.Status // before it
+	statuses []migrate.Status // before the command
 }
 
 func (a *app) migrate(f func(m *migration, ctx context.Context) error) func(*cobra.Command, []string) error {
@@ -62,12 +62,12 @@ func (a *app) migrate(f func(m *migration, ctx context.Context) error) func(*cob
 		if err != nil {
 			return err
 		}
-		defer a.Progress(migrator.Doing)() // an index on a table of millions takes its time
+		defer a.Progress(migrator.Doing)() // an index on millions of rows takes long
 		return f(&migration{a, db, migrator, statuses}, ctx)
 	})
 }
 
-// names returns the migrations that are applied, or that are missing.
+// names returns the applied migrations, or the missing migrations.
 func (m *migration) names(applied bool) []string {
 	var names []string
 	for _, s := range m.statuses {
@@ -87,7 +87,7 @@ func (m *migration) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !recorded { // the schema had no place for it before
+	if !recorded { // before, the schema had no table for the record
 		if _, err := m.record(ctx, names); err != nil {
 			return err
 		}
@@ -106,8 +106,8 @@ func (m *migration) up(ctx context.Context) error {
 	})
 }
 
-// record writes down which migrations are applied or taken back, and reports whether
-// the schema has a place for that.
+// record records which migrations are applied or reverted, and reports whether the schema
+// already has a table for this.
 func (m *migration) record(ctx context.Context, names []string) (bool, error) {
 	recordable, err := m.migrator.RecordsActions(ctx)
 	if err != nil || !recordable {

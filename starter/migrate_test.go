@@ -23,7 +23,7 @@ func TestMigrate(t *testing.T) {
 	require.False(t, status()[len(all)-1].Applied)
 	require.Regexp(t, newest.Name+" +missing", c.must(t, "migrate", "status"))
 
-	for status()[4].Applied { // which has the table of a delivery's retries
+	for status()[4].Applied { // it creates the table delivery_retry
 		c.must(t, "migrate", "down", "--yes")
 	}
 	got := c.run(t, "delivery", "show", "evt-1-staff10-EMAIL")
@@ -37,7 +37,7 @@ func TestMigrate(t *testing.T) {
 	require.Equal(t, all, status())
 }
 
-// Nobody takes a migration back by accident.
+// A migration is reverted only with --yes.
 func TestMigrateDownWantsYes(t *testing.T) {
 	t.Parallel()
 

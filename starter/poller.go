@@ -14,7 +14,7 @@ import (
 	"herald/internal/terminal"
 )
 
-// pollerTimeout is far longer than a poller needs to start what it has claimed.
+// pollerTimeout is much longer than a poller needs to start the events it has claimed.
 const pollerTimeout = time.Minute
 
 func (a *app) pollerCommand() *cobra.Command {
@@ -50,11 +50,11 @@ pause outlasts workers and their restarts; `+"`starter poller resume`"+` ends it
 	return pollers
 }
 
-// order is an order to the pollers of some sources.
+// order gives an order to the pollers of some sources.
 type order func(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error
 
-// orderCommand is a command that orders the pollers something. Its help is the short
-// one, and what more there is to say.
+// orderCommand returns a command that gives an order to the pollers. Its help is short, followed
+// by more.
 func (a *app) orderCommand(name, short, more string, source *string, give order) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: short, Long: strings.TrimSpace(short + ". " + more), Example: "  starter poller " + name + "\n  starter poller " + name + " --source herald",
@@ -68,7 +68,7 @@ func (a *app) orderCommand(name, short, more string, source *string, give order)
 	}
 }
 
-// carriedOut gives an order, and prints which pollers have carried it out.
+// carriedOut returns an order that prints which pollers have carried it out.
 func (a *app) carriedOut(done string, give func(*operate.Operator, context.Context, []outboxes.Source) ([]string, error)) order {
 	return func(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error {
 		ids, err := give(o, ctx, sources)
@@ -127,7 +127,7 @@ func (a *app) warnOfWorkers(pollers operate.Pollers) {
 	}
 }
 
-// warnOfPollers says what to do where nothing is started.
+// warnOfPollers warns if a source's events are not started, and says what to do.
 func (a *app) warnOfPollers(pollers operate.Pollers) {
 	a.warnOfWorkers(pollers)
 	idle := pollers.Idle()

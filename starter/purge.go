@@ -16,7 +16,7 @@ import (
 	"herald/internal/terminal"
 )
 
-// minRetention is the least that rows are kept: less is a slip of the pen.
+// minRetention is the shortest accepted age: a shorter age is probably a typing error.
 const minRetention = time.Hour
 
 func (a *app) purgeCommand() *cobra.Command {
@@ -73,13 +73,13 @@ with the rest. Where anything would go, it wants --yes.`,
 	return cmd
 }
 
-// purgeFlag is a table that can be purged, and the flag that gives it an age.
+// purgeFlag is a table that can be purged, and the flag that sets its age.
 type purgeFlag struct {
 	flag  string
 	table postgres.PurgeTable
 }
 
-// purgeTables are in the order in which they are purged.
+// purgeTables returns the tables in the order of purging.
 func purgeTables() []purgeFlag {
 	return []purgeFlag{
 		{"outbox", postgres.PurgeOutbox}, {"processed-events", postgres.PurgeProcessed}, {"notifications", postgres.PurgeNotifications},
@@ -89,12 +89,12 @@ func purgeTables() []purgeFlag {
 
 type purgeFlags struct {
 	olderThan   terminal.Age
-	ages        []terminal.Age // by the places of the tables
+	ages        []terminal.Age // in the order of purgeTables
 	source      string
 	dryRun, yes bool
 }
 
-// retention is an age for a table, or for a source.
+// retention returns the age limit of a table or a source; it refuses less than minRetention.
 func retention(table postgres.PurgeTable, age terminal.Age) (operate.Retention, error) {
 	if age.Duration < minRetention {
 		return operate.Retention{}, misused(fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.Text, table))
@@ -102,7 +102,8 @@ func retention(table postgres.PurgeTable, age terminal.Age) (operate.Retention, 
 	return operate.Retention{Table: table, Age: age.Duration, Text: age.Text}, nil
 }
 
-// retentions are the tables that the flags give an age.
+// retentions returns the age limit of each table that has one. --older-than is for all tables
+// except actions.
 func (f purgeFlags) retentions() (kept []operate.Retention, err error) {
 	for i, t := range purgeTables() {
 		age := f.ages[i]
@@ -124,7 +125,7 @@ func (f purgeFlags) retentions() (kept []operate.Retention, err error) {
 	return kept, nil
 }
 
-// sourceRetention is the age that the flags give the source that they name.
+// sourceRetention returns the age limit of the source in --source.
 func (f purgeFlags) sourceRetention() (operate.Retention, error) {
 	for i, t := range purgeTables() {
 		if f.ages[i].Duration != 0 {
@@ -157,7 +158,7 @@ func (a *app) purge(ctx context.Context, flags purgeFlags) error {
 	})
 }
 
-// purgeSource deletes the rows of one outbox that are done.
+// purgeSource deletes the finished rows of one outbox.
 func (a *app) purgeSource(ctx context.Context, flags purgeFlags) error {
 	kept, err := flags.sourceRetention()
 	if err != nil {
@@ -176,7 +177,7 @@ func (a *app) purgeSource(ctx context.Context, flags purgeFlags) error {
 	})
 }
 
-// purgePlanned deletes what was planned, or says what that is.
+// purgePlanned deletes the planned rows. With --dry-run it only prints their number.
 func (a *app) purgePlanned(ctx context.Context, o *operate.Operator, tables []operate.PurgedTable, flags purgeFlags) error {
 	view := purgeView{DryRun: flags.dryRun, Tables: tables}
 	if flags.dryRun {
@@ -201,7 +202,7 @@ func (a *app) purgePlanned(ctx context.Context, o *operate.Operator, tables []op
 	return nil
 }
 
-// matched is the number of rows that may go: more than 100,000.
+// matched returns the number of rows that match, such as "more than 100,000".
 func (v purgeView) matched() string {
 	total, more := 0, ""
 	for _, t := range v.Tables {

@@ -10,8 +10,8 @@ import (
 	"herald/internal/operate"
 )
 
-// withOldEvents is a database of n events that were processed 40 days ago, each
-// with a decision, and one that was processed just now.
+// withOldEvents returns a shell whose database has n events processed 40 days ago, each with a
+// decision, and one event processed just now.
 func withOldEvents(t *testing.T, n int) (shell, *pgx.Conn) {
 	t.Helper()
 	c := withDatabase(t)
@@ -97,7 +97,7 @@ func TestPurgeWantsYes(t *testing.T) {
 	require.Equal(t, map[string]int{"event_outbox": 1, "processed_event": 61, "notification_decision": 1}, rowsOf(t, db))
 }
 
-// What was deleted before a failure is said, and how to continue.
+// If a purge fails, the output shows the deleted rows, and the error says how to continue.
 func TestPurgeStopped(t *testing.T) {
 	t.Parallel()
 
@@ -116,8 +116,8 @@ func TestPurgeStopped(t *testing.T) {
 	require.Contains(t, got.err, "next: what was deleted is gone; run it again, and it continues with the rest")
 }
 
-// withSentOrders is an order service with three rows that were sent 40 days ago, one of
-// them open in Herald, one that failed then, and one that was sent just now.
+// withSentOrders returns a shell with an order service's outbox: three rows sent 40 days ago, one
+// of them still pending in Herald, one row that failed then, and one row sent just now.
 func withSentOrders(t *testing.T) shell {
 	t.Helper()
 	c := withSources(t)
@@ -144,11 +144,11 @@ func TestPurgeSource(t *testing.T) {
 	require.Regexp(t, `(?m)^orders.outbox +30d .+ 0 +0$`, c.must(t, append(args, "--yes")...))
 
 	require.Regexp(t, `purge +orders.outbox +--older-than 30d --source orders`, c.must(t, "audit"))
-	require.Len(t, c.actions(t, "purge"), 2, "the others deleted nothing")
+	require.Len(t, c.actions(t, "purge"), 2, "the other calls deleted nothing")
 	require.Regexp(t, `purge +orders.outbox +changed 2 rows`, c.must(t, "audit"))
 }
 
-// What is called wrong, or cannot be done, deletes nothing and says what to do.
+// A wrong or failing call deletes nothing and says what to do.
 func TestPurgeSourceMistakes(t *testing.T) {
 	t.Parallel()
 
@@ -173,7 +173,7 @@ func TestPurgeSourceMistakes(t *testing.T) {
 	}
 }
 
-// Herald's own outbox is a source, too.
+// --source also accepts Herald's own outbox.
 func TestPurgeSourceHerald(t *testing.T) {
 	t.Parallel()
 

@@ -15,8 +15,7 @@ import (
 	"herald/internal/terminal"
 )
 
-// replayTimeout is far above what the longest history takes, both to fetch and
-// to replay.
+// replayTimeout is much longer than fetching and replaying the longest history takes.
 const replayTimeout = 5 * time.Minute
 
 func (a *app) replayCommand() *cobra.Command {
@@ -48,14 +47,14 @@ prints it, or as the Web UI downloads it, not decoded.`,
 	return cmd
 }
 
-// replaySource is where a history comes from: a workflow, or a file.
+// replaySource names the source of a history: a workflow or a file.
 type replaySource struct{ id, runID, file string }
 
 // replayView is the output of `starter replay`.
 type replayView struct {
 	explain.History
 	Clean      bool   `json:"clean"`
-	Divergence string `json:"divergence"` // in the words of the SDK; empty: it replays cleanly
+	Divergence string `json:"divergence"` // the SDK's message; empty if the history replays without a divergence
 }
 
 func (a *app) replay(ctx context.Context, from replaySource) error {
@@ -100,7 +99,7 @@ func (a *app) readHistory(ctx context.Context, from replaySource) (explain.Histo
 	return explain.Explainer{Temporal: temporal}.FetchHistory(ctx, from.id, from.runID)
 }
 
-// maxMessage bounds the SDK's message, in characters.
+// maxMessage is the maximum length of the SDK's message, in characters.
 const maxMessage = 1000
 
 func printReplay(w io.Writer, view replayView) {

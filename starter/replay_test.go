@@ -13,8 +13,8 @@ import (
 
 const recordings = "../workflows/testdata/v0.2"
 
-// Recorded histories replay in both forms that Temporal writes: the form of the `temporal`
-// command and the Web UI now, and the older one.
+// Recorded histories replay in both JSON forms: the current form of the `temporal` command and
+// the Web UI, and the older form.
 func TestReplayCleanly(t *testing.T) {
 	t.Parallel()
 
@@ -41,7 +41,7 @@ func TestReplayCleanly(t *testing.T) {
 
 var enumName = regexp.MustCompile(`"EVENT_TYPE_([A-Z_]+)"`)
 
-// inCamelCase writes EVENT_TYPE_TIMER_STARTED as TimerStarted.
+// inCamelCase replaces names such as EVENT_TYPE_TIMER_STARTED by TimerStarted, the older form.
 func inCamelCase(text []byte) []byte {
 	return enumName.ReplaceAllFunc(text, func(name []byte) []byte {
 		var words []string
@@ -59,7 +59,8 @@ func write(t *testing.T, text []byte) string {
 	return path
 }
 
-// told is a recorded history as somebody else's code might have made it.
+// told writes a changed copy of a recorded history, as other code could have produced it, and
+// returns its path.
 func told(t *testing.T, name string, change func(events []map[string]any) []map[string]any) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(recordings, name+".json"))
@@ -74,7 +75,7 @@ func told(t *testing.T, name string, change func(events []map[string]any) []map[
 	return write(t, changed)
 }
 
-// renamed gives the n-th event with such an attribute another type of what it begins.
+// renamed changes the type of the activity or child in the n-th event with these attributes.
 func renamed(attributes, kind string, n int) func([]map[string]any) []map[string]any {
 	return func(events []map[string]any) []map[string]any {
 		for _, event := range events {
@@ -90,7 +91,7 @@ func renamed(attributes, kind string, n int) func([]map[string]any) []map[string
 	}
 }
 
-// unheard gives all signals a name that no workflow listens to.
+// unheard renames all signals to a name that no workflow handles.
 func unheard(events []map[string]any) []map[string]any {
 	for _, event := range events {
 		if signal, ok := event["workflowExecutionSignaledEventAttributes"].(map[string]any); ok {
@@ -151,8 +152,8 @@ func TestReplayDiverges(t *testing.T) {
 	}
 }
 
-// What nobody has answered yet is no divergence: a cancellation, and attempts at the
-// workflow task that is to answer it.
+// Events that no worker has handled yet are no divergence: a cancellation request, and attempts
+// at its workflow task.
 func TestReplayOfWhatWaitsForAWorker(t *testing.T) {
 	t.Parallel()
 
@@ -162,7 +163,7 @@ func TestReplayOfWhatWaitsForAWorker(t *testing.T) {
 	}
 	for n := range len(tail) + 1 {
 		file := told(t, "deliver_cancelled_waiting", func(events []map[string]any) []map[string]any {
-			events = events[:5] // the timer is started
+			events = events[:5] // up to the started timer
 			for _, kind := range tail[:n] {
 				events = append(events, map[string]any{"eventId": len(events) + 1, "eventType": "EVENT_TYPE_" + kind})
 			}
@@ -223,7 +224,7 @@ func TestReplayBadInput(t *testing.T) {
 	}
 }
 
-// A workflow that no worker has begun is no wrong call.
+// A workflow that no worker has begun is a failure, not a usage error.
 func TestReplayOfNothing(t *testing.T) {
 	t.Parallel()
 

@@ -15,17 +15,17 @@ import (
 	"herald/internal/terminal"
 )
 
-// app holds the parts that all commands share.
+// app holds the state that all commands share.
 type app struct {
 	terminal.Output
 	in          io.Reader
 	environment map[string]string
-	begun       bool          // a command took over: what fails now is not its usage
-	order       operate.Order // by the actor that app.operator names
-	closing     []func()      // ends the connections that the command has opened
+	begun       bool          // the flags are parsed: later errors are not usage errors
+	order       operate.Order // without its actor, which app.operator adds
+	closing     []func()      // close the connections that the command opened
 }
 
-// The exit codes.
+// Exit codes.
 const (
 	succeeded   = 0
 	failed      = 1
@@ -53,7 +53,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 }
 
-// usageError means that a command was called wrong.
+// usageError is the error of a command with wrong arguments or flags.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -87,7 +87,7 @@ func (a *app) command() *cobra.Command {
 	return root
 }
 
-// takeNoArgs has every command below cmd refuse arguments, unless it says what it takes.
+// takeNoArgs makes all subcommands of cmd without Args refuse arguments.
 func takeNoArgs(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		if takeNoArgs(sub); sub.Args == nil {
@@ -96,7 +96,7 @@ func takeNoArgs(cmd *cobra.Command) {
 	}
 }
 
-// group is a command that only holds others.
+// group returns a command that only holds subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
@@ -110,10 +110,10 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// commandTimeout bounds commands that make a few statements and calls.
+// commandTimeout limits commands that make only a few statements and calls.
 const commandTimeout = 30 * time.Second
 
-// within runs f as a command, for up to limit; 0: until it is interrupted.
+// within returns a command's function that runs f with the time limit; 0 is no limit.
 func (a *app) within(limit time.Duration, f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := terminal.FlagErrors(cmd.Flags()); err != nil {
@@ -131,7 +131,7 @@ func (a *app) within(limit time.Duration, f func(ctx context.Context, args []str
 	}
 }
 
-// close ends the connections of the command, the last one first.
+// close closes the command's connections, in reverse order.
 func (a *app) close() {
 	for _, end := range slices.Backward(a.closing) {
 		end()

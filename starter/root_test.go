@@ -17,7 +17,7 @@ import (
 	"herald/outbox"
 )
 
-// Every command explains itself with an example and takes -o.
+// Every command has help with an example, and -o.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	t.Parallel()
 
@@ -86,14 +86,14 @@ func TestNextStep(t *testing.T) {
 		{name: "interrupted", err: fmt.Errorf("x: %w", context.Canceled), want: "it was interrupted; run it again"},
 		{name: "too long", err: fmt.Errorf("x: %w", context.DeadlineExceeded), want: "it took too long; see `starter status`, then run it again"},
 		{name: "too long for Temporal", err: fmt.Errorf("x: %w", serviceerror.NewDeadlineExceeded("late")), want: "it took too long; see `starter status`, then run it again"},
-		{name: "who knows", err: errors.New("x")},
+		{name: "unknown error", err: errors.New("x")},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, (&app{}).nextStep(tt.err), tt.name)
 	}
 }
 
-// What is called wrong changes nothing, and needs no server to say so.
+// A usage error changes nothing, and is found without a server.
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 
@@ -192,9 +192,8 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// A command with another secret than the installation's would look for addresses by hashes
-// that nobody has written: it changes nothing, and says so. The commands that need no tables
-// run all the same.
+// A command with a wrong HERALD_SECRET would compute hashes that no row has. It fails and changes
+// nothing. Commands that need no tables still run.
 func TestStarterHasTheSecretOfTheInstallation(t *testing.T) {
 	t.Parallel()
 
@@ -212,10 +211,10 @@ func TestStarterHasTheSecretOfTheInstallation(t *testing.T) {
 	c.must(t, "event", "list")
 }
 
-// hostile returns strings that a producer, a provider or a directory may have written.
+// hostile is a string that an attacker could put into an event, a receipt or a name.
 const hostile = "x\x1b]0;owned\a\nevt-2  FORGED\u009b2J\u202e\u2067"
 
-// Whatever the rows hold, the terminal is obeyed by nobody but us.
+// Control characters in rows and arguments never reach the terminal.
 func TestHostileValuesAreReplaced(t *testing.T) {
 	t.Parallel()
 
@@ -223,7 +222,7 @@ func TestHostileValuesAreReplaced(t *testing.T) {
 	c.exec(t, `
 		ALTER TABLE event_outbox
 			DROP CONSTRAINT event_outbox_event_type_printable, DROP CONSTRAINT event_outbox_aggregate_type_printable,
-			DROP CONSTRAINT event_outbox_aggregate_id_printable, DROP CONSTRAINT event_outbox_correlation_id_printable`) // as it was before the table refused them
+			DROP CONSTRAINT event_outbox_aggregate_id_printable, DROP CONSTRAINT event_outbox_correlation_id_printable`) // older schemas had no such constraints
 	for _, sql := range []string{
 		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, correlation_id, payload, status, error_message)
 		 VALUES ('evt-1', $1, $1, $1, $1, '{}', 'FAILED', $1)`,

@@ -59,7 +59,7 @@ func (a *app) seed(ctx context.Context, slackURL string, yes bool) error {
 	})
 }
 
-// rowsByTable is 2 of recipient, 1 of notification_template.
+// rowsByTable returns a text such as "1 of notification_template, 2 of recipient".
 func rowsByTable(counts map[string]int) string {
 	var said []string
 	for _, table := range slices.Sorted(maps.Keys(counts)) {
@@ -68,7 +68,7 @@ func rowsByTable(counts map[string]int) string {
 	return strings.Join(said, ", ")
 }
 
-// checkBaseURL accepts scheme and host, and nothing behind them.
+// checkBaseURL accepts a URL with only a scheme and a host.
 func checkBaseURL(value string) error {
 	u, err := url.Parse(value)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {

@@ -14,8 +14,8 @@ func TestSeed(t *testing.T) {
 	require.JSONEq(t, `{"seeded":true}`, c.must(t, "seed", "-o", "json"))
 }
 
-// A customer of yours who has the id of one of the example's stays as they are,
-// unless you say so.
+// If a customer has the id of an example customer, seed changes their row only if the flags ask
+// for it.
 func TestSeedOverwritesNobody(t *testing.T) {
 	t.Parallel()
 
@@ -37,11 +37,11 @@ func TestSeedOverwritesNobody(t *testing.T) {
 
 	c.must(t, "seed", "--yes")
 	require.Equal(t, "chiara@example.com", email())
-	c.must(t, "seed") // nothing differs any more
+	c.must(t, "seed") // no row differs now
 	require.Contains(t, c.must(t, "audit", "--command", "seed"), "1 of notification_template, 1 of recipient")
 }
 
-// The example's people are not written into somebody's own tables.
+// seed does not write the example's people through views into an operator's tables.
 func TestSeedSparesADirectoryOfViews(t *testing.T) {
 	t.Parallel()
 

@@ -46,10 +46,10 @@ is missing is named with what to do about it, and the exit code is 1. It changes
 // sourceFlag adds the flag --source.
 func (a *app) sourceFlag(cmd *cobra.Command, target *string, usage string) {
 	cmd.Flags().StringVar(target, "source", "", usage)
-	_ = cmd.RegisterFlagCompletionFunc("source", a.completeSources()) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("source", a.completeSources()) // it fails only for a flag that does not exist
 }
 
-// source is the one with a name, Herald's own included.
+// source returns the source with this name, which may be Herald's own outbox.
 func (a *app) source(name string) (outboxes.Source, error) {
 	cfg, err := a.settings()
 	if err != nil {
@@ -65,7 +65,8 @@ func (a *app) source(name string) (outboxes.Source, error) {
 	return outboxes.Source{}, misused(fmt.Errorf("there is no source %q: the sources are %s", name, terminal.Join(listed)))
 }
 
-// sourcesNamed is the source with a name, or all of them, Herald's own included.
+// sourcesNamed returns the source with this name, or all sources if name is empty. Both include
+// Herald's own outbox.
 func (a *app) sourcesNamed(name string) ([]outboxes.Source, error) {
 	if name == "" {
 		cfg, err := a.settings()
@@ -75,8 +76,8 @@ func (a *app) sourcesNamed(name string) ([]outboxes.Source, error) {
 	return []outboxes.Source{source}, err
 }
 
-// others are the sources with these names, whose tables are to be looked at; without names,
-// all but Herald's own.
+// others returns the sources with these names, or all except Herald's own if there are no names.
+// It accepts Herald's own outbox only if it has a topic.
 func (a *app) others(names []string) ([]outboxes.Source, error) {
 	if len(names) == 0 {
 		cfg, err := a.settings()
@@ -96,7 +97,7 @@ func (a *app) others(names []string) ([]outboxes.Source, error) {
 	return named, nil
 }
 
-// completeSources offers the names of sources.
+// completeSources completes names of sources, without Herald's own.
 func (a *app) completeSources() cobra.CompletionFunc {
 	return terminal.CompleteIDs(func(_ context.Context, typed string, _ int) ([]string, error) {
 		sources, err := a.others(nil)
@@ -198,8 +199,7 @@ func (a *app) migrateSource(ctx context.Context, name string, topics bool) error
 	})
 }
 
-// createTopic creates the topic of a source, unless it is there, and returns its name; empty: it
-// was there.
+// createTopic creates the source's topic and returns its name, or "" if the topic exists.
 func (a *app) createTopic(ctx context.Context, o *operate.Operator, source outboxes.Source) (string, error) {
 	brokers, done, err := a.brokers()
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"herald/internal/terminal"
 )
 
-// sourceView is a source as `starter source list` prints it: without the URL of its
-// database, which is a secret.
+// sourceView is a source as `starter source list` prints it. It omits the database's URL, which
+// is a secret.
 type sourceView struct {
 	Name         string           `json:"name"`
-	Dialect      outboxes.Dialect `json:"dialect,omitempty"` // none: it is Herald's own
+	Dialect      outboxes.Dialect `json:"dialect,omitempty"` // empty for Herald's own outbox
 	Table        string           `json:"table"`
 	Topic        string           `json:"topic,omitempty"`
 	Key          string           `json:"key,omitempty"`
@@ -25,18 +25,18 @@ type sourceView struct {
 	BatchSize    int              `json:"batch_size"`
 	Pollers      int              `json:"pollers"`
 	Timezone     string           `json:"timezone,omitempty"`
-	Retention    string           `json:"retention,omitempty"` // none: rows are kept
+	Retention    string           `json:"retention,omitempty"` // empty: Herald deletes no rows
 	Resting      []restingView    `json:"resting_topics,omitempty"`
 }
 
-// restingView is a topic that takes no records.
+// restingView is a topic that accepts no records at the moment.
 type restingView struct {
 	Topic string `json:"topic"`
 	For   string `json:"for"`
 	Error string `json:"error"`
 }
 
-// addResting adds the topics that take no records.
+// addResting adds each source's topics that accept no records.
 func (a *app) addResting(ctx context.Context, views []sourceView) error {
 	db, _, err := a.store(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func viewOf(source outboxes.Source) sourceView {
 	return view
 }
 
-// retriesOf is 5 (100ms … 1.6s), or forever.
+// retriesOf returns a text such as "5 from 100ms on", or "forever".
 func retriesOf(source outboxes.Source) string {
 	if source.Retries == outboxes.RetryForever {
 		return "forever"
@@ -102,7 +102,7 @@ func printSources(w io.Writer, views []sourceView) {
 	}
 }
 
-// topicOf is the topic's template, with the key's.
+// topicOf returns the template of the topic, followed by the template of the key, if any.
 func topicOf(view sourceView) string {
 	if view.Key == "" {
 		return terminal.Dash(view.Topic)

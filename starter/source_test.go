@@ -12,8 +12,8 @@ import (
 	"herald/internal/outboxes/kafka/kafkatest"
 )
 
-// withSources returns a shell whose database has an order service's outbox next to Herald's,
-// without its indexes, and whose file of sources names it.
+// withSources returns a shell whose database also has an order service's outbox, without its
+// indexes. The file of sources names it.
 func withSources(t *testing.T) shell {
 	t.Helper()
 	c := withDatabase(t)
@@ -57,7 +57,7 @@ func TestSourceList(t *testing.T) {
 	require.Len(t, read[struct{ Sources []sourceView }](t, c, "source", "list").Sources, 1)
 }
 
-// The check finds a missing topic before a row waits for it, and --topics creates the topic.
+// The check finds a missing topic before a row needs it, and --topics creates the topic.
 func TestSourceTopics(t *testing.T) {
 	t.Parallel()
 
@@ -104,14 +104,14 @@ func TestSourceCheckAndMigrate(t *testing.T) {
 	require.Contains(t, got.out, "source wallet public.outbox: its database cannot be looked at")
 }
 
-// actions are the targets of what was recorded of a command.
+// actions returns the targets of a command's recorded actions.
 func (c shell) actions(t *testing.T, command string) (targets []string) {
 	t.Helper()
 	require.NoError(t, c.store(t).Pool.QueryRow(t.Context(), "SELECT array_agg(target) FROM operator_action WHERE command = $1", command).Scan(&targets))
 	return targets
 }
 
-// One database that does not answer keeps the others from nothing.
+// If one source's database does not answer, the commands still serve the other sources.
 func TestSourceOutOfReach(t *testing.T) {
 	t.Parallel()
 
@@ -128,7 +128,7 @@ func TestSourceOutOfReach(t *testing.T) {
 	require.NotContains(t, got.out+got.err+migrated.err, "verysecret")
 }
 
-// A role that does not own the table learns what its owner has to run.
+// Without ownership of the table, the error says which SQL the owner must run.
 func TestSourceMigrateWithoutOwnership(t *testing.T) {
 	t.Parallel()
 
@@ -170,7 +170,7 @@ func TestSourceNames(t *testing.T) {
 	require.Contains(t, got.err, "lists no outbox of another service")
 }
 
-// A mistake in the file keeps every command from running, and shows as separate lines.
+// A mistake in the sources file makes every command fail. The error has one line for each mistake.
 func TestBadSourcesFile(t *testing.T) {
 	t.Parallel()
 

@@ -87,7 +87,7 @@ func printStatus(w io.Writer, view statusView) {
 	printPollersOf(w, view.sourcesView)
 }
 
-// printBacklog prints the backlog of each source, in a table where there are several.
+// printBacklog prints each source's backlog, as a table if there are several sources.
 func printBacklog(w io.Writer, view statusView) {
 	if len(view.Sources) > 1 {
 		printSourceStates(w, view.Sources)
@@ -113,7 +113,8 @@ func printCounts(w io.Writer, view statusView) {
 	}
 }
 
-// printUntold prints how many events told nobody, or not everybody, and how to list them.
+// printUntold prints the number of events that notified nobody, or not everybody, and how to
+// list them.
 func printUntold(w io.Writer, view statusView) {
 	for _, u := range view.Untold {
 		told := "told nobody"
@@ -124,7 +125,7 @@ func printUntold(w io.Writer, view statusView) {
 	}
 }
 
-// printFollowUps says how much is still to be done after receipts, if anything.
+// printFollowUps prints the number of pending follow-ups, if there are any.
 func printFollowUps(w io.Writer, f explain.FollowUps) {
 	if f.Pending > 0 {
 		oldest := time.Duration(f.OldestSeconds * float64(time.Second)).Round(time.Second)
@@ -148,11 +149,11 @@ func printSweep(w io.Writer, b explain.Backlog) {
 // sourcesView is the output of `starter status --source`.
 type sourcesView struct {
 	Sources       []operate.SourceState `json:"sources"`
-	Pollers       *operate.Pollers      `json:"pollers"` // null: Temporal is out of reach
+	Pollers       *operate.Pollers      `json:"pollers"` // null if Temporal is out of reach
 	PollerProblem string                `json:"poller_problem,omitempty"`
 }
 
-// warnOfSources names the sources whose own tables could not be counted.
+// warnOfSources warns about each source whose table could not be counted.
 func (a *app) warnOfSources(states []operate.SourceState) {
 	for _, state := range states {
 		if state.Problem != "" {
@@ -183,7 +184,7 @@ func (a *app) pollersNow(ctx context.Context, sources []outboxes.Source) (*opera
 		return nil, err
 	}
 	if pollers.Others, err = operate.OtherInstallations(ctx, launcher); err != nil {
-		a.Note("warning: %v", err) // visibility can be down alone
+		a.Note("warning: %v", err) // only Temporal's visibility store may be down
 	}
 	return &pollers, nil
 }

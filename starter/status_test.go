@@ -70,7 +70,7 @@ no worker polls the task queue herald-events
 `, table(t, func(w io.Writer) { printStatus(w, view) }))
 }
 
-// silent is the address of a server that takes connections and never answers.
+// silent returns the address of a server that accepts connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -78,8 +78,8 @@ func silent(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// Each outbox has its figures, as `starter source list` names them. A database that is away,
-// or hangs, is named, and costs its own figures alone.
+// status has the figures of each outbox in `starter source list`. If a database is down or hangs,
+// a warning names it, and only its figures are missing.
 func TestStatusOfSources(t *testing.T) {
 	t.Parallel()
 
@@ -139,7 +139,7 @@ func TestPollerWarnings(t *testing.T) {
 	tests := []struct {
 		name    string
 		pollers operate.Pollers
-		want    string // empty: there is nothing to warn of
+		want    string // empty: no warning
 	}{
 		{name: "all is well", pollers: operate.Pollers{Workers: 1, Pollers: running}},
 		{name: "pausing", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPausing}}}, want: "is about to pause"},

@@ -22,7 +22,7 @@ func (a *app) suppressionCommand() *cobra.Command {
 		a.listSuppressionsCommand(), a.addSuppressionCommand(), a.removeSuppressionCommand())
 }
 
-// suppressionHelp says what the reasons are.
+// suppressionHelp explains the reasons.
 const suppressionHelp = `
   BOUNCE     the mailbox does not exist
   COMPLAINT  the owner reported a message as spam
@@ -74,7 +74,7 @@ beginning of the hash is shown; with --address it says what is against that one.
 	})
 }
 
-// hashesOf returns by what the database knows an address that flags name.
+// hashesOf returns the hashes of an address as the database stores them, one for each secret.
 func (a *app) hashesOf(address operate.Address) ([][]byte, error) {
 	cfg, err := a.settings()
 	if err != nil {
@@ -85,12 +85,12 @@ func (a *app) hashesOf(address operate.Address) ([][]byte, error) {
 	return address.Hashes(keys.AddressKeys())
 }
 
-// addressFlags adds the flags that name an address, which a command then needs.
+// addressFlags adds the flags that name an address, and makes them required.
 func addressFlags(cmd *cobra.Command, address *operate.Address) {
 	terminal.WordFlag(cmd, &address.Channel, "channel", operate.AddressedChannels(), "over which it gets nothing")
 	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "e-mail address, phone number or Slack webhook; it is kept nowhere")
 	for _, name := range []string{"channel", "address"} {
-		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that there is not
+		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that does not exist
 	}
 }
 
@@ -121,7 +121,7 @@ still go out. The address is not kept: Herald knows it by its hash. The reason i
 	addressFlags(cmd, &order.Address)
 	terminal.WordFlag(cmd, &order.Reason, "reason", notification.SuppressionReasons(), "why")
 	terminal.TextFlag(cmd.Flags(), &order.Detail, "detail", "what else there is to say, without the address")
-	_ = cmd.MarkFlagRequired("reason") // it fails only for a flag that there is not
+	_ = cmd.MarkFlagRequired("reason") // it fails only for a flag that does not exist
 	return cmd
 }
 
@@ -193,7 +193,7 @@ func (a *app) removeSuppression(ctx context.Context, o *operate.Operator, addres
 	})
 }
 
-// reasonsOf is BOUNCE since 2026-11-21 10:00:00.000Z, OPT_OUT since ….
+// reasonsOf returns a text such as "BOUNCE since 2026-11-21 10:00:00.000Z, OPT_OUT since …".
 func reasonsOf(rows []report.Suppression) string {
 	var said []string
 	for _, row := range rows {

@@ -18,8 +18,8 @@ func withSecret(t *testing.T) shell {
 	return c
 }
 
-// An address is suppressed, found and let go however it is written; it is in no row
-// and is not printed.
+// An address is added, found and removed in any spelling. No row holds it, and no command prints
+// it.
 func TestSuppression(t *testing.T) {
 	t.Parallel()
 
@@ -75,8 +75,8 @@ func TestSuppression(t *testing.T) {
 	require.Contains(t, c.run(t, "delivery", "why", "d1").err, "warning: whether the address is suppressed is not known here: HERALD_SECRET is not set")
 }
 
-// An address that is none, or that nobody can know by its hash, is refused before anything
-// is changed, and not quoted.
+// An invalid address, or an address that cannot be hashed without HERALD_SECRET, is refused
+// before any change. The error does not quote it.
 func TestSuppressionRefuses(t *testing.T) {
 	t.Parallel()
 
@@ -92,7 +92,7 @@ func TestSuppressionRefuses(t *testing.T) {
 		{name: "no mail", args: []string{"add", "--channel", "EMAIL", "--address", "maria", "--reason", "BOUNCE"}, want: "the address is none of EMAIL"},
 		{name: "no number", args: []string{"add", "--channel", "SMS", "--address", "076 765 43 21", "--reason", "OPT_OUT"}, want: "the address is none of SMS"},
 		{name: "a number of mail", args: []string{"remove", "--channel", "SMS", "--address", "maria@example.com"}, want: "the address is none of SMS"},
-		{name: "a reason of nobody", args: []string{"add", "--channel", "SMS", "--address", "+41767654321", "--reason", "OPTOUT"}, want: `"OPTOUT" is none of`},
+		{name: "an unknown reason", args: []string{"add", "--channel", "SMS", "--address", "+41767654321", "--reason", "OPTOUT"}, want: `"OPTOUT" is none of`},
 		{name: "a detail that names it", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", "to Maria@example.com"}, want: "must not name the address"},
 		{name: "a long detail", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", strings.Repeat("x", 1001)}, want: "at most 1000 bytes"},
 	}
@@ -113,10 +113,10 @@ func TestSuppressionRefuses(t *testing.T) {
 		require.Contains(t, got.err, "HERALD_SECRET is not set")
 		require.Contains(t, got.err, "next: set it to the secret of worker and gateway")
 	}
-	require.Contains(t, c.must(t, "suppression", "list"), "nothing is suppressed", "what is there needs no secret to be listed")
+	require.Contains(t, c.must(t, "suppression", "list"), "nothing is suppressed", "listing needs no secret")
 }
 
-// An operator replaces the secret: every suppression counts before, meanwhile and after it.
+// While an operator replaces the secret, and afterwards, every suppression stays in effect.
 func TestSecretRekey(t *testing.T) {
 	t.Parallel()
 

@@ -41,7 +41,7 @@ be written, the delivery would fail with the same error. It sends and changes no
 	terminal.WordFlag(cmd, &in.Channel, "channel", notification.Channels(), "the channel")
 	terminal.TextFlag(cmd.Flags(), &in.Locale, "locale", "a locale instead of the recipient's: it, it-CH")
 	cmd.Flags().BoolVar(&in.Digest, "digest", false, "the text of a digest that lists this one")
-	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that there is not
+	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that does not exist
 	_ = cmd.MarkFlagRequired("channel")
 	return cmd
 }
@@ -96,7 +96,7 @@ func printPreview(w io.Writer, p explain.Preview) {
 	}
 }
 
-// printText prints a text of several lines, indented.
+// printText prints a heading, and below it an indented text of several lines.
 func printText(w io.Writer, heading, text string) {
 	terminal.Row(w)
 	terminal.Row(w, heading)

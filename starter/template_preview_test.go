@@ -10,7 +10,7 @@ import (
 	"herald/internal/explain"
 )
 
-// withTemplates is a clinic with one patient, who reads Italian.
+// withTemplates returns a shell whose database has one patient, who reads Italian.
 func withTemplates(t *testing.T) shell {
 	t.Helper()
 	c := withDatabase(t)

@@ -42,7 +42,8 @@ no text. starter delivery why explains one of them at length.`,
 	})
 }
 
-// reasonOf returns the reason of a decision against somebody, else of the delivery's end.
+// reasonOf returns why the recipient was not selected, or how the selected delivery ended or
+// why it waits.
 func reasonOf(d report.RecipientDecision, userType notification.UserType) string {
 	switch {
 	case d.ThrottledBy != "":

@@ -64,7 +64,7 @@ rollback, only this command promotes the newer generation again.`,
 	return promote
 }
 
-// generationOf returns the generation that was named, or the newest.
+// generationOf returns the generation in args, or the newest generation that has polled.
 func generationOf(ctx context.Context, launcher *launch.Launcher, args []string) (int, error) {
 	if len(args) > 0 {
 		generation, err := strconv.Atoi(args[0])

@@ -1,7 +1,7 @@
--- Who there is: two restaurants, an agency, customers in three time zones, admins and a guest.
--- Addresses are of domains and numbers reserved for examples; herald.slack_url says where Slack is.
+-- The people: two restaurants, an agency, customers in three time zones, admins and a guest.
+-- The addresses use domains and numbers reserved for examples; herald.slack_url is Slack's URL.
 
--- Views over somebody's own tables are theirs: an INSERT might reach the tables.
+-- Refuse a directory made of views: an INSERT could write the operator's own tables behind them.
 DO $$
 DECLARE
     view text;
@@ -26,7 +26,7 @@ FROM   (VALUES
     ('RESTAURANT_USER', '12', 'Sara Greco',      NULL,                            '+12025550112', NULL,                                   'en',    'Europe/Rome',      true),
     ('RESTAURANT_USER', '13', 'Luca Ferri',      'luca@trattoria.example.com',    '+12025550113', NULL,                                   'it',    'Europe/Rome',      true),
     ('RESTAURANT_USER', '14', 'Anna Riva',       'anna@trattoria.example.com',    NULL,           NULL,                                   'it',    'Europe/Rome',      true),  -- on leave
-    ('RESTAURANT_USER', '15', 'Paolo Serra',     'paolo@trattoria.example.com',   NULL,           NULL,                                   'it',    'Europe/Rome',      false), -- gone
+    ('RESTAURANT_USER', '15', 'Paolo Serra',     'paolo@trattoria.example.com',   NULL,           NULL,                                   'it',    'Europe/Rome',      false), -- left the restaurant
     -- Osteria, restaurant 7.
     ('RESTAURANT_USER', '20', 'Elena Villa',     'elena@osteria.example.com',     '+12025550120', NULL,                                   'it-CH', 'Europe/Zurich',    true),
     ('RESTAURANT_USER', '21', 'Davide Neri',     'davide@osteria.example.com',    '+12025550121', NULL,                                   'it',    'Europe/Rome',      true),
@@ -41,7 +41,7 @@ FROM   (VALUES
     ('CUSTOMER',        '44', 'Kenji Mori',      'kenji@example.com',             '+12025550144', NULL,                                   'en',    'Asia/Tokyo',       true),
     ('CUSTOMER',        '45', 'Tom Wrong',       'tom@example.com',               '+15005550001', NULL,                                   'en',    'America/New_York', true), -- Twilio's example of an invalid number
     ('CUSTOMER',        '46', 'Yuki Sato',       'yuki@example.com',              '+12025550146', NULL,                                   'en',    'Asia/Tokyo',       true),
-    -- Its operators, the second with a webhook that Slack no longer knows.
+    -- Admins. Slack does not know the second admin's webhook.
     ('ADMIN',           '1',  'Root Admin',      'admin1@example.com',            '+12025550101', '/services/TEXAMPLE/BADMIN/admin1',      'en',    'UTC',              true),
     ('ADMIN',           '2',  'Night Admin',     'admin2@example.com',            '+12025550102', '/services/TEXAMPLE/BADMIN/none2',       'en',    'UTC',              true),
     ('GUEST',           '90', 'Guest',           'guest@example.com',             NULL,           NULL,                                   'en',    'UTC',              true)
@@ -60,10 +60,10 @@ WHERE  (recipient.name, recipient.email, recipient.phone, recipient.slack_webhoo
 INSERT INTO recipient_device (user_type, user_id, token, active)
 VALUES ('RESTAURANT_USER', '10', 'example-device-staff10', true),
        ('RESTAURANT_USER', '11', 'example-device-staff11', true),
-       ('RESTAURANT_USER', '12', 'dead-device-staff12', true), -- FCM no longer knows it: the first push switches it off
+       ('RESTAURANT_USER', '12', 'dead-device-staff12', true), -- FCM does not know this token: the first push deactivates it
        ('RESTAURANT_USER', '12', 'example-device-staff12', true),
        ('RESTAURANT_USER', '13', 'example-device-staff13', true),
-       ('RESTAURANT_USER', '20', 'example-device-staff20', false), -- switched off
+       ('RESTAURANT_USER', '20', 'example-device-staff20', false), -- deactivated
        ('RESTAURANT_USER', '21', 'example-device-staff21', true),
        ('RESTAURANT_USER', '22', 'example-device-staff22', true),
        ('AGENCY_USER', '30', 'example-device-agent30', true),

@@ -1,6 +1,8 @@
--- Who hears of what, over which channel. Together with events.json, enough to show every decision.
+-- The rules: which event types notify which people, over which channels. With events.json they
+-- show every decision.
 
--- If there are several paths, the first that the payload has counts; @aggregate is the event's aggregate_id, where that is of the entity's type.
+-- Of several paths, the first path that exists in the payload is used. @aggregate is the event's
+-- aggregate_id, if the aggregate has the entity's type.
 INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles)
 VALUES ('RESERVATION_REQUESTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER,CHEF,WAITER}'),
        ('RESERVATION_CONFIRMED', 'CUSTOMER', 'CUSTOMER', 'customer.id,customerId,customer_id,@aggregate', NULL),
@@ -9,13 +11,13 @@ VALUES ('RESERVATION_REQUESTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,
        ('RESERVATION_REMINDER', 'CUSTOMER', 'CUSTOMER', 'customer.id,customerId,customer_id,@aggregate', NULL),
        ('PARTNER_ASSIGNMENT', 'AGENCY_USER', 'AGENCY', 'agencyId,agency_id,@aggregate', '{AGENT,MANAGER}'),
        ('REVIEW_POSTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER,CHEF}'),
-       ('OrderCreated', 'CUSTOMER', 'CUSTOMER', 'customerId', NULL) -- of the order service, whose outbox is not Herald's
+       ('OrderCreated', 'CUSTOMER', 'CUSTOMER', 'customerId', NULL) -- from the order service, which has a separate outbox
 ON CONFLICT ON CONSTRAINT event_type_recipients_once DO UPDATE
 SET    roles = excluded.roles
 WHERE  event_type_recipients.roles IS DISTINCT FROM excluded.roles;
 
--- SYSTEM_ALERT, PROMOTION, CHAT_MESSAGE_SENT, TABLE_READY and TABLE_OFFERED have no rows above: their aggregate decides.
--- MENU_UPDATED has no row below: it is routed nowhere.
+-- SYSTEM_ALERT, PROMOTION, CHAT_MESSAGE_SENT, TABLE_READY and TABLE_OFFERED have no rows above:
+-- their aggregate selects the recipients. MENU_UPDATED has no row below: it has no routes.
 INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, delivery_strategy, delay, quiet_hours_action, priority)
 VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
        ('RESERVATION_REQUESTED', 'EMAIL', false, 'IMMEDIATE', '0', 'DROP', NULL),
@@ -37,7 +39,7 @@ VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', 'H
        ('PARTNER_ASSIGNMENT', 'SMS', false, 'IMMEDIATE', '0', 'DROP', NULL),
        ('SYSTEM_ALERT', 'WEBSOCKET', false, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
        ('SYSTEM_ALERT', 'EMAIL', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
-       ('SYSTEM_ALERT', 'SMS', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'), -- which may not serve admins
+       ('SYSTEM_ALERT', 'SMS', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'), -- admins may not get SMS
        ('SYSTEM_ALERT', 'SLACK', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
        ('PROMOTION', 'WEBSOCKET', false, 'IMMEDIATE', '0', 'DROP', 'LOW'),
        ('PROMOTION', 'EMAIL', false, 'IMMEDIATE', '0', 'DROP', 'LOW'),
@@ -58,7 +60,7 @@ SET    mandatory          = excluded.mandatory,
 WHERE  (event_type_channel_routing.mandatory, event_type_channel_routing.delivery_strategy, event_type_channel_routing.delay, event_type_channel_routing.quiet_hours_action, event_type_channel_routing.priority)
        IS DISTINCT FROM (excluded.mandatory, excluded.delivery_strategy, excluded.delay, excluded.quiet_hours_action, excluded.priority);
 
--- Reviews show at once on the screen, and come together in one mail.
+-- A review appears on the screen immediately. One e-mail, a digest, has all reviews of 3 seconds.
 INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, quiet_hours_action)
 VALUES ('REVIEW_POSTED', 'WEBSOCKET', 'IMMEDIATE', '5 minutes', 'DROP'),
        ('REVIEW_POSTED', 'SLACK', 'IMMEDIATE', '5 minutes', 'DROP'),
@@ -70,8 +72,9 @@ SET    delivery_strategy  = excluded.delivery_strategy,
 WHERE  (event_type_channel_routing.delivery_strategy, event_type_channel_routing.digest_window, event_type_channel_routing.quiet_hours_action)
        IS DISTINCT FROM (excluded.delivery_strategy, excluded.digest_window, excluded.quiet_hours_action);
 
--- A free table is offered to somebody on the waiting list. Where they do not read that within five minutes, an SMS follows. Where that
--- does not arrive, a mail asks them to check their number.
+-- Herald offers a free table to somebody on the waiting list. If they do not read the offer within
+-- five minutes, they get an SMS. If the SMS does not arrive, an e-mail asks them to check their
+-- number.
 INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only, priority)
 VALUES ('TABLE_OFFERED', 'WEBSOCKET', false, 'HIGH'),
        ('TABLE_OFFERED', 'PUSH', false, 'HIGH'),
@@ -96,10 +99,10 @@ WHERE  (event_type_escalation.to_channel, event_type_escalation.after, event_typ
 INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles)
 VALUES ('RESTAURANT', '5', 'SMS', NULL, true, NULL, '{MANAGER}'),
        ('RESTAURANT', '7', 'SMS', NULL, false, NULL, NULL),
-       ('RESTAURANT', '7', 'SMS', 'RESERVATION_CANCELLED', true, NULL, NULL), -- beats the row above
+       ('RESTAURANT', '7', 'SMS', 'RESERVATION_CANCELLED', true, NULL, NULL), -- overrides the row above
        ('RESTAURANT', '7', 'EMAIL', NULL, true, 1, NULL),
        ('RESTAURANT', '7', 'PUSH', NULL, true, NULL, '{MANAGER,CHEF}'),
-       ('CUSTOMER', '0', 'PUSH', 'PROMOTION', false, NULL, NULL) -- of all customers
+       ('CUSTOMER', '0', 'PUSH', 'PROMOTION', false, NULL, NULL) -- for all customers
 ON CONFLICT ON CONSTRAINT entity_notification_settings_once DO UPDATE
 SET    enabled        = excluded.enabled,
        max_recipients = excluded.max_recipients,
@@ -107,7 +110,7 @@ SET    enabled        = excluded.enabled,
 WHERE  (entity_notification_settings.enabled, entity_notification_settings.max_recipients, entity_notification_settings.allowed_roles)
        IS DISTINCT FROM (excluded.enabled, excluded.max_recipients, excluded.allowed_roles);
 
--- What people can switch off together.
+-- Categories: people can turn off all event types of a category together.
 INSERT INTO event_category (event_type, category)
 VALUES ('PROMOTION', 'offers'),
        ('REVIEW_POSTED', 'reviews'),
@@ -122,14 +125,15 @@ ON CONFLICT (user_type, user_id, category, channel_type) DO UPDATE
 SET    enabled = excluded.enabled
 WHERE  user_category_preferences.enabled IS DISTINCT FROM excluded.enabled;
 
--- Quiet hours here last all day except for a moment after midnight, so that the example ends alike at any hour. The moment is
--- a second where a delivery waits for it, and a microsecond elsewhere.
+-- Quiet hours here last all day except for a moment after midnight, so that the example has the
+-- same result at any hour. The moment lasts a second if a delivery waits for it, else a
+-- microsecond.
 INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end, priority)
-VALUES ('RESTAURANT_USER', '10', 'SLACK', true, true, '00:00:00.000001', '00:00', 'NORMAL'), -- which is never quieted
+VALUES ('RESTAURANT_USER', '10', 'SLACK', true, true, '00:00:00.000001', '00:00', 'NORMAL'), -- SLACK ignores quiet hours
        ('RESTAURANT_USER', '11', 'PUSH', false, false, NULL, NULL, 'NORMAL'),
        ('RESTAURANT_USER', '13', 'EMAIL', true, true, '00:00:00.000001', '00:00', 'NORMAL'),
        ('RESTAURANT_USER', '13', 'PUSH', true, true, '00:00:00.000001', '00:00', 'NORMAL'),
-       ('AGENCY_USER', '30', 'WEBSOCKET', false, false, NULL, NULL, 'NORMAL'), -- does not keep what is mandatory away
+       ('AGENCY_USER', '30', 'WEBSOCKET', false, false, NULL, NULL, 'NORMAL'), -- mandatory messages are still sent
        ('AGENCY_USER', '30', 'EMAIL', false, false, NULL, NULL, 'NORMAL'),
        ('AGENCY_USER', '31', 'SMS', true, true, '00:00:00.000001', '00:00', 'NORMAL'),
        ('CUSTOMER', '43', 'EMAIL', true, false, NULL, NULL, 'HIGH'),

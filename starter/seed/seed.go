@@ -14,8 +14,9 @@ var rulesSQL string
 //go:embed templates.sql
 var templatesSQL string
 
-// Scripts load the directory, the rules and the templates, and restore changed rows. They read
-// the settings: slackURL is the scheme and the host of the example's Slack webhooks.
+// Scripts returns SQL scripts that load the directory, the rules and the templates, and restore
+// changed rows. They need the returned settings. slackURL is the scheme and the host of the
+// example's Slack webhooks.
 func Scripts(slackURL string) (scripts []string, settings map[string]string) {
 	return []string{directorySQL, rulesSQL, templatesSQL}, map[string]string{"herald.slack_url": slackURL}
 }

@@ -1,11 +1,13 @@
--- In which words. A channel * is plain text and serves every channel that has no separate row; EMAIL is HTML.
+-- The texts. Rows with the channel * are plain text, for all channels without a separate row.
+-- EMAIL is HTML.
 
 INSERT INTO notification_template (event_type, channel, locale, title, body)
 VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate_id}}', 'Hello {{.recipient.name}}, there is news: {{.event.type}}.'),
        ('*', '*', 'it', 'Novità su {{.event.aggregate_type}} {{.event.aggregate_id}}', 'Ciao {{.recipient.name}}, ci sono novità: {{.event.type}}.'),
 
-       -- A key that a payload may lack is read by index, within a with that leaves the words out where .payload.key would fail the delivery. The services
-       -- that write reservations have several words for the same: customer.name and customer_name; pax, party_size, people and guests.
+       -- Read optional payload keys with `index` inside `with`, which omits the text if the key is
+       -- missing. `.payload.key` would fail the delivery. The services that write reservations use
+       -- different names: customer.name and customer_name; pax, party_size, people and guests.
        ('RESERVATION_REQUESTED', '*', 'en', 'New reservation',
         '{{$name := index .payload "customer_name"}}{{with index .payload "customer"}}{{$name = index . "name"}}{{end}}{{with $name}}{{.}}: table{{else}}Table{{end}}{{with or (index .payload "pax") (index .payload "party_size") (index .payload "people") (index .payload "guests")}} for {{.}}{{end}}{{with index .payload "date"}} on {{.}}{{end}}{{with index .payload "time"}} at {{.}}{{end}}'),
        ('RESERVATION_REQUESTED', '*', 'it', 'Nuova prenotazione',
@@ -35,7 +37,7 @@ VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate
        ('PARTNER_ASSIGNMENT', '*', 'en', 'New partner{{with index .payload "restaurant"}}: {{.}}{{end}}', '{{or (index .payload "restaurant") "A restaurant"}} is now in the care of your agency.'),
        ('PARTNER_ASSIGNMENT', '*', 'it', 'Nuovo partner{{with index .payload "restaurant"}}: {{.}}{{end}}', '{{or (index .payload "restaurant") "Un ristorante"}} è ora seguito dalla vostra agenzia.'),
 
-       -- What follows a delivery that did not get there has the words of its type, or of TYPE.escalated.
+       -- An escalated delivery uses the template TYPE.escalated if it exists, else its type's template.
        ('TABLE_OFFERED', '*', 'en', 'A table is free', 'A table{{with index .payload "pax"}} for {{.}}{{end}}{{with index .payload "time"}} at {{.}}{{end}} is free for you{{with index .payload "until"}} until {{.}}{{end}}.'),
        ('TABLE_OFFERED', '*', 'it', 'Un tavolo è libero', 'Un tavolo{{with index .payload "pax"}} per {{.}}{{end}}{{with index .payload "time"}} alle {{.}}{{end}} è libero per te{{with index .payload "until"}} fino alle {{.}}{{end}}.'),
        ('TABLE_OFFERED.escalated', 'EMAIL', 'en', 'Please check your telephone number',
@@ -51,7 +53,7 @@ VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate
 
        ('TABLE_READY', '*', 'en', 'Your table is ready', 'We are waiting for you.'),
        ('TABLE_READY', '*', 'it', 'Il tavolo è pronto', 'Ti aspettiamo.'),
-       ('TABLE_READY', 'SMS', 'en', 'Your table is ready', 'Table {{.payload.table}} is ready.'), -- a payload without a table fails this delivery, and no other
+       ('TABLE_READY', 'SMS', 'en', 'Your table is ready', 'Table {{.payload.table}} is ready.'), -- if the payload has no table, only this delivery fails
        ('TABLE_READY', 'SMS', 'it', 'Il tavolo è pronto', 'Il tavolo {{.payload.table}} è pronto.'),
 
        ('REVIEW_POSTED', '*', 'en', '{{.payload.stars}} of 5 stars', '{{.payload.guest}}: {{.payload.text}}'),
@@ -64,7 +66,7 @@ VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate
        ('OrderCreated', 'EMAIL', 'en', 'Your order', '<p>Thank you, {{.recipient.name}}: we have your order of {{.payload.total}} €.</p><ul>{{range index .payload "items"}}<li>{{.}}</li>{{end}}</ul>'),
        ('OrderCreated', 'EMAIL', 'it', 'Il tuo ordine', '<p>Grazie, {{.recipient.name}}: abbiamo il tuo ordine di {{.payload.total}} €.</p><ul>{{range index .payload "items"}}<li>{{.}}</li>{{end}}</ul>'),
 
-       -- What is sent together; the English words are there from the first.
+       -- Digests. A migration has added the English templates.
        ('digest', '*', 'it', '{{len .Items}} {{if eq (len .Items) 1}}notifica{{else}}notifiche{{end}}', '{{range .Items}}• {{.title}}: {{.body}}
 {{end}}'),
        ('digest', 'EMAIL', 'it', '{{len .Items}} {{if eq (len .Items) 1}}notifica{{else}}notifiche{{end}}',
