@@ -30,14 +30,8 @@ func (a *Activities) newPlanning(setup notification.EventSetup) *planning {
 	event := setup.Event
 	p := &planning{activities: a, read: time.Now(), setup: setup, texts: a.EventTexts(setup.Event, setup.Templates)}
 	p.result.EventType, p.result.Aggregate = event.Type, notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
-	switch {
-	case event.CancelledBy != "":
-		p.result.Outcome, p.result.Problem = notification.EventCancelled, notification.CancelledBy(event.CancelledBy)
-		return p
-	case len(setup.Routing) == 0 && event.Cancels != "": // the event only cancels another one
-		return p
-	case len(setup.Routing) == 0:
-		p.result.Outcome, p.result.Problem = notification.NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"
+	p.result.Outcome, p.result.Problem = setup.Unplanned()
+	if p.result.Outcome != "" || len(setup.Routing) == 0 {
 		return p
 	}
 	p.setup.ReadPayload()

@@ -16,8 +16,8 @@ import (
 )
 
 func (a *app) eventCommand() *cobra.Command {
-	return group("event", "List, show, cancel and retry events",
-		a.listEventsCommand(), a.showEventCommand(), a.cancelEventCommand(), a.retryEventCommand())
+	return group("event", "List, show, simulate, cancel and retry events",
+		a.listEventsCommand(), a.showEventCommand(), a.cancelEventCommand(), a.retryEventCommand(), a.simulateEventCommand())
 }
 
 func (a *app) listEventsCommand() *cobra.Command {

@@ -74,6 +74,21 @@ func (a *app) recipientFlag(cmd *cobra.Command, userType *notification.UserType,
 	_ = cmd.RegisterFlagCompletionFunc("recipient", a.completeUserTypes()) // it fails only for a flag that does not exist
 }
 
+// recipientsFlag adds a flag for recipients, which may be repeated.
+func (a *app) recipientsFlag(cmd *cobra.Command, people *[]notification.RecipientKey, usage string) {
+	var one notification.RecipientKey
+	a.recipientFlag(cmd, &one.UserType, &one.UserID, usage)
+	flag := cmd.Flags().Lookup("recipient").Value.(*terminal.Value)
+	read := flag.Read
+	flag.Read = func(text string) (string, error) {
+		shown, err := read(text)
+		if err == nil {
+			*people = append(*people, one)
+		}
+		return shown, err
+	}
+}
+
 // entityFlag adds a flag for an entity, such as RESTAURANT/5.
 func entityFlag(flags *pflag.FlagSet, target *notification.Entity, name, usage string) {
 	flags.Var(&terminal.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {

@@ -51,7 +51,9 @@ func TestWhyIsWhatPlanningDecided(t *testing.T) {
 	for n := uint64(0); n < directories || (n < maxDirectories && slices.ContainsFunc(all, missing)); n++ {
 		d := newDirectory(t, rand.New(rand.NewPCG(seed, n)), n%2 == 1)
 		for _, event := range d.events {
+			simulated := d.simulate(t, event)
 			d.plan(t, event)
+			d.compareSimulation(t, event, simulated)
 			for _, person := range d.sample(t, event) {
 				d.compare(t, event, person, seen)
 			}
@@ -59,6 +61,54 @@ func TestWhyIsWhatPlanningDecided(t *testing.T) {
 	}
 	t.Logf("decisions: %v", seen)
 	require.Len(t, seen, len(all), "some decision was never taken")
+}
+
+// simulate asks what an event would do for all people, before it is planned.
+func (d *directory) simulate(t *testing.T, event string) Simulation {
+	t.Helper()
+	var people []notification.RecipientKey
+	for _, person := range d.people {
+		people = append(people, notification.RecipientKey{UserType: person.UserType, UserID: person.UserID})
+	}
+	simulated, err := Explainer{Store: d.Store}.Simulate(t.Context(), SimulateRequest{EventID: event, People: people})
+	require.NoError(t, err)
+	return simulated
+}
+
+// compareSimulation requires that planning decided about each person as simulated.
+func (d *directory) compareSimulation(t *testing.T, event string, simulated Simulation) {
+	t.Helper()
+	rows, err := d.Pool.Query(t.Context(), `SELECT user_type || '/' || user_id, channels FROM notification_decision WHERE event_id = $1`, event)
+	require.NoError(t, err)
+	planned := map[string]map[notification.Channel]notification.Decision{}
+	var who string
+	var decisions map[notification.Channel]notification.Decision
+	_, err = pgx.ForEachRow(rows, []any{&who, &decisions}, func() error {
+		planned[who], decisions = decisions, nil
+		return nil
+	})
+	require.NoError(t, err)
+	if len(simulated.Channels) > 0 {
+		require.Len(t, planned, simulated.Recipients)
+	}
+	counts := map[notification.Decision]int{}
+	for _, person := range simulated.People {
+		want := planned[person.Recipient]
+		require.Len(t, want, len(person.Decisions), "%+v", person)
+		require.NotEqual(t, want == nil, len(person.NotNamed) == 0 && len(simulated.Channels) > 0, "%+v", person)
+		for _, decision := range person.Decisions {
+			require.Equal(t, want[decision.Channel], decision.Decision, "%+v", person)
+			counts[decision.Decision]++
+		}
+	}
+	for _, channel := range simulated.Channels {
+		for decision, count := range channel.Decisions {
+			counts[decision] -= count
+		}
+	}
+	for decision, difference := range counts {
+		require.Zero(t, difference, decision)
+	}
 }
 
 // compare asks about one person and every channel of an event.

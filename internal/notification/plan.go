@@ -25,6 +25,19 @@ type EventSetup struct {
 	Settings    []Setting // of the event's entities: for every event type, and for its type
 }
 
+// Unplanned returns the outcome of an event that is not planned, and why. Empty: it is planned,
+// or it only cancels another event.
+func (s EventSetup) Unplanned() (outcome EventOutcome, problem string) {
+	switch {
+	case s.Event.CancelledBy != "":
+		return EventCancelled, CancelledBy(s.Event.CancelledBy)
+	case len(s.Routing) == 0 && s.Event.Cancels == "":
+		return NoRouting, "event type " + s.Event.Type + " has no rows in event_type_channel_routing"
+	default:
+		return "", ""
+	}
+}
+
 // Cursor is a position in the order of an event's recipients: managers first, then by user id,
 // with numbers in numeric order. The zero value comes before the first recipient.
 type Cursor struct {

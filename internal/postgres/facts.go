@@ -94,7 +94,7 @@ func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.Ev
 	var setup notification.EventSetup
 	batch := &pgx.Batch{}
 	queueEvent(batch, eventID, &setup.Event, &setup.Now)
-	queueEventRecipients(batch, eventID, &setup.Recipients)
+	queueEventRecipients(batch, typeOfEvent, eventID, &setup.Recipients)
 	queueRouting(batch, typeOfEvent, eventID, &setup)
 	queueTemplates(batch, typeOfEvent, eventID, &setup.Templates)
 	err := s.Pool.SendBatch(ctx, batch).Close()
@@ -105,6 +105,8 @@ func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.Ev
 func (s *Store) TypeSetup(ctx context.Context, eventType string) (notification.EventSetup, error) {
 	var setup notification.EventSetup
 	batch := &pgx.Batch{}
+	batch.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Now) })
+	queueEventRecipients(batch, typeItself, eventType, &setup.Recipients)
 	queueRouting(batch, typeItself, eventType, &setup)
 	queueTemplates(batch, typeItself, eventType, &setup.Templates)
 	err := s.Pool.SendBatch(ctx, batch).Close()
@@ -118,7 +120,7 @@ func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, 
 	var rules []notification.EventRecipients
 	batch := &pgx.Batch{}
 	queueEvent(batch, eventID, &event, new(time.Time))
-	queueEventRecipients(batch, eventID, &rules)
+	queueEventRecipients(batch, typeOfEvent, eventID, &rules)
 	err := s.Pool.SendBatch(ctx, batch).Close()
 	return event, rules, Wrap(err, "read event")
 }
@@ -145,21 +147,20 @@ func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event, now
 // above what a person would configure.
 const MaxRowsPerEventType = 1000
 
-func queueEventRecipients(batch *pgx.Batch, eventID string, rules *[]notification.EventRecipients) {
-	const query = `
+func queueEventRecipients(batch *pgx.Batch, eventType, arg string, rules *[]notification.EventRecipients) {
+	query := `
 		SELECT coalesce(r.user_type, '') AS user_type,
 		       coalesce(u.audience, '') AS audience,
 		       r.entity_type,
 		       coalesce(r.entity_id_path, '') AS entity_id_path,
 		       r.roles
 		FROM   event_type_recipients r
-		JOIN   event_outbox e USING (event_type)
 		LEFT JOIN user_type u ON u.user_type = r.user_type
-		WHERE  e.event_id = $1
+		WHERE  r.event_type = ` + eventType + `
 		ORDER BY r.id
 		LIMIT  $2`
 
-	QueueInto(batch, rules, pgx.RowToStructByName, query, eventID, MaxRowsPerEventType)
+	QueueInto(batch, rules, pgx.RowToStructByName, query, arg, MaxRowsPerEventType)
 }
 
 // queueRouting reads the routes, escalations and category of an event type, and the user
