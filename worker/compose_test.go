@@ -21,7 +21,7 @@ import (
 	"herald/internal/wiring"
 )
 
-// composeService holds the parts of a service in docker-compose.yml that the tests read.
+// composeService holds the fields of a service in docker-compose.yml that the tests read.
 type composeService struct {
 	Image       string            `yaml:"image"`
 	Command     []string          `yaml:"command"`
@@ -30,8 +30,8 @@ type composeService struct {
 	StopGrace   string            `yaml:"stop_grace_period"`
 }
 
-// composeDefault is a variable with its default, which the tests take. Those without one
-// are required secrets.
+// composeDefault matches a variable with a default, which the tests use. composeRequired matches a
+// variable without a default: a secret.
 var (
 	composeDefault  = regexp.MustCompile(`\$\{\w+:-([^}]*)\}`)
 	composeRequired = regexp.MustCompile(`\$\{\w+:\?[^}]*\}`)
@@ -51,7 +51,7 @@ func composeServices(t *testing.T) map[string]composeService {
 	return file.Services
 }
 
-// settingNames returns every setting that a process of Herald's reads.
+// settingNames returns every setting that a Herald process reads.
 func settingNames() map[string]bool {
 	names := map[string]bool{"TEMPORAL_ADDRESS": true, "TEMPORAL_NAMESPACE": true}
 	add := func(prefix string, settings reflect.Type) {
@@ -71,14 +71,14 @@ func settingNames() map[string]bool {
 	return names
 }
 
-// No test runs docker-compose.yml, so this one finds a setting that was renamed or
-// added and is missing there.
+// docker-compose.yml has valid settings for each process. No test runs the file, so this test
+// finds settings that were renamed, or added and are missing in the file.
 func TestComposeSettings(t *testing.T) {
 	t.Parallel()
 
 	workers, known := 0, settingNames()
 	for name, service := range composeServices(t) {
-		if !strings.HasPrefix(service.Image, "herald:") || name == "sandbox" { // which has no settings
+		if !strings.HasPrefix(service.Image, "herald:") || name == "sandbox" { // the sandbox has no settings
 			continue
 		}
 		for setting := range maps.Keys(service.Environment) {
@@ -111,7 +111,7 @@ func TestComposeSettings(t *testing.T) {
 	require.Equal(t, 2, workers)
 }
 
-// The sandbox's receipts reach the gateway, which has what checks their signatures.
+// The sandbox's receipts reach the gateway, which has the keys to check their signatures.
 func TestComposeReceipts(t *testing.T) {
 	t.Parallel()
 
@@ -125,7 +125,7 @@ func TestComposeReceipts(t *testing.T) {
 	require.Contains(t, sandbox, " --gateway=http://gateway:"+port)
 	require.Contains(t, sandbox, " --local ")
 	require.Contains(t, sandbox, " --addr=:9090 ")
-	require.Contains(t, sandbox, " --sendgrid-key=/var/lib/herald/", "another key after each start is not known to the gateway")
+	require.Contains(t, sandbox, " --sendgrid-key=/var/lib/herald/", "a new key after each start would be unknown to the gateway")
 	require.NotEmpty(t, gateway.Environment["PUBLIC_URL"])
 	for _, provider := range []string{"SENDGRID_BASE_URL", "TWILIO_BASE_URL"} {
 		require.Equal(t, "http://sandbox:9090", worker.Environment[provider])

@@ -9,11 +9,11 @@ import (
 	"herald/internal/notification"
 )
 
-// part is the part of the work that this process does.
+// part is the share of the work that this process does.
 type part struct {
-	events   bool // pollers and events
+	events   bool // serve the outbox pollers and the events
 	channels []notification.Channel
-	version  bool // none: only print the version
+	version  bool // only print the version
 }
 
 func parseFlags(args []string) (part, error) {

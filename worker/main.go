@@ -1,4 +1,4 @@
-// Command worker runs Herald's workflows and activities until it is told to stop.
+// Command worker runs Herald's workflows and activities until SIGINT or SIGTERM.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	_ "time/tzdata" // quiet hours are judged alike on every machine
+	_ "time/tzdata" // every machine has the same time zones for quiet hours
 
 	"github.com/caarlos0/env/v11"
 	"go.temporal.io/sdk/client"
@@ -38,7 +38,7 @@ func main() {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	part, err := parseFlags(os.Args[1:])
 	if err != nil {
-		os.Exit(2) // the flag package has said why
+		os.Exit(2) // the flag package has printed the reason
 	}
 	build := version.Read()
 	if part.version {
@@ -52,14 +52,14 @@ func main() {
 	}
 }
 
-// process holds the connections of a worker process, which its parts share.
+// process holds the connections that the parts of a worker process share.
 type process struct {
 	part               part
 	wired              wiring.Wiring
 	cfg                config.Config
 	events, deliveries *postgres.Store
 	broker             *rabbitmq.Broker
-	topics             *kafka.Producer // nil: no source has a topic
+	topics             *kafka.Producer // nil if no source has a topic
 	launcher           *launch.Launcher
 	temporal           client.Client
 	running            *workers
@@ -118,7 +118,7 @@ func run(ctx context.Context, part part) (err error) {
 	return group.Wait()
 }
 
-// serve waits for the database, then runs the workers until ctx ends.
+// serve waits for the database, and then runs the workers until ctx ends.
 func (p *process) serve(ctx context.Context, group *errgroup.Group) error {
 	if err := awaitDatabase(ctx, p.events); err != nil || ctx.Err() != nil {
 		return err
@@ -134,7 +134,7 @@ func (p *process) serve(ctx context.Context, group *errgroup.Group) error {
 	return p.running.run(ctx)
 }
 
-// schedule starts the workflows that an upgraded installation may lack.
+// schedule starts the permanent workflows, which an upgraded installation may not have yet.
 func (p *process) schedule(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error {
 		retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, p.launcher.ScheduleSweep)
@@ -160,7 +160,7 @@ func (p *process) watched(sources map[string]wiredSource) watched {
 	return w
 }
 
-// activities connects the activities to all that they need.
+// activities returns the activities with all their dependencies.
 func (p *process) activities(sources map[string]wiredSource) (*activities.Activities, error) {
 	senders, off, err := newSenders(p.wired, p.cfg, p.broker, p.part.channels)
 	return &activities.Activities{
@@ -203,7 +203,7 @@ func (p *process) activities(sources map[string]wiredSource) (*activities.Activi
 	}, err
 }
 
-// readSettings reads all settings, including the settings of channels, Kafka and Temporal.
+// readSettings reads all settings, also of the channels, Kafka and Temporal.
 func readSettings(channels wiring.Wiring) (cfg config.Config, topics kafka.Settings, options client.Options, err error) {
 	if err = channels.Complete(); err != nil {
 		return cfg, topics, options, err

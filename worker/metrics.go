@@ -21,31 +21,31 @@ import (
 	"herald/internal/notification"
 )
 
-// metrics holds the measurements of the process and of its servers.
+// metrics holds the metrics of the process and of its servers.
 type metrics struct {
-	temporal client.MetricsHandler // Temporal's own, and through it the activities'
-	page     http.Handler          // all of them, as Prometheus reads them
+	temporal client.MetricsHandler // the metrics of Temporal's SDK and of the activities
+	page     http.Handler          // all metrics, in Prometheus's format
 }
 
-// watched holds the parts that each reading of the metrics looks at.
+// watched holds the functions that each scrape of the metrics calls.
 type watched struct {
 	sources map[string]wiredSource
-	broker  func() error // nil: messages can be published
+	broker  func() error // returns nil if messages can be published
 	queues  func(context.Context) (map[string]int, error)
-	topics  func(context.Context) error // nil: no events go to topics
+	topics  func(context.Context) error // nil if no events go to topics
 
 	followUps func(context.Context) (notification.FollowUpState, error)
 }
 
 const (
-	// watchTimeout bounds the look at each broker and at each source, so that one
-	// which hangs costs the reader its own figures and no others.
+	// watchTimeout limits each call for a broker or a source. If one of them hangs, the scrape
+	// lacks only its metrics.
 	watchTimeout = 2 * time.Second
-	// queueLabel names a queue of the broker.
+	// queueLabel is the label with the name of a broker's queue.
 	queueLabel = "queue"
 )
 
-// newMetrics sets up metrics of this process alone: nothing is global.
+// newMetrics sets up the metrics of this process, without global variables.
 func newMetrics(watch watched) (metrics, error) {
 	registry := health.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
@@ -66,18 +66,18 @@ func newMetrics(watch watched) (metrics, error) {
 	}, nil
 }
 
-// seconds are the upper bounds of all timers. The bounds 5 and 10 serve promises of
-// such lengths, and the largest a retry interval.
+// seconds are the upper bounds of all timers' buckets. Service levels may promise 5 or 10 seconds,
+// and the largest bound is the maximum retry interval.
 var seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900}
 
-// view gives timers their buckets. It removes the labels that the SDK adds to
-// whatever an activity records, such as the activity and its task queue.
+// view sets the timers' buckets. It removes the labels that the SDK adds to the activities'
+// metrics, such as the activity type and the task queue.
 func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	stream := sdk.Stream{Name: instrument.Name, Description: instrument.Description, Unit: instrument.Unit}
 	if strings.HasPrefix(instrument.Name, "herald_") {
 		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel, activities.SourceLabel, activities.FromLabel, activities.ToLabel)
 		if stream.Description == "" {
-			stream.Description = activities.MetricHelp(instrument.Name) // Temporal's handler takes no help
+			stream.Description = activities.MetricHelp(instrument.Name) // Temporal's metrics handler accepts no help text
 		}
 	}
 	if instrument.Kind == sdk.InstrumentKindHistogram {
@@ -86,7 +86,7 @@ func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	return stream, true
 }
 
-// register adds the gauges, whose figures are read with the metrics.
+// register adds the gauges. Each scrape reads their values.
 func (w watched) register(meter metric.Meter) error {
 	var failed []error
 	gauge := func(name, meaning string, options ...metric.Float64ObservableGaugeOption) metric.Float64ObservableGauge {
@@ -115,7 +115,7 @@ func (w watched) register(meter metric.Meter) error {
 				observer.ObserveFloat64(databaseUp, number(err == nil))
 			}
 			if err != nil {
-				continue // its figures are missing; the others are read all the same
+				continue // the scrape lacks only this source's metrics
 			}
 			label := labelOf(name)
 			observer.ObserveFloat64(pending, float64(outbox.Pending), label)
@@ -134,8 +134,8 @@ func (s wiredSource) look(ctx context.Context) (outboxState, error) {
 	return s.state(ctx)
 }
 
-// labelOf names a source next to its figures. Herald's own had none before there
-// were others, and alerts ask for it without.
+// labelOf returns the label of a source's metrics. Herald's own outbox has no label, because
+// alerts from before other sources existed select its metrics without a label.
 func labelOf(source string) metric.MeasurementOption {
 	if source == notification.HeraldSource {
 		return metric.WithAttributes()
@@ -143,7 +143,7 @@ func labelOf(source string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String(activities.SourceLabel, source))
 }
 
-// observeDepths shows no queues while the broker does not answer.
+// observeDepths reports the queues' depths, or nothing while the broker does not answer.
 func (w watched) observeDepths(ctx context.Context, observer metric.Observer, depth metric.Float64Observable) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
@@ -156,7 +156,7 @@ func (w watched) observeDepths(ctx context.Context, observer metric.Observer, de
 	}
 }
 
-// observeFollowUps shows nothing while the database does not answer.
+// observeFollowUps reports the follow-ups, or nothing while the database does not answer.
 func (w watched) observeFollowUps(ctx context.Context, observer metric.Observer, pending, oldest metric.Float64Observable) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
@@ -168,7 +168,7 @@ func (w watched) observeFollowUps(ctx context.Context, observer metric.Observer,
 	observer.ObserveFloat64(oldest, state.OldestPending.Seconds())
 }
 
-// observeTopics shows nothing where no events go to topics.
+// observeTopics reports whether Kafka answers, or nothing if no events go to topics.
 func (w watched) observeTopics(ctx context.Context, observer metric.Observer, up metric.Float64Observable) {
 	if w.topics == nil {
 		return

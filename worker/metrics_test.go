@@ -17,13 +17,13 @@ import (
 	"herald/internal/notification"
 )
 
-// scrape reads what Herald's metrics are, except for the build.
+// scrape returns the lines of Herald's metrics, except herald_build_info.
 func scrape(t *testing.T, m metrics) []string {
 	t.Helper()
 	answer := httptest.NewRecorder()
 	health.Handler(nil, m.page).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
-	require.Contains(t, answer.Body.String(), "go_goroutines", "the others are read, whatever is down")
+	require.Contains(t, answer.Body.String(), "go_goroutines", "a scrape has the other metrics if a server is down")
 	var lines []string
 	for line := range strings.Lines(answer.Body.String()) {
 		if strings.HasPrefix(line, "herald_") && !strings.HasPrefix(line, "herald_build_info{") {
@@ -92,7 +92,7 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 	}
 }
 
-// What the SDK says of the activity that records a metric is no label of it.
+// Metrics lack the labels that the SDK adds for the activity.
 func TestMetricsHaveNoOtherLabels(t *testing.T) {
 	t.Parallel()
 

@@ -18,11 +18,11 @@ import (
 	"herald/workflows"
 )
 
-// maxPromoteRetry is the longest time between two attempts to promote: other processes may
-// have to come up first.
+// maxPromoteRetry is the longest time between two attempts to promote. Other processes may have
+// to start first.
 const maxPromoteRetry = 10 * time.Second
 
-// newOperator acts for the worker. What it does is in operator_action, as what people do.
+// newOperator returns an operator that acts for the worker. operator_action has its actions too.
 func newOperator(store *postgres.Store, launcher *launch.Launcher) *operate.Operator {
 	host, err := os.Hostname()
 	if err != nil {
@@ -32,8 +32,7 @@ func newOperator(store *postgres.Store, launcher *launch.Launcher) *operate.Oper
 	return &operate.Operator{Order: order, Store: store, Launcher: launcher}
 }
 
-// requireVersioning fails where Temporal has no Worker Versioning: its workers would get no
-// tasks.
+// requireVersioning fails if Temporal has no Worker Versioning: the workers would get no tasks.
 func (w *workers) requireVersioning(ctx context.Context) error {
 	var lacking *launch.NoVersioningError
 	retry(ctx, "waiting for Temporal", retryStart, func(ctx context.Context) error {
@@ -49,8 +48,9 @@ func (w *workers) requireVersioning(ctx context.Context) error {
 	return nil
 }
 
-// promote has the workers of this generation get all tasks, unless they do already, an older
-// one would take the place of a newer, or an operator is to do it.
+// promote routes all tasks to the workers of this generation. It changes nothing if they get the
+// tasks already, a newer generation is current, an operator rolled this generation back, or
+// WORKER_PROMOTE is manual.
 func (w *workers) promote(ctx context.Context) {
 	if w.cfg.WorkerPromote == config.PromoteManual {
 		slog.Info("WORKER_PROMOTE=manual: unless the generation is current, `starter workers promote` gives it the tasks", "generation", workflows.CommandVersion)
@@ -60,7 +60,7 @@ func (w *workers) promote(ctx context.Context) {
 	retry(ctx, "the generation is not promoted yet", maxPromoteRetry, func(ctx context.Context) error {
 		err := w.promoteOnce(ctx)
 		var missing *operate.MissingQueuesError
-		if err == nil || errors.As(err, &missing) { // the process that is missing may wait until this one is ready
+		if err == nil || errors.As(err, &missing) { // the missing process may start only after this process is ready
 			w.settled.Store(true)
 		}
 		return err
@@ -91,14 +91,14 @@ func (w *workers) promoteOnce(ctx context.Context) error {
 }
 
 const (
-	// pollInterval is between two looks at whether all queues are polled.
+	// pollInterval is the time between two checks whether all queues are polled.
 	pollInterval = 100 * time.Millisecond
-	// pollPatience is the time that the workers may take until Temporal knows their queues.
+	// pollPatience is the maximum time until Temporal must know the workers' queues.
 	pollPatience = 30 * time.Second
 )
 
-// awaitPolls waits until Temporal knows all task queues of this process: a queue that it does
-// not know would keep its tasks for others.
+// awaitPolls waits until Temporal knows all task queues of this process. The tasks of an unknown
+// queue would stay with the previous generation.
 func (w *workers) awaitPolls(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollPatience)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 	"herald/internal/wiring"
 )
 
-// docs/reference.md names every setting of the worker, the gateway and starter, each with its
-// default, and no other. HERALD_ACTOR is read by starter alone.
+// docs/reference.md lists exactly the settings of worker, gateway and starter, with their
+// defaults. Only starter reads HERALD_ACTOR.
 func TestSettingsOfTheReference(t *testing.T) {
 	t.Parallel()
 
@@ -50,7 +50,7 @@ func TestSettingsOfTheReference(t *testing.T) {
 	require.Equal(t, want, documentedSettings(t))
 }
 
-// policySettings are the settings that a channel has.
+// policySettings returns a channel's settings and their defaults.
 func policySettings(channel notification.Channel, policy config.Policy) map[string]any {
 	settings := map[string]any{"TIMEOUT": policy.Timeout, "RATE_LIMIT": policy.RateLimit}
 	if !channel.BestEffort() {
@@ -61,7 +61,7 @@ func policySettings(channel notification.Channel, policy config.Policy) map[stri
 
 var settingName = regexp.MustCompile("`([A-Z][A-Z0-9_]*)`")
 
-// documentedSettings are the defaults in the tables of the section on settings.
+// documentedSettings returns the defaults in the tables of the section on settings.
 func documentedSettings(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/reference.md")

@@ -16,16 +16,16 @@ import (
 	"herald/workflows"
 )
 
-// slots is the number of sends of one channel that a worker has under way at most, without
-// batches and first attempts that are local activities.
+// slots is the maximum number of concurrent sends of one channel in a worker. Batches, and first
+// attempts in local activities, do not count.
 const slots = 64
 
-// connections is the number of connections that a worker keeps to the provider of one channel: one for each
-// message that it may have there at the same time.
+// connections is the number of connections that a worker keeps to one channel's provider: one for
+// each message that it may send there concurrently.
 const connections = slots + activities.FirstAttempts + activities.BatchSends
 
-// newSenders returns one for each of the channels that is not off, and why others are. The
-// deliveries of one that is off fail, and say so.
+// newSenders returns a sender for each of the channels that is on, and the reason for each channel
+// that is off. The deliveries of a channel that is off fail with this reason.
 func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker, channels []notification.Channel) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
 	senders, why = map[notification.Channel]activities.Sender{}, map[notification.Channel]error{}
 	for _, name := range channels {
@@ -46,8 +46,8 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 	return senders, why, nil
 }
 
-// unsubscribeURL makes the links of messages over a channel. It is nil where people reach no
-// gateway.
+// unsubscribeURL returns a function that makes a message's unsubscribe link, or nil if people
+// cannot reach a gateway (PUBLIC_URL is not set).
 func unsubscribeURL(cfg config.Config, over notification.Channel) func(notification.Message) string {
 	if cfg.PublicURL == "" {
 		return nil
@@ -55,7 +55,7 @@ func unsubscribeURL(cfg config.Config, over notification.Channel) func(notificat
 	return unsubscribe.Links{PublicURL: cfg.PublicURL, Key: secret.Key(cfg.Secret, secret.Unsubscribe)}.Over(over)
 }
 
-// deliveryPolicies are the channels' settings as the histories hold them.
+// deliveryPolicies returns the channels' settings in the form that workflow histories hold.
 func deliveryPolicies(cfg config.Config) map[notification.Channel]activities.DeliveryPolicy {
 	policies := map[notification.Channel]activities.DeliveryPolicy{}
 	for channel, policy := range cfg.Policies {
@@ -70,7 +70,7 @@ func deliveryPolicies(cfg config.Config) map[notification.Channel]activities.Del
 	return policies
 }
 
-// rateLimits are the channels' messages a second.
+// rateLimits returns each channel's limit of messages a second.
 func rateLimits(cfg config.Config) map[notification.Channel]float64 {
 	limits := map[notification.Channel]float64{}
 	for channel, policy := range cfg.Policies {

@@ -27,14 +27,14 @@ import (
 	"herald/internal/wiring"
 )
 
-// workerEnvironment is the least that a worker needs, and changes to it.
+// workerEnvironment returns the required settings of a worker, with changes.
 func workerEnvironment(changes map[string]string) map[string]string {
 	values := map[string]string{"DATABASE_URL": "postgres://herald@localhost/herald", "RABBITMQ_URL": "amqp://guest:guest@localhost:5672/"}
 	maps.Copy(values, changes)
 	return values
 }
 
-// What is wrong with a channel is in the one error next to all else.
+// One error names all wrong settings, including the settings of channels.
 func TestSettingsOfChannelsAreComplete(t *testing.T) {
 	t.Parallel()
 
@@ -49,11 +49,11 @@ func TestSettingsOfChannelsAreComplete(t *testing.T) {
 	for _, fact := range wrong {
 		require.ErrorContains(t, err, fact)
 	}
-	require.Len(t, strings.Split(err.Error(), "; "), len(wrong), "nothing is named twice, and nothing else is wrong")
+	require.Len(t, strings.Split(err.Error(), "; "), len(wrong), "each wrong setting once, and no other")
 	require.NotContains(t, err.Error(), "hunter2")
 }
 
-// A channel without credentials has no sender, and none that is not served here.
+// A channel without credentials, or not served by this worker, has no sender.
 func TestSenders(t *testing.T) {
 	t.Parallel()
 
@@ -69,8 +69,8 @@ func TestSenders(t *testing.T) {
 	require.ErrorContains(t, off[notification.Email], "SENDGRID_API_KEY, EMAIL_FROM")
 }
 
-// When as many messages are with a provider as a worker may have there, its next ones find
-// the connections open.
+// After the maximum number of concurrent sends to a provider, the next sends reuse the open
+// connections.
 func TestConnectionsToAProviderAreKept(t *testing.T) {
 	t.Parallel()
 
@@ -79,7 +79,7 @@ func TestConnectionsToAProviderAreKept(t *testing.T) {
 	var all sync.WaitGroup
 	provider := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		all.Done()
-		all.Wait() // so that each has a separate connection
+		all.Wait() // so that each send needs a separate connection
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	provider.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -112,7 +112,7 @@ func TestConnectionsToAProviderAreKept(t *testing.T) {
 	require.EqualValues(t, most, opened.Load())
 }
 
-// oldServer is a Temporal from before Worker Versioning.
+// oldServer is a Temporal server without Worker Versioning.
 type oldServer struct {
 	client.WorkerDeploymentClient
 	client.WorkerDeploymentHandle
@@ -124,7 +124,7 @@ func (oldServer) Describe(context.Context, client.WorkerDeploymentDescribeOption
 	return found, serviceerror.NewUnimplemented("unknown method DescribeWorkerDeployment")
 }
 
-// A server without Worker Versioning ends the worker at once: it would get no tasks.
+// With a server without Worker Versioning, the worker fails at once: it would get no tasks.
 func TestOldServer(t *testing.T) {
 	t.Parallel()
 
@@ -134,7 +134,7 @@ func TestOldServer(t *testing.T) {
 	require.ErrorContains(t, w.requireVersioning(t.Context()), "Herald needs a server of 1.28 or later")
 }
 
-// A worker needs Kafka only where a source has a topic: KAFKA_BROKERS may be set for others.
+// A worker needs Kafka only if a source has a topic. KAFKA_BROKERS alone does not matter.
 func TestConnectTopics(t *testing.T) {
 	t.Parallel()
 

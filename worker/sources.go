@@ -15,13 +15,13 @@ import (
 	"herald/internal/postgres"
 )
 
-// wiredSource is an outbox that pollers poll, and that gauges watch.
+// wiredSource is an outbox that pollers poll and whose state is in the metrics.
 type wiredSource struct {
 	activities.Source
 	state func(ctx context.Context) (outboxState, error)
 }
 
-// outboxState counts what waits in an outbox, and how many of its topics rest.
+// outboxState counts an outbox's waiting and failed rows, and its resting topics.
 type outboxState struct {
 	notification.OutboxState
 	Resting int
@@ -31,12 +31,12 @@ type outboxState struct {
 type sourcesWiring struct {
 	cfg    config.Config
 	events *postgres.Store
-	topics *kafka.Producer // nil: KAFKA_BROKERS is not set
+	topics *kafka.Producer // nil if connectTopics returns nil
 	tables []*dialects.Table
 }
 
-// sources has one entry for each source, under the name that its pollers, its metrics and
-// the histories of its events have. A source whose topics nobody can reach is off.
+// sources wires each source, by the name that its pollers, its metrics and its events' histories
+// use. Without KAFKA_BROKERS it omits other services' sources that have topics.
 func (w *sourcesWiring) sources(ctx context.Context) (map[string]wiredSource, error) {
 	wired := map[string]wiredSource{}
 	for _, source := range w.cfg.Sources {
@@ -56,7 +56,7 @@ func (w *sourcesWiring) sources(ctx context.Context) (map[string]wiredSource, er
 	return wired, nil
 }
 
-// adoptedEvents are the events that the rows of another outbox became.
+// adoptedEvents is the store of one other outbox's events. Each event is a copy of a row.
 type adoptedEvents struct {
 	*postgres.Store
 	source string
@@ -68,7 +68,7 @@ func (e *adoptedEvents) ClaimEvents(ctx context.Context, owner string, limit int
 	return e.ClaimEventsOf(ctx, e.source, owner, limit, lease)
 }
 
-// ListenEvents calls wake when rows were adopted by this process.
+// ListenEvents calls wake when this process has adopted rows.
 func (e *adoptedEvents) ListenEvents(ctx context.Context, wake func()) {
 	for {
 		select {
@@ -83,11 +83,11 @@ func (e *adoptedEvents) ListenEvents(ctx context.Context, wake func()) {
 func (e *adoptedEvents) hint() {
 	select {
 	case e.hints <- struct{}{}:
-	default: // one is enough
+	default: // a hint is already waiting
 	}
 }
 
-// wire connects a source. Herald's own outbox needs no walk unless it has a topic.
+// wire connects a source. Herald's own outbox needs a walk only if it has a topic.
 func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wiredSource, error) {
 	wired := wiredSource{Source: activities.Source{Interval: source.PollInterval, BatchSize: w.cfg.OutboxBatchSize}}
 	if source.IsHerald() {
@@ -107,7 +107,7 @@ func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wired
 		wired.Walk.Topics = w.topics
 	}
 	if source.IsHerald() {
-		wired.Walk.Source.People = false // its events are there
+		wired.Walk.Source.People = false // its rows are events already
 		return wired, nil
 	}
 	if source.People {
@@ -118,7 +118,7 @@ func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wired
 	return wired, nil
 }
 
-// withRows adds what Herald's own database knows of the rows of a source.
+// withRows adds the failed rows and the resting topics that Herald's database has for a source.
 func (w *sourcesWiring) withRows(name string, read func(context.Context) (notification.OutboxState, error)) func(context.Context) (outboxState, error) {
 	return func(ctx context.Context) (outboxState, error) {
 		state, err := read(ctx)
@@ -127,21 +127,21 @@ func (w *sourcesWiring) withRows(name string, read func(context.Context) (notifi
 		}
 		failed, resting, err := w.events.SourceState(ctx, name)
 		if name != notification.HeraldSource {
-			state.Failed = 0 // the rows that failed are known to Herald
+			state.Failed = 0 // Herald's database counts the failed rows
 		}
 		state.Failed += failed
 		return outboxState{state, resting}, err
 	}
 }
 
-// close ends the connections to the tables of other services.
+// close closes the connections to the sources' tables.
 func (w *sourcesWiring) close() {
 	for _, table := range w.tables {
 		table.Close()
 	}
 }
 
-// polled is the part of the sources that activities need.
+// polled returns the part of the sources that the activities need.
 func polled(sources map[string]wiredSource) map[string]activities.Source {
 	polled := map[string]activities.Source{}
 	for name, source := range sources {
@@ -150,9 +150,9 @@ func polled(sources map[string]wiredSource) map[string]activities.Source {
 	return polled
 }
 
-// connectTopics returns a producer of records, which connects when it is first used; nil:
-// KAFKA_BROKERS is not set, no source has a topic, or this process serves no events. Then
-// its health does not depend on Kafka.
+// connectTopics returns a producer of records, which connects at its first use. It returns nil if
+// KAFKA_BROKERS is not set, no source has a topic, or this process serves no events. Then the
+// process's health does not depend on Kafka.
 func connectTopics(settings kafka.Settings, sources []outboxes.Source, part part) (*kafka.Producer, error) {
 	toTopic := func(source outboxes.Source) bool { return source.Kafka != nil }
 	if !settings.On() || !part.events || !slices.ContainsFunc(sources, toTopic) {
@@ -161,7 +161,7 @@ func connectTopics(settings kafka.Settings, sources []outboxes.Source, part part
 	return kafka.New(settings)
 }
 
-// closeTopics lets the records that are under way end.
+// closeTopics waits for the records in flight, for up to stopTimeout.
 func closeTopics(topics *kafka.Producer) {
 	if topics == nil {
 		return
@@ -171,7 +171,8 @@ func closeTopics(topics *kafka.Producer) {
 	topics.Close(ctx)
 }
 
-// newCleaners has one for each source: which of them clean, and when, is in the schedule.
+// newCleaners returns a cleaner for each source. The schedule determines which cleaners run, and
+// when.
 func newCleaners(cfg config.Config, db *postgres.Store) map[string]activities.Cleaner {
 	open := func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
 		return dialects.Open(ctx, source)
@@ -183,7 +184,7 @@ func newCleaners(cfg config.Config, db *postgres.Store) map[string]activities.Cl
 	return cleaners
 }
 
-// retentions are the sources whose rows leave, and how long they are kept.
+// retentions returns the sources whose done rows Herald deletes, and the time to keep the rows.
 func retentions(cfg config.Config) (outboxes []activities.CleanOutboxInput) {
 	for _, source := range cfg.Sources {
 		if source.Retention > 0 {

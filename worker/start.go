@@ -15,11 +15,11 @@ import (
 	"herald/migrations"
 )
 
-// checkedSince is the age up to which the check at the start looks at events.
+// checkedSince is the maximum age of the events that the check at the start reads.
 const checkedSince = 24 * time.Hour
 
-// awaitDatabase waits until the database answers, has the schema of this build, and has
-// agreed on the secret. It fails if the database knows another one.
+// awaitDatabase waits until the database answers and has the schema of this build. It fails if
+// the database was set up with another HERALD_SECRET.
 func awaitDatabase(ctx context.Context, db *postgres.Store) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
 		if err := migrate.Current(ctx, db, migrations.FS); err != nil {
@@ -29,7 +29,7 @@ func awaitDatabase(ctx context.Context, db *postgres.Store) error {
 	})
 }
 
-// declareQueues declares the queues of user types that an installation has added.
+// declareQueues declares the broker's queues of the user types that an installation has added.
 func declareQueues(ctx context.Context, db *postgres.Store, broker *rabbitmq.Broker) {
 	retry(ctx, "the queues of added user types are not declared yet", time.Minute, func(ctx context.Context) error {
 		types, err := db.UserTypes(ctx)
@@ -38,8 +38,8 @@ func declareQueues(ctx context.Context, db *postgres.Store, broker *rabbitmq.Bro
 	})
 }
 
-// warnOfMistakes says what `starter check` would say of this part of the work. It holds up
-// nothing.
+// warnOfMistakes logs the mistakes that `starter check` would find for this part of the work.
+// Nothing waits for it.
 func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring, part part, sources []outboxes.Source) {
 	senders := check.Senders{Wired: wired, Channels: part.channels}
 	schema, _ := check.Schema(ctx, db, migrations.FS)
@@ -58,17 +58,17 @@ func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring
 }
 
 const (
-	// retryStart is the wait for a Temporal that does not answer yet.
+	// retryStart is the time until the first retry.
 	retryStart = 2 * time.Second
-	// maxScheduleRetry is the longest time between two attempts to schedule the sweep,
-	// which the server's operator may have to permit first.
+	// maxScheduleRetry is the longest time between two attempts to create a schedule. The
+	// server's operator may have to permit it first.
 	maxScheduleRetry = time.Minute
-	// keepInterval is the time from one look at a workflow that always runs to the next.
+	// keepInterval is the time between two checks that a permanent workflow runs.
 	keepInterval = 30 * time.Second
 )
 
-// retry tries until it succeeds or ctx ends, at intervals that double up to longest.
-// It logs each failure with what the process waits for.
+// retry calls try until it succeeds or ctx ends, at intervals that double up to longest. It logs
+// each failure with the message `waiting`.
 func retry(ctx context.Context, waiting string, longest time.Duration, try func(context.Context) error) {
 	for wait := retryStart; ctx.Err() == nil; wait = min(2*wait, longest) {
 		err := try(ctx)
@@ -83,8 +83,8 @@ func retry(ctx context.Context, waiting string, longest time.Duration, try func(
 	}
 }
 
-// keep starts something that always runs, and starts it again after somebody has terminated
-// it: try returns no error while it runs.
+// keep starts a permanent workflow, and starts it again if somebody terminates it. try returns
+// nil if the workflow runs already.
 func keep(ctx context.Context, waiting string, try func(context.Context) error) {
 	for ctx.Err() == nil {
 		retry(ctx, waiting, keepInterval, try)

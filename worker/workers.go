@@ -22,13 +22,12 @@ import (
 	"herald/workflows"
 )
 
-// stopTimeout is the time beyond its provider's time-out that a running activity may
-// take to record its result before the process ends.
+// stopTimeout is the time for a running activity to record its result before the process ends, in
+// addition to its provider's timeout.
 const stopTimeout = 10 * time.Second
 
-// workers are the Temporal workers of this process, one per task queue. So a
-// provider that hangs uses up only that channel's slots, and a rate limit
-// slows down only the sends.
+// workers holds the Temporal workers of this process, one per task queue. So a provider that
+// hangs uses up only its channel's slots, and a rate limit slows down only the sends.
 type workers struct {
 	temporal   client.Client
 	namespace  string
@@ -37,14 +36,14 @@ type workers struct {
 	part       part
 	activities *activities.Activities
 
-	settled atomic.Bool // they poll, and their generation is promoted or is not to be
+	settled atomic.Bool // the workers poll, and promote is done or waits for other processes
 	fatal   chan error
 	all     []worker.Worker
-	polled  []client.WorkerDeploymentTaskQueueInfo // what they ask for tasks
+	polled  []client.WorkerDeploymentTaskQueueInfo // the task queues that the workers poll
 	running []worker.Worker
 }
 
-// ready reports whether the workers take tasks, as far as this process can bring that about.
+// ready returns nil if this process has done everything that it can do to get tasks.
 func (w *workers) ready(context.Context) error {
 	if !w.settled.Load() {
 		return errors.New("not started, or their generation is not promoted yet")
@@ -52,10 +51,10 @@ func (w *workers) ready(context.Context) error {
 	return nil
 }
 
-// run serves the process's part of the work until ctx ends, then waits for the
-// sends that are under way.
+// run serves the process's part of the work until ctx ends. Then it waits for the sends in
+// flight.
 func (w *workers) run(ctx context.Context) error {
-	// The processes of an installation can come up in any order.
+	// The processes of an installation can start in any order.
 	retry(ctx, "waiting for Temporal", retryStart, func(ctx context.Context) error {
 		return launch.RegisterSearchAttributes(ctx, w.temporal, w.namespace)
 	})
@@ -102,7 +101,7 @@ func (w *workers) run(ctx context.Context) error {
 func (w *workers) addEvents() {
 	w.add(workflows.EventsQueue(w.cfg.TaskQueuePrefix), workflows.OfEvents(), worker.Options{
 		WorkerStopTimeout:            stopTimeout,
-		MaxHeartbeatThrottleInterval: activities.PollHeartbeat / 5, // a heartbeat's answer is how a poller hears that it is to pause
+		MaxHeartbeatThrottleInterval: activities.PollHeartbeat / 5, // the answer to a heartbeat tells a poller to pause
 	})
 }
 
@@ -114,7 +113,7 @@ func (w *workers) addChannel(channel notification.Channel) {
 	})
 	w.add(workflows.BatchesQueue(queue), nil, worker.Options{
 		MaxConcurrentActivityExecutionSize: activities.BatchesAtOnce,
-		MaxHeartbeatThrottleInterval:       time.Second, // a heartbeat's answer is how a batch hears that it is cancelled
+		MaxHeartbeatThrottleInterval:       time.Second, // the answer to a heartbeat tells a batch that it is cancelled
 		DisableWorkflowWorker:              true,
 		WorkerStopTimeout:                  policy.Timeout + stopTimeout,
 	})
@@ -125,12 +124,12 @@ func (w *workers) addChannel(channel notification.Channel) {
 	})
 }
 
-// add adds a worker that serves these types of workflow, and all activities.
+// add adds a worker for these workflow types and all activities.
 func (w *workers) add(queue string, types []any, options worker.Options) {
 	options.OnFatalError = func(err error) {
 		select {
 		case w.fatal <- err:
-		default: // one is enough to end the process
+		default: // one error is enough to end the process
 		}
 	}
 	options.DeploymentOptions = worker.DeploymentOptions{
@@ -151,7 +150,7 @@ func (w *workers) add(queue string, types []any, options worker.Options) {
 	}
 }
 
-// stop stops all running workers at the same time, since each may have to wait.
+// stop stops all running workers concurrently, because each may have to wait.
 func (w *workers) stop() {
 	w.settled.Store(false)
 	var stopping sync.WaitGroup
