@@ -31,14 +31,14 @@ import (
 
 var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
 
-// provider signs what the gateways of these tests take of providers.
+// provider signs the webhook requests of providers in these tests.
 var provider = receiptstest.New("https://herald.example.com")
 
-// unsubscribing makes the links by which recipients of these gateways unsubscribe.
+// unsubscribing makes unsubscribe links for these tests' gateways.
 var unsubscribing = unsubscribe.Links{Key: []byte("key")}
 
-// contracted is a gateway without a broker, over a separate database, whose answers are
-// held to the document that it serves.
+// contracted is a gateway with a separate database and without a broker. The tests compare its
+// answers with its OpenAPI document.
 type contracted struct {
 	*httptest.Server
 	t     *testing.T
@@ -83,7 +83,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	return c
 }
 
-// notify puts so many notifications into somebody's inbox, and returns their ids.
+// notify adds count notifications to a user's inbox, and returns their ids.
 func (c *contracted) notify(userID string, count int) []int64 {
 	c.t.Helper()
 	ids := make([]int64, count)
@@ -98,17 +98,17 @@ func (c *contracted) notify(userID string, count int) []int64 {
 	return ids
 }
 
-// request is one of the tests'.
+// request is an HTTP request of a test.
 type request struct {
 	method, path string
-	token        string // empty: none
-	origin       string // of the page that sends it; empty: none
-	contentType  string // empty: application/json where there is a body; "none": none
+	token        string // empty: no Authorization header
+	origin       string // of the page that sends the request; empty: no Origin header
+	contentType  string // empty: application/json if there is a body; "none": no header
 	body         string
-	header       http.Header // in addition to these
+	header       http.Header // more headers
 }
 
-// do sends a request, and returns it with the answer and its body.
+// do sends a request, and returns the request, the answer and the answer's body.
 func (c *contracted) do(t *testing.T, r request) (*http.Request, *http.Response, []byte) {
 	t.Helper()
 	sent, err := http.NewRequestWithContext(t.Context(), r.method, c.URL+r.path, strings.NewReader(r.body))
@@ -127,11 +127,11 @@ func (c *contracted) do(t *testing.T, r request) (*http.Request, *http.Response,
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
-	sent.Body = io.NopCloser(bytes.NewBufferString(r.body)) // to be validated
+	sent.Body = io.NopCloser(bytes.NewBufferString(r.body)) // the client has read the body; check reads it again
 	return sent, answer, body
 }
 
-// token is one that the application signs.
+// token returns a token signed as by the application.
 func token(t testing.TB, userID string) string {
 	t.Helper()
 	return tokenOfNamed(t, userID, "")
@@ -146,7 +146,7 @@ func tokenOfNamed(t testing.TB, userID, name string) string {
 	return signed
 }
 
-// code is one of a link to the page.
+// code requests the one-time code of a link to the inbox page.
 func (c *contracted) code(t *testing.T, token string) string {
 	t.Helper()
 	_, _, body := c.do(t, request{method: "POST", path: "/api/inbox-code", token: token})

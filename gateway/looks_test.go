@@ -33,14 +33,14 @@ import (
 
 var writePictures = flag.Bool("write-pictures", false, "write the pictures of testdata/ and docs/")
 
-// A look is a page as one device shows it.
+// look is a device and a colour scheme in which a page is shown.
 type look struct {
 	name          string
 	scheme        string // light or dark
 	width, height int64
 }
 
-// looksOf are a page's looks, in the order in which its picture has them.
+// looksOf returns a page's looks, in their order in the page's picture.
 func looksOf(deskHeight, phoneHeight int64) []look {
 	return []look{
 		{"desk, light", "light", 900, deskHeight}, {"desk, dark", "dark", 900, deskHeight},
@@ -49,9 +49,9 @@ func looksOf(deskHeight, phoneHeight int64) []look {
 }
 
 // TestLooks compares each page with its picture in testdata/, on a desk and a phone, light and
-// dark. Nothing is cut off, also on a small phone, and each text stands out from its
-// background as WCAG 2.2 (AA) asks. Some of the pictures are in docs/, too.
-// To take them anew: go test ./gateway -run TestLooks -write-pictures
+// dark. On these and on a small phone it checks that nothing is cut off, and that each text has
+// the contrast that WCAG 2.2 (AA) requires. docs/ has some of the pictures too.
+// To write the pictures again: go test ./gateway -run TestLooks -write-pictures
 func TestLooks(t *testing.T) {
 	t.Parallel()
 
@@ -74,7 +74,7 @@ func TestLooks(t *testing.T) {
 		name  string
 		show  func(*tab)
 		looks []look
-		docs  []string // names in docs/, in the order of the looks; empty: none
+		docs  []string // names in docs/, in the order of the looks; empty: not in docs/
 	}{
 		{"inbox", inbox(""), looksOf(430, 640), []string{"inbox", "inbox-dark", "", "inbox-phone"}},
 		{"preferences", inbox("#open-preferences"), looksOf(960, 860), []string{"inbox-preferences", "", "", ""}},
@@ -105,7 +105,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// furnish gives somebody an inbox with 15 unread notifications, and preferences.
+// furnish gives user 10 an inbox with 15 unread notifications, and preferences.
 func (c *contracted) furnish() {
 	c.t.Helper()
 	_, err := c.store.Pool.Exec(c.t.Context(), `
@@ -124,8 +124,8 @@ func (c *contracted) furnish() {
 	require.NoError(c.t, err)
 }
 
-// sandboxOf returns the address of a sandbox that has taken messages, and has a fault. Its page
-// does not reload itself.
+// sandboxOf returns the URL of a sandbox that has received messages and simulates a fault. Its
+// page does not reload itself.
 func sandboxOf(t *testing.T) string {
 	t.Helper()
 	ledger := filepath.Join(t.TempDir(), "ledger.ndjson")
@@ -165,7 +165,7 @@ type tab struct {
 	ctx context.Context
 }
 
-// newTab starts a browser that speaks English; its own sandbox is off, since root cannot use it.
+// newTab starts an English browser, without the browser's sandbox, because root cannot use it.
 func newTab(t *testing.T) *tab {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -188,7 +188,7 @@ func (tab *tab) evaluate(expression string) {
 	require.NoError(tab.t, err)
 }
 
-// list is the value of an expression.
+// list returns the value of a JavaScript expression.
 func (tab *tab) list(expression string) []string {
 	tab.t.Helper()
 	value, err := chromedp.Run(tab.ctx, chromedp.Evaluate[[]string](expression))
@@ -196,7 +196,7 @@ func (tab *tab) list(expression string) []string {
 	return value
 }
 
-// await waits until an expression is true.
+// await waits until a JavaScript expression is true.
 func (tab *tab) await(expression string) {
 	tab.t.Helper()
 	require.Eventually(tab.t, func() bool {
@@ -205,7 +205,7 @@ func (tab *tab) await(expression string) {
 	}, time.Minute, 20*time.Millisecond, expression)
 }
 
-// device sets the size of the window, and what the person has chosen for all pages.
+// device sets the window's size, the colour scheme and reduced motion.
 func (tab *tab) device(look look) {
 	tab.t.Helper()
 	tab.do(chromedp.EmulateViewport(look.width, look.height), func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
@@ -216,8 +216,7 @@ func (tab *tab) device(look look) {
 	})
 }
 
-// dress makes the page look alike on every machine and at every time: the fonts of machines
-// differ.
+// dress sets the fonts and the shown times, which otherwise differ between machines and runs.
 func (tab *tab) dress() {
 	tab.t.Helper()
 	tab.evaluate(fmt.Sprintf(`(() => {
@@ -233,15 +232,14 @@ func (tab *tab) dress() {
 }
 
 const (
-	// cutOff are the elements that reach beyond the left or right side of the window, or of a
-	// part that scrolls sideways.
+	// cutOff returns the elements that extend beyond the left or right side of the window.
 	cutOff = `[...document.querySelectorAll("body *")]
 		.filter((e) => e.checkVisibility() && !e.closest(".unseen, svg"))
 		.filter((e) => e.getBoundingClientRect().right > innerWidth + 1 || e.getBoundingClientRect().left < -1)
 		.map((e) => e.outerHTML.slice(0, 80))`
 
-	// faint are the elements with a text whose colour is too near to the colour behind it: a
-	// contrast under 4.5. Elements that are disabled may be faint.
+	// faint returns the elements whose text has a contrast under 4.5 with its background.
+	// Disabled elements do not count.
 	faint = `(() => {
 		const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
 		const behind = (e) => { for (; e; e = e.parentElement) { const c = channels(getComputedStyle(e).backgroundColor); if ((c[3] ?? 1) === 1) return c; } return [255, 255, 255]; };
@@ -254,20 +252,20 @@ const (
 	})()`
 )
 
-// picture is a page, or a row of pages.
+// picture is an image of a page, or of several pages in a row.
 type picture struct{ *image.RGBA }
 
 const (
-	// scale is by how much the pictures of testdata/ are smaller than the page.
+	// scale is the factor by which the pictures in testdata/ are smaller than the page.
 	scale = 4
-	// near is the largest difference of a colour from the picture's, out of 255, over an area of 3 x 3 pixels
-	// of a small picture. Browsers draw letters a little differently.
+	// near is the largest accepted difference between two colours, out of 255. The colours are
+	// means of 3 x 3 pixels of a small picture. Browsers draw letters a little differently.
 	near = 40
-	// few is the number of areas that may differ.
+	// few is the maximum number of areas that may differ more.
 	few = 3
 )
 
-// picture takes a picture of the page as it is.
+// picture takes a picture of the page.
 func (tab *tab) picture() picture {
 	tab.t.Helper()
 	shot, err := chromedp.Run(tab.ctx, chromedp.CaptureScreenshot())
@@ -284,7 +282,7 @@ func decoded(t *testing.T, text []byte) picture {
 	return picture{into}
 }
 
-// mean is the mean colour of a square.
+// mean returns the mean colour of a square.
 func (p picture) mean(x, y, side int) color.RGBA {
 	var sum [3]int
 	for i := range side * side {
@@ -295,7 +293,7 @@ func (p picture) mean(x, y, side int) color.RGBA {
 	return color.RGBA{uint8(sum[0] / n), uint8(sum[1] / n), uint8(sum[2] / n), 255}
 }
 
-// small is the picture as testdata/ has it.
+// small returns the picture reduced by scale, as in testdata/.
 func (p picture) small() picture {
 	into := image.NewRGBA(image.Rect(0, 0, p.Rect.Dx()/scale, p.Rect.Dy()/scale))
 	for y := range into.Rect.Dy() {
@@ -306,7 +304,7 @@ func (p picture) small() picture {
 	return picture{into}
 }
 
-// row puts pictures into a row.
+// row joins pictures side by side.
 func row(all []picture) picture {
 	var size image.Point
 	for _, p := range all {
@@ -322,8 +320,8 @@ func row(all []picture) picture {
 	return picture{into}
 }
 
-// requireLike compares the picture with a file, as small as the pictures of testdata/ are. With
-// -write-pictures it writes the file, unless they are alike.
+// requireLike requires that the picture and a file are alike after small. With -write-pictures it
+// writes a file that differs.
 func (p picture) requireLike(t *testing.T, path string, small func(picture) picture) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -341,7 +339,7 @@ func (p picture) requireLike(t *testing.T, path string, small func(picture) pict
 	p.write(t, path)
 }
 
-// differs counts the areas in which two pictures are not alike.
+// differs counts the areas in which two pictures differ by more than near.
 func (p picture) differs(other picture) (areas int) {
 	if p.Rect != other.Rect {
 		return p.Rect.Dx() * p.Rect.Dy()

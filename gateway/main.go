@@ -1,6 +1,5 @@
-// Command gateway serves browsers: live notifications, the inbox, preferences, and a page;
-// and it hears from providers what became of messages.
-// It runs until it is told to stop.
+// Command gateway serves browsers: live notifications, the inbox, preferences and a page. It also
+// receives the providers' receipts for messages. It runs until SIGINT or SIGTERM.
 package main
 
 import (
@@ -11,7 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // quiet hours are judged alike on every machine
+	_ "time/tzdata" // every machine has the same time zones
 
 	"github.com/caarlos0/env/v11"
 	"go.opentelemetry.io/otel/metric"
@@ -39,7 +38,7 @@ func main() {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	showVersion, err := parseFlags(os.Args[1:])
 	if err != nil {
-		os.Exit(2) // the flag package has said why
+		os.Exit(2) // the flag package has printed the reason
 	}
 	build := version.Read()
 	if showVersion {
@@ -85,7 +84,7 @@ func run(ctx context.Context) error {
 	}
 	public := newPublic(cfg, served.handler(), served.hub.Drain, metrics)
 	group, ctx := errgroup.WithContext(ctx)
-	admin, endAdmin := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain until that is over
+	admin, endAdmin := context.WithCancel(context.WithoutCancel(ctx)) // the admin port stays up until the drain ends
 	group.Go(func() error {
 		return health.Serve(admin, cfg.AdminAddr, health.Handler(needs(db, served.gate.Verifier, public), metrics.page))
 	})
@@ -103,7 +102,7 @@ func run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// newRooms returns the rooms of the public port.
+// newRooms returns the services of the public port.
 func newRooms(cfg config.Gateway, who signin.Settings, db, hooksDB *gateway.Store, metrics *metrics) (served rooms, err error) {
 	gate := newGate(cfg, who, db, metrics)
 	hub, err := newHub(cfg, db, metrics.meter)
@@ -167,8 +166,8 @@ func newWebhooks(cfg config.Gateway, db *gateway.Store, meter metric.Meter) (*re
 	})
 }
 
-// needs are the checks of /readyz. The broker is none: without it the inbox works, and sockets
-// get what they missed once it is back.
+// needs returns the checks of /readyz. The broker has no check: without it the inbox works, and
+// sockets get the missed notifications when it is back.
 func needs(db *gateway.Store, verifier *signin.Verifier, public *public) []health.Need {
 	return []health.Need{
 		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: db.Ready},
@@ -177,14 +176,14 @@ func needs(db *gateway.Store, verifier *signin.Verifier, public *public) []healt
 	}
 }
 
-// readSettings reads all settings of an environment, including the settings of who may sign in.
+// readSettings reads all settings of an environment, also of package signin.
 func readSettings(environment []string) (cfg config.Gateway, who signin.Settings, err error) {
 	cfg, err = config.GatewayFrom(env.ToMap(environment), who.Read, wiring.New().Read)
 	return cfg, who, err
 }
 
-// awaitDatabase waits until the database answers, has the schema of this build, and has
-// agreed on the secret. It fails if the database knows another one.
+// awaitDatabase waits until the database answers and has the schema of this build. It fails if
+// the database was set up with another HERALD_SECRET.
 func awaitDatabase(ctx context.Context, db *gateway.Store) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
 		if err := migrate.Current(ctx, db.Store, migrations.FS); err != nil {

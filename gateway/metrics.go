@@ -17,22 +17,22 @@ import (
 	"herald/internal/web/signin"
 )
 
-// causeLabel says why a request was refused.
+// causeLabel is the label with the cause of a refusal.
 const causeLabel = "cause"
 
-// refusedInterval is the least time between two lines in the log about refusals for the
-// same cause. The metric counts them all.
+// refusedInterval is the minimum time between two log lines about refusals for the same cause.
+// The metric counts all refusals.
 const refusedInterval = time.Minute
 
-// metrics holds the measurements of the process.
+// metrics holds the metrics of the process.
 type metrics struct {
 	meter    metric.Meter
-	page     http.Handler // all of them, as Prometheus reads them
+	page     http.Handler // all metrics, in Prometheus's format
 	refusals metric.Int64Counter
-	said     map[string]*rate.Sometimes // by cause: when a refusal is logged
+	said     map[string]*rate.Sometimes // limits the log lines, by cause
 }
 
-// newMetrics sets up metrics of this process alone: nothing is global.
+// newMetrics sets up the metrics of this process, without global variables.
 func newMetrics() (*metrics, error) {
 	registry := health.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
@@ -59,7 +59,7 @@ func newMetrics() (*metrics, error) {
 	return m, nil
 }
 
-// watchBroker shows whether messages come from the broker.
+// watchBroker adds a gauge that is 1 if messages come from the broker, else 0.
 func (m *metrics) watchBroker(ready func() error) error {
 	_, err := m.meter.Int64ObservableGauge("herald_broker_up", metric.WithDescription("1: messages come from the broker."),
 		metric.WithInt64Callback(func(_ context.Context, observer metric.Int64Observer) error {
@@ -73,7 +73,7 @@ func (m *metrics) watchBroker(ready func() error) error {
 	return err
 }
 
-// refuse counts a refusal, and logs one a minute for each cause.
+// refuse counts a refusal, and logs at most one refusal per minute and cause.
 func (m *metrics) refuse(cause string) {
 	m.count(cause, 1)
 	m.said[cause].Do(func() { slog.Info("requests are refused; herald_gateway_refusals_total counts them", "cause", cause) })

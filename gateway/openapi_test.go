@@ -21,8 +21,8 @@ import (
 	"herald/internal/web/signin"
 )
 
-// TestOpenAPI holds the server to the document that it serves: each answer of every path,
-// with every status that the document names, and with no other.
+// TestOpenAPI checks the server against the OpenAPI document that it serves: each path answers
+// with every status in the document, and with no other.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 
@@ -68,10 +68,10 @@ func TestOpenAPI(t *testing.T) {
 		}
 	})
 
-	require.Empty(t, contract.unseen(), "the document names answers that nobody saw")
+	require.Empty(t, contract.unseen(), "the document has answers that no request got")
 }
 
-// contract is the document that a gateway serves, and what was seen of it.
+// contract is the document that a gateway serves, with the answers that the test has seen.
 type contract struct {
 	document *openapi3.T
 	router   routers.Router
@@ -92,8 +92,8 @@ func readContract(t *testing.T, g *contracted) *contract {
 	return &contract{document: document, router: router, seen: map[string]bool{}}
 }
 
-// check sends a request and holds the answer to the document. What succeeds must be a
-// request that the document allows, and what is refused for its form one that it forbids.
+// check sends a request and validates the answer against the document. If the request succeeds,
+// it must be valid too.
 func (c *contract) check(t *testing.T, g *contracted, r request, want int) {
 	t.Helper()
 	sent, answer, body := g.do(t, r)
@@ -125,14 +125,14 @@ func outcome(method, path string, status int) string {
 	return fmt.Sprint(method, " ", path, " ", status)
 }
 
-// operations are requests for all that the document has for a signed-in user, with what
-// each needs.
+// operations returns a valid request for each operation in the document that needs a signed-in
+// user.
 func (c *contract) operations() []request {
 	var all []request
 	for path, item := range c.document.Paths.Map() {
 		for method, operation := range item.Operations() {
 			if operation.Security != nil && len(*operation.Security) == 0 {
-				continue // nobody signs in for it
+				continue // it needs no sign-in
 			}
 			r := request{method: method, path: strings.Replace(path, "{id}", "7", 1)}
 			switch {
@@ -147,7 +147,7 @@ func (c *contract) operations() []request {
 	return all
 }
 
-// unseen are the answers that the document names and nobody has seen.
+// unseen returns the answers in the document that the test has not seen.
 func (c *contract) unseen() []string {
 	var unseen []string
 	for path, item := range c.document.Paths.Map() {
@@ -163,15 +163,15 @@ func (c *contract) unseen() []string {
 	return unseen
 }
 
-// contractCase is a request of somebody who is signed in, and the status of its answer.
+// contractCase is a request and the expected status of its answer.
 type contractCase struct {
 	name    string
 	request request
 	want    int
 }
 
-// contractCases are requests for every path, well formed and not. They are of somebody who
-// has three notifications, and one is another's.
+// contractCases returns valid and invalid requests for every path of a signed-in user, who has the
+// three notifications in mine. The notification theirs is another user's.
 func contractCases(mine []int64, theirs int64) []contractCase {
 	path := func(format string, id int64) string { return fmt.Sprintf(format, id) }
 	const (
@@ -234,7 +234,7 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 	}
 }
 
-// sessionCases are requests of a page that changes a code for a token.
+// sessionCases returns requests of a page that exchanges a code for a token.
 func sessionCases(code string) []contractCase {
 	const session = "/api/session"
 	return []contractCase{
@@ -247,7 +247,7 @@ func sessionCases(code string) []contractCase {
 	}
 }
 
-// webhookCases are requests of providers, and of others. Accepted requests hold something
+// webhookCases returns requests of providers, and forged requests. Each accepted request has data
 // to store.
 func webhookCases() []contractCase {
 	const sendgrid, twilio, inbound = "/webhooks/sendgrid", "/webhooks/twilio?delivery_id=evt-0-staff10-SMS", "/webhooks/twilio/inbound"

@@ -11,23 +11,23 @@ import (
 	"herald/internal/web/problem"
 )
 
-// Causes of a refusal for where a request comes from.
+// Causes of a refusal because of a request's sender.
 const (
 	otherOrigin = "origin"
 	otherHost   = "host"
-	oneAddress  = "address" // it has too many connections
+	oneAddress  = "address" // the address has too many connections
 )
 
-// origins lets the gateway's own pages ask, and the pages of allowed origins. A program sends
-// no origin.
+// origins permits requests from the gateway's pages, from pages of allowed origins, and from
+// programs, which send no origin.
 type origins struct {
 	allowed []string     // as browsers send them
-	demo    bool         // everybody can be anybody: no name but this machine's counts
-	refused func(string) // is told of each refusal, with its cause
+	demo    bool         // people choose who they are, so only this machine's names are accepted
+	refused func(string) // called with the cause of each refusal
 }
 
-// guard refuses requests of other origins. In the demo it also refuses names of other machines:
-// a page elsewhere could make its own name mean this machine.
+// guard refuses requests from other origins. In the demo it also refuses other host names: an
+// attacker's page could point its name at this machine (DNS rebinding).
 func (o origins) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.demo && !environment.IsLocal(hostname(r.Host)) {
@@ -44,7 +44,7 @@ func (o origins) guard(next http.Handler) http.Handler {
 	})
 }
 
-// permitted reports whether the page that sends a request may do so.
+// permitted reports whether the origin of the request is permitted.
 func (o origins) permitted(r *http.Request) bool {
 	sent := r.Header.Values("Origin")
 	if len(sent) == 0 {
@@ -60,8 +60,8 @@ func (o origins) permitted(r *http.Request) bool {
 	return !o.demo && slices.Contains(o.allowed, sent[0])
 }
 
-// shared adds what a browser asks for before it shows an answer to a page of an allowed
-// origin, and answers the question that it asks first. It stands behind guard.
+// shared adds the CORS headers that let a page of an allowed origin read the answer, and answers
+// preflight requests. It runs after guard.
 func shared(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -82,7 +82,7 @@ func shared(next http.Handler) http.Handler {
 	})
 }
 
-// hostname is the name in a Host header.
+// hostname returns the name in a Host header.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name

@@ -23,7 +23,7 @@ func TestOrigins(t *testing.T) {
 		from    origins
 		host    string
 		origins []string
-		refused string // the cause; empty: it is let through
+		refused string // the cause; empty: permitted
 	}{
 		{name: "no page"},
 		{name: "its own page", origins: []string{own}},
@@ -75,7 +75,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// What a browser asks before it shows a page of another origin an answer.
+// A browser gets the CORS headers, also in the answer to its preflight request.
 func TestShared(t *testing.T) {
 	t.Parallel()
 
@@ -91,18 +91,18 @@ func TestShared(t *testing.T) {
 	}
 
 	first := ask(http.MethodOptions, map[string]string{"Origin": allowed, "Access-Control-Request-Method": "PUT"})
-	require.Equal(t, http.StatusNoContent, first.Code, "nobody is signed in yet when a browser asks")
+	require.Equal(t, http.StatusNoContent, first.Code, "a preflight request has no token")
 	require.Equal(t, allowed, first.Header().Get("Access-Control-Allow-Origin"))
 	require.Contains(t, first.Header().Get("Access-Control-Allow-Methods"), "PUT")
 	require.Contains(t, first.Header().Get("Access-Control-Allow-Headers"), "Authorization")
-	require.Empty(t, first.Header().Get("Access-Control-Allow-Credentials"), "a token is no cookie")
+	require.Empty(t, first.Header().Get("Access-Control-Allow-Credentials"), "tokens are no cookies")
 	require.Equal(t, "Origin", first.Header().Get("Vary"))
 
 	then := ask(http.MethodGet, map[string]string{"Origin": allowed})
 	require.Equal(t, http.StatusUnauthorized, then.Code)
-	require.Equal(t, allowed, then.Header().Get("Access-Control-Allow-Origin"), "the page sees why")
+	require.Equal(t, allowed, then.Header().Get("Access-Control-Allow-Origin"), "the page can read the error")
 
 	none := ask(http.MethodGet, nil)
 	require.Empty(t, none.Header().Get("Access-Control-Allow-Origin"))
-	require.Equal(t, http.StatusUnauthorized, ask(http.MethodOptions, map[string]string{"Origin": allowed}).Code, "no question of a browser's")
+	require.Equal(t, http.StatusUnauthorized, ask(http.MethodOptions, map[string]string{"Origin": allowed}).Code, "not a preflight request")
 }

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// perAddress is a listener that closes the connections of a public address beyond a limit.
-// A private address is a balancer's, through which everybody comes.
+// perAddress is a listener that limits the connections of each public address, and closes the
+// connections above the limit. A private address has no limit: it may be a load balancer's.
 type perAddress struct {
 	net.Listener
 	most    int    // 0: no limit
-	refused func() // is told of each connection that is closed
+	refused func() // called for each connection closed because of the limit
 
 	mu   sync.Mutex
 	open map[netip.Prefix]int
@@ -57,19 +57,19 @@ func (l *perAddress) give(from netip.Prefix) {
 	}
 }
 
-// network is the address of a client, or the /64 of an IPv6 address: a client has all of it.
-// The zero value is a private address.
+// network returns a client's IPv4 address, or the /64 of its IPv6 address, because a client has a
+// whole /64. It returns the zero value for a private address.
 func network(from net.Addr) netip.Prefix {
 	client, err := netip.ParseAddrPort(from.String())
 	address := client.Addr().Unmap().WithZone("")
 	if err != nil || address.IsPrivate() || address.IsLoopback() || address.IsLinkLocalUnicast() {
 		return netip.Prefix{}
 	}
-	prefix, _ := address.Prefix(min(address.BitLen(), 64)) // it fits
+	prefix, _ := address.Prefix(min(address.BitLen(), 64)) // never fails: the length is at most BitLen
 	return prefix
 }
 
-// countedConn gives its place back when it is closed.
+// countedConn is a connection that no longer counts after Close.
 type countedConn struct {
 	net.Conn
 	give func()

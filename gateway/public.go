@@ -19,33 +19,33 @@ import (
 	"herald/internal/web/unsubscribe"
 )
 
-// Bounds of the public port, where anybody may connect. An open socket has the bounds of
+// Limits of the public port, to which anybody may connect. Open WebSockets have the limits of
 // package live instead.
 const (
 	headerTimeout = 10 * time.Second
-	readTimeout   = 30 * time.Second // of a request, its body included
-	writeTimeout  = time.Minute      // of its answer, from the end of its header on
-	idleTimeout   = time.Minute      // between two requests
-	headerLimit   = 16 << 10         // bytes; tokens have some 1 to 4 KiB
-	// spareConnections are the connections that are no sockets. Connections that never send a
-	// request do not keep others out.
+	readTimeout   = 30 * time.Second // for reading a request with its body
+	writeTimeout  = time.Minute      // for writing the answer, from the end of the request's header
+	idleTimeout   = time.Minute      // between two requests of a connection
+	headerLimit   = 16 << 10         // bytes; tokens have about 1 to 4 KiB
+	// spareConnections is the number of connections for everything except WebSockets. It is so
+	// large that connections that never send a request do not block others.
 	spareConnections = 12_000
-	// drainTimeout bounds the wait for sockets when the process stops, and for the record of
-	// what they acknowledged.
+	// drainTimeout limits the time to close the WebSockets and to store their acknowledgements
+	// when the process stops.
 	drainTimeout = 10 * time.Second
-	// finishTimeout bounds the wait for requests when the process stops.
+	// finishTimeout limits the wait for requests in flight when the process stops.
 	finishTimeout = 20 * time.Second
 )
 
 // public is the port for browsers.
 type public struct {
 	addr    string
-	limit   int // connections at once; more wait until one ends
+	limit   int // maximum number of open connections; others wait
 	share   perAddress
 	handler http.Handler
-	drain   func(context.Context) error // tells sockets to come back elsewhere, and ends them
+	drain   func(context.Context) error // tells WebSocket clients to connect elsewhere, and closes the sockets
 
-	open atomic.Bool // it is started, and not about to stop
+	open atomic.Bool // the server is started and not stopping
 }
 
 func newPublic(cfg config.Gateway, handler http.Handler, drain func(context.Context) error, metrics *metrics) *public {
@@ -57,7 +57,7 @@ func newPublic(cfg config.Gateway, handler http.Handler, drain func(context.Cont
 
 var errNotOpen = errors.New("the public port is not open")
 
-// ready reports whether a balancer should send requests here.
+// ready returns nil if a load balancer should send requests here.
 func (p *public) ready(context.Context) error {
 	if !p.open.Load() {
 		return errNotOpen
@@ -65,8 +65,8 @@ func (p *public) ready(context.Context) error {
 	return nil
 }
 
-// serve answers until ctx ends. Then it is not ready any more, tells sockets to come back
-// elsewhere, finishes requests, and returns.
+// serve answers requests until ctx ends. Then it is no longer ready, drains the WebSockets,
+// finishes the requests in flight, and returns.
 func (p *public) serve(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.addr)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *public) serve(ctx context.Context) error {
 	p.share.Listener = listener
 	err = server.Serve(netutil.LimitListener(&p.share, p.limit))
 	if stop() || !errors.Is(err, http.ErrServerClosed) {
-		return err // it failed by itself
+		return err // the server failed before ctx ended
 	}
 	<-drained
 	return nil
@@ -112,7 +112,7 @@ func newServer(handler http.Handler) *http.Server {
 	}
 }
 
-// rooms are the parts that the gateway serves.
+// rooms holds the services of the public port.
 type rooms struct {
 	from        origins
 	gate        *signin.Gate
@@ -120,18 +120,18 @@ type rooms struct {
 	hub         *live.Hub
 	hooks       *receipts.Webhooks
 	unsubscribe *unsubscribe.Page
-	demo        *inbox.Demo // nil: nobody chooses who they are
+	demo        *inbox.Demo // nil if GATEWAY_DEMO is off
 }
 
-// handler puts the rooms together.
+// handler routes requests to the rooms.
 func (r rooms) handler() http.Handler {
 	routes := http.NewServeMux()
 	routes.Handle("/api/", r.from.guard(shared(r.gate.Required(r.api.Handler()))))
 	routes.Handle("/api/session", r.from.guard(shared(r.api.Session())))
 	routes.Handle("/ws", r.from.guard(http.HandlerFunc(r.socket)))
 	routes.Handle("/webhooks/", r.from.guard(r.hooks.Handler()))
-	// A link in a mail works from anywhere. Browsers send the origin null with the form of that
-	// page, since the page sends no referrer.
+	// A link in an e-mail works from any origin, so guard does not apply. Browsers send the
+	// origin null with the page's form, because the page has the policy no-referrer.
 	routes.Handle("/unsubscribe", r.unsubscribe)
 	if r.demo != nil {
 		routes.Handle("/demo/", r.from.guard(r.demo.Handler()))
@@ -140,7 +140,7 @@ func (r rooms) handler() http.Handler {
 	return logged(routes)
 }
 
-// socket opens a socket for a recipient who is signed in. guard has checked the origin.
+// socket opens a WebSocket for a signed-in recipient. guard has checked the origin.
 func (r rooms) socket(w http.ResponseWriter, request *http.Request) {
 	who, err := r.gate.Socket(request)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 
 const requestID = "X-Request-Id"
 
-// idForm is the form of an id that a proxy in front of the gateway gave to a request.
+// idForm matches a request id that a proxy in front of the gateway may set.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// headers that every answer has. The page has a separate policy.
+// headers are set in every answer. The pages override Content-Security-Policy.
 var headers = map[string]string{
 	"X-Content-Type-Options":       "nosniff",
 	"Referrer-Policy":              "no-referrer",
@@ -24,8 +24,8 @@ var headers = map[string]string{
 	"Cross-Origin-Resource-Policy": "same-origin",
 }
 
-// logged gives each request an id, and the log a line that has neither its address nor
-// what it says: there could be names, tickets and tokens in it.
+// logged gives each request an id and a log line. The line omits the URL and the body, because
+// they may contain names, tickets and tokens.
 func logged(routes *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
@@ -51,7 +51,7 @@ func logged(routes *http.ServeMux) http.Handler {
 	})
 }
 
-// method is one of HTTP's, or other: a client may send any word.
+// method returns a standard HTTP method, or "other": a client may send any word.
 func method(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions:
@@ -60,7 +60,7 @@ func method(r *http.Request) string {
 	return "other"
 }
 
-// answer remembers the status.
+// answer is a response writer that records the status.
 type answer struct {
 	http.ResponseWriter
 	status int
@@ -81,11 +81,11 @@ func (a *answer) Write(body []byte) (int, error) {
 	return a.ResponseWriter.Write(body)
 }
 
-// Unwrap lets [http.ResponseController] reach what takes over a connection.
+// Unwrap lets [http.ResponseController] reach the original writer, to take over a connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// fail answers for a handler that has failed, and closes the connection if it had begun to
-// answer.
+// fail answers for a handler that panicked. If the handler had begun to answer, fail closes the
+// connection.
 func (a *answer) fail(failure any, id string) {
 	if failure == http.ErrAbortHandler {
 		panic(failure)

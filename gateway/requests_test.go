@@ -16,8 +16,8 @@ import (
 	"herald/internal/notification"
 )
 
-// The log has a line for each request, by which its answer can be found, and nothing that
-// its sender wrote. It sets the log of the process, so it is no parallel test.
+// The log has a line for each request, with the id in the answer, and nothing that the sender
+// wrote. The test is not parallel, because it replaces the process's logger.
 func TestLogOfRequests(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()
@@ -62,7 +62,7 @@ func TestLogOfRequests(t *testing.T) {
 	require.NotContains(t, answer.Body.String(), "mistake")
 }
 
-// clients is a listener to which clients of some addresses connect.
+// clients is a listener that accepts one client from each address in from.
 type clients struct {
 	net.Listener
 	from []string
@@ -85,15 +85,15 @@ type clientConn struct {
 
 func (c *clientConn) RemoteAddr() net.Addr { return c.from }
 
-// An address has its share of the connections, and gets them back as they are closed.
+// An address has a limited number of connections. Closed connections no longer count.
 func TestConnectionsPerAddress(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name          string
-		first, second string // where the clients come from
+		first, second string // addresses of the clients
 		most          int
-		refused       bool // of the third client, who comes from second
+		refused       bool // whether the third client is refused; its address is second
 	}{
 		{name: "one address", first: "192.0.2.1:1000", second: "192.0.2.1:2000", most: 2, refused: true},
 		{name: "without a limit", first: "192.0.2.1:1000", second: "192.0.2.1:2000"},
@@ -121,7 +121,7 @@ func TestConnectionsPerAddress(t *testing.T) {
 				require.Zero(t, refused)
 				return
 			}
-			require.ErrorIs(t, err, net.ErrClosed, "the third was closed")
+			require.ErrorIs(t, err, net.ErrClosed, "the third connection was closed")
 			require.Equal(t, 1, refused)
 
 			require.NoError(t, conn.Close())
@@ -135,12 +135,12 @@ func TestConnectionsPerAddress(t *testing.T) {
 	}
 }
 
-// linkOver is the link by which recipient 10 unsubscribes from reservations over a channel.
+// linkOver returns recipient 10's link to unsubscribe from reservations over a channel.
 func linkOver(channel notification.Channel) string {
 	return unsubscribing.Over(channel)(notification.Message{UserType: notification.RestaurantUser, UserID: "10", Category: "reservations"})
 }
 
-// unsubscribeCases are requests by links of mails.
+// unsubscribeCases returns requests with unsubscribe links.
 func unsubscribeCases() []contractCase {
 	form := "application/x-www-form-urlencoded"
 	optional, mandatory := linkOver(notification.Push), linkOver(notification.Email)
@@ -154,9 +154,8 @@ func unsubscribeCases() []contractCase {
 	}
 }
 
-// A link works wherever it is used: webmail has a separate origin, and browsers send
-// "null" with the form of the page, since its address is told to nobody. A page elsewhere
-// still has no say in anything else.
+// An unsubscribe link works from any origin: webmail has another origin, and browsers send "null"
+// with the page's form, because of its policy no-referrer. Other paths still refuse other origins.
 func TestUnsubscribeFromAnyOrigin(t *testing.T) {
 	t.Parallel()
 
