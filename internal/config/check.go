@@ -14,7 +14,7 @@ import (
 
 var taskQueuePrefix = regexp.MustCompile(`^[a-z0-9-]{1,50}$`)
 
-// The limits of how an outbox is polled.
+// Limits of the settings for polling an outbox.
 const (
 	minPollInterval = 100 * time.Millisecond
 	maxPollInterval = time.Minute
@@ -45,7 +45,7 @@ func (c *Config) check(r *environment.Reader) {
 	r.Unpublished("HERALD_SECRET_PREVIOUS", c.SecretPrevious)
 	environment.Within(r, "RABBITMQ_QUEUE_LENGTH", c.QueueLength, 0, 100_000_000)
 	if c.QueueTTL != 0 {
-		environment.Within(r, "RABBITMQ_QUEUE_TTL", c.QueueTTL, time.Second, 45*24*time.Hour) // the broker counts milliseconds in 32 bits
+		environment.Within(r, "RABBITMQ_QUEUE_TTL", c.QueueTTL, time.Second, 45*24*time.Hour) // the broker stores milliseconds in 32 bits
 	}
 	environment.Within(r, "BULK_THRESHOLD", c.BulkThreshold, 0, 100_000_000)
 	checkListen(r, "WORKER_HTTP_ADDR", c.WorkerHTTPAddr)
@@ -60,11 +60,11 @@ func checkListen(r *environment.Reader, key, addr string) {
 	}
 }
 
-// checkDatabase checks a URL, and each way in which the driver may connect to it. With
-// sslmode=prefer, its default, it falls back to clear text if the server has no TLS.
+// checkDatabase checks a URL, and that every connection the driver may try is encrypted. With the
+// default sslmode=prefer, the driver falls back to clear text if the server has no TLS.
 func checkDatabase(r *environment.Reader, key, url string) {
 	parsed, err := pgconn.ParseConfig(url)
-	if err != nil || misread(url, parsed) { // the error quotes the URL, which has a password
+	if err != nil || misread(url, parsed) { // hide err: it quotes the URL with the password
 		r.Refuse(key, "must be a Postgres URL such as postgres://user:password@host:5432/herald, with %2F for / in the password, %3F for ?, %23 for # and %25 for %")
 		return
 	}
@@ -75,8 +75,8 @@ func checkDatabase(r *environment.Reader, key, url string) {
 	r.Encrypted(key, ok, "sslmode=require, verify-ca or verify-full")
 }
 
-// misread says that the driver took a part of the password for something else, which it
-// would quote in its errors: / ? and # end what is before a host.
+// misread reports whether the driver parsed a part of the password as something else, because the
+// password has an unescaped / ? or #. The driver would quote this part in its errors.
 func misread(url string, parsed *pgconn.Config) bool {
 	_, query, _ := strings.Cut(url, "?")
 	first, _, _ := strings.Cut(query, "=")
@@ -91,7 +91,7 @@ func misread(url string, parsed *pgconn.Config) bool {
 	return false
 }
 
-// parameter matches the names of a connection's parameters.
+// parameter matches a valid name of a connection parameter.
 var parameter = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
 func checkBroker(r *environment.Reader, url environment.Secret) {
@@ -103,13 +103,13 @@ func checkBroker(r *environment.Reader, url environment.Secret) {
 	r.Encrypted("RABBITMQ_URL", broker.Scheme == "amqps" || environment.IsLocal(broker.Host), "amqps://")
 }
 
-// VerifiesDatabase reports whether a process knows that the server of DATABASE_URL is the
-// one it names: by its certificate, or because it is on this machine. sslmode=require alone
-// encrypts, for any server that answers.
+// VerifiesDatabase reports whether the driver verifies the identity of DATABASE_URL's server: by
+// its certificate, or because it is on this machine. sslmode=require alone encrypts, but accepts
+// any server.
 func VerifiesDatabase(url environment.Secret) bool {
 	parsed, err := pgconn.ParseConfig(string(url))
 	if err != nil {
-		return true // the settings' own check names it
+		return true // checkDatabase refuses it
 	}
 	return environment.IsLocal(parsed.Host) || parsed.TLSConfig != nil && !parsed.TLSConfig.InsecureSkipVerify
 }

@@ -1,6 +1,5 @@
-// Package config reads the settings of Herald's processes from the environment, once,
-// at their start: into a complete Config, or one error that names everything that is
-// wrong.
+// Package config reads the settings of Herald's processes from the environment when they start.
+// The result is a complete Config, or one error that names every wrong setting.
 package config
 
 import (
@@ -11,49 +10,49 @@ import (
 	"herald/internal/outboxes"
 )
 
-// Starter is the settings of commands that neither send nor publish.
+// Starter holds the settings of commands that neither send nor publish.
 type Starter struct {
 	DatabaseURL     environment.Secret `env:"DATABASE_URL,required,notEmpty"`
-	TaskQueuePrefix string             `env:"TASK_QUEUE_PREFIX" envDefault:"herald"` // of queues and pollers' workflow ids: a-z, 0-9 and -, up to 50
-	AllowCleartext  bool               `env:"ALLOW_CLEARTEXT" envDefault:"false"`    // to other hosts
-	Secret          environment.Secret `env:"HERALD_SECRET"`                         // 32 bytes or more; empty: no address can be hashed, no link signed
-	SecretPrevious  environment.Secret `env:"HERALD_SECRET_PREVIOUS"`                // the secret that HERALD_SECRET replaces; empty: none
+	TaskQueuePrefix string             `env:"TASK_QUEUE_PREFIX" envDefault:"herald"` // prefix of task queues and pollers' workflow ids: a-z, 0-9 and -, up to 50
+	AllowCleartext  bool               `env:"ALLOW_CLEARTEXT" envDefault:"false"`    // permits unencrypted traffic to other hosts
+	Secret          environment.Secret `env:"HERALD_SECRET"`                         // 32 bytes or more; if empty, Herald cannot hash addresses or sign links
+	SecretPrevious  environment.Secret `env:"HERALD_SECRET_PREVIOUS"`                // the secret that HERALD_SECRET replaces; empty if none
 
 	OutboxPollInterval time.Duration `env:"OUTBOX_POLL_INTERVAL" envDefault:"1s"` // 100 ms to 1 min
 	OutboxBatchSize    int           `env:"OUTBOX_BATCH_SIZE" envDefault:"100"`   // events, 1 to 1000
 	OutboxPollers      int           `env:"OUTBOX_POLLERS" envDefault:"1"`        // 1 to 16
 
-	OutboxSources string            `env:"OUTBOX_SOURCES"` // a file; empty: there are no other outboxes
-	Sources       []outboxes.Source `env:"-"`              // the first is Herald's own
+	OutboxSources string            `env:"OUTBOX_SOURCES"` // path of a file; empty: no other outboxes
+	Sources       []outboxes.Source `env:"-"`              // the first source is Herald's own outbox
 }
 
-// Config is the settings of the worker, without its senders' settings.
+// Config holds the settings of the worker, without its senders' settings.
 type Config struct {
 	Starter
 
 	RabbitMQURL    environment.Secret `env:"RABBITMQ_URL,required,notEmpty"`
-	QueueLength    int                `env:"RABBITMQ_QUEUE_LENGTH"` // messages in each queue for others, where Herald creates it; 0: any number
-	QueueTTL       time.Duration      `env:"RABBITMQ_QUEUE_TTL"`    // of their messages, 1 s to 45 days; 0: for ever
+	QueueLength    int                `env:"RABBITMQ_QUEUE_LENGTH"` // maximum messages in each queue that Herald creates for other programs; 0: no limit
+	QueueTTL       time.Duration      `env:"RABBITMQ_QUEUE_TTL"`    // time until these messages expire, 1 s to 45 days; 0: never
 	PublishEvents  bool               `env:"PUBLISH_EVENTS" envDefault:"true"`
-	BulkThreshold  int                `env:"BULK_THRESHOLD" envDefault:"1000"` // recipients of an event; the deliveries of a larger event go in batches; 0: never
-	PublicURL      string             `env:"PUBLIC_URL"`                       // where providers reach the gateway; empty: nowhere
+	BulkThreshold  int                `env:"BULK_THRESHOLD" envDefault:"1000"` // recipients; the deliveries of an event with more go in batches; 0: never in batches
+	PublicURL      string             `env:"PUBLIC_URL"`                       // the gateway's URL for providers; empty: unreachable
 	WorkerHTTPAddr string             `env:"WORKER_HTTP_ADDR" envDefault:":8081"`
 	WorkerPromote  Promotion          `env:"WORKER_PROMOTE" envDefault:"auto"` // auto or manual
 
-	Policies map[notification.Channel]Policy `env:"-"` // one for each channel
+	Policies map[notification.Channel]Policy `env:"-"` // of every channel
 }
 
-// Promotion says who has the workers of a new generation get the tasks.
+// Promotion determines who routes tasks to the workers of a new generation.
 type Promotion string
 
-// The settings of WORKER_PROMOTE.
+// Values of WORKER_PROMOTE.
 const (
-	PromoteAuto   Promotion = "auto"   // a worker, when it starts
-	PromoteManual Promotion = "manual" // an operator: `starter workers promote`
+	PromoteAuto   Promotion = "auto"   // a worker does it when it starts
+	PromoteManual Promotion = "manual" // an operator does it: `starter workers promote`
 )
 
-// From returns the worker's settings in an environment, or one error that names everything
-// that is wrong and shows no value. readSenders reads the settings of the senders.
+// From returns the worker's settings in an environment. Its error names every wrong setting and
+// shows no values. readSenders reads the settings of the senders.
 func From(values map[string]string, readSenders func(*environment.Reader)) (Config, error) {
 	r := environment.NewReader(values)
 	var cfg Config
@@ -72,7 +71,7 @@ func From(values map[string]string, readSenders func(*environment.Reader)) (Conf
 	return cfg, nil
 }
 
-// StarterFrom is [From] for commands that neither send nor publish.
+// StarterFrom does the same as [From] for commands that neither send nor publish.
 func StarterFrom(values map[string]string) (Starter, error) {
 	r := environment.NewReader(values)
 	var cfg Starter
@@ -84,8 +83,8 @@ func StarterFrom(values map[string]string) (Starter, error) {
 	return cfg, nil
 }
 
-// Broker returns the broker's URL, or "" if none is set, for the commands that look
-// at the broker. The others do not need it.
+// Broker returns the broker's URL, or "" if RABBITMQ_URL is not set. It is for commands that check
+// the broker.
 func Broker(values map[string]string) (environment.Secret, error) {
 	url := environment.Secret(values["RABBITMQ_URL"])
 	if url == "" {
@@ -99,14 +98,14 @@ func Broker(values map[string]string) (environment.Secret, error) {
 	return url, nil
 }
 
-// SendersFrom reads the settings of the senders for the commands that send nothing.
+// SendersFrom reads the settings of the senders, for commands that send nothing.
 func SendersFrom(values map[string]string, readSenders func(*environment.Reader)) error {
 	r := partialReader(values)
 	readSenders(r)
 	return r.Err()
 }
 
-// BySource is the sources by their names.
+// BySource returns the sources by name.
 func (c Starter) BySource() map[string]outboxes.Source {
 	sources := map[string]outboxes.Source{}
 	for _, source := range c.Sources {

@@ -80,7 +80,7 @@ func TestEverySetting(t *testing.T) {
 	require.Equal(t, config.Policy{MaxAttempts: 1, Timeout: 10 * time.Second, RateLimit: 1}, cfg.Policies[notification.Slack])
 }
 
-// An empty setting counts as not set, as `PUBLIC_URL=` in a compose file.
+// An empty setting, such as `PUBLIC_URL=` in a compose file, counts as not set.
 func TestEmptyIsUnset(t *testing.T) {
 	t.Parallel()
 
@@ -98,8 +98,8 @@ func TestEmptyIsUnset(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// The settings of the senders are read with the others: the same error names what
-// is wrong with them, and the providers that they use decide about PUBLIC_URL.
+// The settings of the senders are read with the others. The same error names their mistakes, and
+// their providers determine whether PUBLIC_URL must be https.
 func TestSendersReadTheirSettings(t *testing.T) {
 	t.Parallel()
 
@@ -134,7 +134,7 @@ func TestStarter(t *testing.T) {
 	require.Empty(t, cfg)
 }
 
-// required is the least that the worker needs.
+// required returns the required settings of the worker.
 func required() map[string]string {
 	return map[string]string{"DATABASE_URL": "postgres://herald@localhost/herald", "RABBITMQ_URL": "amqp://guest:guest@localhost:5672/"}
 }
@@ -150,7 +150,7 @@ func from(values map[string]string) (config.Config, error) {
 	return config.From(values, func(*environment.Reader) {})
 }
 
-// What is not a number, a duration or a truth value is the subject of the environment package.
+// The tests of package environment cover values that cannot be parsed.
 func TestBadSettings(t *testing.T) {
 	t.Parallel()
 

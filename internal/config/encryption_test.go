@@ -110,8 +110,8 @@ func TestTemporalIsEncrypted(t *testing.T) {
 	require.EqualError(t, err, "settings: "+temporalClear)
 }
 
-// Herald has no codec. Ignoring the setting would leave histories in clear text
-// while somebody believes that they are encrypted.
+// Herald has no codec. If it ignored the setting, histories would stay in clear text while an
+// operator believes that they are encrypted.
 func TestCodecIsRefused(t *testing.T) {
 	t.Parallel()
 
@@ -140,7 +140,7 @@ func TestCodecIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A previous secret is one that Herald could have had, and goes with a present one.
+// A previous secret must be a valid HERALD_SECRET, and needs a present secret.
 func TestPreviousSecrets(t *testing.T) {
 	t.Parallel()
 
@@ -168,8 +168,8 @@ func TestPreviousSecrets(t *testing.T) {
 	require.EqualError(t, err, "settings: HERALD_SECRET_PREVIOUS is set, but the present secret is not")
 }
 
-// The secret that docker-compose.yml once had can be replaced by `starter secret rekey`, and
-// starts no gateway and no worker.
+// starter accepts the secret that old files published as the previous secret, so that `starter
+// secret rekey` can replace it. Gateway and worker refuse it.
 func TestPublishedPreviousSecret(t *testing.T) {
 	t.Parallel()
 

@@ -14,39 +14,39 @@ import (
 	"herald/internal/config/environment"
 )
 
-// Gateway is the settings of the gateway, without the settings of who may sign in.
+// Gateway holds the settings of the gateway, without the settings of package signin.
 type Gateway struct {
 	DatabaseURL    environment.Secret `env:"DATABASE_URL,required,notEmpty"`
 	RabbitMQURL    environment.Secret `env:"RABBITMQ_URL,required,notEmpty"`
-	AllowCleartext bool               `env:"ALLOW_CLEARTEXT" envDefault:"false"` // to other hosts
+	AllowCleartext bool               `env:"ALLOW_CLEARTEXT" envDefault:"false"` // permits unencrypted traffic to other hosts
 	Secret         environment.Secret `env:"HERALD_SECRET,required,notEmpty"`    // 32 bytes or more; see package secret
-	SecretPrevious environment.Secret `env:"HERALD_SECRET_PREVIOUS"`             // the secret that HERALD_SECRET replaces; empty: none
+	SecretPrevious environment.Secret `env:"HERALD_SECRET_PREVIOUS"`             // the secret that HERALD_SECRET replaces; empty if none
 
 	HTTPAddr       string   `env:"GATEWAY_HTTP_ADDR" envDefault:":8080"`
 	AdminAddr      string   `env:"GATEWAY_ADMIN_ADDR" envDefault:"127.0.0.1:8082"` // health and metrics
-	AllowedOrigins []string `env:"GATEWAY_ALLOWED_ORIGINS"`                        // as browsers send them; the gateway's own is always allowed
-	Demo           bool     `env:"GATEWAY_DEMO" envDefault:"false"`                // lets the page choose who it is
+	AllowedOrigins []string `env:"GATEWAY_ALLOWED_ORIGINS"`                        // as browsers send them; the gateway's origin is always allowed
+	Demo           bool     `env:"GATEWAY_DEMO" envDefault:"false"`                // people choose in the page who they are
 
-	PublicURL         string             `env:"PUBLIC_URL"` // where Twilio reaches this gateway; empty: nowhere
+	PublicURL         string             `env:"PUBLIC_URL"` // this gateway's URL for Twilio; empty: unreachable
 	TwilioToken       environment.Secret `env:"TWILIO_AUTH_TOKEN"`
 	SendGridPublicKey string             `env:"SENDGRID_WEBHOOK_PUBLIC_KEY"` // in base64, as SendGrid shows it
-	SendGridKey       *ecdsa.PublicKey   `env:"-"`                           // nil: there is none
+	SendGridKey       *ecdsa.PublicKey   `env:"-"`                           // nil if there is no key
 
-	// A token and a key that count too, while they are replaced.
+	// The previous token and key are also accepted while operators replace them.
 	PreviousTwilioToken       environment.Secret `env:"TWILIO_AUTH_TOKEN_PREVIOUS"`
 	PreviousSendGridPublicKey string             `env:"SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS"`
 	PreviousSendGridKey       *ecdsa.PublicKey   `env:"-"`
 
-	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`                // open at once
-	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"`     // of those
-	MaxPerAddress          int `env:"GATEWAY_MAX_CONNECTIONS_PER_ADDRESS" envDefault:"1000"` // of a public address; 0: no limit
+	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`                // maximum open sockets
+	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"`     // maximum open sockets of one recipient
+	MaxPerAddress          int `env:"GATEWAY_MAX_CONNECTIONS_PER_ADDRESS" envDefault:"1000"` // maximum connections of a public address; 0: no limit
 }
 
-// maxSockets is far above what one process serves.
+// maxSockets is much more than one process can serve.
 const maxSockets = 1_000_000
 
-// GatewayFrom is [From] for the gateway. readSignIn reads who may sign in. readSenders is
-// called for a demo, which must not be near real providers.
+// GatewayFrom does the same as [From] for the gateway. readSignIn reads the settings of package
+// signin. It calls readSenders only for a demo, which must not use real providers.
 func GatewayFrom(values map[string]string, readSignIn, readSenders func(*environment.Reader)) (Gateway, error) {
 	r := environment.NewReader(values)
 	var cfg Gateway
@@ -86,7 +86,7 @@ func (g *Gateway) check(r *environment.Reader) {
 	environment.Within(r, "GATEWAY_MAX_CONNECTIONS_PER_ADDRESS", g.MaxPerAddress, 0, maxSockets)
 }
 
-// checkWebhooks checks what providers sign with.
+// checkWebhooks checks the keys and tokens that verify providers' signatures.
 func (g *Gateway) checkWebhooks(r *environment.Reader) {
 	g.checkTwilioToken(r, "TWILIO_AUTH_TOKEN", g.TwilioToken)
 	g.checkTwilioToken(r, "TWILIO_AUTH_TOKEN_PREVIOUS", g.PreviousTwilioToken)
@@ -109,7 +109,7 @@ func (g *Gateway) checkTwilioToken(r *environment.Reader, key string, token envi
 	r.Credential(key, token, cmp.Or(baseURL, "https://api.twilio.com"))
 }
 
-// readSendGridKey returns the key of a setting; nil where it is empty or wrong.
+// readSendGridKey returns the key in a setting, or nil if the setting is empty or wrong.
 func readSendGridKey(r *environment.Reader, name, text string) *ecdsa.PublicKey {
 	if text == "" {
 		return nil
@@ -123,8 +123,8 @@ func readSendGridKey(r *environment.Reader, name, text string) *ecdsa.PublicKey 
 
 var alphanumeric = regexp.MustCompile(`^[a-zA-Z0-9]+$`)
 
-// sendgridKey reads a key as SendGrid shows it: in base64, of the curve P-256. Nil: it is
-// none.
+// sendgridKey parses a key as SendGrid shows it: in base64, of the curve P-256. It returns nil for
+// any other text.
 func sendgridKey(text string) *ecdsa.PublicKey {
 	der, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -141,8 +141,8 @@ func sendgridKey(text string) *ecdsa.PublicKey {
 	return ec
 }
 
-// checkDemo refuses a demo that others could reach, or that is next to real providers:
-// anybody who reaches it can be anybody.
+// checkDemo refuses a demo that other machines can reach, or that has real providers: people can
+// choose who they are.
 func (g *Gateway) checkDemo(r *environment.Reader) {
 	if host, _, _ := net.SplitHostPort(g.HTTPAddr); !environment.IsLocal(host) {
 		r.Refuse("GATEWAY_DEMO", "lets everybody be anybody: GATEWAY_HTTP_ADDR must be a loopback address, such as 127.0.0.1:8080")
@@ -154,8 +154,8 @@ func (g *Gateway) checkDemo(r *environment.Reader) {
 	r.Need("AUTH_HS256_SECRET", secret, "GATEWAY_DEMO, which signs with it,")
 }
 
-// browserOrigin returns an origin as browsers send it: in lower case, and without the port
-// that its scheme has anyway. Empty: it is none.
+// browserOrigin returns an origin as browsers send it: in lower case, without the scheme's default
+// port. It returns "" if text is no origin.
 func browserOrigin(text string) string {
 	u, err := url.Parse(strings.ToLower(text))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !environment.IsHost(u.Host) || strings.Contains(u.Host, "*") || strings.ToLower(text) != u.Scheme+"://"+u.Host {

@@ -14,13 +14,13 @@ import (
 
 const heraldSecret = "the secret of tests, of 32 bytes"
 
-// Public keys of webhooks: one that SendGrid shows in its own examples, and one that is no ECDSA.
+// Public keys of webhooks: a key in SendGrid's examples, and a key that is not ECDSA.
 const (
 	sendgridKey = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g=="
 	ed25519Key  = "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE="
 )
 
-// gatewayWith is the least that a gateway needs, with changes.
+// gatewayWith reads the required settings of a gateway, with changes.
 func gatewayWith(changes map[string]string) (config.Gateway, error) {
 	all := with(map[string]string{
 		"HERALD_SECRET": heraldSecret, "AUTH_ISSUER": "i", "AUTH_AUDIENCE": "a", "AUTH_HS256_SECRET": "another secret of tests, also 32!",
@@ -60,7 +60,7 @@ func TestGatewaySettings(t *testing.T) {
 	tests := []struct {
 		name    string
 		changes map[string]string
-		want    []string // what the error says; none: there is none
+		want    []string // texts in the error; empty: no error
 	}{
 		{name: "everything is wrong", changes: map[string]string{
 			"DATABASE_URL": "postgres://db/h", "RABBITMQ_URL": "amqp://mq/", "HERALD_SECRET": "short", "GATEWAY_HTTP_ADDR": "8080", "GATEWAY_ADMIN_ADDR": "x",

@@ -8,19 +8,18 @@ import (
 	"herald/internal/notification"
 )
 
-// Policy is how the messages of one channel are sent, from settings that begin
-// with its name: EMAIL_MAX_ATTEMPTS. A best-effort channel has none of the first
-// three, and one attempt.
+// Policy holds one channel's settings for sending. Their names begin with the channel's name:
+// EMAIL_MAX_ATTEMPTS. A best-effort channel has one attempt and only the last two settings.
 type Policy struct {
 	MaxAttempts      int           `env:"MAX_ATTEMPTS"`      // 1 to 100
 	RetryInterval    time.Duration `env:"RETRY_INTERVAL"`    // between the first attempt and the second; 10 ms to 1 h
-	RetryCoefficient float64       `env:"RETRY_COEFFICIENT"` // by which each further interval grows; 1 to 10
+	RetryCoefficient float64       `env:"RETRY_COEFFICIENT"` // factor by which each further interval grows; 1 to 10
 	Timeout          time.Duration `env:"TIMEOUT"`           // of one attempt; 100 ms to 60 s
-	RateLimit        float64       `env:"RATE_LIMIT"`        // messages a second; 0: none
+	RateLimit        float64       `env:"RATE_LIMIT"`        // messages a second; 0: no limit
 }
 
-// defaultTimeout is long enough for a slow provider, and short enough that one which
-// hangs does not hold a worker's slots for long.
+// defaultTimeout is long enough for a slow provider. It is so short that a provider that hangs
+// does not occupy a worker's slots for long.
 const defaultTimeout = 10 * time.Second
 
 func defaultPolicy(channel notification.Channel) Policy {

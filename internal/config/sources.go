@@ -14,7 +14,7 @@ import (
 
 const sourcesSetting = "OUTBOX_SOURCES"
 
-// sources are Herald's own outbox, which is the first, and the file's.
+// sources returns Herald's own outbox first, and then the sources of the file.
 func (c *Starter) sources(r *environment.Reader) []outboxes.Source {
 	herald := outboxes.Source{
 		Name: notification.HeraldSource, DatabaseURL: string(c.DatabaseURL), PollInterval: c.OutboxPollInterval, BatchSize: c.OutboxBatchSize, Pollers: c.OutboxPollers,
@@ -39,7 +39,7 @@ func (c *Starter) sources(r *environment.Reader) []outboxes.Source {
 	return all
 }
 
-// cause is why a file cannot be read, without its name.
+// cause returns the reason of err without the file's name.
 func cause(err error) string {
 	var path *os.PathError
 	if errors.As(err, &path) {
@@ -48,7 +48,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// add reads an entry. The entry of Herald's own outbox adds to the source that is there.
+// add adds the source of an entry. The entry `herald` changes Herald's own outbox instead.
 func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
 	if e.Mode != nil {
 		e.refuse("mode", "mode is no longer needed: remove the line. Every source is sent in pages, in the order of its keys, to people as well")
@@ -115,7 +115,7 @@ func (e entry) other() outboxes.Source {
 	return source
 }
 
-// words are the texts of words of any type.
+// words converts values of a string type to strings.
 func words[T ~string](all []T) []string {
 	var texts []string
 	for _, word := range all {
@@ -124,7 +124,7 @@ func words[T ~string](all []T) []string {
 	return texts
 }
 
-// database returns the URL that the entry's variable holds, or Herald's own.
+// database returns the URL in the entry's environment variable, or Herald's URL without one.
 func (e entry) database() string {
 	key := e.DatabaseURLEnv
 	if key == "" {
@@ -151,7 +151,7 @@ func (e entry) zone() *time.Location {
 	return zone
 }
 
-// topic reads where the events of a source go, and how often Herald tries again.
+// topic reads the Kafka topic and the retries of a source.
 func (e entry) topic(source *outboxes.Source) {
 	source.Retries, source.RetryInterval = e.retries(), e.duration("retry_interval", e.RetryInterval, defaultSourceRetry, 10*time.Millisecond, time.Hour)
 	if !e.has("kafka") {
@@ -163,7 +163,7 @@ func (e entry) topic(source *outboxes.Source) {
 		return
 	}
 	if e.Kafka == nil {
-		return // it is refused
+		return // entries has refused it
 	}
 	source.Kafka = &outboxes.KafkaRoute{Topic: e.Kafka.Topic, Key: e.Kafka.Key}
 	if source.Kafka.Topic == "" {
@@ -173,7 +173,7 @@ func (e entry) topic(source *outboxes.Source) {
 	}
 }
 
-// retries returns the retries after the first attempt.
+// retries returns the number of retries after the first attempt.
 func (e entry) retries() int {
 	switch word, isText := e.Retries.(string); {
 	case word == "forever":
@@ -185,7 +185,7 @@ func (e entry) retries() int {
 	return e.number("retries", e.Retries, defaultSourceRetries, 0, 100)
 }
 
-// aggregate reads what an event is about, for a dialect whose table does not say it.
+// aggregate reads the aggregate of a source's events, if the dialect's table has no aggregate.
 func (e entry) aggregate(source *outboxes.Source) {
 	known := slices.Contains(outboxes.Dialects(), source.Dialect)
 	switch {

@@ -17,12 +17,12 @@ import (
 	"herald/internal/config/environment"
 )
 
-// sourcesFile is the file that OUTBOX_SOURCES names. It collects every mistake, by line,
-// and quotes no values.
+// sourcesFile is the file that OUTBOX_SOURCES names. It collects all mistakes with their lines,
+// and never quotes values.
 type sourcesFile struct {
 	*Starter
 	reader   *environment.Reader
-	names    map[string]int // the line of each
+	names    map[string]int // the line of each source's name
 	mistakes []mistake
 }
 
@@ -35,7 +35,7 @@ func (f *sourcesFile) refuse(line int, format string, args ...any) {
 	f.mistakes = append(f.mistakes, mistake{line, fmt.Sprintf(format, args...)})
 }
 
-// text returns all mistakes, one to a line.
+// text returns all mistakes, one per line.
 func (f *sourcesFile) text() string {
 	slices.SortStableFunc(f.mistakes, func(a, b mistake) int { return cmp.Compare(a.line, b.line) })
 	var lines []string
@@ -75,7 +75,7 @@ func (f *sourcesFile) entries(text []byte) []entry {
 	return entries
 }
 
-// refuseYAML words a mistake that the YAML library found.
+// refuseYAML records a mistake that the YAML library found.
 func (f *sourcesFile) refuseYAML(line int, err error) {
 	message := "it is not YAML"
 	var found yaml.Error
@@ -98,10 +98,10 @@ type entry struct {
 	keys
 	file  *sourcesFile
 	line  int
-	lines map[string]int // of each key
+	lines map[string]int // the line of each key
 }
 
-// find records the lines of a mapping's keys.
+// find records the lines of a mapping's keys, including nested keys.
 func (e entry) find(node ast.Node) {
 	pairs, isMapping := node.(ast.MapNode)
 	if !isMapping {
@@ -113,15 +113,15 @@ func (e entry) find(node ast.Node) {
 	}
 }
 
-// has reports whether a key is there, whatever its value is.
+// has reports whether the entry has a key, with any value.
 func (e entry) has(key string) bool { return e.lines[key] > 0 }
 
-// refuse refuses the value of a key, or the entry where it has no such key.
+// refuse records a mistake in the line of a key, or of the entry if it lacks the key.
 func (e entry) refuse(key, format string, args ...any) {
 	e.file.refuse(cmp.Or(e.lines[key], e.line), format, args...)
 }
 
-// duration parses a value within bounds. Without a value it returns the default.
+// duration parses a value and refuses it outside of low and high. For "" it returns unset.
 func (e entry) duration(key, value string, unset, low, high time.Duration) time.Duration {
 	if value == "" {
 		return unset
@@ -133,7 +133,7 @@ func (e entry) duration(key, value string, unset, low, high time.Duration) time.
 	return parsed
 }
 
-// number returns a whole number within bounds. Without a value it returns the default.
+// number returns a whole number and refuses it outside of low and high. For nil it returns unset.
 func (e entry) number(key string, value any, unset, low, high uint64) int {
 	if value == nil {
 		return int(unset)
@@ -145,7 +145,7 @@ func (e entry) number(key string, value any, unset, low, high uint64) int {
 	return int(number)
 }
 
-// keys are the keys of an entry. An absent key leaves its field empty.
+// keys holds the values of an entry's keys. The field of an absent key is empty.
 type keys struct {
 	Name           string `yaml:"name"`
 	Dialect        string `yaml:"dialect"`
@@ -159,7 +159,7 @@ type keys struct {
 		Topic string `yaml:"topic"`
 		Key   string `yaml:"key"`
 	} `yaml:"kafka"`
-	Retries       any    `yaml:"retries"` // a number, or forever
+	Retries       any    `yaml:"retries"` // a number, or the word forever
 	RetryInterval string `yaml:"retry_interval"`
 	People        bool   `yaml:"people"`
 	Aggregate     *struct {
@@ -167,13 +167,13 @@ type keys struct {
 		IDPath string `yaml:"id_path"`
 	} `yaml:"aggregate"`
 	Retention string `yaml:"retention"`
-	Mode      any    `yaml:"mode"` // of release 0.2
+	Mode      any    `yaml:"mode"` // a key of release 0.2, refused
 }
 
-// heraldKeys are the keys of Herald's own outbox. OUTBOX_* settings give the rest.
+// heraldKeys are the permitted keys of the entry herald. OUTBOX_* settings give the rest.
 var heraldKeys = []string{"name", "kafka", "topic", "key", "retries", "retry_interval", "retention"}
 
-// The forms of what the file holds.
+// Forms of the values in the file.
 var (
 	sourceName    = regexp.MustCompile(`^[a-z0-9-]{1,30}$`)
 	sourceTable   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$]{0,62}\.[A-Za-z_][A-Za-z0-9_$]{0,62}$`)
@@ -182,9 +182,9 @@ var (
 	idPaths       = regexp.MustCompile(`^[^\s.,]+(\.[^\s.,]+)*(\s*,\s*[^\s.,]+(\.[^\s.,]+)*)*$`)
 )
 
-// The defaults and limits of sources, where no OUTBOX_* setting has them.
+// Defaults and limits of sources that no OUTBOX_* setting has.
 const (
-	defaultSourceBatch   = 500 // rows of a page
+	defaultSourceBatch   = 500 // rows in a page
 	defaultSourceRetries = 5
 	defaultSourceRetry   = 100 * time.Millisecond
 	minSourceRetention   = time.Hour

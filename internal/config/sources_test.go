@@ -13,7 +13,7 @@ import (
 	"herald/internal/outboxes"
 )
 
-// withSources are the settings of a starter whose file of sources has this text.
+// withSources returns a starter's settings with a sources file that has this text.
 func withSources(t *testing.T, text string) map[string]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sources.yaml")
@@ -24,7 +24,7 @@ func withSources(t *testing.T, text string) map[string]string {
 	}
 }
 
-// herald is Herald's own outbox, which is always a source.
+// herald returns Herald's own outbox, which is always the first source.
 func herald() outboxes.Source {
 	return outboxes.Source{
 		Name: "herald", DatabaseURL: "postgres://herald@localhost/herald", PollInterval: time.Second, BatchSize: 100, Pollers: 1, Retries: 5, RetryInterval: 100 * time.Millisecond, People: true,
@@ -93,11 +93,11 @@ func TestOwnOutboxAsSource(t *testing.T) {
 	require.Equal(t, []outboxes.Source{want}, cfg.Sources)
 }
 
-// Each mistake is named by its line.
+// The error names the line of each mistake.
 func TestBadSources(t *testing.T) {
 	t.Parallel()
 
-	// orders is a good entry; what follows begins in line 5.
+	// orders is a valid entry of four lines.
 	const orders = "- name: orders\n  dialect: order-service\n  table: orders.outbox\n  kafka: { topic: order-events }\n"
 	tests := []struct{ name, text, want string }{
 		{"empty", "", "line 1: it must be a list of sources"},
@@ -167,8 +167,8 @@ func TestBadSources(t *testing.T) {
 	}
 }
 
-// All mistakes are named at once, the environment's too. Of unknown keys and values of
-// another type, each entry names its first.
+// One error names all mistakes, also in the environment. But it names only the first unknown key
+// or wrongly typed value of each entry.
 func TestBadSourcesAreNamedAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -211,7 +211,7 @@ func TestSourcesFileIsMissing(t *testing.T) {
 	require.EqualError(t, err, "settings: OUTBOX_SOURCES must be a file that can be read: no such file or directory")
 }
 
-// The file in docs/outboxes.md is one that can be used.
+// The example file in docs/outboxes.md is valid.
 func TestSourcesOfTheDocument(t *testing.T) {
 	t.Parallel()
 

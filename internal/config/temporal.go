@@ -17,8 +17,8 @@ import (
 	"herald/internal/config/environment"
 )
 
-// Temporal returns the options of a client by Temporal's own settings, the
-// standard TEMPORAL_* variables and their file. Their namespace is never empty.
+// Temporal returns client options from Temporal's standard TEMPORAL_* variables and their file.
+// The namespace is never empty.
 func Temporal(values map[string]string) (client.Options, error) {
 	r := partialReader(values)
 	options, err := temporal(r)
@@ -33,16 +33,15 @@ func Temporal(values map[string]string) (client.Options, error) {
 	return options, nil
 }
 
-// partialReader is for commands that read a few settings only. It takes a malformed
-// ALLOW_CLEARTEXT for false; reading all settings refuses it.
+// partialReader returns a reader for commands that read only a few settings. A malformed
+// ALLOW_CLEARTEXT counts as false here; reading all settings refuses it.
 func partialReader(values map[string]string) *environment.Reader {
 	r := environment.NewReader(values)
 	r.AllowCleartext, _ = strconv.ParseBool(values["ALLOW_CLEARTEXT"])
 	return r
 }
 
-// temporal reads Temporal's settings, and refuses settings that Herald does not
-// support.
+// temporal reads Temporal's settings, and refuses settings that Herald does not support.
 func temporal(r *environment.Reader) (client.Options, error) {
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: r})
 	if err != nil {
@@ -61,8 +60,8 @@ func temporal(r *environment.Reader) (client.Options, error) {
 	return options, nil
 }
 
-// hostOfTarget returns the host of a gRPC target, which may name its resolver:
-// host:port, dns:///host:port, unix:/path.
+// hostOfTarget returns the host of a gRPC target, with or without a resolver: host:port,
+// dns:///host:port, unix:/path.
 func hostOfTarget(target string) string {
 	if scheme, path, ok := strings.Cut(target, ":"); ok && (scheme == "unix" || scheme == "unix-abstract") {
 		return "/" + path
@@ -76,12 +75,11 @@ func hostOfTarget(target string) string {
 	return target
 }
 
-// resourceID is the header in which the SDK repeats the id of the workflow that a
-// call is about.
+// resourceID is the gRPC header with the workflow id of a call. The SDK sets it.
 const resourceID = "temporal-resource-id"
 
-// asciiHeader escapes that id: gRPC refuses a call with a header that is not
-// ASCII, and the ids of events and recipients may hold any letter.
+// asciiHeader escapes the id in this header. gRPC refuses a header that is not ASCII, but ids of
+// events and recipients may contain any letter.
 func asciiHeader(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if sent, ok := metadata.FromOutgoingContext(ctx); ok && len(sent.Get(resourceID)) > 0 {
 		sent = sent.Copy()

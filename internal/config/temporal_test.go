@@ -25,7 +25,7 @@ func TestTemporal(t *testing.T) {
 	require.ErrorContains(t, err, "read Temporal settings")
 }
 
-// gRPC refuses a header that is not ASCII.
+// gRPC refuses headers that are not ASCII, so ids in headers are escaped.
 func TestIDsInHeadersAreASCII(t *testing.T) {
 	t.Parallel()
 

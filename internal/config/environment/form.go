@@ -9,34 +9,34 @@ import (
 	"strings"
 )
 
-// The forms that several settings have.
+// Forms that several settings have.
 var (
-	Token = regexp.MustCompile(`^[!-~]+$`)                 // what a header can hold
-	Name  = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,100}$`) // what a path can contain
+	Token = regexp.MustCompile(`^[!-~]+$`)                 // the value of an HTTP header
+	Name  = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,100}$`) // a segment of a URL path
 )
 
-// Match refuses a value that is not of a form.
+// Match refuses a value that does not match form.
 func (r *Reader) Match(key, value string, form *regexp.Regexp, text string) {
 	if !form.MatchString(value) {
 		r.Refuse(key, text)
 	}
 }
 
-// Need refuses an empty setting that another one, which is set, needs.
+// Need refuses an empty setting, because the setting `because` is set and needs it.
 func (r *Reader) Need(key, value, because string) {
 	if value == "" {
 		r.Refuse(key, "is not set, but "+because+" is")
 	}
 }
 
-// Within refuses a value outside of low and high.
+// Within refuses a value less than low or greater than high.
 func Within[T cmp.Ordered](r *Reader, key string, value, low, high T) {
 	if !(low <= value && value <= high) { // false for NaN
 		r.Refuse(key, fmt.Sprintf("must be from %v to %v", low, high))
 	}
 }
 
-// URL returns a URL without a slash at its end, so that paths can follow.
+// URL returns a URL without a slash at its end, so that callers can append paths.
 func (r *Reader) URL(key, value string) string {
 	u, err := url.Parse(value)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || !IsHost(u.Host) || u.User != nil || strings.ContainsAny(value, "?#") {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Encrypted refuses an address at another host unless its traffic is encrypted, or
-// AllowCleartext is set. remedy names a setting that encrypts it.
+// Encrypted refuses an address unless ok or AllowCleartext is set. ok means that the traffic is
+// encrypted or stays on this machine. remedy names a setting that encrypts the traffic.
 func (r *Reader) Encrypted(key string, ok bool, remedy string) {
 	if !ok && !r.AllowCleartext {
 		r.Refuse(key, "is another host's and not encrypted: it needs "+remedy+", or ALLOW_CLEARTEXT=true")
 	}
 }
 
-// ProviderURL is [Reader.URL] for the address of a provider, and refuses clear text
-// to another host. on reports whether the provider's channel is on.
+// ProviderURL does the same as [Reader.URL] for a provider's URL, and refuses clear text to
+// another host. on reports whether the provider's channel is on.
 func (r *Reader) ProviderURL(key, value string, on bool) string {
 	host := hostOf(value)
 	value = r.URL(key, value)
@@ -26,8 +26,8 @@ func (r *Reader) ProviderURL(key, value string, on bool) string {
 	return value
 }
 
-// ProviderHosts returns the hosts that a provider may be at, in lower case. Its channel
-// needs no credentials, so nobody is known to use it while the setting is not set.
+// ProviderHosts returns a provider's permitted hosts, in lower case. The channel needs no
+// credentials, so it counts as used only if the setting is set.
 func (r *Reader) ProviderHosts(key string, hosts []string) []string {
 	cleaned := make([]string, len(hosts))
 	value, _ := r.LookupEnv(key)
@@ -44,7 +44,7 @@ func (r *Reader) ProviderHosts(key string, hosts []string) []string {
 // remoteProvider is a setting that names a provider on another machine.
 type remoteProvider struct {
 	key  string
-	used bool // false: the channel is on by default, and nobody configured it
+	used bool // false if the channel is on only by default
 }
 
 func (r *Reader) useProvider(key, host string, used bool) {
@@ -53,9 +53,8 @@ func (r *Reader) useProvider(key, host string, used bool) {
 	}
 }
 
-// RemoteProvider says which setting names a provider on another machine, by its default
-// too; "" if all providers are on this one. Call it when the settings of all providers
-// are read.
+// RemoteProvider returns a text that names a setting, or a default, with a provider on another
+// machine; "" if all providers are on this machine. Call it after reading all providers' settings.
 func (r *Reader) RemoteProvider() string {
 	if len(r.remote) == 0 {
 		return ""
@@ -63,9 +62,9 @@ func (r *Reader) RemoteProvider() string {
 	return r.describeRemote(r.remote[0].key)
 }
 
-// PublicURL is [Reader.URL] for Herald's own address, which providers call. It refuses
-// clear text unless it and all providers in use are on this machine. Call it when
-// the settings of all providers are read.
+// PublicURL does the same as [Reader.URL] for Herald's URL, which providers call. It refuses clear
+// text unless Herald and all used providers are on this machine. Call it after reading all
+// providers' settings.
 func (r *Reader) PublicURL(key, value string) string {
 	host := hostOf(value)
 	value = r.URL(key, value)
@@ -83,7 +82,7 @@ func (r *Reader) PublicURL(key, value string) string {
 	return value
 }
 
-// describeRemote says that a setting names another machine, perhaps by its default.
+// describeRemote returns a text that a setting, or its default, names another machine.
 func (r *Reader) describeRemote(key string) string {
 	if value, _ := r.LookupEnv(key); value != "" {
 		return "the provider of " + key + " is not on this machine"
@@ -91,7 +90,7 @@ func (r *Reader) describeRemote(key string) string {
 	return key + " is not set, so the provider is not on this machine"
 }
 
-// hostOf returns the host of a URL, or for any other text one that is not local.
+// hostOf returns the host of a URL, or "?", which is not local, for an invalid URL.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -100,8 +99,7 @@ func hostOf(text string) string {
 	return u.Hostname()
 }
 
-// IsLocal reports whether a host is this machine: a loopback address, or the path of a
-// Unix socket.
+// IsLocal reports whether a host is this machine: a loopback address, or a Unix socket's path.
 func IsLocal(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || ip != nil && ip.IsLoopback()

@@ -1,5 +1,5 @@
-// Package environment reads settings into structs. Each package declares and checks
-// its own; one error names everything that is wrong with any of them.
+// Package environment reads settings into structs. Each package declares and checks its settings.
+// One error names every wrong setting of all packages.
 package environment
 
 import (
@@ -13,31 +13,31 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// Reader reads structs of settings, and collects the first thing that is wrong with
-// each setting. It says nothing of their values, which may be secrets.
+// Reader reads structs of settings, and collects the first mistake in each setting. Its errors
+// never quote values, which may be secrets.
 type Reader struct {
-	AllowCleartext bool // to other hosts
+	AllowCleartext bool // permits unencrypted traffic to other hosts
 
 	values map[string]string
 	wrong  []string
-	keys   map[string]bool // the keys that wrong names
+	keys   map[string]bool // the settings in wrong
 	remote []remoteProvider
 }
 
 // NewReader returns a reader of an environment.
 func NewReader(environment map[string]string) *Reader {
-	values := map[string]string{} // not nil: for nil, env would read the process's own
+	values := map[string]string{} // not nil: for nil, env reads the process's environment
 	maps.Copy(values, environment)
 	return &Reader{values: values, keys: map[string]bool{}}
 }
 
-// LookupEnv returns one setting as it is in the environment.
+// LookupEnv returns the unparsed value of a setting.
 func (r *Reader) LookupEnv(key string) (value string, ok bool) {
 	value, ok = r.values[key]
 	return value, ok
 }
 
-// Environ returns lines NAME=value, in the order of their names.
+// Environ returns the environment as NAME=value, sorted by name.
 func (r *Reader) Environ() []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(r.values)) {
@@ -46,7 +46,7 @@ func (r *Reader) Environ() []string {
 	return lines
 }
 
-// Refuse says what is wrong with a setting, unless that has been said already.
+// Refuse records a mistake in a setting. It keeps only the first mistake of each setting.
 func (r *Reader) Refuse(key, text string) {
 	if !r.keys[key] {
 		r.keys[key] = true
@@ -54,7 +54,7 @@ func (r *Reader) Refuse(key, text string) {
 	}
 }
 
-// Err names everything that is wrong, or is nil.
+// Err returns an error that names all mistakes, or nil.
 func (r *Reader) Err() error {
 	if len(r.wrong) == 0 {
 		return nil
@@ -62,9 +62,9 @@ func (r *Reader) Err() error {
 	return errors.New("settings: " + strings.Join(r.wrong, "; "))
 }
 
-// Read fills in the struct that settings points to, by the tags of its fields, with
-// prefix before each name. A field stays as it is if its setting is not in the
-// environment and its tag has no default, or if its setting cannot be read.
+// Read fills in the struct that settings points to. Each field's tag names a setting, and Read
+// puts prefix before the name. A field keeps its value if its setting is not set and has no
+// default, or if its setting cannot be parsed.
 func (r *Reader) Read(prefix string, settings any) {
 	err := env.ParseWithOptions(settings, env.Options{Environment: r.values, Prefix: prefix})
 	var all env.AggregateError
@@ -76,7 +76,7 @@ func (r *Reader) Read(prefix string, settings any) {
 	}
 }
 
-// explain puts an error of the env package in words without the value.
+// explain returns the setting and the mistake in an error of package env, without the value.
 func explain(err error, settings reflect.Type, prefix string) (key, text string) {
 	var unset env.VarIsNotSetError
 	var empty env.EmptyVarError
@@ -90,7 +90,7 @@ func explain(err error, settings reflect.Type, prefix string) (key, text string)
 		field, _ := settings.FieldByName(malformed.Name)
 		return prefix + field.Tag.Get("env"), "must be " + describe(malformed.Type)
 	default:
-		return "the settings", "cannot be read" // a mistake in one of our structs, which its test finds
+		return "the settings", "cannot be read" // a mistake in a struct's tags, which tests find
 	}
 }
 

@@ -36,7 +36,7 @@ func TestRead(t *testing.T) {
 	require.Equal(t, settings{Key: "k", Size: 7, Pause: time.Second, On: true}, got, "empty is not set")
 }
 
-// The environment of the process is not read, unless it is given.
+// The reader never reads the process's environment by itself.
 func TestReadOfNothing(t *testing.T) {
 	t.Setenv("KEY", "k")
 
@@ -82,8 +82,8 @@ func TestEnviron(t *testing.T) {
 	require.Equal(t, "x=y", value)
 }
 
-// Our address may be in clear text only if it and all providers in use are on this
-// machine. The error names the setting of an address that is not.
+// PUBLIC_URL may be in clear text only if Herald and all used providers are on this machine. The
+// error names the setting with a remote address.
 func TestPublicURL(t *testing.T) {
 	t.Parallel()
 
@@ -92,7 +92,7 @@ func TestPublicURL(t *testing.T) {
 	tests := []struct {
 		name, public, provider string
 		on                     bool
-		hosts                  string // "": not set, so the default
+		hosts                  string // "": not set, so the default applies
 		refused                string
 	}{
 		{name: "https", public: "https://herald.example.com", provider: remote, on: true},
@@ -161,7 +161,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// However settings are shown, no secret is.
+// No way of printing settings shows a secret.
 func TestSecretsAreNotShown(t *testing.T) {
 	t.Parallel()
 
@@ -184,7 +184,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	require.Equal(t, "hunter2", string(secret))
 }
 
-// A secret that is in Herald's files starts no process.
+// SigningSecret refuses short secrets, and secrets published in Herald's files.
 func TestSigningSecret(t *testing.T) {
 	t.Parallel()
 
@@ -204,7 +204,7 @@ func TestSigningSecret(t *testing.T) {
 	}
 }
 
-// docker-compose.yml has no secret and no default of one.
+// docker-compose.yml has no secrets and no defaults for secrets.
 func TestComposePublishesNoSecret(t *testing.T) {
 	t.Parallel()
 
@@ -217,7 +217,7 @@ func TestComposePublishesNoSecret(t *testing.T) {
 	}
 }
 
-// The sandbox's credentials work at the sandbox alone.
+// The sandbox's credential is accepted only for the sandbox.
 func TestCredential(t *testing.T) {
 	t.Parallel()
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Secret prints as *** in every way; string(s) is the value.
+// Secret prints as *** in every format. string(s) returns the value.
 type Secret string
 
 const hidden = "***"
@@ -21,19 +21,19 @@ var (
 // String returns ***.
 func (Secret) String() string { return hidden }
 
-// Format writes *** whatever the verb is.
+// Format writes *** for every verb.
 func (Secret) Format(out fmt.State, _ rune) { _, _ = io.WriteString(out, hidden) }
 
 // LogValue returns ***.
 func (Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// MarshalText returns ***, in JSON as well.
+// MarshalText returns ***, which encoding/json uses too.
 func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// minSecret is the length of SHA-256's keys: RFC 7518 demands it for HS256.
+// minSecret is the minimum length in bytes. RFC 7518 requires it for HS256.
 const minSecret = 32
 
-// published holds secrets that stood in Herald's files, where everybody can read them.
+// published holds secrets that everybody can read in older files of Herald.
 var published = []Secret{
 	"of a sandbox that nobody else can reach",
 	"signs tokens of a sandbox that nobody else can reach",
@@ -47,15 +47,15 @@ func (r *Reader) SigningSecret(key string, value Secret) {
 	r.Unpublished(key, value)
 }
 
-// Unpublished refuses a secret that stood in Herald's files.
+// Unpublished refuses a secret that Herald's files published.
 func (r *Reader) Unpublished(key string, value Secret) {
 	if slices.Contains(published, value) {
 		r.Refuse(key, "is published in Herald's files: make a new one with `openssl rand -base64 32`")
 	}
 }
 
-// PreviousSecret checks the secret that current replaces, if there is one: it verifies what
-// was signed before.
+// PreviousSecret checks the secret that current replaces, if it is set. It verifies older
+// signatures.
 func (r *Reader) PreviousSecret(key string, previous, current Secret) {
 	switch {
 	case previous == "":
@@ -68,11 +68,11 @@ func (r *Reader) PreviousSecret(key string, previous, current Secret) {
 	}
 }
 
-// sandboxCredential is the key and the token that Herald's files give to the sandbox.
+// sandboxCredential is the key and the token for the sandbox in Herald's files.
 const sandboxCredential = "sandbox"
 
-// Credential refuses the sandbox's credential for a provider that is not the sandbox:
-// everybody knows it. The sandbox is never behind https.
+// Credential refuses the sandbox's credential for other providers, because everybody knows it.
+// The sandbox never has https.
 func (r *Reader) Credential(key string, value Secret, providerURL string) {
 	if value == sandboxCredential && strings.HasPrefix(providerURL, "https:") {
 		r.Refuse(key, "is the sandbox's, but the provider is not: set the key of your account")

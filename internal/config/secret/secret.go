@@ -1,5 +1,5 @@
-// Package secret derives keys from HERALD_SECRET: one for each purpose, so that what is made
-// for one is of no use for another.
+// Package secret derives a separate key from HERALD_SECRET for each purpose. A signature or hash
+// for one purpose is invalid for another.
 package secret
 
 import (
@@ -12,11 +12,11 @@ import (
 	"herald/internal/notification"
 )
 
-// Purpose is the use of a key. A text never changes: what was made with its key would be
-// void.
+// Purpose is the use of a key. Never change a purpose's text: all links, tickets and hashes made
+// with its key would become invalid.
 type Purpose string
 
-// The purposes.
+// Purposes of keys.
 const (
 	Tickets     Purpose = "herald tickets"
 	InboxCodes  Purpose = "herald inbox codes"
@@ -25,7 +25,7 @@ const (
 	fingerprint Purpose = "herald fingerprint"
 )
 
-// Key returns the key for a purpose, of 32 bytes, from HERALD_SECRET.
+// Key derives the key for a purpose, 32 bytes, from HERALD_SECRET.
 func Key(secret environment.Secret, purpose Purpose) []byte {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, string(purpose), sha256.Size)
 	if err != nil { // only for keys of more than 8 KiB
@@ -34,7 +34,7 @@ func Key(secret environment.Secret, purpose Purpose) []byte {
 	return key
 }
 
-// PreviousKey is [Key] for HERALD_SECRET_PREVIOUS: nil where there is none.
+// PreviousKey does the same as [Key] for HERALD_SECRET_PREVIOUS. It returns nil without a secret.
 func PreviousKey(secret environment.Secret, purpose Purpose) []byte {
 	if secret == "" {
 		return nil
@@ -42,8 +42,8 @@ func PreviousKey(secret environment.Secret, purpose Purpose) []byte {
 	return Key(secret, purpose)
 }
 
-// AddressHash returns the function by which addresses are known without being kept. It is
-// nil without a secret: then no address can be known.
+// AddressHash returns the function that hashes addresses, so that Herald can recognize an address
+// without storing it. It returns nil without a secret: then no address can be recognized.
 func AddressHash(secret environment.Secret) func(address string) []byte {
 	if secret == "" {
 		return nil
@@ -56,12 +56,13 @@ func AddressHash(secret environment.Secret) func(address string) []byte {
 	}
 }
 
-// Address returns the key by which the database knows addresses. It is zero without a secret.
+// Address returns the key that hashes addresses for the database; zero without a secret.
 func Address(secret environment.Secret) notification.AddressKey {
 	return notification.AddressKey{Fingerprint: Fingerprint(secret), Hash: AddressHash(secret)}
 }
 
-// Fingerprint tells secrets apart, and tells nothing else of them. Without a secret it is empty.
+// Fingerprint returns a text that differs between secrets and reveals nothing else; empty without
+// a secret.
 func Fingerprint(secret environment.Secret) string {
 	if secret == "" {
 		return ""

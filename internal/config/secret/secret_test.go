@@ -9,8 +9,8 @@ import (
 	"herald/internal/config/secret"
 )
 
-// Keys never change from release to release: links and tickets that were made with one
-// would be void. Another program made these by RFC 5869 with SHA-256 and no salt.
+// Keys must never change between releases: existing links and tickets would become invalid.
+// Another program made the expected keys, by RFC 5869 with SHA-256 and no salt.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 
@@ -20,7 +20,7 @@ func TestKeys(t *testing.T) {
 	require.NotEqual(t, secret.Fingerprint(one), secret.Fingerprint(other))
 	require.Equal(t, "83bfedd2574b70dd502017f7bdeea940a5f8105e15eb1599f9092507225ce158", hex.EncodeToString(secret.Key(one, secret.Unsubscribe)))
 	require.Equal(t, "00734f49e702291380e563081ea6f59e7fb31cfbfb319529214748f90b312d41", hex.EncodeToString(secret.AddressHash(one)("anna@example.com")))
-	require.Nil(t, secret.AddressHash(""), "no address can be known")
+	require.Nil(t, secret.AddressHash(""), "no address can be hashed")
 	require.Empty(t, secret.Fingerprint(""))
 	require.NotContains(t, secret.Fingerprint(one), hex.EncodeToString(secret.Key(one, secret.Tickets)))
 }

@@ -1,4 +1,4 @@
-// Package version tells which build of Herald is running.
+// Package version returns the running build of Herald.
 package version
 
 import (
@@ -7,18 +7,18 @@ import (
 	"runtime/debug"
 )
 
-// commit is set by the linker for builds outside a repository, such as the image's
-// (Dockerfile). Other builds read it from the repository.
+// commit is set by the linker for builds outside a repository, such as the Dockerfile's. Other
+// builds get the commit from the repository.
 var commit string
 
-// Info is a build. What is not known is `unknown`.
+// Info describes a build. Unknown fields are `unknown`.
 type Info struct {
-	Version string // of the module: v0.2.0, or one that Go makes from the commit
-	Commit  string // ends with `-dirty` if the sources differed from it
-	Go      string // the toolchain
+	Version string // the module's version: v0.2.0, or a version that Go makes from the commit
+	Commit  string // ends with `-dirty` if the sources differed from the commit
+	Go      string // version of the toolchain
 }
 
-// Read returns the running program's build.
+// Read returns the build of the running program.
 func Read() Info {
 	build, found := debug.ReadBuildInfo()
 	if !found {
@@ -44,5 +44,5 @@ func read(build *debug.BuildInfo, linked string) Info {
 	return Info{cmp.Or(build.Main.Version, unknown), cmp.Or(revision, unknown), cmp.Or(build.GoVersion, unknown)}
 }
 
-// String is the text of --version after the program's name.
+// String returns the text of --version after the program's name.
 func (i Info) String() string { return i.Version + " (commit " + i.Commit + ", " + i.Go + ")" }
