@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// maxAcknowledgements bounds what waits while the database is away. What is beyond is
-	// not recorded: its rows stay SENT until they are read or acknowledged again.
+	// maxAcknowledgements limits the acknowledgements that wait while the database is down. More
+	// acknowledgements are dropped: their rows stay SENT until they are read or acknowledged again.
 	maxAcknowledgements    = 50_000
 	acknowledgementsAtOnce = 1000
 )
 
-// acknowledgements are clients' acknowledgements that are not recorded yet.
+// acknowledgements holds the clients' acknowledgements that are not recorded yet.
 type acknowledgements struct {
 	hub *Hub
 
 	mu      sync.Mutex
-	waiting map[int64]notification.RecipientKey // by notification
+	waiting map[int64]notification.RecipientKey // by notification id
 }
 
 func newAcknowledgements(h *Hub) *acknowledgements {
@@ -37,7 +37,7 @@ func (a *acknowledgements) add(ack notification.Acknowledgement) {
 	a.waiting[ack.ID] = ack.RecipientKey
 }
 
-// some are the next to be recorded; they stay until they are.
+// some returns the next acknowledgements to record. They stay in a until recorded removes them.
 func (a *acknowledgements) some() []notification.Acknowledgement {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -59,7 +59,7 @@ func (a *acknowledgements) recorded(batch []notification.Acknowledgement) {
 	}
 }
 
-// run records what clients acknowledge, in sets, until the hub stops.
+// run records the acknowledgements in batches until the hub stops.
 func (a *acknowledgements) run() {
 	wait := a.hub.flush
 	for failures := 0; ; {
@@ -79,7 +79,7 @@ func (a *acknowledgements) run() {
 	}
 }
 
-// record records all that waits.
+// record records all waiting acknowledgements.
 func (a *acknowledgements) record(ctx context.Context) error {
 	for batch := a.some(); len(batch) > 0; batch = a.some() {
 		ctx, cancel := context.WithTimeout(ctx, a.hub.query)

@@ -14,10 +14,10 @@ import (
 type asked int
 
 const (
-	after  asked = iota // what came after a notification that the client has
-	unread              // what is not read
-	missed              // what the broker may not have brought
-	late                // what the table may not have had yet when the socket was caught up
+	after  asked = iota // everything after a notification that the client has
+	unread              // unread notifications
+	missed              // notifications that the broker may not have delivered
+	late                // notifications recorded after the socket's catch-up
 )
 
 func (a asked) String() string { return [...]string{"after", "unread", "missed", "late"}[a] }
@@ -25,29 +25,29 @@ func (a asked) String() string { return [...]string{"after", "unread", "missed",
 // request is one catch-up.
 type request struct {
 	kind  asked
-	id    int64     // of after: the client's last
-	since time.Time // of missed
+	id    int64     // for after: the client's last notification
+	since time.Time // for missed: the beginning of the gap
 }
 
-// catching is the progress of a socket's catch-ups. They follow each other; what the
-// broker brings waits for the last.
+// catching is the progress of a socket's catch-ups, which run one after the other. Messages from
+// the broker wait for the end of the last catch-up.
 type catching struct {
-	requests []request                  // the first is under way
-	pages    *rate.Limiter              // of the recipient
-	reading  bool                       // a page of the first is being read, or waits to be
-	held     int64                      // bytes of the page that is being written
-	writeBy  time.Time                  // when that page must be written
-	last     bool                       // the page that was read is the last
-	position notification.InboxPosition // behind which the next page begins; zero: there was none
-	began    time.Time                  // when the first page was asked for
+	requests []request                  // the first request is running
+	pages    *rate.Limiter              // limits the pages of the recipient
+	reading  bool                       // a page of the first request is being read, or waits for a reader
+	held     int64                      // bytes of the page being written
+	writeBy  time.Time                  // deadline for writing this page
+	last     bool                       // the page just read is the last page
+	position notification.InboxPosition // the next page begins after this position; zero before the first page
+	began    time.Time                  // when the first page was requested
 	failures int
-	retryAt  time.Time // when to read, after a failure or too many pages; zero: now
-	complete time.Time // what the table showed before, the socket has had, or did not ask for
-	asked    bool      // the client has asked for a catch-up, so it wants what came before it
+	retryAt  time.Time // when to read, after a failure or too many pages; zero: the page is queued
+	complete time.Time // the socket needs nothing that was in the table before this time
+	asked    bool      // the client has asked for a catch-up, so it wants messages from before the socket opened
 	lateAt   []time.Time
 }
 
-// ask adds a catch-up. It returns false where too many wait.
+// ask adds a catch-up. It returns false if the client has too many waiting catch-ups.
 func (s *socket) ask(r request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *socket) ask(r request) bool {
 		return true
 	}
 	if len(s.requests) >= maxRequests {
-		return r.kind == missed || r.kind == late // the requests that wait read to the end as well
+		return r.kind == missed || r.kind == late // the waiting requests also read to the end
 	}
 	s.asked = s.asked || r.kind == after || r.kind == unread
 	s.requests = append(s.requests, r)
@@ -65,13 +65,13 @@ func (s *socket) ask(r request) bool {
 	return true
 }
 
-// begin has the first page of the first request read; mu is held.
+// begin starts to read the first request; mu is held.
 func (s *socket) begin() {
 	s.position, s.began, s.failures, s.last = notification.InboxPosition{}, time.Now(), 0, false
 	s.readNext()
 }
 
-// readNext has a page read as soon as the recipient may read another; mu is held.
+// readNext schedules the next page, within the recipient's rate limit; mu is held.
 func (s *socket) readNext() {
 	s.reading, s.retryAt = true, time.Time{}
 	if wait := s.pages.Reserve().Delay(); wait > 0 {
@@ -81,17 +81,17 @@ func (s *socket) readNext() {
 	s.queue()
 }
 
-// queue has a page read now; mu is held.
+// queue queues the socket to read a page now; mu is held.
 func (s *socket) queue() {
 	s.retryAt = time.Time{}
 	select {
 	case s.hub.catchUps <- s:
-	default: // it is full of sockets that have gone
+	default: // full, because it still holds closed sockets: look tries again
 		s.retryAt = time.Now()
 	}
 }
 
-// goOn is called when a page was written; mu is held.
+// goOn continues after a page was written: with the next page or the next request; mu is held.
 func (s *socket) goOn() {
 	s.releasePage()
 	if !s.last {
@@ -125,8 +125,8 @@ func (h *Hub) readPages() {
 	}
 }
 
-// readPage reads one page, and hands it to the goroutine that writes. A database that is
-// away is asked again later: the socket stays.
+// readPage reads one page, and passes it to the goroutine that writes. If the database does not
+// answer, the socket stays open and readPage is repeated later.
 func (h *Hub) readPage(s *socket) {
 	if h.pages.Acquire(h.life, notification.InboxPageBytes) != nil {
 		return // the hub stops
@@ -166,14 +166,14 @@ func (h *Hub) readPage(s *socket) {
 	s.wake()
 }
 
-// releasePage counts the page no more; mu is held.
+// releasePage frees the written page's share of heldPages; mu is held.
 func (s *socket) releasePage() {
 	s.hub.pages.Release(s.held)
 	s.held = 0
 }
 
-// from is the time from which the first page of a request is read; mu is held. It is not
-// used where the request names a notification.
+// from returns the time at which the first page of a request begins; mu is held. Requests of the
+// kinds after and unread do not use it.
 func (s *socket) from(r request) time.Time {
 	from := s.complete
 	if r.kind == missed && r.since.After(from) {
@@ -181,13 +181,13 @@ func (s *socket) from(r request) time.Time {
 	}
 	from = from.Add(-readBack)
 	if !s.asked && from.Before(s.opened) {
-		from = s.opened // the client wants nothing of before
+		from = s.opened // the client wants nothing from before it opened the socket
 	}
 	return from
 }
 
-// items reads a page of a request. position is the end of the page before; zero: there was
-// none. A request after a notification that is not there becomes one for what is unread.
+// items reads a page of a request. position is the end of the previous page; zero for the first
+// page. If r names an unknown notification, items changes its kind to unread.
 func (h *Hub) items(ctx context.Context, who notification.RecipientKey, r *request, position notification.InboxPosition, from time.Time) (notification.InboxPage, error) {
 	if position == (notification.InboxPosition{}) {
 		var err error
@@ -198,13 +198,13 @@ func (h *Hub) items(ctx context.Context, who notification.RecipientKey, r *reque
 	return h.Inbox.InboxAfter(ctx, who, position, r.kind == unread, pageSize)
 }
 
-// first returns where a request begins to read.
+// first returns the position after which a request begins to read.
 func (h *Hub) first(ctx context.Context, who notification.RecipientKey, r *request, from time.Time) (notification.InboxPosition, error) {
 	position := notification.InboxPosition{AvailableAt: from}
 	if r.kind == after {
 		known, err := h.Inbox.InboxPositionOf(ctx, who, r.id)
 		switch {
-		case errors.Is(err, notification.ErrNoNotification): // deleted since, or never theirs
+		case errors.Is(err, notification.ErrNoNotification): // it was deleted, or is another recipient's
 			r.kind = unread
 		case err != nil:
 			return position, err
@@ -217,12 +217,12 @@ func (h *Hub) first(ctx context.Context, who notification.RecipientKey, r *reque
 	return position, nil
 }
 
-// take makes frames of a page; mu is held.
+// take converts a page's items to frames; mu is held.
 func (s *socket) take(r request, items []notification.InboxItem) {
 	for _, item := range items {
 		s.position = item.Position()
 		if r.kind == after && item.NotificationID == r.id || r.kind == late && item.ReadAt != nil {
-			continue // the client has the one, and has read the other in another place
+			continue // the client has the notification, or has read it elsewhere
 		}
 		f, err := frameOf(item)
 		if err != nil {

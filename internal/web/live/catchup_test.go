@@ -32,7 +32,7 @@ func TestAfter(t *testing.T) {
 		say  string
 		want []int64
 	}{
-		{name: "one that it has", say: fmt.Sprintf(`{"type":"after","id":%d}`, old[100]), want: append(append(slices.Clone(old[40:100]), old[101:]...), read)}, // a minute further back
+		{name: "one that it has", say: fmt.Sprintf(`{"type":"after","id":%d}`, old[100]), want: append(append(slices.Clone(old[40:100]), old[101:]...), read)}, // starts a minute earlier
 		{name: "the last", say: fmt.Sprintf(`{"type":"after","id":%d}`, read), want: nil},
 		{name: "nothing: all that is unread", say: `{"type":"after"}`, want: old},
 		{name: "null", say: `{"type":"after","id":null}`, want: old},
@@ -44,11 +44,11 @@ func TestAfter(t *testing.T) {
 		next := s.send(ada, "then live, after "+tt.name)
 		tab.awaits(append(tt.want, next)...)
 		s.exec("DELETE FROM notification WHERE id = $1", next)
-		tab.say(`{"type":"ack","id":%d}`, waits.NotificationID) // was not sent
+		tab.say(`{"type":"ack","id":%d}`, waits.NotificationID) // this notification was not sent
 	}
 }
 
-// Long notifications come in small pages, and all of them come.
+// Long notifications arrive completely, in small pages.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
 
@@ -61,16 +61,16 @@ func TestLongTexts(t *testing.T) {
 		tab.say("%s", say)
 		tab.awaits(old...)
 	}
-	require.Eventually(t, func() bool { return g.hub.HeldBytes() == 0 }, patience, interval, "pages that were written are not held")
+	require.Eventually(t, func() bool { return g.hub.HeldBytes() == 0 }, patience, interval, "written pages are released")
 }
 
-// A recipient who asks for too much waits, and nobody else does.
+// A recipient who requests too many pages waits. Other recipients do not wait.
 func TestPagesOfOneRecipient(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
 	g := s.gateway(options{})
-	s.records(ada, 400) // five pages, the last of which is empty
+	s.records(ada, 400) // five pages; the last page is empty
 	id := s.record(grace, "evt-1")
 	for range 20 {
 		tab := g.open(ada)
@@ -85,7 +85,7 @@ func TestPagesOfOneRecipient(t *testing.T) {
 	require.Positive(t, g.hub.WaitingPages())
 }
 
-// What comes while a socket is caught up waits, and comes once.
+// Messages that arrive during a catch-up wait for its end, and are sent once.
 func TestLiveDuringCatchUp(t *testing.T) {
 	t.Parallel()
 
@@ -94,13 +94,13 @@ func TestLiveDuringCatchUp(t *testing.T) {
 	g := s.gateway(options{databaseURL: url})
 	old := s.records(ada, 150)
 	tab := g.open(ada)
-	held.Cut() // so that the catch-up takes as long as this test wants
+	held.Cut() // the catch-up now waits until Mend
 	tab.say(`{"type":"after","id":%d}`, old[0])
 	require.Eventually(t, func() bool { return g.metric("herald_gateway_catch_ups", live.OutcomeLabel, "failed") > 0 }, patience, interval)
-	both := s.begin(ada, "evt-1") // the catch-up will find it, and the broker brings it
+	both := s.begin(ada, "evt-1") // both the catch-up and the broker deliver it
 	s.publish(both)
 	s.end(both)
-	unrecorded := s.begin(ada, "evt-2") // only the broker brings it yet
+	unrecorded := s.begin(ada, "evt-2") // so far only the broker delivers it
 	s.publish(unrecorded)
 	require.Eventually(t, func() bool { return g.metric("herald_gateway_messages", live.OutcomeLabel, "sockets") == 2 }, patience, interval)
 	require.Empty(t, tab.frames())
@@ -110,7 +110,7 @@ func TestLiveDuringCatchUp(t *testing.T) {
 	tab.awaits(append(old[1:], both.NotificationID, unrecorded.NotificationID)...)
 }
 
-// A message that came before the socket, and is recorded after the catch-up, comes all the same.
+// A message published before the socket opened, and recorded after its catch-up, still arrives.
 func TestRecordedLate(t *testing.T) {
 	t.Parallel()
 
@@ -125,10 +125,10 @@ func TestRecordedLate(t *testing.T) {
 	tab.awaits(m.NotificationID)
 	asPublished, err := json.Marshal(m.Frame())
 	require.NoError(t, err)
-	require.Equal(t, string(asPublished), tab.frames()[0], "a frame is the same from either place")
+	require.Equal(t, string(asPublished), tab.frames()[0], "frames from the broker and from the table are equal")
 }
 
-// However many sockets are to be caught up at once, the database is asked for few at once.
+// If many sockets catch up concurrently, the database gets only 8 queries at a time.
 func TestCatchUpsAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -144,7 +144,7 @@ func TestCatchUpsAtOnce(t *testing.T) {
 	hold, err := s.store.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = hold.Rollback(t.Context()) }()
-	_, err = hold.Exec(t.Context(), "LOCK TABLE notification") // so that each question waits
+	_, err = hold.Exec(t.Context(), "LOCK TABLE notification") // all queries wait for the lock
 	require.NoError(t, err)
 
 	g.hub.Missed(time.Now())
@@ -162,9 +162,9 @@ func TestCatchUpsAtOnce(t *testing.T) {
 	}
 }
 
-// Messages are published in parallel and recorded out of order, while clients come with
-// the last that they have, go, and come again, and the subscription breaks: each client
-// has each message in the end, and no socket has one twice.
+// Messages are published concurrently and recorded out of order. Meanwhile clients disconnect and
+// reconnect with their last message, and the subscription breaks. In the end each client has each
+// message, and no socket got a message twice.
 func TestRaces(t *testing.T) {
 	t.Parallel()
 
@@ -208,10 +208,10 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// client comes and goes. It remembers what it has, as a page does.
+// client connects and disconnects, and remembers its messages, as a page in a browser does.
 type client struct {
 	tab   *tab
-	taken int // of what the tab got
+	taken int // number of the tab's messages that take has seen
 	last  int64
 	has   map[int64]bool
 	twice error
@@ -242,7 +242,7 @@ func (c *client) come(g *process) {
 	}
 }
 
-// take looks at what has come.
+// take records the tab's new messages.
 func (c *client) take() {
 	got := c.tab.got()
 	for i, id := range got[c.taken:] {

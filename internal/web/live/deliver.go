@@ -9,12 +9,12 @@ import (
 	"herald/internal/notification"
 )
 
-// everybody ends the routing key of messages for all who are connected. They come from
-// other publishers, and are in no table.
+// everybody is the end of the routing key of messages for all connected clients. Other programs
+// publish these messages, and no table has them.
 const everybody = ".all"
 
-// Deliver hands a message of the broker to the sockets of its recipient. It never waits
-// for one of them. A message that is not a notification's frame is dropped.
+// Deliver passes a message from the broker to the sockets of its recipient. It never waits for a
+// socket. It drops a message that is not a notification's frame.
 func (h *Hub) Deliver(routingKey string, body []byte) {
 	var message struct {
 		Type           string                `json:"type"`
@@ -54,15 +54,15 @@ func (h *Hub) deliver(to notification.RecipientKey, f frame) (found bool) {
 	return len(r.sockets) > 0
 }
 
-// Missed makes each socket read from the table what may never have come, since a time,
-// before it gets anything that follows.
+// Missed makes each socket read the table from the time since, because messages from the broker
+// may be lost. Later messages wait for this catch-up.
 func (h *Hub) Missed(since time.Time) {
 	for _, s := range h.all() {
 		s.ask(request{kind: missed, since: since})
 	}
 }
 
-// kind is where a frame comes from.
+// kind is the origin of a frame.
 type kind string
 
 const (
@@ -74,25 +74,25 @@ const (
 // frame is a message for a client. Its body is shared by all sockets.
 type frame struct {
 	kind kind
-	id   int64 // of the notification; 0: none, so it cannot be acknowledged
+	id   int64 // of the notification; 0 for broadcasts, which cannot be acknowledged
 	body []byte
 }
 
-// frameOf is a notification's message as the broker brings it.
+// frameOf returns a notification's frame, equal to the frame from the broker.
 func frameOf(item notification.InboxItem) (frame, error) {
 	body, err := json.Marshal(item.Frame)
 	return frame{kind: caughtUp, id: item.NotificationID, body: body}, err
 }
 
-// sentIDs are the last ids that a socket was sent.
+// sentIDs holds the latest ids that a socket was sent.
 type sentIDs struct {
 	ids  []int64
-	next int // where the next goes once there are maxSent
+	next int // index of the id to replace next, if there are maxSent
 }
 
 func (s *sentIDs) has(id int64) bool { return slices.Contains(s.ids, id) }
 
-// add returns false where the id is there already.
+// add adds an id, and returns false if s has it already.
 func (s *sentIDs) add(id int64) bool {
 	switch {
 	case s.has(id):

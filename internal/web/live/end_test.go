@@ -67,7 +67,7 @@ func TestDrain(t *testing.T) {
 	require.Equal(t, 503, answer.StatusCode)
 }
 
-// A client that does not say goodbye holds up a drain no longer than its goodbye may take.
+// A client that does not answer the close handshake delays a drain by at most times.goodbye.
 func TestDrainOfSilentClients(t *testing.T) {
 	t.Parallel()
 
@@ -81,7 +81,7 @@ func TestDrainOfSilentClients(t *testing.T) {
 	require.NoError(t, ctx.Err())
 }
 
-// What a client may not send, and how the socket ends.
+// The socket ends with the right code after each kind of forbidden data.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
 
@@ -91,9 +91,9 @@ func TestProtocol(t *testing.T) {
 	}
 	tests := []struct {
 		name  string
-		send  [][]byte // frames, as they are on the wire
+		send  [][]byte // frames as bytes on the wire
 		code  websocket.StatusCode
-		cause string // empty: the library has closed the socket before the hub could say why
+		cause string // empty: the library closed the socket before the hub could send the cause
 	}{
 		{name: "too large", send: [][]byte{wire(opText, true, padded(4097))}, code: websocket.StatusMessageTooBig, cause: "too_large"},
 		{name: "too large, in small parts", send: parts(padded(4097), 100), code: websocket.StatusMessageTooBig, cause: "too_large"},
@@ -130,7 +130,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// What is allowed, and rare.
+// Fragmented messages with a ping between the fragments are allowed.
 func TestFragments(t *testing.T) {
 	t.Parallel()
 
@@ -150,7 +150,7 @@ func TestFragments(t *testing.T) {
 	tab.awaits(ids[1:]...)
 }
 
-// A client that does not read is cut off. Nobody else waits for it.
+// The hub cuts off a client that does not read. No other client waits for it.
 func TestNeverReads(t *testing.T) {
 	t.Parallel()
 
@@ -166,7 +166,7 @@ func TestNeverReads(t *testing.T) {
 	require.Equal(t, http.StatusSwitchingProtocols, open.StatusCode)
 }
 
-// A client that reads a page too slowly is cut off, since others wait for the memory.
+// The hub cuts off a client that reads a page too slowly, because others wait for the memory.
 func TestReadsAPageTooSlowly(t *testing.T) {
 	t.Parallel()
 
@@ -179,7 +179,7 @@ func TestReadsAPageTooSlowly(t *testing.T) {
 	require.Eventually(t, func() bool { return g.hub.HeldBytes() == 0 }, patience, interval)
 }
 
-// A client that reads too slowly hears why.
+// A client that reads too slowly gets the cause when the socket closes.
 func TestTooSlow(t *testing.T) {
 	t.Parallel()
 
@@ -191,7 +191,7 @@ func TestTooSlow(t *testing.T) {
 	tab.ends(4008, "slow")
 }
 
-// flood brings more messages for somebody than the buffers of both ends hold.
+// flood delivers more messages to a recipient than the buffers of both ends can hold.
 func (g *process) flood(who notification.RecipientKey) {
 	m := notification.Message{UserType: who.UserType, UserID: who.UserID, Body: strings.Repeat("x", 60_000)}
 	for i := range 300 {
@@ -202,22 +202,22 @@ func (g *process) flood(who notification.RecipientKey) {
 	}
 }
 
-// A client that does not answer pings is gone.
+// The hub cuts off a client that does not answer pings.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 
 	g := newSystem(t).gateway(options{withoutMessages: true, times: live.Times{Ping: 20 * time.Millisecond, Pong: 50 * time.Millisecond, Goodbye: 50 * time.Millisecond}})
 	answers := g.open(ada)
-	g.dial(signin.Identity{RecipientKey: ada, Expires: time.Now().Add(time.Hour)}) // reads nothing, so it sees no ping
+	g.dial(signin.Identity{RecipientKey: ada, Expires: time.Now().Add(time.Hour)}) // reads nothing, so it answers no ping
 	require.Eventually(t, func() bool { return g.metric("herald_gateway_cut_offs", live.CauseLabel, "silent") == 1 }, patience, interval)
 	select {
 	case <-answers.ended:
-		require.Fail(t, "who answers stays")
+		require.Fail(t, "a client that answers pings was cut off")
 	default:
 	}
 }
 
-// dialRaw opens a socket, and returns what is below it: for what no library sends.
+// dialRaw opens a socket and returns its TCP connection too, to send bytes that no library sends.
 func (g *process) dialRaw(t *testing.T) (*tab, net.Conn) {
 	t.Helper()
 	var raw net.Conn
@@ -237,7 +237,7 @@ const (
 	opPing   = 9
 )
 
-// wire is a frame of a client: masked, with a mask of zeros.
+// wire returns a client's frame, masked with zeros.
 func wire(op byte, final bool, payload []byte) []byte {
 	return append(header(op, final, len(payload)), payload...)
 }
@@ -257,10 +257,10 @@ func header(op byte, final bool, size int) []byte {
 	}
 }
 
-// announce is the beginning of a frame that will be large.
+// announce returns the header of a large frame.
 func announce(op byte, size int) []byte { return header(op, true, size) }
 
-// parts is a text in fragments.
+// parts returns a text message in fragments of up to size bytes.
 func parts(body []byte, size int) [][]byte {
 	var frames [][]byte
 	for op := byte(opText); len(body) > 0; op = 0 {

@@ -14,13 +14,13 @@ import (
 	"herald/internal/notification"
 )
 
-// Times are the times of a hub, for tests that do not want to wait.
+// Times holds shorter times of a hub, so that tests need not wait.
 type Times struct {
 	Ping, Pong, Write, Page, Frame, Goodbye, Activity time.Duration
 }
 
-// NewQuickHub is [NewHub] with other times, where they are not 0. Its looks follow each
-// other sooner than usual.
+// NewQuickHub does the same as [NewHub] with shorter intervals. Times other than 0 replace the
+// usual times.
 func NewQuickHub(cfg Config, t Times) (*Hub, error) {
 	quick := usual
 	quick.tick, quick.flush, quick.retry, quick.maxRetry = 10*time.Millisecond, 10*time.Millisecond, 10*time.Millisecond, 100*time.Millisecond
@@ -38,7 +38,7 @@ func NewQuickHub(cfg Config, t Times) (*Hub, error) {
 	return newHub(cfg, quick)
 }
 
-// HeldBytes counts the bytes of pages that sockets hold.
+// HeldBytes returns the number of bytes of pages that sockets hold.
 func (h *Hub) HeldBytes() (held int64) {
 	for _, s := range h.all() {
 		s.mu.Lock()
@@ -48,7 +48,7 @@ func (h *Hub) HeldBytes() (held int64) {
 	return held
 }
 
-// WaitingPages counts the sockets whose recipient has read too many pages.
+// WaitingPages returns the number of sockets that wait because of the recipient's rate limit.
 func (h *Hub) WaitingPages() (waiting int) {
 	for _, s := range h.all() {
 		s.mu.Lock()
@@ -68,16 +68,16 @@ func TestSentIDs(t *testing.T) {
 		require.True(t, s.add(id+1))
 		require.False(t, s.add(id+1))
 	}
-	require.Len(t, s.ids, maxSent, "what a socket remembers is bounded")
+	require.Len(t, s.ids, maxSent, "a socket remembers a limited number of ids")
 	for id := range int64(maxSent) {
 		require.True(t, s.has(id+101), "%d is one of the last", id+101)
 	}
 	require.False(t, s.has(100))
-	require.True(t, s.add(100), "what was forgotten is new again")
+	require.True(t, s.add(100), "a forgotten id counts as new")
 }
 
-// A catch-up reads a minute further back than what the socket certainly has, and nothing
-// that a client did not ask for.
+// A catch-up begins a minute before the time up to which the socket has everything. It reads
+// nothing from before the socket opened unless the client asked for it.
 func TestFrom(t *testing.T) {
 	t.Parallel()
 
@@ -103,7 +103,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// away is a database that does not answer.
+// away is a database that always fails.
 type away struct{ asked atomic.Int64 }
 
 func (a *away) MarkDelivered(context.Context, []notification.Acknowledgement) error {
@@ -111,7 +111,7 @@ func (a *away) MarkDelivered(context.Context, []notification.Acknowledgement) er
 	return errors.New("away")
 }
 
-// While the database is away, no more than so many acknowledgements wait for it.
+// While the database is down, at most maxAcknowledgements acknowledgements wait.
 func TestAcknowledgementsAreBounded(t *testing.T) {
 	t.Parallel()
 
@@ -120,10 +120,10 @@ func TestAcknowledgementsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	for id := range int64(maxAcknowledgements + 10) {
 		h.acks.add(notification.Acknowledgement{ID: id})
-		h.acks.add(notification.Acknowledgement{ID: id}) // a second tab's
+		h.acks.add(notification.Acknowledgement{ID: id}) // from a second tab
 	}
 	require.Len(t, h.acks.waiting, maxAcknowledgements)
 	require.Eventually(t, func() bool { return database.asked.Load() > 2 }, time.Minute, time.Millisecond)
-	require.Len(t, h.acks.waiting, maxAcknowledgements, "what is not recorded is not forgotten")
-	require.ErrorContains(t, h.Drain(t.Context()), "away", "a drain says that acknowledgements are lost")
+	require.Len(t, h.acks.waiting, maxAcknowledgements, "acknowledgements wait until they are recorded")
+	require.ErrorContains(t, h.Drain(t.Context()), "away", "a drain returns an error if acknowledgements are lost")
 }

@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	patience = time.Minute // until a condition must hold
+	patience = time.Minute // the maximum time until a condition must hold
 	interval = 10 * time.Millisecond
 )
 
@@ -42,7 +42,7 @@ var (
 	grace = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "7"}
 )
 
-// system is a database and a broker, with what a worker does to them.
+// system is a database and a broker, with methods that do the worker's steps.
 type system struct {
 	t           *testing.T
 	store       *gateway.Store
@@ -77,7 +77,7 @@ func (s *system) exec(sql string, args ...any) {
 	require.NoError(s.t, err)
 }
 
-// begin inserts a row whose attempt has begun.
+// begin inserts a row with a started attempt.
 func (s *system) begin(to notification.RecipientKey, event string) notification.Message {
 	s.t.Helper()
 	m := notification.Message{DeliveryID: event + "-WEBSOCKET-" + to.UserID + string(to.UserType), EventID: event, EventType: "OFFER", UserType: to.UserType, UserID: to.UserID,
@@ -89,7 +89,7 @@ func (s *system) begin(to notification.RecipientKey, event string) notification.
 	return m
 }
 
-// publish sends a row's message.
+// publish publishes a row's message to the broker.
 func (s *system) publish(m notification.Message) {
 	s.t.Helper()
 	body, err := json.Marshal(m.Frame())
@@ -97,13 +97,13 @@ func (s *system) publish(m notification.Message) {
 	require.NoError(s.t, s.broker.PublishWebSocket(s.t.Context(), m.Audience, m.DeliveryID, body))
 }
 
-// end records that a row was sent.
+// end marks a row as sent.
 func (s *system) end(m notification.Message) {
 	s.t.Helper()
 	s.exec(`UPDATE notification SET status = 'SENT', sent_at = coalesce(sent_at, now()), available_at = coalesce(available_at, now()) WHERE id = $1 AND status = 'PENDING'`, m.NotificationID)
 }
 
-// send does all that a worker does for a row, and returns its id.
+// send does all of the worker's steps for a row, and returns its id.
 func (s *system) send(to notification.RecipientKey, event string) int64 {
 	s.t.Helper()
 	m := s.begin(to, event)
@@ -112,7 +112,7 @@ func (s *system) send(to notification.RecipientKey, event string) int64 {
 	return m.NotificationID
 }
 
-// record puts a row into the table, which the broker never brings.
+// record adds a sent row to the table without publishing it.
 func (s *system) record(to notification.RecipientKey, event string) int64 {
 	s.t.Helper()
 	m := s.begin(to, event)
@@ -120,7 +120,7 @@ func (s *system) record(to notification.RecipientKey, event string) int64 {
 	return m.NotificationID
 }
 
-// records puts n rows into the table, a second apart and ended hours ago, and returns their ids.
+// records adds n rows sent hours ago, a second apart, and returns their ids.
 func (s *system) records(to notification.RecipientKey, n int) []int64 {
 	s.t.Helper()
 	rows, _ := s.store.Pool.Query(s.t.Context(), `
@@ -146,7 +146,7 @@ func (s *system) awaitStatus(id int64, status notification.Status) {
 	require.Eventually(s.t, func() bool { return s.status(id) == status }, patience, interval)
 }
 
-// process is a hub with its own way to the broker and the database.
+// process is a hub with separate connections to the broker and the database.
 type process struct {
 	t        *testing.T
 	hub      *live.Hub
@@ -155,13 +155,13 @@ type process struct {
 	metrics  *sdk.ManualReader
 }
 
-// options are the parts of a gateway that a test may change.
+// options holds the settings of a gateway that a test may change.
 type options struct {
 	times           live.Times
 	databaseURL     string
 	brokerURL       string
 	max, perPerson  int
-	withoutMessages bool // it is not subscribed
+	withoutMessages bool // do not subscribe to the broker
 }
 
 func (s *system) gateway(o options) *process {
@@ -204,7 +204,7 @@ func (g *process) subscribe(url string) {
 	require.Eventually(g.t, func() bool { return g.consumer.Ready() == nil }, patience, interval)
 }
 
-// metric sums the values of a counter whose label has a value.
+// metric returns the sum of a counter's values whose label has this value.
 func (g *process) metric(name, label, value string) int {
 	g.t.Helper()
 	var all metricdata.ResourceMetrics
@@ -226,20 +226,20 @@ func (g *process) metric(name, label, value string) int {
 	return total
 }
 
-// tab is a client: a page that is open in a browser.
+// tab is a client, as a page in a browser tab.
 type tab struct {
 	t    *testing.T
 	conn *websocket.Conn
 
 	mu     sync.Mutex
-	ids    []int64 // of the notifications that came, in their order
+	ids    []int64 // of the received notifications, in their order
 	bodies []string
 	err    error // why the socket ended
 	ended  chan struct{}
-	news   chan struct{} // has something after a frame
+	news   chan struct{} // signals a new frame
 }
 
-// open opens a socket for somebody, and reads from it.
+// open opens a socket for a recipient, and reads from it.
 func (g *process) open(who notification.RecipientKey) *tab {
 	g.t.Helper()
 	tab := g.dial(signin.Identity{RecipientKey: who, Expires: time.Now().Add(time.Hour)})
@@ -247,7 +247,7 @@ func (g *process) open(who notification.RecipientKey) *tab {
 	return tab
 }
 
-// dial opens a socket that nobody reads from.
+// dial opens a socket without reading from it.
 func (g *process) dial(who signin.Identity) *tab {
 	g.t.Helper()
 	return g.dialWith(who, nil)
@@ -262,8 +262,8 @@ func (g *process) dialWith(who signin.Identity, client *http.Client) *tab {
 	return &tab{t: g.t, conn: conn, ended: make(chan struct{}), news: make(chan struct{}, 1)}
 }
 
-// try opens a socket, or returns the refusal. Who it is is in the address, since who
-// may ask is another package's.
+// try opens a socket, or returns the refusal. The URL contains the identity, because signing in is
+// the task of another package.
 func (g *process) try(who signin.Identity, client *http.Client) (*websocket.Conn, *http.Response, error) {
 	query := url.Values{"type": {string(who.UserType)}, "id": {who.UserID}, "expires": {who.Expires.Format(time.RFC3339Nano)}}
 	return websocket.Dial(g.t.Context(), g.url+"?"+query.Encode(), &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{"herald.v1", "bearer.x.y.z"}})
@@ -320,14 +320,14 @@ func (b *tab) frames() []string {
 	return slices.Clone(b.bodies)
 }
 
-// awaits requires that exactly these come, in this order.
+// awaits requires that exactly these notifications arrive, in this order.
 func (b *tab) awaits(ids ...int64) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool { return len(b.got()) >= len(ids) }, patience, interval, "%v", ids)
 	require.Equal(b.t, ids, b.got())
 }
 
-// ends requires that the gateway says why, and closes the socket with a code.
+// ends requires that the gateway sends the cause and closes the socket with this code.
 func (b *tab) ends(code websocket.StatusCode, cause string) {
 	b.t.Helper()
 	select {

@@ -14,14 +14,14 @@ import (
 	"herald/internal/notification"
 )
 
-// Hub has the sockets of a gateway.
+// Hub holds the sockets of a gateway.
 type Hub struct {
 	Config
 	times
 	metrics  metrics
 	acks     *acknowledgements
-	catchUps chan *socket        // sockets that wait for a page
-	pages    *semaphore.Weighted // bytes of pages
+	catchUps chan *socket        // sockets that wait for a reader of pages
+	pages    *semaphore.Weighted // limits the bytes of held pages
 	failed   rate.Sometimes
 
 	life    context.Context // ends when the hub has drained
@@ -30,23 +30,23 @@ type Hub struct {
 
 	mu       sync.RWMutex
 	rooms    map[notification.RecipientKey]*room
-	count    int // of sockets, also of sockets that are being opened
+	count    int // number of sockets, including sockets being opened
 	draining bool
-	empty    chan struct{} // closed when it drains and the last socket is gone
+	empty    chan struct{} // closed when the hub drains and the last socket has closed
 }
 
-// room is the sockets of a recipient.
+// room holds the sockets of a recipient.
 type room struct {
-	count   int // also of sockets that are being opened
+	count   int // including sockets being opened
 	sockets []*socket
 	pages   *rate.Limiter
 }
 
-// failureInterval is the least time between two lines in the log about catch-ups that
-// failed: without a database each socket's does, again and again.
+// failureInterval is the minimum time between two log lines about failed catch-ups. While the
+// database is down, the catch-ups of all sockets fail repeatedly.
 const failureInterval = 30 * time.Second
 
-// NewHub starts a hub, which runs until [Hub.Drain] has returned.
+// NewHub starts a hub, which runs until [Hub.Drain] returns.
 func NewHub(cfg Config) (*Hub, error) { return newHub(cfg, usual) }
 
 func newHub(cfg Config, times times) (*Hub, error) {
@@ -73,7 +73,7 @@ func newHub(cfg Config, times times) (*Hub, error) {
 	return h, nil
 }
 
-// every calls do at an interval until the hub stops.
+// every calls do at each interval until the hub stops.
 func (h *Hub) every(interval time.Duration, do func()) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -94,7 +94,7 @@ var (
 	retrySeconds = "2"
 )
 
-// reserve keeps a place for a socket.
+// reserve counts a socket to be opened, or returns an error if there are too many.
 func (h *Hub) reserve(who notification.RecipientKey) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +115,7 @@ func (h *Hub) reserve(who notification.RecipientKey) error {
 	return nil
 }
 
-// add puts a socket into the place that was kept for it. From then on it gets messages.
+// add adds a socket that reserve has counted. From now on the socket gets messages.
 func (h *Hub) add(s *socket) {
 	h.mu.Lock()
 	r := h.rooms[s.who.RecipientKey]
@@ -128,7 +128,7 @@ func (h *Hub) add(s *socket) {
 	}
 }
 
-// release gives a place back; s is nil where no socket came to it.
+// release undoes reserve and removes the socket; s is nil if no socket was opened.
 func (h *Hub) release(who notification.RecipientKey, s *socket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,14 +144,14 @@ func (h *Hub) release(who notification.RecipientKey, s *socket) {
 	}
 }
 
-// open counts the sockets.
+// open returns the number of sockets.
 func (h *Hub) open() int {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.count
 }
 
-// all returns all sockets, as they are now.
+// all returns a copy of the list of open sockets.
 func (h *Hub) all() []*socket {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

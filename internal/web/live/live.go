@@ -1,7 +1,6 @@
-// Package live holds the sockets of a gateway. It hands each message of the broker to the
-// sockets of its recipient, brings a socket what it missed from the table, and records
-// what clients acknowledge. The table is the truth: a message that no socket got waits
-// there.
+// Package live holds the WebSockets of a gateway. It passes each message from the broker to the
+// sockets of its recipient, and records the clients' acknowledgements. A socket gets missed
+// messages from the table, which has every message.
 package live
 
 import (
@@ -16,28 +15,28 @@ import (
 	"herald/internal/notification"
 )
 
-// Inbox reads what came into a recipient's inbox.
+// Inbox reads the notifications in a recipient's inbox.
 type Inbox interface {
-	// InboxAfter reads up to limit notifications behind a position, the oldest first; all of
-	// them, or only unread ones.
+	// InboxAfter reads up to limit notifications after a position, oldest first: all
+	// notifications, or only unread notifications.
 	InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int) (notification.InboxPage, error)
-	// InboxPositionOf fails with [notification.ErrNoNotification] where it is not theirs.
+	// InboxPositionOf fails with [notification.ErrNoNotification] if who has no such notification.
 	InboxPositionOf(ctx context.Context, who notification.RecipientKey, id int64) (notification.InboxPosition, error)
-	// UnreadPosition returns the position behind which so many are unread, at most.
+	// UnreadPosition returns a position after which at most count notifications are unread.
 	UnreadPosition(ctx context.Context, who notification.RecipientKey, count int) (notification.InboxPosition, error)
 }
 
-// Acknowledger records what has reached a client. What was recorded before is no error.
+// Acknowledger records that notifications have reached a client. Recording one again is no error.
 type Acknowledger interface {
 	MarkDelivered(ctx context.Context, acknowledgements []notification.Acknowledgement) error
 }
 
-// Directory knows which recipients are active.
+// Directory returns the active recipients among who.
 type Directory interface {
 	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
 }
 
-// Config holds the needs of a [Hub].
+// Config holds the dependencies and limits of a [Hub].
 type Config struct {
 	Inbox        Inbox
 	Acknowledger Acknowledger
@@ -45,27 +44,27 @@ type Config struct {
 	Logger       *slog.Logger
 	Meter        metric.Meter
 
-	MaxSockets             int // in all
+	MaxSockets             int // of all recipients
 	MaxSocketsPerRecipient int
 }
 
-// times are the times of a hub's steps. Only tests have others than [usual].
+// times holds the intervals and time limits of a hub. Only tests replace [usual].
 type times struct {
-	tick     time.Duration // between looks at what is due
-	ping     time.Duration // between pings of a socket
-	pong     time.Duration // for the answer to one
-	write    time.Duration // of one frame to a client that reads slowly
-	page     time.Duration // of one page to a client that reads slowly
-	frame    time.Duration // for the rest of a frame whose beginning has come
-	goodbye  time.Duration // to say why a socket is closed, and for the client to agree
-	activity time.Duration // between looks at who is still active
-	flush    time.Duration // between records of acknowledgements
-	query    time.Duration // of one statement
-	retry    time.Duration // before a statement that failed is tried again; it doubles up to maxRetry
+	tick     time.Duration // between two calls of look
+	ping     time.Duration // between two pings of a socket
+	pong     time.Duration // to wait for the answer to a ping
+	write    time.Duration // to write a frame to a slow client
+	page     time.Duration // to write a page to a slow client
+	frame    time.Duration // to receive the rest of a frame after its beginning
+	goodbye  time.Duration // to send the cause and to finish the close handshake
+	activity time.Duration // between two checks whether recipients are active
+	flush    time.Duration // between two batches of acknowledgements
+	query    time.Duration // for one database query
+	retry    time.Duration // before the first retry of a failed query; doubles up to maxRetry
 	maxRetry time.Duration
 
-	// late are when a socket that was caught up is looked at again. A message that came
-	// just before the socket is in the table only once its sender has recorded it.
+	// late are the times after a catch-up at which the socket catches up again. A message that
+	// was published just before the socket opened may be recorded in the table only later.
 	late []time.Duration
 }
 
@@ -86,62 +85,62 @@ var usual = times{
 }
 
 const (
-	// readBack is the distance by which a catch-up reads further back than asked: rows become visible out
-	// of order, and clocks differ. What a socket had is not sent to it again.
+	// readBack is the extra time that a catch-up reads before the requested time: rows become
+	// visible out of order, and clocks differ. A socket gets no message twice.
 	readBack = time.Minute
 
 	pageSize       = 100
 	catchUpsAtOnce = 8
 
-	// heldPages bounds the pages that sockets hold until they are written, in bytes.
+	// heldPages is the maximum number of bytes of pages read but not written yet.
 	heldPages = 64 * notification.InboxPageBytes
 
-	// A recipient's sockets together read so many pages a second, and so many at once after a
-	// rest. More pages wait.
+	// Limits of the pages that all sockets of one recipient read: pages a second, and pages in a
+	// burst. More pages wait.
 	pagesPerSecond = 10
 	pagesInARow    = 60
 
-	maxInbound  = 4 << 10 // bytes of a client's frame
-	maxRequests = 8       // catch-ups that a socket may wait for
+	maxInbound  = 4 << 10 // maximum bytes of a client's frame
+	maxRequests = 8       // maximum waiting catch-ups of a socket
 
-	// A client that reads too slowly for its messages is cut off when so much waits for it.
+	// If more than this waits for a client that reads too slowly, the hub cuts it off.
 	maxQueuedFrames = 256
 	maxQueuedBytes  = 1 << 20
 
-	// maxSent is the number of ids that a socket remembers, the latest: of these it gets none
-	// twice, and can acknowledge them.
+	// maxSent is the number of sent ids that a socket remembers. The client gets none of these
+	// notifications twice, and can acknowledge only them.
 	maxSent = 4096
 )
 
-// ending is why the hub closes a socket.
+// ending is the reason why the hub closes a socket.
 type ending struct {
-	cause string // for the client, and for operators
+	cause string // for the client and the metrics
 	code  websocket.StatusCode
 }
 
-// The endings. 4001: sign in again. 4008: come back with what you have. 1012: come back,
-// to another gateway.
+// Endings. With code 4001 the client must sign in again. With 4008 it should reconnect and name
+// its last notification. With 1012 it should reconnect to another gateway.
 var (
 	expired     = ending{"expired", 4001}
 	deactivated = ending{"deactivated", 4001}
 	slow        = ending{"slow", 4008}
-	silent      = ending{"silent", 4008} // it does not answer pings
+	silent      = ending{"silent", 4008} // the client does not answer pings
 	restarting  = ending{"restarting", websocket.StatusServiceRestart}
 	tooLarge    = ending{"too_large", websocket.StatusMessageTooBig}
 	violation   = ending{"protocol", websocket.StatusProtocolError}
 
-	// gone is a client that closed the socket, or whose connection broke. It is told nothing.
+	// gone means that the client closed the socket or the connection broke. Nothing is sent.
 	gone = ending{"gone", 0}
 )
 
-// frame tells the client before the socket is closed.
+// frame returns the error frame that the client gets before the socket closes.
 func (e ending) frame() []byte {
-	body, _ := json.Marshal(map[string]string{"type": "error", "code": e.cause}) // strings can be encoded
+	body, _ := json.Marshal(map[string]string{"type": "error", "code": e.cause}) // encoding strings never fails
 	return body
 }
 
-// Drain tells all clients to come back elsewhere, opens no more sockets, records what was
-// acknowledged and stops the hub. Where ctx ends first, what is still open is broken off.
+// Drain opens no more sockets, tells all clients to reconnect to another gateway, records the
+// acknowledgements and stops the hub. If ctx ends first, Drain breaks off the open connections.
 func (h *Hub) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	if !h.draining {

@@ -17,14 +17,14 @@ import (
 	"herald/internal/web/signin"
 )
 
-// Three tabs on two gateways get each message, as it was published, and nobody else does.
+// Three tabs of a recipient on two gateways get each message unchanged. Nobody else gets it.
 func TestThreeTabsOnTwoGateways(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
 	one, two := s.gateway(options{}), s.gateway(options{})
 	tabs := []*tab{one.open(ada), one.open(ada), two.open(ada)}
-	other := two.open(grace) // has the same id
+	other := two.open(grace) // another user type with the same id
 	require.Equal(t, "herald.v1", tabs[0].conn.Subprotocol())
 
 	first, second := s.begin(ada, "evt-1"), s.begin(ada, "evt-2")
@@ -80,8 +80,8 @@ func TestMalformedMessages(t *testing.T) {
 	require.Equal(t, 12, g.metric("herald_gateway_messages", live.OutcomeLabel, "malformed"))
 }
 
-// The first acknowledgement counts, from whichever socket that was sent the message, also
-// before the worker has recorded that it was sent.
+// The first acknowledgement counts, from any socket that got the message, even before the worker
+// has recorded it as sent.
 func TestAcknowledge(t *testing.T) {
 	t.Parallel()
 
@@ -100,7 +100,7 @@ func TestAcknowledge(t *testing.T) {
 
 	s.awaitStatus(id, notification.Delivered)
 	s.awaitStatus(before.NotificationID, notification.Delivered)
-	again.say(`{"type":"ack","id":%d}`, id) // a second time is no harm
+	again.say(`{"type":"ack","id":%d}`, id) // a second acknowledgement changes nothing
 	require.Eventually(t, func() bool {
 		return two.metric("herald_gateway_acknowledgements", live.OutcomeLabel, "recorded") == 2
 	}, patience, interval)
@@ -108,7 +108,7 @@ func TestAcknowledge(t *testing.T) {
 	require.Equal(t, notification.Delivered, s.status(before.NotificationID))
 }
 
-// Nobody can acknowledge what their socket was not sent.
+// A client can only acknowledge notifications that its socket was sent.
 func TestAcknowledgeWhatWasNotSent(t *testing.T) {
 	t.Parallel()
 
@@ -157,7 +157,7 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, 1, g.metric("herald_gateway_socket_refusals", live.CauseLabel, "full"))
 }
 
-// A request that is no handshake is answered, and takes nobody's place.
+// A request without a handshake gets an answer, and does not count as a socket.
 func TestNoHandshake(t *testing.T) {
 	t.Parallel()
 
@@ -171,8 +171,8 @@ func TestNoHandshake(t *testing.T) {
 	g.open(ada)
 }
 
-// While a gateway has no broker, its sockets stay. What was sent meanwhile comes from the
-// table before anything else, each once.
+// While the broker is down, sockets stay open. Afterwards they first get the missed messages from
+// the table, each once.
 func TestBrokerCut(t *testing.T) {
 	t.Parallel()
 
@@ -201,8 +201,8 @@ func TestBrokerCut(t *testing.T) {
 	require.Empty(t, other.got())
 }
 
-// While a gateway has no database, live messages come, catch-ups and acknowledgements
-// wait, and nobody is cut off.
+// While the database is down, live messages arrive, catch-ups and acknowledgements wait, and no
+// socket is closed.
 func TestDatabaseCut(t *testing.T) {
 	t.Parallel()
 

@@ -7,7 +7,7 @@ import (
 	"herald/internal/notification"
 )
 
-// look does what has become due for each socket.
+// look does the work that is due for each socket: closing, pinging and reading pages.
 func (h *Hub) look() {
 	now := time.Now()
 	for _, s := range h.all() {
@@ -45,11 +45,11 @@ func (s *socket) lateIsDue(now time.Time) bool {
 	return true
 }
 
-// recipientsAtOnce bounds one question for who is active.
+// recipientsAtOnce is the maximum number of recipients in a query for active recipients.
 const recipientsAtOnce = 1000
 
-// cutOffInactive closes the sockets of recipients who are not active any more. While the
-// database is away nobody is cut off.
+// cutOffInactive closes the sockets of recipients who are no longer active. While the database is
+// down, it closes none.
 func (h *Hub) cutOffInactive() {
 	h.mu.RLock()
 	who := make([]notification.RecipientKey, 0, len(h.rooms))

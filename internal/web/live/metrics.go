@@ -8,14 +8,14 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// The labels of the metrics.
+// Labels of the metrics.
 const (
 	KindLabel    = "kind"
 	CauseLabel   = "cause"
 	OutcomeLabel = "outcome"
 )
 
-// The refusals of a socket.
+// Causes of refused sockets.
 const (
 	full      = "full"
 	tooMany   = "recipient"
@@ -23,14 +23,14 @@ const (
 	notSocket = "handshake"
 )
 
-// What became of acknowledgements.
+// Outcomes of acknowledgements.
 const (
 	taken   = "recorded"
-	ignored = "not_sent" // the socket was not sent what it acknowledges
-	dropped = "dropped"  // too many wait for the database
+	ignored = "not_sent" // the socket was not sent the acknowledged notification
+	dropped = "dropped"  // too many acknowledgements wait for the database
 )
 
-// What became of messages of the broker.
+// Outcomes of messages from the broker.
 const (
 	toSockets   = "sockets"
 	toEverybody = "everybody"
@@ -42,8 +42,8 @@ type metrics struct {
 	frames, cutOffs, catchUps, refusals, acks, messages metric.Int64Counter
 }
 
-// register creates the metrics. Those with labels begin with zeros, so that an alert sees
-// the first increase.
+// register creates the metrics. It sets counters with labels to 0, so that an alert sees the first
+// increase.
 func (m *metrics) register(meter metric.Meter, sockets func() int) error {
 	var failed []error
 	counter := func(name, meaning string) metric.Int64Counter {
@@ -105,7 +105,7 @@ func (m *metrics) caughtUp(kind asked, done bool)     { m.catchUp(kind, done, 1)
 func (m *metrics) catchUp(kind asked, done bool, n int) {
 	outcome := "done"
 	if !done {
-		outcome = "failed" // and is tried again
+		outcome = "failed" // and will be retried
 	}
 	m.catchUps.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String(KindLabel, kind.String()), attribute.String(OutcomeLabel, outcome)))
 }

@@ -15,10 +15,10 @@ import (
 	"herald/internal/notification"
 )
 
-// inbound are buffers for what clients send. A socket has one only while a frame comes.
+// inbound holds buffers for clients' frames. A socket uses a buffer only while it reads a frame.
 var inbound = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// read reads what the client sends until the connection is closed. Its end is the socket's.
+// read reads the client's frames until the connection closes. Then the socket is finished.
 func (s *socket) read() {
 	defer s.hub.release(s.who.RecipientKey, s)
 	for {
@@ -31,13 +31,12 @@ func (s *socket) read() {
 			break
 		}
 	}
-	s.writers.Wait() // the client may be told why
+	s.writers.Wait() // the writer may still send the cause
 	_ = s.raw.Close()
 }
 
-// readFrame reads one frame, or the fragments of one, and does what it says. What comes
-// after the hub has decided to close the socket is thrown away, up to the client's own
-// goodbye.
+// readFrame reads one message, whole or in fragments, and executes it. If the message is wrong, it
+// cuts the socket off, but discards the rest so that the close handshake can follow.
 func (s *socket) readFrame(kind websocket.MessageType, r io.Reader) error {
 	buffer := inbound.Get().(*bytes.Buffer)
 	defer inbound.Put(buffer)
@@ -62,7 +61,7 @@ func (s *socket) readFrame(kind websocket.MessageType, r io.Reader) error {
 	return s.raw.SetReadDeadline(time.Time{})
 }
 
-// obey does what a client's frame says. It returns false where that makes no sense.
+// obey executes a client's command. It returns false if the command is invalid.
 func (s *socket) obey(body []byte) bool {
 	var command struct {
 		Type string `json:"type"`
@@ -84,7 +83,7 @@ func (s *socket) obey(body []byte) bool {
 	}
 }
 
-// acknowledge takes the client's word for what it was sent, and for nothing else.
+// acknowledge accepts an acknowledgement only of a notification that this socket was sent.
 func (s *socket) acknowledge(id int64) {
 	s.mu.Lock()
 	was := s.sent.has(id)
@@ -96,7 +95,7 @@ func (s *socket) acknowledge(id int64) {
 	s.hub.acks.add(notification.Acknowledgement{ID: id, RecipientKey: s.who.RecipientKey})
 }
 
-// whyUnreadable says why nothing more can be read.
+// whyUnreadable returns the ending after a failed read.
 func whyUnreadable(err error) ending {
 	var network net.Error
 	switch {
@@ -106,7 +105,7 @@ func whyUnreadable(err error) ending {
 		return slow
 	case errors.As(err, &network):
 		return gone
-	default: // the library has found what no client may send
+	default: // the library found a protocol violation
 		return violation
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"herald/internal/web/signin"
 )
 
-// Serve opens a socket for who asks. It returns as soon as the socket is open, or was
-// refused; the request's origin must have been checked.
+// Serve opens a socket for who. It returns when the socket is open or refused. The caller must
+// have checked the request's origin.
 func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, who signin.Identity) {
 	if err := h.reserve(who.RecipientKey); err != nil {
 		h.refuse(w, err)
@@ -24,14 +24,14 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, who signin.Identity)
 	lean := &leanWriter{ResponseWriter: w}
 	conn, err := websocket.Accept(lean, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{signin.Subprotocol},
-		InsecureSkipVerify: true, // of the origin, which the caller has checked
+		InsecureSkipVerify: true, // the caller has checked the origin
 	})
-	if err != nil { // the request was answered
+	if err != nil { // Accept has answered the request
 		h.release(who.RecipientKey, nil)
 		h.metrics.refused(notSocket)
 		return
 	}
-	conn.SetReadLimit(-1) // the socket has its own, and says so before it closes
+	conn.SetReadLimit(-1) // readFrame has a limit, and sends the cause before closing
 	now := time.Now()
 	s := &socket{hub: h, who: who, conn: conn, raw: lean.conn, opened: now, pingAt: now.Add(rand.N(h.ping)), catching: catching{complete: now}}
 	h.add(s)
@@ -51,7 +51,7 @@ func (h *Hub) refuse(w http.ResponseWriter, err error) {
 	problem.Write(w, status, err.Error())
 }
 
-// leanWriter gives a socket small buffers: the HTTP server's are 8 KiB.
+// leanWriter gives a socket smaller buffers than the HTTP server's 8 KiB, to save memory.
 type leanWriter struct {
 	http.ResponseWriter
 	conn net.Conn
@@ -70,7 +70,7 @@ func (l *leanWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	l.conn = conn
 	reader := buffers.Reader
-	if reader.Buffered() == 0 { // else the client has sent something already
+	if reader.Buffered() == 0 { // else the buffer holds data from the client
 		reader = bufio.NewReaderSize(conn, readBuffer)
 	}
 	return conn, bufio.NewReadWriter(reader, bufio.NewWriterSize(conn, writeBuffer)), nil

@@ -13,29 +13,29 @@ import (
 	"herald/internal/web/signin"
 )
 
-// socket is one connection of a client. A goroutine reads from it. Another writes, and is
-// there only while there is something to write, since thousands of sockets are idle.
+// socket is a WebSocket of a client. One goroutine reads from it. A second goroutine runs only
+// while there is something to write, because thousands of sockets are idle.
 type socket struct {
 	hub    *Hub
 	who    signin.Identity
 	conn   *websocket.Conn
-	raw    net.Conn // below conn, whose calls have separate deadlines
+	raw    net.Conn // the connection under conn, to set its deadlines
 	opened time.Time
 
-	writers sync.WaitGroup // none or one
+	writers sync.WaitGroup // zero or one goroutine
 
 	mu      sync.Mutex
 	writing bool
-	end     *ending // nil: the socket is open
-	live    []frame // what the broker brought; it waits until the socket is caught up
-	bytes   int     // of live
-	page    []frame // what was read from the table
+	end     *ending // nil while the socket is open
+	live    []frame // frames from the broker, which wait until the socket is caught up
+	bytes   int     // size of the frames in live
+	page    []frame // frames from the table
 	sent    sentIDs
 	pingAt  time.Time
 	catching
 }
 
-// push queues a message of the broker.
+// push queues a message from the broker. It cuts the socket off if too many messages wait.
 func (s *socket) push(f frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,14 +51,14 @@ func (s *socket) push(f frame) {
 	s.wake()
 }
 
-// cut closes the socket, unless it is being closed.
+// cut closes the socket. If the socket is closing already, cut does nothing.
 func (s *socket) cut(why ending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.close(why)
 }
 
-// close is cut, with mu held.
+// close does the same as cut; mu is held.
 func (s *socket) close(why ending) {
 	if s.end != nil {
 		return
@@ -71,11 +71,11 @@ func (s *socket) close(why ending) {
 		return
 	}
 	s.hub.metrics.cutOff(why)
-	_ = s.raw.SetWriteDeadline(time.Now().Add(s.hub.goodbye)) // a write may be stuck
+	_ = s.raw.SetWriteDeadline(time.Now().Add(s.hub.goodbye)) // a write may be blocked
 	s.wake()
 }
 
-// wake sees to it that somebody writes; mu is held.
+// wake starts the writing goroutine unless it runs; mu is held.
 func (s *socket) wake() {
 	if !s.writing {
 		s.writing = true
@@ -83,7 +83,7 @@ func (s *socket) wake() {
 	}
 }
 
-// write writes what there is to write.
+// write writes frames until none is left, or the socket ends.
 func (s *socket) write() {
 	for {
 		f, end, more := s.next()
@@ -96,15 +96,15 @@ func (s *socket) write() {
 		}
 		if err := s.writeFrame(f.body); err != nil {
 			s.cutAfter(err)
-			_ = s.raw.Close() // half a frame may be written: nothing can follow it
+			_ = s.raw.Close() // nothing can follow a partly written frame
 			return
 		}
 		s.hub.metrics.sent(f.kind)
 	}
 }
 
-// next returns what is to be written now: first what was read from the table, then, once
-// the socket is caught up, what the broker brought. Nothing is sent twice.
+// next returns the frame to write next: first frames from the table, and when the socket is caught
+// up, frames from the broker. It skips notifications that were sent already.
 func (s *socket) next() (f frame, end *ending, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *socket) next() (f frame, end *ending, more bool) {
 	return frame{}, s.end, false
 }
 
-// takeFirst does not keep what it takes in memory.
+// takeFirst removes the first frame, and clears its element so that the memory can be freed.
 func takeFirst(frames []frame) (first frame, rest []frame) {
 	first, frames[0] = frames[0], frame{}
 	return first, frames[1:]
@@ -148,7 +148,7 @@ func (s *socket) writeFrame(body []byte) error {
 	return s.raw.SetWriteDeadline(time.Time{})
 }
 
-// cutAfter notes why the connection broke.
+// cutAfter closes the socket after a failed write.
 func (s *socket) cutAfter(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		s.cut(slow)
@@ -157,7 +157,7 @@ func (s *socket) cutAfter(err error) {
 	}
 }
 
-// sayGoodbye tells the client why, and closes the socket, whatever the client does.
+// sayGoodbye sends the cause and closes the socket, after times.goodbye even without an answer.
 func (s *socket) sayGoodbye(why ending) {
 	force := time.AfterFunc(s.hub.goodbye, func() { _ = s.raw.Close() })
 	defer force.Stop()
@@ -168,7 +168,7 @@ func (s *socket) sayGoodbye(why ending) {
 	_ = s.raw.Close()
 }
 
-// sayPing cuts the socket off if there is no answer.
+// sayPing sends a ping, and cuts the socket off if there is no answer.
 func (s *socket) sayPing() {
 	ctx, cancel := context.WithTimeout(s.hub.life, s.hub.pong)
 	defer cancel()
@@ -177,7 +177,7 @@ func (s *socket) sayPing() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.writing { // else that write has its own limit, and may have held up the ping
+	if !s.writing { // a blocked write delays the ping, and has a separate time limit
 		s.close(silent)
 	}
 }
