@@ -1,4 +1,4 @@
-// Package inbox serves the API of a recipient's notifications and preferences, and a page that
+// Package inbox serves the API for a recipient's notifications and preferences, and a page that
 // uses the API.
 package inbox
 
@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// bodyLimit is the longest body that a request may have, in bytes.
+	// bodyLimit is the maximum length of a request's body, in bytes.
 	bodyLimit = 64 << 10
-	// timeout bounds one request, and so the wait for the database.
+	// timeout limits the time of a request, including the wait for the database.
 	timeout = 10 * time.Second
 )
 
@@ -24,32 +24,33 @@ type Notifications interface {
 	Unread(ctx context.Context, who notification.RecipientKey) (int, error)
 }
 
-// Readings records what was read. What the recipient does not have is a
-// [notification.ErrNoNotification].
+// Readings marks notifications as read. The error for a notification that is not the recipient's
+// is [notification.ErrNoNotification].
 type Readings interface {
 	MarkRead(ctx context.Context, who notification.RecipientKey, id int64) error
 	MarkAllRead(ctx context.Context, who notification.RecipientKey, until int64) error
 }
 
-// Preferences keeps what recipients want. What is invalid or mandatory is a
-// [notification.PreferenceError].
+// Preferences stores recipients' preferences. The error for an invalid change, or a change of a
+// mandatory channel, is a [notification.PreferenceError].
 type Preferences interface {
 	Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error)
 	SetPreferences(ctx context.Context, who notification.RecipientKey, preferences notification.Preferences) error
 }
 
-// Tickets makes tickets for sockets.
+// Tickets issues tickets for sockets.
 type Tickets interface {
 	Issue(ctx context.Context, who signin.Identity) (ticket string, expires time.Time, err error)
 }
 
-// Codes makes codes for links to the page. A code that is not valid is a [signin.Refusal].
+// Codes issues and redeems codes for links to the page. The error for an invalid code is a
+// [signin.Refusal].
 type Codes interface {
 	Issue(r *http.Request) (code string, expires time.Time, err error)
 	Redeem(ctx context.Context, code string) (token string, err error)
 }
 
-// API answers the requests of recipients who are signed in, as openapi.json says.
+// API answers the requests of signed-in recipients, as openapi.json specifies.
 type API struct {
 	Notifications Notifications
 	Readings      Readings
@@ -58,7 +59,7 @@ type API struct {
 	Codes         Codes
 }
 
-// Handler returns the paths under /api/. It must be behind what signs people in.
+// Handler serves the paths under /api/. It must run after [signin.Gate.Required].
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/api/notifications", methods{http.MethodGet: {answer: few(a.list), query: []string{"unread", "before", "limit"}}})
@@ -72,7 +73,7 @@ func (a *API) Handler() http.Handler {
 	return mux
 }
 
-// who is the recipient who is signed in.
+// who returns the signed-in recipient.
 func who(ctx context.Context) notification.RecipientKey {
 	return signin.Who(ctx).RecipientKey
 }
@@ -96,7 +97,7 @@ func (a *API) changePreferences(w http.ResponseWriter, r *http.Request) error {
 	return done(w)
 }
 
-// ticket opens one socket, once.
+// ticket is an answer with a ticket, which opens one socket.
 type ticket struct {
 	Ticket    string    `json:"ticket"`
 	ExpiresAt time.Time `json:"expires_at"` // UTC
@@ -110,7 +111,7 @@ func (a *API) newTicket(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusCreated, ticket{Ticket: word, ExpiresAt: expires.UTC()})
 }
 
-// code opens the page, once.
+// code is an answer with a code, which opens the page once.
 type code struct {
 	Code      string    `json:"code"`
 	ExpiresAt time.Time `json:"expires_at"` // UTC
@@ -124,8 +125,8 @@ func (a *API) newCode(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusCreated, code{Code: word, ExpiresAt: expires.UTC()})
 }
 
-// Session returns the path /api/session, by which the page changes a code into the token.
-// Nobody is signed in there yet.
+// Session serves /api/session, where the page exchanges a code for the token. The request needs
+// no token.
 func (a *API) Session() http.Handler {
 	return methods{http.MethodPost: {body: true, answer: func(w http.ResponseWriter, r *http.Request) error {
 		var sent struct {

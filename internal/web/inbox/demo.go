@@ -12,22 +12,22 @@ import (
 	"herald/internal/web/signin"
 )
 
-// demoSession is the time that somebody stays who they chose to be.
+// demoSession is the lifetime of a demo token.
 const demoSession = time.Hour
 
-// People reads who there is.
+// People returns the people in the directory.
 type People interface {
 	People(ctx context.Context) ([]notification.Person, error)
 }
 
-// Demo lets the page be anybody, in place of an application that signs people in. It is for
-// the example's people on somebody's own machine, and must be served nowhere else.
+// Demo lets people choose in the page who they are; no application signs them in. It is only for
+// the example's people on a developer's machine.
 type Demo struct {
 	People   People
-	Settings signin.Settings // with HS256Secret, which signs the tokens
+	Settings signin.Settings // HS256Secret must be set: it signs the tokens
 }
 
-// Handler returns the paths under /demo/.
+// Handler serves the paths under /demo/.
 func (d *Demo) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/demo/people", methods{http.MethodGet: {answer: d.list}})
@@ -43,7 +43,7 @@ func (d *Demo) list(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, append([]notification.Person{}, people...))
 }
 
-// become answers with a token of one of the people.
+// become answers with a token for the chosen person.
 func (d *Demo) become(w http.ResponseWriter, r *http.Request) error {
 	var chosen notification.Person
 	if err := decode(r, &chosen); err != nil {

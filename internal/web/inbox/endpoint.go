@@ -15,21 +15,21 @@ import (
 	"herald/internal/web/signin"
 )
 
-// endpoint serves a path for one method. It refuses parameters and bodies that it does
-// not take: their sender counts on them.
+// endpoint serves one method of a path. It refuses unknown parameters and unexpected bodies,
+// because the client expects them to have an effect.
 type endpoint struct {
 	answer answerer
-	query  []string // the names of the parameters that it takes
-	body   bool     // it takes a body
+	query  []string // names of the accepted parameters
+	body   bool     // accepts a body
 }
 
-// answerer answers a request, or returns why it does not; then it has written nothing.
+// answerer answers a request. If it returns an error, it has written nothing.
 type answerer func(w http.ResponseWriter, r *http.Request) error
 
-// methods are the endpoints of a path.
+// methods holds the endpoints of a path, by method.
 type methods map[string]endpoint
 
-// ServeHTTP answers in JSON that nobody keeps, for what it says is one recipient's and changes.
+// ServeHTTP answers in JSON. The answer must not be cached, because it is private and changes.
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	served, ok := m[r.Method]
 	if !ok {
@@ -59,7 +59,7 @@ func (e endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 	return e.answer(w, r)
 }
 
-// refusal is a request that is not as the API wants it.
+// refusal is the error of an invalid request.
 type refusal struct {
 	status int
 	detail string
@@ -69,8 +69,8 @@ func (e *refusal) Error() string { return e.detail }
 
 func badRequest(detail string) error { return &refusal{http.StatusBadRequest, detail} }
 
-// refuse says what an error means to the client. One that nobody has foreseen is the
-// database's: the client may try again, and the log says why.
+// refuse answers with a problem for an error. Any unknown error counts as the database's: refuse
+// logs it, and the client may try again.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var (
 		wrong    *refusal
@@ -90,7 +90,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, notification.ErrNoNotification):
 		problem.Write(w, http.StatusNotFound, "you have no such notification")
 	case r.Context().Err() != nil:
-		// The client has gone.
+		// The client has disconnected.
 	default:
 		slog.ErrorContext(r.Context(), "a request to the inbox failed", "method", r.Method, "pattern", r.Pattern, "error", err)
 		w.Header().Set("Retry-After", "1")
@@ -106,11 +106,11 @@ func reply(w http.ResponseWriter, status int, answer any) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone needs no answer
+	_, _ = w.Write(body) // it fails only if the client has disconnected
 	return nil
 }
 
-// done answers that it was done.
+// done answers with 204.
 func done(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusNoContent)
 	return nil

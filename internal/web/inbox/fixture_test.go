@@ -19,13 +19,13 @@ import (
 
 var settings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
 
-// Two people who have an inbox each.
+// Two recipients, each with an inbox.
 var (
 	giulia = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "10"}
 	marco  = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "11"}
 )
 
-// process is the part of a gateway from this package, over a separate database.
+// process serves this package's part of a gateway, with a separate database.
 type process struct {
 	*httptest.Server
 	t     *testing.T
@@ -61,8 +61,8 @@ func (g *process) exec(sql string, args ...any) {
 	require.NoError(g.t, err)
 }
 
-// notify puts so many notifications into somebody's inbox, each a second after the one
-// before, and returns their ids in that order.
+// notify adds count notifications to an inbox, each a second after the previous, and returns their
+// ids in this order.
 func (g *process) notify(who notification.RecipientKey, count int) []int64 {
 	g.t.Helper()
 	ids := make([]int64, count)
@@ -77,11 +77,11 @@ func (g *process) notify(who notification.RecipientKey, count int) []int64 {
 	return ids
 }
 
-// request is one of the tests'.
+// request is an HTTP request of a test.
 type request struct {
 	method, path string
-	token        string // empty: none
-	contentType  string // empty: application/json where there is a body; "none": none
+	token        string // empty: no Authorization header
+	contentType  string // empty: application/json if there is a body; "none": no header
 	body         string
 }
 
@@ -104,11 +104,11 @@ func (g *process) do(t *testing.T, r request) (*http.Request, *http.Response, []
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
-	sent.Body = io.NopCloser(bytes.NewBufferString(r.body)) // to be validated
+	sent.Body = io.NopCloser(bytes.NewBufferString(r.body)) // the client has read the body
 	return sent, answer, body
 }
 
-// token is one that the application signs.
+// token returns a token signed as by the application.
 func token(t testing.TB, who notification.RecipientKey) string {
 	t.Helper()
 	signed, err := inboxToken(string(settings.HS256Secret), string(who.UserType), who.UserID, "")

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// pageSize is the number of notifications that a page has unless the client says it.
+	// pageSize is the number of notifications in a page if the client sets no limit.
 	pageSize = 20
-	// maxPageSize is the largest number that it may have.
+	// maxPageSize is the maximum limit that a client may set.
 	maxPageSize = 100
-	// pagesAtOnce bounds the pages that the gateway holds: [notification.InboxPageBytes] each.
+	// pagesAtOnce limits the pages in memory, of up to [notification.InboxPageBytes] each.
 	pagesAtOnce = 32
 )
 
 // page is a part of an inbox, newest first.
 type page struct {
 	Notifications []notification.InboxItem `json:"notifications"`
-	NextBefore    *int64                   `json:"next_before"` // what asks for the next page; null: this is the last
+	NextBefore    *int64                   `json:"next_before"` // `before` of the next page; null on the last page
 }
 
 func (a *API) list(w http.ResponseWriter, r *http.Request) error {
@@ -43,8 +43,8 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 
 var errBusy = errors.New("too many pages are read at once")
 
-// few answers [pagesAtOnce] requests at once. The others wait, so a client that takes its
-// answer too slowly is cut off.
+// few answers up to [pagesAtOnce] requests concurrently. More requests wait, so few cuts off a
+// client that reads its answer too slowly.
 func few(answer answerer) answerer {
 	slots := make(chan struct{}, pagesAtOnce)
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -54,7 +54,7 @@ func few(answer answerer) answerer {
 			return errBusy
 		}
 		defer func() { <-slots }()
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout)) // without it the server's holds
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout)) // if this fails, the server's deadline applies
 		return answer(w, r)
 	}
 }
@@ -96,7 +96,7 @@ func (a *API) unreadCount(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, map[string]int{"unread": unread})
 }
 
-// read marks one notification. An id that cannot be is one that the recipient does not have.
+// read marks one notification as read. A malformed id counts as an unknown notification.
 func (a *API) read(w http.ResponseWriter, r *http.Request) error {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {

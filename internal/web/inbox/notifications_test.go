@@ -17,7 +17,7 @@ import (
 	"herald/internal/web/inbox"
 )
 
-// answered is a page as a client reads it.
+// answered is a page as a client decodes it.
 type answered struct {
 	Notifications []notification.InboxItem `json:"notifications"`
 	NextBefore    *int64                   `json:"next_before"`
@@ -32,7 +32,7 @@ func (g *process) page(t *testing.T, who notification.RecipientKey, query string
 	return page
 }
 
-// listed is the ids of a page.
+// listed returns the ids of a page.
 func (g *process) listed(t *testing.T, who notification.RecipientKey, query string) []int64 {
 	t.Helper()
 	return ids(g.page(t, who, query))
@@ -52,7 +52,7 @@ func (g *process) unread(t *testing.T, who notification.RecipientKey) string {
 	return string(body)
 }
 
-// TestPages reads an inbox page by page, the newest first, while something arrives.
+// TestPages reads an inbox page by page, newest first, while a notification arrives.
 func TestPages(t *testing.T) {
 	t.Parallel()
 
@@ -70,12 +70,12 @@ func TestPages(t *testing.T) {
 	require.Equal(t, all[40:], ids(third))
 	require.Nil(t, third.NextBefore)
 
-	whole := g.page(t, giulia, "?limit=45") // the page is full, and the last
+	whole := g.page(t, giulia, "?limit=45") // the page is full, and is the last page
 	require.Equal(t, all, ids(whole))
 	require.Nil(t, whole.NextBefore)
 }
 
-// slowInbox has pages that nobody may have yet.
+// slowInbox blocks each page until the test permits it.
 type slowInbox struct {
 	inbox.Notifications
 	reading atomic.Int32
@@ -92,7 +92,7 @@ func (s *slowInbox) InboxPage(ctx context.Context, _ notification.RecipientKey, 
 	return notification.InboxPage{}, ctx.Err()
 }
 
-// TestPagesAtOnce asks for more pages than a gateway holds at once. The others wait.
+// TestPagesAtOnce requests more pages than a gateway holds concurrently. The other requests wait.
 func TestPagesAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -114,7 +114,7 @@ func TestPagesAtOnce(t *testing.T) {
 	}
 }
 
-// TestRead reads one, then what was shown, and leaves what came since.
+// TestRead reads one notification, then all shown notifications. Newer ones stay unread.
 func TestRead(t *testing.T) {
 	t.Parallel()
 
@@ -134,10 +134,10 @@ func TestRead(t *testing.T) {
 
 	var delivered []int64
 	require.NoError(t, g.store.Pool.QueryRow(t.Context(), `SELECT array_agg(id ORDER BY id) FROM notification WHERE status = 'DELIVERED'`).Scan(&delivered))
-	require.Equal(t, all[:3], delivered) // reading implies it
+	require.Equal(t, all[:3], delivered) // reading implies delivery
 }
 
-// TestOwnRowsOnly asks for another's by every path that takes an id, and finds them unchanged.
+// TestOwnRowsOnly sends another recipient's id to every path. The notification stays unchanged.
 func TestOwnRowsOnly(t *testing.T) {
 	t.Parallel()
 
@@ -150,12 +150,12 @@ func TestOwnRowsOnly(t *testing.T) {
 	require.Equal(t, []int64{mine}, g.listed(t, giulia, "?unread=true"))
 	require.Equal(t, []int64{theirs}, g.listed(t, marco, "?unread=true"))
 
-	stranger := notification.RecipientKey{UserType: notification.Customer, UserID: "10"} // the same id, of another type
+	stranger := notification.RecipientKey{UserType: notification.Customer, UserID: "10"} // the same id with another user type
 	_, answer, _ := g.do(t, request{method: "GET", path: "/api/notifications", token: token(t, stranger)})
 	require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
 }
 
-// TestEmpty answers with lists that are there, and empty.
+// TestEmpty gets empty lists, not null.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 
@@ -164,7 +164,7 @@ func TestEmpty(t *testing.T) {
 	require.JSONEq(t, `{"notifications":[],"next_before":null}`, string(body))
 }
 
-// TestOtherPathsAndMethods are refused as everything else is.
+// TestOtherPathsAndMethods gets a problem for unknown paths and methods.
 func TestOtherPathsAndMethods(t *testing.T) {
 	t.Parallel()
 

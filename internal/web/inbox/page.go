@@ -14,13 +14,13 @@ import (
 //go:embed page openapi.json
 var files embed.FS
 
-// policy lets the page load its own files and ask its own server. Script from anywhere else,
-// in a tag, an attribute or a text, does not run, and no other page may frame it.
+// policy lets the page load files from, and send requests to, only its server. Inline scripts and
+// scripts of other origins do not run, and no other page may frame it.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
 // Page returns the page at /, with its style and script, and the document at /openapi.json.
-// On a gateway for the demo it asks who one is.
+// If demo is true, the page asks people who they are.
 func Page(demo bool) http.Handler {
 	mux := http.NewServeMux()
 	index := read("page/index.html")
@@ -39,7 +39,7 @@ func noSuchPath(w http.ResponseWriter, _ *http.Request) {
 	problem.Write(w, http.StatusNotFound, "there is no such path: see /openapi.json")
 }
 
-// read returns an embedded file, which is there or the program does not build.
+// read returns an embedded file. A missing file stops the process at its start.
 func read(name string) []byte {
 	content, err := files.ReadFile(name)
 	if err != nil {
@@ -48,8 +48,8 @@ func read(name string) []byte {
 	return content
 }
 
-// file serves a file that browsers keep only as long as it is the same, so that they take up
-// another release at once.
+// file serves a file with an ETag. Browsers check it on each load, so that they get a new release
+// at once.
 func file(contentType string, content []byte) http.Handler {
 	sum := sha256.Sum256(content)
 	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`

@@ -16,7 +16,7 @@ import (
 	"herald/internal/web/inbox"
 )
 
-// get asks for a file of the page.
+// get requests a file of the page.
 func get(t *testing.T, server *httptest.Server, path, tag string) (*http.Response, string) {
 	t.Helper()
 	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
@@ -32,8 +32,8 @@ func get(t *testing.T, server *httptest.Server, path, tag string) (*http.Respons
 	return answer, string(body)
 }
 
-// TestPage serves three files and the document of the API, which load nothing from elsewhere
-// and run no script but their own.
+// TestPage requests the page's three files and the OpenAPI document. Their policy permits no
+// scripts or files from other origins.
 func TestPage(t *testing.T) {
 	t.Parallel()
 
@@ -65,7 +65,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestNothingInline holds the page to its policy, and the script to writing texts as texts.
+// TestNothingInline checks that the page obeys its policy, and that the script never inserts HTML.
 func TestNothingInline(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +77,7 @@ func TestNothingInline(t *testing.T) {
 	require.NotRegexp(t, regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|setHTML|DOMParser`), script)
 }
 
-// TestDemoIsSaid tells the page that it may choose who it is, and only then.
+// TestDemoIsSaid checks that the page offers a choice of people only in the demo.
 func TestDemoIsSaid(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +89,7 @@ func TestDemoIsSaid(t *testing.T) {
 	}
 }
 
-// TestDemo chooses one of the people, and reads their inbox.
+// TestDemo chooses a person, and reads this person's inbox.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 
@@ -118,8 +118,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// TestDocumentHasTheExample compares docs/inbox.md with the code that signs the tokens of
-// these tests.
+// TestDocumentHasTheExample compares docs/inbox.md with the code that signs these tests' tokens.
 func TestDocumentHasTheExample(t *testing.T) {
 	t.Parallel()
 

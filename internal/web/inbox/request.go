@@ -15,8 +15,7 @@ import (
 	"strings"
 )
 
-// checkQuery refuses a query with other parameters than the known ones, or with one of them
-// twice.
+// checkQuery refuses a query with unknown or repeated parameters.
 func checkQuery(r *http.Request, known []string) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -40,7 +39,7 @@ func takes(known []string) string {
 	return "this path takes " + strings.Join(known, ", ")
 }
 
-// idParameter is the id of a notification in a query; 0 if it is not given.
+// idParameter returns the notification id in a query parameter; 0 if the parameter is missing.
 func idParameter(values url.Values, name string) (int64, error) {
 	if !values.Has(name) {
 		return 0, nil
@@ -64,7 +63,7 @@ func withoutBody(r *http.Request) error {
 	return nil
 }
 
-// decode reads the one JSON value that the body is. It refuses what it does not know.
+// decode decodes a body of one JSON value. It refuses unknown members and null.
 func decode(r *http.Request, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return &refusal{http.StatusUnsupportedMediaType, "the body must be application/json"}
@@ -99,7 +98,7 @@ func holdsNull(body []byte) bool {
 	}
 }
 
-// bodyError says why a body cannot be used.
+// bodyError returns the error for a body that cannot be read or decoded.
 func bodyError(err error) error {
 	var (
 		tooLarge *http.MaxBytesError

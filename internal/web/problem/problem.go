@@ -1,4 +1,4 @@
-// Package problem writes errors of the gateway's HTTP API, as RFC 9457 has them.
+// Package problem writes errors of the gateway's HTTP API in the format of RFC 9457.
 package problem
 
 import (
@@ -9,13 +9,13 @@ import (
 // ContentType is the content type of every error.
 const ContentType = "application/problem+json"
 
-// Problem is one error. A client knows its kind by Status; the texts are for people.
+// Problem is one error. Clients distinguish errors by Status; the texts are for people.
 type Problem struct {
-	Type     string   `json:"type"`               // about:blank: Status says it all
+	Type     string   `json:"type"`               // about:blank, because Status identifies the error
 	Title    string   `json:"title"`              // the name of Status
-	Status   int      `json:"status"`             // of HTTP
-	Detail   string   `json:"detail,omitempty"`   // what is wrong, and what to do; it quotes nothing that is secret
-	Problems []string `json:"problems,omitempty"` // everything that is wrong, where several things may be
+	Status   int      `json:"status"`             // the HTTP status
+	Detail   string   `json:"detail,omitempty"`   // what is wrong, and what to do; without secrets
+	Problems []string `json:"problems,omitempty"` // all mistakes, if there may be several
 }
 
 // New returns the problem of a status.
@@ -28,5 +28,5 @@ func Write(w http.ResponseWriter, status int, detail string, problems ...string)
 	w.Header().Set("Content-Type", ContentType)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(New(status, detail, problems...)) // a client that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(New(status, detail, problems...)) // it fails only if the client has disconnected
 }

@@ -2,7 +2,7 @@ package receipts
 
 import "time"
 
-// What the tests use in addition to the package's own names.
+// Unexported functions for the tests.
 var (
 	SignedBySendGrid = signedBySendGrid
 	SignedByTwilio   = signedByTwilio
@@ -13,5 +13,5 @@ var (
 	WithoutAddress   = withoutAddress
 )
 
-// SetBodyTimeout sets how long the webhooks wait for a body.
+// SetBodyTimeout sets the time limit for reading a body.
 func (w *Webhooks) SetBodyTimeout(timeout time.Duration) { w.bodyTimeout = timeout }

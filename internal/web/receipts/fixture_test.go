@@ -24,7 +24,7 @@ import (
 	"herald/internal/web/receipts/receiptstest"
 )
 
-// room is the part of a gateway that providers reach, over a separate database.
+// room serves a gateway's webhooks, with a separate database.
 type room struct {
 	*httptest.Server
 	t      *testing.T
@@ -52,7 +52,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// newRoom returns a room; change, if it is not nil, changes what it knows.
+// newRoom returns a room. change, if not nil, changes its configuration.
 func newRoom(t *testing.T, change func(*receipts.Config)) *room {
 	t.Helper()
 	r := &room{
@@ -78,7 +78,7 @@ func newRoom(t *testing.T, change func(*receipts.Config)) *room {
 	return r
 }
 
-// sent puts a delivery into the table that a provider has accepted, and returns its id.
+// sent adds a delivery that a provider has accepted, and returns its id.
 func (r *room) sent(channel, address, message string) string {
 	r.t.Helper()
 	id := fmt.Sprintf("evt-%s-customer42-%s", message, channel)
@@ -89,7 +89,7 @@ func (r *room) sent(channel, address, message string) string {
 	return id
 }
 
-// post sends a request, and returns what it is answered.
+// post sends a request, and returns the answer and its body.
 func (r *room) post(path string, header http.Header, body string) (answer *http.Response, text string) {
 	r.t.Helper()
 	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.URL+path, strings.NewReader(body))
@@ -103,37 +103,37 @@ func (r *room) post(path string, header http.Header, body string) (answer *http.
 	return answer, string(content)
 }
 
-// sendgrid sends a batch that SendGrid has signed, and returns the status of the answer.
+// sendgrid sends a batch signed as by SendGrid, and returns the answer's status.
 func (r *room) sendgrid(body string) int {
 	r.t.Helper()
 	answer, _ := r.post("/webhooks/sendgrid", r.signer.SendGrid(time.Now(), body), body)
 	return answer.StatusCode
 }
 
-// twilio sends a request that Twilio has signed, and returns the status of the answer.
+// twilio sends a request signed as by Twilio, and returns the answer's status.
 func (r *room) twilio(path string, fields url.Values) int {
 	r.t.Helper()
 	answer, _ := r.post(path, r.signer.Twilio(path, fields), fields.Encode())
 	return answer.StatusCode
 }
 
-// text is a message that somebody has sent to our number.
+// text sends an inbound text message, and returns the answer's status.
 func (r *room) text(message, from, body string) int {
 	r.t.Helper()
 	return r.twilio("/webhooks/twilio/inbound", url.Values{"MessageSid": {message}, "From": {from}, "Body": {body}})
 }
 
-// number gets all text messages.
+// number is the recipient of all text messages.
 const number = "+393401234567"
 
-// status sends what Twilio says of a message.
+// status sends Twilio's status of a message, and returns the answer's status.
 func (r *room) status(delivery, message, status, code string) int {
 	r.t.Helper()
 	path := "/webhooks/twilio?delivery_id=" + url.QueryEscape(delivery)
 	return r.twilio(path, url.Values{"MessageSid": {message}, "MessageStatus": {status}, "ErrorCode": {code}, "To": {number}})
 }
 
-// texts are the rows of a query of one column.
+// texts returns the rows of a query with one column.
 func (r *room) texts(query string, args ...any) []string {
 	r.t.Helper()
 	rows, err := r.store.Pool.Query(r.t.Context(), query, args...)
@@ -149,8 +149,7 @@ func (r *room) texts(query string, args ...any) []string {
 	return all
 }
 
-// counted is a counter's figure for labels such as channel=EMAIL; of a histogram, how often it
-// measured.
+// counted returns a counter's value, or a histogram's count, for labels such as channel=EMAIL.
 func (r *room) counted(name string, labels ...string) int64 {
 	r.t.Helper()
 	var want []attribute.KeyValue

@@ -12,7 +12,7 @@ import (
 	"herald/internal/web/receipts"
 )
 
-// requireStorable fails unless the table can hold a receipt, and its detail names nobody.
+// requireStorable requires that the table can store a receipt, and that its detail has no address.
 func requireStorable(t *testing.T, r notification.Receipt) {
 	t.Helper()
 	for name, text := range map[string]string{"id": r.ID, "delivery": r.DeliveryID, "message": r.MessageID, "word": r.Word, "detail": r.Detail} {
@@ -83,7 +83,7 @@ func FuzzParseAnswer(f *testing.F) {
 	})
 }
 
-// FuzzWithoutAddress also sees to what the address of an event may be.
+// FuzzWithoutAddress varies both the reason and the address of an event.
 func FuzzWithoutAddress(f *testing.F) {
 	f.Add("550 <ada@example.com>: no user ada", "ada@example.com")
 	f.Add("(?i)[", "[[[@")

@@ -14,8 +14,8 @@ import (
 	"herald/internal/notification"
 )
 
-// inbound takes what somebody has texted to our number. HELP and all that is no keyword is
-// Twilio's to answer, and changes nothing.
+// inbound receives a text message to our number. Only STOP and START words change anything;
+// Twilio answers HELP and other texts.
 func (w *Webhooks) inbound(ctx context.Context, r *http.Request, body []byte) error {
 	fields, err := w.checkTwilio(r, body)
 	if err != nil {
@@ -32,16 +32,15 @@ func (w *Webhooks) inbound(ctx context.Context, r *http.Request, body []byte) er
 	return w.OptOuts.RecordOptOut(ctx, answer)
 }
 
-// The words by which Twilio, where nothing else is agreed with it, stops and resumes sending.
-// YES, with which it resumes too, is also what people answer to a question: it counts only if
-// Twilio says so.
+// Twilio's default words that stop and resume sending. Twilio also resumes after YES, but people
+// answer YES to other questions too: it counts only with Twilio's OptOutType.
 // https://help.twilio.com/articles/223134027
 var (
 	stopWords  = []string{"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"}
 	startWords = []string{"START", "UNSTOP"}
 )
 
-// parseAnswer reads a message that stops or resumes further ones; of any other, ok is false.
+// parseAnswer reads a message that stops or resumes sending. For other messages ok is false.
 func parseAnswer(fields url.Values) (answer notification.OptOut, ok bool) {
 	answer = notification.OptOut{MessageID: fields.Get("MessageSid"), Number: fields.Get("From")}
 	switch fields.Get("OptOutType") {
@@ -60,27 +59,27 @@ func parseAnswer(fields url.Values) (answer notification.OptOut, ok bool) {
 
 var phoneNumber = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
-// answerable reports whether an answer names a message and a number that could have got one.
+// answerable reports whether an answer has a valid message id and a valid phone number.
 func answerable(answer notification.OptOut) bool {
 	return fits(answer.MessageID, idLimit) && phoneNumber.MatchString(answer.Number)
 }
 
-// noReply is TwiML that sends nothing back.
+// noReply answers with TwiML that sends no reply.
 func noReply(to http.ResponseWriter, _ *http.Request) {
 	to.Header().Set("Content-Type", "text/xml; charset=utf-8")
-	_, _ = io.WriteString(to, "<Response/>") // a client that has gone needs no answer
+	_, _ = io.WriteString(to, "<Response/>") // it fails only if the client has disconnected
 }
 
-// The longest texts of a receipt that Herald takes, in bytes. The table has room for more.
+// Maximum lengths of a receipt's texts, in bytes. The table permits more.
 const (
 	wordLimit   = 40
 	idLimit     = 200
 	detailLimit = 500
-	// deliveryIDLimit is above the longest id of a delivery or a digest.
+	// deliveryIDLimit is longer than any id of a delivery or a digest.
 	deliveryIDLimit = 600
 )
 
-// storable reports whether the names in a receipt can be kept as they are.
+// storable reports whether the table can store the receipt's ids and words unchanged.
 func storable(r notification.Receipt) bool {
 	return fits(r.Word, wordLimit) && fits(r.ID, idLimit) && fits(r.DeliveryID, deliveryIDLimit) && (r.MessageID == "" || fits(r.MessageID, idLimit))
 }
@@ -89,21 +88,21 @@ func fits(name string, limit int) bool {
 	return name != "" && len(name) <= limit && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// What is before the @ of an address is looked for in a reason if it has so many bytes: less
-// tells nobody, and mail has no more.
+// Lengths of an address's local part, in bytes, to hide in a reason. A shorter name identifies
+// nobody, and no e-mail address has a longer name.
 const (
 	shortestName = 3
 	longestName  = 320
 )
 
-// hidden stands where an address stood.
+// hidden replaces an address.
 const hidden = "[address]"
 
-// address is whatever has an @ in it, also in the form that URLs have.
+// address matches a word with an @, also with an @ encoded as in URLs.
 var address = regexp.MustCompile(`\S*(@|%40)\S*`)
 
-// withoutAddress is a provider's reason on one line, without addresses: servers like to
-// quote them, whole or up to their @.
+// withoutAddress returns a provider's reason in one line, without addresses. Mail servers often
+// quote an address, or its part before the @.
 func withoutAddress(reason, email string) string {
 	reason = strings.ToValidUTF8(strings.Map(printable, reason), "�")
 	if name, _, _ := strings.Cut(email, "@"); len(name) >= shortestName {
@@ -111,7 +110,7 @@ func withoutAddress(reason, email string) string {
 	}
 	reason = address.ReplaceAllString(reason, hidden)
 	reason = strings.Join(strings.Fields(reason), " ")
-	return strings.ToValidUTF8(reason[:min(len(reason), detailLimit)], "") // no character in two
+	return strings.ToValidUTF8(reason[:min(len(reason), detailLimit)], "") // remove a character that the limit cuts
 }
 
 func printable(r rune) rune {
@@ -121,7 +120,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// withoutWord hides a word of a text, however it is capitalised.
+// withoutWord hides a word in a text, in upper or lower case.
 func withoutWord(text, word string) string {
 	if len(word) > longestName {
 		return hidden

@@ -13,30 +13,30 @@ import (
 	"herald/internal/notification"
 )
 
-// What became of receipts.
+// Outcomes of receipts.
 const (
 	outcomeDelivered    = "delivered"
-	outcomeBounced      = "bounced"      // the address does not work, and is suppressed
-	outcomeFailed       = "failed"       // for another reason
-	outcomeComplained   = "complained"   // it was reported as spam
-	outcomeUnsubscribed = "unsubscribed" // the recipient wants no more of its kind
-	outcomeNoted        = "noted"        // it changes nothing
+	outcomeBounced      = "bounced"      // the address is invalid, and is now suppressed
+	outcomeFailed       = "failed"       // failed for another reason
+	outcomeComplained   = "complained"   // the recipient reported the message as spam
+	outcomeUnsubscribed = "unsubscribed" // the recipient unsubscribed from such messages
+	outcomeNoted        = "noted"        // the receipt changes nothing
 	outcomeRepeated     = "repeated"
-	outcomeUnknown      = "unknown" // no delivery of ours
+	outcomeUnknown      = "unknown" // not a delivery of this installation
 	outcomeMalformed    = "malformed"
 )
 
-// The labels of the metrics.
+// Labels of the metrics.
 const (
 	channelLabel = "channel"
 	outcomeLabel = "outcome"
 	causeLabel   = "cause"
 )
 
-// saidInterval is the least time between two lines in the log about the same cause.
+// saidInterval is the minimum time between two log lines about the same cause.
 const saidInterval = time.Minute
 
-// ageBuckets are seconds: mails arrive within some, and are tried for three days.
+// ageBuckets is in seconds. Most e-mails arrive within seconds; providers try for three days.
 var ageBuckets = []float64{1, 2, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600, 72 * 3600}
 
 type metrics struct {
@@ -47,8 +47,7 @@ type metrics struct {
 	refused            map[string]*rate.Sometimes // by cause
 }
 
-// newMetrics creates the metrics. Counters begin with zeros, so that an alert sees the first
-// increase.
+// newMetrics creates the metrics. It sets counters to 0, so that an alert sees the first increase.
 func newMetrics(meter metric.Meter, logger *slog.Logger) (*metrics, error) {
 	var failed [3]error
 	m := &metrics{logger: logger, malformed: rate.Sometimes{Interval: saidInterval}, refused: map[string]*rate.Sometimes{}}
@@ -86,7 +85,7 @@ func (m *metrics) count(channel notification.Channel, outcome string, n int) {
 	m.receipts.Add(context.Background(), int64(n), label(channelLabel, string(channel)), label(outcomeLabel, outcome))
 }
 
-// received counts a receipt that is stored, or known, or of no delivery.
+// received counts a receipt after recording: stored, repeated or of an unknown delivery.
 func (m *metrics) received(r notification.Receipt, recorded notification.RecordedReceipt) {
 	channel := channels[r.Provider]
 	m.count(channel, outcomeOf(r, recorded), 1)
@@ -115,8 +114,8 @@ func outcomeOf(r notification.Receipt, recorded notification.RecordedReceipt) st
 	return outcomeNoted
 }
 
-// dropped counts what a provider has signed and is not stored. The log has a line a minute
-// about what cannot be read.
+// dropped counts n signed receipts that are not stored. It logs malformed receipts at most once a
+// minute.
 func (m *metrics) dropped(provider notification.Provider, outcome string, n int) {
 	m.count(channels[provider], outcome, n)
 	if outcome == outcomeMalformed && n > 0 {
@@ -126,8 +125,7 @@ func (m *metrics) dropped(provider notification.Provider, outcome string, n int)
 	}
 }
 
-// refuse counts a request that is not taken, and logs one a minute for each cause. err may be
-// nil.
+// refuse counts a refused request, and logs at most one per minute and cause. err may be nil.
 func (m *metrics) refuse(cause string, err error) {
 	m.refusals.Add(context.Background(), 1, label(causeLabel, cause))
 	m.refused[cause].Do(func() {

@@ -1,6 +1,6 @@
-// Package receipts is the gateway's room for providers: they say here what became of the
-// messages that they had accepted, and what people answer to text messages. Anybody can
-// reach it, so nothing counts that a provider has not signed.
+// Package receipts serves the gateway's webhooks for providers. They report the outcome of accepted
+// messages, and people's answers to text messages. Anybody can send requests, so only requests
+// signed by a provider count.
 package receipts
 
 import (
@@ -15,31 +15,32 @@ import (
 	"herald/internal/notification"
 )
 
-// Recorder stores receipts, each once, with all that follows from them, or none of them. It
-// returns what each came to, in their order.
+// Recorder stores all receipts, each once and with all its effects, or none of them. It returns
+// the results in the order of receipts.
 type Recorder interface {
 	RecordReceipts(ctx context.Context, receipts []notification.Receipt) ([]notification.RecordedReceipt, error)
 }
 
-// OptOuts stores what people answer, each answer once.
+// OptOuts stores people's STOP and START answers, each answer once.
 type OptOuts interface {
 	RecordOptOut(ctx context.Context, answer notification.OptOut) error
 }
 
-// Config holds the needs of the room.
+// Config holds the dependencies and keys of [Webhooks].
 type Config struct {
 	Recorder Recorder
 	OptOuts  OptOuts
 	Logger   *slog.Logger
 	Meter    metric.Meter
 
-	SendGridKey *ecdsa.PublicKey // of its signed event webhook; nil: its requests are refused
-	TwilioToken string           // of our account; empty: its requests are refused
-	// These count too, while a key or a token is replaced; nil and empty: none.
+	SendGridKey *ecdsa.PublicKey // verifies SendGrid's event webhook; if nil, its requests are refused
+	TwilioToken string           // of our account; if empty, Twilio's requests are refused
+	// The previous key and token are also valid while operators replace them; nil and empty if
+	// there are none.
 	PreviousSendGridKey *ecdsa.PublicKey
 	PreviousTwilioToken string
 
-	PublicURL string // where Twilio reaches the gateway, which it signs; empty: its requests are refused
+	PublicURL string // the gateway's URL, which Twilio signs; if empty, Twilio's requests are refused
 }
 
 // Webhooks answers the providers' requests.
@@ -50,7 +51,7 @@ type Webhooks struct {
 	bodyTimeout time.Duration
 }
 
-// New returns the room.
+// New returns webhooks with their metrics.
 func New(cfg Config) (*Webhooks, error) {
 	m, err := newMetrics(cfg.Meter, cfg.Logger)
 	if err != nil {
@@ -59,7 +60,7 @@ func New(cfg Config) (*Webhooks, error) {
 	return &Webhooks{Config: cfg, metrics: m, now: time.Now, bodyTimeout: bodyTimeout}, nil
 }
 
-// Handler returns the paths under /webhooks/.
+// Handler serves the paths under /webhooks/.
 func (w *Webhooks) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/webhooks/sendgrid", &endpoint{Webhooks: w, bodyLimit: sendgridBody, admit: w.admitSendGrid, do: w.sendgrid, answer: noContent})
@@ -69,7 +70,7 @@ func (w *Webhooks) Handler() http.Handler {
 	return mux
 }
 
-// record stores receipts, and counts them once they are stored.
+// record stores receipts, and then counts them.
 func (w *Webhooks) record(ctx context.Context, receipts ...notification.Receipt) error {
 	if len(receipts) == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"herald/internal/web/receipts"
 )
 
-// event is one of SendGrid's.
+// event returns an event of SendGrid's webhook.
 func event(delivery, message, id, word, more string) string {
 	return fmt.Sprintf(`{"event":%q,"sg_event_id":%q,"sg_message_id":"%s.recvd-1.0","timestamp":%d,"email":"ada@example.com","delivery_id":%q%s}`,
 		word, id, message, time.Now().Unix(), delivery, more)
@@ -24,7 +24,7 @@ func event(delivery, message, id, word, more string) string {
 
 const statuses = `SELECT channel || ' ' || status || coalesce(' ' || last_error, '') FROM notification ORDER BY id`
 
-// TestBatchIsStored sends events of a mail in one batch, out of order, and then once more.
+// TestBatchIsStored sends an e-mail's events in one batch, out of order, and then sends it again.
 func TestBatchIsStored(t *testing.T) {
 	t.Parallel()
 
@@ -35,7 +35,7 @@ func TestBatchIsStored(t *testing.T) {
 		event(arrived, "m1", "e2", "processed", ""),
 		event(gone, "m2", "e3", "bounce", `,"type":"bounce","status":"5.1.1","reason":"550 <ada@example.com> unknown"`),
 		event("evt-none-customer42-EMAIL", "m3", "e4", "delivered", ""),
-		`{"event":"delivered","sg_event_id":"e5","timestamp":1600112492}`, // of another program's mail
+		`{"event":"delivered","sg_event_id":"e5","timestamp":1600112492}`, // from another program's e-mail
 		`{"event":"delivered","delivery_id":"x"}`,
 	}, ",") + "]"
 
@@ -60,7 +60,7 @@ func TestBatchIsStored(t *testing.T) {
 	require.NotContains(t, r.log.String(), "example.com")
 }
 
-// TestStatusIsStored sends what Twilio says of two text messages.
+// TestStatusIsStored sends Twilio's statuses of two text messages.
 func TestStatusIsStored(t *testing.T) {
 	t.Parallel()
 
@@ -86,8 +86,8 @@ func TestStatusIsStored(t *testing.T) {
 	require.Equal(t, int64(3), r.counted("herald_receipts", "channel=SMS", "outcome=repeated"))
 }
 
-// TestInbound lets somebody stop our messages, resume them, and say other things. Anybody who
-// caught one of these messages changes nothing by sending it again.
+// TestInbound sends answers that stop and resume messages, and other texts. A replayed answer
+// changes nothing.
 func TestInbound(t *testing.T) {
 	t.Parallel()
 
@@ -121,8 +121,8 @@ func TestInbound(t *testing.T) {
 	require.Equal(t, int64(1), r.counted("herald_receipts", "channel=SMS", "outcome=malformed"))
 }
 
-// TestRefusals sends what is not taken, to each path. Nothing of it is stored, and the answer
-// tells a forger nothing.
+// TestRefusals sends invalid requests to each path. Nothing is stored, and the answers do not help
+// a forger.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 
@@ -189,7 +189,7 @@ func TestRefusals(t *testing.T) {
 	require.NotContains(t, r.log.String(), "example.com")
 }
 
-// TestFreshness sends what SendGrid repeats for the last time, a day after it signed it.
+// TestFreshness sends a request a day after its signature, when SendGrid repeats it last.
 func TestFreshness(t *testing.T) {
 	t.Parallel()
 
@@ -198,7 +198,7 @@ func TestFreshness(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, answer.StatusCode)
 }
 
-// TestOtherRequests asks in ways that no provider does.
+// TestOtherRequests uses methods and paths that no provider uses.
 func TestOtherRequests(t *testing.T) {
 	t.Parallel()
 
@@ -212,7 +212,8 @@ func TestOtherRequests(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, answer.StatusCode)
 }
 
-// TestDatabaseAway sends what cannot be stored now: the provider is to send it again.
+// TestDatabaseAway sends requests while the database is down. The answer makes providers repeat
+// them.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 
@@ -231,13 +232,13 @@ func TestDatabaseAway(t *testing.T) {
 	require.Contains(t, r.log.String(), "closed pool")
 }
 
-// stalled is a request whose last byte never comes.
+// stalled is a request without its last byte.
 type stalled struct {
 	net.Conn
 	answer *bufio.Reader
 }
 
-// stall sends a request of a length without its last byte.
+// stall sends a request of this length without its last byte.
 func (r *room) stall(path string, header http.Header, length int) stalled {
 	r.t.Helper()
 	conn, err := new(net.Dialer).DialContext(r.t.Context(), "tcp", r.Listener.Addr().String())
@@ -261,8 +262,8 @@ func (s stalled) status(t *testing.T) int {
 	return answer.StatusCode
 }
 
-// TestStalledBodies fills the budget of one endpoint with bodies that never end. The other
-// endpoints still take requests, and this one does once the bodies have gone.
+// TestStalledBodies fills the budget of one endpoint with unfinished bodies. Other endpoints still
+// accept requests. This endpoint accepts requests again after the bodies time out.
 func TestStalledBodies(t *testing.T) {
 	t.Parallel()
 
@@ -283,7 +284,7 @@ func TestStalledBodies(t *testing.T) {
 }
 
 // TestRefusedBeforeTheBody sends requests without their last byte. Herald refuses them by their
-// header, and does not wait.
+// headers, without waiting for the body.
 func TestRefusedBeforeTheBody(t *testing.T) {
 	t.Parallel()
 
@@ -311,7 +312,7 @@ func TestRefusedBeforeTheBody(t *testing.T) {
 	}
 }
 
-// TestSlowBody sends a body too slowly. Herald gives up.
+// TestSlowBody sends a body too slowly, so that Herald stops reading.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 
@@ -321,8 +322,8 @@ func TestSlowBody(t *testing.T) {
 	require.Equal(t, int64(1), r.counted("herald_receipts_refused", "cause=incomplete"))
 }
 
-// TestHostileTexts sends what the table must hold as it is, or not at all: an error of the
-// database would be answered 503, and the provider would send the batch for a day.
+// TestHostileTexts sends texts that the table may not accept. They must not cause a database error:
+// after the answer 503 the provider would repeat the batch for a day.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// sendgridBody is the longest body of SendGrid's, in bytes. SendGrid sends 768 KB at most.
+	// sendgridBody is the maximum body length from SendGrid, in bytes. SendGrid sends up to 768 KB.
 	sendgridBody = 1 << 20
-	// twilioBody is the longest body of Twilio's, in bytes. Twilio sends a few KB.
+	// twilioBody is the maximum body length from Twilio, in bytes. Twilio sends a few KB.
 	twilioBody = 64 << 10
-	// budget bounds the bytes that the requests of one endpoint hold. Anybody may send a
-	// request, and Herald checks its signature once it has the whole body.
+	// budget limits the bytes of all bodies in one endpoint. Anybody can send a request, and
+	// Herald can check its signature only after reading the whole body.
 	budget = 64 << 20
-	// bodyTimeout bounds the wait for a body.
+	// bodyTimeout limits the time to read a body.
 	bodyTimeout = 5 * time.Second
-	// timeout bounds the wait for the database.
+	// timeout limits the wait for the database.
 	timeout = 10 * time.Second
 )
 
-// endpoint is one path, of one provider. Endpoints share nothing, so bodies that one of them
-// waits for do not keep out the requests of another.
+// endpoint is one path for one provider. Endpoints have separate budgets, so unfinished bodies at
+// one endpoint do not block another.
 type endpoint struct {
 	*Webhooks
 	bodyLimit int64
-	// admit refuses a request by its header, before Herald reads the body.
+	// admit refuses a request by its headers, before Herald reads the body.
 	admit func(http.Header) error
-	// do does what a request asks, or returns why not: a *refusal, or the database's error.
+	// do processes a request. Its error is a *refusal or the database's error.
 	do     func(ctx context.Context, r *http.Request, body []byte) error
 	answer http.HandlerFunc
-	held   atomic.Int64 // bytes of bodies
+	held   atomic.Int64 // bytes of the bodies being read or processed
 }
 
 // ServeHTTP implements [http.Handler]. A provider sends a request again if the status is 300
@@ -47,7 +47,7 @@ func (e *endpoint) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := e.admit(r.Header); err != nil {
-		to.Header().Set("Connection", "close") // otherwise the server waits for the body before it answers
+		to.Header().Set("Connection", "close") // else the server reads the body before it answers
 		e.refuse(to, refusalFor(err))
 		return
 	}
@@ -79,10 +79,10 @@ func (e *endpoint) read(to http.ResponseWriter, held *heldBody) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	return body, connection.SetReadDeadline(time.Time{}) // a deadline that passes cancels the request
+	return body, connection.SetReadDeadline(time.Time{}) // a passed deadline would cancel the request
 }
 
-// The causes for which a request is refused.
+// Causes of refused requests.
 const (
 	unsigned   = "unsigned"
 	forged     = "forged"
@@ -94,18 +94,18 @@ const (
 	away       = "database"
 )
 
-// refusal is a request that is not taken.
+// refusal is the error of a refused request.
 type refusal struct {
 	status int
 	cause  string
 	detail string
-	err    error // for the log; nil: the cause says it all
+	err    error // for the log; nil if the cause is enough
 }
 
 func (e *refusal) Error() string { return e.detail }
 
-// forbidden refuses a request that no provider has signed. The answer does not say why, since
-// a forger would learn from it.
+// forbidden returns the refusal of a request that no provider has signed. Its answer does not say
+// why, because a forger could learn from it.
 func forbidden(cause string) error {
 	return &refusal{
 		status: http.StatusForbidden, cause: cause,
@@ -153,7 +153,7 @@ func noSuchPath(to http.ResponseWriter, _ *http.Request) {
 
 var errFull = errors.New("requests hold too much already")
 
-// heldBody is a body whose bytes count together with the bytes of an endpoint's other bodies.
+// heldBody is a body whose bytes count in its endpoint's budget.
 type heldBody struct {
 	from io.Reader
 	all  *atomic.Int64
@@ -170,5 +170,5 @@ func (b *heldBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// release takes the body out of the count.
+// release subtracts the body's bytes from the budget's use.
 func (b *heldBody) release() { b.all.Add(-b.own) }

@@ -15,8 +15,8 @@ import (
 	"herald/internal/notification"
 )
 
-// sendgrid takes a batch of events. Unreadable events are left out, since they would
-// be no better the next time.
+// sendgrid receives a batch of events. It skips malformed events, because a repeat would be
+// malformed too.
 func (w *Webhooks) sendgrid(ctx context.Context, r *http.Request, body []byte) error {
 	if err := w.checkSendGrid(r.Header, body); err != nil {
 		return err
@@ -27,8 +27,8 @@ func (w *Webhooks) sendgrid(ctx context.Context, r *http.Request, body []byte) e
 	return w.record(ctx, receipts...)
 }
 
-// parseEvents reads the events of a body. Foreign are events of mails that Herald has not
-// sent, over the same account.
+// parseEvents reads the events of a body. foreign counts events of e-mails that other programs
+// sent with the same account.
 func parseEvents(body []byte) (receipts []notification.Receipt, malformed, foreign int) {
 	var batch []json.RawMessage
 	if err := json.Unmarshal(body, &batch); err != nil {
@@ -59,17 +59,17 @@ func parseEvents(body []byte) (receipts []notification.Receipt, malformed, forei
 type sendgridEvent struct {
 	Event      string  `json:"event"`
 	EventID    string  `json:"sg_event_id"`
-	MessageID  string  `json:"sg_message_id"` // X-Message-Id, a dot, and where SendGrid had it
+	MessageID  string  `json:"sg_message_id"` // X-Message-Id, a dot, and names of SendGrid's servers
 	Timestamp  float64 `json:"timestamp"`     // seconds since 1970
 	Email      string  `json:"email"`
-	Type       string  `json:"type"`     // of a bounce: bounce, or blocked
-	Status     string  `json:"status"`   // of a bounce: 5.1.1
-	Reason     string  `json:"reason"`   // of a bounce or a drop
-	Response   string  `json:"response"` // the mail server's, of a delivery or a deferral
+	Type       string  `json:"type"`     // for a bounce: bounce or blocked
+	Status     string  `json:"status"`   // for a bounce, such as 5.1.1
+	Reason     string  `json:"reason"`   // for a bounce or a drop
+	Response   string  `json:"response"` // the mail server's answer, for a delivery or a deferral
 	DeliveryID string  `json:"delivery_id"`
 }
 
-// The years that the time of an event may have: others are no times.
+// The range of valid event times: the beginnings of two years.
 const (
 	firstSecond = 946684800   // 2000
 	lastSecond  = 32503680000 // 3000
@@ -94,8 +94,7 @@ func (e sendgridEvent) receipt() (notification.Receipt, error) {
 	return r, nil
 }
 
-// judge says what follows from an event. Events that are not named here are kept, and nothing
-// follows from them.
+// judge sets the effects of an event. Events of other kinds are stored without effects.
 func (e sendgridEvent) judge(r *notification.Receipt) {
 	switch e.Event {
 	case "delivered":
@@ -116,32 +115,32 @@ func (e sendgridEvent) judge(r *notification.Receipt) {
 	}
 }
 
-// hard reports whether the address of a bounce does not work at all. SendGrid calls it blocked
-// when a server wanted this one mail not, or not then; a status of 4 is not for ever.
+// hard reports whether a bounce means that the address is permanently invalid. With the type
+// blocked the server refused only this e-mail, and a status of 4 is temporary.
 func (e sendgridEvent) hard() bool {
 	return e.Type == "bounce" && !strings.HasPrefix(e.Status, "4")
 }
 
-// dropped are the reasons for which SendGrid does not even try and that lie in the address.
+// dropped holds SendGrid's reasons for not sending at all because of the address.
 var dropped = map[string]notification.SuppressionReason{
 	"Bounced Address":        notification.SuppressedBounce,
 	"Spam Reporting Address": notification.SuppressedComplaint,
 	"Invalid":                notification.SuppressedInvalid,
 }
 
-// The headers of a signed request.
+// Headers of a signed request.
 // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
 const (
 	sendgridSignature = "X-Twilio-Email-Event-Webhook-Signature"
 	sendgridTimestamp = "X-Twilio-Email-Event-Webhook-Timestamp" // seconds since 1970
 )
 
-// freshness is the age from which a signed request does not count: anybody who caught it could
-// send it for ever. SendGrid repeats a request for 24 hours.
+// freshness is the maximum age of a signature, so that nobody can replay a recorded request forever.
+// SendGrid repeats a request for 24 hours.
 const freshness = 25 * time.Hour
 
-// admitSendGrid refuses a request by its header: without a key or a signature, or signed too
-// long ago.
+// admitSendGrid refuses a request by its headers: if Herald has no key, or if the request has no
+// signature or an old signature.
 func (w *Webhooks) admitSendGrid(header http.Header) error {
 	timestamp := header.Get(sendgridTimestamp)
 	switch {
@@ -157,7 +156,7 @@ func (w *Webhooks) admitSendGrid(header http.Header) error {
 	return nil
 }
 
-// checkSendGrid refuses a body that SendGrid has not signed.
+// checkSendGrid refuses a body without a valid signature of SendGrid.
 func (w *Webhooks) checkSendGrid(header http.Header, body []byte) error {
 	signature, timestamp := header.Get(sendgridSignature), header.Get(sendgridTimestamp)
 	if signedBySendGrid(w.SendGridKey, signature, timestamp, body) ||
@@ -167,8 +166,8 @@ func (w *Webhooks) checkSendGrid(header http.Header, body []byte) error {
 	return forbidden(forged)
 }
 
-// signedBySendGrid reports whether signature is SendGrid's of a request: in base64, ECDSA with
-// SHA-256 over the timestamp and the body, byte for byte.
+// signedBySendGrid reports whether SendGrid has made the signature: ECDSA with SHA-256 over the
+// timestamp and the unchanged body, in base64.
 func signedBySendGrid(key *ecdsa.PublicKey, signature, timestamp string, body []byte) bool {
 	raw, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil {

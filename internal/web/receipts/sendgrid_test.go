@@ -25,7 +25,7 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
-		name, fields string // of the event, in addition to the fields of all events
+		name, fields string // fields are the event's fields in addition to the fields of all events
 		want         notification.Receipt
 	}{
 		{name: "it is on its way", fields: `"event":"processed"`, want: notification.Receipt{Word: "processed"}},
@@ -78,7 +78,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestBatches reads batches of which a part cannot be used: the rest counts.
+// TestBatches reads batches with malformed and foreign events. The other events count.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 
@@ -153,7 +153,7 @@ func TestWithoutAddress(t *testing.T) {
 	}
 }
 
-// While a key or a token is replaced, what was signed with either of the two counts.
+// While operators replace a key or a token, signatures with the old and the new one are valid.
 func TestPreviousKeys(t *testing.T) {
 	t.Parallel()
 
@@ -171,7 +171,7 @@ func TestPreviousKeys(t *testing.T) {
 	}
 }
 
-// TestSendGridVectors holds the check of SendGrid's signature to its own library.
+// TestSendGridVectors compares Herald's signature check with SendGrid's library.
 func TestSendGridVectors(t *testing.T) {
 	t.Parallel()
 
@@ -195,7 +195,7 @@ func TestSendGridVectors(t *testing.T) {
 	}
 }
 
-// TestTwilioVectors holds the check of Twilio's signature to its own library.
+// TestTwilioVectors compares Herald's signature check with Twilio's library.
 func TestTwilioVectors(t *testing.T) {
 	t.Parallel()
 
@@ -217,7 +217,7 @@ func TestTwilioVectors(t *testing.T) {
 	}
 }
 
-// readVectors reads a file of vectors, of which some must hold and some must not.
+// readVectors reads a file of test vectors, with valid and invalid signatures.
 func readVectors[V any](t *testing.T, file string) []V {
 	t.Helper()
 	content, err := os.ReadFile(file)

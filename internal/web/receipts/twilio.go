@@ -17,8 +17,8 @@ import (
 	"herald/internal/notification"
 )
 
-// twilio takes what became of one text message. The delivery is in the address that
-// Herald gave to Twilio with the message.
+// twilio receives the status of one text message. The callback URL that Herald sent with the
+// message has the delivery id.
 func (w *Webhooks) twilio(ctx context.Context, r *http.Request, body []byte) error {
 	fields, err := w.checkTwilio(r, body)
 	if err != nil {
@@ -37,7 +37,7 @@ func (w *Webhooks) twilio(ctx context.Context, r *http.Request, body []byte) err
 	return w.record(ctx, receipt)
 }
 
-// parseStatus reads what Twilio says of a message. It says no time, so that is now.
+// parseStatus reads the status of a message. Twilio sends no time, so the receipt's time is now.
 // https://www.twilio.com/docs/messaging/guides/track-outbound-message-status
 func parseStatus(delivery string, fields url.Values, now time.Time) (notification.Receipt, error) {
 	message, status := fields.Get("MessageSid"), fields.Get("MessageStatus")
@@ -60,11 +60,11 @@ func parseStatus(delivery string, fields url.Values, now time.Time) (notificatio
 // twilioCode is one of Twilio's reasons why a message did not arrive.
 type twilioCode struct {
 	meaning  string
-	suppress notification.SuppressionReason // empty: another message may arrive
+	suppress notification.SuppressionReason // empty if later messages may arrive
 }
 
-// twilioCodes are the codes that come with a receipt. A phone that is off, a filter and a
-// network say nothing about the number.
+// twilioCodes holds the error codes in receipts. Errors of phones, filters and networks do not
+// suppress the number.
 // https://www.twilio.com/docs/api/errors
 var twilioCodes = map[string]twilioCode{
 	"21211": {"it is no phone number", notification.SuppressedInvalid},
@@ -83,7 +83,7 @@ var twilioCodes = map[string]twilioCode{
 
 var codeForm = regexp.MustCompile(`^[0-9]{1,6}$`)
 
-// explainCode says what a code means to people, and to the number.
+// explainCode returns a code's meaning, and the reason to suppress the number, if any.
 func explainCode(code string) (detail string, suppress notification.SuppressionReason) {
 	if !codeForm.MatchString(code) {
 		return "", ""
@@ -99,7 +99,7 @@ func explainCode(code string) (detail string, suppress notification.SuppressionR
 // https://www.twilio.com/docs/usage/security
 const twilioSignature = "X-Twilio-Signature"
 
-// admitTwilio refuses a request by its header: without a token or a signature.
+// admitTwilio refuses a request by its headers: if Herald has no token, or without a signature.
 func (w *Webhooks) admitTwilio(header http.Header) error {
 	switch {
 	case w.TwilioToken == "" || w.PublicURL == "":
@@ -110,8 +110,8 @@ func (w *Webhooks) admitTwilio(header http.Header) error {
 	return nil
 }
 
-// checkTwilio returns the fields of a request, and refuses a request that Twilio has not
-// signed. Its signature has no time.
+// checkTwilio returns the fields of a request, and refuses a request that Twilio has not signed.
+// Twilio's signatures have no time, so they never expire.
 func (w *Webhooks) checkTwilio(r *http.Request, body []byte) (url.Values, error) {
 	fields, err := url.ParseQuery(string(body))
 	signature, address := r.Header.Get(twilioSignature), w.PublicURL+r.URL.RequestURI()
@@ -122,7 +122,7 @@ func (w *Webhooks) checkTwilio(r *http.Request, body []byte) (url.Values, error)
 	return fields, nil
 }
 
-// signedByTwilio reports whether signature is Twilio's of a request to an address.
+// signedByTwilio reports whether Twilio has made the signature of a request to an address.
 func signedByTwilio(token, signature, address string, fields url.Values) bool {
 	for _, signed := range signedAddresses(address) {
 		if hmac.Equal([]byte(signature), []byte(signTwilio(token, signed, fields))) {
@@ -132,8 +132,8 @@ func signedByTwilio(token, signature, address string, fields url.Values) bool {
 	return false
 }
 
-// signedAddresses are the forms of an address that Twilio may have signed: it leaves out the
-// port at times, and at times adds the usual one.
+// signedAddresses returns the forms of an address that Twilio may have signed: Twilio sometimes
+// omits the port, and sometimes adds the default port.
 func signedAddresses(address string) []string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	end := len(rest)
@@ -149,9 +149,8 @@ func signedAddresses(address string) []string {
 	return []string{scheme + "://" + host + path, scheme + "://" + host + ":" + port + path}
 }
 
-// signTwilio is Twilio's signature: in base64, HMAC-SHA1 over the address and, in the order
-// of their names, each field's name and value. A field that is repeated counts with each of
-// its different values, in their order.
+// signTwilio returns Twilio's signature: HMAC-SHA1, in base64, over the address and each field's
+// name and value, sorted by name. A repeated field counts once for each different value, sorted.
 func signTwilio(token, address string, fields url.Values) string {
 	hash := hmac.New(sha1.New, []byte(token))
 	_, _ = io.WriteString(hash, address)

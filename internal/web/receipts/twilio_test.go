@@ -12,7 +12,7 @@ import (
 	"herald/internal/web/receipts"
 )
 
-// TestStatuses reads all statuses and the reasons that Twilio gives.
+// TestStatuses reads all of Twilio's statuses and error codes.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 
@@ -63,7 +63,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestAnswers reads what people text to our number.
+// TestAnswers reads text messages to our number.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 
@@ -73,7 +73,7 @@ func TestAnswers(t *testing.T) {
 		want             string
 	}{
 		{body: "STOP", optOutType: "STOP", want: stop},
-		{body: "Genug jetzt", optOutType: "STOP", want: stop}, // a separate keyword
+		{body: "Genug jetzt", optOutType: "STOP", want: stop}, // a custom keyword of the account
 		{body: "STOP", want: stop},
 		{body: " stop\n", want: stop},
 		{body: "Unsubscribe", want: stop},
@@ -83,7 +83,7 @@ func TestAnswers(t *testing.T) {
 		{body: "unstop", want: start},
 		{body: "yes", want: neither},
 		{body: "HELP", optOutType: "HELP", want: neither},
-		{body: "STOP", optOutType: "HELP", want: neither}, // Twilio knows better
+		{body: "STOP", optOutType: "HELP", want: neither}, // OptOutType overrides the word
 		{body: "help", want: neither},
 		{body: "", want: neither},
 	}

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Codes let an application open the page by a link. A code is the recipient's token, sealed,
-// and works once: a link that is in a history or a log is of no use.
+// Codes lets an application open the page by a link. A code is the recipient's encrypted token. It
+// works once, so a link in a history or a log is useless.
 type Codes struct {
-	Tickets Tickets // keep which codes are unused
-	Key     []byte  // of 32 bytes; it seals tokens
-	// PreviousKey is the key of codes from gateways that have the previous secret; nil: none.
+	Tickets Tickets // stores the unused codes
+	Key     []byte  // 32 bytes; encrypts the tokens
+	// PreviousKey decrypts codes from gateways that have the previous secret; nil if there is none.
 	PreviousKey []byte
 }
 
-// Issue returns a code for the sender of a request, who is signed in. It lasts as long as
-// their token at most.
+// Issue returns a code for the signed-in sender of a request. The code expires no later than the
+// sender's token.
 func (c Codes) Issue(r *http.Request) (code string, expires time.Time, err error) {
 	sealed := c.cipher().Seal(nil, nil, []byte(bearer(r)), nil)
 	code = base64.RawURLEncoding.EncodeToString(sealed)
@@ -27,8 +27,8 @@ func (c Codes) Issue(r *http.Request) (code string, expires time.Time, err error
 	return code, expires, err
 }
 
-// Redeem returns the token in a code, once. A word that is no code costs the database nothing.
-// The error is a [*Refusal], or says that the database does not answer.
+// Redeem returns the token in a code, once. It refuses a malformed code without a database query.
+// The error is a [*Refusal], or the database's error.
 func (c Codes) Redeem(ctx context.Context, code string) (token string, err error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(code)
 	if err != nil {
@@ -53,11 +53,11 @@ func (c Codes) Redeem(ctx context.Context, code string) (token string, err error
 func (c Codes) cipher() cipher.AEAD {
 	block, err := aes.NewCipher(c.Key)
 	if err != nil {
-		panic(err) // the key has another length
+		panic(err) // wrong length of the key
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		panic(err) // the block has another length
+		panic(err) // wrong block size
 	}
 	return aead
 }

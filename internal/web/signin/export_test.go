@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// NewVerifierFor is NewVerifier with the client of a test's server, whose certificate no
-// other knows, and with another interval between fetches.
+// NewVerifierFor does the same as NewVerifier, with a client that trusts a test server's
+// certificate, and with another interval between fetches.
 func NewVerifierFor(settings Settings, client *http.Client, every time.Duration) *Verifier {
 	v := NewVerifier(settings)
 	v.keys.client.Transport, v.keys.every = client.Transport, every

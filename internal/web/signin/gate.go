@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	// Subprotocol is the protocol of a socket.
+	// Subprotocol is the WebSocket subprotocol of a socket.
 	Subprotocol = "herald.v1"
-	// tokenProtocol begins the subprotocol in which a browser can send its token.
+	// tokenProtocol is the prefix of the subprotocol in which a browser can send its token.
 	tokenProtocol = "bearer."
 )
 
-// Directory knows who may sign in.
+// Directory finds the recipients who may sign in.
 type Directory interface {
-	// ActiveRecipients returns the recipients in who that exist and are active.
+	// ActiveRecipients returns the existing and active recipients in who.
 	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
 }
 
-// lookupTimeout bounds the wait for the database, and for the recipient's other requests.
+// lookupTimeout limits the wait for the database and for the recipient's other requests.
 const lookupTimeout = 5 * time.Second
 
-// Gate finds out who sends a request. An error is a [*Refusal], or says that the database
-// does not answer; [Refuse] answers both.
+// Gate identifies the sender of a request. Its errors are a [*Refusal] or the database's error.
+// [Refuse] answers both.
 type Gate struct {
 	Verifier  *Verifier
 	Tickets   Tickets
 	Shares    *Shares
 	Directory Directory
-	Refused   func(Reason) // is told of each refusal
+	Refused   func(Reason) // called for each refusal
 }
 
-// Required lets requests through whose sender has a token, and answers the others. [Who]
-// tells the next handler who it is.
+// Required passes requests with a valid token to next, and refuses other requests. In next, [Who]
+// returns the sender.
 func (g *Gate) Required(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, leave, err := g.admit(r.Context(), func(context.Context) (Identity, error) { return g.verify(bearer(r)) })
@@ -52,8 +52,8 @@ func (g *Gate) Required(next http.Handler) http.Handler {
 	})
 }
 
-// Socket returns who opens a socket: by a token in the header, by one among the
-// subprotocols, or by a ticket.
+// Socket identifies the sender who opens a socket: by a token in the header or the subprotocols,
+// or by a ticket.
 func (g *Gate) Socket(r *http.Request) (Identity, error) {
 	who, leave, err := g.admit(r.Context(), func(ctx context.Context) (Identity, error) {
 		token := bearer(r)
@@ -66,7 +66,7 @@ func (g *Gate) Socket(r *http.Request) (Identity, error) {
 		return g.verify(token)
 	})
 	if err == nil {
-		leave() // package live bounds sockets
+		leave() // package live limits the sockets
 	}
 	return who, err
 }
@@ -78,7 +78,7 @@ func (g *Gate) verify(token string) (Identity, error) {
 	return g.Verifier.Verify(token)
 }
 
-// admit lets active recipients in, within their share, until leave is called.
+// admit admits an active recipient within the recipient's share, until leave is called.
 func (g *Gate) admit(ctx context.Context, identify func(context.Context) (Identity, error)) (who Identity, leave func(), err error) {
 	limited, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -90,7 +90,7 @@ func (g *Gate) admit(ctx context.Context, identify func(context.Context) (Identi
 	}
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		g.Refused(refusal.Reason)
-	} else if ctx.Err() == nil { // else the client has gone
+	} else if ctx.Err() == nil { // else the client has disconnected
 		slog.Warn("nobody can be signed in", "error", err)
 	}
 	return Identity{}, nil, err
@@ -119,7 +119,7 @@ func (g *Gate) active(ctx context.Context, who Identity) error {
 	return nil
 }
 
-// bearer returns the token of the header; empty: there is none.
+// bearer returns the token in the Authorization header, or "".
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -128,7 +128,7 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// offered returns the token among the subprotocols; empty: there is none.
+// offered returns the token among the subprotocols, or "".
 func offered(r *http.Request) string {
 	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		for protocol := range strings.SplitSeq(line, ",") {

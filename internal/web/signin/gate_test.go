@@ -14,7 +14,7 @@ import (
 	"herald/internal/web/signin"
 )
 
-// directory has one recipient who is active, or is away.
+// directory has one active recipient. If away is set, it fails.
 type directory struct{ away error }
 
 func (d directory) ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error) {
@@ -27,7 +27,7 @@ func (d directory) ActiveRecipients(ctx context.Context, who []notification.Reci
 	return who, nil
 }
 
-// A request is answered before its handler if it is not known who sends it.
+// Required refuses a request without a valid token before its handler runs.
 func TestRequired(t *testing.T) {
 	t.Parallel()
 
@@ -71,7 +71,7 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// tickets are in memory.
+// tickets stores tickets in memory.
 type tickets struct{ kept map[string]signin.Identity }
 
 func (t tickets) NewTicket(_ context.Context, hash []byte, who notification.RecipientKey, tokenExpires, _ time.Time) error {
@@ -91,7 +91,7 @@ func (t tickets) UseTicket(ctx context.Context, hash []byte) (notification.Recip
 	return who.RecipientKey, who.Expires, nil
 }
 
-// A ticket opens one socket. A word that is no ticket does not reach the database.
+// A ticket opens one socket. A malformed ticket causes no database query.
 func TestTickets(t *testing.T) {
 	t.Parallel()
 
@@ -111,8 +111,8 @@ func TestTickets(t *testing.T) {
 	require.Equal(t, &signin.Refusal{Reason: signin.BadTicket}, use(gate, ticket))
 }
 
-// A code is worth the token once. It holds nothing that can be read, and a word that is no
-// code does not reach the database.
+// A code can be exchanged for the token once. It is encrypted, and a malformed code causes no
+// database query.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 
@@ -135,8 +135,7 @@ func TestCodes(t *testing.T) {
 	require.Equal(t, &signin.Refusal{Reason: signin.BadTicket}, err)
 }
 
-// A recipient who asks too much is told so, and nobody else is. Requests beyond those in
-// flight wait.
+// Shares refuses only recipients with too many requests. More requests than AtOnce wait.
 func TestShares(t *testing.T) {
 	t.Parallel()
 

@@ -20,32 +20,32 @@ import (
 )
 
 const (
-	// fetchInterval is between two fetches. A new key works within 60 s, also if one fetch
-	// fails; and since no token causes a fetch, nobody can cause many.
+	// fetchInterval is the time between two fetches. A new key works within 60 s, even if one
+	// fetch fails. Tokens never cause a fetch, so nobody can cause many.
 	fetchInterval = 20 * time.Second
 	fetchTimeout  = 5 * time.Second
-	// keysLast is the time that keys count if they cannot be fetched anew.
+	// keysLast is the time for which fetched keys are valid if later fetches fail.
 	keysLast = 24 * time.Hour
-	// maxKeys and maxKeyBytes bound what an issuer may answer.
+	// maxKeys and maxKeyBytes limit an issuer's answer.
 	maxKeys     = 100
 	maxKeyBytes = 1 << 20
-	// minRSABits is the least that RFC 7518 allows; more than maxRSABits takes too long to check.
+	// minRSABits is the minimum of RFC 7518. Verifying with more than maxRSABits takes too long.
 	minRSABits, maxRSABits = 2048, 8192
-	// logInterval is the least time between two lines in the log about keys.
+	// logInterval is the minimum time between two log lines about keys.
 	logInterval = time.Minute
 )
 
-// keySet has the keys of an issuer. Tokens are checked with the keys that were fetched last,
-// and never wait for a fetch.
+// keySet holds the keys of an issuer. The keys of the last fetch verify tokens. Verification never
+// waits for a fetch.
 type keySet struct {
 	url    string
 	client *http.Client
-	every  time.Duration           // between two fetches
-	now    atomic.Pointer[fetched] // nil: nothing was fetched yet
+	every  time.Duration           // time between two fetches
+	now    atomic.Pointer[fetched] // nil before the first fetch
 	said   rate.Sometimes
 }
 
-// keyName finds a key: one is never used with an algorithm of another kind.
+// keyName identifies a key. It includes the algorithm, so a key works only with its algorithm.
 type keyName struct{ algorithm, id string }
 
 type fetched struct {
@@ -104,8 +104,8 @@ func (s *keySet) fetch(ctx context.Context) error {
 	return nil
 }
 
-// parseKeys reads the keys that can check a token, and passes over the others. There may
-// be none: an issuer can take all of them back.
+// parseKeys returns the keys that can verify tokens, and ignores other keys. The result may be
+// empty: an issuer can withdraw all keys.
 func parseKeys(body []byte) (map[keyName]any, error) {
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -126,7 +126,8 @@ func parseKeys(body []byte) (map[keyName]any, error) {
 	return keys, nil
 }
 
-// algorithmOf returns the algorithm that a key checks; empty: none of ours, or the key is private or weak.
+// algorithmOf returns the algorithm of a key, or "" if Herald does not use the algorithm or the key
+// is private or weak.
 func algorithmOf(key any) string {
 	switch key := key.(type) {
 	case *rsa.PublicKey:
@@ -149,7 +150,7 @@ func (s *keySet) find(algorithm, id string) (key any, ok bool) {
 	return key, ok
 }
 
-// ready reports whether there are keys.
+// ready returns nil if there are valid keys.
 func (s *keySet) ready() error {
 	now := s.now.Load()
 	switch {

@@ -24,7 +24,7 @@ import (
 	"herald/internal/web/signin"
 )
 
-// made keeps RSA keys, which take long to make, by their sizes.
+// made caches RSA keys by size, because making them takes long.
 var made sync.Map
 
 func rsaKey(t testing.TB, bits int) *rsa.PrivateKey {
@@ -50,7 +50,7 @@ func byES256(t testing.TB, key *ecdsa.PrivateKey, id string) string {
 	return signed(t, jwt.SigningMethodES256, key, said(nil), map[string]any{"kid": id})
 }
 
-// keyServer is an issuer's.
+// keyServer is an issuer's server of keys.
 type keyServer struct {
 	*httptest.Server
 	answer  atomic.Value // func(http.ResponseWriter, *http.Request)
@@ -78,7 +78,7 @@ func (s *keyServer) publish(t testing.TB, keys ...jose.JSONWebKey) {
 
 func (s *keyServer) answers(how func(http.ResponseWriter, *http.Request)) { s.answer.Store(how) }
 
-// verifier fetches the keys every few milliseconds, where a real one does every 20 s.
+// verifier returns a verifier that fetches the keys every few milliseconds, not every 20 s.
 func (s *keyServer) verifier(t testing.TB) *signin.Verifier {
 	t.Helper()
 	v := signin.NewVerifierFor(signin.Settings{Issuer: issuer, Audience: audience, JWKSURL: s.URL}, s.Client(), 5*time.Millisecond)
@@ -117,7 +117,7 @@ func TestKeysOfAnIssuer(t *testing.T) {
 	require.True(t, counts(v, byES256(t, ecOne, "ec"))())
 }
 
-// The algorithm of a token never decides what checks it.
+// The algorithm in a token never selects the kind of key that verifies it.
 func TestRefusedByKeys(t *testing.T) {
 	t.Parallel()
 
@@ -167,8 +167,8 @@ func TestRefusedByKeys(t *testing.T) {
 	}
 }
 
-// A key that the issuer adds works soon, and one that it takes back does not any more, also
-// the last one.
+// A key that the issuer adds works soon. A key that the issuer withdraws stops working, even the
+// last key.
 func TestKeysThatChange(t *testing.T) {
 	t.Parallel()
 
@@ -185,7 +185,7 @@ func TestKeysThatChange(t *testing.T) {
 	issuer.publish(t, public(second, "second"))
 	eventually(t, refused(v, byES256(t, first, "first")))
 
-	issuer.publish(t, public(first, "second")) // another key by the name of one that was known
+	issuer.publish(t, public(first, "second")) // another key with the name of a known key
 	eventually(t, refused(v, byES256(t, second, "second")))
 
 	issuer.publish(t)
@@ -193,7 +193,7 @@ func TestKeysThatChange(t *testing.T) {
 	require.ErrorContains(t, v.Ready(t.Context()), "AUTH_JWKS_URL has no key")
 }
 
-// Whatever an issuer answers, known keys count at once.
+// If the issuer's answers are wrong, the known keys stay valid.
 func TestKeysOfAnIssuerThatFails(t *testing.T) {
 	t.Parallel()
 
@@ -237,7 +237,7 @@ func TestKeysOfAnIssuerThatFails(t *testing.T) {
 	}
 }
 
-// Unknown keys cause no fetch: invented tokens could cause many.
+// Unknown keys cause no fetch, because forged tokens could cause many fetches.
 func TestUnknownKeysFetchNothing(t *testing.T) {
 	t.Parallel()
 
@@ -256,7 +256,7 @@ func TestUnknownKeysFetchNothing(t *testing.T) {
 	require.EqualValues(t, 1, issuer.fetches.Load())
 }
 
-// A fetch that hangs ends by itself.
+// A fetch that hangs times out.
 func TestFetchTimesOut(t *testing.T) {
 	t.Parallel()
 

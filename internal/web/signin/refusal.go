@@ -7,41 +7,40 @@ import (
 	"herald/internal/web/problem"
 )
 
-// Reason is why somebody is not let in. Operators see it in a metric and in the log.
-// The sender does not, since it would help to guess.
+// Reason is the reason of a refusal. Operators see it in a metric and in the log. The sender does
+// not see it, because it would help an attacker.
 type Reason string
 
-// The reasons.
+// Reasons of refusals.
 const (
 	NoToken      Reason = "none"
-	Malformed    Reason = "malformed" // also: no claims that name a recipient
-	BadAlgorithm Reason = "algorithm" // not one that the settings fix
+	Malformed    Reason = "malformed" // also for claims that name no recipient
+	BadAlgorithm Reason = "algorithm" // the settings do not permit the algorithm
 	UnknownKey   Reason = "key"
 	BadSignature Reason = "signature"
 	Expired      Reason = "expired"
-	NotYet       Reason = "not_yet" // `nbf` lies ahead
+	NotYet       Reason = "not_yet" // `nbf` is in the future
 	BadIssuer    Reason = "issuer"
 	BadAudience  Reason = "audience"
-	NoRecipient  Reason = "recipient" // unknown, or not active
+	NoRecipient  Reason = "recipient" // unknown or not active
 	BadTicket    Reason = "ticket"    // unknown, used or expired
-	TooMany      Reason = "too_many"  // requests of one recipient
+	TooMany      Reason = "too_many"  // too many requests of one recipient
 )
 
-// Reasons are all of them.
+// Reasons returns all reasons.
 func Reasons() []Reason {
 	return []Reason{NoToken, Malformed, BadAlgorithm, UnknownKey, BadSignature, Expired, NotYet, BadIssuer, BadAudience, NoRecipient, BadTicket, TooMany}
 }
 
-// Refusal is the error of a request that says of nobody who sends it. It holds nothing that
-// came with the request.
+// Refusal is the error of a request that is not admitted. It contains no data from the request.
 type Refusal struct {
 	Reason Reason
 }
 
 func (r *Refusal) Error() string { return "not signed in: " + string(r.Reason) }
 
-// Refuse answers a request that is not let in: 401 where it is not known who sends it, 429
-// where the sender asks too much, and 503 where the database does not answer.
+// Refuse answers a request that is not admitted: with 401 if the sender is not identified, with 429
+// after too many requests, and with 503 if the database does not answer.
 func Refuse(w http.ResponseWriter, err error) {
 	var refusal *Refusal
 	if !errors.As(err, &refusal) {
@@ -54,7 +53,7 @@ func Refuse(w http.ResponseWriter, err error) {
 		problem.Write(w, http.StatusTooManyRequests, "you ask too much at once; try again")
 		return
 	}
-	challenge := "Bearer" // RFC 6750: without an error where nothing was presented
+	challenge := "Bearer" // RFC 6750: no error attribute if the request had no token
 	if refusal.Reason != NoToken {
 		challenge = `Bearer error="invalid_token"`
 	}

@@ -6,14 +6,14 @@ import (
 	"herald/internal/config/environment"
 )
 
-// Settings say whose tokens count. Exactly one of HS256Secret and JWKSURL is set, and it
-// alone fixes the algorithms: no token does.
+// Settings determines which tokens are valid. Exactly one of HS256Secret and JWKSURL is set. It
+// fixes the permitted algorithms; a token cannot change them.
 type Settings struct {
-	Issuer        string             `env:"AUTH_ISSUER,required,notEmpty"`   // what `iss` must be
-	Audience      string             `env:"AUTH_AUDIENCE,required,notEmpty"` // what `aud` must be, or hold
+	Issuer        string             `env:"AUTH_ISSUER,required,notEmpty"`   // required value of `iss`
+	Audience      string             `env:"AUTH_AUDIENCE,required,notEmpty"` // `aud` must be or contain this value
 	HS256Secret   environment.Secret `env:"AUTH_HS256_SECRET"`               // 32 bytes or more; shared with the signer
-	HS256Previous environment.Secret `env:"AUTH_HS256_SECRET_PREVIOUS"`      // its tokens count too, while the secret is replaced
-	JWKSURL       string             `env:"AUTH_JWKS_URL"`                   // https; its keys check RS256 and ES256
+	HS256Previous environment.Secret `env:"AUTH_HS256_SECRET_PREVIOUS"`      // also valid while operators replace the secret
+	JWKSURL       string             `env:"AUTH_JWKS_URL"`                   // https; its keys verify RS256 and ES256
 }
 
 // Read reads and checks the settings.
@@ -35,7 +35,7 @@ func (s *Settings) Read(r *environment.Reader) {
 	}
 }
 
-// checkURL allows a query, which some issuers have there.
+// checkURL permits a query, because some issuers need one.
 func (s *Settings) checkURL(r *environment.Reader) {
 	u, err := url.Parse(s.JWKSURL)
 	if err != nil || u.Scheme != "https" || !environment.IsHost(u.Host) || u.User != nil || u.Fragment != "" {

@@ -12,38 +12,38 @@ import (
 // Share limits the requests of one recipient.
 type Share struct {
 	PerSecond float64 // requests, on average
-	InARow    int     // requests after a rest
-	AtOnce    int     // requests in flight; others wait
+	InARow    int     // maximum burst of requests
+	AtOnce    int     // maximum requests in flight; more wait
 }
 
-// UsualShare does for 20 tabs that load the page at once.
+// UsualShare is enough for 20 tabs that load the page at the same time.
 var UsualShare = Share{PerSecond: 20, InARow: 100, AtOnce: 8}
 
-// Shares bounds the requests of each recipient, so that none of them starves the others.
+// Shares limits the requests of each recipient, so that no recipient starves the others.
 type Shares struct {
 	share Share
 
 	mu     sync.Mutex
 	recent map[notification.RecipientKey]*use
-	before map[notification.RecipientKey]*use // recent until it was full
+	before map[notification.RecipientKey]*use // the previous content of recent, from when it was full
 }
 
 // use is the used part of one recipient's share.
 type use struct {
 	rate  *rate.Limiter
-	slots chan struct{} // of requests in flight
+	slots chan struct{} // one for each request in flight
 }
 
-// maxRecent bounds [Shares.recent]. A recipient who is forgotten has a whole share again.
+// maxRecent is the maximum size of [Shares.recent]. A forgotten recipient has a full share again.
 const maxRecent = 10_000
 
-// NewShares returns shares that are all alike.
+// NewShares returns shares with the same limits for each recipient.
 func NewShares(share Share) *Shares {
 	return &Shares{share: share, recent: map[notification.RecipientKey]*use{}}
 }
 
-// Enter counts a request, which lasts until leave is called. It waits while others are in
-// flight. The error is a [*Refusal] where there are too many.
+// Enter counts a request until leave is called. It waits while AtOnce others are in flight. It
+// returns a [*Refusal] after too many requests, or if ctx ends first.
 func (s *Shares) Enter(ctx context.Context, who notification.RecipientKey) (leave func(), err error) {
 	used := s.of(who)
 	if !used.rate.Allow() {

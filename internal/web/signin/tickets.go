@@ -14,44 +14,43 @@ import (
 )
 
 const (
-	// ticketLasts is long enough to open a socket, and too short for an address that lies
-	// in somebody's log to be of use.
+	// ticketLasts is long enough to open a socket, and so short that a ticket in a logged URL is
+	// useless.
 	ticketLasts = 30 * time.Second
-	// codeLasts is long enough to load a page over a slow line.
+	// codeLasts is long enough to load the page over a slow connection.
 	codeLasts = 2 * time.Minute
-	// ticketBytes are too many to guess. The first half is random, and the second signs it.
+	// ticketBytes is the length of a ticket. Its second half is the signature of its random first
+	// half.
 	ticketBytes = 32
 )
 
-// TicketStore keeps the hashes of tickets where every gateway sees them.
+// TicketStore stores the hashes of tickets for all gateways.
 type TicketStore interface {
 	NewTicket(ctx context.Context, hash []byte, who notification.RecipientKey, tokenExpires, ticketExpires time.Time) error
-	// UseTicket returns the recipient of a ticket, once. Later, and for any other hash, the error
-	// is [notification.ErrNoTicket].
+	// UseTicket returns the recipient of a ticket, once. For a used or unknown hash the error is
+	// [notification.ErrNoTicket].
 	UseTicket(ctx context.Context, hash []byte) (who notification.RecipientKey, tokenExpires time.Time, err error)
 }
 
-// Tickets let browsers open a socket: they cannot send a header with it, and an address
-// with a token in it would be in logs.
+// Tickets lets browsers open a socket by a ticket in the URL. Browsers cannot send an Authorization
+// header with a WebSocket, and a token in the URL would appear in logs.
 type Tickets struct {
 	Store TicketStore
-	Key   []byte // of the hashes: a reader of the table can neither use nor make a ticket
-	// PreviousKey is the key of tickets from gateways that have the previous secret; nil: none.
+	Key   []byte // makes hashes and signatures, so that readers of the table can neither use nor make tickets
+	// PreviousKey is the key of gateways that have the previous secret; nil if there is none.
 	PreviousKey []byte
 }
 
-// Issue returns a ticket for somebody who is signed in, which lasts as long as their token
-// at most.
+// Issue returns a ticket for a signed-in recipient. It expires no later than the recipient's token.
 func (t Tickets) Issue(ctx context.Context, who Identity) (ticket string, expires time.Time, err error) {
 	raw := make([]byte, ticketBytes/2)
-	_, _ = rand.Read(raw) // it never fails
+	_, _ = rand.Read(raw) // never fails
 	ticket = base64.RawURLEncoding.EncodeToString(append(raw, t.hash(raw)[:ticketBytes/2]...))
 	expires, err = t.keep(ctx, ticket, who, ticketLasts)
 	return ticket, expires, err
 }
 
-// use returns the recipient of a ticket, once. A word that is no ticket costs the database
-// nothing.
+// use returns the recipient of a ticket, once. It refuses a forged ticket without a database query.
 func (t Tickets) use(ctx context.Context, ticket string) (Identity, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(ticket)
 	if err != nil || len(raw) != ticketBytes {
@@ -65,10 +64,10 @@ func (t Tickets) use(ctx context.Context, ticket string) (Identity, error) {
 	return Identity{}, &Refusal{BadTicket}
 }
 
-// previous returns the tickets of gateways that have the previous secret.
+// previous returns Tickets with the previous key.
 func (t Tickets) previous() Tickets { return Tickets{Store: t.Store, Key: t.PreviousKey} }
 
-// keep stores that a word may be taken once, until expires.
+// keep stores a ticket or code, so that take accepts it once, before it expires.
 func (t Tickets) keep(ctx context.Context, word string, who Identity, lasts time.Duration) (expires time.Time, err error) {
 	expires = time.Now().Add(lasts)
 	if expires.After(who.Expires) {
@@ -80,7 +79,7 @@ func (t Tickets) keep(ctx context.Context, word string, who Identity, lasts time
 	return expires, nil
 }
 
-// take returns the recipient of a word that keep stored, once.
+// take returns the recipient of a ticket or code that keep stored, once.
 func (t Tickets) take(ctx context.Context, word string) (Identity, error) {
 	who, expires, err := t.Store.UseTicket(ctx, t.hash([]byte(word)))
 	if errors.Is(err, notification.ErrNoTicket) {

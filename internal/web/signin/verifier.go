@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// leeway is by how much the clocks of issuer and gateway may differ.
+	// leeway is the accepted difference between the clocks of issuer and gateway.
 	leeway = 10 * time.Second
-	// longest bounds how far ahead an `exp` counts, so that no later step meets a time that
-	// it cannot store.
+	// longest is the maximum lifetime that Verify returns. Later steps could not store a time in
+	// the far future.
 	longest = 366 * 24 * time.Hour
-	// maxUserID is the length in bytes that the directory allows.
+	// maxUserID is the maximum length of a user id in the directory, in bytes.
 	maxUserID = 64
 )
 
-// Verifier checks tokens.
+// Verifier verifies tokens.
 type Verifier struct {
 	parser  *jwt.Parser
-	methods []string               // the algorithms that the settings fix
-	secrets jwt.VerificationKeySet // of HS256
-	keys    *keySet                // nil: the secret checks tokens
+	methods []string               // the permitted algorithms
+	secrets jwt.VerificationKeySet // for HS256
+	keys    *keySet                // nil if secrets verify the tokens
 }
 
-// NewVerifier returns a verifier by the settings.
+// NewVerifier returns a verifier with these settings.
 func NewVerifier(settings Settings) *Verifier {
 	v := &Verifier{}
 	if settings.JWKSURL == "" {
@@ -55,15 +55,15 @@ func NewVerifier(settings Settings) *Verifier {
 	return v
 }
 
-// claims are the claims of a token. `sub` is the user id.
+// claims holds the claims of a token. `sub` is the user id.
 type claims struct {
 	jwt.RegisteredClaims
 
 	UserType notification.UserType `json:"user_type"`
 }
 
-// Verify returns the user that a token names, or a [*Refusal]. It does not look whether there is
-// such a recipient.
+// Verify returns the user in a token, or a [*Refusal]. It does not check that the recipient
+// exists.
 func (v *Verifier) Verify(token string) (Identity, error) {
 	var said claims
 	if parsed, err := v.parser.ParseWithClaims(token, &said, v.key); err != nil {
@@ -79,14 +79,14 @@ func (v *Verifier) Verify(token string) (Identity, error) {
 	return Identity{notification.RecipientKey{UserType: said.UserType, UserID: said.Subject}, expires}, nil
 }
 
-// Run keeps the keys of AUTH_JWKS_URL up to date until ctx ends.
+// Run updates the keys from AUTH_JWKS_URL until ctx ends.
 func (v *Verifier) Run(ctx context.Context) {
 	if v.keys != nil {
 		v.keys.run(ctx)
 	}
 }
 
-// Ready reports whether tokens can be checked.
+// Ready returns nil if tokens can be verified.
 func (v *Verifier) Ready(context.Context) error {
 	if v.keys != nil {
 		return v.keys.ready()
@@ -99,10 +99,10 @@ var (
 	errCritical   = errors.New("the token has headers that must be understood")
 )
 
-// key returns what checks a token's signature. By then the parser has refused algorithms
-// that the settings do not allow.
+// key returns the key or keys that verify a token's signature. The parser has already refused
+// algorithms that the settings do not permit.
 func (v *Verifier) key(token *jwt.Token) (any, error) {
-	if _, critical := token.Header["crit"]; critical { // RFC 7515: what is not understood must be refused
+	if _, critical := token.Header["crit"]; critical { // RFC 7515: refuse critical headers that are not understood
 		return nil, errCritical
 	}
 	if v.keys == nil {
@@ -116,7 +116,7 @@ func (v *Verifier) key(token *jwt.Token) (any, error) {
 	return key, nil
 }
 
-// reasons are in the order in which a token is checked.
+// reasons is in the order of a token's checks.
 var reasons = []struct {
 	err    error
 	reason Reason
@@ -142,7 +142,7 @@ func (v *Verifier) reason(token *jwt.Token, err error) Reason {
 	return Malformed
 }
 
-// isUserID reports whether the directory may have such a user id.
+// isUserID reports whether text is valid as a user id in the directory.
 func isUserID(text string) bool {
 	return text != "" && len(text) <= maxUserID && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }

@@ -22,7 +22,7 @@ const (
 
 var anna = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "10"}
 
-// said returns a good token's claims, with changes; a nil takes a claim away.
+// said returns the claims of a valid token, with changes. A nil value removes the claim.
 func said(changes map[string]any) jwt.MapClaims {
 	claims := jwt.MapClaims{
 		"iss": issuer, "aud": audience, "sub": anna.UserID, "user_type": string(anna.UserType), "exp": time.Now().Add(time.Hour).Unix(),
@@ -36,7 +36,7 @@ func said(changes map[string]any) jwt.MapClaims {
 	return claims
 }
 
-// signed is a token; header holds what else is in its header.
+// signed returns a token; header has additional fields of the token's header.
 func signed(t testing.TB, method jwt.SigningMethod, key any, claims jwt.MapClaims, header map[string]any) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, claims)
@@ -56,7 +56,7 @@ func hs256() *signin.Verifier {
 	return signin.NewVerifier(signin.Settings{Issuer: issuer, Audience: audience, HS256Secret: hmacSecret})
 }
 
-// While a secret is replaced, tokens of both count.
+// While operators replace the secret, tokens of both secrets are valid.
 func TestVerifyWithThePreviousSecret(t *testing.T) {
 	t.Parallel()
 
@@ -97,7 +97,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A token that practically never expires is cut to a time that everything can store.
+// The expiry of a token far in the future is reduced to a time that the database can store.
 func TestVerifyOfAFarExpiry(t *testing.T) {
 	t.Parallel()
 

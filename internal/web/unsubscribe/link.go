@@ -1,5 +1,5 @@
-// Package unsubscribe is where people unsubscribe: the links that mails carry, as RFC 8058 has
-// them, and the page behind these links.
+// Package unsubscribe makes the unsubscribe links in e-mails (RFC 8058), and serves the page behind
+// these links.
 package unsubscribe
 
 import (
@@ -15,23 +15,23 @@ import (
 // Subscription is the subscription that a link ends.
 type Subscription struct {
 	notification.RecipientKey
-	Category string // empty: all that comes over the channel
+	Category string // empty: all messages over the channel
 	Channel  notification.Channel
 }
 
-// Links makes links to unsubscribe by, and reads them. A link never expires: mails are kept
-// for years. Its holder can unsubscribe its recipient, and nothing else.
+// Links makes and verifies unsubscribe links. A link never expires, because people keep e-mails for
+// years. Its holder can only unsubscribe its recipient.
 type Links struct {
-	PublicURL string // where people reach the gateway; only what makes links needs it
-	Key       []byte // of secret.Unsubscribe
-	// PreviousKey verifies links that were made with the previous secret; nil: none.
+	PublicURL string // the gateway's URL for people; needed only to make links
+	Key       []byte // for the purpose secret.Unsubscribe
+	// PreviousKey verifies links made with the previous secret; nil if there is none.
 	PreviousKey []byte
 }
 
-// version is the form of a token. A later form gets another one, and this one stays known.
+// version is the version of the token's form. Later versions must still accept version 1.
 const version = "1"
 
-// Over returns the function that makes the link of a message over a channel.
+// Over returns a function that makes the link of a message over channel.
 func (l Links) Over(channel notification.Channel) func(notification.Message) string {
 	return func(m notification.Message) string {
 		who := notification.RecipientKey{UserType: m.UserType, UserID: m.UserID}
@@ -39,14 +39,14 @@ func (l Links) Over(channel notification.Channel) func(notification.Message) str
 	}
 }
 
-// token is the subscription, and its signature.
+// token returns the encoded subscription and its signature.
 func (l Links) token(s Subscription) string {
-	named, _ := json.Marshal([]string{string(s.UserType), s.UserID, s.Category, string(s.Channel)}) // texts always can be
+	named, _ := json.Marshal([]string{string(s.UserType), s.UserID, s.Category, string(s.Channel)}) // encoding strings never fails
 	signed := version + "." + base64.RawURLEncoding.EncodeToString(named)
 	return signed + "." + base64.RawURLEncoding.EncodeToString(sign(l.Key, signed))
 }
 
-// read returns what a token names; not ok: it is none that these links have made.
+// read returns the subscription in a token. ok is false if l has not made the token.
 func (l Links) read(token string) (s Subscription, ok bool) {
 	end := strings.LastIndexByte(token, '.')
 	if end < 0 {
@@ -69,13 +69,13 @@ func (l Links) read(token string) (s Subscription, ok bool) {
 	return s, true
 }
 
-// verify reports whether a signature is of one of the keys.
+// verify reports whether one of the keys has made the signature.
 func (l Links) verify(text string, signature []byte) bool {
 	return hmac.Equal(signature, sign(l.Key, text)) || l.PreviousKey != nil && hmac.Equal(signature, sign(l.PreviousKey, text))
 }
 
 func sign(key []byte, text string) []byte {
 	mac := hmac.New(sha256.New, key)
-	_, _ = mac.Write([]byte(text)) // it never fails
+	_, _ = mac.Write([]byte(text)) // never fails
 	return mac.Sum(nil)
 }

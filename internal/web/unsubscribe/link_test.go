@@ -19,10 +19,10 @@ var offers = Subscription{
 	Category:     "offers", Channel: notification.Email,
 }
 
-// kept is the token of offers, as mails have it. It stays valid for ever.
+// kept is the token of offers in sent e-mails. It must stay valid forever.
 const kept = "1.WyJDVVNUT01FUiIsIjQyIiwib2ZmZXJzIiwiRU1BSUwiXQ._c4LGhTOREjdTyBBKUWi2WE_hP-WVB0IY-J4Ou0OXQI"
 
-// A link holds what it unsubscribes from, in any script, and fits into one line of a header.
+// A link contains its subscription, in any script, and fits into one header line.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 
@@ -31,7 +31,7 @@ func TestLinks(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, offers, got)
 
-	long := notification.Message{UserType: "PATIENT", UserID: strings.Repeat("é", 32), Category: strings.Repeat("ø", 30)} // as long as they may be
+	long := notification.Message{UserType: "PATIENT", UserID: strings.Repeat("é", 32), Category: strings.Repeat("ø", 30)} // the maximum lengths
 	link := links.Over(notification.Email)(long)
 	require.Less(t, len(link), 900, "a line of a mail has 998 characters")
 	require.True(t, strings.HasPrefix(link, "https://herald.example.com/base/unsubscribe?token=1."))
@@ -42,7 +42,7 @@ func TestLinks(t *testing.T) {
 	require.Equal(t, Subscription{notification.RecipientKey{UserType: "PATIENT", UserID: long.UserID}, long.Category, notification.Email}, got)
 }
 
-// A link that was made with the previous secret works while that secret is known.
+// A link made with the previous secret works while HERALD_SECRET_PREVIOUS is set.
 func TestLinksOfThePreviousSecret(t *testing.T) {
 	t.Parallel()
 
@@ -54,7 +54,7 @@ func TestLinksOfThePreviousSecret(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A token that anybody else has made, or changed, is none.
+// A forged or changed token is invalid.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 

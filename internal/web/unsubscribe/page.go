@@ -16,11 +16,11 @@ import (
 	"herald/internal/web/problem"
 )
 
-// timeout bounds one request, and so the wait for the database.
+// timeout limits the time of a request, including the wait for the database.
 const timeout = 10 * time.Second
 
-// policy lets the page use the inbox's style, and send its own form. Nothing runs on it, and
-// no other page may frame it.
+// policy lets the page load the inbox's style and send its form. No script runs, and no other page
+// may frame it.
 const policy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 //go:embed page.html
@@ -28,20 +28,20 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// Preferences keeps what recipients want. What is mandatory is a
+// Preferences stores recipients' preferences. The error for a mandatory subscription is a
 // [notification.PreferenceError].
 type Preferences interface {
 	Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error)
 	Unsubscribe(ctx context.Context, who notification.RecipientKey, category string, channel notification.Channel) error
 }
 
-// Page is the page behind the links. A GET asks, and changes nothing: scanners of mails
-// follow links. A POST unsubscribes at once, be it of the page's form or of a mailbox
-// provider, whatever its body is. The link is enough: nobody signs in.
+// Page is the page behind the links. A GET asks and changes nothing, because mail scanners follow
+// links. A POST, from the page's form or a mailbox provider, unsubscribes at once, with any body.
+// Nobody needs to sign in: the link is enough.
 type Page struct {
 	Links       Links
 	Preferences Preferences
-	// Enter counts a request of a recipient until leave is called, or refuses it.
+	// Enter counts a recipient's request until leave is called, or refuses the request.
 	Enter func(ctx context.Context, who notification.RecipientKey) (leave func(), err error)
 }
 
@@ -51,19 +51,19 @@ type view struct {
 	What  string // such as "e-mails about offers"
 }
 
-// state is how a subscription stands.
+// state is the state of a subscription, or the reason of a refusal.
 type state string
 
 const (
 	on        state = "on"
 	off       state = "off"
 	mandatory state = "mandatory"
-	unknown   state = "unknown" // the link is none of ours
+	unknown   state = "unknown" // the link is invalid
 	away      state = "away"    // the database does not answer
-	busy      state = "busy"    // the recipient asks too much
+	busy      state = "busy"    // the recipient sends too many requests
 )
 
-// statuses are the statuses of refusals.
+// statuses holds the HTTP statuses of refusals.
 var statuses = map[state]int{mandatory: http.StatusUnprocessableEntity, unknown: http.StatusBadRequest, away: http.StatusServiceUnavailable, busy: http.StatusTooManyRequests}
 
 // ServeHTTP implements [http.Handler].
@@ -117,7 +117,7 @@ func (p *Page) unsubscribe(w http.ResponseWriter, r *http.Request, s Subscriptio
 	}
 }
 
-// standing is how a subscription stands by the preferences.
+// standing returns the state of a subscription in the preferences.
 func standing(p notification.Preferences, s Subscription) state {
 	switch {
 	case p.CheckOff(s.Category, s.Channel) != nil:
@@ -129,13 +129,13 @@ func standing(p notification.Preferences, s Subscription) state {
 	}
 }
 
-// words are the messages of a channel, as the inbox names them.
+// words holds the inbox's names for the messages of a channel.
 var words = map[notification.Channel]string{
 	notification.WebSocket: "notifications in your inbox", notification.Email: "e-mails", notification.Push: "push notifications",
 	notification.SMS: "text messages", notification.Slack: "Slack messages",
 }
 
-// what names the subscription as the inbox does.
+// what returns the inbox's name for the subscription.
 func what(s Subscription) string {
 	messages := cmp.Or(words[s.Channel], "messages")
 	if s.Category == "" {
@@ -144,7 +144,7 @@ func what(s Subscription) string {
 	return messages + " about " + strings.NewReplacer("-", " ", "_", " ").Replace(s.Category)
 }
 
-// fail answers where the database cannot.
+// fail answers if the database does not answer.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	slog.ErrorContext(r.Context(), "a request to unsubscribe failed", "method", r.Method, "error", err)
 	w.Header().Set("Retry-After", "1")
@@ -160,11 +160,11 @@ func refuse(w http.ResponseWriter, r *http.Request, v view, detail string, probl
 	problem.Write(w, statuses[v.State], detail, problems...)
 }
 
-// show answers with the page, which nobody keeps: it is one recipient's, and changes.
+// show answers with the page. It must not be cached, because it is private and changes.
 func show(w http.ResponseWriter, status int, v view) {
 	var text bytes.Buffer
 	if err := page.Execute(&text, v); err != nil {
-		panic(err) // the template and its values are ours
+		panic(err) // only a mistake in our template or values
 	}
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
@@ -174,5 +174,5 @@ func show(w http.ResponseWriter, status int, v view) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes()) // a client that has gone needs no answer
+	_, _ = w.Write(text.Bytes()) // it fails only if the client has disconnected
 }

@@ -16,8 +16,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// fixture is a page over a separate database, in which offers are optional over EMAIL, and
-// bookings are not.
+// fixture is a page with a separate database. Over EMAIL, offers are optional and bookings are
+// mandatory.
 type fixture struct {
 	t      *testing.T
 	store  *gateway.Store
@@ -53,7 +53,7 @@ func (f *fixture) send(method, token, accept, contentType, body string) answer {
 	require.NoError(f.t, err)
 	r.Header.Set("Accept", accept)
 	r.Header.Set("Content-Type", contentType)
-	got, err := http.DefaultTransport.RoundTrip(r) // which follows no redirect
+	got, err := http.DefaultTransport.RoundTrip(r) // follows no redirects
 	require.NoError(f.t, err)
 	defer func() { _ = got.Body.Close() }()
 	text, err := io.ReadAll(got.Body)
@@ -67,13 +67,13 @@ func (f *fixture) look(s Subscription) answer {
 	return f.send(http.MethodGet, links.token(s), "text/html,application/xhtml+xml", "", "")
 }
 
-// oneClick posts as mailbox providers do.
+// oneClick sends a POST as mailbox providers do.
 func (f *fixture) oneClick(token string) answer {
 	f.t.Helper()
 	return f.send(http.MethodPost, token, "*/*", "application/x-www-form-urlencoded", "List-Unsubscribe=One-Click")
 }
 
-// off says that the recipient of offers has switched it off.
+// off reports whether the recipient has turned the subscription off.
 func (f *fixture) off(s Subscription) bool {
 	f.t.Helper()
 	preferences, err := f.store.Preferences(f.t.Context(), s.RecipientKey)
@@ -81,8 +81,8 @@ func (f *fixture) off(s Subscription) bool {
 	return preferences.Off(s.Category, s.Channel)
 }
 
-// A GET asks and changes nothing, as often as a scanner follows the link. A POST unsubscribes
-// at once, and does nothing more when it comes again, of what the link names and nothing else.
+// A GET changes nothing, even if repeated. A POST unsubscribes at once, only from the subscription
+// in the link. A repeated POST changes nothing more.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
 
@@ -114,7 +114,7 @@ func TestUnsubscribe(t *testing.T) {
 	require.True(t, f.off(pushed))
 }
 
-// A link without a category is of the channel; all of it is optional where some of it is.
+// A link without a category unsubscribes from the channel, if any of its messages are optional.
 func TestUnsubscribeFromTheChannel(t *testing.T) {
 	t.Parallel()
 
@@ -127,7 +127,7 @@ func TestUnsubscribeFromTheChannel(t *testing.T) {
 	require.Contains(t, f.look(offers).body, `data-state="off"`, "offers are among them")
 }
 
-// A refusal is a page for people and a problem for programs, and changes nothing.
+// A refusal changes nothing. People get a page, and programs get a problem.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 
@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 		get    int
 		post   int
 		state  string
-		detail string // of the problem
+		detail string // detail of the problem
 	}{
 		{name: "forged", token: kept[:len(kept)-1], get: 400, post: 400, state: "unknown", detail: "the link is incomplete"},
 		{name: "mandatory", token: links.token(bookings), get: 200, post: 422, state: "mandatory", detail: "bookings over EMAIL is mandatory"},
@@ -170,8 +170,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The page runs nothing, is framed by nobody, and tells nobody its address, which is a key.
-// A category is text, whatever it holds.
+// The page runs no scripts, cannot be framed, and sends no referrer, because its URL is a secret.
+// A category with HTML is shown as text.
 func TestPageIsClosed(t *testing.T) {
 	t.Parallel()
 

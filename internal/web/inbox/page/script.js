@@ -1,16 +1,15 @@
-// The inbox page. It shows what the API lists and what the socket brings, and keeps nothing
-// but the token, for as long as the tab is open. Texts of others go into the page as
-// textContent alone.
+// The inbox page. It shows notifications from the API and from the socket. It stores only the
+// token, until the tab closes. It inserts texts from the server only as textContent.
 
 const byId = (id) => document.getElementById(id);
 const copyOf = (template) => byId(template).content.firstElementChild.cloneNode(true);
 
-// --- who is asking ---
+// --- Who is signed in ---
 
 const demo = document.documentElement.dataset.demo === "true";
 const tokenKey = "herald-token";
 
-// claims reads the token, to show whose it is. The server checks it.
+// claims returns the token's claims, to show whose token it is. The server verifies it.
 function claims(jwt) {
   try {
     const part = jwt.split(".")[1].replaceAll("-", "+").replaceAll("_", "/");
@@ -30,8 +29,8 @@ function keep(jwt) {
   sessionStorage.setItem(tokenKey, jwt);
 }
 
-// takeCode changes the code of a link, such as /#code=…, into a token. The code works once, and
-// leaves the address before anybody can copy it. Null: there is no code, or it does not work.
+// takeCode exchanges the code in a link, such as /#code=…, for a token. It removes the code from the
+// address bar first, so that nobody copies it. It returns null without a valid code.
 async function takeCode() {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (location.hash) history.replaceState(null, "", location.pathname + location.search);
@@ -42,14 +41,14 @@ async function takeCode() {
   return response?.ok ? (await response.json()).token : null;
 }
 
-// enter takes the code of the link, if it has one. It asks before this tab becomes somebody
-// else's.
+// enter signs in by the link's code, if there is a code. It asks before it replaces another
+// person's session in this tab.
 async function enter() {
   const given = await takeCode();
   if (!given) return;
   if (!token || personOf(token) === personOf(given)) return keep(given);
   const before = token;
-  token = null; // nothing connects while the page asks
+  token = null; // no requests while the page asks
   byId("switch-from").textContent = nameIn(before) || "somebody else";
   byId("switch-to").textContent = nameIn(given) || "another person";
   view("switching");
@@ -63,14 +62,14 @@ async function enter() {
 
 class SignedOut extends Error {}
 
-// api asks the server, and throws what it refuses. A token that it no longer takes ends the
-// session, whatever was asked.
+// api sends a request, and throws an error if the server refuses it. If the token is no longer
+// valid, api ends the session.
 async function api(method, path, body) {
   const asked = token;
   const headers = { Authorization: `Bearer ${asked}` };
   if (body) headers["Content-Type"] = "application/json";
   const response = await fetch(path, { method, headers, body: body && JSON.stringify(body), cache: "no-store", signal: AbortSignal.timeout(15_000) });
-  if (asked !== token) throw new SignedOut(); // somebody else is signed in by now
+  if (asked !== token) throw new SignedOut(); // another person has signed in meanwhile
   if (response.status === 401) {
     signOut();
     throw new SignedOut();
@@ -83,11 +82,11 @@ async function api(method, path, body) {
   return answer;
 }
 
-// --- what is shown ---
+// --- The list ---
 
-const items = new Map(); // by notification_id: what the server said, its element
+const items = new Map(); // by notification_id: the server's data and the element
 let order = []; // notification_ids, newest first
-let olderThan = null; // what asks for the next page; null: there is none
+let olderThan = null; // `before` of the next page; null if there is none
 let unread = 0;
 
 function view(name) {
@@ -134,7 +133,7 @@ function showRead(item) {
   item.element.querySelector(".unread-word").hidden = Boolean(item.read_at);
 }
 
-// put adds a notification, or brings a known one up to date.
+// put adds a notification, or updates a known notification.
 function put(told) {
   let item = items.get(told.notification_id);
   if (!item) {
@@ -142,7 +141,7 @@ function put(told) {
     item.element.querySelector("button").addEventListener("click", () => open(item));
     items.set(told.notification_id, item);
   }
-  Object.assign(item, told, { arrived: 0, at: told.available_at || told.created_at, read_at: told.read_at || item.read_at }); // what was read stays read
+  Object.assign(item, told, { arrived: 0, at: told.available_at || told.created_at, read_at: told.read_at || item.read_at }); // a read notification stays read
   item.element.dataset.id = item.notification_id;
   item.element.querySelector(".title").textContent = item.title;
   item.element.querySelector(".body").textContent = item.body;
@@ -151,8 +150,8 @@ function put(told) {
   return item;
 }
 
-// showList brings the elements into order. It leaves in place what is in place, since an
-// element that moves loses the keyboard's focus.
+// showList orders the elements. It does not move an element that is in the right place, because a
+// moved element loses the keyboard focus.
 function showList() {
   let next = byId("list").firstElementChild;
   for (const id of order) {
@@ -169,10 +168,10 @@ function showList() {
   byId("older").hidden = olderThan === null;
 }
 
-// --- the API ---
+// --- API requests ---
 
-// once returns a function that runs work once at a time. A call while it runs makes it run
-// once more, and all calls wait for a run that began after them.
+// once returns a function that never runs work concurrently. Calls during a run wait for one
+// common run after it, so each call waits for a run that began after the call.
 function once(work) {
   let running = null;
   let next = null;
@@ -189,15 +188,15 @@ function once(work) {
   };
 }
 
-// A socket may bring a notification a moment before the table has it in the inbox. So long
-// the count is ours, and longer a notification that no list has yet stays on top.
+// The socket may deliver a notification before the API lists it. For the time `settling` the page
+// shows its count instead of the API's. For the time `unlisted` the notification stays on top.
 const settling = 3_000; // milliseconds
 const unlisted = 60_000;
-let countedUntil = 0; // until when the count is ours
-let later = 0; // the timer of the refresh after that
+let countedUntil = 0; // time until which the page's count is shown
+let later = 0; // timer of the refresh after countedUntil
 
-// refresh reads the newest page and the count. Where the page does not reach what is known,
-// there is a gap between them, so the known part goes.
+// refresh reads the newest page and the count. If the page has no known notification, there may be
+// a gap, so refresh drops the known notifications.
 const refresh = once(async () => {
   const [page, count] = await Promise.all([api("GET", "api/notifications"), api("GET", "api/notifications/unread-count")]);
   const known = new Set(order);
@@ -222,7 +221,7 @@ function refreshLater() {
   }, settling + 100);
 }
 
-// quietly is for what the next refresh makes good.
+// quietly ignores errors that the next refresh corrects.
 const quietly = (work) => work.catch(() => {});
 
 async function showOlder() {
@@ -235,7 +234,7 @@ async function showOlder() {
   (items.get(fresh[0]?.notification_id)?.element.querySelector("button") || byId("list")).focus();
 }
 
-// seen shows that a notification was read, here or in another tab.
+// seen shows a notification as read, here or in another tab.
 function seen(item) {
   if (!item || item.read_at) return;
   item.read_at = new Date().toISOString();
@@ -244,7 +243,7 @@ function seen(item) {
   showCount();
 }
 
-// open unfolds a notification, which reads it. The other tabs are told.
+// open expands or collapses a notification and marks it as read, also in the other tabs.
 async function open(item) {
   const button = item.element.querySelector("button");
   button.setAttribute("aria-expanded", button.getAttribute("aria-expanded") !== "true");
@@ -271,29 +270,29 @@ async function readAll() {
     tabs?.postMessage({ read: shown });
     for (const id of shown) seen(items.get(id));
     announce("All notifications are marked as read.");
-    byId("list").querySelector("button")?.focus(); // the button is disabled now
+    byId("list").querySelector("button")?.focus(); // read-all is disabled now and loses the focus
   } catch (error) {
     failed(error, "The notifications could not be marked as read. Try again.");
   }
   quietly(refresh());
 }
 
-// failed says that something could not be done; who is signed out sees that.
+// failed announces an error, except after signing out, which the page shows anyway.
 function failed(error, text) {
   if (!(error instanceof SignedOut)) announce(text);
 }
 
-// --- live ---
+// --- Live notifications ---
 
 const shortestWait = 500; // milliseconds
 const longestWait = 30_000;
-const settled = 5_000; // a socket that was open for so long counts as a success
+const settled = 5_000; // milliseconds; a socket that was open longer counts as a success
 
 let socket = null;
-let attempts = 0; // without success
+let attempts = 0; // since the last success
 let timer = 0;
-let last = null; // the last notification that a socket brought
-const toAcknowledge = new Map(); // what sockets brought, until it is shown: whether that is news
+let last = null; // id of the last notification from a socket
+const toAcknowledge = new Map(); // by id, until shown: whether a notification from a socket is new
 
 function connection(state) {
   const before = document.body.dataset.connection;
@@ -302,12 +301,12 @@ function connection(state) {
   if (before === "offline" && state === "online") announce("You are online again.");
 }
 
-// connect reads the list and opens a socket, which brings what came since.
+// connect reads the list and opens a socket, which delivers newer notifications.
 async function connect() {
   clearTimeout(timer);
   if (!token || socket) return;
   const mine = {};
-  socket = mine; // from here on nobody else connects
+  socket = mine; // prevents another connect meanwhile
   try {
     await refresh();
   } catch (error) {
@@ -338,8 +337,8 @@ async function connect() {
   });
 }
 
-// reconnect waits longer after each failure, and by chance, so that not all clients of a
-// gateway that ended come back in the same moment.
+// reconnect waits longer after each failure. The time is random, so that the clients of a stopped
+// gateway do not all reconnect at the same moment.
 function reconnect() {
   connection("offline");
   const wait = Math.min(longestWait, shortestWait * 2 ** attempts++);
@@ -365,7 +364,7 @@ function receive(frame) {
   last = frame.notification_id;
   toAcknowledge.set(last, !items.has(last));
   const top = items.get(order[0]);
-  if (!items.has(last) && top && frame.created_at < top.created_at) return quietly(refresh()); // the server knows its place
+  if (!items.has(last) && top && frame.created_at < top.created_at) return quietly(refresh()); // the list has its place
   if (!items.has(last)) {
     const item = put(frame);
     item.arrived = Date.now();
@@ -381,8 +380,8 @@ function receive(frame) {
 
 const spoken = ({ title, body }) => [title, body].filter(Boolean).join(". ").slice(0, 300);
 
-// receiveOther shows a frame that is no notification itself: a digest, whose items are listed, or
-// a broadcast, which nobody keeps.
+// receiveOther shows a frame that is not in the inbox: a digest, whose items are in the list, or a
+// broadcast, which the server does not store.
 function receiveOther(frame) {
   announce(spoken(frame));
   if (frame.user_id) return quietly(refresh());
@@ -393,8 +392,8 @@ function receiveOther(frame) {
   byId("notices").prepend(notice);
 }
 
-// acknowledge tells the server which of the notifications that it sent are shown, and those
-// who cannot see them which are new.
+// acknowledge acknowledges shown notifications to the server, and announces new notifications to
+// screen readers.
 function acknowledge() {
   if (socket?.readyState !== WebSocket.OPEN) return;
   for (const [id, news] of toAcknowledge) {
@@ -406,7 +405,7 @@ function acknowledge() {
   }
 }
 
-// --- preferences ---
+// --- Preferences ---
 
 const channelNames = { WEBSOCKET: "This inbox", EMAIL: "E-mail", PUSH: "Push notifications", SMS: "Text messages", SLACK: "Slack" };
 const nameOf = (channel) => channelNames[channel] || channel;
@@ -429,7 +428,7 @@ async function openPreferences() {
   byId("preferences-heading").focus();
 }
 
-// choice fills in a checkbox that writes to the preferences. What is mandatory is on and stays on.
+// choice fills in a checkbox for a preference. A mandatory preference is always on.
 function choice(element, name, preference) {
   const box = element.querySelector("input");
   element.querySelector(".name").textContent = name;
@@ -504,9 +503,9 @@ function showProblems(error) {
   );
 }
 
-// --- from beginning to end ---
+// --- Session ---
 
-let tabs = null; // the other tabs of the same person
+let tabs = null; // channel to the person's other tabs
 
 function start() {
   const { user_type: userType, sub } = claims(token);
@@ -521,7 +520,7 @@ function start() {
   connect();
 }
 
-// signOut forgets everything that was somebody's.
+// signOut removes all data of the person.
 function signOut() {
   token = null;
   sessionStorage.clear();
@@ -547,7 +546,7 @@ function signOut() {
   byId("signed-out-heading").focus();
 }
 
-// choose asks who the tab is among the example's people, on a gateway that is for that.
+// choose asks which of the example's people to be, on a demo gateway.
 async function choose() {
   view("chooser");
   const people = await (await fetch("demo/people")).json();

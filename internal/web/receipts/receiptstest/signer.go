@@ -19,14 +19,14 @@ import (
 	"time"
 )
 
-// Signer is both providers, as one installation knows them.
+// Signer signs with both providers' keys of one installation.
 type Signer struct {
 	SendGridKey *ecdsa.PrivateKey
 	TwilioToken string
-	PublicURL   string // of the gateway, as Twilio knows it
+	PublicURL   string // the gateway's URL, as configured at Twilio
 }
 
-// New returns a signer with separate keys.
+// New returns a signer with new keys.
 func New(publicURL string) Signer {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -35,7 +35,7 @@ func New(publicURL string) Signer {
 	return Signer{SendGridKey: key, TwilioToken: rand.Text(), PublicURL: publicURL}
 }
 
-// PublicKey is the key as SendGrid shows it, and as SENDGRID_WEBHOOK_PUBLIC_KEY has it.
+// PublicKey returns the key as SendGrid shows it, for SENDGRID_WEBHOOK_PUBLIC_KEY.
 func (s Signer) PublicKey() string {
 	der, err := x509.MarshalPKIXPublicKey(s.SendGridKey.Public())
 	if err != nil {
@@ -44,7 +44,7 @@ func (s Signer) PublicKey() string {
 	return base64.StdEncoding.EncodeToString(der)
 }
 
-// SendGrid is the header of a batch that was signed at a time.
+// SendGrid returns the header of a batch signed at the time at.
 func (s Signer) SendGrid(at time.Time, body string) http.Header {
 	timestamp := strconv.FormatInt(at.Unix(), 10)
 	hash := sha256.Sum256([]byte(timestamp + body))
@@ -59,7 +59,7 @@ func (s Signer) SendGrid(at time.Time, body string) http.Header {
 	}
 }
 
-// Twilio is the header of a request to a path, which may have a query.
+// Twilio returns the header of a signed request to a path, which may have a query.
 func (s Signer) Twilio(path string, fields url.Values) http.Header {
 	var signed strings.Builder
 	signed.WriteString(s.PublicURL + path)

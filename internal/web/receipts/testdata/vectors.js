@@ -18,7 +18,7 @@ const batch = JSON.stringify([
 const sg = [];
 const add = (name, key, timestamp, body, signature) =>
   sg.push({ name, public_key: key, timestamp, body, signature, valid: hook.verifySignature(hook.convertPublicKeyToECDSA(key), body, signature, timestamp) });
-// The example that SendGrid has in its libraries, signed by SendGrid itself.
+// An example in SendGrid's libraries, signed by SendGrid.
 const published = '[{"email":"hello@world.com","event":"dropped","reason":"Bounced Address","sg_event_id":"ZHJvcC0xMDk5NDkxOS1MUnpYbF9OSFN0T0doUTRrb2ZTbV9BLTA","sg_message_id":"LRzXl_NHStOGhQ4kofSm_A.filterdrecv-p3mdw1-756b745b58-kmzbl-18-5F5FC76C-9.0","smtp-id":"<LRzXl_NHStOGhQ4kofSm_A@ismtpd0039p1iad1.sendgrid.net>","timestamp":1600112492}]\r\n';
 const pk = 'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==';
 const ps = 'MEUCIGHQVtGj+Y3LkG9fLcxf3qfI10QysgDWmMOVmxG0u6ZUAiEAyBiXDWzM+uOe5W0JuG+luQAbPIqHh89M15TluLtEZtM=';
