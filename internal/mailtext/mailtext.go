@@ -1,5 +1,4 @@
-// Package mailtext writes the plain-text part of a mail: what is sent, and what a
-// preview shows.
+// Package mailtext makes the plain-text part of an e-mail, for sending and for previews.
 package mailtext
 
 import (
@@ -8,7 +7,7 @@ import (
 	"github.com/k3a/html2text"
 )
 
-// Plain is the HTML of a mail without markup, or its title if nothing is left, since
+// Plain returns an e-mail's HTML as plain text. If the text is empty, it returns the title, because
 // SendGrid refuses an empty part.
 func Plain(title, html string) string {
 	text := html2text.HTML2TextWithOptions(escapeStray(html), html2text.WithUnixLineBreaks(), html2text.WithLinksInnerText(), html2text.WithListSupport())
@@ -18,9 +17,9 @@ func Plain(title, html string) string {
 	return text
 }
 
-// escapeStray escapes each ">" that ends no tag. The library would take it for the end
-// of a tag and drop it. Its time grows with the square of their number: a body of
-// 64 KiB of them takes seconds.
+// escapeStray escapes each ">" that ends no tag. The library would treat it as the end of a tag and
+// drop it. The library's time grows with the square of the number of such characters: a body of 64
+// KiB takes seconds.
 func escapeStray(html string) string {
 	var b strings.Builder
 	inTag := false

@@ -1,5 +1,5 @@
-// Package wiring names the package that sends over each channel. The worker makes its
-// senders from it, and the check asks it what is configured.
+// Package wiring maps each channel to the package that sends over it. The worker makes its senders
+// from this map, and starter checks the configuration with it.
 package wiring
 
 import (
@@ -15,18 +15,18 @@ import (
 	"herald/internal/notification"
 )
 
-// Wiring is how each channel sends: the settings of its package.
+// Wiring maps each channel to the settings of its package.
 type Wiring map[notification.Channel]Settings
 
-// Settings read themselves, and make the channel's sender.
+// Settings is the settings of a channel's package. It makes the channel's sender.
 type Settings interface {
 	Read(r *environment.Reader)
 	NewSender(p channel.Process) (channel.Sender, error)
-	// Servers are the URLs of the providers that the channel sends to.
+	// Servers returns the URLs of the channel's providers.
 	Servers() []string
 }
 
-// New has one line for each channel.
+// New returns empty settings for each channel. Add a line here for a new channel.
 func New() Wiring {
 	return Wiring{
 		notification.WebSocket: &websocket.Settings{},
@@ -37,7 +37,7 @@ func New() Wiring {
 	}
 }
 
-// Complete finds a channel that nothing could send over, which no other is to do for it.
+// Complete returns an error if a channel of package notification has no settings in w.
 func (w Wiring) Complete() error {
 	for _, channel := range notification.Channels() {
 		if w[channel] == nil {
@@ -47,7 +47,7 @@ func (w Wiring) Complete() error {
 	return nil
 }
 
-// Read reads the settings of all channels, in the order in which channels are shown.
+// Read reads the settings of all channels, in the order of notification.Channels.
 func (w Wiring) Read(r *environment.Reader) {
 	for _, channel := range notification.Channels() {
 		w[channel].Read(r)
