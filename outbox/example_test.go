@@ -12,7 +12,7 @@ import (
 	"herald/outbox"
 )
 
-// A service writes its own row and the event in one transaction.
+// placeOrder writes the service's row and the event in one transaction.
 func placeOrder(ctx context.Context, pool *pgxpool.Pool, orderID string, customerID int) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "INSERT INTO orders (id, customer_id) VALUES ($1, $2)", orderID, customerID); err != nil {
@@ -25,14 +25,14 @@ func placeOrder(ctx context.Context, pool *pgxpool.Pool, orderID string, custome
 	})
 }
 
-// The same with database/sql. A repeated request finds its event in the table, and
-// changes nothing.
+// placeOrderSQL does the same with database/sql. A repeated request gets ErrDuplicateID, and changes
+// nothing.
 func placeOrderSQL(ctx context.Context, db *sql.DB, orderID string, customerID int) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
 	if _, err := tx.ExecContext(ctx, "INSERT INTO orders (id, customer_id) VALUES ($1, $2)", orderID, customerID); err != nil {
 		return err
 	}

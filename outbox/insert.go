@@ -14,18 +14,18 @@ import (
 
 // Event is something that happened: a row of event_outbox.
 type Event struct {
-	ID            string // chosen by the producer, at most 150 bytes; a second event with it is refused
+	ID            string // chosen by the service, at most 150 bytes; a second event with the same id is refused
 	Type          string // what happened, at most 100 bytes: ORDER_PLACED
-	AggregateType string // what it happened to, at most 100 bytes: RESTAURANT
+	AggregateType string // type of the thing that it happened to, at most 100 bytes: RESTAURANT
 	AggregateID   string // at most 100 bytes
 	Payload       any    // encoded by encoding/json as a JSON object of at most 256 KiB; a json.RawMessage is already encoded
-	CorrelationID string // carried through to messages and histories, at most 255 bytes; empty: none
-	Cancels       string // the id of an event to cancel: its unsent messages are cancelled, also if that event comes later; empty: none
+	CorrelationID string // copied to messages and histories, at most 255 bytes; empty if none
+	Cancels       string // id of an event whose unsent messages to cancel, even if it is inserted later; empty if none
 
 	ExpiresAt time.Time // no message is sent from this time on; zero: no limit
 }
 
-// maxRows is the number of events that one statement writes: Postgres takes 65,535 parameters.
+// maxRows is the maximum number of events in one statement: Postgres accepts 65,535 parameters.
 const maxRows = 1000
 
 // Insert writes events in tx, which is a pgx.Tx, a [*sql.Tx], or a type that embeds

@@ -25,7 +25,7 @@ func order(id string) outbox.Event {
 	}
 }
 
-// inserters write events in a transaction of each kind, and commit it unless Insert fails.
+// inserters write events in each kind of transaction, and commit unless Insert fails.
 var inserters = map[string]func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error{
 	"pgx": func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error {
 		return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, events...) })
@@ -51,7 +51,7 @@ func inSQL(ctx context.Context, s *postgres.Store, f func(*sql.Tx) error) error 
 	return tx.Commit()
 }
 
-// written are the rows of event_outbox in the order of their arrival.
+// written returns the rows of event_outbox in the order of insertion.
 func written(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
 	rows, err := s.Pool.Query(t.Context(), `
@@ -100,7 +100,7 @@ func TestInsertOfNoneAndOfMany(t *testing.T) {
 	require.Len(t, written(t, s), len(events))
 }
 
-// A transaction that rolls back leaves no event, whatever else it wrote.
+// A transaction that rolls back leaves no event.
 func TestInsertRolledBack(t *testing.T) {
 	t.Parallel()
 
@@ -172,7 +172,7 @@ func TestInsertRefused(t *testing.T) {
 	})
 }
 
-// An error of the database or of the call is not the event's fault.
+// An error of the database, or of a wrong call, is no RefusedError.
 func TestInsertFails(t *testing.T) {
 	t.Parallel()
 

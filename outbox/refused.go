@@ -7,14 +7,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrDuplicateID means that event_outbox has an event with this id already. A service that
-// writes the same event twice gets it for the second one.
+// ErrDuplicateID means that event_outbox already has an event with this id. A service that writes
+// the same event twice gets this error the second time.
 var ErrDuplicateID = errors.New("there is an event with this id already")
 
-// RefusedError means that an event cannot be written as it is: a retry fails too.
+// RefusedError means that event_outbox refuses an event. A retry of the same event fails too.
 type RefusedError struct {
-	Why string // in plain words; without values of the event, unless encoding its payload failed
-	Err error  // the cause; [ErrDuplicateID] among others
+	Why string // the reason in plain words; has no values of the event, unless encoding its payload failed
+	Err error  // the cause, such as [ErrDuplicateID]
 }
 
 func (e *RefusedError) Error() string { return "event_outbox refuses the event: " + e.Why }
@@ -67,7 +67,7 @@ func refusal(err error) error {
 	return fmt.Errorf("insert into event_outbox: %w", err)
 }
 
-// whyRefused returns the reason why the table refuses an event; "": it refused none.
+// whyRefused returns the reason why the table refuses an event; "" for any other error.
 func whyRefused(err *pgconn.PgError) string {
 	switch err.Code {
 	case invalidText:
