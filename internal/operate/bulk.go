@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// bulkAtOnce is the number of changes at once: enough to keep Temporal busy, and
-	// few enough to leave room for the deliveries.
+	// bulkAtOnce is the number of concurrent changes. It keeps Temporal busy, and leaves room for
+	// the deliveries.
 	bulkAtOnce = 8
 	bulkPage   = 500
 	// previewed is the number of selected rows that a dry run looks at.
 	previewed = 10
-	// changeTimeout is far above what changing one and waiting for it takes.
+	// changeTimeout is far longer than one change takes, including the wait for its end.
 	changeTimeout = 2 * time.Minute
 	maxErrors     = 10
 )
 
-// Selection holds the rows for a verb, in the order of their key. Rows
-// that are written after it was made are left alone.
+// Selection is the set of rows that a verb changes, in the order of their keys. It does not include
+// rows that are written after it was made.
 type Selection struct {
 	Matched int
-	After   string // the key behind which to begin; empty: with the first
-	Named   bool   // by their ids
+	After   string // the run begins after this key; empty: at the first key
+	Named   bool   // the user named the ids
 	page    func(ctx context.Context, after string, limit int) ([]item, error)
 }
 
-// item is one of many.
+// item is one selected delivery or event.
 type item struct{ key, id string }
 
-// SelectIDs selects what is named by ids, each once.
+// SelectIDs selects the given ids, each once.
 func SelectIDs(ids []string) Selection {
 	var items []item
 	for _, id := range ids {
@@ -49,19 +49,19 @@ func SelectIDs(ids []string) Selection {
 	return Selection{Matched: len(items), Named: true, page: func(context.Context, string, int) ([]item, error) { return items, nil }}
 }
 
-// Summary counts the outcomes of many.
+// Summary counts the outcomes of a run over a selection.
 type Summary struct {
 	Matched int            `json:"matched"`
 	DryRun  bool           `json:"dry_run,omitempty"`
 	Done    int            `json:"done"`
-	Skipped map[string]int `json:"skipped"` // by why
+	Skipped map[string]int `json:"skipped"` // by reason
 	Failed  int            `json:"failed"`
-	Through string         `json:"through,omitempty"` // of a filter: the key up to which all are through
-	Items   []Outcome      `json:"items,omitzero"`    // the named rows, or the first of a dry run
-	Errors  []string       `json:"errors,omitempty"`  // the first of them
+	Through string         `json:"through,omitempty"` // of a filter: all items up to this key are done
+	Items   []Outcome      `json:"items,omitzero"`    // all named items, or the first items of a dry run
+	Errors  []string       `json:"errors,omitempty"`  // the first maxErrors errors
 }
 
-// Tried counts what was changed, what was left alone and what could not be changed.
+// Tried counts the items that were changed, that were skipped, and that failed.
 func (s Summary) Tried() int {
 	tried := s.Done + s.Failed
 	for _, skipped := range s.Skipped {
@@ -70,21 +70,21 @@ func (s Summary) Tried() int {
 	return tried
 }
 
-// bulk is a verb at work on many.
+// bulk is one run of a verb over a selection.
 type bulk struct {
 	operator *Operator
 	verb     Verb
 	dryRun   bool
 	progress func(Summary)
-	listing  bool // the outcomes are kept next to their counts
+	listing  bool // keep the outcome of each item, not only the counts
 
 	mu      sync.Mutex
 	summary Summary
 }
 
-// Do does a verb to a selection. After each it calls progress, which may be nil and
-// must not keep the summary. What cannot be done to one does not stop the others; the error is
-// what did, and another call may continue behind Through.
+// Do runs a verb over a selection. After each item it calls progress, which may be nil and must not
+// keep the summary. A failure of one item does not stop the others. If err is not nil, the run
+// stopped early, and another call can continue after Through.
 func (o *Operator) Do(ctx context.Context, verb Verb, to Selection, progress func(Summary)) (Summary, error) {
 	b := &bulk{operator: o, verb: verb, progress: progress, summary: Summary{Matched: to.Matched, Skipped: map[string]int{}, Through: to.After}}
 	if to.Named {
@@ -103,7 +103,7 @@ func (o *Operator) Do(ctx context.Context, verb Verb, to Selection, progress fun
 	return b.summary, err
 }
 
-// pages does the verb to all pages of a selection.
+// pages runs the verb over all pages of a selection.
 func (b *bulk) pages(ctx context.Context, to Selection) error {
 	for {
 		page, err := to.page(ctx, b.summary.Through, bulkPage)
@@ -116,8 +116,8 @@ func (b *bulk) pages(ctx context.Context, to Selection) error {
 	}
 }
 
-// DryRun says what a verb would do to a selection: to all that were named, or to
-// the first of a filter.
+// DryRun returns the outcomes that a verb would have, and changes nothing. It looks at all named
+// items, or at the first items of a filter.
 func (o *Operator) DryRun(ctx context.Context, verb Verb, to Selection) (Summary, error) {
 	b := &bulk{operator: o, verb: verb, dryRun: true, summary: Summary{Matched: to.Matched, DryRun: true, Skipped: map[string]int{}}}
 	if to.Named {
@@ -130,20 +130,20 @@ func (o *Operator) DryRun(ctx context.Context, verb Verb, to Selection) (Summary
 	return Summary{Matched: to.Matched, DryRun: true, Skipped: map[string]int{}, Items: summary.Items}, err
 }
 
-// listed does the verb to the first of a selection, and lists the outcomes in their
-// order.
+// listed runs the verb over the first items of a selection, and lists the outcomes in the order of
+// the items.
 func (b *bulk) listed(ctx context.Context, of Selection, limit int) (Summary, error) {
 	items, err := of.page(ctx, of.After, limit)
 	b.listing, b.summary.Items = true, make([]Outcome, len(items))
 	if err == nil {
 		err = b.all(ctx, items)
 	}
-	b.summary.Items = slices.DeleteFunc(b.summary.Items, func(o Outcome) bool { return o.ID == "" }) // it was not tried
+	b.summary.Items = slices.DeleteFunc(b.summary.Items, func(o Outcome) bool { return o.ID == "" }) // the item was not tried
 	return b.summary, err
 }
 
-// all does the verb to items, several at once. What fails with one of them does
-// not stop the others; a server that is out of reach does.
+// all runs the verb over several items concurrently. A failure of one item does not stop the
+// others, but a server that is out of reach does.
 func (b *bulk) all(ctx context.Context, items []item) error {
 	through, next := make([]bool, len(items)), 0
 	group, running := errgroup.WithContext(ctx)
@@ -178,7 +178,7 @@ func (b *bulk) all(ctx context.Context, items []item) error {
 	return context.Cause(ctx)
 }
 
-// one does the verb to one item. Its error stops the others.
+// one runs the verb on one item. If it returns an error, the other items stop.
 func (b *bulk) one(ctx context.Context, id string) (Outcome, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Outcome{}, err
@@ -195,7 +195,7 @@ func (b *bulk) one(ctx context.Context, id string) (Outcome, error) {
 	return outcome, nil
 }
 
-// change does what is planned for one, or says what would be done.
+// change plans the verb for one item and carries out the plan. A dry run only plans.
 func (b *bulk) change(ctx context.Context, id string) (Outcome, error) {
 	plan, err := b.verb.plan(b.operator, ctx, id)
 	if err != nil || plan.do == nil || b.dryRun {
@@ -207,9 +207,9 @@ func (b *bulk) change(ctx context.Context, id string) (Outcome, error) {
 	return plan.do(ctx)
 }
 
-// outOfReach says that an error is not about one item, so that the next would end
-// alike. Temporal's client asks a server that went away again until the time is
-// over, and then reports that it was late.
+// outOfReach reports whether an error concerns all items, so that the next item would fail too.
+// When a server goes away, Temporal's client retries until the timeout, and then returns
+// DeadlineExceeded.
 func outOfReach(err error) bool {
 	var unavailable *serviceerror.Unavailable
 	var late *serviceerror.DeadlineExceeded

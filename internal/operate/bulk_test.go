@@ -19,7 +19,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// world holds everything that a verb may change in these tests, except what is named here.
+// world is an operator and a verb without Temporal. Every change succeeds, except for the ids in
+// errs and refused.
 type world struct {
 	*Operator
 	errs    map[string]error
@@ -57,7 +58,7 @@ func (w *world) do(ctx context.Context, id string) (Outcome, error) {
 	return Outcome{ID: id, Done: true, Result: "changed"}, nil
 }
 
-// rows are d1 to dn, whose keys are ten times that.
+// rows selects d1 to dn. The key of a row is ten times its number.
 func rows(n int) Selection {
 	return Selection{Matched: n, page: func(_ context.Context, after string, limit int) ([]item, error) {
 		behind, err := DeliveryNumber(after)
@@ -111,8 +112,8 @@ func TestDryRun(t *testing.T) {
 	require.Empty(t, w.recorded(t), "a dry run orders nothing")
 }
 
-// An interrupted run says how far it came, and another continues from there: between
-// the two everything is done.
+// An interrupted run returns how far it came, and another run continues there. Together, the two
+// runs change every item.
 func TestDoResumes(t *testing.T) {
 	t.Parallel()
 
@@ -137,13 +138,13 @@ func TestDoResumes(t *testing.T) {
 	require.Len(t, slices.Compact(w.done), 800)
 }
 
-// A server that is out of reach is not asked a thousand times.
+// A run stops early when a server is out of reach.
 func TestDoStops(t *testing.T) {
 	t.Parallel()
 
 	for _, down := range []error{
 		serviceerror.NewUnavailable("no connection"),
-		serviceerror.NewDeadlineExceeded("late"), // what is left of Unavailable once the time for one is over
+		serviceerror.NewDeadlineExceeded("late"), // Temporal's client returns it after it retried Unavailable until the timeout
 		context.DeadlineExceeded,
 	} {
 		t.Run(fmt.Sprintf("%T", down), func(t *testing.T) {
@@ -152,7 +153,7 @@ func TestDoStops(t *testing.T) {
 			w := newWorld(t)
 			w.errs = map[string]error{"d42": fmt.Errorf("retry d42: %w", down)}
 			w.onDo = func(ctx context.Context, id string) {
-				if len(id) > len("d99") { // waits until the others stop
+				if len(id) > len("d99") { // wait until the run stops
 					<-ctx.Done()
 				}
 			}
@@ -207,7 +208,7 @@ func TestDoToNamed(t *testing.T) {
 	}
 }
 
-// action is who ordered what.
+// action is a row of operator_action.
 type action struct{ Actor, Command, Target, Detail string }
 
 func (w *world) recorded(t *testing.T) []action {
@@ -217,8 +218,8 @@ func (w *world) recorded(t *testing.T) []action {
 	return actions
 }
 
-// Who ordered what is written down before it is done: the order with its filters,
-// and each that it changes. What cannot be written down is not done.
+// Herald records an action before it is done: the order with its filters, and each changed item. If
+// it cannot record the action, it does nothing.
 func TestChangesAreRecorded(t *testing.T) {
 	t.Parallel()
 
@@ -235,14 +236,14 @@ func TestChangesAreRecorded(t *testing.T) {
 		{Actor: "ada", Command: "delivery change", Target: "--channel SMS", Detail: "changed 2 of 4 deliveries"},
 	}, w.recorded(t))
 
-	w.done, w.Order.Flags = nil, "d3" // the order itself
+	w.done, w.Order.Flags = nil, "d3" // now the record of the order itself fails
 	_, err := w.Do(t.Context(), w.verb(), rows(4), nil)
 	require.ErrorContains(t, err, "record who does it")
 	require.Empty(t, w.done)
 }
 
-// What a batch sends has no workflow to be told anything, and a retry would send it twice:
-// each verb names the batch, and what is possible.
+// A delivery in a batch has no workflow that takes signals, and a retry would send it twice. Each
+// verb names the batch, and the verb that is possible.
 func TestOfWhatABatchSends(t *testing.T) {
 	t.Parallel()
 
@@ -265,8 +266,8 @@ func TestOfWhatABatchSends(t *testing.T) {
 	require.Contains(t, d.run(SendNow(), "d1").String(), "no running workflow", "the batch has others")
 }
 
-// A delivery in a batch is cancelled by its row; the answer tells where its provider may
-// have it already.
+// A delivery in a batch is cancelled in its row. If its provider may have it already, the answer
+// tells so.
 func TestCancelOfWhatABatchSends(t *testing.T) {
 	t.Parallel()
 

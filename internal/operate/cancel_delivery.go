@@ -11,13 +11,13 @@ import (
 	"herald/workflows"
 )
 
-// cancelWait is the time that an order waits for the ends of cancelled deliveries, in all.
+// cancelWait is the total time that an order waits for cancelled deliveries to end.
 const cancelWait = 15 * time.Second
 
-// CancelDelivery cancels deliveries that were not sent yet: it asks the workflow to
-// end. If none runs, since it was not started yet or was terminated, or since a batch
-// sends it, it cancels the row alone: a batch looks there before it sends. If a delivery
-// was sent, it ends the escalation that waits for its recipient.
+// CancelDelivery cancels deliveries that were not sent yet: it asks the workflow to end. A delivery
+// has no running workflow if it was not started yet, was terminated, or is sent by a batch. Then
+// only the row is cancelled: a batch reads the row before it sends. If a delivery was sent, the
+// verb ends its escalation, which waits for the recipient.
 func CancelDelivery() Verb {
 	return Verb{Name: "cancel", Noun: Deliveries, plan: (*Operator).planCancelDelivery}
 }
@@ -46,8 +46,8 @@ func (o *Operator) planCancelDelivery(ctx context.Context, id string) (plan, err
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.cancelDelivery(ctx, id, status == running) }}, nil
 }
 
-// cancelDelivery asks the delivery's workflow to end, or writes in the row where none
-// runs, and reads from the row what came of that.
+// cancelDelivery asks the delivery's workflow to end. If no workflow runs, it cancels the row. It
+// then reads the result from the row.
 func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Outcome, error) {
 	done := Outcome{ID: id, Done: true, Result: cancelled}
 	if runs {
@@ -77,8 +77,8 @@ func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Ou
 	}
 }
 
-// planEndEscalation plans to end the escalation of a delivery that was sent. Without one, or
-// if a delivery follows already, nothing is changed.
+// planEndEscalation plans to end the escalation of a sent delivery. If there is no escalation, or
+// if the next delivery exists already, the plan changes nothing.
 func (o *Operator) planEndEscalation(ctx context.Context, id string, state postgres.DeliveryState) (plan, error) {
 	refused := unchanged(id, state)
 	found, err := report.Reader{Pool: o.Store.Pool}.Escalation(ctx, id)
@@ -102,7 +102,7 @@ func (o *Operator) endEscalation(ctx context.Context, id string, state postgres.
 	if err != nil {
 		return Outcome{}, err
 	}
-	if !ended { // a delivery follows since the plan
+	if !ended { // the next delivery was written after the plan
 		next, err := o.planEndEscalation(ctx, id, state)
 		return next.expected, err
 	}

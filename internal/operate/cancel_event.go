@@ -9,19 +9,18 @@ import (
 	"herald/internal/postgres"
 )
 
-// cancelEventWait is the time that an order waits for the ends of cancelled events, in all.
+// cancelEventWait is the total time that an order waits for cancelled events to end.
 const cancelEventWait = 30 * time.Second
 
-// CancelEvent cancels events with all their deliveries that were not sent yet. It
-// withdraws an event that was not started yet, which is then started only if it is
-// retried.
+// CancelEvent cancels events, and all their deliveries that were not sent yet. An event that was
+// not started yet is withdrawn: it starts only if an operator retries it.
 func CancelEvent() Verb {
 	return Verb{Name: "cancel", Noun: Events, plan: (*Operator).planCancelEvent}
 }
 
-// planCancelEvent reads the row before it asks Temporal, which then knows the
-// workflow of an event that the row calls started. A cancellation that comes between
-// the row's end and the workflow's would make a success CANCELLED.
+// planCancelEvent reads the row before it asks Temporal: if the row says that the event was
+// started, Temporal then knows the workflow. If the row says SUCCESS, it waits until the workflow
+// has ended: a cancellation at this moment would make the success CANCELLED.
 func (o *Operator) planCancelEvent(ctx context.Context, id string) (plan, error) {
 	state, err := o.event(ctx, id)
 	if err != nil {
@@ -43,7 +42,8 @@ func (o *Operator) planCancelEvent(ctx context.Context, id string) (plan, error)
 	}
 }
 
-// staysCancelled says that cancelling an event does not restore what it took back.
+// staysCancelled returns a hint: if an event cancelled another event, cancelling it does not
+// restore the other event.
 func staysCancelled(state postgres.EventState) string {
 	if state.Cancels == "" {
 		return ""
@@ -51,8 +51,8 @@ func staysCancelled(state postgres.EventState) string {
 	return "; event " + state.Cancels + ", which it cancels, stays cancelled"
 }
 
-// withdrawEvent keeps an event from being started. If a poller has claimed it, the
-// poller either starts it or gives it back, and the event is planned again.
+// withdrawEvent keeps an event from being started. If a poller has claimed the event, the poller
+// either starts it or gives it back, so withdrawEvent plans again.
 func (o *Operator) withdrawEvent(ctx context.Context, id string) (Outcome, error) {
 	withdrawn, err := o.Store.WithdrawEvent(ctx, id)
 	if err != nil {
@@ -71,8 +71,8 @@ func (o *Operator) withdrawEvent(ctx context.Context, id string) (Outcome, error
 	return next.do(ctx)
 }
 
-// cancelEvent asks the event's workflow to end, waits for that, and counts what
-// became of its deliveries.
+// cancelEvent asks the event's workflow to end, waits for the end, and counts the deliveries by
+// status.
 func (o *Operator) cancelEvent(ctx context.Context, id string) (Outcome, error) {
 	if err := o.cancelWorkflow(ctx, id); err != nil {
 		return Outcome{}, err
@@ -87,13 +87,13 @@ func (o *Operator) cancelEvent(ctx context.Context, id string) (Outcome, error) 
 	case !ended:
 		outcome.Result = "cancellation accepted"
 		outcome.Detail += "; " + showEvent(id)
-	case endErr == nil: // it completed before it was asked
+	case endErr == nil: // it completed before the cancellation came
 		outcome.Done, outcome.Result, outcome.Next = false, "has ended", showEvent(id)
 	}
 	return outcome, nil
 }
 
-// endedEvent is the outcome of an event that cannot be cancelled any more.
+// endedEvent returns the outcome of an event that can no longer be cancelled.
 func (o *Operator) endedEvent(ctx context.Context, id string, state postgres.EventState) (Outcome, error) {
 	counts, err := o.Store.EventCounts(ctx, id)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// SelectDeliveries selects the deliveries that a filter names. They are in the
-// order of their numbers; after is the number behind which to begin.
+// SelectDeliveries selects the deliveries that match a filter, in the order of their numbers. The
+// selection begins after the number in `after`.
 func (o *Operator) SelectDeliveries(ctx context.Context, filter report.DeliveryFilter, after string) (Selection, error) {
 	reader := report.Reader{Pool: o.Store.Pool}
 	if filter.Until.IsZero() {
@@ -40,8 +40,8 @@ func (o *Operator) SelectDeliveries(ctx context.Context, filter report.DeliveryF
 	return Selection{Matched: matched, After: after, page: page}, err
 }
 
-// DeliveryNumber reads the key of a delivery in a [Selection]; empty: before the
-// first.
+// DeliveryNumber parses a key of a [Selection] of deliveries. An empty key is 0, which is before
+// the first delivery.
 func DeliveryNumber(key string) (int64, error) {
 	if key == "" {
 		return 0, nil
@@ -53,15 +53,15 @@ func DeliveryNumber(key string) (int64, error) {
 	return number, nil
 }
 
-// isSent says that a delivery cannot be changed any more.
+// isSent reports whether a delivery was sent, so that it cannot be changed any more.
 func isSent(state postgres.DeliveryState) bool {
 	return state.Status == notification.Sent || state.Status == notification.Delivered
 }
 
-const cancelled = "cancelled" // also last_error of a delivery that an operator cancelled
+const cancelled = "cancelled" // also the last_error of a delivery that an operator cancelled
 
-// unchanged is the outcome of a delivery whose workflow does not run, for a verb
-// that would have changed its course.
+// unchanged returns the outcome of a delivery that a verb leaves as it is, usually because its
+// workflow does not run.
 func unchanged(id string, state postgres.DeliveryState) Outcome {
 	quoted := advice.Quote(id)
 	switch state.Status {
@@ -88,7 +88,7 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 	}
 }
 
-// cancelledByEvent is the outcome of a delivery whose event another one took back.
+// cancelledByEvent returns the outcome of a delivery whose event was cancelled by another event.
 func cancelledByEvent(id string, state postgres.DeliveryState) Outcome {
 	return Outcome{
 		ID: id, Result: "is not to be sent", Detail: "its event was " + notification.CancelledBy(state.CancelledBy),
@@ -96,7 +96,7 @@ func cancelledByEvent(id string, state postgres.DeliveryState) Outcome {
 	}
 }
 
-// expired is the outcome of a retry of an expired delivery.
+// expired returns the outcome of a retry of an expired delivery.
 func expired(id string, state postgres.DeliveryState) Outcome {
 	return Outcome{
 		ID: id, Result: "has expired", Detail: clock(state.ExpiredAt),
@@ -104,8 +104,8 @@ func expired(id string, state postgres.DeliveryState) Outcome {
 	}
 }
 
-// underWay is the outcome of a delivery whose workflow runs, for a verb that would
-// have started it.
+// underWay returns the outcome of a delivery that a verb does not start, because its workflow runs
+// already.
 func underWay(id string, state postgres.DeliveryState) Outcome {
 	quoted := advice.Quote(id)
 	return Outcome{
@@ -114,7 +114,7 @@ func underWay(id string, state postgres.DeliveryState) Outcome {
 	}
 }
 
-// howItEnds tells where to look for the end of a delivery.
+// howItEnds names the command that shows how a delivery ends.
 func howItEnds(id string) string {
 	return "`starter delivery show " + advice.Quote(id) + "` tells how it ends"
 }
@@ -126,8 +126,8 @@ func clock(t *time.Time) string {
 	return notification.InstantText(*t)
 }
 
-// batchOf is the workflow of the batch that sends a delivery, whose own does not run;
-// empty: none does.
+// batchOf returns the ID of the batch workflow that sends a delivery without a running workflow;
+// empty: no batch sends it.
 func (o *Operator) batchOf(ctx context.Context, state postgres.DeliveryState) (string, error) {
 	if state.Status != notification.Pending {
 		return "", nil
@@ -136,7 +136,7 @@ func (o *Operator) batchOf(ctx context.Context, state postgres.DeliveryState) (s
 	return batch.ID, err
 }
 
-// untold is the outcome of a delivery that has no workflow to be told anything.
+// untold returns the outcome of a delivery without a workflow that could take a signal.
 func (o *Operator) untold(ctx context.Context, id string, state postgres.DeliveryState) (Outcome, error) {
 	batch, err := o.batchOf(ctx, state)
 	if err != nil || batch == "" {
@@ -145,8 +145,7 @@ func (o *Operator) untold(ctx context.Context, id string, state postgres.Deliver
 	return inBatch(id, batch), nil
 }
 
-// inBatch is the outcome of a delivery that a batch sends, for a verb that would have changed
-// its course.
+// inBatch returns the outcome of a delivery that a verb does not change, because a batch sends it.
 func inBatch(id, batch string) Outcome {
 	quoted := advice.Quote(id)
 	return Outcome{

@@ -15,8 +15,7 @@ import (
 	"herald/workflows"
 )
 
-// Every status that a delivery can have when its workflow was asked to end.
-// Before and after a retry it is said that a reminder waits for its own time again.
+// A dry run and a retry both tell that a reminder waits for its send time again.
 func TestRetryOfAReminderSaysThatItWaits(t *testing.T) {
 	t.Parallel()
 
@@ -34,6 +33,7 @@ func TestRetryOfAReminderSaysThatItWaits(t *testing.T) {
 	}
 }
 
+// Every status that a delivery can have after a cancellation of its workflow.
 func TestCancelDelivery(t *testing.T) {
 	t.Parallel()
 
@@ -61,8 +61,8 @@ func TestCancelDelivery(t *testing.T) {
 	}
 }
 
-// A delivery whose workflow does not run is cancelled in the table; one that has
-// ended is left alone.
+// If the workflow of a pending delivery does not run, only the row is cancelled. A delivery that
+// has ended stays as it is.
 func TestCancelDeliveryWithoutWorkflow(t *testing.T) {
 	t.Parallel()
 
@@ -82,7 +82,7 @@ func TestCancelDeliveryWithoutWorkflow(t *testing.T) {
 	}
 }
 
-// What was sent stays sent, and nothing follows it any more.
+// A cancelled delivery that was sent stays sent, but its escalation ends.
 func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 	t.Parallel()
 
@@ -127,13 +127,13 @@ func TestRetryDelivery(t *testing.T) {
 
 	d := newDesk(t)
 	started := "started: `starter delivery show d1` tells how it ends"
-	faster := serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", "") // somebody else was
+	faster := serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", "") // another operator has retried it
 	tests := []struct {
 		name   string
 		before notification.Status
 		again  bool
 		answer error
-		after  notification.Status // empty: it does not end
+		after  notification.Status // empty: the workflow does not end
 		done   bool
 		want   string
 	}{
@@ -168,7 +168,7 @@ func TestRetryDelivery(t *testing.T) {
 	}
 }
 
-// The row says that a delivery failed a moment before its workflow ends.
+// The row may say FAILED a moment before the workflow ends.
 func TestRetryDeliveryWaitsForTheLastRun(t *testing.T) {
 	t.Parallel()
 
@@ -240,7 +240,7 @@ func TestRescheduleWarnsOfQuietHours(t *testing.T) {
 	}
 }
 
-// Deliveries that are planned later than the selection are left alone.
+// Deliveries that are planned after the selection was made are left out.
 func TestSelectDeliveries(t *testing.T) {
 	t.Parallel()
 

@@ -25,7 +25,7 @@ func TestCancelEvent(t *testing.T) {
 	cancelledEnd := ends(func() {}, &temporal.WorkflowExecutionError{})
 	tests := []struct {
 		name     string
-		end      *mocks.WorkflowRun // nil: not while it is waited for
+		end      *mocks.WorkflowRun // nil: it does not end during the wait
 		delivery notification.Status
 		done     bool
 		want     string
@@ -50,7 +50,7 @@ func TestCancelEvent(t *testing.T) {
 	}
 }
 
-// An event without a running workflow, in every state of its two rows.
+// An event without a running workflow, with every status of its two rows.
 func TestCancelEventWithoutWorkflow(t *testing.T) {
 	t.Parallel()
 
@@ -82,7 +82,7 @@ func TestCancelEventWithoutWorkflow(t *testing.T) {
 	}
 }
 
-// An event that is about to end as its row says is not cancelled in the last moment.
+// If the row says that the event has succeeded, its workflow is not cancelled just before it ends.
 func TestCancelEventThatEnds(t *testing.T) {
 	t.Parallel()
 
@@ -96,7 +96,7 @@ func TestCancelEventThatEnds(t *testing.T) {
 	require.Equal(t, "has ended: of its deliveries 1 sent, and stay sent", d.run(CancelEvent(), "evt-1").String())
 }
 
-// A poller that has claimed the event starts it, and then it is cancelled.
+// If a poller has claimed the event, the poller starts it, and then the event is cancelled.
 func TestCancelEventThatIsBeingStarted(t *testing.T) {
 	t.Parallel()
 
@@ -109,8 +109,8 @@ func TestCancelEventThatIsBeingStarted(t *testing.T) {
 	require.Equal(t, "cancelled", d.run(CancelEvent(), "evt-1").Result)
 }
 
-// The whole domain: an event is put back only where the store does so too, and
-// where no workflow runs.
+// Every combination of states: an event is retried only if the store would retry it, and if no
+// workflow runs.
 func TestRetryRefusal(t *testing.T) {
 	t.Parallel()
 
@@ -133,8 +133,8 @@ func TestRetryRefusal(t *testing.T) {
 	}
 }
 
-// An event is planned anew after each end that the rules are the cause of, once its
-// workflow has ended too; every other success is refused, and says why.
+// An event that missed recipients because of the rules is planned again, once its workflow has
+// ended. Any other event that succeeded is refused with a reason.
 func TestRetryRefusalByOutcome(t *testing.T) {
 	t.Parallel()
 
@@ -149,8 +149,8 @@ func TestRetryRefusalByOutcome(t *testing.T) {
 	}
 }
 
-// The order is in the tables before the workflow starts, so that whatever ends the
-// command between the two, a repeat of it or the sweep makes the start.
+// Herald writes the order to the tables before it starts the workflow. If the command dies in
+// between, a repeated command or the sweep starts the workflow.
 func TestRetryEventThatToldNobody(t *testing.T) {
 	t.Parallel()
 
@@ -171,14 +171,14 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 	d.server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
 		return o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}), mock.Anything, mock.MatchedBy(func(in workflows.NotifyInput) bool {
-		return in.EventID == "evt-1" && !in.Publish // its message was published
+		return in.EventID == "evt-1" && !in.Publish // the message was published by the first run
 	})).Return(nil, nil).Once()
 	d.Launcher.PublishEvents = true
 	require.Equal(t, "is planned anew", d.run(RetryEvent(false), "evt-1").String(), "again")
 }
 
-// Where OUTBOX_SOURCES does not have the event's source, nothing changes: the event would
-// be PROCESSING without a workflow.
+// If OUTBOX_SOURCES lacks the event's source, nothing changes: otherwise the event would stay
+// PROCESSING without a workflow.
 func TestRetryEventOfAnUnknownSource(t *testing.T) {
 	t.Parallel()
 
@@ -201,7 +201,7 @@ func TestRetryEvent(t *testing.T) {
 	d.describes("evt-1", canceled).Twice()
 	require.Equal(t, "was cancelled: name it to retry it", d.run(RetryEvent(true), "evt-1").String())
 	require.True(t, d.dryRun(RetryEvent(false), "evt-1").Done)
-	d.describes("evt-1", running).Once() // it wrote down its end, and is about to end
+	d.describes("evt-1", running).Once() // the row has its end, and the workflow is about to end
 	d.describes("evt-1", canceled)
 
 	retried := d.run(RetryEvent(false), "evt-1").String()
@@ -212,7 +212,7 @@ func TestRetryEvent(t *testing.T) {
 	require.Equal(t, "is pending: a poller will start it", d.run(RetryEvent(false), "evt-1").String())
 }
 
-// A cancelled event is left out of a retry in bulk also once Temporal has forgotten it.
+// A bulk retry leaves out a cancelled event, even if Temporal has forgotten its workflow.
 func TestRetryEventThatWasCancelledLongAgo(t *testing.T) {
 	t.Parallel()
 
@@ -224,8 +224,8 @@ func TestRetryEventThatWasCancelledLongAgo(t *testing.T) {
 	require.Equal(t, "is pending again", d.run(RetryEvent(false), "evt-1").String())
 }
 
-// What another event took back is sent only where an operator names a delivery and says
-// so; cancelling the other event does not restore it.
+// If another event cancelled an event, its deliveries are sent only if an operator retries one with
+// --again. Cancelling the other event does not restore them.
 func TestTakenBack(t *testing.T) {
 	t.Parallel()
 
@@ -250,7 +250,7 @@ func TestTakenBack(t *testing.T) {
 	require.Equal(t, "sent", d.run(RetryDelivery(true, time.Minute), "d1").Result)
 }
 
-// Many failed events, except for one that an operator cancelled.
+// A bulk retry of many failed events leaves out an event that an operator withdrew.
 func TestRetryFailedEvents(t *testing.T) {
 	t.Parallel()
 

@@ -27,11 +27,11 @@ const (
 	terminated = enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
 )
 
-// wasSent is said of a delivery of the desk that was sent.
+// wasSent is the outcome of a delivery of the desk that was sent.
 const wasSent = "was sent: 2026-11-21 08:00:00.000Z; what was sent stays sent"
 
-// desk is an operator over a database of the test's own, with event evt-1 and its
-// delivery d1, and a Temporal that a test tells what to answer.
+// desk is an operator with a separate database, which holds event evt-1 and its delivery d1, and
+// with a mocked Temporal.
 type desk struct {
 	*Operator
 	t      *testing.T
@@ -48,7 +48,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// reset begins another case: with another Temporal, and a delivery of that status.
+// reset begins another case: with a new mock of Temporal, and a delivery of the status.
 func (d *desk) reset(status notification.Status) {
 	d.t.Helper()
 	d.server = mocks.NewClient(d.t)
@@ -57,7 +57,7 @@ func (d *desk) reset(status notification.Status) {
 	d.setStatus(status)
 }
 
-// loseCalm has the operator wait for no end any more.
+// loseCalm makes the operator wait for no more workflows: the time to wait is used up.
 func (d *desk) loseCalm() { d.waited.Store(int64(time.Hour)) }
 
 func (d *desk) exec(sql string, args ...any) {
@@ -70,14 +70,14 @@ func (d *desk) setStatus(status notification.Status) {
 	d.exec(`UPDATE notification SET status = $1, last_error = 'why', sent_at = '2026-11-21T08:00:00Z', delivered_at = now()`, string(status))
 }
 
-// workflow has Temporal know a workflow, however often it is asked, and no batch.
+// workflow makes Temporal return the status of a workflow, at each call. There is no batch.
 func (d *desk) workflow(id string, status enums.WorkflowExecutionStatus) {
 	d.describes(id, status).Maybe()
 	d.describes("evt-1-lane-EMAIL", unknown).Maybe()
 }
 
-// batch has Temporal know no workflow of the delivery, but a batch that has some numbers of
-// notification.
+// batch makes Temporal return no workflow of the delivery, but a batch that sends these numbers of
+// table notification.
 func (d *desk) batch(ids notification.IDRange) {
 	d.t.Helper()
 	d.describes("d1", unknown).Maybe()
@@ -106,18 +106,18 @@ func (d *desk) describes(id string, status enums.WorkflowExecutionStatus) *mock.
 	}, err)
 }
 
-// cancels expects that a workflow is asked to end, and what comes of that.
+// cancels expects a cancellation of a workflow, which then ends as `end` does.
 func (d *desk) cancels(id string, end *mocks.WorkflowRun) {
 	d.server.On("CancelWorkflow", mock.Anything, id, "").Return(nil).Once()
 	d.server.On("GetWorkflow", mock.Anything, id, "").Return(end)
 }
 
-// starts expects that a delivery's workflow is started.
+// starts expects the start of a delivery's workflow.
 func (d *desk) starts(run *mocks.WorkflowRun, err error) {
 	d.server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(run, err).Once()
 }
 
-// dryRun and run are the outcomes of a verb.
+// dryRun returns the outcome of a dry run. run returns the outcome of a run.
 func (d *desk) dryRun(verb Verb, id string) Outcome { return d.one(verb, id, true) }
 
 func (d *desk) run(verb Verb, id string) Outcome { return d.one(verb, id, false) }
@@ -131,14 +131,14 @@ func (d *desk) one(verb Verb, id string, dryRun bool) Outcome {
 	return outcome
 }
 
-// ends is a workflow that ends with err, after change.
+// ends returns a workflow that calls change and then ends with err.
 func ends(change func(), err error) *mocks.WorkflowRun {
 	run := &mocks.WorkflowRun{}
 	run.On("Get", mock.Anything, nil).Run(func(mock.Arguments) { change() }).Return(err)
 	return run
 }
 
-// hangs is a workflow that does not end while anybody waits.
+// hangs returns a workflow that does not end during the wait.
 func hangs() *mocks.WorkflowRun {
 	run := &mocks.WorkflowRun{}
 	run.On("Get", mock.Anything, nil).Run(func(args mock.Arguments) { <-args.Get(0).(context.Context).Done() }).Return(context.DeadlineExceeded)

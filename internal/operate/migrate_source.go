@@ -13,9 +13,9 @@ import (
 	"herald/internal/outboxes/dialects"
 )
 
-// MigrateSource creates the indexes that the outbox of another service lacks for its
-// dialect, and returns them. It calls begun before each, which takes its time on a large
-// table. It changes nothing else of the table.
+// MigrateSource creates the indexes that the dialect needs and that the table of another service
+// lacks, and returns them. It calls begun before each index: an index on a large table takes long.
+// It changes nothing else in the table.
 func (o *Operator) MigrateSource(ctx context.Context, config outboxes.Source, begun func(dialects.Index)) ([]dialects.Index, error) {
 	table, err := dialects.Open(ctx, config)
 	if err != nil {
@@ -39,8 +39,8 @@ func (o *Operator) MigrateSource(ctx context.Context, config outboxes.Source, be
 	return missing, nil
 }
 
-// ofSource says what to do about an error of a source's own database; refused says what to do
-// where the database refuses a statement.
+// ofSource adds advice to an error of a source's database. refused is the advice if the database
+// refuses a statement.
 func ofSource(err error, refused string) error {
 	var statement *pgconn.PgError
 	var connect *pgconn.ConnectError

@@ -1,7 +1,7 @@
-// Package operate does operators' work: it cancels, hastens and retries
-// deliveries and events, commands the pollers and deletes old rows. What it does
-// to one delivery or event is decided in one place, which a dry run and a run
-// share, and is recorded in operator_action before it is done.
+// Package operate does the operators' work: it cancels, hastens and retries deliveries and events,
+// commands the pollers and deletes old rows. For each delivery or event, one function plans the
+// change. A dry run and a run share this plan. A change is recorded in operator_action before it is
+// done.
 package operate
 
 import (
@@ -21,28 +21,28 @@ import (
 	"herald/internal/postgres"
 )
 
-// Order is who ordered what, as operator_action keeps it.
+// Order is an operator's command, as table operator_action records it.
 type Order struct {
 	Actor   string
-	Command string // delivery cancel
-	Flags   string // --channel SMS
-	Reason  string // in the actor's words; empty: none was given
+	Command string // such as delivery cancel
+	Flags   string // such as --channel SMS
+	Reason  string // in the operator's words; empty: none was given
 }
 
-// Operator carries out one order. The database says what deliveries and events
-// are, and Temporal changes them.
+// Operator carries out one order. It reads the state of deliveries and events from the database,
+// and changes them by Temporal.
 type Operator struct {
 	Order    Order
 	Store    *postgres.Store
 	Launcher *launch.Launcher
 
-	waited atomic.Int64 // see [Operator.awaitEnd]
+	waited atomic.Int64 // nanoseconds; see [Operator.awaitEnd]
 }
 
 func (o *Operator) temporal() client.Client { return o.Launcher.Client }
 
-// Record writes down that the targets are about to change. What cannot be recorded
-// is not done. The reason of the order follows the detail.
+// Record writes down that the targets are about to change. If it fails, the caller must not change
+// them. The reason of the order is added to the detail.
 func (o *Operator) Record(ctx context.Context, detail string, targets ...string) error {
 	if o.Order.Reason != "" {
 		detail = strings.TrimSpace(detail + " --reason " + o.Order.Reason)
@@ -50,12 +50,11 @@ func (o *Operator) Record(ctx context.Context, detail string, targets ...string)
 	return o.Store.RecordActions(ctx, o.Order.Actor, o.Order.Command, detail, targets)
 }
 
-// recordTimeout bounds the record of what a bulk action changed, also of one that was
-// interrupted.
+// recordTimeout bounds the record of a bulk action's changes, also after an interruption.
 const recordTimeout = 5 * time.Second
 
-// RecordChanged writes down how much a bulk action has changed: a second record, since the
-// first comes before the change. An interruption does not keep it from being written.
+// RecordChanged writes down how much a bulk action has changed. It is a second record, because the
+// first is written before the change. It is written even if ctx is cancelled.
 func (o *Operator) RecordChanged(ctx context.Context, changed string, targets ...string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
@@ -77,17 +76,17 @@ const (
 	running = enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 )
 
-// workflowStatus is the status of a workflow's last run.
+// workflowStatus returns the status of a workflow's last run.
 func (o *Operator) workflowStatus(ctx context.Context, id string) (enums.WorkflowExecutionStatus, error) {
 	description, err := launch.Describe(ctx, o.temporal(), id, "")
 	return description.GetWorkflowExecutionInfo().GetStatus(), err
 }
 
-// closeTimeout is the time that a workflow may take to end after its row says so.
+// closeTimeout is the time that a workflow may take to end after its row records the end.
 const closeTimeout = 5 * time.Second
 
-// settledStatus is the status of a workflow's last run. If the row says already how
-// it ended, the workflow is given a few seconds to do so.
+// settledStatus returns the status of a workflow's last run. If the row records the end already, it
+// waits a few seconds for the workflow to end.
 func (o *Operator) settledStatus(ctx context.Context, id string, ended bool) (enums.WorkflowExecutionStatus, error) {
 	for until := time.Now().Add(closeTimeout); ; {
 		status, err := o.workflowStatus(ctx, id)
@@ -100,7 +99,7 @@ func (o *Operator) settledStatus(ctx context.Context, id string, ended bool) (en
 	}
 }
 
-// cancelWorkflow asks a workflow to end. One that has ended already is as good.
+// cancelWorkflow asks a workflow to end. If the workflow has ended already, that is no error.
 func (o *Operator) cancelWorkflow(ctx context.Context, id string) error {
 	if err := o.temporal().CancelWorkflow(ctx, id, ""); err != nil && !launch.IsNotFound(err) {
 		return fmt.Errorf("cancel %s: %w", id, err)
@@ -108,9 +107,9 @@ func (o *Operator) cancelWorkflow(ctx context.Context, id string) error {
 	return nil
 }
 
-// awaitEnd waits until a workflow has ended, and reports whether it has. The error is
-// how it ended. All vain waits of an order share one limit: where no worker runs, a
-// thousand workflows are not waited for one by one.
+// awaitEnd waits until a workflow has ended, and reports whether it has. The error is the
+// workflow's error. All waits of an order that time out share one limit: if no worker runs, the
+// order does not wait for a thousand workflows one by one.
 func (o *Operator) awaitEnd(ctx context.Context, limit time.Duration, run client.WorkflowRun) (ended bool, err error) {
 	left := limit - time.Duration(o.waited.Load())
 	if left <= 0 {
@@ -121,17 +120,17 @@ func (o *Operator) awaitEnd(ctx context.Context, limit time.Duration, run client
 	defer cancel()
 	err = run.Get(waiting, nil)
 	var end *temporal.WorkflowExecutionError
-	if err != nil && !errors.As(err, &end) { // the wait is over: by our clock, or by Temporal's
+	if err != nil && !errors.As(err, &end) { // the wait timed out, by our clock or by Temporal's
 		o.waited.Add(int64(time.Since(began)))
 		return false, nil
 	}
 	return true, err
 }
 
-// lookInterval is between two looks at what is about to change.
+// lookInterval is the time between two looks at something that is about to change.
 const lookInterval = 200 * time.Millisecond
 
-// sleep lasts until the next look, or until ctx ends.
+// sleep waits for lookInterval, or until ctx ends.
 func sleep(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

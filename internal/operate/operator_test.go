@@ -19,7 +19,7 @@ import (
 	"herald/workflows"
 )
 
-// Where no worker runs, a thousand workflows are not waited for one by one.
+// If no worker runs, an order does not wait for a thousand workflows one by one.
 func TestAwaitEnd(t *testing.T) {
 	t.Parallel()
 
@@ -41,8 +41,8 @@ func TestAwaitEnd(t *testing.T) {
 	require.False(t, ended, "it does not even look")
 }
 
-// Every status of a row next to every state of a workflow: a dry run says that
-// something would change exactly where the run changes it.
+// Every status of a row with every status of a workflow: a dry run announces a change exactly if
+// the run makes one.
 func TestDryRunSaysWhatTheRunDoes(t *testing.T) {
 	t.Parallel()
 
@@ -57,7 +57,7 @@ func TestDryRunSaysWhatTheRunDoes(t *testing.T) {
 			for _, status := range []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled} {
 				for _, workflow := range []enums.WorkflowExecutionStatus{unknown, running, completed, canceled, terminated} {
 					if workflow == running && status != notification.Pending {
-						continue // it is about to end, and is waited for
+						continue // the verbs would wait, because the workflow is about to end
 					}
 					changed := d.obeys(status, workflow)
 					expected := d.dryRun(verb, "d1")
@@ -74,8 +74,8 @@ func TestDryRunSaysWhatTheRunDoes(t *testing.T) {
 	}
 }
 
-// A delivery that has failed by its row may still run: it was reopened, or is
-// stuck. It can be cancelled, which ends its workflow, and it cannot be retried.
+// The row of a delivery may say FAILED while its workflow runs: an operator reopened it, or the
+// workflow is stuck. A cancellation ends the workflow, and a retry is refused.
 func TestWorkflowOfAFailedDeliveryRuns(t *testing.T) {
 	t.Parallel()
 
@@ -89,8 +89,8 @@ func TestWorkflowOfAFailedDeliveryRuns(t *testing.T) {
 	require.Equal(t, "is under way", d.dryRun(RetryDelivery(false, 0), "d1").Result)
 }
 
-// obeys has Temporal do everything that it is asked for, and tells whether it was
-// asked for something.
+// obeys makes Temporal accept every request, and returns a flag that is set when a request would
+// change something.
 func (d *desk) obeys(status notification.Status, workflow enums.WorkflowExecutionStatus) *bool {
 	d.t.Helper()
 	d.reset(status)
@@ -120,7 +120,7 @@ func TestNoSuchID(t *testing.T) {
 	}
 }
 
-// deployments is Temporal with one deployment, whose current generation is given; 0: none.
+// deployments is a Temporal with one deployment and its current generation; 0: no deployment.
 type deployments struct {
 	client.WorkerDeploymentClient
 	client.WorkerDeploymentHandle
@@ -137,8 +137,8 @@ func (d deployments) Describe(context.Context, client.WorkerDeploymentDescribeOp
 	return found, nil
 }
 
-// A worker that starts promotes its own generation, but never an older one, and none that an
-// operator has taken back.
+// A worker that starts promotes its generation, except if the generation is older than the current
+// one, or if an operator has rolled it back.
 func TestAtStart(t *testing.T) {
 	t.Parallel()
 
@@ -174,7 +174,7 @@ func TestAtStart(t *testing.T) {
 	}
 }
 
-// An older generation is promoted only on request, and none that has no workers.
+// An older generation is promoted only with Rollback. A generation without workers is not promoted.
 func TestPromoteRefuses(t *testing.T) {
 	t.Parallel()
 

@@ -12,7 +12,7 @@ import (
 	"herald/workflows"
 )
 
-// StartPollers starts the pollers that the sources should have, unless they run.
+// StartPollers starts the configured pollers of the sources, unless they run.
 func (o *Operator) StartPollers(ctx context.Context, sources []outboxes.Source) error {
 	var ids []string
 	for _, source := range sources {
@@ -33,8 +33,8 @@ func (o *Operator) StartPollers(ctx context.Context, sources []outboxes.Source) 
 	return nil
 }
 
-// startPoller puts a new poller in the place of one that was told to stop: that one
-// would end when a worker comes.
+// startPoller starts a poller. It replaces a poller that was told to stop, which would end once a
+// worker runs.
 func (o *Operator) startPoller(ctx context.Context, source string, n int) error {
 	poller, err := readPoller(ctx, o.Launcher, workflows.PollerID(o.Launcher.Prefix, source, n))
 	if err != nil {
@@ -57,19 +57,19 @@ func (o *Operator) StopPollers(ctx context.Context, ids []string) error {
 	return o.awaitPollers(ctx, ids, Poller.hasEnded, "still running", next)
 }
 
-// PausePollers has all pollers of the sources start nothing more, and waits until they have
-// paused.
+// PausePollers pauses all pollers of the sources, so that they start no more events, and waits
+// until they have paused.
 func (o *Operator) PausePollers(ctx context.Context, sources []outboxes.Source) (ids []string, err error) {
 	return o.signalPollers(ctx, sources, workflows.PausePoller, PollerPaused, "not paused yet")
 }
 
-// ResumePollers lets paused pollers of the sources continue, and waits until they do.
+// ResumePollers resumes all paused pollers of the sources, and waits until they run.
 func (o *Operator) ResumePollers(ctx context.Context, sources []outboxes.Source) (ids []string, err error) {
 	return o.signalPollers(ctx, sources, workflows.ResumePoller, PollerRunning, "not resumed yet")
 }
 
-// signalPollers tells all pollers, also pollers that have the status already: the
-// opposite order may still wait for a worker.
+// signalPollers signals all pollers, even pollers that have the status already: the opposite signal
+// may still wait for a worker.
 func (o *Operator) signalPollers(ctx context.Context, sources []outboxes.Source, signal string, status PollerStatus, missed string) (ids []string, err error) {
 	pollers, err := RunningPollers(ctx, o.Launcher, sources)
 	if err != nil {
@@ -94,9 +94,8 @@ func (o *Operator) signalPollers(ctx context.Context, sources []outboxes.Source,
 	return ids, o.awaitPollers(ctx, ids, reached, missed, "see `starter poller status` and the worker's log; the order stands")
 }
 
-// awaitPollers waits until all of them have reached what they were told to become.
-// For pollers that have not when ctx ends, missed says what they are, and next what to
-// do about that.
+// awaitPollers waits until `reached` holds for all pollers. If ctx ends first, the error describes
+// the other pollers with the text missed, and advises the operator with the text next.
 func (o *Operator) awaitPollers(ctx context.Context, ids []string, reached func(Poller) bool, missed, next string) error {
 	for left := ids; ; {
 		var missing []string

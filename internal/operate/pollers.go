@@ -18,19 +18,19 @@ import (
 	"herald/workflows"
 )
 
-// maxPollers is the largest number of pollers that a source may have: no poller is looked for beyond it.
+// maxPollers is the largest number of pollers of a source: readers stop there.
 const maxPollers = 16
 
-// Pollers is the outbox pollers, and how many workers could serve them.
+// Pollers holds the outbox pollers, and the workers that serve them.
 type Pollers struct {
 	TaskQueue string         `json:"task_queue"`
-	Workers   int            `json:"workers"`   // that take tasks of it
-	ServedBy  launch.Workers `json:"served_by"` // also workers that did until a few minutes ago
+	Workers   int            `json:"workers"`   // running workers of the task queue
+	ServedBy  launch.Workers `json:"served_by"` // also workers that stopped a few minutes ago
 	Pollers   []Poller       `json:"pollers"`
 	Others    []string       `json:"other_installations,omitempty"` // see [OtherInstallations]
 }
 
-// IDs are the workflow IDs of the pollers.
+// IDs returns the workflow IDs of the pollers.
 func (p Pollers) IDs() []string {
 	ids := []string{}
 	for _, poller := range p.Pollers {
@@ -44,7 +44,7 @@ func (p Pollers) Any(statuses ...PollerStatus) bool {
 	return slices.ContainsFunc(p.Pollers, func(poller Poller) bool { return slices.Contains(statuses, poller.Status) })
 }
 
-// Idle are the sources none of whose pollers runs or is paused.
+// Idle returns the sources without any poller that runs or is paused.
 func (p Pollers) Idle() []string {
 	var idle []string
 	for _, poller := range p.Pollers {
@@ -61,34 +61,34 @@ type Poller struct {
 	ID            string       `json:"id"`
 	Source        string       `json:"source"`
 	Status        PollerStatus `json:"status"`
-	Since         *time.Time   `json:"since"`          // when it was paused, or else its present run began
+	Since         *time.Time   `json:"since"`          // start of the pause, or else of the current run
 	LastHeartbeat *time.Time   `json:"last_heartbeat"` // of its activity
-	Attempt       int32        `json:"attempt"`        // of its activity: more than 1 after a failure
-	LastFailure   string       `json:"last_failure"`   // of that activity
+	Attempt       int32        `json:"attempt"`        // of its activity; greater than 1 after a failure
+	LastFailure   string       `json:"last_failure"`   // of its activity
 }
 
-// PollerStatus is a poller's state, or its end: COMPLETED, FAILED,
-// CANCELED, TERMINATED, TIMEDOUT.
+// PollerStatus is a poller's state. A poller that has ended has the status of its workflow:
+// COMPLETED, FAILED, CANCELED, TERMINATED or TIMEDOUT.
 type PollerStatus string
 
-// What a poller is at.
+// The states of a poller that has not ended.
 const (
 	PollerRunning    PollerStatus = "RUNNING"
-	PollerPausing    PollerStatus = "PAUSING" // told to pause; it starts what it has claimed
+	PollerPausing    PollerStatus = "PAUSING" // told to pause; it still starts the events that it has claimed
 	PollerPaused     PollerStatus = "PAUSED"
-	PollerStopping   PollerStatus = "STOPPING" // told to stop; it starts what it has claimed, and ends once a worker lets it
+	PollerStopping   PollerStatus = "STOPPING" // told to stop; it starts its claimed events, and ends once a worker runs
 	PollerNotStarted PollerStatus = "NOT STARTED"
 )
 
-// stays says that a poller runs or is paused, and was not told to stop.
+// stays reports whether a poller runs or is paused, and was not told to stop.
 func (p Poller) stays() bool {
 	return p.Status == PollerRunning || p.Status == PollerPausing || p.Status == PollerPaused
 }
 
 func (p Poller) hasEnded() bool { return !p.stays() && p.Status != PollerStopping }
 
-// ReadPollers looks at the pollers that the sources should have, and at all others of
-// theirs that have not ended.
+// ReadPollers reads the configured pollers of the sources, and all other pollers of the sources
+// that have not ended.
 func ReadPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) (Pollers, error) {
 	pollers := Pollers{TaskQueue: workflows.EventsQueue(launcher.Prefix), Pollers: []Poller{}}
 	for _, source := range sources {
@@ -109,7 +109,7 @@ func ReadPollers(ctx context.Context, launcher *launch.Launcher, sources []outbo
 	return pollers, err
 }
 
-// RunningPollers looks at the pollers of the sources that have not ended.
+// RunningPollers reads the pollers of the sources that have not ended.
 func RunningPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) (Pollers, error) {
 	sources = slices.Clone(sources)
 	for i := range sources {
@@ -144,14 +144,14 @@ func readPoller(ctx context.Context, launcher *launch.Launcher, id string) (Poll
 	return poller, nil
 }
 
-// isPausing says that a poller was told to pause, and that its activity has not
-// ended. The activity of one that was told to stop looks the same.
+// isPausing reports whether a poller was told to pause, and its activity has not ended. The
+// activity of a poller that was told to stop looks the same.
 func isPausing(poller *workflowservice.DescribeWorkflowExecutionResponse, activity *workflowpb.PendingActivityInfo) bool {
 	return poller.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING &&
 		activity.GetState() == enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED && !poller.GetWorkflowExtendedInfo().GetCancelRequested()
 }
 
-// pausedSince reads the memo of a paused poller.
+// pausedSince returns the time in the memo of a paused poller, and whether the poller is paused.
 func pausedSince(memo *commonpb.Memo) (*time.Time, bool) {
 	payload, paused := memo.GetFields()[workflows.PausedMemo]
 	if !paused {
@@ -159,17 +159,17 @@ func pausedSince(memo *commonpb.Memo) (*time.Time, bool) {
 	}
 	var since time.Time
 	if err := converter.GetDefaultDataConverter().FromPayload(payload, &since); err != nil {
-		return nil, true // paused by a build that writes the time in another way
+		return nil, true // a build that encodes the time differently has paused it
 	}
 	return &since, true
 }
 
-// maxOthers is the number of pollers of other installations that are looked at.
+// maxOthers is the number of other installations' pollers that are read.
 const maxOthers = 20
 
-// OtherInstallations returns the task queues of other installations whose pollers
-// run in the same namespace, up to 20 of them. It cannot see one with the same
-// prefix, or one that shares only the broker.
+// OtherInstallations returns the task queues of other installations whose pollers run in the same
+// namespace. It reads up to 20 pollers. It does not see an installation with the same prefix, or
+// one that shares only the broker.
 func OtherInstallations(ctx context.Context, launcher *launch.Launcher) ([]string, error) {
 	found, err := launcher.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		PageSize: maxOthers,

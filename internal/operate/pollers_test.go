@@ -36,19 +36,19 @@ type server struct {
 	mu      sync.Mutex
 	status  map[string]enums.WorkflowExecutionStatus
 	pending map[string]*workflowpb.PendingActivityInfo
-	paused  map[string]*time.Time // since when; nil: not known
-	leaving map[string]bool       // told to end, which takes a worker
+	paused  map[string]*time.Time // the start of the pause; nil: unknown
+	leaving map[string]bool       // told to stop, but no worker has ended them yet
 	started map[string]enums.WorkflowIdConflictPolicy
-	signals map[string][]any // by workflow and name
-	workers []time.Duration  // since each asked for a task
+	signals map[string][]any // by workflow and signal
+	workers []time.Duration  // the time since each worker's last poll
 	others  []string         // the task queues of other installations
 	asked   string           // the last query
 	looks   int
-	onLook  func(looks int, s *server) // called at each description of a workflow
+	onLook  func(looks int, s *server) // called before each description of a workflow
 	err     error
 }
 
-// twoPollers run, next to one that has ended.
+// twoPollers is a server with two pollers that run, and one that has ended.
 func twoPollers(workers ...time.Duration) *server {
 	return &server{
 		status: map[string]enums.WorkflowExecutionStatus{
@@ -107,7 +107,7 @@ func (s *server) DescribeTaskQueue(_ context.Context, queue string, _ enums.Task
 	return description, nil
 }
 
-// WorkflowService belongs to a server that knows no heartbeats of workers.
+// WorkflowService returns a service without worker heartbeats.
 func (s *server) WorkflowService() workflowservice.WorkflowServiceClient { return noHeartbeats{} }
 
 type noHeartbeats struct {
@@ -118,7 +118,7 @@ func (noHeartbeats) DescribeNamespace(context.Context, *workflowservice.Describe
 	return &workflowservice.DescribeNamespaceResponse{}, nil
 }
 
-// SignalWorkflow obeys at once.
+// SignalWorkflow pauses or resumes the poller at once.
 func (s *server) SignalWorkflow(_ context.Context, id, _, signal string, arg any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *server) SignalWorkflow(_ context.Context, id, _, signal string, arg any
 	return nil
 }
 
-// CancelWorkflow ends it at once.
+// CancelWorkflow ends the poller at once.
 func (s *server) CancelWorkflow(_ context.Context, id, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *server) CancelWorkflow(_ context.Context, id, _ string) error {
 	return nil
 }
 
-// ExecuteWorkflow remembers what becomes of a workflow of that id which runs.
+// ExecuteWorkflow records the conflict policy of each started workflow.
 func (s *server) ExecuteWorkflow(_ context.Context, options client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
 	if s.started == nil {
 		s.started = map[string]enums.WorkflowIdConflictPolicy{}
@@ -158,7 +158,7 @@ func (s *server) ListWorkflow(_ context.Context, request *workflowservice.ListWo
 	return found, s.err
 }
 
-// heralds is Herald's own outbox, with so many pollers.
+// heralds returns Herald's outbox with this number of pollers.
 func heralds(pollers int) []outboxes.Source {
 	return []outboxes.Source{{Name: notification.HeraldSource, Pollers: pollers}}
 }
@@ -171,18 +171,18 @@ func TestReadPollers(t *testing.T) {
 		status: map[string]enums.WorkflowExecutionStatus{
 			"test-outbox-poller-1":  running,
 			"test-outbox-poller-2":  canceled,
-			"test-outbox-poller-4":  terminated, // more than expected, and ended
+			"test-outbox-poller-4":  terminated, // more than are configured, and ended
 			"test-outbox-poller-5":  running,
 			"test-outbox-poller-6":  running,
 			"test-outbox-poller-7":  running,
 			"test-outbox-poller-8":  running,
-			"test-outbox-poller-16": running, // left from when there were more
+			"test-outbox-poller-16": running, // started when more were configured
 		},
 		pending: map[string]*workflowpb.PendingActivityInfo{
 			"test-outbox-poller-1": {
 				LastHeartbeatTime: timestamppb.New(beat), Attempt: 3, LastFailure: &failurepb.Failure{Message: "heartbeat timeout"},
 			},
-			"test-outbox-poller-7": {State: enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, Attempt: 1}, // it ends its batch
+			"test-outbox-poller-7": {State: enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, Attempt: 1}, // it finishes its page of events
 			"test-outbox-poller-8": {State: enums.PENDING_ACTIVITY_STATE_STARTED, Attempt: 1},
 		},
 		paused: map[string]*time.Time{
@@ -249,8 +249,8 @@ func TestOrderPollers(t *testing.T) {
 	require.Equal(t, 10, recorded)
 }
 
-// A poller that was told to stop while no worker ran still runs, and ends once a worker
-// comes: one that is started takes its place.
+// If no worker runs, a poller that was told to stop still runs, and ends once a worker comes. A
+// start replaces it.
 func TestStartPollersThatWereToldToStop(t *testing.T) {
 	t.Parallel()
 
@@ -263,7 +263,7 @@ func TestStartPollersThatWereToldToStop(t *testing.T) {
 
 	require.Equal(t, map[string]enums.WorkflowIdConflictPolicy{
 		"test-outbox-poller-1": enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
-		"test-outbox-poller-2": enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, // it has ended
+		"test-outbox-poller-2": enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, // this poller has ended
 		"test-outbox-poller-3": enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, temporal.started)
 
@@ -319,8 +319,8 @@ func TestAwaitPollers(t *testing.T) {
 			switch looks {
 			case 3: // the second round
 				s.status["a"] = canceled
-			case 5: // the third, which looks at b alone
-				delete(s.status, "b") // its retention has ended
+			case 5: // the third round, which looks only at b
+				delete(s.status, "b") // Temporal has deleted the workflow
 			}
 		},
 	}

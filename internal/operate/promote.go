@@ -16,7 +16,7 @@ import (
 	"herald/workflows"
 )
 
-// Promotion says which generation of workers is to get all tasks.
+// Promotion orders that a generation of workers gets all tasks.
 type Promotion struct {
 	Generation int
 	Rollback   bool // Generation may be older than the current one
@@ -26,28 +26,29 @@ type Promotion struct {
 type Promoted struct {
 	Generation int  `json:"generation"`
 	From       int  `json:"from_generation"`
-	Changed    bool `json:"changed"`   // false: the generation was current already, and nothing was left to do
-	Ended      int  `json:"ended"`     // events whose workflows the generation cannot continue
-	Restarted  int  `json:"restarted"` // of these, events that were started again
-	Remaining  int  `json:"left"`      // of these, events that the sweep will start, since OUTBOX_SOURCES lacks their source here
+	Changed    bool `json:"changed"`   // false: the generation was current already, and nothing remained to do
+	Ended      int  `json:"ended"`     // events that were ended, because the generation cannot continue their workflows
+	Restarted  int  `json:"restarted"` // ended events that were started again
+	Remaining  int  `json:"left"`      // ended events that the sweep will start, because OUTBOX_SOURCES lacks their source here
 }
 
 const (
 	// promotedPage is the number of events that a promotion reads at once.
 	promotedPage = 500
-	// forgottenPage is the number of events that a rollback looks at with one statement.
+	// forgottenPage is the number of events that one statement of a rollback reads.
 	forgottenPage = 10_000
-	// promotedAtOnce bounds the events that are looked at, ended or started at the same time.
+	// promotedAtOnce bounds the events that are checked, ended or started concurrently.
 	promotedAtOnce = 8
-	// maxClaimed is above what all pollers of an installation claim at the same time.
+	// maxClaimed is more than all pollers of an installation claim at the same time.
 	maxClaimed = 50_000
 )
 
-// Promote has the workers of a generation get all tasks. Whatever they cannot continue by
-// replay is ended first and started again afterwards: its state is in the tables.
+// Promote switches all tasks to the workers of a generation. Before the switch, it ends the
+// workflows that these workers cannot continue by replay. Afterwards it starts them again from the
+// state in the tables.
 //
-// It may be interrupted at any place. A marked event neither fails nor loses a delivery, and
-// another call continues: the next worker's that starts, or an operator's. One process
+// It may be interrupted at any point. A marked event neither fails nor loses a delivery, and
+// another call continues: from the next worker that starts, or from an operator. Only one process
 // promotes at a time; for others the error is [postgres.ErrPromoting].
 func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(Promoted)) (Promoted, error) {
 	held, unlock, err := o.Store.LockPromotions(ctx)
@@ -57,7 +58,7 @@ func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(P
 	defer unlock()
 	p := &promotionRun{Operator: o, held: held, progress: progress, done: Promoted{Generation: order.Generation}}
 	p.launcher = *o.Launcher
-	p.launcher.Generation, p.launcher.PublishEvents = order.Generation, true // whether an event is published, its last run says
+	p.launcher.Generation, p.launcher.PublishEvents = order.Generation, true // EventRemainder, not this setting, decides about publishing
 	if begun, err := p.begin(ctx, order); err != nil || !begun {
 		return p.done, err
 	}
@@ -65,16 +66,16 @@ func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(P
 	return p.soFar(), err
 }
 
-// promotionRun is a promotion under way.
+// promotionRun is a running promotion.
 type promotionRun struct {
 	*Operator
-	launcher launch.Launcher // starts what this generation can continue
+	launcher launch.Launcher // starts events for the new generation
 	held     func(context.Context) error
 	progress func(Promoted)
-	current  int // the generation that gets the tasks
+	current  int // the generation that gets the tasks now
 	done     Promoted
 
-	ended, restarted, left atomic.Int64 // events
+	ended, restarted, left atomic.Int64 // numbers of events
 }
 
 func (p *promotionRun) soFar() Promoted {
@@ -83,7 +84,7 @@ func (p *promotionRun) soFar() Promoted {
 	return done
 }
 
-// begin writes down that the promotion begins. It reports whether there is anything to do.
+// begin records the start of the promotion. It reports whether there is anything to do.
 func (p *promotionRun) begin(ctx context.Context, order Promotion) (begun bool, err error) {
 	generations, err := p.Launcher.Generations(ctx)
 	if err != nil {
@@ -112,9 +113,9 @@ func (p *promotionRun) begin(ctx context.Context, order Promotion) (begun bool, 
 	return true, p.Store.BeginPromotion(ctx, order.Generation, p.done.From)
 }
 
-// run ends, switches and starts again. Workflows are ended before the switch, so that no
-// worker gets a task that it cannot replay. An event that began a lane at the last moment
-// is found after the switch.
+// run ends events, switches the generation, and starts the events again. Workflows end before the
+// switch, so that no worker gets a task that it cannot replay. A second pass after the switch finds
+// events that started a lane during the first pass.
 func (p *promotionRun) run(ctx context.Context) error {
 	if err := p.endMarked(ctx); err != nil {
 		return err
@@ -139,8 +140,9 @@ func (p *promotionRun) run(ctx context.Context) error {
 	return p.Store.EndPromotion(ctx)
 }
 
-// forgetAcknowledgements keeps release 0.2 from marking rows of other outboxes as sent that
-// Kafka does not have: 0.2 takes RabbitMQ's acknowledgement for Kafka's.
+// forgetAcknowledgements clears acknowledgements before a rollback to release 0.2. Release 0.2
+// takes RabbitMQ's acknowledgement for Kafka's, and would mark rows of other outboxes as sent that
+// Kafka does not have.
 func (p *promotionRun) forgetAcknowledgements(ctx context.Context) error {
 	if p.done.Generation != launch.Unversioned {
 		return nil
@@ -157,7 +159,7 @@ func (p *promotionRun) forgetAcknowledgements(ctx context.Context) error {
 	return nil
 }
 
-// each calls f for some events, several at a time, as long as the lock of promotions holds.
+// each calls f for several events concurrently. It fails if the promotion lock is lost.
 func each[Event any](ctx context.Context, p *promotionRun, events []Event, f func(context.Context, Event) error) error {
 	if err := p.held(ctx); err != nil {
 		return err
@@ -172,7 +174,7 @@ func each[Event any](ctx context.Context, p *promotionRun, events []Event, f fun
 	return err
 }
 
-// marked calls f for all events that this promotion, or an interrupted one, has marked.
+// marked calls f for all events that this promotion, or an interrupted promotion, has marked.
 func (p *promotionRun) marked(ctx context.Context, f func(context.Context, notification.StuckEvent) error) error {
 	for after := ""; ; {
 		page, err := p.Store.RestartingEvents(ctx, after, promotedPage)
@@ -186,7 +188,8 @@ func (p *promotionRun) marked(ctx context.Context, f func(context.Context, notif
 	}
 }
 
-// permit refuses what would leave tasks without a worker, or go back unasked.
+// permit refuses a promotion that would leave tasks without a worker, or that goes back without
+// Rollback.
 func (p *promotionRun) permit(ctx context.Context, order Promotion, generations launch.Generations) error {
 	if order.Generation < p.current && !order.Rollback {
 		return advice.With(fmt.Errorf("generation %d is older than the current generation %d", order.Generation, p.current),
@@ -202,7 +205,8 @@ func (p *promotionRun) permit(ctx context.Context, order Promotion, generations 
 	return err
 }
 
-// MissingQueuesError says that a generation has no workers for task queues that others serve.
+// MissingQueuesError means that a generation has no workers for task queues that other generations
+// serve.
 type MissingQueuesError struct {
 	Generation int
 	Queues     []string
@@ -212,8 +216,8 @@ func (e *MissingQueuesError) Error() string {
 	return fmt.Sprintf("no worker of generation %d polls %s, which other workers serve", e.Generation, strings.Join(e.Queues, ", "))
 }
 
-// missingQueues are the task queues that workers of other generations serve, and none of
-// this one.
+// missingQueues returns the task queues that have workers of other generations, but none of this
+// generation.
 func (p *promotionRun) missingQueues(ctx context.Context, generation int) (missing []string, err error) {
 	for _, queue := range queuesOf(p.Launcher.Prefix) {
 		workers, err := launch.WorkersOf(ctx, p.Launcher.Client, p.Launcher.Namespace, queue)
@@ -227,7 +231,7 @@ func (p *promotionRun) missingQueues(ctx context.Context, generation int) (missi
 	return missing, nil
 }
 
-// queuesOf are the task queues of an installation's workflows.
+// queuesOf returns the task queues of an installation's workflows.
 func queuesOf(prefix string) []string {
 	queues := []string{workflows.EventsQueue(prefix)}
 	for _, channel := range notification.Channels() {
@@ -236,8 +240,8 @@ func queuesOf(prefix string) []string {
 	return queues
 }
 
-// AtStart decides what a worker of a generation does about promotion when it starts. why says
-// why it leaves the current generation as it is; empty: it promotes its own.
+// AtStart decides whether a worker promotes its generation when it starts. why is the reason to
+// leave the current generation as it is; empty: the worker promotes its generation.
 func (o *Operator) AtStart(ctx context.Context, generation int) (why string, err error) {
 	generations, err := o.Launcher.Generations(ctx)
 	if err != nil {
@@ -256,7 +260,7 @@ func (o *Operator) AtStart(ctx context.Context, generation int) (why string, err
 	return "", nil
 }
 
-// rolledBack reports whether operators went back from a generation, or a newer one.
+// rolledBack reports whether the last promotion was a rollback from this generation or a newer one.
 func rolledBack(last postgres.Promotion, generation int) bool {
 	return last.Generation < generation && generation <= last.From
 }

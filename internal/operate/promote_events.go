@@ -9,9 +9,9 @@ import (
 	"herald/internal/notification"
 )
 
-// endAll ends all events that the generation cannot continue, until none is left. The tables
-// say which events are open, and Temporal how each began: visibility would lag behind both,
-// and cannot tell what feeds a topic.
+// endAll ends all events that the generation cannot continue, until none is left. It reads the open
+// events from the tables, and the start of each from Temporal. Temporal's visibility lags behind
+// both, and cannot tell which workflows feed a topic.
 func (p *promotionRun) endAll(ctx context.Context) error {
 	for {
 		ended := p.ended.Load()
@@ -55,20 +55,20 @@ func (p *promotionRun) endThese(ctx context.Context, ids []string) error {
 	})
 }
 
-// reason is the cause of the end in the Web UI.
+// reason is the reason for the termination in the Web UI.
 func (p *promotionRun) reason() string {
 	return fmt.Sprintf("workers of generation %d cannot continue it: Herald starts the event again", p.done.Generation)
 }
 
-// endMarked ends what an interrupted promotion has marked, and perhaps not ended to the last
-// workflow.
+// endMarked ends the events that an interrupted promotion has marked: some of their workflows may
+// still run.
 func (p *promotionRun) endMarked(ctx context.Context) error {
 	return p.marked(ctx, func(ctx context.Context, event notification.StuckEvent) error {
 		open, err := p.Launcher.OpenEvent(ctx, event.ID)
 		if err != nil {
 			return err
 		}
-		if open.RunID != "" && open.Replays(p.done.Generation) { // it was started again already
+		if open.RunID != "" && open.Replays(p.done.Generation) { // the event was started again already
 			return p.Store.EventRestarted(ctx, event.ID)
 		}
 		p.ended.Add(1)
@@ -81,9 +81,9 @@ func (p *promotionRun) startAll(ctx context.Context) error {
 	return p.marked(ctx, p.startAgain)
 }
 
-// startAgain starts an event as the sweep does. Attempts under way end first: what they sent
-// is then on record. What cannot be started here, since OUTBOX_SOURCES differs from the file of
-// the workers, is left to the sweep.
+// startAgain starts an event as the sweep does. It first waits for attempts under way, so that
+// their results are recorded. If OUTBOX_SOURCES lacks the event's source here, it leaves the event
+// to the sweep.
 func (p *promotionRun) startAgain(ctx context.Context, event notification.StuckEvent) error {
 	if err := p.awaitAttempts(ctx, event.ID); err != nil {
 		return err

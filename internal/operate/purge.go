@@ -12,23 +12,23 @@ import (
 	"herald/internal/postgres"
 )
 
-// maxPurgeCount bounds the counting before a purge, which deletes more.
+// maxPurgeCount is the highest number of rows that PlanPurge counts. Purge deletes more rows.
 const maxPurgeCount = 100_000
 
 // Retention is the time that the rows of a table are kept.
 type Retention struct {
 	Table postgres.PurgeTable
 	Age   time.Duration
-	Text  string // the age as it was given
+	Text  string // the age as the operator wrote it
 }
 
-// PurgedTable is a table whose old rows are deleted.
+// PurgedTable is the progress of a purge of one table.
 type PurgedTable struct {
 	Table     postgres.PurgeTable `json:"table"`
 	OlderThan string              `json:"older_than"`
 	Before    time.Time           `json:"before"`
-	Matched   int                 `json:"matched"` // rows that may go
-	More      bool                `json:"more"`    // there are more of them than were counted
+	Matched   int                 `json:"matched"` // rows that may be deleted, up to maxPurgeCount
+	More      bool                `json:"more"`    // there are more rows than were counted
 	Deleted   int                 `json:"deleted"`
 
 	deletes deletion
@@ -37,14 +37,14 @@ type PurgedTable struct {
 // deletion deletes rows, and calls deleted after each batch.
 type deletion func(ctx context.Context, deleted func(rows int)) error
 
-// planned is a table of which so many rows were found.
+// planned returns the plan for a table with `found` old rows.
 func (r Retention) planned(now time.Time, found int, deletes deletion) PurgedTable {
 	return PurgedTable{
 		Table: r.Table, OlderThan: r.Text, Before: now.Add(-r.Age), Matched: min(found, maxPurgeCount), More: found > maxPurgeCount, deletes: deletes,
 	}
 }
 
-// PlanPurge counts the old rows that may go.
+// PlanPurge counts the old rows that may be deleted.
 func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) ([]PurgedTable, error) {
 	now, err := o.Store.Now(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func (o *Operator) deleteRows(ctx context.Context, table postgres.PurgeTable, be
 	return nil
 }
 
-// Purge deletes what was planned, and counts it in tables. It calls progress after
-// each batch. What it deleted before an error stays deleted.
+// Purge deletes the planned rows, and counts them in tables. It calls progress after each batch.
+// Rows that were deleted before an error stay deleted.
 func (o *Operator) Purge(ctx context.Context, tables []PurgedTable, progress func(PurgedTable)) error {
 	var names []string
 	for _, t := range tables {
@@ -103,8 +103,8 @@ func (o *Operator) Purge(ctx context.Context, tables []PurgedTable, progress fun
 	return err
 }
 
-// PlanSourcePurge counts the rows that may leave the table of an outbox: rows that are
-// done for longer than they are kept. They go as the schedule deletes them.
+// PlanSourcePurge counts the rows that may be deleted from the table of an outbox: rows that are
+// done for longer than the retention. Purge deletes them as the schedule does.
 func (o *Operator) PlanSourcePurge(ctx context.Context, source outboxes.Source, kept Retention) ([]PurgedTable, error) {
 	now, err := o.Store.Now(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (o *Operator) PlanSourcePurge(ctx context.Context, source outboxes.Source, 
 	})}, nil
 }
 
-// tableOf is the table of a source; Herald's own entry names none.
+// tableOf returns the table of a source. The config of Herald's outbox names no table.
 func tableOf(source outboxes.Source) postgres.PurgeTable {
 	if source.Name == notification.HeraldSource {
 		return postgres.PurgeOutbox

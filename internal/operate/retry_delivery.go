@@ -12,9 +12,9 @@ import (
 	"herald/internal/postgres"
 )
 
-// RetryDelivery starts a fresh run of deliveries that have ended. With again, it also
-// retries sent deliveries, which the recipient gets twice, expired deliveries, and deliveries
-// whose event another event cancels. It waits for their ends up to wait, in all.
+// RetryDelivery starts a new run of deliveries that have ended. With again, it also retries sent
+// deliveries, which the recipient gets twice, expired deliveries, and deliveries whose event was
+// cancelled by another event. wait is the total time that an order waits for the runs to end.
 func RetryDelivery(again bool, wait time.Duration) Verb {
 	return Verb{Name: "retry", Noun: Deliveries, Repeats: again, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
 		return o.planRetryDelivery(ctx, id, again, wait)
@@ -55,12 +55,12 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryDelivery(ctx, id, state, at, again, wait) }}, nil
 }
 
-// planningWait is the time that a delivery that is to wait for its own time is watched: its
-// planning may fail at once.
+// planningWait is the time to watch a retried delivery that waits for its send time: its planning
+// may fail at once.
 const planningWait = 5 * time.Second
 
-// waitsUntil says that a retried delivery waits, and how it is sent before; empty: it
-// does not wait.
+// waitsUntil tells until when a retried delivery waits, and how to send it earlier; empty: it does
+// not wait.
 func waitsUntil(id string, at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -73,7 +73,7 @@ func (o *Operator) retryDelivery(ctx context.Context, id string, state postgres.
 		DeliveryID: id, Channel: state.Channel, EventID: state.EventID, EventType: state.EventType, Aggregate: state.Aggregate,
 		UserType: state.UserType, UserID: state.UserID, Priority: state.Priority, Again: again,
 	})
-	if errors.Is(err, launch.ErrRunning) { // somebody else was faster
+	if errors.Is(err, launch.ErrRunning) { // another operator was faster
 		return underWay(id, state), nil
 	}
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"herald/internal/postgres"
 )
 
-// RetryEvent puts failed or cancelled events back into the outbox, and plans those anew
-// that told nobody, or not everybody, because of the rules. In bulk it leaves out those
-// that an operator cancelled, which have to be named.
+// RetryEvent puts failed or cancelled events back into the outbox. Events that missed recipients
+// because of the rules are planned again. In bulk it leaves out events that an operator cancelled:
+// an operator has to name them.
 func RetryEvent(bulk bool) Verb {
 	return Verb{Name: "retry", Noun: Events, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
 		return o.planRetryEvent(ctx, id, bulk)
@@ -33,7 +33,7 @@ func (o *Operator) planRetryEvent(ctx context.Context, id string, bulk bool) (pl
 		return refusal(Outcome{ID: id, Result: result, Detail: detail, Next: showEvent(id)}), nil
 	}
 	if beginsAnew(state, status) {
-		if err := o.Launcher.CheckSource(state.Source); err != nil { // the event would wait for a workflow that does not start
+		if err := o.Launcher.CheckSource(state.Source); err != nil { // the event would stay PROCESSING without a workflow
 			return refusal(Outcome{ID: id, Result: "cannot be planned anew here", Detail: err.Error(), Next: "set OUTBOX_SOURCES as the workers have it"}), nil
 		}
 		expected := Outcome{ID: id, Done: true, Result: "would be planned anew"}
@@ -43,19 +43,19 @@ func (o *Operator) planRetryEvent(ctx context.Context, id string, bulk bool) (pl
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryEvent(ctx, id) }}, nil
 }
 
-// mendable says that an event told nobody, or not everybody, because of the rules.
+// mendable reports whether an event missed recipients because of the rules.
 func mendable(state postgres.EventState) bool {
 	return state.Processed == notification.ProcessedSuccess && state.Outcome.Mendable()
 }
 
-// beginsAnew says that the workflow of an event is to be started once more although its
-// last run completed: the event is mendable, or an earlier retry of it was cut short.
+// beginsAnew reports whether the workflow of an event is to start once more although its last run
+// completed: the event is mendable, or an earlier retry was interrupted.
 func beginsAnew(state postgres.EventState, status enums.WorkflowExecutionStatus) bool {
 	return mendable(state) || (state.Processed == notification.Processing && status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 }
 
-// retryRefusal says why an event cannot be retried; empty: it can. One that is
-// PROCESSING without a workflow that runs can: its workflow was terminated.
+// retryRefusal returns the reason why an event cannot be retried; empty: it can. An event that is
+// PROCESSING without a running workflow can be retried: its workflow was terminated.
 func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatus, bulk bool) (result, detail string) {
 	switch {
 	case state.Outbox == "":
@@ -100,9 +100,9 @@ func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
 	return outcome, err
 }
 
-// planAnew starts the workflow of an event once more. It plans what the rules say now,
-// and leaves what was decided before as it is. If this process ends before the start,
-// the event is PROCESSING without a workflow: a repeat starts it, and so does the sweep.
+// planAnew starts the workflow of an event once more. The workflow plans by the current rules, and
+// keeps earlier decisions. If this process dies before the start, the event is PROCESSING without a
+// workflow: another call or the sweep starts it.
 func (o *Operator) planAnew(ctx context.Context, id string) (Outcome, error) {
 	event, begun, err := o.Store.BeginAnew(ctx, id)
 	if err != nil {
@@ -122,8 +122,8 @@ func changedMeanwhile(id string) Outcome {
 	return Outcome{ID: id, Result: "changed meanwhile", Next: showEvent(id)}
 }
 
-// SelectEventsToRetry selects the events that a filter names, in the order of
-// their ids; after is the id behind which to begin.
+// SelectEventsToRetry selects the events that match a filter, in the order of their ids. The
+// selection begins after the id in `after`.
 func (o *Operator) SelectEventsToRetry(ctx context.Context, filter postgres.RetryFilter, after string) (Selection, error) {
 	var err error
 	if filter.Until, err = o.Store.Now(ctx); err != nil {
@@ -141,8 +141,8 @@ func (o *Operator) SelectEventsToRetry(ctx context.Context, filter postgres.Retr
 	return Selection{Matched: matched, After: after, page: page}, err
 }
 
-// deliveriesText says what became of an event's deliveries: of its deliveries 3
-// cancelled; 2 sent, and stay sent.
+// deliveriesText counts an event's deliveries by status, such as "of its deliveries 3 cancelled; 2
+// sent, and stay sent".
 func deliveriesText(counts map[notification.Status]int) string {
 	if text := notification.CountsText(counts); text != "" {
 		return "of its deliveries " + text
@@ -150,7 +150,7 @@ func deliveriesText(counts map[notification.Status]int) string {
 	return "it has no deliveries"
 }
 
-// showEvent tells where to look at an event.
+// showEvent names the command that shows an event.
 func showEvent(id string) string {
 	return "`starter event show " + advice.Quote(id) + "` tells what came of it"
 }

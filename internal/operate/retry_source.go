@@ -8,20 +8,20 @@ import (
 	"herald/internal/outboxes/dialects"
 )
 
-// RetriedRows says what became of the failed rows of a source.
+// RetriedRows is the result of a retry of a source's failed rows.
 type RetriedRows struct {
 	Source  string   `json:"source"`
 	Matched int      `json:"matched"` // rows that have failed
 	Retried int      `json:"retried"`
-	Skipped []string `json:"skipped"` // keys that were named and have not failed
+	Skipped []string `json:"skipped"` // named keys whose rows have not failed
 }
 
-// retryPage is the number of rows that are begun again at once.
+// retryPage is the number of rows that one step retries.
 const retryPage = 500
 
-// RetrySource begins the failed rows of a source again: those with the keys, or without keys
-// all of them. Their own table has them as pending first. Where this ends between the two
-// steps, the walk begins them again as well.
+// RetrySource retries the failed rows of a source: the rows with the keys, or all if there are no
+// keys. It first marks the rows as pending in their table, and then deletes Herald's record of
+// them. If it is interrupted between the two steps, the walk retries the rows as well.
 func (o *Operator) RetrySource(ctx context.Context, source outboxes.Source, keys []string, dryRun bool) (RetriedRows, error) {
 	result := RetriedRows{Source: source.Name, Skipped: slices.Clone(keys)}
 	table, err := dialects.Open(ctx, source)

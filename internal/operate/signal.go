@@ -14,19 +14,19 @@ import (
 type signal struct {
 	name     string
 	argument any
-	told     Outcome                                                           // of a delivery that was told
-	warn     func(o *Operator, ctx context.Context, id string) (string, error) // what else to say of it; nil: nothing
+	told     Outcome                                                           // of a delivery that got the signal
+	warn     func(o *Operator, ctx context.Context, id string) (string, error) // a warning to add to the outcome; nil: none
 }
 
-// signalling is a verb that tells deliveries' workflows something.
+// signalling returns a verb that signals the workflows of deliveries.
 func signalling(verb string, s signal) Verb {
 	return Verb{Name: verb, Noun: Deliveries, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
 		return o.planSignal(ctx, id, s)
 	}}
 }
 
-// planSignal leaves a delivery alone whose row is written: its workflow may be about
-// to end, and would still take the signal.
+// planSignal refuses a delivery whose row is no longer PENDING: its workflow may be about to end,
+// and would still take the signal.
 func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, error) {
 	state, err := o.delivery(ctx, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 	expected := Outcome{ID: id, Done: true, Result: "would be told", Detail: s.name + warning}
 	return plan{expected, func(ctx context.Context) (Outcome, error) {
 		err := o.temporal().SignalWorkflow(ctx, id, "", s.name, s.argument)
-		if launch.IsNotFound(err) { // it has ended meanwhile
+		if launch.IsNotFound(err) { // the workflow has ended since the plan
 			state, err := o.delivery(ctx, id)
 			return unchanged(id, state), err
 		}
@@ -61,13 +61,13 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 	}}, nil
 }
 
-// SendNow has deliveries that wait sent at once. One that does not wait ignores it.
+// SendNow sends waiting deliveries at once. A delivery that does not wait ignores it.
 func SendNow() Verb {
 	return signalling("send", signal{name: workflows.SendNow, told: Outcome{Result: "told to be sent now"}})
 }
 
-// Reschedule gives deliveries that wait another time. The outcome warns of quiet
-// hours at that time, which are judged once more when it comes.
+// Reschedule makes waiting deliveries wait until another time. The outcome warns if quiet hours
+// apply at that time. They are checked again when the time comes.
 func Reschedule(until time.Time) Verb {
 	return signalling("reschedule", signal{
 		name: workflows.Reschedule, argument: until,
@@ -78,8 +78,7 @@ func Reschedule(until time.Time) Verb {
 	})
 }
 
-// quietWarning says what quiet hours will do to a delivery at a time; empty: they
-// leave it alone.
+// quietWarning tells how quiet hours affect a delivery at a time; empty: not at all.
 func (o *Operator) quietWarning(ctx context.Context, id string, at time.Time) (string, error) {
 	check, err := o.Store.QuietCheck(ctx, id)
 	if err != nil {

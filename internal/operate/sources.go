@@ -15,21 +15,21 @@ import (
 	"herald/internal/postgres"
 )
 
-// SourceState counts what waits in an outbox, each figure up to a bound.
+// SourceState counts the waiting rows of an outbox, each count up to a limit.
 type SourceState struct {
 	Name          string   `json:"name"`
-	Pending       *int     `json:"pending"`                // in its own table; null: see Problem
+	Pending       *int     `json:"pending"`                // rows in the source's table; null: see Problem
 	OldestSeconds *float64 `json:"oldest_pending_seconds"` // 0: nothing is pending; null: see Problem
-	Failed        int      `json:"failed"`                 // rows that were given up, and events that cannot be started
+	Failed        int      `json:"failed"`                 // rows that Herald gave up, and events that cannot be started
 	Resting       int      `json:"resting_topics"`         // topics that take no records
-	Problem       string   `json:"problem,omitempty"`      // why its own table is not counted
+	Problem       string   `json:"problem,omitempty"`      // why the source's table is not counted
 }
 
-// sourceTimeout bounds the look at one table of another service.
+// sourceTimeout bounds the count of one table of another service.
 const sourceTimeout = 5 * time.Second
 
-// ReadSources looks at outboxes side by side. A database of another service that does not
-// answer costs the figures of that outbox, and no others.
+// ReadSources reads the outboxes concurrently. If the database of another service does not answer,
+// only the counts of that outbox are missing.
 func ReadSources(ctx context.Context, store *postgres.Store, sources []outboxes.Source) ([]SourceState, error) {
 	states := make([]SourceState, len(sources))
 	var group errgroup.Group
@@ -81,14 +81,14 @@ func readTable(ctx context.Context, config outboxes.Source) (notification.Outbox
 	return table.State(ctx)
 }
 
-// TopicCreator creates topics, unless they are there.
+// TopicCreator creates Kafka topics that do not exist.
 type TopicCreator interface {
 	MissingTopics(ctx context.Context, topics []string) (map[string]string, error)
 	CreateTopic(ctx context.Context, name string) error
 }
 
 // CreateTopic creates the topic of a source if the brokers do not have it, and returns its name;
-// empty: there is nothing to create.
+// empty: it created nothing.
 func (o *Operator) CreateTopic(ctx context.Context, brokers TopicCreator, source outboxes.Source) (created string, err error) {
 	if source.Kafka == nil {
 		return "", nil

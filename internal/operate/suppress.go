@@ -14,8 +14,8 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// addressForms are the forms of a channel's normal addresses. A
-// channel that is not here knows people by their id, and nothing of theirs is suppressed.
+// addressForms holds the form of each channel's normalized addresses. Channels that are not listed
+// know people by their id, so they have no address to suppress.
 var addressForms = map[notification.Channel]addressForm{
 	notification.Email: {regexp.MustCompile(`^[^@\s]+@[^@\s]+$`), "anna@example.com"},
 	notification.SMS:   {regexp.MustCompile(`^\+[1-9]\d{6,14}$`), "+41791234567"},
@@ -27,19 +27,18 @@ type addressForm struct {
 	example string
 }
 
-// AddressedChannels are those over which an address can be suppressed.
+// AddressedChannels returns the channels whose addresses can be suppressed.
 func AddressedChannels() []notification.Channel {
 	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return addressForms[c].is == nil })
 }
 
-// Address is an address as an operator names it. It is kept nowhere and printed nowhere:
-// only its hash is.
+// Address is an address that an operator has typed. Herald stores and prints only its hash.
 type Address struct {
 	Channel notification.Channel
 	Text    string
 }
 
-// Check refuses what is no address of the channel.
+// Check returns an error if the text is no address of the channel.
 func (a Address) Check() error {
 	if form := addressForms[a.Channel]; !form.is.MatchString(a.normal()) {
 		return fmt.Errorf("the address is none of %s, such as %s", a.Channel, form.example)
@@ -49,7 +48,7 @@ func (a Address) Check() error {
 
 func (a Address) normal() string { return notification.NormalAddress(a.Channel, a.Text) }
 
-// Hashes returns by what recipient_suppression knows the address: a hash for each key of
+// Hashes returns the hashes of the address in recipient_suppression, one for each key of
 // [postgres.Store.AddressKeys].
 func (a Address) Hashes(keys []notification.AddressKey) ([][]byte, error) {
 	if len(keys) == 0 {
@@ -62,7 +61,7 @@ func (a Address) Hashes(keys []notification.AddressKey) ([][]byte, error) {
 	return hashes, nil
 }
 
-// Suppressing is an order to send nothing to an address any more.
+// Suppressing is an order to send nothing more to an address.
 type Suppressing struct {
 	Address
 	Reason notification.SuppressionReason
@@ -72,7 +71,8 @@ type Suppressing struct {
 // maxSuppressionDetail is the largest length of a detail, in bytes.
 const maxSuppressionDetail = 1000
 
-// Check refuses an order that must not, or cannot, be kept.
+// Check returns an error if the detail is too long or names the address, or if the address is
+// invalid.
 func (s Suppressing) Check() error {
 	switch {
 	case len(s.Detail) > maxSuppressionDetail:
@@ -84,8 +84,7 @@ func (s Suppressing) Check() error {
 	}
 }
 
-// Suppress has nothing sent to an address any more, and returns the row that says so. One
-// that was there before stays as it is.
+// Suppress suppresses an address, and returns the row. A row that existed before stays as it is.
 func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Suppression, before bool, err error) {
 	rows, hashes, err := o.against(ctx, s.Address)
 	if err != nil {
@@ -105,8 +104,8 @@ func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Supp
 	return row, false, err
 }
 
-// PlanUnsuppress returns what [Operator.Unsuppress] would delete. Where that is nothing, it
-// is an error. Without a reason it is all that is against the address.
+// PlanUnsuppress returns the rows that [Operator.Unsuppress] would delete. No rows are an error. An
+// empty reason matches all rows of the address.
 func (o *Operator) PlanUnsuppress(ctx context.Context, a Address, reason notification.SuppressionReason) ([]report.Suppression, error) {
 	rows, _, err := o.against(ctx, a)
 	if err != nil {
@@ -122,8 +121,7 @@ func (o *Operator) PlanUnsuppress(ctx context.Context, a Address, reason notific
 	return rows, nil
 }
 
-// Unsuppress lets an address be written to again, as far as what was planned stood in the
-// way.
+// Unsuppress deletes the planned rows, so that Herald may send to the address again.
 func (o *Operator) Unsuppress(ctx context.Context, a Address, planned []report.Suppression) error {
 	if err := o.Record(ctx, o.Order.Flags, string(a.Channel)+" "+planned[0].AddressHash); err != nil {
 		return err
@@ -136,7 +134,7 @@ func (o *Operator) Unsuppress(ctx context.Context, a Address, planned []report.S
 	return nil
 }
 
-// against returns what is against an address, once for each reason, and its hashes.
+// against returns the suppressions of an address, one for each reason, and its hashes.
 func (o *Operator) against(ctx context.Context, a Address) ([]report.Suppression, [][]byte, error) {
 	hashes, err := a.Hashes(o.Store.AddressKeys())
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Verb is something that can be done to deliveries or events, to one at a time.
+// Verb is a change that an operator can make to one delivery or event at a time.
 type Verb struct {
-	Name    string // cancel
+	Name    string // such as cancel
 	Noun    Noun
-	Repeats bool // another run does once more what was done
+	Repeats bool // a second run does the change again
 
 	plan func(o *Operator, ctx context.Context, id string) (plan, error)
 }
@@ -24,17 +24,16 @@ func (n Noun) count(count int) string {
 	return fmt.Sprintf("%d %s", count, n.Many)
 }
 
-// The nouns.
 var (
 	Deliveries = Noun{"delivery", "deliveries"}
 	Events     = Noun{"event", "events"}
 )
 
-// plan is a verb's decision about one delivery or event, as it is now. A dry run ends
-// with it, and a run begins with it.
+// plan is a verb's decision about one delivery or event, by its current state. A dry run only
+// plans. A run plans first.
 type plan struct {
-	expected Outcome                                    // of a dry run, and of a run that changes nothing
-	do       func(ctx context.Context) (Outcome, error) // nil: nothing is to be changed
+	expected Outcome                                    // the outcome of a dry run, or of a run that changes nothing
+	do       func(ctx context.Context) (Outcome, error) // nil: there is nothing to change
 }
 
 // refusal is a plan to change nothing.
@@ -44,13 +43,13 @@ func refusal(why Outcome) plan { return plan{expected: why} }
 type Outcome struct {
 	ID     string `json:"id"`
 	Done   bool   `json:"done"`
-	Result string `json:"result"`           // the same for all alike
-	Detail string `json:"detail,omitempty"` // what is particular to this one
-	Next   string `json:"-"`                // what to do where it was not done
-	Err    error  `json:"-"`                // why it could not be tried
+	Result string `json:"result"`           // the same text for all outcomes of a kind
+	Detail string `json:"detail,omitempty"` // the details of this delivery or event
+	Next   string `json:"-"`                // advice, if it was not done
+	Err    error  `json:"-"`                // why the verb could not be tried
 }
 
-// String is an outcome in a sentence.
+// String returns the outcome as one sentence.
 func (o Outcome) String() string {
 	if o.Detail == "" {
 		return o.Result

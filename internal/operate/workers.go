@@ -12,14 +12,14 @@ import (
 	"herald/internal/postgres"
 )
 
-// Fleet is the workers of an installation by generation.
+// Fleet holds the workers of an installation by generation.
 type Fleet struct {
 	Deployment  string              `json:"deployment"` // its name in Temporal
 	Current     int                 `json:"current"`    // the generation that gets all tasks
 	Generations []FleetGeneration   `json:"generations"`
 	Workers     []FleetWorker       `json:"workers"`
 	Promotion   *postgres.Promotion `json:"last_promotion"`
-	Restarting  int                 `json:"restarting_events"` // ended by a promotion, and not started again yet
+	Restarting  int                 `json:"restarting_events"` // events that a promotion has ended, and that are not started again yet
 }
 
 // FleetGeneration is a generation that has workers, or open workflows.
@@ -27,8 +27,8 @@ type FleetGeneration struct {
 	Generation int   `json:"generation"`
 	Current    bool  `json:"current"`
 	Versioned  bool  `json:"versioned"`      // false: workers of release 0.2 or before
-	Workers    int   `json:"workers"`        // processes that run
-	Open       int64 `json:"open_workflows"` // whose last task a worker of it did
+	Workers    int   `json:"workers"`        // running processes
+	Open       int64 `json:"open_workflows"` // open workflows whose last task was done by a worker of this generation
 }
 
 // FleetWorker is a worker of one task queue.
@@ -37,7 +37,7 @@ type FleetWorker struct {
 	launch.Worker
 }
 
-// ReadFleet looks at the workers of all task queues.
+// ReadFleet reads the workers of all task queues.
 func ReadFleet(ctx context.Context, launcher *launch.Launcher, store *postgres.Store) (Fleet, error) {
 	generations, err := launcher.Generations(ctx)
 	if err != nil {
