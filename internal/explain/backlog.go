@@ -8,26 +8,26 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// Backlog tells how many events wait in the outbox, how deliveries went, what is still to be done
-// after receipts, and what the last sweep found.
+// Backlog counts the events in the outbox, the deliveries by result, and the follow-ups of
+// receipts. It also holds the result of the last sweep.
 type Backlog struct {
 	notification.OutboxState
 	OldestSeconds float64                `json:"oldest_pending_seconds"` // 0: nothing is pending
 	Deliveries    []report.DeliveryCount `json:"deliveries"`
-	Incomplete    int                    `json:"incomplete_events"` // ended, and left deliveries PENDING to the sweep
-	Untold        []report.OutcomeCount  `json:"untold_events"`     // ended in the time since, and told nobody, or not everybody
-	LastSweep     *notification.Sweep    `json:"last_sweep"`        // null: there was none
+	Incomplete    int                    `json:"incomplete_events"` // ended, but the sweep has to start their PENDING deliveries
+	Untold        []report.OutcomeCount  `json:"untold_events"`     // ended in the period, and told nobody or not everybody
+	LastSweep     *notification.Sweep    `json:"last_sweep"`        // null: no sweep yet
 	FollowUps     FollowUps              `json:"follow_ups"`
 }
 
-// FollowUps is the lag of what follows receipts, acknowledgements and readers.
+// FollowUps is the lag of the follow-ups of receipts, acknowledgements and reads.
 type FollowUps struct {
-	Pending       int     `json:"pending"` // counted up to a bound
+	Pending       int     `json:"pending"` // counted up to a limit
 	OldestSeconds float64 `json:"oldest_pending_seconds"`
 }
 
-// Backlog reads the state of the outbox, of what follows receipts and of the sweep, and counts the deliveries
-// that were planned and the events that told nobody in the time since, up to now.
+// Backlog reads the state of the outbox, the follow-ups and the sweep. It counts the deliveries
+// that were planned, and the events that missed recipients, during the last `since`.
 func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog, err error) {
 	if b.OutboxState, err = e.Store.OutboxState(ctx); err != nil {
 		return Backlog{}, err

@@ -10,20 +10,20 @@ import (
 	"herald/workflows"
 )
 
-// BatchView is a batch of an event that is being sent.
+// BatchView is a running batch of an event.
 type BatchView struct {
 	WorkflowID string            `json:"workflow_id"`
 	Pending    []PendingActivity `json:"pending_activities,omitempty"`
-	Progress   BatchProgress     `json:"progress"` // by its last sign of life, about a second ago
+	Progress   BatchProgress     `json:"progress"` // from its last heartbeat, about a second ago
 }
 
-// BatchProgress counts the ends of a batch's first attempts.
+// BatchProgress counts the results of a batch's first attempts.
 type BatchProgress struct {
 	Sent   int `json:"sent"`
-	Failed int `json:"failed"` // for good
-	Later  int `json:"later"`  // failed for now: a separate workflow tries again
+	Failed int `json:"failed"` // permanently
+	Later  int `json:"later"`  // failed for now: a separate workflow retries
 
-	Resting string `json:"resting,omitempty"` // until when it rests after each group, and why; empty: it does not
+	Resting string `json:"resting,omitempty"` // end and reason of the sleeps between groups; empty: it does not sleep
 }
 
 func (p BatchProgress) String() string {
@@ -34,7 +34,7 @@ func (p BatchProgress) String() string {
 	return text
 }
 
-// batches reads the batches that run of an event, given the children of its workflow.
+// batches reads the running batches of an event from the children of its workflow.
 func (e Explainer) batches(ctx context.Context, children []*workflowpb.PendingChildExecutionInfo) (running []BatchView) {
 	for _, lane := range childrenOf(children, workflows.NotifyChannelType) {
 		description, _ := e.execution(ctx, lane, nil)
@@ -53,7 +53,7 @@ func (e Explainer) batches(ctx context.Context, children []*workflowpb.PendingCh
 	return running
 }
 
-// childrenOf are the ids of the children of a type.
+// childrenOf returns the ids of the children of one type.
 func childrenOf(children []*workflowpb.PendingChildExecutionInfo, workflowType string) (ids []string) {
 	for _, child := range children {
 		if child.GetWorkflowTypeName() == workflowType {

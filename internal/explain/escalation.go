@@ -9,16 +9,16 @@ import (
 	"herald/workflows"
 )
 
-// Escalation waits next to a delivery whether another one has to follow it.
+// Escalation waits until it is known whether another delivery has to follow a delivery.
 type Escalation struct {
 	report.Escalation
-	Workflow WorkflowView                   `json:"workflow"`                  // that waits
-	Details  string                         `json:"current_details,omitempty"` // what that says it waits for
-	Ended    notification.EscalationOutcome `json:"ended,omitempty"`           // empty: it has not, or that is not known
-	Reason   string                         `json:"reason,omitempty"`          // why nothing followed, where the rules said so
+	Workflow WorkflowView                   `json:"workflow"`                  // the escalation's workflow
+	Details  string                         `json:"current_details,omitempty"` // what the workflow waits for, in its words
+	Ended    notification.EscalationOutcome `json:"ended,omitempty"`           // empty: it has not ended, or its end is unknown
+	Reason   string                         `json:"reason,omitempty"`          // why no delivery followed, if the rules decided so
 }
 
-// escalation reads what follows a delivery, or may; nil: nothing, and it follows none.
+// escalation reads the escalation of a delivery, in both directions; nil: there is none.
 func (e Explainer) escalation(ctx context.Context, deliveryID string) (*Escalation, error) {
 	row, err := e.reader().Escalation(ctx, deliveryID)
 	if err != nil || row == (report.Escalation{}) {
@@ -38,8 +38,8 @@ func (e Explainer) escalation(ctx context.Context, deliveryID string) (*Escalati
 	return found, nil
 }
 
-// Says is the progress of an escalation: "waits until … to be read, then SMS"; empty: nothing
-// escalates.
+// Says describes the progress of an escalation: "waits until … to be read, then SMS"; empty:
+// nothing escalates.
 func (e *Escalation) Says() string {
 	if e == nil || !e.Escalates {
 		return ""
@@ -65,7 +65,7 @@ func (e *Escalation) Says() string {
 	}
 }
 
-// Follows is the delivery that a delivery follows; empty: none.
+// Follows returns the delivery that escalated to this one; empty: none.
 func (e *Escalation) Follows() string {
 	if e == nil {
 		return ""

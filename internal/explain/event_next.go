@@ -13,8 +13,7 @@ import (
 	"herald/internal/notification"
 )
 
-// next says what happens next to an event, and what an operator can do about it; empty:
-// there is nothing to say.
+// next returns what happens next to an event, and what an operator can do; empty: nothing.
 func (v EventView) next() string {
 	if v.Workflow.Status == Running {
 		return nextOfFailing(v.Pending)
@@ -25,7 +24,7 @@ func (v EventView) next() string {
 	return nextOfOutcome(v.EventID, v.Processed.Outcome)
 }
 
-// nextOfOutcome says what to do about an event that ended so; empty: nothing.
+// nextOfOutcome returns an operator's next step for an event with this outcome; empty: none.
 func nextOfOutcome(id string, outcome notification.EventOutcome) string {
 	retry := fmt.Sprintf("`starter event retry %s`", advice.Quote(id))
 	switch outcome {
@@ -42,7 +41,7 @@ func nextOfOutcome(id string, outcome notification.EventOutcome) string {
 	}
 }
 
-// nextOfFailing says what fails of what a running event's workflow does; empty: nothing.
+// nextOfFailing describes the first failing activity of a running event; empty: none fails.
 func nextOfFailing(pending []PendingActivity) string {
 	for _, p := range pending {
 		if p.LastFailure == "" {
@@ -54,7 +53,7 @@ func nextOfFailing(pending []PendingActivity) string {
 	return ""
 }
 
-// stepOf names the step that an activity of an event does.
+// stepOf names the step of an event that an activity does.
 func stepOf(activity string) string {
 	switch activity {
 	case registeredName(acts.PlanDeliveries):
@@ -71,7 +70,7 @@ func stepOf(activity string) string {
 }
 
 func times(p PendingActivity) string {
-	failed := p.Attempt - 1 // the attempt that is due or under way has not failed
+	failed := p.Attempt - 1 // the current attempt is due or under way: it has not failed
 	if failed <= 1 {
 		return "once"
 	}
@@ -91,7 +90,7 @@ func when(p PendingActivity) string {
 	}
 }
 
-// meaning is a failure's meaning to an operator, and its end.
+// meaning is the meaning of a failure for an operator, and the remedy.
 type meaning struct{ what, remedy string }
 
 var sqlState = regexp.MustCompile(`\bSQLSTATE ([0-9A-Z]{5})\b`)
@@ -99,7 +98,7 @@ var sqlState = regexp.MustCompile(`\bSQLSTATE ([0-9A-Z]{5})\b`)
 var anotherType = meaning{"a column has another type than Herald expects, or holds what cannot be read as that type",
 	"If the directory is a view, cast the column there, as the table that it stands for has it"}
 
-// databaseMeanings are by the beginning of the SQLSTATE; the first one that fits counts.
+// databaseMeanings holds meanings by the first characters of the SQLSTATE; the first match counts.
 var databaseMeanings = []struct {
 	state string
 	meaning
@@ -120,7 +119,7 @@ var databaseMeanings = []struct {
 	{"", meaning{"the database refused a statement", "The database's own log has its words: mend what they name"}},
 }
 
-// failureMeaning says what the last failure of an activity means.
+// failureMeaning returns the meaning of an activity's last failure.
 func failureMeaning(p PendingActivity) meaning {
 	found := sqlState.FindStringSubmatch(p.LastFailure)
 	switch {
@@ -138,8 +137,8 @@ func failureMeaning(p PendingActivity) meaning {
 	return meaning{"the last failure says why", "Mend what it names; if that is a server, bring it back"}
 }
 
-// refusedByDatabase says of a statement that reads as planning does what is said of
-// planning when it fails, and as little of the rows. It returns any other error as it is.
+// refusedByDatabase explains a database error with the words for a failing planning activity, and
+// hides the rows' values as planning does. It returns any other error as it is.
 func refusedByDatabase(err error) error {
 	var failure *temporal.ApplicationError
 	if !errors.As(activities.Unquoted(err), &failure) || failure.Type() != activities.DatabaseFailed {

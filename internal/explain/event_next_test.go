@@ -13,8 +13,8 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// Every outcome that the rules are the cause of names what to mend and the command that
-// plans it anew; one that is purged, or told everybody, has nothing to do.
+// For each outcome that the rules cause, the next step names the correction and the command that
+// plans the event again. An event that was purged, or that told everybody, has no next step.
 func TestNextOfOutcome(t *testing.T) {
 	t.Parallel()
 
@@ -39,7 +39,7 @@ func TestNextOfOutcome(t *testing.T) {
 	}
 }
 
-// What fails again and again is said in words, with what ends it.
+// The next step of a failing activity is a sentence with the cause and the remedy.
 func TestNextOfFailing(t *testing.T) {
 	t.Parallel()
 
@@ -78,8 +78,8 @@ func TestNextOfFailing(t *testing.T) {
 	require.Contains(t, nextOfFailing([]PendingActivity{{Activity: "CancelEvent", Attempt: 2, LastFailure: "temporal is busy"}}), "cancelling the other event failed once")
 }
 
-// How many come before somebody is counted as far as need be, and no further than
-// 2,000 people; what is not known is said.
+// Herald counts the recipients before a person only as far as necessary, and at most 2,000. If it
+// stops there, the answer tells so.
 func TestWhyCountsThoseBefore(t *testing.T) {
 	t.Parallel()
 
@@ -102,7 +102,7 @@ func TestWhyCountsThoseBefore(t *testing.T) {
 		{name: "it is used up long before", limit: 2, userID: "2200", want: notification.DecisionMaxRecipients},
 		{name: "too many come before", limit: 3, userID: "2200", uncounted: true, want: notification.DecisionSelected},
 	}
-	for _, tt := range tests { // one after the other: they change the same row
+	for _, tt := range tests { // sequential, because all cases change the same row
 		d.exec(t, "UPDATE entity_notification_settings SET max_recipients = $1", tt.limit)
 
 		why, err := Explainer{Store: d.Store, Unreachable: errors.New("down")}.Why(t.Context(),
@@ -114,8 +114,8 @@ func TestWhyCountsThoseBefore(t *testing.T) {
 	}
 }
 
-// The row of a purged event's delivery says through which entity it named
-// somebody; the rules of that entity are explained.
+// If an event was purged, its delivery's row still names the entity that named the recipient. The
+// rules of this entity are explained.
 func TestWhyOfAPurgedEvent(t *testing.T) {
 	t.Parallel()
 

@@ -18,18 +18,18 @@ import (
 
 // WorkflowView is Temporal's view of a workflow.
 type WorkflowView struct {
-	Status        string                    `json:"status"` // RUNNING, COMPLETED, FAILED, …, or one of those below
+	Status        string                    `json:"status"` // a status of Temporal such as RUNNING, COMPLETED, FAILED, or one below
 	RunID         string                    `json:"run_id,omitempty"`
 	StartedAt     *time.Time                `json:"started_at,omitempty"`
 	ClosedAt      *time.Time                `json:"closed_at,omitempty"`
-	HeraldOutcome string                    `json:"herald_outcome,omitempty"` // the search attribute
-	Outcome       notification.EventOutcome `json:"outcome,omitempty"`        // in the result of an event's workflow
-	Problem       string                    `json:"problem,omitempty"`        // in that result
+	HeraldOutcome string                    `json:"herald_outcome,omitempty"` // the search attribute HeraldOutcome
+	Outcome       notification.EventOutcome `json:"outcome,omitempty"`        // from the result of an event's workflow
+	Problem       string                    `json:"problem,omitempty"`        // from the result of an event's workflow
 	Failure       string                    `json:"failure,omitempty"`
-	Note          string                    `json:"note,omitempty"` // why Temporal does not tell more
+	Note          string                    `json:"note,omitempty"` // why there is no more information
 }
 
-// Statuses of a [WorkflowView]; the others are Temporal's own.
+// Statuses of a [WorkflowView]. All other statuses are Temporal's.
 const (
 	Running     = "RUNNING"
 	Completed   = "COMPLETED"
@@ -37,8 +37,8 @@ const (
 	Unreachable = "UNREACHABLE" // Temporal does not answer
 )
 
-// EventWorkflow reads what Temporal knows of the workflow of an event, and what it is
-// doing. It never fails: the note says what could not be read.
+// EventWorkflow reads the workflow of an event and its pending activities from Temporal. It never
+// fails: the note tells what could not be read.
 func (e Explainer) EventWorkflow(ctx context.Context, id string) (WorkflowView, []PendingActivity) {
 	description, execution := e.eventExecution(ctx, id)
 	return execution, pendingOf(description.GetPendingActivities())
@@ -53,8 +53,8 @@ func (e Explainer) eventExecution(ctx context.Context, id string) (*workflowserv
 	return description, execution
 }
 
-// execution reads what Temporal tells of a workflow without asking a worker. The
-// result of one that completed goes into result; nil: nobody wants it.
+// execution describes a workflow without asking a worker. If the workflow has completed, its result
+// is stored in result; nil: the result is not needed.
 func (e Explainer) execution(ctx context.Context, id string, result any) (*workflowservice.DescribeWorkflowExecutionResponse, WorkflowView) {
 	if e.Temporal == nil {
 		return nil, WorkflowView{Status: Unreachable, Note: e.Unreachable.Error()}
@@ -82,8 +82,7 @@ func (e Explainer) execution(ctx context.Context, id string, result any) (*workf
 	return description, execution
 }
 
-// cause is the failure of a workflow, without its ids and without Temporal's words
-// for how it was passed on.
+// cause returns the message of a workflow's failure, without ids and without Temporal's wrapping.
 func cause(err error) string {
 	var failure *temporal.ApplicationError
 	if errors.As(err, &failure) {
@@ -95,7 +94,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// keyword reads a search attribute; "" where it is not set.
+// keyword reads a search attribute; empty: it is not set.
 func keyword(attributes *commonpb.SearchAttributes, name string) string {
 	var value string
 	payload, set := attributes.GetIndexedFields()[name]

@@ -28,8 +28,8 @@ func TestEventWorkflow(t *testing.T) {
 	tests := []struct {
 		name   string
 		status enums.WorkflowExecutionStatus
-		err    error // of describing
-		result error // of the workflow
+		err    error // from DescribeWorkflowExecution
+		result error // from the workflow
 		want   explain.WorkflowView
 	}{
 		{name: "running", status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, want: explain.WorkflowView{Status: "RUNNING", RunID: "run-1", HeraldOutcome: "NO_ROUTING"}},

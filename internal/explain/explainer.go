@@ -1,5 +1,5 @@
-// Package explain says what became of an event or of a delivery: what the database
-// and Temporal know of it. It returns values, which others print.
+// Package explain reads what the database and Temporal know about an event or a delivery, and
+// explains its state. It returns values for its callers to print.
 package explain
 
 import (
@@ -15,35 +15,35 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// Explainer reads what there is to know. It changes nothing.
+// Explainer reads events and deliveries. It changes nothing.
 type Explainer struct {
 	Store       *postgres.Store
-	Temporal    client.Client // nil: it is out of reach
-	Namespace   string        // of Temporal; empty: its default
+	Temporal    client.Client // nil: out of reach
+	Namespace   string        // in Temporal; empty: the default namespace
 	Unreachable error         // why Temporal is nil
 }
 
 func (e Explainer) reader() report.Reader { return report.Reader{Pool: e.Store.Pool} }
 
 const (
-	// shownRecipients bounds the recipients of an event.
+	// shownRecipients is the highest number of recipients of an event.
 	shownRecipients = 200
-	// shownActions bounds what operators did to one event or one delivery.
+	// shownActions is the highest number of operators' actions of an event or a delivery.
 	shownActions = 50
 )
 
-// EventView is all that is known of an event.
+// EventView is everything known about an event.
 type EventView struct {
 	report.EventDetail
 	Workflow WorkflowView      `json:"workflow"`
-	Pending  []PendingActivity `json:"pending_activities,omitempty"` // what a running workflow is doing, apart from its children
-	Batches  []BatchView       `json:"batches,omitempty"`            // that run
+	Pending  []PendingActivity `json:"pending_activities,omitempty"` // the activities of a running workflow, without its children's
+	Batches  []BatchView       `json:"batches,omitempty"`            // running batches
 	Next     string            `json:"next,omitempty"`
-	Actions  []report.Action   `json:"operator_actions"` // the latest first
+	Actions  []report.Action   `json:"operator_actions"` // newest first
 }
 
-// Event reads all that is known of an event, with its first 200 recipients. Where
-// nothing is known, the error is [notification.ErrNoEvent].
+// Event reads everything known about an event, with its first 200 recipients. If nothing is known,
+// the error is [notification.ErrNoEvent].
 func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
 	detail, err := e.reader().EventDetail(ctx, id, shownRecipients)
 	if err != nil {
@@ -62,8 +62,8 @@ func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
 	return view, nil
 }
 
-// Cancels says what became of the event that this one takes back: "evt-1: 3 cancelled;
-// 1 sent, and stays sent"; empty: it takes none back.
+// Cancels returns what happened to the event that this event cancels: "evt-1: 3 cancelled; 1 sent,
+// and stays sent"; empty: it cancels none.
 func (v EventView) Cancels() string {
 	if v.Outbox == nil || v.Outbox.Cancels == "" {
 		return ""
@@ -77,18 +77,18 @@ func (v EventView) Cancels() string {
 	return v.Outbox.Cancels + ": " + notification.CountsText(v.Cancelled)
 }
 
-// DeliveryView is all that is known of a delivery.
+// DeliveryView is everything known about a delivery.
 type DeliveryView struct {
 	report.DeliveryDetail
 	Workflow Sending `json:"workflow"`
 
-	Escalation *Escalation `json:"escalation,omitempty"` // what waits next to it
+	Escalation *Escalation `json:"escalation,omitempty"` // the escalation of the delivery
 
-	Ahead   string          `json:"quiet_hours_ahead,omitempty"` // what they will do when its wait ends
-	Actions []report.Action `json:"operator_actions"`            // the latest first
+	Ahead   string          `json:"quiet_hours_ahead,omitempty"` // how quiet hours affect the delivery when its wait ends
+	Actions []report.Action `json:"operator_actions"`            // newest first
 }
 
-// Delivery reads all that is known of a delivery. Where there is none, the error is
+// Delivery reads everything known about a delivery. If there is none, the error is
 // [notification.ErrNoDelivery].
 func (e Explainer) Delivery(ctx context.Context, id string) (DeliveryView, error) {
 	detail, err := e.reader().DeliveryDetail(ctx, id)
@@ -107,12 +107,12 @@ func (e Explainer) Delivery(ctx context.Context, id string) (DeliveryView, error
 	return view, refusedByDatabase(err)
 }
 
-// ahead says what quiet hours will do to a delivery when its wait ends, by the rules as
-// they are now; empty: nothing, or it does not wait for its own time.
+// ahead tells how quiet hours affect a delivery when its wait ends, by the current rules; empty:
+// not at all, or the delivery does not wait for its send time.
 func (e Explainer) ahead(ctx context.Context, d report.DeliveryDetail, s Sending, now time.Time) (string, error) {
 	until := d.SendAfter
 	if s.Status == Running {
-		until = s.WaitsUntil // an operator may have given it another time
+		until = s.WaitsUntil // an operator may have rescheduled it
 	}
 	if until == nil || !now.Before(*until) || s.DigestID != "" || d.Status != notification.Pending || d.Strategy == notification.Aggregate {
 		return "", nil

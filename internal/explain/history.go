@@ -25,7 +25,7 @@ import (
 	"herald/workflows"
 )
 
-// History is a recorded history and what it is of.
+// History is a recorded history of a workflow, and its origin.
 type History struct {
 	WorkflowID   string `json:"workflow_id,omitempty"`
 	RunID        string `json:"run_id,omitempty"`
@@ -35,7 +35,7 @@ type History struct {
 	recorded     []*historypb.HistoryEvent
 }
 
-// BadHistoryError means that what was named is no history that this build can replay.
+// BadHistoryError means that the file or workflow has no history that this build can replay.
 type BadHistoryError struct{ err error }
 
 func (e *BadHistoryError) Error() string { return e.err.Error() }
@@ -46,8 +46,8 @@ func badHistory(format string, args ...any) error {
 	return &BadHistoryError{fmt.Errorf(format, args...)}
 }
 
-// FetchHistory reads the history of a workflow from Temporal: the run's, or
-// of the latest run where runID is empty.
+// FetchHistory reads the history of a run from Temporal. If runID is empty, it reads the latest
+// run.
 func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History, error) {
 	described, err := e.Temporal.DescribeWorkflowExecution(ctx, id, runID)
 	var invalid *serviceerror.InvalidArgument
@@ -72,7 +72,8 @@ func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History,
 	return h, h.check()
 }
 
-// maxHistoryFile is in bytes; Temporal's own histories end at 50 MB.
+// maxHistoryFile is the largest size of a history file in bytes. Temporal limits its histories to
+// 50 MB.
 const maxHistoryFile = 50 << 20
 
 // ReadHistory reads a history from a file of at most 50 MB.
@@ -101,8 +102,8 @@ func ReadHistory(ctx context.Context, path string) (History, error) {
 	return h, h.check()
 }
 
-// checkEncoding finds data that was decoded for reading: a replay would take it
-// for no data at all.
+// checkEncoding returns an error if the payloads were decoded for reading: a replay would take them
+// for missing.
 func checkEncoding(ctx context.Context, read *historypb.History) error {
 	return proxy.VisitPayloads(ctx, read, proxy.VisitPayloadsOptions{
 		Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
@@ -116,7 +117,7 @@ func checkEncoding(ctx context.Context, read *historypb.History) error {
 	})
 }
 
-// check says why a history cannot be replayed, and reads what it is of.
+// check returns why a history cannot be replayed, and sets Events and WorkflowType.
 func (h *History) check() error {
 	name := h.File + h.WorkflowID
 	if len(h.recorded) == 0 {
@@ -142,7 +143,7 @@ func (h *History) check() error {
 	return nil
 }
 
-// WorkflowTypes are the names of this build's workflows.
+// WorkflowTypes returns the names of this build's workflows.
 func WorkflowTypes() []string {
 	var names []string
 	for _, f := range workflows.All() {
@@ -151,9 +152,8 @@ func WorkflowTypes() []string {
 	return names
 }
 
-// Replay replays a history against this build. It changes nothing: nothing is sent or
-// written. problem says where this build diverges, in the words of the SDK; nil: it does
-// what was recorded.
+// Replay replays a history with this build's code. It sends and writes nothing. problem is the
+// SDK's description of where the build diverges; nil: it does what was recorded.
 func Replay(ctx context.Context, h History) (problem, err error) {
 	type result struct{ problem, err error }
 	done := make(chan result, 1)
@@ -166,7 +166,7 @@ func Replay(ctx context.Context, h History) (problem, err error) {
 			done <- r
 		}()
 		events := h.recorded
-		events = events[:endOfTask(events, lastTask(events))] // the workflow has not answered later events yet
+		events = events[:endOfTask(events, lastTask(events))] // the workflow has not processed later events yet
 		r.problem, r.err = replay(events)
 	}()
 	select {
@@ -179,7 +179,7 @@ func Replay(ctx context.Context, h History) (problem, err error) {
 
 func replay(events []*historypb.HistoryEvent) (problem, err error) {
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		DisableDeadlockDetection: true, // a busy machine may need more than the second that it allows
+		DisableDeadlockDetection: true, // on a busy machine, a step may take longer than the limit of one second
 	})
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func replay(events []*historypb.HistoryEvent) (problem, err error) {
 	return replayer.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), &historypb.History{Events: events}), nil
 }
 
-// lastTask is the index of the last event that completed a workflow task; -1: none did.
+// lastTask returns the index of the last event that completed a workflow task; -1: there is none.
 func lastTask(events []*historypb.HistoryEvent) int {
 	for i, event := range slices.Backward(events) {
 		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
@@ -200,8 +200,7 @@ func lastTask(events []*historypb.HistoryEvent) int {
 	return -1
 }
 
-// endOfTask is the index behind the events that stand for the commands of a workflow
-// task.
+// endOfTask returns the index after the events that record the commands of a workflow task.
 func endOfTask(events []*historypb.HistoryEvent, task int) int {
 	end := task + 1
 	for end < len(events) && broughtBy(events[task].GetEventId(), events[end]) {
@@ -210,7 +209,7 @@ func endOfTask(events []*historypb.HistoryEvent, task int) int {
 	return end
 }
 
-// broughtBy says that an event stands for a command of that workflow task.
+// broughtBy reports whether an event records a command of the workflow task.
 func broughtBy(task int64, event *historypb.HistoryEvent) bool {
 	message := event.ProtoReflect()
 	attributes := message.WhichOneof(message.Descriptor().Oneofs().ByName("attributes"))

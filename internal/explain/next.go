@@ -11,7 +11,7 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// next says what happens next, and what an operator can do about it.
+// next returns what happens next, and what an operator can do about it.
 func (w Why) next(now time.Time) string {
 	switch {
 	case w.Delivery != nil:
@@ -25,7 +25,7 @@ func (w Why) next(now time.Time) string {
 	}
 }
 
-// nextOfEvent is where nothing was decided.
+// nextOfEvent is next for a recipient without a decision.
 func (w Why) nextOfEvent() string {
 	switch {
 	case w.cancelledBy() != "" && !w.succeeded():
@@ -87,7 +87,7 @@ func (w Why) nextOfDelivery(now time.Time) string {
 	}
 }
 
-// retryDropped says how a delivery is sent that was dropped after a wait.
+// retryDropped tells how to send a delivery that was dropped after a wait.
 func retryDropped(d report.DeliveryDetail, retry string) string {
 	if first := notification.DroppedRemedy(d.LastError, d.Channel); first != "" {
 		return fmt.Sprintf("To send it, first %s; then run %s", first, retry)
@@ -95,7 +95,7 @@ func retryDropped(d report.DeliveryDetail, retry string) string {
 	return "To send it all the same, run " + retry
 }
 
-// wasRead says when the recipient read a notification of the event; empty: they have not.
+// wasRead tells when the recipient read a notification of the event; empty: not read yet.
 func wasRead(d report.DeliveryDetail) string {
 	if d.ReadAt == nil {
 		return ""
@@ -103,8 +103,8 @@ func wasRead(d report.DeliveryDetail) string {
 	return ", and was read at " + clock(d.ReadAt)
 }
 
-// lastReceipt is the provider's last word on a message of which it is not known whether it
-// arrived; empty: it said nothing.
+// lastReceipt describes the provider's last receipt for a message that may or may not have arrived;
+// empty: there is no receipt.
 func lastReceipt(receipts []report.ReceiptRow) string {
 	if len(receipts) == 0 {
 		return ""
@@ -113,8 +113,8 @@ func lastReceipt(receipts []report.ReceiptRow) string {
 	return fmt.Sprintf("; the last receipt, of %s, says %s", clock(&last.At), last.Status)
 }
 
-// mendAddress names what to put right before a message that did not arrive is sent once
-// more.
+// mendAddress names the correction that an operator makes before a message that did not arrive is
+// sent again.
 func (w Why) mendAddress() string {
 	suppressed := slices.ContainsFunc(w.Rules.Findings, func(f notification.Finding) bool {
 		return f.Applies && f.Decision == notification.DecisionSuppressed
@@ -125,7 +125,7 @@ func (w Why) mendAddress() string {
 	return "The last error has its reason. If the address does not work, first enter another one (recipient)"
 }
 
-// mend names what to put right before a failed delivery is made once more.
+// mend names the correction that an operator makes before a failed delivery is retried.
 func mend(d report.DeliveryDetail) string {
 	if !d.HasText {
 		return "Mend what the last error names: the template, the payload or the time zone"
@@ -151,9 +151,9 @@ func mend(d report.DeliveryDetail) string {
 	}
 }
 
-// nextOfRunning is where a workflow works on it.
+// nextOfRunning is next for a delivery whose workflow runs.
 func (w Why) nextOfRunning(now time.Time) string {
-	s, at := *w.Workflow, *w.Workflow // at: where its attempts are made
+	s, at := *w.Workflow, *w.Workflow // at is the workflow that makes the attempts
 	if s.Digest != nil {
 		at = *s.Digest
 	}
@@ -178,12 +178,12 @@ func (w Why) nextOfRunning(now time.Time) string {
 	}
 }
 
-// nextInBatch is where a batch sends it.
+// nextInBatch is next for a delivery that a batch sends.
 func (w Why) nextInBatch(now time.Time) string {
 	d, batch := *w.Delivery, *w.Workflow.Batch
 	id := w.Workflow.BatchID
 	switch {
-	case batch.Workers == 0 && !batch.UnderWay(): // one whose slots are taken does not poll
+	case batch.Workers == 0 && !batch.UnderWay(): // a worker without free slots does not poll
 		return fmt.Sprintf("nothing, until a worker serves %s: %s. Start one", d.Channel, batch.ServedBy.Absent(batch.TaskQueue, now))
 	case len(d.Log) == 0:
 		return fmt.Sprintf("it is sent in the batch %s, which runs. `starter delivery cancel %s` keeps it back until then", id, advice.Quote(d.DeliveryID))
@@ -205,7 +205,7 @@ func (w Why) nextAttempt(p PendingActivity, at Sending) string {
 			continue
 		}
 		rejected = attempt.Outcome == notification.OutcomeAccount
-		if !rejected && attempt.Outcome != notification.OutcomeError && attempt.Outcome != notification.OutcomeOff { // none of them uses up an attempt
+		if !rejected && attempt.Outcome != notification.OutcomeError && attempt.Outcome != notification.OutcomeOff { // these outcomes use up no attempt
 			number++
 		}
 	}
@@ -227,7 +227,7 @@ func (w Why) nextAttempt(p PendingActivity, at Sending) string {
 	}
 }
 
-// rowSays returns the delivery's time to wait for, from its row.
+// rowSays describes the delivery's wait by its row.
 func (w Why) rowSays(now time.Time) string {
 	after := w.Delivery.SendAfter
 	switch {

@@ -15,7 +15,7 @@ var (
 	later   = nextNow.Add(4*time.Minute + 5*time.Second)
 )
 
-// running is the state of a workflow that runs and is served.
+// running returns the state of a running workflow that has a worker.
 func running(change func(s *Sending)) Sending {
 	s := Sending{WorkflowView: WorkflowView{Status: Running}, TaskQueue: "herald-sms", Workers: 1, MaxAttempts: 3}
 	if change != nil {
@@ -24,7 +24,7 @@ func running(change func(s *Sending)) Sending {
 	return s
 }
 
-// sendIs is one that is at Send, or at another activity.
+// sendIs returns a running workflow with one pending activity, for example Send.
 func sendIs(p PendingActivity) Sending {
 	return running(func(s *Sending) { s.Pending = []PendingActivity{p} })
 }
@@ -41,7 +41,7 @@ func attempt(number int, outcome notification.AttemptOutcome) report.AttemptRow 
 	return row
 }
 
-// A retry of a reminder waits for its own time, and why says so beforehand.
+// A retried reminder waits for its send time. The next step tells so beforehand.
 func TestNextOfAReminderThatEnded(t *testing.T) {
 	t.Parallel()
 
@@ -53,8 +53,8 @@ func TestNextOfAReminderThatEnded(t *testing.T) {
 	}
 }
 
-// Where a bounce has suppressed the address, a retry would send nothing: who asks why is told
-// what to do first.
+// If a bounce has suppressed the address, a retry would send nothing. The next step tells how to
+// lift the suppression first.
 func TestNextOfASuppressedAddress(t *testing.T) {
 	t.Parallel()
 
@@ -293,7 +293,7 @@ func TestWhyUndecided(t *testing.T) {
 	}
 }
 
-// requireTells checks that a sentence tells each of these facts.
+// requireTells requires that a sentence contains each of these facts.
 func requireTells(t *testing.T, facts []string, sentence string) {
 	t.Helper()
 	for _, fact := range facts {

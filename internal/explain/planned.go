@@ -10,22 +10,21 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// planAgain is planning's finding now about one recipient and one channel of
-// an event.
+// planAgain is the result of planning one recipient and one channel of an event again, now.
 type planAgain struct {
 	facts  notification.Facts
-	routed []notification.Channel // over which the event's type goes
+	routed []notification.Channel // the channels of the event's type
 	person notification.DirectoryEntry
-	named  bool     // the event names them, and they are active
-	reason []string // why the event does not name them; empty: it does, or that is not known
+	named  bool     // the event names the recipient, who is active
+	reason []string // why the event does not name the recipient; empty: it does, or the reason is unknown
 
-	decision notification.Decision // of planning; empty: it leaves out the recipient or the channel
-	instead  notification.Channel  // that escalation uses at once, since this one cannot reach them; empty: none
+	decision notification.Decision // planning's decision; empty: planning skips the recipient or the channel
+	instead  notification.Channel  // the channel that escalation uses at once, because this channel cannot reach the recipient; empty: none
 }
 
-// planAgain walks the way of planning to one recipient: the same statements read the
-// event's setup and its recipients, and the same rules decide. Of an event whose row
-// was purged only a delivery's row says through which entity it named somebody.
+// planAgain plans one recipient as planning does: with the same statements for the event's setup
+// and recipients, and with the same rules. If the event's row was purged, only a delivery's row
+// names the entity through which the event named the recipient.
 func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decided report.Decided, now time.Time) (planAgain, error) {
 	setup, targets, problems, err := e.setup(ctx, key.EventID, decided)
 	if err != nil {
@@ -106,12 +105,12 @@ func notNamed(targets []notification.Target, problems []string, person notificat
 	return reasons
 }
 
-// What counting the recipients before one may read.
+// countBefore reads up to countedPages pages of countedPage recipients.
 const countedPages, countedPage = 20, 100
 
-// countBefore decides about the recipients who come before one, as planning does,
-// until it comes to them or as many are selected as their entity allows. It gives
-// up after 2,000, and says so in the facts.
+// countBefore decides about the recipients before one recipient, as planning does. It stops at this
+// recipient, or as soon as the entity's limit is used up. It gives up after 2,000 recipients and
+// sets Uncounted in the facts.
 func (e Explainer) countBefore(ctx context.Context, setup notification.EventSetup, targets []notification.Target, facts *notification.Facts) (notification.Used, error) {
 	me, used, after := facts.Recipient, notification.Used{}, notification.Cursor{}
 	for range countedPages {
@@ -139,32 +138,32 @@ func (e Explainer) countBefore(ctx context.Context, setup notification.EventSetu
 	return used, nil
 }
 
-// RulesNow holds each rule's finding now, and the rows that it looks at.
+// RulesNow holds the current finding of each rule, and the rows that the rules read.
 type RulesNow struct {
 	RecipientKnown  bool                    `json:"recipient_known"`
 	RecipientActive bool                    `json:"recipient_active"`
-	Entity          string                  `json:"entity"` // through which the event reaches them; empty: see unreached
-	Role            string                  `json:"role"`   // theirs in it; where there are several, with commas
+	Entity          string                  `json:"entity"` // the entity through which the event names the recipient; empty: see unreached
+	Role            string                  `json:"role"`   // the recipient's role in the entity; several are separated by commas
 	Unreached       []string                `json:"unreached,omitempty"`
-	Routing         *RoutingNow             `json:"routing"` // null: not over this channel
+	Routing         *RoutingNow             `json:"routing"` // null: the event's type does not use this channel
 	RoutedChannels  []notification.Channel  `json:"routed_channels"`
 	ServedUserTypes []notification.UserType `json:"channel_serves"`
-	Preference      *PreferenceNow          `json:"preference"`   // null: no row, which means on
-	Category        string                  `json:"category"`     // of the event type; empty: none
-	CategoryOff     bool                    `json:"category_off"` // the recipient has switched it off over the channel
-	SettingsOf      string                  `json:"settings_of"`  // their entity, or all customers'; empty: not known
+	Preference      *PreferenceNow          `json:"preference"`   // null: there is no row, so the channel is on
+	Category        string                  `json:"category"`     // of the event's type; empty: none
+	CategoryOff     bool                    `json:"category_off"` // the recipient has switched off the category for the channel
+	SettingsOf      string                  `json:"settings_of"`  // the recipient's entity, or the entity of all customers; empty: unknown
 	Settings        []SettingNow            `json:"settings"`
-	Chosen          int                     `json:"recipients_chosen"` // of the event, for the channel
+	Chosen          int                     `json:"recipients_chosen"` // selected recipients of the event for the channel
 	HasAddress      bool                    `json:"has_address"`
-	Address         string                  `json:"address"` // in words; never the address
+	Address         string                  `json:"address"` // a description; never the address
 	Timezone        string                  `json:"timezone"`
 	QuietHours      string                  `json:"quiet_hours"`
 	Quiet           bool                    `json:"quiet_now"`
-	QuietUntil      *time.Time              `json:"quiet_until"`         // null although it is quiet: not within 48 hours
-	Findings        []notification.Finding  `json:"rules"`               // of each rule, in their order: the first that applies decides
-	Uncounted       bool                    `json:"uncounted,omitempty"` // MAX_RECIPIENTS may apply all the same: too many come before them to be counted
-	Decision        notification.Decision   `json:"decision_now"`        // empty: there would be none
-	Instead         notification.Channel    `json:"instead,omitempty"`   // that escalation uses at once, since this one cannot reach them
+	QuietUntil      *time.Time              `json:"quiet_until"`         // null while it is quiet: not within 48 hours
+	Findings        []notification.Finding  `json:"rules"`               // in the order of the rules: the first one that applies decides
+	Uncounted       bool                    `json:"uncounted,omitempty"` // MAX_RECIPIENTS may apply: too many recipients come first to count them
+	Decision        notification.Decision   `json:"decision_now"`        // empty: there would be no decision
+	Instead         notification.Channel    `json:"instead,omitempty"`   // the channel that escalation uses at once, because this channel cannot reach the recipient
 }
 
 // RoutingNow is a row of event_type_channel_routing.
@@ -174,13 +173,13 @@ type RoutingNow struct {
 	Delay            string                        `json:"delay"`
 	DigestWindow     string                        `json:"digest_window"`
 	QuietHoursAction notification.QuietHoursAction `json:"quiet_hours_action"`
-	Priority         notification.Priority         `json:"priority"`     // empty: the recipient's
+	Priority         notification.Priority         `json:"priority"`     // empty: the recipient's priority
 	SendAtPath       string                        `json:"send_at_path"` // empty: delay counts
 	SendBefore       string                        `json:"send_before"`
 	SkipIfPast       bool                          `json:"skip_if_past"`
 	ExpiresAfter     string                        `json:"expires_after"`      // 0s: no limit
-	OnEscalationOnly bool                          `json:"on_escalation_only"` // planning leaves it out, unless another channel cannot reach them
-	Roles            []string                      `json:"roles"`              // null: any
+	OnEscalationOnly bool                          `json:"on_escalation_only"` // planning skips the channel, unless another channel cannot reach the recipient
+	Roles            []string                      `json:"roles"`              // null: any role
 }
 
 // PreferenceNow is a row of user_notification_preferences.
@@ -193,12 +192,12 @@ type PreferenceNow struct {
 // SettingNow is a row of entity_notification_settings.
 type SettingNow struct {
 	Entity        string   `json:"entity"`
-	EventSpecific bool     `json:"event_specific"` // for the event's own type; else for every type
-	Holds         bool     `json:"holds"`          // the other row is replaced by it
+	EventSpecific bool     `json:"event_specific"` // for the event's type; false: for all types
+	Holds         bool     `json:"holds"`          // this row counts, and not the other one
 	Enabled       bool     `json:"enabled"`
 	MaxRecipients *int     `json:"max_recipients"`
 	AllowedRoles  []string `json:"allowed_roles"`
-	QuietHours    string   `json:"quiet_hours"` // and what they mean now; empty: none
+	QuietHours    string   `json:"quiet_hours"` // with their meaning now; empty: none
 }
 
 func (p planAgain) rules(chosen int) RulesNow {

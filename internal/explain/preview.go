@@ -13,17 +13,17 @@ import (
 
 // PreviewRequest asks for the text that one recipient would get over one channel.
 type PreviewRequest struct {
-	EventID  string          // of an event in event_outbox; empty: Type and Payload are one
-	Type     string          // of an event that nobody wrote
+	EventID  string          // an event in event_outbox; empty: use Type and Payload
+	Type     string          // the type of an event that is not in event_outbox
 	Payload  json.RawMessage // a JSON object
 	UserType notification.UserType
 	UserID   string
 	Channel  notification.Channel
-	Locale   string // empty: the recipient's
-	Digest   bool   // the text of a digest that lists this one
+	Locale   string // empty: the recipient's locale
+	Digest   bool   // show the text of a digest with this event as its item
 }
 
-// Preview is a text as planning would write it now, and where it comes from.
+// Preview is the text that planning would write now, and its origin.
 type Preview struct {
 	EventID   string               `json:"event_id"`
 	EventType string               `json:"event_type"`
@@ -32,9 +32,9 @@ type Preview struct {
 	Locale    string               `json:"locale"`
 	Template  TemplateKey          `json:"template"`
 	Title     string               `json:"title"`
-	Body      string               `json:"body"`            // HTML in a mail
-	Plain     string               `json:"plain,omitempty"` // a mail's part without HTML
-	Notes     []string             `json:"notes"`           // why it may not be sent like this
+	Body      string               `json:"body"`            // HTML for e-mail
+	Plain     string               `json:"plain,omitempty"` // the text part of an e-mail
+	Notes     []string             `json:"notes"`           // why the message may not be sent like this
 }
 
 // TemplateKey names a row of notification_template.
@@ -44,11 +44,11 @@ type TemplateKey struct {
 	Locale    string `json:"locale"`
 }
 
-// unwritten is the id of an event that only a preview knows.
+// unwritten is the id of an event that exists only in a preview.
 const unwritten = "preview"
 
-// Preview writes a text by planning's own code. An error is the one in planning's record,
-// with what to do about it.
+// Preview renders a text with planning's code. An error is the error that planning would record,
+// with advice.
 func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, error) {
 	setup, err := e.previewed(ctx, in)
 	if err != nil {
@@ -90,7 +90,7 @@ func (e Explainer) write(ctx context.Context, in PreviewRequest, setup notificat
 	return p, nil
 }
 
-// digest writes the text of a digest with one item, and returns the row that it comes from.
+// digest renders a digest with one item, and returns the template's row.
 func (e Explainer) digest(ctx context.Context, channel notification.Channel, event notification.Event, recipient notification.Recipient, item notification.Text) (notification.Template, notification.Text, error) {
 	rows, err := e.reader().Templates(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func mendTemplate(row notification.Template, found bool, eventType string, chann
 		row.EventType, row.Channel, row.Locale)
 }
 
-// previewNotes says what planning would do otherwise than send this text.
+// previewNotes tells why planning would not send this text.
 func previewNotes(setup notification.EventSetup, person notification.DirectoryEntry, channel notification.Channel) []string {
 	notes := []string{}
 	if !person.Active {

@@ -23,18 +23,17 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// Each run makes two random directories, and more, up to so many, until every
-// decision was taken.
+// Each run makes two random directories. It makes more, up to maxDirectories, until every decision
+// was taken.
 const directories, maxDirectories = 2, 20
 
-// For every event, so many of the people that it names are asked about, and so many
-// of all people.
+// For each event, the test asks about askedNamed of its recipients, and about askedOthers of all
+// people.
 const askedNamed, askedOthers = 12, 4
 
-// What planning decided, what why says and what the check before an attempt says
-// never differ, for recipients and for others, in Herald's own
-// directory and in views whose members have several roles each. The seed is
-// another in each run; HERALD_SEED repeats one.
+// Planning, why and the check before an attempt always agree. This holds for recipients and for
+// others, in Herald's directory and in views where a member has several roles. Each run uses a new
+// seed; HERALD_SEED repeats a run.
 func TestWhyIsWhatPlanningDecided(t *testing.T) {
 	t.Parallel()
 
@@ -46,7 +45,7 @@ func TestWhyIsWhatPlanningDecided(t *testing.T) {
 	}
 	t.Logf("HERALD_SEED=%d", seed)
 	seen := map[notification.Decision]int{}
-	all := append(notification.Decisions(), "") // empty: nothing was decided
+	all := append(notification.Decisions(), "") // empty: no decision
 	missing := func(d notification.Decision) bool { return seen[d] == 0 }
 	for n := uint64(0); n < directories || (n < maxDirectories && slices.ContainsFunc(all, missing)); n++ {
 		d := newDirectory(t, rand.New(rand.NewPCG(seed, n)), n%2 == 1)
@@ -111,7 +110,7 @@ func (d *directory) compareSimulation(t *testing.T, event string, simulated Simu
 	}
 }
 
-// compare asks about one person and every channel of an event.
+// compare compares the decisions about one person, for every channel of an event.
 func (d *directory) compare(t *testing.T, event string, person notification.Recipient, seen map[notification.Decision]int) {
 	t.Helper()
 	e := Explainer{Store: d.Store}
@@ -124,19 +123,19 @@ func (d *directory) compare(t *testing.T, event string, person notification.Reci
 
 		want := decided.Decisions[channel]
 		require.Equal(t, want, plan.decision, "%+v: %+v", key, plan)
-		require.Equal(t, decided.Decisions != nil, plan.named && len(plan.routed) > 0, "%+v: %+v", key, plan) // of a type without routes nobody is decided about
+		require.Equal(t, decided.Decisions != nil, plan.named && len(plan.routed) > 0, "%+v: %+v", key, plan) // if the type has no routes, no decision is stored
 		seen[want]++
 		if !plan.named {
 			require.True(t, !plan.person.Known || !plan.person.Active || len(plan.reason) > 0, "%+v: nothing says why they are no recipient", key)
 		}
-		if waits := plan.facts.Routing.Due.After(plan.facts.Now); want != "" && !waits { // quiet hours are judged when its time comes
+		if waits := plan.facts.Routing.Due.After(plan.facts.Now); want != "" && !waits { // a delayed delivery checks quiet hours when its time comes
 			d.compareAttempt(t, key, plan)
 		}
 	}
 }
 
-// compareAttempt begins an attempt at a delivery, which was planned or which is
-// there as if it had been, and waited.
+// compareAttempt begins an attempt at a delivery, which planning or this test has written, and
+// which has waited.
 func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan planAgain) {
 	t.Helper()
 	id := notification.DeliveryID(key.EventID, whos[key.UserType], key.UserID, key.Channel)
@@ -157,7 +156,7 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	var dropped string
 	for _, finding := range plan.facts.Findings() {
 		switch {
-		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped, finding.Decision == notification.DecisionThrottled: // planning has settled it
+		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped, finding.Decision == notification.DecisionThrottled: // it does not apply, or only planning applies it
 			continue
 		default:
 			dropped = string(finding.Decision)
@@ -168,7 +167,7 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	require.Equal(t, dropped == "" && plan.facts.Silence.Quiet, !attempt.NotBefore.IsZero(), "%+v: %+v", key, plan)
 }
 
-// directory is random people, entities and rules, in a separate database.
+// directory is a separate database with random people, entities and rules.
 type directory struct {
 	*postgres.Store
 	random *rand.Rand
@@ -176,11 +175,11 @@ type directory struct {
 	batch  pgx.Batch
 	people []notification.Recipient
 	events []string
-	own    string // what is before the names of the directory's tables, where it is views over them
+	own    string // prefix of the directory's tables if Herald reads views; otherwise empty
 }
 
-// ownTables makes the directory views over tables that have other types of column, and
-// several rows of a member.
+// ownTables replaces the directory's tables by views. Their columns have other types, and a member
+// may have several rows.
 const ownTables = `
 	ALTER TABLE recipient RENAME TO own_recipient;
 	ALTER TABLE recipient_device RENAME TO own_recipient_device;
@@ -210,7 +209,7 @@ func newDirectory(t *testing.T, random *rand.Rand, views bool) *directory {
 }
 
 var (
-	userTypes  = []string{"RESTAURANT_USER", "CUSTOMER", "AGENCY_USER", "ADMIN", "GUEST", "PATIENT"} // the last one is added
+	userTypes  = []string{"RESTAURANT_USER", "CUSTOMER", "AGENCY_USER", "ADMIN", "GUEST", "PATIENT"} // PATIENT is added by addPeople
 	whos       = map[notification.UserType]string{"RESTAURANT_USER": "staff", "CUSTOMER": "customer", "AGENCY_USER": "agent", "ADMIN": "admin", "GUEST": "guest", "PATIENT": "patient"}
 	zones      = []string{"UTC", "Europe/Rome", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Kiritimati", "europe/rome", "PST"}
 	roles      = []string{"MANAGER", "CHEF", "STAFF", "AGENT"}
@@ -258,7 +257,7 @@ func (d *directory) addPeople() {
 	}
 }
 
-// hashed stands for the hash with a key: SQL has it as sha256.
+// hashed replaces the keyed hash by SHA-256, which SQL can compute.
 func hashed(address string) []byte {
 	hash := sha256.Sum256([]byte(address))
 	return hash[:]
@@ -272,7 +271,7 @@ func (d *directory) addSuppressions() {
 	}
 }
 
-// rolesOfOne is in how many roles somebody is a member of an entity.
+// rolesOfOne returns a random number of roles of a person in an entity.
 func (d *directory) rolesOfOne() int {
 	switch {
 	case d.odds(60):
@@ -304,7 +303,7 @@ func (d *directory) addRules() {
 			}
 		}
 	}
-	for i, from := range notification.Channels()[1:] { // to a later channel, so never in a circle
+	for i, from := range notification.Channels()[1:] { // only to later channels, so that there is no cycle
 		for _, eventType := range []string{"T1", "T2", "T3"} {
 			d.batch.Queue(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until, if_unreachable)
 				SELECT $1, f.channel_type, t.channel_type, '1 hour', 'READ', $4
@@ -313,7 +312,7 @@ func (d *directory) addRules() {
 				eventType, from, pick(d, append(notification.Channels()[i+2:], "")...), d.odds(75))
 		}
 	}
-	for _, eventType := range []string{"T2", "T3"} { // T1 goes by its aggregate
+	for _, eventType := range []string{"T2", "T3"} { // T1 has no rows: its recipients come from the aggregate
 		for range 1 + d.random.IntN(4) {
 			kind, path := pick(d, "RESTAURANT", "RESTAURANT", "AGENCY", "CUSTOMER", "ADMIN", "BROADCAST"), pick(d, "@aggregate", "nowhere", "nowhere,restaurantId", "customer.id")
 			if known := map[string]string{"RESTAURANT": "restaurantId", "AGENCY": "agency.id", "CUSTOMER": "customer.id"}; d.odds(80) {
@@ -390,7 +389,7 @@ func (sameText) Render(context.Context, notification.Channel, notification.Recip
 	return notification.Text{Title: "title", Body: "body"}, nil
 }
 
-// sample holds some people with a decision, and some of all people.
+// sample returns some people with a decision, and some of all people.
 func (d *directory) sample(t *testing.T, event string) []notification.Recipient {
 	t.Helper()
 	rows, err := d.Pool.Query(t.Context(), "SELECT user_type, user_id FROM notification_decision WHERE event_id = $1 ORDER BY user_type, user_id", event)
@@ -415,8 +414,8 @@ func (d *directory) exec(t *testing.T, sql string, args ...any) {
 	require.NoError(t, err)
 }
 
-// quietHours begin and end on quarters of an hour after 7 minutes from now: the
-// clocks of all zones differ by quarters, so that none begin or end in the meantime.
+// quietHours returns random quiet hours whose start and end are at least 7 minutes from now. All
+// time zones differ by quarters of an hour, so quiet hours do not start or end during the test.
 func (d *directory) quietHours() (start, end *string) {
 	moment := func() *string {
 		at := d.now.Add(7*time.Minute + time.Duration(d.random.IntN(96))*15*time.Minute).UTC()
@@ -439,7 +438,7 @@ func (d *directory) odds(percent int) bool { return d.random.IntN(100) < percent
 
 func pick[T any](d *directory, from ...T) T { return from[d.random.IntN(len(from))] }
 
-// null is a value, or with these odds null.
+// null returns nil with a probability in percent, and otherwise the value.
 func null[T any](d *directory, percent int, value T) *T {
 	if d.odds(percent) {
 		return nil

@@ -22,36 +22,36 @@ import (
 	"herald/workflows"
 )
 
-// Sending is Temporal's view of a workflow that sends: a delivery or a digest.
+// Sending is Temporal's view of the workflow of a delivery, a digest or a batch.
 type Sending struct {
 	WorkflowView
-	TaskQueue   string            `json:"task_queue,omitempty"`      // before it has started: the queue of its event's workflow
-	Workers     int               `json:"workers"`                   // that serve the task queue
-	ServedBy    launch.Workers    `json:"served_by,omitempty"`       // also workers that did until a few minutes ago
-	Details     string            `json:"current_details,omitempty"` // what a running workflow says it waits for
+	TaskQueue   string            `json:"task_queue,omitempty"`      // before it starts: the queue of its event's workflow
+	Workers     int               `json:"workers"`                   // running workers of the task queue
+	ServedBy    launch.Workers    `json:"served_by,omitempty"`       // also workers that stopped a few minutes ago
+	Details     string            `json:"current_details,omitempty"` // what a running workflow waits for, in its words
 	Pending     []PendingActivity `json:"pending_activities,omitempty"`
-	MaxAttempts int               `json:"max_attempts,omitempty"`    // of its run; 0: not known
+	MaxAttempts int               `json:"max_attempts,omitempty"`    // of its run; 0: unknown
 	Before      int               `json:"attempts_before,omitempty"` // of earlier runs
-	WaitsUntil  *time.Time        `json:"waits_until,omitempty"`     // of a running workflow's timer
+	WaitsUntil  *time.Time        `json:"waits_until,omitempty"`     // the end of a running workflow's timer
 	DigestID    string            `json:"digest_workflow_id,omitempty"`
-	Digest      *Sending          `json:"digest_workflow,omitempty"` // the digest that it waits for
+	Digest      *Sending          `json:"digest_workflow,omitempty"` // the digest that it joined
 	BatchID     string            `json:"batch_workflow_id,omitempty"`
-	Batch       *Sending          `json:"batch_workflow,omitempty"` // the batch that sends it; it then has no separate workflow
+	Batch       *Sending          `json:"batch_workflow,omitempty"` // the batch that sends it; it has no workflow then
 
-	task             *workflowpb.PendingWorkflowTaskInfo // nil: there is none
-	first            bool                                // its first attempt is a local activity, and not known to have ended
-	beganWithAttempt bool                                // it waits for nothing before its first attempt, which a local activity or a batch made
+	task             *workflowpb.PendingWorkflowTaskInfo // nil: no task is pending
+	first            bool                                // its first attempt is a local activity, and may not have ended
+	beganWithAttempt bool                                // it did not wait before its first attempt, which a local activity or a batch made
 }
 
-// PendingActivity is a step that a workflow has not ended yet.
+// PendingActivity is an activity of a workflow that has not ended.
 type PendingActivity struct {
 	Activity    string     `json:"activity"`
 	State       string     `json:"state"`   // SCHEDULED, STARTED, CANCELREQUESTED, PAUSED
-	Attempt     int32      `json:"attempt"` // by Temporal's count
+	Attempt     int32      `json:"attempt"` // as Temporal counts them
 	StartedAt   *time.Time `json:"started_at,omitempty"`
 	NextAttempt *time.Time `json:"next_attempt_at,omitempty"`
 	LastFailure string     `json:"last_failure,omitempty"`
-	FailureType string     `json:"last_failure_type,omitempty"` // DatabaseFailed, …
+	FailureType string     `json:"last_failure_type,omitempty"` // for example DatabaseFailed
 }
 
 // States of a pending activity.
@@ -60,7 +60,7 @@ const (
 	Paused  = "PAUSED"
 )
 
-// PendingSend is the attempt that is under way or due; nil where there is none.
+// PendingSend returns the attempt that is under way or due; nil: there is none.
 func (s Sending) PendingSend() *PendingActivity {
 	i := slices.IndexFunc(s.Pending, func(p PendingActivity) bool { return sends(p.Activity) })
 	if i < 0 {
@@ -69,8 +69,8 @@ func (s Sending) PendingSend() *PendingActivity {
 	return &s.Pending[i]
 }
 
-// nextSend returns the next attempt if the workflow itself waits for it: it began with an
-// attempt, and tried reports that one was recorded. Nil: it does not.
+// nextSend returns the next attempt if the workflow itself waits for it; nil: it does not. The
+// workflow does so if it began with an attempt. tried reports that an attempt is recorded.
 func (s Sending) nextSend(tried bool) *PendingActivity {
 	if s.WaitsUntil == nil || !s.beganWithAttempt || !tried {
 		return nil
@@ -78,7 +78,7 @@ func (s Sending) nextSend(tried bool) *PendingActivity {
 	return &PendingActivity{Activity: registeredName(acts.Send), State: "SCHEDULED", NextAttempt: s.WaitsUntil}
 }
 
-// UnderWay says that an attempt is being made.
+// UnderWay reports whether an attempt is under way.
 func (s Sending) UnderWay() bool {
 	switch {
 	case s.Digest != nil:
@@ -90,10 +90,9 @@ func (s Sending) UnderWay() bool {
 	return p != nil && p.State == Started
 }
 
-// DeliveryWorkflow reads what Temporal knows of the workflow of a delivery, and of
-// the digest that it waits for; before it has started, who serves the workflow of its
-// event, which starts it. It never fails: it leaves out what could not be read, or says
-// so in the note.
+// DeliveryWorkflow reads the workflow of a delivery from Temporal, and the digest that it waits
+// for. If the workflow has not started, it reads the workers of the event's workflow, which starts
+// it. It never fails: it leaves out what it cannot read, or explains this in the note.
 func (e Explainer) DeliveryWorkflow(ctx context.Context, d report.DeliveryDetail) Sending {
 	sending := e.sending(ctx, d.DeliveryID)
 	if sending.Status != Running && d.Status == notification.Pending {
@@ -112,7 +111,7 @@ func (e Explainer) DeliveryWorkflow(ctx context.Context, d report.DeliveryDetail
 	return sending
 }
 
-// readBatch reads the batch that sends a delivery, if one does.
+// readBatch reads the batch that sends a delivery, if there is one.
 func (e Explainer) readBatch(ctx context.Context, d report.DeliveryDetail, s *Sending) {
 	if e.Temporal == nil {
 		return
@@ -126,7 +125,7 @@ func (e Explainer) readBatch(ctx context.Context, d report.DeliveryDetail, s *Se
 	s.Note, s.BatchID, s.Batch = "it has no separate workflow: a batch sends it, with others of its event", batch.ID, &sending
 }
 
-// readStarter reads who serves the workflow of an event that runs.
+// readStarter reads the workers of an event's workflow, if the workflow runs.
 func (e Explainer) readStarter(ctx context.Context, eventID string, s *Sending) {
 	description, event := e.execution(ctx, eventID, nil)
 	if event.Status != Running {
@@ -136,7 +135,7 @@ func (e Explainer) readStarter(ctx context.Context, eventID string, s *Sending) 
 	e.readWorkers(ctx, description.GetExecutionConfig().GetTaskQueue().GetName(), s)
 }
 
-// readWorkers reads who serves a task queue; nobody does where Temporal does not say.
+// readWorkers reads the workers of a task queue. If Temporal does not answer, there are none.
 func (e Explainer) readWorkers(ctx context.Context, queue string, s *Sending) {
 	s.TaskQueue = queue
 	s.ServedBy, _ = launch.WorkersOf(ctx, e.Temporal, e.Namespace, queue)
@@ -175,29 +174,29 @@ func pendingOf(described []*workflowpb.PendingActivityInfo) (pending []PendingAc
 	return pending
 }
 
-// maxHistory bounds the events of a history that are read. A delivery has about
-// ten; a digest continues in another run before it has so many.
+// maxHistory is the highest number of events that are read from a history. A delivery has about
+// ten. A digest continues as a new run before it has so many.
 const maxHistory = 5000
 
-// acts is never dereferenced: it only names the activities.
+// acts is nil and never dereferenced: it only provides the activities' names.
 var acts *activities.Activities
 
-// sends says that an activity calls a provider. Its input says how often it may try.
+// sends reports whether an activity calls a provider. Its input holds the number of attempts.
 func sends(activity string) bool {
 	return slices.Contains([]string{registeredName(acts.Send), registeredName(acts.SendFirst), registeredName(acts.SendDigest), registeredName(acts.SendBatch)}, activity)
 }
 
-// registeredName is the name under which the SDK registers a workflow or an
-// activity: the name of its function or method.
+// registeredName returns the name under which the SDK registers a workflow or an activity: the name
+// of the function or method.
 func registeredName(f any) string {
 	full := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
-	return strings.TrimSuffix(full[strings.LastIndex(full, ".")+1:], "-fm") // the runtime marks a method's value so
+	return strings.TrimSuffix(full[strings.LastIndex(full, ".")+1:], "-fm") // the runtime adds this suffix to a method value
 }
 
-// readHistory finds how often the latest sending may try, and in which digest the
-// delivery is.
+// readHistory reads the attempts that the latest sending activity may make, and the digest of the
+// delivery.
 func (e Explainer) readHistory(ctx context.Context, id string, into *Sending) {
-	var joining int64 // the event that scheduled the latest JoinDigest
+	var joining int64 // id of the event that scheduled the latest JoinDigest
 	history := e.Temporal.GetWorkflowHistory(ctx, id, into.RunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for n := 0; n < maxHistory && history.HasNext(); n++ {
 		event, err := history.Next()
@@ -224,7 +223,7 @@ func (e Explainer) readHistory(ctx context.Context, id string, into *Sending) {
 	}
 }
 
-// noteTimer keeps the time of the timer that a workflow waits for.
+// noteTimer stores the end of the timer that a workflow waits for.
 func (s *Sending) noteTimer(event *historypb.HistoryEvent) {
 	switch event.GetEventType() {
 	case enums.EVENT_TYPE_TIMER_STARTED:
@@ -235,7 +234,7 @@ func (s *Sending) noteTimer(event *historypb.HistoryEvent) {
 	}
 }
 
-// noteStart keeps what a delivery's workflow was started with.
+// noteStart stores facts from the input of a delivery's workflow.
 func (s *Sending) noteStart(event *historypb.HistoryEvent) {
 	var in workflows.DeliverInput
 	switch started := event.GetWorkflowExecutionStartedEventAttributes(); {
@@ -243,12 +242,12 @@ func (s *Sending) noteStart(event *historypb.HistoryEvent) {
 		s.MaxAttempts, s.first = in.Policy.MaxAttempts, in.StartsLocally()
 		s.beganWithAttempt = s.first || !in.Next.IsZero()
 	case event.GetEventType() == enums.EVENT_TYPE_MARKER_RECORDED:
-		s.first = false // the SDK records it with the attempt's end
+		s.first = false // the SDK records a marker when the local activity ends
 	}
 }
 
-// noteFirst adds a first attempt that is a local activity: the task of a workflow that has
-// done nothing else yet is under way as long as it.
+// noteFirst adds a first attempt that is a local activity. Temporal does not list it, but it runs
+// while the workflow's first task is under way.
 func (s *Sending) noteFirst() {
 	if s.first && len(s.Pending) == 0 && s.task.GetState() == enums.PENDING_WORKFLOW_TASK_STATE_STARTED {
 		s.Pending = []PendingActivity{{Activity: registeredName(acts.SendFirst), State: Started, Attempt: 1, StartedAt: launch.Time(s.task.GetStartedTime())}}
@@ -261,13 +260,13 @@ func decodeFirst(payloads *commonpb.Payloads, into any) bool {
 }
 
 const (
-	// detailsTimeout bounds the question to a worker that may be busy.
+	// detailsTimeout bounds the query, because a worker may be busy.
 	detailsTimeout = 3 * time.Second
-	// metadataQuery is answered by the SDK's workers for every workflow.
+	// metadataQuery is a query that the SDK answers for every workflow.
 	metadataQuery = "__temporal_workflow_metadata"
 )
 
-// currentDetails asks the workflow what it waits for; "" where it does not answer.
+// currentDetails asks a workflow what it waits for; empty: it does not answer.
 func (e Explainer) currentDetails(ctx context.Context, id, runID string) string {
 	ctx, cancel := context.WithTimeout(ctx, detailsTimeout)
 	defer cancel()

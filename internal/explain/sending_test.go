@@ -32,18 +32,19 @@ import (
 	"herald/workflows"
 )
 
-// sendingWorkflow is a workflow that sends.
+// sendingWorkflow describes a workflow of a delivery, a digest or a batch.
 type sendingWorkflow struct {
 	status  enums.WorkflowExecutionStatus
 	pending []*workflowpb.PendingActivityInfo
-	running map[string]string // the types of children, by their ids
+	running map[string]string // the workflow types of children, by id
 	history []*historypb.HistoryEvent
 	details string
 	failure error
 	task    *workflowpb.PendingWorkflowTaskInfo
 }
 
-// temporalWith has workflows that send, and so many workers next to one that is gone.
+// temporalWith is a Temporal that knows these workflows, with this number of workers, and one more
+// worker that is gone.
 func temporalWith(t *testing.T, workers int, known map[string]sendingWorkflow) *mocks.Client {
 	t.Helper()
 	temporal, queue := mocks.NewClient(t), &workflowservice.DescribeTaskQueueResponse{}
@@ -87,7 +88,7 @@ func childrenOf(running map[string]string) (children []*workflowpb.PendingChildE
 	return children
 }
 
-// noHeartbeats belongs to a server that knows no heartbeats of workers.
+// noHeartbeats is a service without worker heartbeats.
 type noHeartbeats struct {
 	workflowservice.WorkflowServiceClient
 }
@@ -123,7 +124,7 @@ func TestDeliveryWorkflowInBackOff(t *testing.T) {
 		history: []*historypb.HistoryEvent{
 			{EventId: 1},
 			scheduled(t, 5, "Send", activities.SendInput{AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 9}}),
-			scheduled(t, 9, "Send", activities.SendInput{AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}, AttemptsBefore: 2}), // after an operator interrupted the first
+			scheduled(t, 9, "Send", activities.SendInput{AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}, AttemptsBefore: 2}), // after an operator interrupted the first activity
 		},
 		pending: []*workflowpb.PendingActivityInfo{{
 			ActivityType: &commonpb.ActivityType{Name: "Send"}, State: enums.PENDING_ACTIVITY_STATE_SCHEDULED, Attempt: 2,
@@ -141,7 +142,7 @@ func TestDeliveryWorkflowInBackOff(t *testing.T) {
 	}, got)
 }
 
-// startedWith is the first event of a delivery whose first attempt is a local activity.
+// startedWith returns the first event of a delivery's history.
 func startedWith(t *testing.T, in workflows.DeliverInput) *historypb.HistoryEvent {
 	t.Helper()
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(in)
@@ -151,7 +152,7 @@ func startedWith(t *testing.T, in workflows.DeliverInput) *historypb.HistoryEven
 	}}
 }
 
-// A first attempt that is a local activity is under way as long as the workflow's task is.
+// A first attempt in a local activity is under way while the workflow's task is under way.
 func TestDeliveryWorkflowInItsFirstAttempt(t *testing.T) {
 	t.Parallel()
 
@@ -210,7 +211,7 @@ func TestDeliveryWorkflowWithoutAnswers(t *testing.T) {
 
 	tests := []struct {
 		name     string
-		workflow sendingWorkflow // without workers
+		workflow sendingWorkflow // it has no worker
 		want     explain.WorkflowView
 	}{
 		{name: "no worker", workflow: sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "never asked for"}, want: explain.WorkflowView{Status: "RUNNING", RunID: "run of d"}},
@@ -228,7 +229,7 @@ func TestDeliveryWorkflowWithoutAnswers(t *testing.T) {
 	}
 }
 
-// A delivery whose workflow was not started yet waits for a worker of its event's queue.
+// A delivery whose workflow was not started yet waits for a worker of the event's queue.
 func TestDeliveryWorkflowBeforeItsStart(t *testing.T) {
 	t.Parallel()
 
@@ -245,8 +246,8 @@ func TestDeliveryWorkflowBeforeItsStart(t *testing.T) {
 	require.Len(t, got.ServedBy, 1)
 }
 
-// A delivery without a separate workflow is sent by the batch whose rows it is among; only
-// workers that serve batches send it.
+// A delivery without a workflow is sent by the batch whose range has its row. Only workers that
+// serve batches send it.
 func TestDeliveryWorkflowInABatch(t *testing.T) {
 	t.Parallel()
 
@@ -281,7 +282,7 @@ func TestDeliveryWorkflowInABatch(t *testing.T) {
 	require.Contains(t, got.Note, "a batch sends it")
 }
 
-// An event tells how far the batches are that run of it.
+// An event shows the progress of its running batches.
 func TestBatchesOfAnEvent(t *testing.T) {
 	t.Parallel()
 

@@ -12,29 +12,29 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// Why is the decision about one recipient and one channel of an event, what
-// became of it, and what happens next. It holds no address and no text.
+// Why explains the decision about one recipient and one channel of an event, its result, and what
+// happens next. It holds no address and no text.
 type Why struct {
 	EventID       string                 `json:"event_id"`
 	EventType     string                 `json:"event_type"`
 	Outbox        *report.LeasedRow      `json:"outbox"`          // null: the row was purged
-	Processed     *report.ProcessedRow   `json:"processed_event"` // null: it was not started yet
+	Processed     *report.ProcessedRow   `json:"processed_event"` // null: the event was not started yet
 	Recipient     string                 `json:"recipient"`
 	Channel       notification.Channel   `json:"channel"`
-	Decision      notification.Decision  `json:"decision"` // empty: none was taken
+	Decision      notification.Decision  `json:"decision"` // empty: there is no decision
 	DecidedAt     *time.Time             `json:"decided_at"`
-	Meaning       string                 `json:"meaning"` // of the decision, or why there is none
+	Meaning       string                 `json:"meaning"` // the meaning of the decision, or why there is none
 	Rules         RulesNow               `json:"rules_now"`
-	Delivery      *report.DeliveryDetail `json:"delivery"`                    // null: none was planned
-	Workflow      *Sending               `json:"workflow,omitempty"`          // of the delivery
-	EventWorkflow *WorkflowView          `json:"event_workflow,omitempty"`    // where nothing was decided
-	Escalation    *Escalation            `json:"escalation,omitempty"`        // what waits next to the delivery
-	Ahead         string                 `json:"quiet_hours_ahead,omitempty"` // what they will do when its wait ends
-	OwnTime       *time.Time             `json:"own_time,omitempty"`          // until which a retry of the delivery waits; null: it does not wait
+	Delivery      *report.DeliveryDetail `json:"delivery"`                    // null: no delivery was planned
+	Workflow      *Sending               `json:"workflow,omitempty"`          // the delivery's workflow
+	EventWorkflow *WorkflowView          `json:"event_workflow,omitempty"`    // set if there is no decision
+	Escalation    *Escalation            `json:"escalation,omitempty"`        // the delivery's escalation
+	Ahead         string                 `json:"quiet_hours_ahead,omitempty"` // how quiet hours affect the delivery when its wait ends
+	OwnTime       *time.Time             `json:"own_time,omitempty"`          // the time until which a retried delivery waits; null: it does not wait
 	Next          string                 `json:"next"`
 }
 
-// WhyDelivery explains a delivery. Where there is none of that id, the error is
+// WhyDelivery explains a delivery. If there is none with this id, the error is
 // [notification.ErrNoDelivery].
 func (e Explainer) WhyDelivery(ctx context.Context, id string) (Why, error) {
 	delivery, err := e.reader().DeliveryDetail(ctx, id)
@@ -45,8 +45,8 @@ func (e Explainer) WhyDelivery(ctx context.Context, id string) (Why, error) {
 	return e.why(ctx, key, &delivery)
 }
 
-// Why explains what one recipient got of an event over one channel, or why they got
-// nothing. Where nothing is known of the event, the error is [notification.ErrNoEvent].
+// Why explains what one recipient got of an event over one channel, or why they got nothing. If
+// nothing is known about the event, the error is [notification.ErrNoEvent].
 func (e Explainer) Why(ctx context.Context, key report.DecisionKey) (Why, error) {
 	id, err := e.reader().DeliveryOf(ctx, key)
 	switch {
@@ -92,8 +92,8 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 	return w, nil
 }
 
-// ownTime is the time until which a delivery that has ended would wait if it were retried;
-// nil: it would not.
+// ownTime returns the time until which an ended delivery would wait if it were retried; nil: it
+// would not wait.
 func (e Explainer) ownTime(ctx context.Context, delivery report.DeliveryDetail, now time.Time) (*time.Time, error) {
 	if delivery.Status != notification.Cancelled && delivery.Status != notification.Failed {
 		return nil, nil
@@ -126,10 +126,10 @@ func newWhy(key report.DecisionKey, decided report.Decided, plan planAgain, deli
 	return w
 }
 
-// Undecided says that nothing was decided about the recipient and the channel.
+// Undecided reports whether there is no decision about the recipient and the channel.
 func (w Why) Undecided() bool { return w.Decision == "" }
 
-// cancelledBy is the event that takes this one back; empty: none, or its row was purged.
+// cancelledBy returns the event that cancels this event; empty: none, or its row was purged.
 func (w Why) cancelledBy() string {
 	if w.Outbox == nil {
 		return ""
@@ -137,13 +137,12 @@ func (w Why) cancelledBy() string {
 	return w.Outbox.CancelledBy
 }
 
-// succeeded says that the event ended before another could take it back.
+// succeeded reports whether the event has succeeded, so that no other event could cancel it.
 func (w Why) succeeded() bool {
 	return w.Processed != nil && w.Processed.Status == notification.ProcessedSuccess
 }
 
-// whyUndecided says why nothing was decided, as far as can be told from what is
-// there now.
+// whyUndecided returns why there is no decision, as far as the current rows tell.
 func (w Why) whyUndecided() string {
 	r := w.Rules
 	switch {
