@@ -6,8 +6,8 @@ import (
 	"herald/internal/rabbitmq"
 )
 
-// Broker checks that RabbitMQ answers, and that the exchange and the queues are there as
-// Herald needs them.
+// Broker checks that RabbitMQ answers, and that the exchange and the queues exist with the settings
+// that Herald needs.
 func Broker(url string) Subject {
 	return Subject{"broker", func(ctx context.Context) ([]Mistake, error) {
 		ctx, cancel := context.WithTimeout(ctx, serverTimeout)

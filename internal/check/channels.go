@@ -20,15 +20,15 @@ import (
 	"herald/internal/wiring"
 )
 
-// Senders are the channels that a process would send over.
+// Senders holds the channels of a process, with their settings.
 type Senders struct {
-	Wired    wiring.Wiring          // whose settings were read
-	Problem  error                  // with these settings
-	Channels []notification.Channel // that the process serves
+	Wired    wiring.Wiring          // the settings of each channel
+	Problem  error                  // an error in these settings
+	Channels []notification.Channel // the channels that the process serves
 }
 
-// routed are the channels that a routing row names and the process serves, with the
-// types of event that go over them.
+// routed returns the channels that have a routing row and that the process serves, with the event
+// types of each.
 func (s Senders) routed(ctx context.Context, reader report.Reader) (map[notification.Channel][]string, error) {
 	routes, err := reader.Routes(ctx)
 	types := map[notification.Channel][]string{}
@@ -40,7 +40,7 @@ func (s Senders) routed(ctx context.Context, reader report.Reader) (map[notifica
 	return types, err
 }
 
-// channelsOf checks that each routed channel may serve somebody and has its credentials.
+// channelsOf checks that each routed channel serves some user type and has its credentials.
 func channelsOf(db *postgres.Store, s Senders) Subject {
 	reader := report.Reader{Pool: db.Pool}
 	return Subject{"channels", func(ctx context.Context) ([]Mistake, error) {
@@ -71,7 +71,7 @@ func channelsOf(db *postgres.Store, s Senders) Subject {
 	}}
 }
 
-// unset says which setting a channel lacks.
+// unset returns the setting that a channel lacks.
 func (s Senders) unset(name notification.Channel, types []string) []Mistake {
 	_, err := s.sender(name)
 	var off *channel.OffError
@@ -86,12 +86,12 @@ func (s Senders) unset(name notification.Channel, types []string) []Mistake {
 	}
 }
 
-// sender makes a sender as the worker does, which reaches nobody. It sends nothing.
+// sender creates a sender as the worker does. It connects to no server and sends nothing.
 func (s Senders) sender(name notification.Channel) (channel.Sender, error) {
 	return s.Wired[name].NewSender(channel.Process{Timeout: serverTimeout, Slots: 1})
 }
 
-// some is "ORDER_PAID", or "ORDER_PAID and 3 other event types".
+// some returns "events of type ORDER_PAID", or "events of type ORDER_PAID and 3 more".
 func some(types []string) string {
 	if len(types) == 1 {
 		return "events of type " + types[0]
@@ -102,8 +102,8 @@ func some(types []string) string {
 // serverTimeout bounds the wait for one server.
 const serverTimeout = 5 * time.Second
 
-// providersOf checks that the providers of the routed channels answer. It asks for the
-// header of a page, without credentials, which sends nothing.
+// providersOf checks that the providers of the routed channels answer. It sends a HEAD request
+// without credentials, and no message.
 func providersOf(db *postgres.Store, s Senders) Subject {
 	return Subject{"providers", func(ctx context.Context) ([]Mistake, error) {
 		routed, err := s.routed(ctx, report.Reader{Pool: db.Pool})
@@ -129,7 +129,7 @@ type provider struct {
 	url     string
 }
 
-// silent asks all providers at once, and names the providers that do not answer.
+// silent asks all providers concurrently, and returns the providers that do not answer.
 func silent(ctx context.Context, providers []provider) (mistakes []Mistake) {
 	problems := make([]string, len(providers))
 	var asking sync.WaitGroup
@@ -146,8 +146,8 @@ func silent(ctx context.Context, providers []provider) (mistakes []Mistake) {
 	return few(mistakes)
 }
 
-// ask says why the provider gives no answer; empty: it does. Whatever it answers, there
-// is somebody.
+// ask returns the reason why the provider does not answer; empty: it answers. Any status is an
+// answer.
 func (p provider) ask(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
@@ -160,7 +160,7 @@ func (p provider) ask(ctx context.Context) string {
 	exchange := channel.NewExchange(wire)
 	response, err := exchange.Client().Do(request)
 	if err == nil {
-		_ = response.Body.Close() // it is in memory
+		_ = response.Body.Close() // the body is in memory
 	}
 	var untrusted *tls.CertificateVerificationError
 	switch {
@@ -173,7 +173,7 @@ func (p provider) ask(ctx context.Context) string {
 	}
 }
 
-// host is where the provider is, without the path.
+// host returns the provider's host, without the path.
 func (p provider) host() string {
 	if u, err := url.Parse(p.url); err == nil {
 		return strings.ToLower(u.Host)
@@ -181,8 +181,8 @@ func (p provider) host() string {
 	return ""
 }
 
-// slackFlaw says why nothing would be sent to a webhook; empty: it would, or this process
-// sends nothing over Slack.
+// slackFlaw returns the reason why Herald sends nothing to a webhook; empty: it sends, or this
+// process does not serve Slack.
 func (s Senders) slackFlaw(webhook string) string {
 	settings, judges := s.Wired[notification.Slack].(interface{ Flaw(webhook string) string })
 	if !judges || !slices.Contains(s.Channels, notification.Slack) || s.Problem != nil {

@@ -1,7 +1,6 @@
-// Package check looks for mistakes in all that is configured: it reads the directory, the
-// rules and the templates as planning does, and asks the servers for what Herald needs of
-// them. It changes nothing, and no message ever goes out. What it finds names a place and
-// what to do there; it holds no address, no text and nothing of a payload.
+// Package check looks for mistakes in the configuration: it reads the directory, the rules and the
+// templates as planning does, and checks the servers. It changes nothing and sends no message. Each
+// finding names a place and a remedy. A finding holds no address, no text and no part of a payload.
 package check
 
 import (
@@ -20,36 +19,36 @@ import (
 	"herald/internal/postgres"
 )
 
-// Mistake is one thing that is configured wrong, or that does not answer.
+// Mistake is a mistake in the configuration, or a server that does not answer.
 type Mistake struct {
-	Subject string `json:"subject"`       // what was checked: directory, rules, …
+	Subject string `json:"subject"`       // the checked subject, such as directory or rules
 	Place   string `json:"place"`         // a table, a setting, a queue, a server
-	Row     string `json:"row,omitempty"` // of the table, by its key
+	Row     string `json:"row,omitempty"` // the key of the table's row
 	Problem string `json:"problem"`
 	Remedy  string `json:"remedy"`
 
-	byWorker bool // a worker mends it when it starts
-	noWorker bool // no worker runs at all: that explains all that is byWorker
+	byWorker bool // a worker corrects it when it starts
+	noWorker bool // no worker runs, which explains all mistakes with byWorker
 }
 
-// Where is the place with its row.
+// Where returns the place with its row.
 func (m Mistake) Where() string { return strings.TrimSpace(m.Place + " " + m.Row) }
 
-// NotChecked is a subject that nobody could look at, for a reason that is no mistake.
+// NotChecked is a subject that could not be checked, for a reason that is no mistake.
 type NotChecked struct {
 	Subject string `json:"subject"`
 	Reason  string `json:"reason"`
 }
 
-// Subject is a part of what is checked.
+// Subject is one part of the check.
 type Subject struct {
 	Name string
 	find func(ctx context.Context) ([]Mistake, error)
 }
 
-// Planning checks what planning reads: who is told of what, in which words. Events count if
-// they were written in the time since, and are of a source that concerns people: others
-// only go to topics, which these rules say nothing of.
+// Planning checks what planning reads: the directory, the rules and the templates. It uses the
+// events of the last `since` from sources with people. Events of other sources only go to topics,
+// which these rules do not concern.
 func Planning(db *postgres.Store, senders Senders, since time.Duration, sources []outboxes.Source) []Subject {
 	recent := &recentEvents{db: db, since: since}
 	for _, source := range sources {
@@ -60,17 +59,17 @@ func Planning(db *postgres.Store, senders Senders, since time.Duration, sources 
 	return []Subject{directoryOf(db, senders), rulesOf(db, recent), templatesOf(db, recent)}
 }
 
-// Sending checks the parts of the environment and of the providers that sending needs.
+// Sending checks the settings and the providers that sending needs.
 func Sending(db *postgres.Store, senders Senders) []Subject {
 	return []Subject{channelsOf(db, senders), providersOf(db, senders)}
 }
 
-// Skip is a subject that cannot be looked at.
+// Skip returns a subject that cannot be checked, with the reason.
 func Skip(name, reason string) Subject {
 	return Subject{name, func(context.Context) ([]Mistake, error) { return nil, &skipError{reason} }}
 }
 
-// skipError is why a subject was not looked at.
+// skipError is the reason why a subject was not checked.
 type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
@@ -80,20 +79,20 @@ type Result struct {
 	Checked    []string     `json:"checked"`
 	Mistakes   []Mistake    `json:"mistakes"`
 	NotChecked []NotChecked `json:"not_checked"`
-	Advice     []Mistake    `json:"advice"` // what works, and could be safer: no mistakes
+	Advice     []Mistake    `json:"advice"` // settings that work but could be safer; these are no mistakes
 }
 
-// UnverifiedDatabase recommends to verify the server of DATABASE_URL.
+// UnverifiedDatabase advises to verify the server's name in DATABASE_URL.
 func UnverifiedDatabase() Mistake {
 	return Mistake{Subject: "settings", Place: "setting DATABASE_URL", Problem: "nobody verifies the server's name: an impostor would get the password",
 		Remedy: "set sslmode=verify-full, and sslrootcert to the certificate of its authority"}
 }
 
-// subjectTimeout bounds the time for one subject. Single servers have less.
+// subjectTimeout bounds the time of one subject. One server has less time.
 const subjectTimeout = 25 * time.Second
 
-// Run looks at all subjects at the same time, and returns all mistakes. That a subject
-// cannot be read is one as well.
+// Run checks all subjects concurrently, and returns all mistakes. If a subject cannot be read, that
+// is a mistake too.
 func Run(ctx context.Context, subjects []Subject) Result {
 	found := make([][]Mistake, len(subjects))
 	failed := make([]error, len(subjects))
@@ -114,8 +113,8 @@ func Run(ctx context.Context, subjects []Subject) Result {
 	return result
 }
 
-// explainByWorkers leaves one line where no worker runs: what a worker would mend when it
-// starts is no separate mistake then.
+// explainByWorkers removes the mistakes that a worker would correct when it starts, if no worker
+// runs: the missing worker is then the only mistake.
 func (r *Result) explainByWorkers() {
 	if !slices.ContainsFunc(r.Mistakes, func(m Mistake) bool { return m.noWorker }) {
 		return
@@ -139,8 +138,8 @@ func (r *Result) add(subject string, found []Mistake, err error) {
 	}
 }
 
-// cause names an error of the database. Only what is said of the schema and of rights is
-// shown: other words of the database may quote values.
+// cause describes an error of the database. It shows only messages about the schema and about
+// rights: other messages may quote values.
 func cause(err error) string {
 	var refused *pgconn.PgError
 	switch {
@@ -155,10 +154,10 @@ func cause(err error) string {
 	}
 }
 
-// listed is the number of mistakes of one kind that are named.
+// listed is the highest number of listed mistakes of one kind.
 const listed = 10
 
-// few keeps the first mistakes of one kind, and says how many more there are.
+// few keeps the first mistakes of one kind, and counts the others in one line.
 func few(all []Mistake) []Mistake {
 	if len(all) <= listed {
 		return all
@@ -167,8 +166,7 @@ func few(all []Mistake) []Mistake {
 	return append(all[:listed:listed], more)
 }
 
-// word matches values that may be shown. Others come from a column that may
-// hold something else than it should.
+// word matches values that may be shown. Other values may be personal data in the wrong column.
 var word = regexp.MustCompile(`^[\p{L}\p{N}_+/:.-]{1,64}$`)
 
 func shown(value string) string {
@@ -178,7 +176,7 @@ func shown(value string) string {
 	return "(a value that is not shown)"
 }
 
-// have is "1 row has" or "7 rows have".
+// have returns "1 row has" or, for example, "7 rows have".
 func have(count int) string {
 	if count == 1 {
 		return "1 row has"

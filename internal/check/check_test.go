@@ -26,7 +26,7 @@ func TestTheExampleHasNoMistakes(t *testing.T) {
 	require.Empty(t, i.sent(t), "a check sends nothing")
 }
 
-// TestNoMistakes writes what tells nobody, and should not.
+// Some events tell nobody by design, which is no mistake.
 func TestNoMistakes(t *testing.T) {
 	t.Parallel()
 
@@ -41,14 +41,14 @@ func TestNoMistakes(t *testing.T) {
 			i.exec(t, sql)
 			require.Empty(t, i.check(t, nil).Mistakes)
 
-			// Herald's own, and workers of a source that concerns people, are missed.
+			// Now the event belongs to a source with people, so telling nobody is a mistake.
 			i.exec(t, `UPDATE event_outbox SET cancels = NULL, source = 'orders', aggregate_type = 'VISIT', aggregate_id = '5', payload = '{}'`)
 			require.NotEmpty(t, i.check(t, nil).Mistakes)
 		})
 	}
 }
 
-// A server that refuses the password is there.
+// A server that refuses the password answers, so the mistake is the login.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 

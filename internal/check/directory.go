@@ -12,12 +12,11 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// directoryTables are the three that may be views.
+// directoryTables are the tables that may be views.
 var directoryTables = []string{"recipient", "recipient_device", "entity_member"}
 
-// directoryOf checks recipient, recipient_device and entity_member: views in their place
-// have the columns that planning reads, in types that can be cast, and rows that it can
-// use.
+// directoryOf checks recipient, recipient_device and entity_member. A view must have the columns
+// that planning reads, with types that can be cast, and rows that planning can use.
 func directoryOf(db *postgres.Store, s Senders) Subject {
 	d := directory{db: db, reader: report.Reader{Pool: db.Pool}, flaw: s.slackFlaw}
 	return Subject{"directory", d.find}
@@ -49,7 +48,7 @@ func (d directory) find(ctx context.Context) ([]Mistake, error) {
 		return mistakes, nil
 	}
 	parts := []func(context.Context) ([]Mistake, error){d.inactive, d.userTypes, d.timezones, d.webhooks}
-	if views { // tables have constraints
+	if views { // tables have constraints that prevent these mistakes
 		parts = append(parts, d.ids, d.strangers, d.planned)
 	}
 	for _, part := range parts {
@@ -93,8 +92,8 @@ func (d directory) columns(ctx context.Context, table string, relation report.Re
 	return mistakes, nil
 }
 
-// added says how a view gets a column. A NULL is no way to have it where it keeps people
-// from all messages.
+// added tells how to add a column to a view. It does not advise a NULL that would keep people from
+// all messages.
 func added(column postgres.DirectoryColumn) string {
 	switch {
 	case column.Type == "boolean":
@@ -106,7 +105,7 @@ func added(column postgres.DirectoryColumn) string {
 	}
 }
 
-// ids finds users whose ids fit no delivery.
+// ids finds users whose ids are missing, unusable or not unique.
 func (d directory) ids(ctx context.Context) ([]Mistake, error) {
 	var mistakes []Mistake
 	for _, table := range directoryTables {
@@ -132,10 +131,10 @@ func (d directory) ids(ctx context.Context) ([]Mistake, error) {
 	return mistakes, nil
 }
 
-// userTypeTables are those with a user_type.
+// userTypeTables are the tables with a column user_type.
 var userTypeTables = append([]string{"event_type_recipients", "channel_user_type", "user_notification_preferences"}, directoryTables...)
 
-// userTypes finds types of user that nobody knows.
+// userTypes finds user types that table user_type does not have.
 func (d directory) userTypes(ctx context.Context) ([]Mistake, error) {
 	known, err := d.db.UserTypes(ctx)
 	if err != nil {
@@ -160,7 +159,7 @@ func (d directory) userTypes(ctx context.Context) ([]Mistake, error) {
 	return mistakes, nil
 }
 
-// timezones finds time zones that the quiet hours take for UTC.
+// timezones finds unknown time zones, for which quiet hours use UTC.
 func (d directory) timezones(ctx context.Context) ([]Mistake, error) {
 	var mistakes []Mistake
 	for _, of := range []struct{ table, column string }{{"recipient", "timezone"}, {"entity_notification_settings", "quiet_hours_timezone"}, {"user_settings", "timezone"}} {
@@ -181,8 +180,7 @@ func (d directory) timezones(ctx context.Context) ([]Mistake, error) {
 	return mistakes, nil
 }
 
-// webhooks finds addresses that Slack's sender refuses. It sees no more of them than where
-// they are.
+// webhooks finds addresses that Slack's sender refuses. It reads only their scheme and host.
 func (d directory) webhooks(ctx context.Context) ([]Mistake, error) {
 	bases, err := d.reader.SlackBases(ctx)
 	if err != nil {
@@ -202,8 +200,8 @@ func (d directory) webhooks(ctx context.Context) ([]Mistake, error) {
 	return mistakes, nil
 }
 
-// planned reads a recipient and a member as planning does, which finds whatever the
-// other checks do not look for.
+// planned reads a recipient and a member as planning does. This finds mistakes that the other
+// checks miss.
 func (d directory) planned(ctx context.Context) ([]Mistake, error) {
 	targets := []notification.Target{
 		{Entity: notification.Entity{Type: notification.EntityBroadcast, ID: "0"}},
@@ -218,7 +216,7 @@ func (d directory) planned(ctx context.Context) ([]Mistake, error) {
 	return nil, nil
 }
 
-// inactive finds a directory of which nobody is told anything.
+// inactive finds a directory without any active person.
 func (d directory) inactive(ctx context.Context) ([]Mistake, error) {
 	people, err := d.reader.People(ctx)
 	if err != nil || people.All == 0 || people.Active > 0 {
@@ -228,7 +226,7 @@ func (d directory) inactive(ctx context.Context) ([]Mistake, error) {
 		Remedy: "set active to true for people who may be told; in a view, write coalesce(active, true) or true AS active, since NULL means not active"}}, nil
 }
 
-// strangers finds members that planning passes over, since recipient does not have them.
+// strangers finds members that planning skips because recipient does not have them.
 func (d directory) strangers(ctx context.Context) (mistakes []Mistake, err error) {
 	found, err := d.reader.Strangers(ctx)
 	for _, s := range found {

@@ -11,8 +11,8 @@ import (
 
 const escalationRules = "event_type_escalation"
 
-// escalations finds rows that cannot do what they say, and channels that are kept for an
-// escalation that is not there.
+// escalations finds rules that cannot work, and channels that wait for an escalation that does not
+// exist.
 func escalations(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
 	rules, err := reader.Escalations(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func escalations(ctx context.Context, reader report.Reader) (mistakes []Mistake,
 	return mistakes, nil
 }
 
-// mistakesOf looks at one row.
+// mistakesOf finds the mistakes of one rule.
 func mistakesOf(rule report.EscalationRule, routes []report.Route) (mistakes []Mistake) {
 	row := rule.EventType + "/" + string(rule.From)
 	routed := func(channel notification.Channel) (report.Route, bool) {

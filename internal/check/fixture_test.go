@@ -24,12 +24,11 @@ import (
 	"herald/tools/sandbox"
 )
 
-// sources are Herald's own, another one that concerns people, and one that only goes to a
-// topic.
+// sources are Herald's outbox, another source with people, and a source that only goes to a topic.
 var sources = []outboxes.Source{{Name: notification.HeraldSource, People: true}, {Name: "orders", People: true}, {Name: "ledger"}}
 
-// installation is the example directory in a separate database, with the sandbox for
-// its providers. It has no mistakes.
+// installation is the example directory in a separate database, with the sandbox as its providers.
+// It has no mistakes.
 type installation struct {
 	*postgres.Store
 	environment map[string]string
@@ -57,14 +56,14 @@ func newInstallation(t *testing.T) *installation {
 	return i
 }
 
-// exec makes a mistake.
+// exec runs SQL, for example to make a mistake.
 func (i *installation) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	_, err := i.Pool.Exec(t.Context(), sql, args...)
 	require.NoError(t, err, sql)
 }
 
-// check looks at all that is configured with changes to the environment.
+// check checks the whole configuration after changes to the environment.
 func (i *installation) check(t *testing.T, changes map[string]string) check.Result {
 	t.Helper()
 	environment := maps.Clone(i.environment)
@@ -80,13 +79,12 @@ func (i *installation) check(t *testing.T, changes map[string]string) check.Resu
 	return check.Run(t.Context(), subjects)
 }
 
-// event writes an event.
 func (i *installation) event(t *testing.T, id, eventType, aggregateType, payload string) {
 	t.Helper()
 	i.exec(t, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, $2, $3, '5', $4)`, id, eventType, aggregateType, payload)
 }
 
-// sent holds the messages that the sandbox's providers got.
+// sent returns the messages that the sandbox's providers received.
 func (i *installation) sent(t *testing.T) string {
 	t.Helper()
 	ledger, err := os.ReadFile(i.ledger)

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ownDirectory puts views over somebody's own table in the place of two tables of the
-// directory; the mistakes that a test makes.
+// ownDirectory prepares a test's mistakes: it renames two tables of the directory, and replaces
+// entity_member by a view.
 const ownDirectory = `
 	ALTER TABLE recipient_device DROP CONSTRAINT IF EXISTS recipient_device_of_recipient;
 	ALTER TABLE entity_member DROP CONSTRAINT IF EXISTS entity_member_is_recipient;
@@ -15,21 +15,22 @@ const ownDirectory = `
 	ALTER TABLE entity_member RENAME TO membership;
 	CREATE VIEW entity_member AS SELECT * FROM membership;`
 
-// ours is the view with which the example stays as it is.
+// ours is a view that leaves the example as it is.
 const ours = `CREATE VIEW recipient AS SELECT * FROM person;`
 
-// people are rows of a view of people; each query has the columns of recipient.
+// people begins a view that adds rows to the example. Each test appends a query with the columns of
+// recipient.
 const people = `CREATE VIEW recipient AS SELECT * FROM person UNION ALL `
 
-// TestMistakes makes each mistake in a separate database. The check finds it, and
-// nothing else.
+// TestMistakes makes each mistake in a separate database. The check finds this mistake and no
+// other.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name    string
 		sql     string
-		event   string            // the payload of an event of type ORDER_PAID, which then comes
+		event   string            // the payload of an ORDER_PAID event to write
 		changes map[string]string // to the environment
 		where   string
 		problem string
@@ -151,7 +152,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Beginnings of statements.
+// Table names and the beginnings of SQL statements.
 const (
 	versions            = "herald_migrations"
 	route               = `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('ORDER_PAID', 'EMAIL'); `

@@ -14,34 +14,34 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// recentEvents are the last events of each type, with what planning would read for them
-// now. They are read once, however many ask.
+// recentEvents holds the last events of each type, with what planning would read for them now.
+// Several subjects share it, but it is read only once.
 type recentEvents struct {
 	db      *postgres.Store
 	since   time.Duration
-	sources []string // whose events concern people
+	sources []string // the sources with people
 
 	once  sync.Once
 	types []recentType
 	err   error
 }
 
-// recentType is a type of event that came.
+// recentType is an event type with recent events.
 type recentType struct {
 	name   string
-	setup  notification.EventSetup // of the newest
-	events []notification.Event    // the newest first
+	setup  notification.EventSetup // of the newest event
+	events []notification.Event    // newest first
 }
 
-// telling are the events that should tell somebody. One that takes another back need not,
-// where no row routes its type.
+// telling returns the events that should tell somebody. An event that cancels another one need not,
+// if no row routes its type.
 func (t recentType) telling() []notification.Event {
 	return slices.DeleteFunc(slices.Clone(t.events), func(event notification.Event) bool {
 		return event.Cancels != "" && len(t.setup.Routing) == 0
 	})
 }
 
-// readsAtOnce is the number of types that are read side by side.
+// readsAtOnce is the number of event types that are read concurrently.
 const readsAtOnce = 4
 
 func (r *recentEvents) read(ctx context.Context) ([]recentType, error) {
@@ -66,7 +66,7 @@ func (r *recentEvents) readTypes(ctx context.Context) ([]recentType, error) {
 	return types, group.Wait()
 }
 
-// readType passes over events that were deleted meanwhile.
+// readType reads the events of one type. It skips events that were deleted meanwhile.
 func (r *recentEvents) readType(ctx context.Context, named report.RecentType) (recentType, error) {
 	read := recentType{name: named.EventType}
 	for _, id := range named.EventIDs {

@@ -17,8 +17,8 @@ const (
 	routingRules   = "event_type_channel_routing"
 )
 
-// rulesOf checks who is told of what: by the last events, as planning reads them, and by
-// who is in the directory.
+// rulesOf checks the rules against the last events, as planning reads them, and against the
+// directory.
 func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 	reader := report.Reader{Pool: db.Pool}
 	return Subject{"rules", func(ctx context.Context) ([]Mistake, error) {
@@ -40,7 +40,7 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 	}}
 }
 
-// unrouted finds types of event that come, and go nowhere.
+// unrouted finds event types that have events but no routes.
 func unrouted(types []recentType) (mistakes []Mistake) {
 	for _, t := range types {
 		if telling := t.telling(); len(telling) > 0 && len(t.setup.Routing) == 0 {
@@ -51,8 +51,8 @@ func unrouted(types []recentType) (mistakes []Mistake) {
 	return mistakes
 }
 
-// nameless finds types of event without rows in event_type_recipients whose aggregate
-// decides nothing.
+// nameless finds event types without rows in event_type_recipients whose aggregate does not name
+// recipients.
 func nameless(types []recentType) (mistakes []Mistake) {
 	for _, t := range types {
 		if len(t.setup.Recipients) > 0 {
@@ -69,7 +69,7 @@ func nameless(types []recentType) (mistakes []Mistake) {
 	return mistakes
 }
 
-// impossiblePaths finds paths that no payload can have, before any event comes.
+// impossiblePaths finds paths that no payload can have, even before an event comes.
 func impossiblePaths(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
 	found, err := reader.Paths(ctx)
 	for _, rule := range found {
@@ -80,7 +80,7 @@ func impossiblePaths(ctx context.Context, reader report.Reader) (mistakes []Mist
 	return mistakes, err
 }
 
-// vainPaths finds rows whose entity_id_path none of the last events has.
+// vainPaths finds rows whose entity_id_path finds nobody in any of the last events.
 func vainPaths(types []recentType) (mistakes []Mistake) {
 	for _, t := range types {
 		for _, row := range t.setup.Recipients {
@@ -94,10 +94,10 @@ func vainPaths(types []recentType) (mistakes []Mistake) {
 	return mistakes
 }
 
-// vain says why a row finds nobody in any of the events; empty: it finds somebody.
+// vain returns the reason why a row finds nobody in any of the events; empty: it finds somebody.
 func vain(row notification.EventRecipients, events []notification.Event) (problem string) {
 	if notification.PathFlaw(row.EntityIDPath) != "" {
-		return "" // impossiblePaths names it
+		return "" // impossiblePaths reports it
 	}
 	for _, event := range events {
 		targets, problems := notification.Targets(event, []notification.EventRecipients{row})
@@ -109,8 +109,8 @@ func vain(row notification.EventRecipients, events []notification.Event) (proble
 	return problem
 }
 
-// timeless finds routing rows for whose time, or throttle key, one of the last events has nothing.
-// A delivery without its time fails.
+// timeless finds routing rows whose send time, or throttle key, one of the last events lacks. A
+// delivery without its send time fails.
 func timeless(types []recentType) (mistakes []Mistake) {
 	for _, t := range types {
 		named, keyless := map[notification.Channel]bool{}, map[notification.Channel]bool{}
@@ -134,7 +134,8 @@ func timeless(types []recentType) (mistakes []Mistake) {
 	return mistakes
 }
 
-// ruleKey is ORDER_PAID/CUSTOMER/CUSTOMER/customer.id, with any where a column is null.
+// ruleKey returns a key such as ORDER_PAID/CUSTOMER/CUSTOMER/customer.id, with "any" for a NULL
+// user type.
 func ruleKey(eventType string, userType notification.UserType, entityType, path string) string {
 	return strings.Join([]string{eventType, cmp.Or(string(userType), "any"), entityType, cmp.Or(path, "no path")}, "/")
 }
@@ -166,7 +167,7 @@ func members(rule report.RecipientRule) string {
 	return cmp.Or(text, " is in entity_member")
 }
 
-// rulesOverNoChannel finds rows whose people no routed channel may serve.
+// rulesOverNoChannel finds rows for a user type that no routed channel serves.
 func rulesOverNoChannel(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
 	found, err := reader.RulesOverNoChannel(ctx)
 	for _, rule := range found {
@@ -177,7 +178,7 @@ func rulesOverNoChannel(ctx context.Context, reader report.Reader) (mistakes []M
 	return mistakes, err
 }
 
-// routesOfNobody finds routing for roles that nobody has.
+// routesOfNobody finds routes for roles that no active member has.
 func routesOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
 	found, err := reader.RoutesOfNobody(ctx)
 	for _, route := range found {
@@ -213,9 +214,9 @@ func settingsOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mis
 	return mistakes, err
 }
 
-// categories finds what recipients switched off, and what nobody's category is any more, so
-// that it comes again; and a category that is meant for every event type. A category of an
-// event type that has not come yet is no mistake.
+// categories finds categories that recipients switched off but that no event type has any more, so
+// that these messages come again. It also finds a category of event type *. A category whose event
+// type has no events yet is no mistake.
 func categories(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
 	types, err := reader.Values(ctx, "event_category", "event_type")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 const migrateUp = "run `starter migrate up`"
 
-// Schema compares the schema with the migrations of this build. Where the database does
-// not answer, or has no schema, nothing else that is in it can be checked.
+// Schema compares the schema with the migrations of this build. If the database does not answer or
+// lacks migrations, it is not usable, and the other subjects in it cannot be checked.
 func Schema(ctx context.Context, db *postgres.Store, files fs.FS) (subject Subject, usable bool) {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
@@ -31,7 +31,7 @@ func schemaMistakes(gap migrate.Gap, err error) []Mistake {
 	var inTheWay *migrate.SchemaError
 	switch {
 	case postgres.MayNotRead(err):
-		return nil // a worker's role; whether the tables are there, the others find out
+		return nil // a worker's role; the other subjects find missing tables
 	case errors.As(err, &inTheWay):
 		return []Mistake{{Place: place, Problem: inTheWay.Problem, Remedy: inTheWay.Remedy}}
 	case postgres.LoginRefused(err):
@@ -50,7 +50,7 @@ func schemaMistakes(gap migrate.Gap, err error) []Mistake {
 	return mistakes
 }
 
-// unreachable says in a word why the database gave no answer. The driver's own error has
+// unreachable returns a short reason why the database did not answer. The driver's error would show
 // addresses.
 func unreachable(err error) string {
 	var refused *pgconn.PgError

@@ -12,13 +12,13 @@ import (
 	"herald/internal/postgres"
 )
 
-// Brokers know which topics there are.
+// Brokers finds missing Kafka topics.
 type Brokers interface {
 	MissingTopics(ctx context.Context, topics []string) (map[string]string, error)
 }
 
-// Topics checks that the topics of sources are there and take records. Without a topic there is
-// no subject. brokers is nil if KAFKA_BROKERS is not set.
+// Topics checks that the topics of the sources exist and take records. If no source has a topic,
+// there is no subject. brokers is nil if KAFKA_BROKERS is not set.
 func Topics(db *postgres.Store, brokers Brokers, sources []outboxes.Source) []Subject {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(s outboxes.Source) bool { return s.Kafka == nil })
 	if len(sources) == 0 {
@@ -33,7 +33,7 @@ func Topics(db *postgres.Store, brokers Brokers, sources []outboxes.Source) []Su
 			}
 			for _, topic := range topics {
 				if missing[topic.Topic] != "" {
-					continue // it is named already
+					continue // missingTopics reports it
 				}
 				mistakes = append(mistakes, Mistake{
 					Place: "topic " + topic.Topic, Row: "of source " + source.Name, Problem: "it has taken no record for " + topic.Since.Round(time.Second).String() + ": " + topic.Error,
@@ -45,8 +45,8 @@ func Topics(db *postgres.Store, brokers Brokers, sources []outboxes.Source) []Su
 	}}}
 }
 
-// missingTopics finds topics that are not there, before a row waits for them. A topic whose name
-// depends on the row is found when it rests.
+// missingTopics finds topics that do not exist, before a row waits for them. It cannot check a
+// topic whose name depends on the row: such a topic is found while it rests.
 func missingTopics(ctx context.Context, brokers Brokers, sources []outboxes.Source) (mistakes []Mistake, missing map[string]string) {
 	sourceOf := map[string]string{}
 	for _, source := range sources {
@@ -72,8 +72,8 @@ func missingTopics(ctx context.Context, brokers Brokers, sources []outboxes.Sour
 	return mistakes, missing
 }
 
-// Sources check that the outboxes of other services have what their dialects need: one
-// subject for each. Herald's own is a part of the schema.
+// Sources checks that the outboxes of other services have what their dialects need, with one
+// subject for each outbox. Herald's outbox belongs to the schema.
 func Sources(sources []outboxes.Source) []Subject {
 	var subjects []Subject
 	for _, config := range sources {

@@ -16,13 +16,13 @@ import (
 
 const templateRows = "notification_template"
 
-// optionalKey is how a template may use what not every payload has. An index alone would
-// print <no value>.
+// optionalKey tells how a template may use a key that some payloads lack. A plain index would print
+// <no value>.
 const optionalKey = `correct the template or the producer; a key that a payload may lack is written as {{with index .payload "key"}}{{.}}{{end}}, ` +
 	`one of an object that it may lack as {{with index .payload "object"}}{{with index . "key"}}{{.}}{{end}}{{end}}`
 
-// templatesOf checks the texts: that every routed channel has one in every locale of the
-// recipients, that each can be parsed, and that the last events have all that they name.
+// templatesOf checks that every routed channel has a template in every locale of the recipients,
+// that each template can be parsed, and that the last events have all keys that it uses.
 func templatesOf(db *postgres.Store, recent *recentEvents) Subject {
 	return Subject{"templates", func(ctx context.Context) ([]Mistake, error) {
 		t, err := readTemplates(ctx, report.Reader{Pool: db.Pool})
@@ -44,12 +44,12 @@ type templates struct {
 	rows    []notification.Template
 	routes  []report.Route
 	locales []string
-	set     *template.Set // of no event
+	set     *template.Set // built without an event
 
 	escalations []report.EscalationRule
 }
 
-// mostLocales bounds how often one event is written.
+// mostLocales is the highest number of locales in which one event is rendered.
 const mostLocales = 20
 
 func readTemplates(ctx context.Context, reader report.Reader) (t templates, err error) {
@@ -63,7 +63,7 @@ func readTemplates(ctx context.Context, reader report.Reader) (t templates, err 
 		return t, err
 	}
 	used, err := reader.Values(ctx, "recipient", "locale")
-	if err != nil { // a mistake of the directory, which is named there
+	if err != nil { // the directory's check reports it
 		used = nil
 	}
 	for _, locale := range used[:min(mostLocales, len(used))] {
@@ -76,7 +76,7 @@ func readTemplates(ctx context.Context, reader report.Reader) (t templates, err 
 	return t, nil
 }
 
-// unusable finds templates of which no text can be made.
+// unusable finds templates that fit no event.
 func (t templates) unusable() (mistakes []Mistake) {
 	for _, row := range t.rows {
 		if err := template.Usable(row); err != nil {
@@ -90,7 +90,7 @@ func templateKey(eventType, channel, locale string) string {
 	return eventType + "/" + channel + "/" + locale
 }
 
-// missing finds routed channels without a text for somebody.
+// missing finds routed channels without a template for some locale.
 func (t templates) missing() (mistakes []Mistake) {
 	for _, route := range t.routes {
 		names := []string{route.EventType}
@@ -108,8 +108,8 @@ func (t templates) missing() (mistakes []Mistake) {
 	return mistakes
 }
 
-// serves says that there is a text. What nothing but an escalation makes use of may have one
-// for that alone.
+// serves reports whether there is a template. A route for escalations only may have a template for
+// escalations only.
 func (t templates) serves(name string, route report.Route, locale string) bool {
 	return t.set.Serves(name, route.Channel, locale) ||
 		(route.OnEscalationOnly && t.set.Serves(notification.EscalatedType(route.EventType), route.Channel, locale))
@@ -123,7 +123,7 @@ func localeList(locales []string) string {
 	return strings.Join(names, ", ")
 }
 
-// digests finds words of digests that do not fit any digest.
+// digests finds templates that fail in every digest.
 func (t templates) digests() (mistakes []Mistake) {
 	items := []notification.DigestItem{{DeliveryID: "evt-1-customer1-EMAIL", EventID: "evt-1", Title: "Title", Body: "Body", CreatedAt: time.Now()}}
 	known := map[string]bool{}
@@ -145,8 +145,8 @@ func (t templates) digests() (mistakes []Mistake) {
 	return mistakes
 }
 
-// unfit finds templates that the last events do not fit. Templates of a type that there was
-// no time for are not called mistakes.
+// unfit finds templates that need keys which the last events lack. If the time runs out, the
+// templates of the current event type are not reported.
 func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mistake, err error) {
 	for _, recent := range types {
 		var found []*misfit
@@ -173,7 +173,7 @@ func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mi
 	return mistakes, nil
 }
 
-// addUnfit writes an event over a channel in every locale.
+// addUnfit renders an event for a channel in every locale, and adds the templates that fail.
 func (t templates) addUnfit(ctx context.Context, found []*misfit, set *template.Set, eventID string, channel notification.Channel) []*misfit {
 	for _, locale := range t.locales {
 		var unfit *template.RowError
@@ -184,12 +184,12 @@ func (t templates) addUnfit(ctx context.Context, found []*misfit, set *template.
 	return found
 }
 
-// escalated says that something escalates to a channel.
+// escalated reports whether an escalation leads to the channel.
 func (t templates) escalated(eventType string, channel notification.Channel) bool {
 	return slices.ContainsFunc(t.escalations, func(rule report.EscalationRule) bool { return rule.EventType == eventType && rule.To == channel })
 }
 
-// isUnusable says that a row was named already, since it fits no event at all.
+// isUnusable reports whether a row fits no event, so that unusable reports it.
 func (t templates) isUnusable(bad *template.RowError) bool {
 	i := slices.IndexFunc(t.rows, func(row notification.Template) bool {
 		return row.EventType == bad.EventType && row.Channel == bad.Channel && row.Locale == bad.Locale
@@ -197,20 +197,20 @@ func (t templates) isUnusable(bad *template.RowError) bool {
 	return i >= 0 && template.Usable(t.rows[i]) != nil
 }
 
-// sample is a recipient with all that a template may use.
+// sample returns a recipient with all fields that a template may use.
 func sample(locale string) notification.Recipient {
 	return notification.Recipient{UserType: notification.Customer, UserID: "1", Name: "Ada", Locale: locale}
 }
 
-// misfit is a template with what some events lack for it.
+// misfit is a template, with the events that it does not fit.
 type misfit struct {
 	row    *template.RowError
-	first  string // of the events
+	first  string // the first event's id
 	last   string
 	events int
 }
 
-// add counts an event once for each row, however many locales and channels it serves.
+// add counts an event once for each row, however many locales and channels the row serves.
 func add(found []*misfit, row *template.RowError, eventID string) []*misfit {
 	i := slices.IndexFunc(found, func(m *misfit) bool { return m.row.Error() == row.Error() })
 	if i < 0 {

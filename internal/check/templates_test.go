@@ -11,7 +11,7 @@ import (
 	"herald/internal/template"
 )
 
-// A check that runs out of time blames no template for it.
+// If the time runs out, no template is reported.
 func TestNoTimeForTemplates(t *testing.T) {
 	t.Parallel()
 

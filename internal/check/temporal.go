@@ -19,18 +19,18 @@ import (
 	"herald/workflows"
 )
 
-// Engine is the checked part of Temporal.
+// Engine holds what the check of Temporal needs.
 type Engine struct {
 	Launcher  *launch.Launcher // nil: Temporal is out of reach
-	Problem   error            // why
+	Problem   error            // why Temporal is out of reach
 	Namespace string
-	Sources   []outboxes.Source // whose pollers should run
+	Sources   []outboxes.Source // the sources whose pollers should run
 }
 
 const temporalPlace = "Temporal"
 
-// Temporal checks that Temporal answers, has the namespace, the search attributes and
-// the sweep's schedule, and that pollers and workers run.
+// Temporal checks that Temporal answers, that the namespace, the search attributes and the sweep's
+// schedule exist, and that pollers and workers run.
 func Temporal(db *postgres.Store, e Engine) Subject {
 	return Subject{"temporal", func(ctx context.Context) ([]Mistake, error) {
 		if e.Launcher == nil {
@@ -52,7 +52,7 @@ func Temporal(db *postgres.Store, e Engine) Subject {
 	}}
 }
 
-// failed is a call to Temporal that was refused or not answered.
+// failed describes a failed call to Temporal.
 func (e Engine) failed(err error) Mistake {
 	var namespace *serviceerror.NamespaceNotFound
 	var denied *serviceerror.PermissionDenied
@@ -107,12 +107,13 @@ func (e Engine) pollers(ctx context.Context) (mistakes []Mistake, err error) {
 	return few(mistakes), nil
 }
 
-// workers looks for the workers of the events, and of each channel that is routed.
+// workers finds task queues without workers: the queue of the events, and the queue of each routed
+// channel.
 func (e Engine) workers(ctx context.Context, db *postgres.Store) (mistakes []Mistake, err error) {
 	queues := []string{workflows.EventsQueue(e.Launcher.Prefix)}
 	routes, err := report.Reader{Pool: db.Pool}.Routes(ctx)
 	if err != nil {
-		routes = nil // the database's mistakes are named elsewhere
+		routes = nil // other subjects report the database's mistakes
 	}
 	for _, name := range notification.Channels() {
 		if slices.ContainsFunc(routes, func(route report.Route) bool { return route.Channel == name }) {
