@@ -16,7 +16,7 @@ import (
 	"herald/workflows"
 )
 
-// ErrRunning means that a delivery's workflow runs, so that it cannot be started.
+// ErrRunning means that a delivery's workflow runs already.
 var ErrRunning = errors.New("its workflow is running")
 
 // RetryInput is the input of [Launcher.RetryDelivery].
@@ -25,16 +25,15 @@ type RetryInput struct {
 	Channel    notification.Channel
 	EventID    string
 	EventType  string
-	Aggregate  notification.Entity // zero: unknown, since the event's row was purged
+	Aggregate  notification.Entity // zero: unknown, because the event's row was purged
 	UserType   notification.UserType
 	UserID     string
 	Priority   notification.Priority
-	Again      bool // also where it was sent
+	Again      bool // send it even if it was sent
 }
 
-// RetryDelivery starts a fresh run of a delivery under its own workflow ID,
-// however the last one ended. Where that one has not ended yet, the error is
-// [ErrRunning].
+// RetryDelivery starts a new run of a delivery with the same workflow ID, however the last run
+// ended. If the last run has not ended, the error is [ErrRunning].
 func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.WorkflowRun, error) {
 	deliver := workflows.DeliverInput{DeliveryID: in.DeliveryID, Channel: in.Channel, Retry: true, Again: in.Again, OwnTime: true}
 	run, err := l.Client.ExecuteWorkflow(ctx, l.retryOptions(in, "retried"), workflows.DeliverNotification, deliver)
@@ -45,9 +44,9 @@ func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.Wor
 	return run, err
 }
 
-// StartDeliveryAgain starts a delivery's workflow as its event would, however an earlier
-// one ended. An immediate delivery has waited by now, so its time is its planning's,
-// and its quiet hours are judged again.
+// StartDeliveryAgain starts a delivery's workflow as its event would, however an earlier run ended.
+// An immediate delivery has waited since it was planned: it gets the time of planning as its send
+// time, so that its quiet hours are checked again.
 func (l *Launcher) StartDeliveryAgain(ctx context.Context, lost notification.StuckDelivery, policy activities.DeliveryPolicy) error {
 	options := l.retryOptions(RetryInput{
 		DeliveryID: lost.DeliveryID, Channel: lost.Channel, EventID: lost.EventID, EventType: lost.EventType, Aggregate: lost.Aggregate,
@@ -83,13 +82,13 @@ func (l *Launcher) retryOptions(in RetryInput, summary string) client.StartWorkf
 	}
 }
 
-// DeliveryWorkflow tells what became of a delivery's workflow.
+// DeliveryWorkflow returns the state of a delivery's workflow.
 func (l *Launcher) DeliveryWorkflow(ctx context.Context, deliveryID string, channel notification.Channel) (activities.WorkflowState, error) {
 	return l.state(ctx, deliveryID, workflows.DeliverNotificationType, workflows.ChannelQueue(l.Prefix, channel))
 }
 
-// JoinDigest tells the digest of a delivery's kind that the delivery is there, and
-// starts the digest if it does not run. It returns the digest's workflow ID.
+// JoinDigest signals a delivery to the digest of its key, and starts the digest if it does not run.
+// It returns the digest's workflow ID.
 func (l *Launcher) JoinDigest(ctx context.Context, join activities.Join) (string, error) {
 	key := join.Place.Key
 	id := workflows.DigestID(l.Prefix, join.Place)
@@ -114,11 +113,12 @@ func (l *Launcher) JoinDigest(ctx context.Context, join activities.Join) (string
 // Batch is a running workflow that sends many deliveries of an event.
 type Batch struct {
 	ID    string
-	Queue string // of the activity that sends
+	Queue string // the queue of the sending activity
 }
 
-// BatchOf finds the batch of an event's deliveries over a channel that has the delivery of a
-// number in notification; the zero value: none runs. A lane has a few batches at a time.
+// BatchOf finds the running batch that sends a delivery, by the event, the channel and the
+// delivery's number in notification; the zero value: there is none. A lane has only a few batches
+// at a time.
 func BatchOf(ctx context.Context, temporal client.Client, eventID string, channel notification.Channel, number int64) (Batch, error) {
 	lane, err := Describe(ctx, temporal, workflows.LaneID(eventID, channel), "")
 	if err != nil {
@@ -139,7 +139,7 @@ func BatchOf(ctx context.Context, temporal client.Client, eventID string, channe
 	return Batch{}, nil
 }
 
-// batchInput reads with what a batch was started.
+// batchInput reads the input of a batch from its history.
 func batchInput(ctx context.Context, temporal client.Client, id, runID string) (in workflows.BatchInput, err error) {
 	history := temporal.GetWorkflowHistory(ctx, id, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if !history.HasNext() {

@@ -19,8 +19,8 @@ import (
 	"herald/workflows"
 )
 
-// A fresh run has the delivery's own ID, queue and search attributes; what the
-// server answers is handed on, except for a run that has not ended.
+// A new run has the delivery's ID, queue and search attributes. Temporal's error is returned as it
+// is, except if the last run has not ended.
 func TestRetryDelivery(t *testing.T) {
 	t.Parallel()
 
@@ -80,7 +80,7 @@ func TestRetryDelivery(t *testing.T) {
 	}
 }
 
-// A delivery is started again as its event would have started it.
+// The sweep starts a delivery as the delivery's event would.
 func TestStartDeliveryAgain(t *testing.T) {
 	t.Parallel()
 
@@ -125,7 +125,7 @@ func TestStartDeliveryAgain(t *testing.T) {
 	}
 }
 
-// A digest is told of its item in the call that starts it, where it does not run.
+// One call signals a delivery to its digest, and starts the digest if it does not run.
 func TestJoinDigest(t *testing.T) {
 	t.Parallel()
 

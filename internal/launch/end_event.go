@@ -10,14 +10,14 @@ import (
 	"herald/workflows"
 )
 
-// endedAtOnce bounds the deliveries that are ended at the same time.
+// endedAtOnce bounds the deliveries that are terminated concurrently.
 const endedAtOnce = 16
 
-// EndEvent terminates a run of an event's workflow and all workflows below it. Their code
-// runs no further, so they write nothing; attempts under way end by themselves. A workflow
-// that has ended still knows its children, so a repetition finds what an interruption left.
+// EndEvent terminates a run of an event's workflow and all workflows below it. Their code stops, so
+// they write nothing more; attempts under way end by themselves. A workflow that has ended still
+// knows its children, so another call finds the children that an interruption left.
 //
-// Parents come first: a parent whose child is terminated would start the next one.
+// Parents are terminated first: when a child ends, its parent would start the next one.
 func (l *Launcher) EndEvent(ctx context.Context, workflowID, runID, reason string) error {
 	if err := l.terminate(ctx, workflowID, runID, reason); err != nil {
 		return err
@@ -29,8 +29,8 @@ func (l *Launcher) EndEvent(ctx context.Context, workflowID, runID, reason strin
 	return l.endChildren(ctx, described.GetPendingChildren(), reason)
 }
 
-// endChildren ends many deliveries at the same time, and others one after the other, since
-// each of those may have many deliveries.
+// endChildren terminates deliveries concurrently. It ends other workflows one after the other,
+// because each of them may have many deliveries.
 func (l *Launcher) endChildren(ctx context.Context, children []*workflowpb.PendingChildExecutionInfo, reason string) error {
 	deliveries, within := errgroup.WithContext(ctx)
 	deliveries.SetLimit(endedAtOnce)
@@ -39,14 +39,14 @@ func (l *Launcher) endChildren(ctx context.Context, children []*workflowpb.Pendi
 		if child.GetWorkflowTypeName() == workflows.DeliverNotificationType {
 			deliveries.Go(func() error { return l.terminate(within, id, "", reason) })
 		} else if err := l.EndEvent(ctx, id, "", reason); err != nil {
-			_ = deliveries.Wait() // the first error is enough
+			_ = deliveries.Wait() // one error is enough
 			return err
 		}
 	}
 	return deliveries.Wait()
 }
 
-// terminate ends a workflow. One that has ended already is as good.
+// terminate ends a workflow. If the workflow has ended already, that is no error.
 func (l *Launcher) terminate(ctx context.Context, id, runID, reason string) error {
 	if err := l.Client.TerminateWorkflow(ctx, id, runID, reason); err != nil && !IsNotFound(err) {
 		return fmt.Errorf("terminate %s: %w", id, err)

@@ -15,17 +15,16 @@ import (
 	"herald/workflows"
 )
 
-// StartEvent starts the workflow of an event. One that runs, or that Temporal
-// remembers to have completed, counts as started. One that failed is started
-// again: either an operator put the event back, or the workflow failed before the
-// claim that started it was ended. Where another workflow has the id, the error is
-// a [notification.IDTakenError].
+// StartEvent starts the workflow of an event. A workflow that runs, or that Temporal remembers as
+// completed, counts as started. A failed workflow is started again: either an operator put the
+// event back, or the workflow failed before its claim was ended. If another workflow has the id,
+// the error is a [notification.IDTakenError].
 func (l *Launcher) StartEvent(ctx context.Context, event notification.PendingEvent) error {
 	return l.startEvent(ctx, event, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 }
 
-// StartEventAgain starts an event's workflow, however an earlier one ended. What
-// that one planned and sent is not planned and sent once more.
+// StartEventAgain starts an event's workflow, however an earlier run ended. The new run does not
+// repeat what the earlier run has planned and sent.
 func (l *Launcher) StartEventAgain(ctx context.Context, event notification.PendingEvent) error {
 	return l.startEvent(ctx, event, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
 }
@@ -50,8 +49,8 @@ func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEve
 	return l.unlessStarted(ctx, err, options, workflows.NotifyEventType)
 }
 
-// CancelEvent asks the workflow of an event to end, if one of this installation runs.
-// A workflow of another kind that has the id is left alone.
+// CancelEvent asks the workflow of an event to end, if it runs and belongs to this installation. It
+// leaves alone any other workflow that has the id.
 func (l *Launcher) CancelEvent(ctx context.Context, eventID string) error {
 	state, err := l.EventWorkflow(ctx, eventID)
 	if err != nil || state != activities.WorkflowRunning {
@@ -63,12 +62,12 @@ func (l *Launcher) CancelEvent(ctx context.Context, eventID string) error {
 	return nil
 }
 
-// EventWorkflow tells what became of an event's workflow.
+// EventWorkflow returns the state of an event's workflow.
 func (l *Launcher) EventWorkflow(ctx context.Context, eventID string) (activities.WorkflowState, error) {
 	return l.state(ctx, eventID, workflows.NotifyEventType, workflows.EventsQueue(l.Prefix))
 }
 
-// notifyInput is the input of an event's workflow.
+// notifyInput returns the input of an event's workflow.
 func (l *Launcher) notifyInput(event notification.PendingEvent) (workflows.NotifyInput, error) {
 	in := workflows.NotifyInput{
 		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, CommandVersion: cmp.Or(l.Generation, workflows.CommandVersion), Cancels: event.Cancels,
@@ -76,7 +75,7 @@ func (l *Launcher) notifyInput(event notification.PendingEvent) (workflows.Notif
 	return in, l.CheckSource(cmp.Or(event.Source, notification.HeraldSource))
 }
 
-// CheckSource says what keeps this process from starting events of a source.
+// CheckSource returns the reason why this process cannot start events of a source.
 func (l *Launcher) CheckSource(name string) error {
 	source, known := l.Sources[name]
 	switch {
@@ -92,14 +91,14 @@ func (l *Launcher) CheckSource(name string) error {
 }
 
 const (
-	// maxKeyword is the length of a keyword that Temporal keeps on Postgres, in bytes.
+	// maxKeyword is the largest keyword that Temporal stores on Postgres, in bytes.
 	maxKeyword = 255
-	// maxSummary is well below Temporal's limit of a summary, 400 bytes.
+	// maxSummary is the largest summary in bytes, well below Temporal's limit of 400.
 	maxSummary = 300
 )
 
-// searchAttributes leaves out what the event does not have, and what is too long: an
-// aggregate of another outbox has no limits of Herald's.
+// searchAttributes leaves out an aggregate that is missing or too long: Herald does not limit the
+// aggregates of other outboxes.
 func searchAttributes(event notification.PendingEvent) temporal.SearchAttributes {
 	attributes := []temporal.SearchAttributeUpdate{workflows.EventTypeAttribute.ValueSet(event.Type)}
 	if aggregate := aggregateOf(event); aggregate != "" && len(aggregate) <= maxKeyword {
@@ -108,7 +107,7 @@ func searchAttributes(event notification.PendingEvent) temporal.SearchAttributes
 	return temporal.NewSearchAttributes(attributes...)
 }
 
-// summary is shown next to the id in the Web UI.
+// summary returns the text next to the id in the Web UI.
 func summary(event notification.PendingEvent) string {
 	text := event.Type
 	if aggregate := aggregateOf(event); aggregate != "" {
@@ -120,7 +119,7 @@ func summary(event notification.PendingEvent) string {
 	return text
 }
 
-// aggregateOf is RESTAURANT/5; empty: the event has none.
+// aggregateOf returns an aggregate such as RESTAURANT/5; empty: the event has none.
 func aggregateOf(event notification.PendingEvent) string {
 	if event.AggregateType == "" || event.AggregateID == "" {
 		return ""

@@ -22,8 +22,8 @@ import (
 	"herald/workflows"
 )
 
-// The server's answer decides what becomes of the claimed row, so StartEvent returns
-// it as it is. An event that was started before counts as started.
+// Temporal's answer decides about the claimed row, so StartEvent returns the error as it is. An
+// event that was started before counts as started.
 func TestStartEvent(t *testing.T) {
 	t.Parallel()
 
@@ -32,9 +32,9 @@ func TestStartEvent(t *testing.T) {
 	tests := []struct {
 		name   string
 		silent bool                                               // PUBLISH_EVENTS is false
-		answer error                                              // of the start
-		holder *workflowservice.DescribeWorkflowExecutionResponse // what has the id; nil: nobody asks
-		lost   error                                              // nobody has it
+		answer error                                              // the error of the start
+		holder *workflowservice.DescribeWorkflowExecutionResponse // the workflow that has the id; nil: it is not read
+		lost   error                                              // the error when the workflow is read
 		want   error
 	}{
 		{name: "started"},
@@ -67,7 +67,7 @@ func TestStartEvent(t *testing.T) {
 	}
 }
 
-// An event is started again however its last run ended.
+// StartEventAgain starts an event, however its last run ended.
 func TestStartEventAgain(t *testing.T) {
 	t.Parallel()
 
@@ -79,8 +79,8 @@ func TestStartEventAgain(t *testing.T) {
 	require.NoError(t, launcher.StartEventAgain(t.Context(), event))
 }
 
-// Only the workflow of an event of this installation is asked to end: a producer may
-// name anything.
+// Only the workflow of an event of this installation is cancelled, because a producer may name any
+// id.
 func TestCancelEvent(t *testing.T) {
 	t.Parallel()
 
@@ -127,7 +127,7 @@ var event = notification.PendingEvent{
 	ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1", Cancels: "evt-0",
 }
 
-// eventWith matches the options of a start of event.
+// eventWith matches the start options of the test's event.
 func eventWith(reuse enums.WorkflowIdReusePolicy) any {
 	return mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
 		return o.ID == "evt-1" && o.TaskQueue == "herald-events" && o.Memo["correlation_id"] == "c1" &&
@@ -139,7 +139,7 @@ func taken(workflowType, queue string) error {
 	return &notification.IDTakenError{WorkflowType: workflowType, TaskQueue: queue}
 }
 
-// The workflow of an event knows nothing of topics.
+// The input of an event's workflow has no topic.
 func TestStartEventOfASource(t *testing.T) {
 	t.Parallel()
 
@@ -174,7 +174,7 @@ func TestStartEventOfASource(t *testing.T) {
 	}
 }
 
-// A process that was not told of a source starts nothing of it: it would not know how.
+// A process without the configuration of a source starts no events of this source.
 func TestStartEventOfAnUnknownSource(t *testing.T) {
 	t.Parallel()
 
@@ -184,7 +184,7 @@ func TestStartEventOfAnUnknownSource(t *testing.T) {
 	require.ErrorContains(t, err, "OUTBOX_SOURCES")
 }
 
-// An event that an earlier release kept of a source without people is not told.
+// An event of a source without people, which an earlier release has stored, is not started.
 func TestStartEventOfASourceWithoutPeople(t *testing.T) {
 	t.Parallel()
 
@@ -192,7 +192,7 @@ func TestStartEventOfASourceWithoutPeople(t *testing.T) {
 	require.ErrorContains(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: "wallet", Type: "T"}), "tells no people")
 }
 
-// An aggregate of another outbox may be missing, or longer than Temporal takes.
+// The aggregate of another outbox may be missing, or longer than Temporal allows.
 func TestStartEventWithAnyAggregate(t *testing.T) {
 	t.Parallel()
 
@@ -200,7 +200,7 @@ func TestStartEventWithAnyAggregate(t *testing.T) {
 	tests := []struct {
 		name     string
 		event    notification.PendingEvent
-		found    int // by how many search attributes
+		found    int // the number of search attributes
 		summary  string
 		summaryN int
 	}{
@@ -225,10 +225,10 @@ func TestStartEventWithAnyAggregate(t *testing.T) {
 	}
 }
 
-// events is a history, whole or cut off.
+// events iterates over a history, or over its beginning.
 type events struct {
 	left []*history.HistoryEvent
-	err  error // in place of the first event
+	err  error // returned by the first call of Next
 }
 
 func (e *events) HasNext() bool { return len(e.left) > 0 || e.err != nil }
@@ -242,13 +242,13 @@ func (e *events) Next() (*history.HistoryEvent, error) {
 	return next, nil
 }
 
-// What a run of release 0.2 has left to do is read from its history, which may end anywhere.
+// EventRemainder reads the history of a run of release 0.2, which may end anywhere.
 func TestEventRemainder(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		history string
-		cut     int // how many events there are; 0: all
+		cut     int // the number of events to read; 0: all
 		want    launch.Remainder
 	}{
 		{history: "notify_first_sent", cut: 3, want: launch.Remainder{Publish: true}},

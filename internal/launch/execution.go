@@ -44,8 +44,8 @@ func stateOf(status enums.WorkflowExecutionStatus) activities.WorkflowState {
 	}
 }
 
-// state is the state of a workflow of this type and task queue; any other that has the
-// id is unknown.
+// state returns the state of a workflow of this type and task queue. If another workflow has the
+// id, the state is WorkflowUnknown.
 func (l *Launcher) state(ctx context.Context, id, workflowType, queue string) (activities.WorkflowState, error) {
 	found, err := l.Execution(ctx, id)
 	if err != nil || found.Type != workflowType || found.TaskQueue != queue {

@@ -15,7 +15,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Every status that Temporal has, and workflows that are not ours.
+// Every status of Temporal, and workflows of other types and queues.
 func TestWorkflowState(t *testing.T) {
 	t.Parallel()
 
@@ -66,7 +66,7 @@ func stateOf(t *testing.T, found *workflowservice.DescribeWorkflowExecutionRespo
 	return launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
 }
 
-// Only one run of a workflow counts, also after the next one has begun.
+// Terminated reads one run of a workflow, even if a newer run exists.
 func TestTerminated(t *testing.T) {
 	t.Parallel()
 

@@ -24,8 +24,8 @@ func (l *Launcher) StartFollowUp(ctx context.Context) error {
 	return nil
 }
 
-// SettleEscalation has the workflow that waits next to a delivery look at it. That none
-// waits, or not any more, is no error.
+// SettleEscalation signals the escalation of a delivery to check the delivery. If no escalation
+// runs, that is no error.
 func (l *Launcher) SettleEscalation(ctx context.Context, deliveryID string) error {
 	id := workflows.EscalationID(deliveryID)
 	err := l.Client.SignalWorkflow(ctx, id, "", workflows.Settled, nil)

@@ -12,15 +12,15 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Unversioned is the newest generation whose workers have no version: release 0.2's.
+// Unversioned is the newest generation whose workers have no version: release 0.2.
 const Unversioned = 3
 
-// maxNamespace bounds how much of a namespace's name is in a deployment's name, in bytes.
-// On Postgres, Temporal keeps 255 bytes of it and what it adds.
+// maxNamespace is the largest part of a namespace's name in a deployment's name, in bytes. On
+// Postgres, Temporal stores at most 255 bytes for the deployment's name and its additions.
 const maxNamespace = 100
 
-// Deployment is the name of an installation's workers in Temporal. Temporal refuses a dot,
-// which every namespace of Temporal Cloud has, and a colon.
+// Deployment returns the name of an installation's workers in Temporal. It replaces dots and
+// colons, which Temporal refuses. Every namespace of Temporal Cloud has a dot.
 func Deployment(namespace, prefix string) string {
 	namespace = strings.NewReplacer(".", "_", ":", "_").Replace(strings.TrimLeft(namespace, "_"))
 	if len(namespace) > maxNamespace {
@@ -29,7 +29,7 @@ func Deployment(namespace, prefix string) string {
 	return namespace + "/" + prefix
 }
 
-// BuildID is how Temporal calls a generation; empty: its workers have no version.
+// BuildID returns Temporal's name of a generation; empty: its workers have no version.
 func BuildID(generation int) string {
 	if generation <= Unversioned {
 		return ""
@@ -37,7 +37,7 @@ func BuildID(generation int) string {
 	return strconv.Itoa(generation)
 }
 
-// Generation returns the generation of a build ID; [Unversioned] for other workers.
+// Generation returns the generation of a build ID. For other build IDs it is [Unversioned].
 func Generation(buildID string) int {
 	generation, err := strconv.Atoi(buildID)
 	if err != nil {
@@ -49,10 +49,10 @@ func Generation(buildID string) int {
 // Generations is Temporal's view of the generations of an installation's workers.
 type Generations struct {
 	Current int   // its workers get all tasks
-	Seen    []int // whose workers have polled, the newest first; without [Unversioned]
+	Seen    []int // generations whose workers have polled, newest first; without [Unversioned]
 }
 
-// NoVersioningError says that a server lacks Worker Versioning.
+// NoVersioningError means that a server lacks Worker Versioning.
 type NoVersioningError struct{ Err error }
 
 func (e *NoVersioningError) Error() string {
@@ -61,8 +61,8 @@ func (e *NoVersioningError) Error() string {
 
 func (e *NoVersioningError) Unwrap() error { return e.Err }
 
-// Generations asks Temporal for the generations of the installation. A server without Worker
-// Versioning is a [NoVersioningError].
+// Generations reads the generations of the installation from Temporal. If the server has no Worker
+// Versioning, the error is a [NoVersioningError].
 func (l *Launcher) Generations(ctx context.Context) (Generations, error) {
 	found := Generations{Current: Unversioned}
 	described, err := l.deployment().Describe(ctx, client.WorkerDeploymentDescribeOptions{})
@@ -86,10 +86,10 @@ func (l *Launcher) Generations(ctx context.Context) (Generations, error) {
 	return found, nil
 }
 
-// SetGeneration has the workers of a generation get all tasks from now on.
+// SetGeneration gives all tasks to the workers of a generation from now on.
 func (l *Launcher) SetGeneration(ctx context.Context, generation int) error {
 	_, err := l.deployment().SetCurrentVersion(ctx, client.WorkerDeploymentSetCurrentVersionOptions{
-		BuildID: BuildID(generation), IgnoreMissingTaskQueues: true, // a queue may have been given up
+		BuildID: BuildID(generation), IgnoreMissingTaskQueues: true, // some queues may no longer be used
 	})
 	if err != nil {
 		return fmt.Errorf("make generation %d current: %w", generation, err)

@@ -14,8 +14,7 @@ import (
 	"herald/internal/launch"
 )
 
-// Temporal refuses a name with a dot or a colon, one that begins with two underscores, and one
-// that is too long.
+// Temporal refuses a name that has a dot or a colon, begins with two underscores, or is too long.
 func TestDeployment(t *testing.T) {
 	t.Parallel()
 
@@ -37,7 +36,7 @@ func TestBuildID(t *testing.T) {
 	require.Equal(t, launch.Unversioned, launch.Generation("82372a10cf317325059cfd51f9fb5289"), "the SDK's own, of a worker without a version")
 }
 
-// What a generation cannot continue is ended when the generation is promoted.
+// A promotion ends the events that the new generation cannot continue.
 func TestReplays(t *testing.T) {
 	t.Parallel()
 
@@ -60,7 +59,7 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// deployments answers for the only deployment.
+// deployments is the API of Worker Deployments, with one deployment.
 type deployments struct {
 	client.WorkerDeploymentClient
 	client.WorkerDeploymentHandle

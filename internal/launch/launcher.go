@@ -1,6 +1,5 @@
-// Package launch starts Herald's workflows from outside of Temporal: the workflows of
-// events, deliveries, digests, pollers and sweeps. It also tells what became of
-// them.
+// Package launch starts Herald's workflows from outside of Temporal: the workflows of events,
+// deliveries, digests, pollers and sweeps. It also reads their state.
 package launch
 
 import (
@@ -26,22 +25,22 @@ import (
 // Launcher starts the workflows of one installation.
 type Launcher struct {
 	Client        client.Client
-	Namespace     string // of Client; empty: Temporal's default
+	Namespace     string // the namespace of Client; empty: Temporal's default
 	Prefix        string // TASK_QUEUE_PREFIX
 	PublishEvents bool   // PUBLISH_EVENTS
-	Generation    int    // of the commands that events issue; 0: [workflows.CommandVersion]
+	Generation    int    // generation of the commands of started events; 0: [workflows.CommandVersion]
 
-	Sources map[string]outboxes.Source // by name; without one for Herald's own, that goes to no topic
+	Sources map[string]outboxes.Source // by name; without an entry, Herald's outbox goes to no topic
 }
 
-// IsNotFound reports whether Temporal does not know what it was asked for.
+// IsNotFound reports whether Temporal did not find the workflow, schedule or other object.
 func IsNotFound(err error) bool {
 	var notFound *serviceerror.NotFound
 	return errors.As(err, &notFound)
 }
 
-// Describe describes a run of a workflow, without runID the last one; nil: Temporal knows
-// none.
+// Describe describes a run of a workflow; without runID, the last run. nil: Temporal does not know
+// the workflow.
 func Describe(ctx context.Context, temporal client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	described, err := temporal.DescribeWorkflowExecution(ctx, workflowID, runID)
 	if IsNotFound(err) {
@@ -53,13 +52,11 @@ func Describe(ctx context.Context, temporal client.Client, workflowID, runID str
 	return described, nil
 }
 
-// errForgotten is a failure that the caller tries again, as it does when Temporal
-// is out of reach.
+// errForgotten is an error that callers retry, as they do when Temporal is out of reach.
 var errForgotten = serviceerror.NewUnavailable("another workflow had the id a moment ago")
 
-// unlessStarted turns the refusal of an id into no error where the workflow that
-// has the id is the workflow to start. Its type and its task queue tell:
-// nothing else uses an installation's queues.
+// unlessStarted drops the error of a start if the workflow that has the id is the workflow to
+// start. It compares the type and the task queue: nothing else uses an installation's queues.
 func (l *Launcher) unlessStarted(ctx context.Context, err error, options client.StartWorkflowOptions, workflowType string) error {
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if !errors.As(err, &already) {
@@ -78,10 +75,10 @@ func (l *Launcher) unlessStarted(ctx context.Context, err error, options client.
 	}
 }
 
-// RegisterSearchAttributes adds Herald's search attributes to Temporal and waits
-// until they can be used, since Temporal refuses to start a workflow with an unknown
-// one. A repetition changes nothing. Where the server does not let us add them, as
-// on Temporal Cloud, somebody must have added them before.
+// RegisterSearchAttributes adds Herald's search attributes to Temporal and waits until they can be
+// used: Temporal refuses to start a workflow with an unknown search attribute. A second call
+// changes nothing. If the server does not allow the addition, as on Temporal Cloud, an operator
+// must have added the attributes before.
 func RegisterSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -93,8 +90,8 @@ func RegisterSearchAttributes(ctx context.Context, temporal client.Client, names
 	for _, name := range workflows.SearchAttributes() {
 		add.SearchAttributes[name] = enums.INDEXED_VALUE_TYPE_KEYWORD
 	}
-	// The server leaves attributes that it knows as they are. An error may mean that another
-	// worker is adding them at the same time, so the loop asks whether they are there.
+	// The server keeps existing attributes as they are. After an error, another worker may be
+	// adding them at the same time, so the loop checks whether they exist.
 	_, addErr := temporal.OperatorService().AddSearchAttributes(ctx, add)
 	for err != nil || len(missing) > 0 {
 		select {
@@ -107,8 +104,8 @@ func RegisterSearchAttributes(ctx context.Context, temporal client.Client, names
 	return nil
 }
 
-// MissingSearchAttributes returns Herald's search attributes that a query cannot name: their list
-// shows an addition before the servers act on it.
+// MissingSearchAttributes returns Herald's search attributes that a query cannot use yet.
+// Temporal's list is no proof: it shows an attribute before the servers can use it.
 func MissingSearchAttributes(ctx context.Context, temporal client.Client, namespace string) ([]string, error) {
 	var missing []string
 	for _, name := range workflows.SearchAttributes() {

@@ -16,17 +16,17 @@ import (
 	"herald/workflows"
 )
 
-// OpenEvent is the workflow of an event that has not ended; the zero value: none runs.
+// OpenEvent is the running workflow of an event; the zero value: none runs.
 type OpenEvent struct {
 	RunID      string
-	Generation int  // of the commands that it issues
-	Topic      bool // it feeds a topic itself, as in generation 3 and before
+	Generation int  // generation of its commands
+	Topic      bool // it feeds a topic itself, as in generation 3 and older
 	Lanes      bool // it has started a lane
 }
 
-// Replays reports whether workers of a generation can continue the workflow. Generation 4
-// has no code for the lanes and the topics of those before. An older generation knows
-// nothing of a newer one's commands.
+// Replays reports whether workers of a generation can continue the workflow. Generation 4 has no
+// code for the lanes and the topics of older generations. An older generation does not know the
+// commands of a newer one.
 func (e OpenEvent) Replays(generation int) bool {
 	if e.Generation > generation {
 		return false
@@ -34,8 +34,8 @@ func (e OpenEvent) Replays(generation int) bool {
 	return generation <= Unversioned || e.Generation > Unversioned || !(e.Topic || e.Lanes)
 }
 
-// startedInput is the part of [workflows.NotifyInput] that tells how to continue the event.
-// Topic and TopicOnly are fields of older generations.
+// startedInput is the part of [workflows.NotifyInput] that decides how to continue the event. Topic
+// and TopicOnly are fields of older generations.
 type startedInput struct {
 	CommandVersion int `json:"Commands"`
 	Publish        bool
@@ -51,7 +51,7 @@ func inputOf(started *historypb.HistoryEvent) (input startedInput, err error) {
 	return input, nil
 }
 
-// OpenEvent reads the workflow of an event, if one of this installation runs.
+// OpenEvent reads the workflow of an event, if it runs and belongs to this installation.
 func (l *Launcher) OpenEvent(ctx context.Context, eventID string) (OpenEvent, error) {
 	described, err := Describe(ctx, l.Client, eventID, "")
 	if err != nil {
@@ -65,8 +65,8 @@ func (l *Launcher) OpenEvent(ctx context.Context, eventID string) (OpenEvent, er
 	return l.readBeginning(ctx, info.GetExecution())
 }
 
-// beginning is the number of events of a history that tell whether the event has lanes: the first one
-// starts when the first page is planned.
+// beginning is the number of events of a history that show whether the event has lanes: the first
+// lane starts when the first page is planned.
 const beginning = 50
 
 func (l *Launcher) readBeginning(ctx context.Context, run *commonpb.WorkflowExecution) (OpenEvent, error) {
@@ -91,16 +91,16 @@ func (l *Launcher) readBeginning(ctx context.Context, run *commonpb.WorkflowExec
 	return open, nil
 }
 
-// publishActivity is the activity by which an event reaches RabbitMQ.
+// publishActivity is the name of the activity that publishes an event to RabbitMQ.
 const publishActivity = "PublishEvent"
 
 // Remainder is the work of the next run of an event's workflow, in addition to its deliveries.
 type Remainder struct {
-	Publish   bool // the event's message to RabbitMQ
-	TopicOnly bool // nothing: nobody is told of the event, and its source sends it to the topic
+	Publish   bool // publish the event's message to RabbitMQ
+	TopicOnly bool // do nothing: the event tells nobody, and its source sends it to the topic
 }
 
-// EventRemainder reads what the last run of an event's workflow has left to do. Where its
+// EventRemainder reads from the history of an event's last run what remains to be done. If the
 // history is gone, the next run publishes.
 func (l *Launcher) EventRemainder(ctx context.Context, eventID string) (left Remainder, err error) {
 	left.Publish = true
@@ -128,7 +128,7 @@ func (l *Launcher) EventRemainder(ctx context.Context, eventID string) (left Rem
 	return left, nil
 }
 
-// publishedLocally reports whether a marker says that the local activity succeeded.
+// publishedLocally reports whether an event is the marker of a successful local publish activity.
 func publishedLocally(event *historypb.HistoryEvent) bool {
 	marker := event.GetMarkerRecordedEventAttributes()
 	if marker.GetMarkerName() != "LocalActivity" || marker.GetFailure() != nil {

@@ -10,8 +10,8 @@ import (
 	"herald/workflows"
 )
 
-// StartPoller starts the n-th poller of a source, unless it runs already. Anew, one that
-// runs is terminated: what its activity has claimed is leased, so that nothing is lost.
+// StartPoller starts the n-th poller of a source, unless it runs already. With anew, it terminates
+// a running poller first. The events that its activity has claimed are leased, so none is lost.
 func (l *Launcher) StartPoller(ctx context.Context, source string, n int, anew bool) error {
 	conflict := enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
 	if anew {

@@ -57,7 +57,7 @@ var (
 	}
 )
 
-// described is Temporal's answer about a workflow of this type on this task queue.
+// described returns Temporal's description of a workflow of this type on this task queue.
 func described(workflowType, queue string) *workflowservice.DescribeWorkflowExecutionResponse {
 	return &workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Type: &commonpb.WorkflowType{Name: workflowType}},
@@ -65,7 +65,8 @@ func described(workflowType, queue string) *workflowservice.DescribeWorkflowExec
 	}
 }
 
-// Functions cannot be compared, but each of ours has a separate type.
+// Functions cannot be compared. Each workflow function has a different type, so the matchers below
+// compare types.
 func isNotifyEvent(func(workflow.Context, workflows.NotifyInput) (workflows.NotifyResult, error)) bool {
 	return true
 }

@@ -19,12 +19,12 @@ const (
 	sweepInterval = 10 * time.Minute
 	// cleaningInterval is the time from one cleaning to the next.
 	cleaningInterval = time.Hour
-	// catchup: runs that were missed longer ago are not made up for.
+	// catchup limits late runs: a run that was missed longer ago is skipped.
 	catchup = time.Minute
 )
 
-// every is a schedule of a workflow. A run that takes longer than the interval delays the
-// next.
+// every returns the schedule of a workflow. While a run takes longer than the interval, the next
+// run is skipped.
 func (l *Launcher) every(interval time.Duration, action client.ScheduleWorkflowAction) client.ScheduleOptions {
 	action.TaskQueue = workflows.EventsQueue(l.Prefix)
 	return client.ScheduleOptions{
@@ -49,8 +49,8 @@ func (l *Launcher) SweepSchedule(ctx context.Context) (scheduled, paused bool, e
 	}
 }
 
-// ScheduleSweep makes Temporal start a [workflows.Sweep] every ten minutes, unless
-// it does so already.
+// ScheduleSweep makes Temporal start a [workflows.Sweep] every ten minutes. If the schedule exists,
+// it stays as it is.
 func (l *Launcher) ScheduleSweep(ctx context.Context) error {
 	_, err := l.Client.ScheduleClient().Create(ctx, l.every(sweepInterval, client.ScheduleWorkflowAction{
 		ID: workflows.SweepID(l.Prefix), Workflow: workflows.Sweep, StaticSummary: "looks for lost workflows",
@@ -61,8 +61,8 @@ func (l *Launcher) ScheduleSweep(ctx context.Context) error {
 	return nil
 }
 
-// ScheduleCleaning makes Temporal start [workflows.CleanOutboxes] of these outboxes every
-// hour, and of no others from now on. None: the schedule is deleted. An operator's pause stays.
+// ScheduleCleaning makes Temporal start [workflows.CleanOutboxes] every hour, only for these
+// outboxes. If there are none, it deletes the schedule. An operator's pause stays.
 func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.CleanOutboxInput) error {
 	id := workflows.CleaningID(l.Prefix)
 	schedule := l.Client.ScheduleClient().GetHandle(ctx, id)

@@ -20,7 +20,7 @@ import (
 	"herald/workflows"
 )
 
-// One schedule an installation, which is left as it is where it is there.
+// An installation has one schedule, and an existing schedule stays as it is.
 func TestScheduleSweep(t *testing.T) {
 	t.Parallel()
 
@@ -40,8 +40,8 @@ func TestScheduleSweep(t *testing.T) {
 	}
 }
 
-// One schedule an installation, which knows the settings of the worker that started last.
-// What an operator has paused stays so.
+// An installation has one schedule, with the settings of the worker that started last. An
+// operator's pause stays.
 func TestScheduleCleaning(t *testing.T) {
 	t.Parallel()
 
@@ -85,7 +85,7 @@ func TestScheduleCleaning(t *testing.T) {
 	}
 }
 
-// Without a setting there is none.
+// Without a retention setting there is no schedule.
 func TestUnscheduleCleaning(t *testing.T) {
 	t.Parallel()
 
@@ -101,7 +101,7 @@ func TestUnscheduleCleaning(t *testing.T) {
 	}
 }
 
-// There is one of an installation, whichever of its workers starts it.
+// An installation has one follow-up workflow, and any worker may start it.
 func TestStartFollowUp(t *testing.T) {
 	t.Parallel()
 
@@ -141,7 +141,7 @@ func TestStartFollowUp(t *testing.T) {
 	}
 }
 
-// That nothing waits is the rule, and no error.
+// Usually no escalation waits, and that is no error.
 func TestSettleEscalation(t *testing.T) {
 	t.Parallel()
 

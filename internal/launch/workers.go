@@ -19,48 +19,47 @@ import (
 	"herald/internal/notification"
 )
 
-// WorkerHeartbeat is the interval of a worker's heartbeats to Temporal: one
-// request for all task queues of its process. A worker that is dead for 10 seconds is to be
-// seen.
+// WorkerHeartbeat is the interval of a worker's heartbeats to Temporal. Each heartbeat is one
+// request for all task queues of the process. A dead worker is visible within 10 seconds.
 const WorkerHeartbeat = 3 * time.Second
 
 const (
-	// heartbeatGone is the time that a worker counts after its last heartbeat. Two may be lost.
+	// heartbeatGone is the time after the last heartbeat until a worker counts as gone. Two
+	// heartbeats may be lost.
 	heartbeatGone = 3 * WorkerHeartbeat
-	// pollGone is the time that a worker without heartbeats counts after it asked for
-	// tasks: each of its questions waits for a minute at most.
+	// pollGone is the time after the last poll until a worker without heartbeats counts as gone. A
+	// poll takes a minute at most.
 	pollGone = 90 * time.Second
-	// maxWorkers bounds the workers of a task queue that are looked at, one by one.
+	// maxWorkers bounds the workers of a task queue that are read, each with one request.
 	maxWorkers = 100
 )
 
-// Worker is a worker that serves a task queue, or did within the last minutes.
+// Worker is a worker that serves a task queue, or did so in the last minutes.
 type Worker struct {
-	Identity string       `json:"identity"` // process id and host, unless it was set
+	Identity string       `json:"identity"` // process id and host, unless configured
 	Status   WorkerStatus `json:"status"`
-	LastSeen time.Time    `json:"last_seen"` // by its own clock
+	LastSeen time.Time    `json:"last_seen"` // by the worker's clock
 
-	Generation int `json:"generation"` // [Unversioned]: it has no version
+	Generation int `json:"generation"` // [Unversioned]: the worker has no version
 }
 
-// WorkerStatus reports whether a worker takes tasks.
+// WorkerStatus is the status of a worker.
 type WorkerStatus string
 
-// The statuses of a worker.
 const (
 	WorkerRunning WorkerStatus = "RUNNING"
-	WorkerIdle    WorkerStatus = "IDLE"    // it runs and gets no tasks: another generation is current
-	WorkerStopped WorkerStatus = "STOPPED" // it was told to stop, and takes no more tasks
-	WorkerGone    WorkerStatus = "GONE"    // it has not been heard of for 9 seconds or more
+	WorkerIdle    WorkerStatus = "IDLE"    // it runs but gets no tasks: another generation is current
+	WorkerStopped WorkerStatus = "STOPPED" // it was told to stop and takes no more tasks
+	WorkerGone    WorkerStatus = "GONE"    // not seen for 9 seconds or more
 )
 
-// Workers are the workers of one task queue, the last seen first.
+// Workers are the workers of one task queue, the most recently seen first.
 type Workers []Worker
 
 // Running counts the workers that take tasks.
 func (w Workers) Running() int { return w.count(WorkerRunning) }
 
-// Alive counts the workers that run, also workers that get no tasks.
+// Alive counts the workers that run, also without tasks.
 func (w Workers) Alive() int { return w.count(WorkerRunning, WorkerIdle) }
 
 func (w Workers) count(statuses ...WorkerStatus) (count int) {
@@ -77,27 +76,27 @@ func (w Workers) Of(generation int) Workers {
 	return slices.DeleteFunc(slices.Clone(w), func(worker Worker) bool { return worker.Generation != generation })
 }
 
-// Absent says that no worker takes the tasks of a queue, and since when.
+// Absent explains that no worker takes the tasks of a queue, and since when.
 func (w Workers) Absent(queue string, now time.Time) string {
 	if w.Alive() > 0 {
 		return "the workers that poll the task queue " + queue + " get no tasks, since another generation is current (`starter workers list`)"
 	}
 	text := "no worker polls the task queue " + queue
-	if len(w) > 0 { // the last seen comes first
+	if len(w) > 0 { // the most recently seen worker is first
 		text += fmt.Sprintf(": the last one was seen at %s, %s ago", notification.InstantText(w[0].LastSeen), max(now.Sub(w[0].LastSeen), 0).Round(time.Second))
 	}
 	return text
 }
 
-// queueDescriber is the part of Temporal's client that describes task queues.
+// queueDescriber is the part of Temporal's client that WorkersOf needs.
 type queueDescriber interface {
 	DescribeTaskQueue(ctx context.Context, queue string, kind enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error)
 	WorkflowService() workflowservice.WorkflowServiceClient
 }
 
-// WorkersOf finds the workers of a task queue. Temporal remembers them for some
-// minutes after their end. Those without a heartbeat, since their server keeps or shows
-// none or since they have just begun, are known by when they last asked for tasks.
+// WorkersOf finds the workers of a task queue. Temporal remembers them for some minutes after their
+// end. A worker has no heartbeat if it has just started, or if the server does not keep or show
+// heartbeats. For such a worker, the last poll counts.
 func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue string) (Workers, error) {
 	beating, kept, err := heartbeats(ctx, temporal.WorkflowService(), cmp.Or(namespace, client.DefaultNamespace), queue)
 	if err != nil && !withheld(err) {
@@ -114,11 +113,11 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 	now, found := time.Now(), Workers{}
 	for _, h := range beating {
 		found = append(found, workerOf(h, polled[h.GetWorkerIdentity()].GetLastAccessTime().AsTime(), now))
-		delete(polled, h.GetWorkerIdentity()) // an older one of this identity is the process before a restart
+		delete(polled, h.GetWorkerIdentity()) // an older heartbeat of this identity is from before a restart
 	}
 	patience := pollGone
 	if kept {
-		patience = heartbeatGone // the first heartbeat comes sooner
+		patience = heartbeatGone // a new worker sends its first heartbeat sooner
 	}
 	for identity, p := range polled {
 		seen := p.GetLastAccessTime().AsTime()
@@ -136,15 +135,15 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 	return found, nil
 }
 
-// withheld says that a server keeps no heartbeats, or does not show them to us.
+// withheld reports whether the server keeps no heartbeats, or does not show them to us.
 func withheld(err error) bool {
 	var denied *serviceerror.PermissionDenied
 	var unknown *serviceerror.Unimplemented
 	return errors.As(err, &denied) || errors.As(err, &unknown)
 }
 
-// heartbeats are the last ones of a queue's workers, the newest first. It reports whether
-// the server keeps and shows any.
+// heartbeats returns the last heartbeats of a queue's workers, newest first. kept reports whether
+// the server keeps and shows heartbeats.
 func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceClient, namespace, queue string) (found []*workerpb.WorkerHeartbeat, kept bool, err error) {
 	described, err := temporal.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	if err != nil || !described.GetNamespaceInfo().GetCapabilities().GetWorkerHeartbeats() {
@@ -172,9 +171,9 @@ func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceCli
 	return found, true, nil
 }
 
-// workerOf judges a worker by its last heartbeat, or by when it last asked for tasks if
-// that is later: a server that has too much to do refuses heartbeats first. A worker
-// with longer intervals says so in each heartbeat but its first.
+// workerOf returns a worker with its status by its last heartbeat, or by its last poll if that is
+// later: an overloaded server refuses heartbeats first. A worker with a longer interval reports the
+// interval in each heartbeat except the first.
 func workerOf(h *workerpb.WorkerHeartbeat, polled, now time.Time) Worker {
 	worker := Worker{Identity: h.GetWorkerIdentity(), LastSeen: h.GetHeartbeatTime().AsTime(), Generation: Generation(h.GetDeploymentVersion().GetBuildId())}
 	if polled.After(worker.LastSeen) {
@@ -189,7 +188,7 @@ func workerOf(h *workerpb.WorkerHeartbeat, polled, now time.Time) Worker {
 	return worker
 }
 
-// statusAfter judges a worker that was last seen some time ago.
+// statusAfter returns the status of a worker that was last seen some time ago.
 func statusAfter(ago, patience time.Duration) WorkerStatus {
 	if ago >= patience {
 		return WorkerGone
@@ -197,7 +196,7 @@ func statusAfter(ago, patience time.Duration) WorkerStatus {
 	return WorkerRunning
 }
 
-// Time is a time that Temporal tells; nil where it has none.
+// Time converts a time of Temporal; nil: there is none.
 func Time(t *timestamppb.Timestamp) *time.Time {
 	if t == nil || t.AsTime().IsZero() {
 		return nil

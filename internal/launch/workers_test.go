@@ -21,15 +21,15 @@ import (
 	"herald/internal/launch"
 )
 
-// queueServer is a Temporal that knows the workers of one task queue.
+// queueServer is a Temporal with the workers of one task queue.
 type queueServer struct {
-	polled map[string]time.Duration // by identity: since it last asked for tasks
+	polled map[string]time.Duration // by identity: time since the last poll
 	beats  []beat
-	old    bool // it knows no heartbeats
+	old    bool // it has no heartbeats
 
-	refusal error // of heartbeats
+	refusal error // the error of a request for heartbeats
 
-	current string            // the build that gets the tasks; empty: workers without a version
+	current string            // the build that gets the tasks; empty: workers without a version get them
 	builds  map[string]string // by identity
 }
 
@@ -37,13 +37,13 @@ type queueServer struct {
 type beat struct {
 	identity string
 	ago      time.Duration
-	interval time.Duration // since the one before; 0: there was none
+	interval time.Duration // time since the heartbeat before; 0: there was none
 	stopping bool
 
-	forgotten bool // since it was listed
+	forgotten bool // Temporal forgot the worker after it was listed
 }
 
-// queueService is its API.
+// queueService is the API of a queueServer.
 type queueService struct {
 	workflowservice.WorkflowServiceClient
 	server queueServer
@@ -171,7 +171,7 @@ func TestAbsent(t *testing.T) {
 	require.Contains(t, idle.Absent("herald-email", now), "another generation is current")
 }
 
-// Workers of another generation than the current one run and get no tasks.
+// Workers of a generation that is not current run, but get no tasks.
 func TestWorkersOfGenerations(t *testing.T) {
 	t.Parallel()
 
@@ -192,8 +192,8 @@ func TestWorkersOfGenerations(t *testing.T) {
 	}
 }
 
-// A process that was started again in the same place has the identity of the one before,
-// which is not alive because the new one asks for tasks.
+// A process that restarts on the same host has the same identity as before. The polls of the new
+// process do not keep the old one alive.
 func TestWorkersOfARestartedProcess(t *testing.T) {
 	t.Parallel()
 
