@@ -1,4 +1,4 @@
-// Package advice tells operators what to do next about an error.
+// Package advice adds an operator's next step to an error.
 package advice
 
 import (
@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Error is an error with what to do about it.
+// Error is an error with the operator's next step.
 type Error struct {
 	Err  error
 	Next string
@@ -20,16 +20,15 @@ func (e *Error) Error() string { return e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// With adds what to do next to an error.
+// With adds the next step to an error.
 func With(err error, next string) error { return &Error{err, next} }
 
-// NoDelivery says what to do about an id that no delivery has. It returns any
-// other error as it is.
+// NoDelivery adds advice if no delivery has the id. It returns any other error as it is.
 func NoDelivery(id string, err error) error {
 	if !errors.Is(err, notification.ErrNoDelivery) {
 		return err
 	}
-	if strings.HasPrefix(id, "digest-") { // the provider knows a digest by its id
+	if strings.HasPrefix(id, "digest-") { // providers know a digest by this id
 		return With(fmt.Errorf("delivery %s: %w", id, err),
 			"it looks like the id of a digest; its items have it in notification.digest_id: look there")
 	}
@@ -38,8 +37,7 @@ func NoDelivery(id string, err error) error {
 			"`starter delivery why --event ID --recipient TYPE/ID --channel C`")
 }
 
-// NoEvent says what to do about an id that no event has. It returns any other
-// error as it is.
+// NoEvent adds advice if no event has the id. It returns any other error as it is.
 func NoEvent(id string, err error) error {
 	if !errors.Is(err, notification.ErrNoEvent) {
 		return err
@@ -50,7 +48,7 @@ func NoEvent(id string, err error) error {
 
 var needsNoQuotes = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// Quote returns an id as a command that is pasted into a shell needs it.
+// Quote quotes an id for a shell command, if necessary.
 func Quote(id string) string {
 	if needsNoQuotes.MatchString(id) {
 		return id

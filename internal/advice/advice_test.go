@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is advised can be pasted, whatever the producers call their events.
+// An operator can paste a command with any event id.
 func TestQuote(t *testing.T) {
 	t.Parallel()
 
