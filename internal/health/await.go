@@ -9,15 +9,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// awaitInterval is between two looks at what is not there yet.
+// awaitInterval is the time between two tries.
 const awaitInterval = 2 * time.Second
 
-// lasting is an error that waiting does not mend.
+// lasting is an error that can report that waiting does not help.
 type lasting interface{ Lasting() bool }
 
-// Await tries until it succeeds or ctx ends, and says once a minute what it waits for.
-// Each try has 3 s. An error that says of itself that it lasts, by a method Lasting, ends the
-// wait, and is returned.
+// Await tries until it succeeds or ctx ends, and logs once a minute what it waits for. Each try has
+// 3 s. If an error has a method Lasting that returns true, Await stops and returns the error.
 func Await(ctx context.Context, what string, try func(context.Context) error) error {
 	said := rate.Sometimes{Interval: logInterval}
 	for waited := false; ; waited = true {

@@ -1,5 +1,5 @@
-// Package health answers on the port for operators: whether a process runs, whether it is
-// ready, and what it measures.
+// Package health serves the operators' port: whether the process runs, whether it is ready, and its
+// metrics.
 package health
 
 import (
@@ -17,8 +17,7 @@ import (
 	"herald/internal/config/version"
 )
 
-// Bounds of the health endpoints. A client that is slow, or that sends a body, is
-// cut off.
+// The limits of the health endpoints. They cut off a client that is slow or that sends a body.
 const (
 	readTimeout  = 5 * time.Second
 	writeTimeout = 10 * time.Second
@@ -27,8 +26,8 @@ const (
 	stopGrace    = 3 * time.Second
 )
 
-// Handler serves /healthz, which says that the process runs, /readyz, which
-// reports whether everything that it needs answers, and /metrics.
+// Handler serves /healthz, /readyz and /metrics. /healthz succeeds while the process runs. /readyz
+// reports whether everything that the process needs answers.
 func Handler(needs []Need, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -44,7 +43,7 @@ func newServer(addr string, handler http.Handler) *http.Server {
 	}
 }
 
-// Serve answers on addr until ctx ends.
+// Serve serves addr until ctx ends.
 func Serve(ctx context.Context, addr string, handler http.Handler) error {
 	server := newServer(addr, handler)
 	stop := context.AfterFunc(ctx, func() {
@@ -64,11 +63,11 @@ func Serve(ctx context.Context, addr string, handler http.Handler) error {
 	return nil
 }
 
-// scrapesAtOnce bounds the readers; more are refused.
+// scrapesAtOnce bounds the concurrent readers of the metrics; more are refused.
 const scrapesAtOnce = 4
 
-// NewRegistry returns metrics of this process alone, with its build's and Go's:
-// nothing is global.
+// NewRegistry returns a registry with the metrics of the build, of Go and of the process. Herald
+// does not use the global registry.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	build := version.Read()
@@ -81,7 +80,7 @@ func NewRegistry() *prometheus.Registry {
 	return registry
 }
 
-// MetricsPage shows all metrics as Prometheus reads them.
+// MetricsPage serves all metrics in Prometheus's format.
 func MetricsPage(registry *prometheus.Registry) http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorHandling:       promhttp.ContinueOnError,

@@ -25,8 +25,7 @@ func readyz(t *testing.T, handler http.Handler) *httptest.ResponseRecorder {
 	return answer
 }
 
-// However often and by however many it is asked, the servers are asked once a
-// second.
+// The servers are checked at most once a second, however many clients ask.
 func TestReadyIsAskedOnceASecond(t *testing.T) {
 	t.Parallel()
 
@@ -52,7 +51,7 @@ func TestReadyIsAskedOnceASecond(t *testing.T) {
 	})
 }
 
-// What is wrong is said in fixed words: an error may hold an address.
+// The answer has only fixed texts: an error may hold an address.
 func TestReadyShowsNoError(t *testing.T) {
 	t.Parallel()
 
@@ -66,7 +65,7 @@ func TestReadyShowsNoError(t *testing.T) {
 	require.JSONEq(t, `{"database":"does not answer","broker":"ok"}`, answer.Body.String())
 }
 
-// One check that hangs costs no other its answer.
+// A check that hangs does not delay the others beyond the timeout.
 func TestReadyWithACheckThatHangs(t *testing.T) {
 	t.Parallel()
 
@@ -81,14 +80,14 @@ func TestReadyWithACheckThatHangs(t *testing.T) {
 	})
 }
 
-// A request that never ends is cut off, and so is a large one.
+// The server cuts off a request that never ends, and a large request.
 func TestHealthServerIsBounded(t *testing.T) {
 	t.Parallel()
 
 	server := newServer("", Handler(nil, http.NotFoundHandler()))
 	require.Positive(t, server.WriteTimeout)
 	require.Positive(t, server.IdleTimeout)
-	server.ReadTimeout /= 50 // of the same kind, but soon
+	server.ReadTimeout /= 50 // shorter, so that the test is fast
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	go func() { _ = server.Serve(listener) }()
@@ -104,7 +103,7 @@ func TestHealthServerIsBounded(t *testing.T) {
 		_, _ = io.WriteString(conn, request)
 		read, _ := io.ReadAll(conn) // it ends when the server closes the connection
 		require.NoError(t, conn.Close())
-		if name == "large" && len(read) > 0 { // a reset may be faster than the answer
+		if name == "large" && len(read) > 0 { // a reset may come before the answer
 			require.Contains(t, string(read), "431")
 		}
 	}
@@ -116,7 +115,7 @@ func (wrongSecretError) Error() string { return "another secret" }
 
 func (wrongSecretError) Lasting() bool { return true }
 
-// What waiting does not mend ends the wait, and what may pass does not.
+// Only a lasting error ends the wait.
 func TestAwaitEndsWithWhatLasts(t *testing.T) {
 	t.Parallel()
 

@@ -11,33 +11,33 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Need is one thing that a ready process needs.
+// Need is a check that a ready process passes.
 type Need struct {
 	Name string
-	Down string // what /readyz says where it fails; the error may hold an address and goes to the log
+	Down string // the text of /readyz after a failure; the error may hold an address, so it is only logged
 	Run  func(context.Context) error
 }
 
 const (
 	// checkTimeout bounds each check.
 	checkTimeout = 3 * time.Second
-	// readyFor is the time that an answer of /readyz is given again, so that the servers
-	// are not asked more often, however many requests come.
+	// readyFor is the time for which an answer of /readyz is reused, so that many requests do not
+	// cause more checks.
 	readyFor = time.Second
-	// logInterval is the least time between two lines in the log about one check.
+	// logInterval is the shortest time between two log lines of one check.
 	logInterval = time.Minute
 )
 
-// readiness answers /readyz: 200, or 503 with the names of what does not answer.
-// However many ask at once, the checks run once.
+// readiness serves /readyz: 200, or 503 if a check fails. The body has the result of each check.
+// Concurrent requests share one run of the checks.
 type readiness struct {
 	checks []Need
 
 	mu     sync.Mutex
-	looked time.Time                  // when the answer was found; zero: never
+	looked time.Time                  // when the checks last ran; zero: never
 	ready  bool                       // all checks passed
-	answer map[string]string          // by check: ok, or what is wrong
-	logs   map[string]*rate.Sometimes // by check: when its failure is logged
+	answer map[string]string          // by check: ok, or the text for its failure
+	logs   map[string]*rate.Sometimes // by check: limits the log lines
 }
 
 func newReadiness(checks []Need) *readiness {
@@ -57,8 +57,8 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// look runs the checks, unless that was done within readyFor. Other requests wait
-// for the same answer, 3 s at most. So the checks do not use a request's context.
+// look runs the checks, unless they ran within readyFor. Other requests wait up to 3 s for the same
+// answer, so the checks do not use a request's context.
 func (r *readiness) look() (bool, map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
