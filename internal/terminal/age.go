@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// maxAge is the largest age that an operator can ask for.
+// maxAge is the largest age that a flag accepts.
 const maxAge = 100 * 365 * 24 * time.Hour
 
 var (
@@ -16,11 +16,11 @@ var (
 	errNoTime = errors.New("must be an age such as 90m, 24h or 7d, or a time such as 2026-11-21T08:00:00Z")
 )
 
-// Age is a duration that may begin with days, such as 7d, 1d12h or 90m. The zero
-// value means that none was given.
+// Age is a duration that may have days, such as 7d, 1d12h or 90m. The zero value means that none
+// was given.
 type Age struct {
 	Duration time.Duration
-	Text     string // as it was given
+	Text     string // as the operator wrote it
 }
 
 // AgeFlag adds a flag that takes an age.

@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Value is the value of a flag. It keeps its error for [FlagErrors], so that a command
-// names all flags that are wrong, and not the first alone.
+// Value is the value of a flag. It keeps its error for [FlagErrors], so that a command reports all
+// wrong flags, not only the first.
 type Value struct {
 	Kind string                                         // shown by --help
-	Text string                                         // as it is recorded; at first the default
-	Read func(text string) (recorded string, err error) // called whenever the flag is given
+	Text string                                         // the text to record; initially the default
+	Read func(text string) (recorded string, err error) // called each time the flag is given
 
 	err error
 }
@@ -36,10 +36,10 @@ func (v *Value) Set(text string) error {
 
 func (v *Value) String() string { return v.Text }
 
-// Type is shown by --help.
+// Type returns the kind, which --help shows.
 func (v *Value) Type() string { return v.Kind }
 
-// FlagErrors holds the mistakes in the flags that were given.
+// FlagErrors returns the errors of all flags that were given.
 func FlagErrors(flags *pflag.FlagSet) error {
 	var wrong []error
 	flags.Visit(func(f *pflag.Flag) {
@@ -50,8 +50,8 @@ func FlagErrors(flags *pflag.FlagSet) error {
 	return errors.Join(wrong...)
 }
 
-// TextFlag adds a flag that refuses an empty text: a filter by a variable that a
-// script did not set would otherwise choose everything.
+// TextFlag adds a flag that refuses an empty text. Otherwise a filter by an unset variable of a
+// script would select everything.
 func TextFlag(flags *pflag.FlagSet, target *string, name, usage string) {
 	flags.Var(&Value{Kind: "string", Read: func(text string) (string, error) {
 		if *target = text; text == "" {
@@ -61,13 +61,13 @@ func TextFlag(flags *pflag.FlagSet, target *string, name, usage string) {
 	}}, name, usage)
 }
 
-// What lists print by default, and at most.
+// The default and the largest number of listed rows.
 const (
 	defaultListed = 50
 	maxListed     = 1000
 )
 
-// LimitFlag adds --limit: how many rows a list prints.
+// LimitFlag adds --limit, the number of rows that a list prints.
 func LimitFlag(flags *pflag.FlagSet, limit *int) {
 	*limit = defaultListed
 	flags.Var(&Value{Kind: "int", Text: strconv.Itoa(defaultListed), Read: func(text string) (_ string, err error) {
@@ -78,8 +78,8 @@ func LimitFlag(flags *pflag.FlagSet, limit *int) {
 	}}, "limit", fmt.Sprintf("how many to list, up to %d", maxListed))
 }
 
-// WordFlag adds a flag that takes one of the allowed words, in upper or lower
-// case. The usage is followed by the words.
+// WordFlag adds a flag that takes one of the allowed words, in upper or lower case. It appends the
+// words to the usage.
 func WordFlag[T ~string](cmd *cobra.Command, target *T, name string, allowed []T, usage string) {
 	cmd.Flags().Var(&Value{Kind: "word", Read: func(text string) (_ string, err error) {
 		*target, err = parseWord(text, allowed)
@@ -88,8 +88,8 @@ func WordFlag[T ~string](cmd *cobra.Command, target *T, name string, allowed []T
 	completeWords(cmd, name, allowed)
 }
 
-// WordsFlag adds a flag that takes several of the allowed words, separated by
-// commas or given one by one.
+// WordsFlag adds a flag that takes several of the allowed words, separated by commas or in several
+// flags.
 func WordsFlag[T ~string](cmd *cobra.Command, target *[]T, name string, allowed []T, usage string) {
 	cmd.Flags().Var(&Value{Kind: "words", Read: func(texts string) (string, error) {
 		for text := range strings.SplitSeq(texts, ",") {
@@ -114,7 +114,7 @@ func parseWord[T ~string](text string, allowed []T) (T, error) {
 	return word, nil
 }
 
-// Join is "EMAIL, SMS".
+// Join returns the words separated by commas, such as "EMAIL, SMS".
 func Join[T ~string](words []T) string {
 	texts := make([]string, 0, len(words))
 	for _, word := range words {
@@ -126,7 +126,7 @@ func Join[T ~string](words []T) string {
 const (
 	// completionTimeout is the time that a shell waits for ids.
 	completionTimeout = 2 * time.Second
-	// completedIDs is the number of ids that a shell is offered.
+	// completedIDs is the highest number of ids that a shell offers.
 	completedIDs = 50
 )
 
@@ -142,11 +142,11 @@ func completeWords[T ~string](cmd *cobra.Command, flag string, allowed []T) {
 			}
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
-	}) // it fails only for a flag that does not exist
+	}) // this fails only if the flag does not exist
 }
 
-// CompleteIDs offers the ids that read finds, except ids that are named already.
-// Where read fails it offers nothing: a shell has no place for an error.
+// CompleteIDs offers the ids that read finds, except ids that were typed already. If read fails, it
+// offers nothing: a shell cannot show an error.
 func CompleteIDs(read func(ctx context.Context, typed string, limit int) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
@@ -157,7 +157,7 @@ func CompleteIDs(read func(ctx context.Context, typed string, limit int) ([]stri
 	}
 }
 
-// CompleteOne is for commands that take a single argument.
+// CompleteOne completes only the first argument, for commands with a single argument.
 func CompleteOne(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {

@@ -1,5 +1,5 @@
-// Package terminal is how commands read and write a terminal: tables or JSON,
-// progress, ages and times, completion. It knows nothing of what they print.
+// Package terminal handles the input and output of commands: tables or JSON, progress, ages and
+// times, completion. It does not know the types that commands print.
 package terminal
 
 import (
@@ -14,22 +14,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Format is how results are printed.
+// Format is the format of printed results.
 type Format string
 
-// The formats.
 const (
 	Table Format = "table"
 	JSON  Format = "json"
 )
 
-// Output writes results to Out, and what accompanies them to Err.
+// Output writes results to Out, and notes about them to Err.
 type Output struct {
 	Format   Format
 	Out, Err io.Writer
 }
 
-// AddFlag adds --output to a command and to those below it.
+// AddFlag adds --output to a command and its subcommands.
 func (o *Output) AddFlag(cmd *cobra.Command) {
 	o.Format = Table
 	cmd.PersistentFlags().VarP(&Value{Kind: "format", Text: string(Table), Read: func(text string) (string, error) {
@@ -39,11 +38,10 @@ func (o *Output) AddFlag(cmd *cobra.Command) {
 		return text, nil
 	}}, "output", "o", "how to print results: table or json")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{string(Table), string(JSON)},
-		cobra.ShellCompDirectiveNoFileComp)) // it fails only for a flag that there is not
+		cobra.ShellCompDirectiveNoFileComp)) // this fails only if the flag does not exist
 }
 
-// Print writes value as JSON, or what text writes, whose columns are separated
-// by tabs.
+// Print writes value as JSON, or calls text, which writes columns separated by tabs.
 func (o *Output) Print(value any, text func(w io.Writer)) error {
 	if o.Format == JSON {
 		return o.printJSON(value)
@@ -56,8 +54,8 @@ func (o *Output) Print(value any, text func(w io.Writer)) error {
 	return nil
 }
 
-// printJSON escapes what a terminal would obey: encoding/json leaves C1 controls and marks
-// of writing direction as they are. They are in strings alone, so the value is the same.
+// printJSON escapes characters that a terminal obeys: encoding/json does not escape C1 controls and
+// marks of writing direction. They occur only in strings, so the value stays the same.
 func (o *Output) printJSON(value any) error {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
@@ -80,16 +78,16 @@ func (o *Output) printJSON(value any) error {
 	return nil
 }
 
-// Note tells the operator something in addition to the result.
+// Note prints a note for the operator to Err.
 func (o *Output) Note(format string, args ...any) {
 	_, _ = fmt.Fprintln(o.Err, Printable(fmt.Sprintf(format, args...)))
 }
 
-// progressInterval is between two lines of progress.
+// progressInterval is the time between two lines of progress.
 const progressInterval = 2 * time.Second
 
-// Progress notes a line every two seconds until stop is called. Another goroutine
-// calls line.
+// Progress prints a line every two seconds until stop is called. It calls line in another
+// goroutine.
 func (o *Output) Progress(line func() string) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// JSON holds the value as it is, and nothing that a terminal would obey.
+// JSON output keeps the value, but has no characters that a terminal obeys.
 func TestJSONIsPrintable(t *testing.T) {
 	t.Parallel()
 

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// lineWidth is how wide lists are, in characters, unless their ids need more.
+	// lineWidth is the width of lists in characters, unless long ids need more.
 	lineWidth = 120
-	// minLast is the least width of the last column: enough for a provider's answer
-	// with its code.
+	// minLast is the smallest width of the last column: enough for a provider's answer with its
+	// code.
 	minLast = 36
-	// columnGap is between two columns of a table.
+	// columnGap is the number of spaces between two columns.
 	columnGap = 2
 )
 
@@ -27,7 +27,7 @@ func Row(w io.Writer, cells ...any) {
 	_, _ = fmt.Fprintln(w)
 }
 
-// List writes a table whose last column is cut where the line ends.
+// List writes a table. It cuts the last column at lineWidth.
 func List(w io.Writer, header []string, rows [][]string) {
 	last, before := len(header)-1, 0
 	lines := append([][]string{header}, rows...)
@@ -49,7 +49,7 @@ func List(w io.Writer, header []string, rows [][]string) {
 	}
 }
 
-// More says that a list was cut at its limit.
+// More tells that a list was cut at its limit.
 func More(w io.Writer) {
 	Row(w, fmt.Sprintf("… and more: narrow it down, or raise --limit (at most %d)", maxListed))
 }

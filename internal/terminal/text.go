@@ -7,9 +7,8 @@ import (
 	"unicode"
 )
 
-// Printable is a value with everything replaced that a terminal would obey. Values
-// come from producers, providers and Temporal: a line break in one of them could
-// forge a row, and an escape sequence could do worse.
+// Printable replaces all characters that a terminal obeys. Values come from producers, providers
+// and Temporal: a line break could forge a row, and an escape sequence could do worse.
 func Printable(value string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -18,19 +17,19 @@ func Printable(value string) string {
 		case obeyed(r):
 			return unicode.ReplacementChar
 		default:
-			return r // bytes that are not text come as the replacement character, too
+			return r // strings.Map replaces invalid UTF-8, too
 		}
 	}, value)
 }
 
-// obeyed reports whether a terminal obeys a character: a control, a separator of lines, or a
-// mark of writing direction, which makes text read as another.
+// obeyed reports whether a terminal obeys a character: a control, a line separator, or a mark of
+// writing direction, which can disguise a text.
 func obeyed(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// PrintableLines is a text of several lines. It indents all but the first, so
-// that none of them passes for a line of the command itself.
+// PrintableLines makes a text of several lines printable. It indents all lines except the first, so
+// that none looks like a line of the command itself.
 func PrintableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -39,7 +38,7 @@ func PrintableLines(text string) string {
 	return strings.Join(lines, "\n  ")
 }
 
-// Cut brings a text into one line of up to length characters.
+// Cut joins a text into one line, and cuts it at length characters.
 func Cut(text string, length int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > length {
@@ -48,7 +47,7 @@ func Cut(text string, length int) string {
 	return text
 }
 
-// Clock prints a time to the millisecond, or "-" where there is none.
+// Clock prints a time in UTC to the millisecond, or "-" if there is none.
 func Clock(t *time.Time) string {
 	if t == nil || t.IsZero() {
 		return "-"
@@ -56,7 +55,7 @@ func Clock(t *time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05.000Z")
 }
 
-// Dash prints a word, or "-" where there is none.
+// Dash returns the word, or "-" if it is empty.
 func Dash[T ~string](word T) T {
 	if word == "" {
 		return "-"
@@ -64,7 +63,7 @@ func Dash[T ~string](word T) T {
 	return word
 }
 
-// Grouped prints 1,234.
+// Grouped prints a number such as 1,234.
 func Grouped(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
