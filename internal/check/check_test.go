@@ -31,7 +31,7 @@ func TestNoMistakes(t *testing.T) {
 	t.Parallel()
 
 	for name, sql := range map[string]string{
-		"an event that takes another back":        `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES ('evt-2', 'VISIT_OFF', 'VISIT', '5', '{}', 'evt-1')`,
+		"an event that cancels another one":       `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES ('evt-2', 'VISIT_OFF', 'VISIT', '5', '{}', 'evt-1')`,
 		"events of a source that goes to a topic": `INSERT INTO event_outbox (event_id, event_type, source) VALUES ('ledger-1', 'BOOKED', 'ledger')`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestDo(t *testing.T) {
 
 	got, err := w.Do(t.Context(), w.verb(), rows(700), func(s Summary) { tried, through = s.Tried(), s.Through })
 
-	require.NoError(t, err, "what fails with one does not stop the others")
+	require.NoError(t, err, "a failure of one item does not stop the others")
 	require.Len(t, w.done, 700-3-15)
 	require.Len(t, got.Errors, maxErrors)
 	require.Contains(t, got.Errors[0], "connection reset")
@@ -109,7 +109,7 @@ func TestDryRun(t *testing.T) {
 	require.Equal(t, Outcome{ID: "d1", Done: true, Result: "would be changed"}, got.Items[0])
 	require.Equal(t, Outcome{ID: "d2", Result: "was sent"}, got.Items[1])
 	require.Equal(t, 1234, got.Matched)
-	require.Empty(t, w.recorded(t), "a dry run orders nothing")
+	require.Empty(t, w.recorded(t), "a dry run records nothing")
 }
 
 // An interrupted run returns how far it came, and another run continues there. Together, the two
@@ -127,7 +127,7 @@ func TestDoResumes(t *testing.T) {
 	got, err := w.Do(ctx, w.verb(), rows(800), nil)
 	require.ErrorIs(t, err, context.Canceled)
 	through := must(DeliveryNumber(got.Through))(t)
-	require.GreaterOrEqual(t, through, int64(bulkPage*10), "the page before is through")
+	require.GreaterOrEqual(t, through, int64(bulkPage*10), "the page before is done")
 	require.Less(t, through, int64(8000))
 
 	w.onDo = nil
@@ -162,7 +162,7 @@ func TestDoStops(t *testing.T) {
 
 			require.ErrorIs(t, err, down)
 			require.Less(t, len(w.done), 100+bulkAtOnce)
-			require.Zero(t, got.Failed, "it is not about one delivery")
+			require.Zero(t, got.Failed, "the error concerns all deliveries")
 		})
 	}
 }
@@ -263,7 +263,7 @@ func TestOfWhatABatchSends(t *testing.T) {
 
 	d.reset(notification.Pending)
 	d.batch(notification.IDRange{First: number + 1, Last: number + 500})
-	require.Contains(t, d.run(SendNow(), "d1").String(), "no running workflow", "the batch has others")
+	require.Contains(t, d.run(SendNow(), "d1").String(), "no running workflow", "the batch has other deliveries")
 }
 
 // A delivery in a batch is cancelled in its row. If its provider may have it already, the answer

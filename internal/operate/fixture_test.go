@@ -126,7 +126,7 @@ func (d *desk) one(verb Verb, id string, dryRun bool) Outcome {
 	d.t.Helper()
 	outcome := must((&bulk{operator: d.Operator, verb: verb, dryRun: dryRun}).change(d.t.Context(), id))(d.t)
 	if !outcome.Done {
-		require.NotEmpty(d.t, outcome.Next, "what was not done comes with an advice")
+		require.NotEmpty(d.t, outcome.Next, "an outcome that is not done has advice")
 	}
 	return outcome
 }

@@ -28,7 +28,7 @@ func TestAwaitEnd(t *testing.T) {
 		o := &Operator{}
 		ended, endErr := o.awaitEnd(t.Context(), time.Minute, ends(func() {}, err))
 		require.Equal(t, want, ended, "%T", err)
-		require.Equal(t, want, o.waited.Load() == 0, "waiting for what ends costs nothing")
+		require.Equal(t, want, o.waited.Load() == 0, "a wait for a workflow that ends uses up no time")
 		if want {
 			require.Equal(t, err, endErr)
 		}
@@ -38,7 +38,7 @@ func TestAwaitEnd(t *testing.T) {
 	ended := must(o.awaitEnd(t.Context(), time.Millisecond, hangs()))(t)
 	require.False(t, ended)
 	ended, _ = o.awaitEnd(t.Context(), time.Millisecond, nil)
-	require.False(t, ended, "it does not even look")
+	require.False(t, ended, "no time is left, so it does not wait")
 }
 
 // Every status of a row with every status of a workflow: a dry run announces a change exactly if

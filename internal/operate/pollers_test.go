@@ -238,7 +238,7 @@ func TestOrderPollers(t *testing.T) {
 		require.Empty(t, temporal.paused)
 	}
 	for _, orders := range temporal.signals {
-		require.Len(t, orders, 2, "an order is repeated to pollers that have carried it out: the opposite may be on its way")
+		require.Len(t, orders, 2, "pollers get an order again, because the opposite order may still wait")
 		require.IsIncreasing(t, []int64{orders[0].(time.Time).UnixNano(), orders[1].(time.Time).UnixNano()})
 	}
 	require.NoError(t, o.StopPollers(t.Context(), both))
@@ -303,7 +303,7 @@ func TestOrderPollersFails(t *testing.T) {
 				require.Contains(t, advised.Next, tt.next)
 			}
 			require.Equal(t, tt.next != "", advised != nil)
-			require.Len(t, tt.temporal.signals, len(tt.temporal.status)*2/3, "what runs is told, also where no worker is there to obey")
+			require.Len(t, tt.temporal.signals, len(tt.temporal.status)*2/3, "all running pollers get the order, even without a worker")
 		})
 	}
 }
