@@ -13,35 +13,35 @@ import (
 
 const (
 	maxWaiting   = 100_000   // receipts; more are lost
-	maxPosts     = 8         // at once
-	batchLimit   = 768 << 10 // bytes of a batch of events; SendGrid's
+	maxPosts     = 8         // requests in flight
+	batchLimit   = 768 << 10 // bytes in a batch of events; SendGrid's limit
 	courierGrace = 5 * time.Second
 )
 
-// receipt is one thing that a provider says about a message: an event, which SendGrid sends
-// with the events of the same time, or a callback of Twilio. One of the two is set.
+// receipt is one report of a provider about a message. Either event is set, which SendGrid
+// sends in a batch, or post, which is one callback of Twilio.
 type receipt struct {
 	due   time.Time
 	event json.RawMessage
 	post  *post
 }
 
-// again is the same receipt, some time later.
+// again returns a copy of the receipt that is due `after` later.
 func (r receipt) again(after time.Duration) receipt {
 	r.due = r.due.Add(after)
 	if r.post != nil {
-		copied := *r.post // it counts its attempts
+		copied := *r.post // each copy counts its own attempts
 		r.post = &copied
 	}
 	return r
 }
 
 type message interface {
-	// receipts returns what the provider will say about it, in order, if it has accepted it now.
+	// receipts returns the provider's receipts in order, for a message accepted at now.
 	receipts(settings Receipts, now time.Time) []receipt
 }
 
-// courier brings receipts to the gateway when they are due.
+// courier sends receipts to the gateway when they are due.
 type courier struct {
 	gateway  string // scheme and host; empty: no receipts are sent
 	key      *ecdsa.PrivateKey
@@ -51,20 +51,20 @@ type courier struct {
 	mu            sync.Mutex
 	events, posts queue
 	counts        receiptCounts
-	full          bool // that receipts are lost was logged
+	full          bool // the log already says that receipts are lost
 
 	woken chan struct{}
-	end   context.CancelFunc // of the waiting
-	cut   context.CancelFunc // of the requests
+	end   context.CancelFunc // stops the loop that waits for receipts
+	cut   context.CancelFunc // cancels the requests in flight
 	ended sync.WaitGroup
 }
 
-// receiptCounts count the outcomes of the receipts.
+// receiptCounts counts receipts by outcome.
 type receiptCounts struct {
 	Waiting int
-	Taken   int // by the gateway: batches of events, and callbacks
-	Refused int // by the gateway, or it did not answer: each attempt
-	Lost    int // there was no room, or the provider has given up
+	Taken   int // requests that the gateway accepted: batches of events, and callbacks
+	Refused int // attempts that the gateway rejected or did not answer
+	Lost    int // no room in the queue, or the provider gave up
 }
 
 func newCourier(gateway string, key *ecdsa.PrivateKey, settings Receipts) *courier {
@@ -78,7 +78,7 @@ func newCourier(gateway string, key *ecdsa.PrivateKey, settings Receipts) *couri
 	return c
 }
 
-// close ends the courier. Receipts that still wait are lost; requests under way have some time.
+// close ends the courier. Waiting receipts are lost. Requests in flight get courierGrace to finish.
 func (c *courier) close() {
 	c.end()
 	timer := time.AfterFunc(courierGrace, c.cut)
@@ -91,7 +91,7 @@ func (c *courier) close() {
 	}
 }
 
-// announce schedules the receipts of a message that has been accepted now.
+// announce schedules the receipts of a message that the sandbox has just accepted.
 func (c *courier) announce(m message) {
 	if c.gateway == "" {
 		return
@@ -115,11 +115,11 @@ func (c *courier) add(receipts ...receipt) {
 	c.mu.Unlock()
 	select {
 	case c.woken <- struct{}{}:
-	default: // it is about to look
+	default: // a wake-up is already pending
 	}
 }
 
-// lose counts a receipt for which there is no room, under the lock.
+// lose counts a receipt that has no room in the queues. The caller holds the lock.
 func (c *courier) lose() {
 	c.counts.Lost++
 	if !c.full {
@@ -128,8 +128,8 @@ func (c *courier) lose() {
 	c.full = true
 }
 
-// run sends what is due. It takes the next only when there is a place for it, so that
-// batches grow while the gateway is slow.
+// run sends the posts that are due. It takes the next post only when fewer than maxPosts are
+// in flight, so that batches grow while the gateway is slow.
 func (c *courier) run(waiting, requests context.Context) {
 	places := make(chan struct{}, maxPosts)
 	for {
@@ -149,7 +149,7 @@ func (c *courier) run(waiting, requests context.Context) {
 	}
 }
 
-// next waits for a post that is due. It returns nil when ctx has ended.
+// next waits for the next due post. It returns nil when ctx has ended.
 func (c *courier) next(ctx context.Context) *post {
 	for ctx.Err() == nil {
 		p, after := c.take(time.Now())
@@ -165,7 +165,7 @@ func (c *courier) next(ctx context.Context) *post {
 	return nil
 }
 
-// take returns what is due first, or nil and how long nothing is due.
+// take returns the first due post, or nil and the time until one is due.
 func (c *courier) take(now time.Time) (*post, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +182,7 @@ func (c *courier) take(now time.Time) (*post, time.Duration) {
 	}
 }
 
-// batch takes the events that are due, as many as fit, under the lock.
+// batch takes the due events, up to batchLimit. The caller holds the lock.
 func (c *courier) batch(now time.Time) *post {
 	var events []json.RawMessage
 	for size := 0; size < batchLimit && !c.events.due().After(now); {
@@ -192,12 +192,12 @@ func (c *courier) batch(now time.Time) *post {
 	}
 	p, err := eventPost(c.key, events, now)
 	if err != nil {
-		panic(err) // crypto/rand does not fail, and the key is one
+		panic(err) // crypto/rand does not fail, and openKey checked the key
 	}
 	return p
 }
 
-// deliver sends a post, and keeps it for later if the provider would repeat it.
+// deliver sends a post. If it fails, deliver queues it again when the provider would repeat it.
 func (c *courier) deliver(ctx context.Context, p *post) {
 	if p.attempts == 0 {
 		p.began = time.Now()
@@ -227,7 +227,7 @@ func (c *courier) count(change func(*receiptCounts)) {
 	change(&c.counts)
 }
 
-// counted returns the counts of this moment.
+// counted returns the current counts.
 func (c *courier) counted() receiptCounts {
 	c.mu.Lock()
 	defer c.mu.Unlock()

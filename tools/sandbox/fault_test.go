@@ -24,7 +24,7 @@ func (b box) setFault(t *testing.T, channel notification.Channel, fault string) 
 
 func TestFaultStatus(t *testing.T) {
 	t.Parallel()
-	wants := map[notification.Channel]string{ // parts of the body
+	wants := map[notification.Channel]string{ // part of the body
 		notification.Email: `{"errors":[{"message":"Service Unavailable"`,
 		notification.SMS:   `"code":20503`,
 		notification.Push:  `"status":"UNAVAILABLE"`,
@@ -47,7 +47,7 @@ func TestFaultStatus(t *testing.T) {
 	}
 }
 
-// TestFaultEveryStatus answers with each status that a fault may have.
+// Every status of a fault reaches the client.
 func TestFaultEveryStatus(t *testing.T) {
 	t.Parallel()
 	for channel, tt := range accepted() {
@@ -72,7 +72,7 @@ func TestFaultDrop(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		fault    string
-		good     bool // the request
+		good     bool // the request is valid
 		accepted bool
 	}{
 		{fault: `{"drop":"before"}`, good: true},
@@ -144,10 +144,10 @@ func TestFaultRate(t *testing.T) {
 	const calls = 100
 	tests := []struct {
 		fault       string
-		some, other bool // some requests meet the fault; others do not
+		some, other bool // some requests get the fault; others do not
 	}{
 		{fault: `{"status":500,"rate":0}`, other: true},
-		{fault: `{"status":500,"rate":0.5}`, some: true, other: true}, // all or none: once in 2^99
+		{fault: `{"status":500,"rate":0.5}`, some: true, other: true}, // fails by chance once in 2^99 runs
 		{fault: `{"status":500,"rate":1}`, some: true},
 		{fault: `{"status":500}`, some: true},
 	}
@@ -173,7 +173,7 @@ func TestFaultRefused(t *testing.T) {
 	tests := []struct {
 		name, path, body string
 		status           int
-		complaint        string // part of it
+		complaint        string // part of the error
 	}{
 		{name: "empty", path: "EMAIL", status: 400, complaint: "not a fault"},
 		{name: "no JSON", path: "EMAIL", body: `{`, status: 400, complaint: "not a fault"},
@@ -239,8 +239,8 @@ func TestFaultsListedAndCleared(t *testing.T) {
 	require.Equal(t, http.StatusCreated, status)
 }
 
-// docs/reference.md names every field of a fault, of a line of the ledger, and of the settings of receipts,
-// and every outcome.
+// docs/reference.md names every outcome, and every field of faults, ledger lines and receipt
+// settings.
 func TestReferenceNamesTheFields(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/reference.md")

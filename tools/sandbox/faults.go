@@ -20,7 +20,7 @@ import (
 
 const faultLimit = 64 << 10 // bytes of a request that sets a fault
 
-// channels are the channels that the sandbox serves: a websocket has no provider.
+// channels are the channels that the sandbox serves. A websocket has no provider.
 var channels = []notification.Channel{notification.Email, notification.Push, notification.SMS, notification.Slack}
 
 // parseChannel reads a channel in upper or lower case.
@@ -38,13 +38,13 @@ type faults struct {
 	byChannel map[notification.Channel]Fault
 }
 
-// hit returns the fault that the next request on a channel meets, if it meets one.
+// hit returns the fault for the next request on a channel, if the request gets one.
 func (f *faults) hit(channel notification.Channel) (Fault, bool) {
 	fault, ok := f.all()[channel]
 	return fault, ok && fault.hits()
 }
 
-// all returns a copy.
+// all returns a copy of the faults by channel.
 func (f *faults) all() map[notification.Channel]Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,23 +105,23 @@ const (
 	maxRetryAfter = 24 * time.Hour
 )
 
-// The ways to drop a connection.
+// Values of Fault.Drop: when the sandbox cuts the connection.
 const (
 	dropBefore = "before" // the message is not processed
-	dropAfter  = "after"  // the message counts as sent, but the client is not told
+	dropAfter  = "after"  // the message counts as sent, but the client gets no response
 )
 
-// Fault is the misbehaviour of a channel: first it waits, then it drops the connection or
+// Fault is the misbehaviour of a channel: the sandbox waits, then drops the connection or
 // responds with the status.
 type Fault struct {
-	Status     int      `json:"status,omitempty"`      // 300 to 599; 0: the provider's own
-	Rate       *float64 `json:"rate,omitempty"`        // share of the requests that meet the fault, 0 to 1; nil: all
+	Status     int      `json:"status,omitempty"`      // 300 to 599; 0: the provider's normal status
+	Rate       *float64 `json:"rate,omitempty"`        // share of the requests that get the fault, 0 to 1; nil: all
 	RetryAfter Duration `json:"retry_after,omitempty"` // sent with the status, in whole seconds
-	Latency    Duration `json:"latency,omitempty"`     // ends early with the request
+	Latency    Duration `json:"latency,omitempty"`     // ends early if the client leaves
 	Drop       string   `json:"drop,omitempty"`        // before or after; empty: none
 }
 
-// parseFault reads the fault in a request. Its error is for the client.
+// parseFault reads a fault from the body of a request. The client sees the error.
 func parseFault(r io.Reader) (Fault, error) {
 	decoder := json.NewDecoder(r)
 	decoder.DisallowUnknownFields()
@@ -156,7 +156,7 @@ func (f Fault) validate() error {
 	}
 }
 
-// String returns the fault in JSON, as it is set.
+// String returns the fault as JSON, in the form that PUT /faults takes.
 func (f Fault) String() string {
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -165,10 +165,11 @@ func (f Fault) String() string {
 	return string(text)
 }
 
-// hits decides at random whether the next request meets the fault.
+// hits decides at random whether the next request gets the fault.
 func (f Fault) hits() bool { return f.Rate == nil || rand.Float64() < *f.Rate }
 
-// withRetryAfter adds the header, in whole seconds, rounded up so that no client comes too early.
+// withRetryAfter adds the header Retry-After in whole seconds, rounded up so that no client
+// retries too early.
 func (f Fault) withRetryAfter(resp response) response {
 	if f.RetryAfter != 0 {
 		resp.header["Retry-After"] = strconv.Itoa(int(math.Ceil(time.Duration(f.RetryAfter).Seconds())))
@@ -182,7 +183,7 @@ type Duration time.Duration
 // MarshalText returns d as 1m30s.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads what [time.ParseDuration] reads.
+// UnmarshalText reads the format of [time.ParseDuration].
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	*d = Duration(parsed)

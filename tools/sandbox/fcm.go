@@ -39,7 +39,7 @@ type fcmNotification struct {
 	Image string `json:"image"`
 }
 
-// googleError is Google's form of an error.
+// googleError is an error in Google's format.
 // https://cloud.google.com/apis/design/errors#http_mapping
 type googleError struct {
 	Code    int    `json:"code"`
@@ -48,7 +48,7 @@ type googleError struct {
 	Details []any  `json:"details,omitempty"`
 }
 
-// handlePush does what Google does for POST /v1/projects/{project}/messages:send.
+// handlePush answers POST /v1/projects/{project}/messages:send like Google.
 func handlePush(r *http.Request, body []byte) (Entry, response) {
 	var request fcmRequest
 	err := json.Unmarshal(body, &request)
@@ -72,7 +72,7 @@ func handlePush(r *http.Request, body []byte) (Entry, response) {
 	})
 }
 
-// entry is the text that a reader sees: the notification, or else the app's data.
+// entry returns the text that the reader sees: the notification, or the app's data without one.
 func (m *fcmMessage) entry() Entry {
 	entry := Entry{DeliveryID: m.Data["delivery_id"], Recipient: m.Token, Title: m.Notification.Title, Body: m.Notification.Body}
 	if m.Notification == (fcmNotification{}) {
@@ -81,7 +81,7 @@ func (m *fcmMessage) entry() Entry {
 	return entry
 }
 
-// rejectPush is Google's response to a request that it rejects as a whole.
+// rejectPush returns Google's response to a request that it rejects as a whole.
 func rejectPush(status int) response {
 	refusal := googleError{Code: status, Message: http.StatusText(status), Status: cmp.Or(googleStatus[status], "UNKNOWN")}
 	switch status {
@@ -95,7 +95,7 @@ func rejectPush(status int) response {
 	return googleResponse(refusal)
 }
 
-// invalidArgument rejects a message because of one of its fields.
+// invalidArgument returns Google's response to a message with an invalid field.
 func invalidArgument(field, text string) response {
 	refusal := googleError{Code: http.StatusBadRequest, Message: text, Status: "INVALID_ARGUMENT"}
 	return googleResponse(refusal, fcmDetail("INVALID_ARGUMENT"), map[string]any{
@@ -109,12 +109,12 @@ func googleResponse(refusal googleError, details ...any) response {
 	return reply(refusal.Code, map[string]googleError{"error": refusal})
 }
 
-// fcmDetail is FCM's own code, next to Google's.
+// fcmDetail returns the error detail with FCM's code. Google's status comes with it.
 func fcmDetail(code string) any {
 	return map[string]string{"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": code}
 }
 
-// googleStatus is Google's word for an HTTP status.
+// googleStatus maps an HTTP status to Google's name for it.
 var googleStatus = map[int]string{
 	http.StatusBadRequest:            "INVALID_ARGUMENT",
 	http.StatusRequestEntityTooLarge: "INVALID_ARGUMENT",
@@ -128,12 +128,12 @@ var googleStatus = map[int]string{
 }
 
 const (
-	maxPush       = 4096 // bytes of notification and data; FCM's
-	maxCollapseID = 64   // bytes; Apple's
+	maxPush       = 4096 // bytes of notification and data; FCM's limit
+	maxCollapseID = 64   // bytes; Apple's limit
 )
 
-// invalidField returns the first field for which FCM would reject the message, and why;
-// both are empty for a valid message.
+// invalidField returns the first field for which FCM would reject the message, and the
+// reason. Both are empty for a valid message.
 func (m *fcmMessage) invalidField() (field, text string) {
 	if m.Token == "" {
 		return "message", "Recipient of the message is not set."
@@ -158,13 +158,13 @@ func (m *fcmMessage) invalidField() (field, text string) {
 	return "", ""
 }
 
-// isReserved says that FCM keeps the key for itself.
+// isReserved reports whether FCM reserves the key.
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages
 func isReserved(key string) bool {
 	return key == "from" || strings.HasPrefix(key, "gcm") || strings.HasPrefix(key, "google")
 }
 
-// size is the size of the message as FCM counts it, in bytes.
+// size returns the size of the message as FCM counts it, in bytes.
 func (m *fcmMessage) size() int {
 	return len(m.Notification.Title) + len(m.Notification.Body) + len(m.Notification.Image) + sizeOf(m.Data)
 }

@@ -24,7 +24,7 @@ func goodPush() object {
 	}
 }
 
-// pushWith is a good message except for one field.
+// pushWith returns a valid message with one field replaced.
 func pushWith(field string, value any) object {
 	message := goodPush()
 	message[field] = value
@@ -45,7 +45,7 @@ func TestPushRefused(t *testing.T) {
 		status    int
 		google    string // Google's status
 		errorCode string // FCM's; empty: none
-		field     string // blamed; empty: none
+		field     string // in the error; empty: none
 	}{
 		{name: "no authorization", call: unauthorized, status: 401, google: "UNAUTHENTICATED"},
 		{name: "not declared as JSON", call: untyped, status: 400, google: invalid},

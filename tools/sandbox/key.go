@@ -14,8 +14,8 @@ import (
 	"os"
 )
 
-// openKey reads the key that signs events from a file, which it makes where there is none.
-// Without a path the key lives as long as the sandbox.
+// openKey reads the key that signs events from the file at path, and makes the file if it does
+// not exist. An empty path makes a key in memory.
 func openKey(path string) (*ecdsa.PrivateKey, error) {
 	if path == "" {
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,11 +55,11 @@ func makeKey(path string) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// PublicKey is the value for SENDGRID_WEBHOOK_PUBLIC_KEY: base64, as SendGrid shows it.
+// PublicKey returns the value for SENDGRID_WEBHOOK_PUBLIC_KEY, in SendGrid's base64 format.
 func (s *Server) PublicKey() string {
 	der, err := x509.MarshalPKIXPublicKey(s.courier.key.Public())
 	if err != nil {
-		panic(err) // it fails for other curves
+		panic(err) // it fails only for other curves
 	}
 	return base64.StdEncoding.EncodeToString(der)
 }

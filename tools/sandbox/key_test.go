@@ -15,7 +15,7 @@ import (
 	"herald/tools/sandbox"
 )
 
-// The key is made once, and is for nobody else to read.
+// The sandbox makes the key once, and only its user can read the file.
 func TestKeyIsKept(t *testing.T) {
 	t.Parallel()
 

@@ -18,7 +18,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Entry is one line of the ledger: one request, and how it ended.
+// Entry is one line of the ledger: one request and its result.
 type Entry struct {
 	Time       time.Time            `json:"time"`
 	Channel    notification.Channel `json:"channel"`
@@ -26,21 +26,21 @@ type Entry struct {
 	Recipient  string               `json:"recipient"`
 	Title      string               `json:"title"`
 	Body       string               `json:"body"`
-	Status     int                  `json:"status"`   // of the response; 0: there was none
-	Accepted   bool                 `json:"accepted"` // the message counts as sent, whether or not the client was told
+	Status     int                  `json:"status"`   // of the response; 0: no response
+	Accepted   bool                 `json:"accepted"` // the message counts as sent, also if the client got no response
 
-	Unsubscribe string `json:"unsubscribe,omitempty"` // of a mail, where a click unsubscribes: the link that is posted to
+	Unsubscribe string `json:"unsubscribe,omitempty"` // link that a mailbox posts to for one-click unsubscribe; only of e-mails
 }
 
 const (
-	remembered   = 200     // entries kept for the page; the file has them all
-	previewLimit = 2 << 10 // bytes kept of a text for the page
+	remembered   = 200     // entries kept in memory for the page; the file has all
+	previewLimit = 2 << 10 // bytes of each text kept for the page
 )
 
-// requestCounts are the requests of one channel.
+// requestCounts counts the requests of one channel.
 type requestCounts struct{ Accepted, Refused int }
 
-// ledger is the file, and what the page shows of it.
+// ledger is the file, with the newest entries and the counts for the page.
 type ledger struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -48,7 +48,7 @@ type ledger struct {
 	counts map[notification.Channel]requestCounts
 }
 
-// openLedger continues the ledger at path. It refuses any other file.
+// openLedger opens or creates the ledger at path. It refuses a file that is not a ledger.
 func openLedger(path string) (*ledger, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -66,8 +66,8 @@ func openLedger(path string) (*ledger, error) {
 	return l, nil
 }
 
-// eachEntry calls do with each entry and its line, the line's end included. The error
-// for a line that is no entry does not quote it.
+// eachEntry calls do with each entry and its line, including the line break. The error for
+// an invalid line does not quote the line, which may hold addresses.
 func eachEntry(r io.Reader, do func(entry Entry, line []byte) error) error {
 	lines := bufio.NewReader(r)
 	for number := 1; ; number++ {
@@ -88,8 +88,8 @@ func eachEntry(r io.Reader, do func(entry Entry, line []byte) error) error {
 	}
 }
 
-// append adds an entry, stamped with the time. It is in the file when append
-// returns: a crash of the sandbox does not lose it.
+// append sets the entry's time and writes the entry to the file before it returns, so that
+// a crash of the sandbox does not lose the entry.
 func (l *ledger) append(entry Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *ledger) append(entry Entry) error {
 	entry.Time = time.Now().UTC() // under the lock, so that times never go back
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false) // people read the mails in it
+	encoder.SetEscapeHTML(false) // people read the e-mails in the ledger
 	if err := encoder.Encode(entry); err != nil {
 		return fmt.Errorf("encode entry: %w", err)
 	}
@@ -108,7 +108,7 @@ func (l *ledger) append(entry Entry) error {
 	return nil
 }
 
-// remember keeps what the page shows of an entry.
+// remember keeps the part of an entry that the page shows.
 func (l *ledger) remember(entry Entry) {
 	count := l.counts[entry.Channel]
 	if entry.Accepted {
@@ -127,7 +127,7 @@ func (l *ledger) remember(entry Entry) {
 	l.newest = append(l.newest, entry)
 }
 
-// clip copies the beginning of a text, so that the rest of it can be freed.
+// clip copies the beginning of a text, so that the garbage collector can free the whole text.
 func clip(text string) string {
 	if len(text) <= previewLimit {
 		return text
@@ -135,14 +135,15 @@ func clip(text string) string {
 	return strings.ToValidUTF8(strings.Clone(text[:previewLimit]), "") + "…"
 }
 
-// recent returns the newest entries, oldest first, and the counts of all.
+// recent returns the newest entries, oldest first, and the counts of all entries.
 func (l *ledger) recent() ([]Entry, map[notification.Channel]requestCounts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.newest), maps.Clone(l.counts)
 }
 
-// snapshot returns the ledger as it is now: whole lines, since append holds the lock.
+// snapshot returns the current contents of the ledger. All lines are whole: append also
+// holds the lock.
 func (l *ledger) snapshot() (io.Reader, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,8 +154,8 @@ func (l *ledger) snapshot() (io.Reader, error) {
 	return io.NewSectionReader(l.file, 0, info.Size()), nil
 }
 
-// serve streams the ledger's lines, oldest first; with the parameter since, those from
-// that time on.
+// serve streams the ledger's lines, oldest first. The parameter since skips lines before
+// that time.
 func (l *ledger) serve(w http.ResponseWriter, r *http.Request) {
 	var since time.Time
 	if text := r.URL.Query().Get("since"); text != "" {
@@ -178,6 +179,6 @@ func (l *ledger) serve(w http.ResponseWriter, r *http.Request) {
 		return err
 	})
 	if err != nil {
-		panic(http.ErrAbortHandler) // cuts the connection, so that half a ledger does not look like a whole one
+		panic(http.ErrAbortHandler) // cuts the connection, so that the client notices that the ledger is not complete
 	}
 }

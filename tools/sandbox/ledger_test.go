@@ -16,7 +16,7 @@ import (
 	"herald/tools/sandbox"
 )
 
-// post is a call that leaves an entry with this delivery id.
+// post returns a call that adds an entry with this delivery id.
 func post(id string) call {
 	return slackCall(slackPath, `{"blocks":[{"type":"divider","block_id":"`+id+`"}]}`)
 }
@@ -121,7 +121,7 @@ func TestLedgerSince(t *testing.T) {
 	require.Contains(t, body, `{"error":`)
 }
 
-// A request that has no line in the ledger is not answered as the provider would.
+// If the ledger cannot be written, the sandbox does not answer like the provider.
 func TestLedgerCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	server, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson")})

@@ -26,12 +26,12 @@ const previewRunes = 160
 type view struct {
 	Channels []channelView
 	Entries  []Entry // newest first
-	Shown    int     // at most
+	Shown    int     // maximum number of entries
 
-	Receipts *receiptsView // nil: none are sent
+	Receipts *receiptsView // nil: the sandbox sends no receipts
 }
 
-// receiptsView is the part of the page on receipts.
+// receiptsView is the page's section on receipts.
 type receiptsView struct {
 	Counts   receiptCounts
 	Settings string // a sentence
@@ -78,8 +78,8 @@ func (s *Server) view() view {
 	return v
 }
 
-// preview is the beginning of the body on one line and without markup, as its reader
-// sees it. The page's template escapes it.
+// preview returns the beginning of the body on one line and without markup. The page's
+// template escapes it.
 func preview(entry Entry) string {
 	text := entry.Body
 	switch entry.Channel {

@@ -28,7 +28,7 @@ func TestPage(t *testing.T) {
 	b.answer(t, mailCall(mailWith(object{"subject": "<script>alert(1)</script>"})))
 	b.answer(t, smsCall(smsWith("Body", "<b>bold</b>")))
 	b.setFault(t, notification.Slack, `{"drop":"after"}`)
-	_, err := b.do(t, slackCall(slackPath, strings.ReplaceAll(goodPost, "Table", "&lt;i&gt;Table"))) //nolint:bodyclose // there is no answer
+	_, err := b.do(t, slackCall(slackPath, strings.ReplaceAll(goodPost, "Table", "&lt;i&gt;Table"))) //nolint:bodyclose // no answer, so no body
 	require.Error(t, err)
 
 	body := page()
@@ -44,7 +44,7 @@ func TestPage(t *testing.T) {
 	require.Less(t, strings.Index(body, "evt-1-staff10-SLACK"), strings.Index(body, "evt-1-staff10-EMAIL"), "newest first")
 }
 
-// TestPageOfReceipts says in words how receipts come.
+// The page describes the settings of receipts in words.
 func TestPageOfReceipts(t *testing.T) {
 	t.Parallel()
 
@@ -60,7 +60,7 @@ func TestPageOfReceipts(t *testing.T) {
 	}
 }
 
-// TestPageIsBounded shows the newest entries and the beginning of their texts.
+// The page shows only the newest entries and the beginning of each text.
 func TestPageIsBounded(t *testing.T) {
 	t.Parallel()
 	b := start(t)

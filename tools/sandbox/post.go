@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	postTimeout = 15 * time.Second // Twilio's
-	answerLimit = 64 << 10         // bytes of an answer that are read
+	postTimeout = 15 * time.Second // Twilio's limit
+	answerLimit = 64 << 10         // bytes; send ignores the rest of an answer
 )
 
-// post is a request to the gateway. It is the same at each attempt, with its signature.
+// post is a request to the gateway. Each attempt sends the same body and signature.
 type post struct {
 	path    string // with the query
 	header  map[string]string
@@ -28,11 +28,12 @@ type post struct {
 	repeats func(attempts int, began time.Time, status int) (time.Duration, bool)
 
 	attempts int
-	began    time.Time // the first attempt
+	began    time.Time // of the first attempt
 }
 
-// repeatsMail reports whether, and after what time, SendGrid repeats a batch: whatever was wrong
-// (0 is no answer), at growing intervals for a day. They begin shorter here, since nobody waits minutes.
+// repeatsMail returns the time after which SendGrid repeats a failed batch, and false if it gives
+// up. SendGrid repeats after every failure, at growing intervals for a day. The first intervals
+// are shorter than SendGrid's, so that nobody waits minutes.
 // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook
 func repeatsMail(attempts int, began time.Time, _ int) (time.Duration, bool) {
 	const longest, day = 10 * time.Minute, 24 * time.Hour
@@ -40,11 +41,12 @@ func repeatsMail(attempts int, began time.Time, _ int) (time.Duration, bool) {
 	return interval, time.Since(began)+interval < day
 }
 
-// repeatsText says the same of Twilio, from the fragment of the URL: how often it repeats (rc),
-// and what (rp), within 15 seconds. Without one, a connection that failed is tried again, once.
+// repeatsText returns the same function for Twilio. The fragment of the URL sets the number of
+// retries (rc) and the failures to retry (rp), within 15 seconds. Without a fragment Twilio
+// retries once, after a failed connection only. A status of 0 means no answer.
 // https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides
 func repeatsText(fragment string) func(attempts int, began time.Time, status int) (time.Duration, bool) {
-	overrides, _ := url.ParseQuery(fragment) // what cannot be read does not count
+	overrides, _ := url.ParseQuery(fragment) // Twilio ignores invalid parts
 	count, err := strconv.Atoi(overrides.Get("rc"))
 	if err != nil {
 		count = 1
@@ -58,7 +60,7 @@ func repeatsText(fragment string) func(attempts int, began time.Time, status int
 	}
 }
 
-// send makes the request once, and returns the status and the beginning of the answer.
+// send makes one attempt, and returns the status and the beginning of the answer.
 func (p *post) send(ctx context.Context, client *http.Client, gateway string) (status int, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()
@@ -83,14 +85,14 @@ func (p *post) send(ctx context.Context, client *http.Client, gateway string) (s
 
 func isSuccess(status int) bool { return status >= 200 && status < 300 }
 
-// The outcomes of both kinds of messages.
+// Outcomes that both e-mails and text messages can have.
 const (
 	outcomeDelivered = "delivered" // the default
-	outcomeSilent    = "silent"    // nothing is said about it
+	outcomeSilent    = "silent"    // the provider sends no receipt
 )
 
-// outcomeOf is the outcome that an address or a number has by itself: bounce+7@example.com,
-// +15005550105.
+// outcomeOf returns the outcome that the address or number itself names, such as
+// bounce+7@example.com or +15005550105.
 func outcomeOf(address string) string {
 	if outcome, known := outcomeByNumber[address]; known {
 		return outcome
@@ -103,7 +105,7 @@ func outcomeOf(address string) string {
 	return outcomeDelivered
 }
 
-// checkOutcome reports whether messages to the address can have the outcome.
+// checkOutcome returns an error if messages to the address cannot have the outcome.
 func checkOutcome(address, outcome string) error {
 	if strings.Contains(address, "@") {
 		return checkWord(mailOutcomes, "an e-mail", outcome)
@@ -121,25 +123,25 @@ func checkWord[T any](outcomes map[string]T, of, outcome string) error {
 	return nil
 }
 
-// queue is a heap of receipts, with the first due at its root.
+// queue is a heap of receipts. The receipt that is due first is the root.
 type queue []receipt
 
 func (q queue) Len() int           { return len(q) }
 func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
 func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
 
-// Push and Pop are called by container/heap alone.
+// Push and Pop are only for container/heap.
 func (q *queue) Push(r any) { *q = append(*q, r.(receipt)) }
 
 func (q *queue) Pop() any {
 	last := len(*q) - 1
 	r := (*q)[last]
-	(*q)[last] = receipt{} // so that it can be freed
+	(*q)[last] = receipt{} // lets the garbage collector free the receipt
 	*q = (*q)[:last]
 	return r
 }
 
-// due is when the first is due; of an empty queue, in an hour.
+// due returns the time of the first receipt, or an hour from now for an empty queue.
 func (q queue) due() time.Time {
 	if len(q) == 0 {
 		return time.Now().Add(time.Hour)

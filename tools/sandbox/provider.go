@@ -14,17 +14,17 @@ import (
 	"herald/internal/notification"
 )
 
-// bodyLimit is in bytes. SendGrid alone would take more, 30 MB, for
-// attachments that nobody here sends.
+// bodyLimit is the maximum size of a request, in bytes. Only SendGrid accepts more (30 MB), for
+// attachments, which Herald does not send.
 const bodyLimit = 1 << 20
 
 // provider is the behaviour of one provider.
 type provider struct {
 	channel notification.Channel
-	// handle returns what a request wants to send, as far as it can be read: the ledger
-	// has a line for a rejected request too.
+	// handle returns the message as far as it can read it, also for a rejected request, because
+	// the ledger has a line for each request.
 	handle func(r *http.Request, body []byte) (Entry, response)
-	reject func(status int) response // in the provider's form, for a fault or a body that is too large
+	reject func(status int) response // in the provider's format, for a fault or a body that is too large
 }
 
 // response is a provider's response to a request.
@@ -32,16 +32,16 @@ type response struct {
 	status int
 	header map[string]string
 	body   []byte
-	sent   message // what has receipts to come; nil: nothing
+	sent   message // message that gets receipts; nil: none
 }
 
-// noResponse stands for a connection that was cut, or a client that left.
+// noResponse cuts the connection without a response.
 var noResponse = response{}
 
-// accepted says that the provider would deliver the message.
+// accepted reports whether the provider would deliver the message.
 func (r response) accepted() bool { return r.status >= 200 && r.status < 300 }
 
-// provide answers requests as p does, with the fault of its channel.
+// provide answers requests like provider p, and applies the fault of its channel.
 func (s *Server) provide(p provider) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		entry, resp := Entry{}, noResponse
@@ -67,8 +67,8 @@ func (s *Server) provide(p provider) http.Handler {
 	})
 }
 
-// applyFault returns the response that the channel's fault leaves, and whether the
-// message counts as sent.
+// applyFault returns the response after the channel's fault, and whether the message counts
+// as sent.
 func (s *Server) applyFault(ctx context.Context, p provider, resp response) (response, bool) {
 	fault, hit := s.faults.hit(p.channel)
 	switch {
@@ -85,8 +85,8 @@ func (s *Server) applyFault(ctx context.Context, p provider, resp response) (res
 	}
 }
 
-// record writes the line into the ledger before the response, so that what a client
-// was told survives a crash of the sandbox. If it cannot, it responds with that.
+// record writes the ledger's line before the response, so that the ledger has every answered
+// request even if the sandbox crashes. If it fails, it responds with an error and returns false.
 func (s *Server) record(w http.ResponseWriter, entry Entry) bool {
 	if err := s.ledger.append(entry); err != nil {
 		slog.Error("the sandbox cannot write its ledger", "channel", entry.Channel, "error", err)
@@ -107,11 +107,11 @@ func respond(w http.ResponseWriter, resp response) {
 	_, _ = w.Write(resp.body) // the client may be gone
 }
 
-// readBody reads to the end: net/http notices that a client goes away only after that.
+// readBody reads the whole body, because net/http notices only afterwards that a client leaves.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	control := http.NewResponseController(w)
-	// The deadline belongs to the connection, so it must not outlive the body. A test's
-	// writer has no deadlines.
+	// The deadline is set on the connection, so it must be removed after the body. The writer
+	// of a test has no deadlines.
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
@@ -130,7 +130,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// reply is a response in JSON.
+// reply returns a response in JSON.
 func reply(status int, value any) response {
 	return response{status: status, header: map[string]string{"Content-Type": "application/json"}, body: mustMarshal(value)}
 }
@@ -143,13 +143,13 @@ func mustMarshal(value any) []byte {
 	return text
 }
 
-// hasMediaType says that the request declares its body as mediaType.
+// hasMediaType reports whether the request declares its body as mediaType.
 func hasMediaType(r *http.Request, mediaType string) bool {
 	got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && got == mediaType
 }
 
-// hasBearer says that the request has a bearer token; the sandbox accepts any.
+// hasBearer reports whether the request has a bearer token. The sandbox accepts any token.
 func hasBearer(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.EqualFold(scheme, "Bearer") && strings.TrimSpace(token) != ""

@@ -60,7 +60,7 @@ func TestReceiptFaults(t *testing.T) {
 		t.Parallel()
 		g := startWithGateway(t, `{"delay":"0s","twice":true,"rate":0.5}`, nil)
 		ids := map[string]int{}
-		for n := range 50 { // all or none: once in 2^99
+		for n := range 50 { // fails by chance once in 2^99 runs
 			g.accept(t, mailToAddress(fmt.Sprintf("ada%d@example.com", n)))
 		}
 		g.setReceipts(t, atOnce)
@@ -120,7 +120,7 @@ func TestReceiptsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "rate")
 }
 
-// SendGrid repeats a batch that was not taken, as it was. Twilio does so if it was asked to.
+// SendGrid repeats a rejected batch unchanged. Twilio repeats only if the URL's fragment says so.
 func TestReceiptsRepeated(t *testing.T) {
 	t.Parallel()
 

@@ -19,18 +19,18 @@ const (
 	maxReceiptDelay     = 24 * time.Hour
 )
 
-// Receipts is how the sandbox says what became of the messages that it has accepted.
+// Receipts holds the settings for the receipts of accepted messages.
 type Receipts struct {
-	Delay    *Duration         `json:"delay,omitempty"`    // from the acceptance to the first receipt, and from each to the next; nil: 1s
-	Late     Duration          `json:"late,omitempty"`     // how much later than that a receipt comes
-	Twice    bool              `json:"twice,omitempty"`    // a receipt comes again, a delay after the first time
+	Delay    *Duration         `json:"delay,omitempty"`    // before the first receipt, and between receipts; nil: 1s
+	Late     Duration          `json:"late,omitempty"`     // added to the delay
+	Twice    bool              `json:"twice,omitempty"`    // a receipt comes again, one delay later
 	Shuffled bool              `json:"shuffled,omitempty"` // the receipts of a message come in any order
-	Lost     bool              `json:"lost,omitempty"`     // a receipt does not come
-	Rate     *float64          `json:"rate,omitempty"`     // share of the receipts that meet each of these faults, 0 to 1; nil: all
-	Outcomes map[string]string `json:"outcomes,omitempty"` // what becomes of messages, by address or number; the others: as their address says
+	Lost     bool              `json:"lost,omitempty"`     // a receipt never comes
+	Rate     *float64          `json:"rate,omitempty"`     // share of the receipts that get each of these faults, 0 to 1; nil: all
+	Outcomes map[string]string `json:"outcomes,omitempty"` // by address or number; other addresses name their outcome, see outcomeOf
 }
 
-// parseReceipts reads the settings in a request, or in an option. Its error is for the client.
+// parseReceipts reads settings from a request or an option. The client sees the error.
 func parseReceipts(r io.Reader) (Receipts, error) {
 	decoder := json.NewDecoder(r)
 	decoder.DisallowUnknownFields()
@@ -44,7 +44,7 @@ func parseReceipts(r io.Reader) (Receipts, error) {
 	return receipts, receipts.validate()
 }
 
-// sentence says to people how receipts come.
+// sentence describes the settings for people.
 func (r Receipts) sentence() string {
 	text := fmt.Sprintf("A receipt comes after %s.", r.delay())
 	var faults []string
@@ -107,7 +107,7 @@ func (r Receipts) outcome(address string) string {
 	return outcomeOf(address)
 }
 
-// times are when a message's receipts happen, if it has been accepted now.
+// times returns the times of count receipts of a message accepted at now.
 func (r Receipts) times(now time.Time, count int) []time.Time {
 	times := make([]time.Time, count)
 	for i := range times {
@@ -116,7 +116,7 @@ func (r Receipts) times(now time.Time, count int) []time.Time {
 	return times
 }
 
-// disturb applies the faults to a message's receipts, which are in their order.
+// disturb applies the faults to a message's receipts, which are in order.
 func (r Receipts) disturb(receipts []receipt) []receipt {
 	var disturbed []receipt
 	due := r.shuffle(receipts)
@@ -136,7 +136,7 @@ func (r Receipts) disturb(receipts []receipt) []receipt {
 	return disturbed
 }
 
-// shuffle returns when each receipt is due: receipts that meet the fault change places.
+// shuffle returns the new time of each receipt: receipts that get the fault swap their times.
 func (r Receipts) shuffle(receipts []receipt) []time.Time {
 	due := make([]time.Time, len(receipts))
 	var some []int
@@ -150,12 +150,12 @@ func (r Receipts) shuffle(receipts []receipt) []time.Time {
 	return due
 }
 
-// hits decides at random whether a receipt meets a fault.
+// hits decides at random whether a receipt gets a fault.
 func (r Receipts) hits() bool { return r.Rate == nil || rand.Float64() < *r.Rate }
 
-const receiptsLimit = 1 << 20 // bytes of a request that sets receipts: some ten thousand outcomes
+const receiptsLimit = 1 << 20 // bytes of a request that sets receipts: room for ten thousand outcomes or more
 
-// receiptSettings holds the settings of this moment.
+// receiptSettings holds the current settings.
 type receiptSettings struct {
 	mu       sync.Mutex
 	receipts Receipts
@@ -177,14 +177,14 @@ func (s *receiptSettings) put(receipts Receipts) {
 type ShownReceipts struct {
 	Receipts
 
-	Gateway string `json:"gateway,omitempty"` // to which they go; empty: none are sent
+	Gateway string `json:"gateway,omitempty"` // where receipts go; empty: the sandbox sends none
 }
 
 func (c *courier) show(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, ShownReceipts{Receipts: c.settings.get(), Gateway: c.gateway})
 }
 
-// set replaces the settings, for messages from now on, and responds with the new ones.
+// set replaces the settings for later messages, and responds with the new settings.
 func (s *receiptSettings) set(w http.ResponseWriter, r *http.Request) {
 	receipts, err := parseReceipts(http.MaxBytesReader(w, r.Body, receiptsLimit))
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *receiptSettings) set(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, receipts)
 }
 
-// clear goes back to the defaults.
+// clear restores the defaults.
 func (s *receiptSettings) clear(w http.ResponseWriter, _ *http.Request) {
 	s.put(Receipts{})
 	w.WriteHeader(http.StatusNoContent)

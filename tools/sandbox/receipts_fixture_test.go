@@ -18,7 +18,7 @@ import (
 	"herald/tools/sandbox"
 )
 
-// gateway stands for Herald's: it has what the sandbox posted to it.
+// gateway replaces Herald's gateway and keeps the requests of the sandbox.
 type gateway struct {
 	box
 
@@ -32,8 +32,8 @@ type arrival struct {
 	at     time.Time
 }
 
-// startWithGateway starts a sandbox that sends receipts, to a gateway that takes them all
-// unless answer says otherwise.
+// startWithGateway starts a sandbox and a gateway for its receipts. The gateway responds with
+// the status that answer returns, or with 204 if answer is nil.
 func startWithGateway(t *testing.T, receipts string, answer func(path string) int) gateway {
 	t.Helper()
 	g := gateway{posts: make(chan arrival, 1000)}
@@ -51,7 +51,7 @@ func startWithGateway(t *testing.T, receipts string, answer func(path string) in
 	return g
 }
 
-// next waits for the next post.
+// next waits for the next request of the sandbox.
 func (g gateway) next(t *testing.T) arrival {
 	t.Helper()
 	select {
@@ -65,7 +65,7 @@ func (g gateway) next(t *testing.T) arrival {
 
 type event = map[string]any
 
-// events waits for a number of SendGrid's events, whose signatures SendGrid's own library checks.
+// events waits for count events of SendGrid and checks the signatures with SendGrid's library.
 func (g gateway) events(t *testing.T, count int) []event {
 	t.Helper()
 	_, _, text := g.box.answer(t, call{method: http.MethodGet, path: "/keys/sendgrid"})
@@ -88,7 +88,7 @@ func (g gateway) events(t *testing.T, count int) []event {
 	return all
 }
 
-// callback waits for one of Twilio's, whose signature Twilio's own library checks.
+// callback waits for a callback of Twilio and checks the signature with Twilio's library.
 func (g gateway) callback(t *testing.T, token, publicURL string) url.Values {
 	t.Helper()
 	got := g.next(t)
@@ -144,7 +144,7 @@ func (b box) setReceipts(t *testing.T, settings string) {
 	require.JSONEq(t, settings, body)
 }
 
-// shows waits until the page says what became of the receipts.
+// shows waits until the page shows these counts of receipts.
 func (g gateway) shows(t *testing.T, counts string) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -44,7 +44,7 @@ func TestReceiptsOfAMail(t *testing.T) {
 	require.Len(t, ids, 4)
 }
 
-// What an address says becomes of a mail.
+// The address of an e-mail selects its outcome.
 func TestMailOutcomes(t *testing.T) {
 	t.Parallel()
 
@@ -67,7 +67,7 @@ func TestMailOutcomes(t *testing.T) {
 			g.accept(t, mailToAddress("silent@example.com"))
 			g.accept(t, mailToAddress(address))
 			got := g.events(t, len(want))
-			slices.SortStableFunc(got, func(a, b event) int { return place(want, a) - place(want, b) }) // batches overtake each other
+			slices.SortStableFunc(got, func(a, b event) int { return place(want, a) - place(want, b) }) // batches may arrive in any order
 			require.Equal(t, want, words(got))
 		})
 	}
@@ -78,7 +78,7 @@ func place(words []string, e event) int { return slices.Index(words, e["event"].
 func TestReceiptsOfAText(t *testing.T) {
 	t.Parallel()
 
-	for number, want := range map[string][]string{ // statuses, each with its error
+	for number, want := range map[string][]string{ // each status with its error code
 		"+15551234567": {"sent ", "delivered "},
 		"+15005550103": {"sent ", "undelivered 30003"},
 		"+15005550105": {"sent ", "undelivered 30005"},
@@ -90,7 +90,7 @@ func TestReceiptsOfAText(t *testing.T) {
 		t.Run(number, func(t *testing.T) {
 			t.Parallel()
 			g := startWithGateway(t, `{"delay":"1ms"}`, nil)
-			g.accept(t, smsCall(smsWith("To", "+15005550199"))) // says nothing
+			g.accept(t, smsCall(smsWith("To", "+15005550199"))) // gets no receipts
 			form := smsWith("To", number)
 			form.Set("StatusCallback", "https://herald.example.com/webhooks/twilio?delivery_id=evt%7E1+%E2%82%AC#rc=2")
 			_, _, body := g.box.answer(t, smsCall(form))
@@ -121,14 +121,14 @@ func TestReceiptsNobodyAskedFor(t *testing.T) {
 	status, _, _ = g.box.answer(t, mailToAddress("refused@example.com"))
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	g.setFault(t, "EMAIL", `{"drop":"after"}`)
-	_, err := g.do(t, mailToAddress("untold@example.com")) //nolint:bodyclose // there is no answer
+	_, err := g.do(t, mailToAddress("untold@example.com")) //nolint:bodyclose // no answer, so no body
 	require.Error(t, err)
 	for _, e := range g.events(t, 2) {
 		require.Equal(t, "untold@example.com", e["email"], "the only one that was accepted")
 	}
 }
 
-// An outcome that is set counts in place of the address's outcome.
+// An outcome in the settings wins over the outcome that the address names.
 func TestReceiptOutcomesThatAreSet(t *testing.T) {
 	t.Parallel()
 
@@ -148,7 +148,7 @@ func TestReceiptOutcomesThatAreSet(t *testing.T) {
 	require.JSONEq(t, `{}`, body, "none are sent")
 }
 
-// A sandbox that ends does not wait for receipts, and sends none after that.
+// A sandbox that ends does not wait for receipts, and sends none afterwards.
 func TestReceiptsEnd(t *testing.T) {
 	t.Parallel()
 
@@ -165,6 +165,6 @@ func TestReceiptsEnd(t *testing.T) {
 	require.Equal(t, http.StatusAccepted, answered.Code)
 
 	require.NoError(t, server.Close())
-	listening.Close() // waits for requests
+	listening.Close() // waits for requests in flight
 	require.Empty(t, posts)
 }

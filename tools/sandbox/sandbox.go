@@ -1,6 +1,6 @@
-// Package sandbox replaces SendGrid, Twilio, FCM and Slack, so that the real SDKs
-// run on one machine, with faults on demand. It rejects what the providers reject, in
-// their words, and sends nothing: its ledger has what people would have got.
+// Package sandbox replaces SendGrid, Twilio, FCM and Slack, so that the real SDKs run on one
+// machine, with faults on demand. It rejects the same requests as the providers, with the
+// same errors. It sends nothing: its ledger records the messages that people would receive.
 //
 // The ledger holds addresses and texts, as evidence. Logs never do.
 package sandbox
@@ -23,9 +23,9 @@ type Config struct {
 	Ledger string // path of the ledger; created if it does not exist, else continued
 	Local  bool   // accept callback URLs that only this machine or its network can reach
 
-	Gateway  string // scheme and host to which receipts go, as through a proxy of PUBLIC_URL; empty: none are sent
-	Key      string // path of the key that signs SendGrid's events; made where there is none; empty: one that lives as long as the sandbox
-	Receipts string // settings, as PUT /receipts takes them; empty: the defaults
+	Gateway  string // scheme and host for receipts, in place of PUBLIC_URL; empty: no receipts
+	Key      string // path of the key that signs SendGrid's events; created if it does not exist; empty: a key in memory
+	Receipts string // settings in JSON, as for PUT /receipts; empty: the defaults
 }
 
 // Server is the sandbox. It is safe for concurrent use.
@@ -36,9 +36,8 @@ type Server struct {
 	mux     *http.ServeMux
 }
 
-// New opens the ledger and returns a sandbox without faults, which sends receipts until it
-// is closed. It returns an error if the ledger or the key cannot be opened, or is something
-// else, and for settings that are wrong.
+// New opens the ledger and returns a sandbox without faults, which sends receipts until Close.
+// It returns an error for invalid settings, and for a ledger or key that it cannot read.
 func New(cfg Config) (*Server, error) {
 	if cfg.Ledger == "" {
 		return nil, errors.New("sandbox: the path of the ledger is missing")
@@ -89,10 +88,10 @@ func (s *Server) route(local bool) {
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 }
 
-// ServeHTTP answers as the provider that has the path, or as the sandbox itself.
+// ServeHTTP answers as the provider whose path it is, or as the sandbox itself.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Close ends the receipts and closes the ledger. Requests that come later are answered with 500.
+// Close stops the receipts and closes the ledger. The sandbox answers later requests with 500.
 func (s *Server) Close() error {
 	s.courier.close()
 	return s.ledger.file.Close()
@@ -101,14 +100,14 @@ func (s *Server) Close() error {
 const (
 	headerTimeout   = 10 * time.Second
 	bodyTimeout     = 30 * time.Second
-	writeTimeout    = maxLatency + time.Minute // counted from the end of the header, so it includes a latency
-	idleTimeout     = 3 * time.Minute          // longer than common clients have, which may reuse a connection until then
+	writeTimeout    = maxLatency + time.Minute // starts after the header, so it includes the latency
+	idleTimeout     = 3 * time.Minute          // longer than common clients keep a connection open to reuse it
 	shutdownTimeout = 5 * time.Second
 	headerLimit     = 64 << 10 // bytes
 )
 
-// Serve serves the listener until ctx ends, then closes it and returns nil. Requests
-// that wait for a latency then end without a response; all others are finished first.
+// Serve serves the listener until ctx ends, then closes it and returns nil. Requests that wait
+// for a latency then end without a response. Serve finishes the other requests first.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s,

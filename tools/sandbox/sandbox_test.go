@@ -17,7 +17,7 @@ import (
 	"herald/tools/sandbox"
 )
 
-// box is a sandbox that listens.
+// box is a running sandbox.
 type box struct {
 	URL    string
 	ledger string
@@ -40,7 +40,7 @@ func startWith(t *testing.T, cfg sandbox.Config) box {
 	return box{URL: listening.URL, ledger: cfg.Ledger}
 }
 
-// call is one request; an empty authorization or content type is not sent.
+// call is one request. An empty authorization or content type sends no such header.
 type call struct {
 	method, path, authorization, contentType, body string
 }
@@ -58,7 +58,7 @@ func (b box) do(t *testing.T, c call) (*http.Response, error) {
 	return http.DefaultClient.Do(request)
 }
 
-// answer makes a call that is answered.
+// answer makes a call and returns the answer. It fails the test if there is no answer.
 func (b box) answer(t *testing.T, c call) (status int, header http.Header, body string) {
 	t.Helper()
 	response, err := b.do(t, c)
@@ -69,7 +69,7 @@ func (b box) answer(t *testing.T, c call) (status int, header http.Header, body 
 	return response.StatusCode, response.Header, string(read)
 }
 
-// entries reads the ledger as it is served.
+// entries gets the ledger over HTTP.
 func (b box) entries(t *testing.T, query string) []sandbox.Entry {
 	t.Helper()
 	status, _, body := b.answer(t, call{method: http.MethodGet, path: "/ledger" + query})
@@ -91,7 +91,7 @@ func parse(t *testing.T, lines string) []sandbox.Entry {
 	return entries
 }
 
-// only returns the one entry there is, without its time.
+// only returns the ledger's only entry, without its time.
 func (b box) only(t *testing.T) sandbox.Entry {
 	t.Helper()
 	entries := b.entries(t, "")
@@ -101,13 +101,13 @@ func (b box) only(t *testing.T) sandbox.Entry {
 	return entries[0]
 }
 
-// sample is a call with the entry that it leaves.
+// sample is a call and the entry that the call adds to the ledger.
 type sample struct {
 	call  call
 	entry sandbox.Entry
 }
 
-// accepted is a call that each provider takes.
+// accepted returns one call for each provider that the provider accepts.
 func accepted() map[notification.Channel]sample {
 	return map[notification.Channel]sample{
 		notification.Email: {mailCall(goodMail()), sandbox.Entry{

@@ -14,7 +14,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Herald's senders, and so the providers' own SDKs, understand the sandbox.
+// Herald's senders, with the providers' SDKs, understand the sandbox.
 func TestSenders(t *testing.T) {
 	t.Parallel()
 
@@ -22,7 +22,7 @@ func TestSenders(t *testing.T) {
 	tests := map[notification.Channel]struct {
 		settings  channeltest.SenderSettings
 		good, bad string // addresses
-		code      string // of the refusal; empty: SendGrid has none
+		code      string // of the rejection; empty: SendGrid has no codes
 	}{
 		notification.Email: {settings: &email.Settings{APIKey: "key", BaseURL: b.URL, From: "herald@example.com"}, good: "ada@example.com", bad: "ada@example"},
 		notification.SMS:   {settings: &sms.Settings{AccountSID: "AC123", AuthToken: "token", From: "+15005550006", BaseURL: b.URL}, good: "+15551234567", bad: "+15005550009", code: "21614"},

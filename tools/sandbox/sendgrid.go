@@ -10,13 +10,13 @@ import (
 	"herald/internal/notification"
 )
 
-// sendgrid is the provider of mails. If local, these may have links that only this machine can follow.
+// sendgrid returns the provider of e-mails. If local, links in e-mails may lead to this machine.
 func sendgrid(local bool) provider {
 	handle := func(r *http.Request, body []byte) (Entry, response) { return handleMail(r, body, local) }
 	return provider{channel: notification.Email, handle: handle, reject: rejectMail}
 }
 
-// sendgridMail is the part of a mail that the sandbox reads.
+// sendgridMail is the part of an e-mail that the sandbox reads.
 // https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send
 type sendgridMail struct {
 	Personalizations []personalization `json:"personalizations"`
@@ -54,7 +54,7 @@ type sendgridError struct {
 	Help    *string `json:"help"`
 }
 
-// handleMail does what SendGrid does for POST /v3/mail/send.
+// handleMail answers POST /v3/mail/send like SendGrid.
 func handleMail(r *http.Request, body []byte, local bool) (Entry, response) {
 	var mail sendgridMail
 	err := json.Unmarshal(body, &mail)
@@ -74,7 +74,8 @@ func handleMail(r *http.Request, body []byte, local bool) (Entry, response) {
 	return entry, response{status: http.StatusAccepted, header: map[string]string{"X-Message-Id": id}, sent: sentMail{id: id, mail: mail}}
 }
 
-// entry is the mail as its first reader sees it; the last part of the content is the richest.
+// entry returns the e-mail of the first recipient. The last part of the content has the most
+// markup.
 func (m *sendgridMail) entry() Entry {
 	entry := Entry{Title: m.Subject, Unsubscribe: m.unsubscribe()}
 	var to []string
@@ -96,7 +97,7 @@ func (m *sendgridMail) entry() Entry {
 	return entry
 }
 
-// sendgridMessages are SendGrid's words for statuses, where they are not HTTP's own.
+// sendgridMessages are SendGrid's texts for statuses, where they differ from HTTP's texts.
 var sendgridMessages = map[int]string{
 	http.StatusUnauthorized:         "The provided authorization grant is invalid, expired, or revoked",
 	http.StatusForbidden:            "access forbidden",
@@ -104,7 +105,7 @@ var sendgridMessages = map[int]string{
 	http.StatusTooManyRequests:      "too many requests",
 }
 
-// rejectMail is SendGrid's response to a request that it rejects as a whole.
+// rejectMail returns SendGrid's response to a request that it rejects as a whole.
 func rejectMail(status int) response {
 	text := cmp.Or(sendgridMessages[status], http.StatusText(status))
 	return reply(status, map[string][]sendgridError{"errors": {{Message: text}}})

@@ -16,7 +16,7 @@ import (
 // mailEvent is one event of SendGrid's webhook.
 type mailEvent = map[string]any
 
-// mailOutcomes has the events of each outcome, in their order, with what else they say.
+// mailOutcomes holds the events of each outcome in order, with the fields of that event type.
 // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
 var mailOutcomes = map[string][]mailEvent{
 	outcomeDelivered: {{"event": "processed"}, delivered},
@@ -44,16 +44,16 @@ func deferred(attempt string) mailEvent {
 
 func dropped(reason string) mailEvent { return mailEvent{"event": "dropped", "reason": reason} }
 
-// theAddress stands for the mail's recipient in a reason, where mail servers often name it.
+// theAddress is the placeholder for the recipient's address in the text of a mail server.
 const theAddress = "{address}"
 
-// sentMail is a mail that SendGrid has accepted.
+// sentMail is an e-mail that SendGrid has accepted.
 type sentMail struct {
 	id   string // X-Message-Id
 	mail sendgridMail
 }
 
-// receipts are SendGrid's events for each recipient of the mail.
+// receipts returns SendGrid's events for each recipient of the e-mail.
 func (m sentMail) receipts(settings Receipts, now time.Time) []receipt {
 	var receipts []receipt
 	for _, p := range m.mail.Personalizations {
@@ -70,10 +70,10 @@ func (m sentMail) receipts(settings Receipts, now time.Time) []receipt {
 	return receipts
 }
 
-// event completes an event of the outcome with what all events have.
+// event adds the fields that all events have to an event of the outcome.
 func (m sentMail) event(said mailEvent, address string, args map[string]string, at time.Time) json.RawMessage {
 	event := mailEvent{}
-	for name, value := range args { // SendGrid has them next to its own names, which win
+	for name, value := range args { // SendGrid puts them next to its fields, and its fields win
 		event[name] = value
 	}
 	for name, value := range said {
@@ -92,7 +92,7 @@ func (m sentMail) event(said mailEvent, address string, args map[string]string, 
 	return mustMarshal(event)
 }
 
-// eventPost is SendGrid's request with a batch of events, signed.
+// eventPost returns SendGrid's signed request with a batch of events.
 func eventPost(key *ecdsa.PrivateKey, events []json.RawMessage, now time.Time) (*post, error) {
 	body := mustMarshal(events)
 	stamp := strconv.FormatInt(now.Unix(), 10)

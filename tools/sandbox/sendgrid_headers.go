@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// SendGrid's limits of categories.
+// SendGrid's limits for categories.
 // https://www.twilio.com/docs/sendgrid/api-reference/mail-send/limitations
 const (
 	maxCategories = 10
 	maxCategory   = 255 // characters
 )
 
-// reservedHeaders are headers that no mail may set, see
+// reservedHeaders are headers that no e-mail may set, see
 // https://www.twilio.com/docs/sendgrid/api-reference/mail-send/errors
 var reservedHeaders = []string{
 	"x-sg-id", "x-sg-eid", "received", "dkim-signature", "content-type", "content-transfer-encoding",
@@ -36,8 +36,8 @@ func (e *sendgridErrors) checkCategories(categories []string) {
 	}
 }
 
-// checkHeaders also requires what mailbox providers ask of a mail that can be unsubscribed from:
-// SendGrid would pass a wrong header on, and nobody would ever see a button.
+// checkHeaders also checks the headers that a mailbox needs to show an unsubscribe button.
+// SendGrid would forward a wrong header, and no mailbox would show the button.
 func (e *sendgridErrors) checkHeaders(m *sendgridMail, local bool) {
 	for i, p := range m.Personalizations {
 		field := "headers"
@@ -59,7 +59,8 @@ func (e *sendgridErrors) checkHeaders(m *sendgridMail, local bool) {
 	}
 }
 
-// headersOf are the headers of one personalization, which win over the mail's, by name in lower case.
+// headersOf returns the headers for one personalization by name in lower case. Headers of the
+// personalization win over headers of the e-mail.
 func (m *sendgridMail) headersOf(p personalization) map[string]string {
 	headers := map[string]string{}
 	for _, set := range []map[string]string{m.Headers, p.Headers} {
@@ -70,8 +71,8 @@ func (m *sendgridMail) headersOf(p personalization) map[string]string {
 	return headers
 }
 
-// unsubscribeFlaw returns the mistake in the headers of RFC 2369 and RFC 8058; empty: none.
-// A local sandbox takes http, too, as the gateway of this machine has it.
+// unsubscribeFlaw returns the mistake in the headers of RFC 2369 and RFC 8058, or "".
+// If local, it also accepts http, which a gateway on this machine uses.
 func unsubscribeFlaw(headers map[string]string, local bool) string {
 	list, hasList := headers["list-unsubscribe"]
 	oneClick, hasPost := headers["list-unsubscribe-post"]
@@ -89,8 +90,8 @@ func unsubscribeFlaw(headers map[string]string, local bool) string {
 	}
 }
 
-// unsubscribeLinks reads List-Unsubscribe: URIs in angle brackets, separated by commas. It returns
-// none if any part is something else.
+// unsubscribeLinks reads List-Unsubscribe: URIs in angle brackets, separated by commas. It
+// returns no links if any part is invalid.
 func unsubscribeLinks(header string) []*url.URL {
 	var links []*url.URL
 	for part := range strings.SplitSeq(header, ",") {
@@ -106,7 +107,7 @@ func unsubscribeLinks(header string) []*url.URL {
 	return links
 }
 
-// unsubscribe is the link that a mailbox's button would POST to; empty: there is no button.
+// unsubscribe returns the link that a mailbox's unsubscribe button posts to; empty: no button.
 func (m *sendgridMail) unsubscribe() string {
 	if len(m.Personalizations) == 0 {
 		return ""

@@ -18,7 +18,7 @@ const (
 
 func mailWithHeaders(headers object) object { return mailWith(object{"headers": headers}) }
 
-// What makes a mailbox show a button is in the ledger and on the page.
+// The ledger and the page show the link of a mailbox's unsubscribe button.
 func TestMailUnsubscribe(t *testing.T) {
 	t.Parallel()
 
@@ -71,7 +71,7 @@ func TestMailHeadersRefused(t *testing.T) {
 	}
 }
 
-// A local sandbox takes the links of a local gateway.
+// A local sandbox accepts links to a local gateway.
 func TestMailUnsubscribeOfALocalSandbox(t *testing.T) {
 	t.Parallel()
 

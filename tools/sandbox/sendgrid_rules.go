@@ -17,7 +17,7 @@ const (
 	maxAddress          = 320    // bytes
 )
 
-// sendgridErrors collects all that is wrong with a mail, as SendGrid does.
+// sendgridErrors collects all errors of an e-mail, like SendGrid.
 type sendgridErrors []sendgridError
 
 func (e *sendgridErrors) add(field, format string, args ...any) {
@@ -25,7 +25,7 @@ func (e *sendgridErrors) add(field, format string, args ...any) {
 	*e = append(*e, sendgridError{Message: fmt.Sprintf(format, args...), Field: &field, Help: &help})
 }
 
-// check returns all reasons for which SendGrid would reject the mail.
+// check returns all errors for which SendGrid would reject the e-mail.
 func (m *sendgridMail) check(local bool) []sendgridError {
 	var errs sendgridErrors
 	errs.checkPersonalizations(m)
@@ -90,7 +90,7 @@ func (e *sendgridErrors) checkFrom(from *mailbox) {
 	}
 }
 
-// checkSubject requires that each personalization has a subject: its own, or the mail's.
+// checkSubject requires a subject in each personalization, or in the e-mail.
 func (e *sendgridErrors) checkSubject(m *sendgridMail) {
 	var subjects []string
 	for _, p := range m.Personalizations {
@@ -108,7 +108,7 @@ func (e *sendgridErrors) checkContent(parts []mailPart) {
 	if len(parts) == 0 {
 		e.add("content", "Unless a valid template_id is provided, the content parameter is required. There must be at least one defined content block.")
 	}
-	// Other types, such as text/calendar, follow the two that have a rank.
+	// Other types, such as text/calendar, follow text/plain and text/html.
 	rank := map[string]int{"text/plain": 0, "text/html": 1}
 	last := -1
 	for i, part := range parts {
@@ -129,7 +129,7 @@ func (e *sendgridErrors) checkContent(parts []mailPart) {
 	}
 }
 
-// isAddress says that the text is an address without a name, in a domain with a dot.
+// isAddress reports whether the text is an address without a name, in a domain with a dot.
 func isAddress(address string) bool {
 	parsed, err := mail.ParseAddress(address)
 	if err != nil || parsed.Address != address || len(address) > maxAddress {

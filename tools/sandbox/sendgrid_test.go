@@ -33,14 +33,14 @@ func goodMail() object {
 	}
 }
 
-// mailWith is a good mail except for some of its fields.
+// mailWith returns a valid e-mail with some fields replaced.
 func mailWith(fields object) object {
 	mail := goodMail()
 	maps.Copy(mail, fields)
 	return mail
 }
 
-// mailTo is a good mail except for some fields of its personalization.
+// mailTo returns a valid e-mail with some fields of its personalization replaced.
 func mailTo(fields object) object {
 	mail := goodMail()
 	maps.Copy(mail["personalizations"].([]any)[0].(object), fields)
@@ -143,7 +143,7 @@ func TestMailRequestRefused(t *testing.T) {
 	}
 }
 
-// TestMailAtTheLimits takes what is just allowed.
+// The sandbox accepts an e-mail that is exactly at the limits.
 func TestMailAtTheLimits(t *testing.T) {
 	t.Parallel()
 	tests := map[string]object{

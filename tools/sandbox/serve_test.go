@@ -26,7 +26,7 @@ func listen(t *testing.T) (*sandbox.Server, net.Listener, box) {
 	return server, listener, box{URL: "http://" + listener.Addr().String(), ledger: path}
 }
 
-// TestServe ends in the middle of a latency, and does not wait for it.
+// A sandbox that ends does not wait for a latency.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	server, listener, b := listen(t)
@@ -52,8 +52,8 @@ func TestServe(t *testing.T) {
 	require.False(t, entries[1].Accepted)
 }
 
-// begin makes a call in the background, until ctx ends. The first channel tells that its
-// body was written, for which the server had asked, the second how it ended.
+// begin makes a call in the background, until ctx ends. The first channel closes when the body
+// was written, after the server asked for it. The second channel gets the call's error.
 func (b box) begin(ctx context.Context, t *testing.T, c call) (written chan struct{}, answered chan error) {
 	t.Helper()
 	written, answered = make(chan struct{}), make(chan error, 1)

@@ -37,7 +37,7 @@ type slackText struct {
 	Text string `json:"text"`
 }
 
-// handlePost does what Slack does for POST /services/{team}/{app}/{secret}.
+// handlePost answers POST /services/{team}/{app}/{secret} like Slack.
 func handlePost(r *http.Request, body []byte) (Entry, response) {
 	var post slackPost
 	err := json.Unmarshal(body, &post)
@@ -57,7 +57,7 @@ func handlePost(r *http.Request, body []byte) (Entry, response) {
 	}
 }
 
-// entry is the text that a reader sees: the blocks, or else the text.
+// entry returns the text that the reader sees: the blocks, or the text without blocks.
 func (p *slackPost) entry() Entry {
 	entry := Entry{Title: p.Text, Body: p.Text}
 	if len(p.Blocks) == 0 {
@@ -74,8 +74,8 @@ func (p *slackPost) entry() Entry {
 	return entry
 }
 
-// webhookStatus returns the status with which a webhook that does not work responds, or
-// 0 for one that works. The last segment of its path says which it is.
+// webhookStatus returns the error status of a broken webhook, or 0 for a working webhook. The
+// last segment of the path selects the error.
 func webhookStatus(path string) int {
 	segments := strings.Split(path, "/")
 	secret := segments[len(segments)-1]
@@ -112,7 +112,7 @@ func (t *slackText) valid() bool {
 	return (t.Type == "mrkdwn" || t.Type == "plain_text") && length >= 1 && length <= maxBlockText
 }
 
-// slackErrors are Slack's words for statuses.
+// slackErrors are Slack's error texts by status.
 var slackErrors = map[int]string{
 	http.StatusBadRequest:            "invalid_payload",
 	http.StatusRequestEntityTooLarge: "invalid_payload",
@@ -123,7 +123,7 @@ var slackErrors = map[int]string{
 	http.StatusInternalServerError:   "rollup_error",
 }
 
-// rejectPost is Slack's response to a post that it rejects as a whole.
+// rejectPost returns Slack's response to a post that it rejects as a whole.
 func rejectPost(status int) response {
 	return slackResponse(status, cmp.Or(slackErrors[status], http.StatusText(status)))
 }

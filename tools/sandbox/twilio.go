@@ -18,14 +18,14 @@ import (
 	"herald/internal/notification"
 )
 
-// twilio is the provider of text messages. If local, it accepts callback URLs that only this
-// machine can reach.
+// twilio returns the provider of text messages. If local, it accepts callback URLs that only
+// this machine can reach.
 func twilio(local bool) provider {
 	handle := func(r *http.Request, body []byte) (Entry, response) { return handleSMS(r, body, local) }
 	return provider{channel: notification.SMS, handle: handle, reject: rejectSMS}
 }
 
-// twilioError is Twilio's form of an error.
+// twilioError is an error in Twilio's format.
 // https://www.twilio.com/docs/usage/twilios-response#response-formats-exceptions
 type twilioError struct {
 	Code     int    `json:"code"`
@@ -34,7 +34,7 @@ type twilioError struct {
 	Status   int    `json:"status"`
 }
 
-// handleSMS does what Twilio does for POST /2010-04-01/Accounts/{sid}/Messages.json.
+// handleSMS answers POST /2010-04-01/Accounts/{sid}/Messages.json like Twilio.
 func handleSMS(r *http.Request, body []byte, local bool) (Entry, response) {
 	form, err := url.ParseQuery(string(body))
 	entry := Entry{Recipient: form.Get("To"), Body: form.Get("Body")}
@@ -63,7 +63,7 @@ func handleSMS(r *http.Request, body []byte, local bool) (Entry, response) {
 	return entry, queued(account, form)
 }
 
-// queued is Twilio's response to a message that it accepts.
+// queued returns Twilio's response to a message that it accepts.
 func queued(account twilioAccount, form url.Values) response {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // it never fails
@@ -95,7 +95,7 @@ func queued(account twilioAccount, form url.Values) response {
 	return created
 }
 
-// rejectSMS is Twilio's response to a request that it rejects as a whole.
+// rejectSMS returns Twilio's response to a request that it rejects as a whole.
 func rejectSMS(status int) response {
 	refusal := twilioError{Code: 20000 + status%1000, Message: http.StatusText(status), Status: status}
 	switch status {
@@ -109,7 +109,7 @@ func rejectSMS(status int) response {
 	return twilioResponse(refusal)
 }
 
-// twilioResponse is the response for an error; the default of its status is 400.
+// twilioResponse returns the response for an error. The default status is 400.
 func twilioResponse(refusal twilioError) response {
 	if refusal.Status == 0 {
 		refusal.Status = http.StatusBadRequest
@@ -118,7 +118,7 @@ func twilioResponse(refusal twilioError) response {
 	return reply(refusal.Status, refusal)
 }
 
-const maxSMS = 1600 // characters; Twilio's
+const maxSMS = 1600 // characters; Twilio's limit
 
 // checkSMS returns the first reason for which Twilio would reject the message, or nil.
 func checkSMS(form url.Values) *twilioError {
@@ -151,7 +151,7 @@ var (
 	optedOut    = &twilioError{Code: 21610, Message: "Attempt to send to unsubscribed recipient"}
 )
 
-// magicTo and magicFrom are the numbers that fail on purpose.
+// magicTo and magicFrom hold Twilio's test numbers, which always fail with these errors.
 // https://www.twilio.com/docs/iam/test-credentials#test-sms-messages
 var (
 	magicTo = map[string]*twilioError{
@@ -173,7 +173,7 @@ var (
 	alphanumeric = regexp.MustCompile(`^[A-Za-z0-9 ]{0,10}[A-Za-z][A-Za-z0-9 ]{0,10}$`)
 )
 
-// isPhone accepts every possible number, also unassigned numbers, which the example uses.
+// isPhone reports whether number is possible. It accepts unassigned numbers: the example uses them.
 func isPhone(number string) bool {
 	if !e164.MatchString(number) {
 		return false
@@ -186,10 +186,11 @@ func isAlphanumericSender(name string) bool { return len(name) <= 11 && alphanum
 
 func isWebURL(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
-// privateNames are top-level names that the public internet does not have.
+// privateNames are top-level domains that do not exist on the public internet.
 var privateNames = []string{"localhost", "local", "internal", "lan", "home", "corp", "test", "invalid", "arpa"}
 
-// isPublic says that the public internet may reach the host, judged by its name or address.
+// isPublic reports whether the public internet may reach the host. It looks only at the name or
+// address.
 func isPublic(host string) bool {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return address.IsGlobalUnicast() && !address.IsPrivate()

@@ -2,7 +2,7 @@ package sandbox
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // it is Twilio's
+	"crypto/sha1" //nolint:gosec // Twilio signs with SHA-1
 	"encoding/base64"
 	"maps"
 	"net/url"
@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// textOutcome is the outcome of a text message: its statuses, and the error of the last.
+// textOutcome is the outcome of a text message: its statuses, and the error code of the last
+// status.
 type textOutcome struct {
 	statuses []string
 	code     string
@@ -25,13 +26,13 @@ var textOutcomes = map[string]textOutcome{
 
 	"undelivered": {statuses: []string{"sent", "undelivered"}, code: "30003"}, // the phone cannot be reached
 	"unknown":     {statuses: []string{"sent", "undelivered"}, code: "30005"}, // nobody has the number
-	"landline":    {statuses: []string{"sent", "undelivered"}, code: "30006"}, // it gets no text messages
-	"filtered":    {statuses: []string{"sent", "undelivered"}, code: "30007"}, // taken for spam
-	"failed":      {statuses: []string{"failed"}, code: "30008"},              // for no known reason
+	"landline":    {statuses: []string{"sent", "undelivered"}, code: "30006"}, // it cannot receive text messages
+	"filtered":    {statuses: []string{"sent", "undelivered"}, code: "30007"}, // taken for spam by the carrier
+	"failed":      {statuses: []string{"failed"}, code: "30008"},              // unknown reason
 	"opted-out":   {statuses: []string{"failed"}, code: "21610"},
 }
 
-// outcomeByNumber has the sandbox's own test numbers; their outcomes are the codes' outcomes.
+// outcomeByNumber maps the sandbox's test numbers to outcomes.
 var outcomeByNumber = map[string]string{
 	"+15005550103": "undelivered",
 	"+15005550105": "unknown",
@@ -42,11 +43,11 @@ var outcomeByNumber = map[string]string{
 	"+15005550199": outcomeSilent,
 }
 
-// twilioAccount is who sends text messages, and so who gets the answers to them.
+// twilioAccount is the account that sends a text message and receives the callbacks for it.
 type twilioAccount struct {
 	sid, token string
 	number     string
-	callback   *url.URL // for receipts, as the public internet has it; nil: none were asked for
+	callback   *url.URL // public URL for receipts; nil: the client wants no receipts
 }
 
 // sentText is a text message that Twilio has accepted.
@@ -55,7 +56,7 @@ type sentText struct {
 	sid, to string
 }
 
-// receipts are Twilio's callbacks for the message.
+// receipts returns Twilio's callbacks for the message.
 func (t sentText) receipts(settings Receipts, now time.Time) []receipt {
 	if t.account.callback == nil {
 		return nil
@@ -79,9 +80,9 @@ func (t sentText) form(status string) url.Values {
 	}
 }
 
-// post is Twilio's request to a URL of ours, signed as the account's. What PUBLIC_URL has before
-// the gateway's own path is taken off, as its proxy does. The URL's fragment is for Twilio
-// itself, and not signed.
+// post returns Twilio's request to a URL of Herald's gateway, signed with the account's token.
+// Like the proxy of PUBLIC_URL, it removes the part of the path before /webhooks/. The URL's
+// fragment configures Twilio's retries and is not part of the signature.
 func (a twilioAccount) post(to *url.URL, form url.Values) *post {
 	signed, _, _ := strings.Cut(to.String(), "#")
 	path := to.RequestURI()
@@ -95,7 +96,7 @@ func (a twilioAccount) post(to *url.URL, form url.Values) *post {
 	}}
 }
 
-// twilioSignature signs the URL followed by the form's fields in the order of their names.
+// twilioSignature signs the URL followed by the form's fields, sorted by name.
 // https://www.twilio.com/docs/usage/webhooks/webhooks-security
 func twilioSignature(token, to string, form url.Values) string {
 	var signed strings.Builder

@@ -31,7 +31,7 @@ func goodSMS() url.Values {
 	}
 }
 
-// smsWith is a good message except for one field; "" takes it out.
+// smsWith returns a valid message with one field replaced, or removed if value is "".
 func smsWith(field, value string) url.Values {
 	form := goodSMS()
 	if form.Set(field, value); value == "" {

@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// command returns the command. It writes its addresses and keys to notes.
+// command returns the sandbox command, which writes its address and public key to notes.
 func command(notes io.Writer) *cobra.Command {
 	var addr string
 	var cfg sandbox.Config
