@@ -12,7 +12,7 @@ import (
 	"herald/tools/example"
 )
 
-// Deviations returns where an event did not end as it must, a line each.
+// Deviations returns one line for each difference between the event's expected and actual end.
 func Deviations(event example.ExpectedEvent, seen Observation, now time.Time) []string {
 	var deviations []string
 	deviate := func(format string, args ...any) {
@@ -43,8 +43,8 @@ func Deviations(event example.ExpectedEvent, seen Observation, now time.Time) []
 	return deviations
 }
 
-// endedWell says that the outcome is the expected one, or that an event whose delivery
-// had to wait has ended since the delivery was due.
+// endedWell reports whether the outcome is the expected outcome. An event that was expected to
+// wait may also be COMPLETED once one of its deliveries is due.
 func endedWell(event example.ExpectedEvent, seen Observation, now time.Time) bool {
 	if seen.Outcome == event.Expect.Outcome {
 		return true
@@ -64,7 +64,8 @@ func due(d report.RecipientDelivery, now time.Time) bool {
 	return d.SendAfter != nil && !d.SendAfter.After(now)
 }
 
-// recipientDeviations: where receipts come, a message that was sent has to arrive.
+// recipientDeviations returns the deviations of one recipient. With receipts, a channel that
+// has receipts must reach DELIVERED instead of SENT.
 func recipientDeviations(expected map[notification.Channel]example.ExpectedResult, r report.RecipientDetail, receipts bool, now time.Time) []string {
 	var deviations []string
 	for _, channel := range notification.Channels() {
@@ -83,12 +84,13 @@ func recipientDeviations(expected map[notification.Channel]example.ExpectedResul
 	return deviations
 }
 
-// hasReceipts reports whether the channel's provider says what became of its messages.
+// hasReceipts reports whether the channel's provider sends receipts.
 func hasReceipts(channel notification.Channel) bool {
 	return channel == notification.Email || channel == notification.SMS
 }
 
-// isMet takes DELIVERED for SENT, and SENT for a delivery that waited until it was due.
+// isMet reports whether d is as expected. DELIVERED also counts as SENT, and SENT counts as
+// PENDING once the delivery is due.
 func isMet(want example.ExpectedResult, d report.RecipientDelivery, now time.Time) bool {
 	status := d.Status
 	if status == notification.Delivered && want.Status != notification.Delivered {
@@ -106,7 +108,7 @@ func isMet(want example.ExpectedResult, d report.RecipientDelivery, now time.Tim
 	}
 }
 
-// describe is the status of a delivery, and why it is not SENT, or how.
+// describe returns the status of a delivery with its reason or "in digest".
 func describe(d report.RecipientDelivery) string {
 	switch {
 	case d.Status == "":
@@ -122,7 +124,7 @@ func describe(d report.RecipientDelivery) string {
 	}
 }
 
-// why is the last error of a delivery, or until when it waits; else "".
+// why returns the last error of a delivery, the time until which it waits, or "".
 func why(d report.RecipientDelivery) string {
 	if d.LastError == "" && d.Status == notification.Pending && d.SendAfter != nil {
 		return "until " + notification.InstantText(*d.SendAfter)

@@ -22,7 +22,7 @@ func expecting(t *testing.T, outcome, recipients string) example.ExpectedEvent {
 	return event
 }
 
-// told is one customer over EMAIL.
+// told returns the detail of an event with one customer and the channel EMAIL.
 func told(decision notification.Decision, delivery *report.RecipientDelivery) report.EventDetail {
 	r := report.RecipientDetail{
 		UserType: notification.Customer, UserID: "42",
@@ -45,7 +45,7 @@ func status(status notification.Status, lastError string, sendAfter time.Duratio
 	return d
 }
 
-// together holds the items of a digest.
+// together puts a delivery into a digest.
 func together(d *report.RecipientDelivery) *report.RecipientDelivery {
 	d.DigestID = "digest-1"
 	return d
@@ -57,12 +57,12 @@ func TestDeviations(t *testing.T) {
 	sent, failed, pending := notification.Sent, notification.Failed, notification.Pending
 	tests := []struct {
 		name           string
-		outcome, ended string // the expected outcome and the actual one; empty: COMPLETED
+		outcome, ended string // the expected and the actual outcome; empty: COMPLETED
 		expected       string
 		decided        notification.Decision     // empty: SELECTED
-		delivery       *report.RecipientDelivery // nil: there is none
-		receipts       bool                      // they come
-		deviations     []string                  // what each tells
+		delivery       *report.RecipientDelivery // nil: none
+		receipts       bool                      // the sandbox sends receipts
+		deviations     []string                  // part of each line
 	}{
 		{name: "sent", expected: "SENT", delivery: status(sent, "", 0)},
 		{name: "delivered is as good", expected: "SENT", delivery: status(notification.Delivered, "", 0)},
@@ -103,7 +103,7 @@ func TestDeviations(t *testing.T) {
 	}
 }
 
-// requireTold checks that there is a line for each of the facts, in their order.
+// requireTold checks that there is one line for each fact, in the same order.
 func requireTold(t *testing.T, facts, lines []string) {
 	t.Helper()
 	require.Len(t, lines, len(facts), "%v", lines)

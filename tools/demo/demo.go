@@ -1,5 +1,5 @@
-// Package demo plays the example: it writes the events, watches their deliveries,
-// and compares how each ended with what the example expects and with the sandbox's ledger.
+// Package demo plays the example: it writes the events, watches their deliveries, and compares
+// the results with the example's expectations and with the sandbox's ledger.
 package demo
 
 import (
@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// SettleTimeout bounds the wait for the example's deliveries, none of which is retried. On a
-	// machine that is busy with other things they have taken 90 seconds.
+	// SettleTimeout limits the wait for the example's deliveries. None of them is retried. On a
+	// busy machine they took 90 seconds.
 	SettleTimeout = 3 * time.Minute
-	// endTimeout bounds the wait for the ends of workflows whose events have ended.
+	// endTimeout limits the wait for workflows to close after their events have ended.
 	endTimeout = 30 * time.Second
-	// everybody is a limit on recipients that no event of the example reaches.
+	// everybody is the maximum number of recipients to read. No event of the example has as many.
 	everybody = 1000
 )
 
@@ -30,19 +30,19 @@ const (
 type Demo struct {
 	Run       string // part of the ids of its events
 	Events    []example.ExpectedEvent
-	Services  *Services // nil: they are left out
+	Services  *Services // nil: the demo leaves them out
 	Scenes    []example.Scene
-	Receipts  bool // the sandbox sends receipts; otherwise the scenes are left out
+	Receipts  bool // the sandbox sends receipts; without them the demo leaves out the scenes
 	Explainer explain.Explainer
 	Sandbox   Sandbox
-	Changed   func(line string) // called whenever the status of a delivery changes
+	Changed   func(line string) // called for each change of a delivery's status
 
-	played []example.ExpectedEvent        // of the scenes
-	reader string                         // CUSTOMER/42, who is to read the last of these; empty: nobody, or they have
-	told   map[string]notification.Status // what Changed was told, by delivery
+	played []example.ExpectedEvent        // events of the scenes, so far
+	reader string                         // who must still read the last played event, like CUSTOMER/42; empty: nobody
+	told   map[string]notification.Status // last status passed to Changed, by delivery id
 }
 
-// expected are all events of a run, also the events that a service writes.
+// expected returns all events of the run so far, with the events of the services.
 func (d *Demo) expected() []example.ExpectedEvent {
 	if d.Services == nil {
 		return slices.Concat(d.Events, d.played)
@@ -50,7 +50,7 @@ func (d *Demo) expected() []example.ExpectedEvent {
 	return slices.Concat(d.Events, d.Services.Orders, d.played)
 }
 
-// Sources are the sources whose events the demo writes.
+// Sources returns the names of the sources whose events the demo writes.
 func (d *Demo) Sources() []string {
 	if d.Services == nil {
 		return []string{notification.HeraldSource}
@@ -58,7 +58,7 @@ func (d *Demo) Sources() []string {
 	return append([]string{notification.HeraldSource}, d.Services.Names...)
 }
 
-// Ready fails where the demo would wait for something that never comes.
+// Ready returns an error if the demo cannot read the services' outboxes.
 func (d *Demo) Ready(ctx context.Context) error {
 	if d.Services == nil {
 		return nil
@@ -67,8 +67,8 @@ func (d *Demo) Ready(ctx context.Context) error {
 	return err
 }
 
-// Play writes the events, waits for their deliveries and compares how they ended. If they
-// do not all end in time, it returns the result with the error.
+// Play writes the events, waits for their deliveries and compares the results. If some
+// deliveries do not end in time, it returns the result and an error.
 func (d *Demo) Play(ctx context.Context) (*Result, error) {
 	written := make([]outbox.Event, len(d.Events))
 	for i, event := range d.Events {
@@ -97,7 +97,7 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 	return result, errors.Join(watchErr, err)
 }
 
-// judge compares how the events ended with what the example expects.
+// judge compares the ends of the events with the example's expectations.
 func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
 	lines, err := d.Sandbox.Since(ctx, began)
 	if err != nil {
@@ -123,7 +123,7 @@ func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
 	return result, err
 }
 
-// judgeRows lists the services' rows. A row that its topic does not have is a deviation.
+// judgeRows lists the services' rows. A row that is not in its topic is a deviation.
 func (d *Demo) judgeRows(ctx context.Context, result *Result) (err error) {
 	result.Rows, err = d.Services.rows(ctx, d.Explainer.Store, d.Run)
 	for _, row := range result.Rows {
@@ -134,26 +134,26 @@ func (d *Demo) judgeRows(ctx context.Context, result *Result) (err error) {
 	return err
 }
 
-// Observation is how an event ended.
+// Observation is the actual end of an event.
 type Observation struct {
 	Detail  report.EventDetail
-	Outcome string // of its workflow: COMPLETED, RUNNING, NO_RECIPIENTS, FAILED …; empty: Temporal does not know it
+	Outcome string // of its workflow: COMPLETED, RUNNING, NO_RECIPIENTS, FAILED …; empty: no such workflow
 
-	Receipts bool // receipts come, and have told what became of its messages
+	Receipts bool // the sandbox sends receipts for the event's messages
 }
 
-// Observe reads how an event ended. If it has ended, Observe waits for its workflow, which
-// ends a moment later.
+// Observe reads the end of an event. If the event has ended, Observe waits for its workflow,
+// which closes a moment later.
 func Observe(ctx context.Context, e explain.Explainer, eventID string) (Observation, error) {
 	detail, err := report.Reader{Pool: e.Store.Pool}.EventDetail(ctx, eventID, everybody)
-	if errors.Is(err, notification.ErrNoEvent) { // of a service: no poller has seen it
+	if errors.Is(err, notification.ErrNoEvent) { // an event of a service, which no poller has seen
 		return Observation{Detail: report.EventDetail{EventID: eventID}}, nil
 	}
 	if err != nil {
 		return Observation{}, err
 	}
 	if detail.Processed != nil && detail.Processed.Status != notification.Processing {
-		_ = e.Temporal.GetWorkflow(ctx, eventID, "").Get(ctx, nil) // how it ended is read below
+		_ = e.Temporal.GetWorkflow(ctx, eventID, "").Get(ctx, nil) // EventWorkflow reads its result below
 	}
 	workflow, _ := e.EventWorkflow(ctx, eventID)
 	switch {

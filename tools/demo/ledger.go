@@ -20,16 +20,16 @@ func readLedger(r io.Reader) ([]sandbox.Entry, error) {
 	for decoder.More() {
 		var entry sandbox.Entry
 		if decoder.Decode(&entry) != nil {
-			return nil, fmt.Errorf("entry %d of the ledger cannot be read", len(entries)+1) // the cause may quote it
+			return nil, fmt.Errorf("entry %d of the ledger cannot be read", len(entries)+1) // the cause may quote the entry
 		}
 		entries = append(entries, entry)
 	}
 	return entries, nil
 }
 
-// ledgerDeviations returns where the ledger and the database disagree, a line each:
-// the provider accepted one message of each delivery that was sent, one of each digest
-// with such a delivery, and none of the others. It ignores entries of other events.
+// ledgerDeviations returns one line for each difference between the ledger and the database. The
+// provider must accept one message for each sent delivery, one for each digest with a sent
+// delivery, and none for other deliveries. It ignores entries of other events.
 func ledgerDeviations(details []report.EventDetail, entries []sandbox.Entry) []string {
 	expected := map[string]int{} // messages by the id of a delivery or a digest
 	for _, detail := range details {
@@ -61,12 +61,12 @@ func ledgerDeviations(details []report.EventDetail, entries []sandbox.Entry) []s
 	return deviations
 }
 
-// wasSent says that the provider accepted a message, also of a delivery that has failed since.
+// wasSent reports whether the provider accepted the message, also if the delivery failed later.
 func wasSent(d report.RecipientDelivery) bool {
 	return d.Status == notification.Sent || d.Status == notification.Delivered || d.Status == notification.Failed && d.SentAt != nil
 }
 
-// deliveries are an event's deliveries, with their channels.
+// deliveries iterates over an event's deliveries and their channels.
 func deliveries(detail report.EventDetail) iter.Seq2[report.RecipientDelivery, notification.Channel] {
 	return func(yield func(report.RecipientDelivery, notification.Channel) bool) {
 		for _, recipient := range detail.Recipients {
@@ -79,8 +79,8 @@ func deliveries(detail report.EventDetail) iter.Seq2[report.RecipientDelivery, n
 	}
 }
 
-// liftSuppressions lets the people of the example be written to again: the same providers
-// refuse the same addresses in each run, and no run is to change the next one.
+// liftSuppressions removes the suppressions of the example's people, so that a run does not
+// change the next run: the provider rejects the same addresses in each run.
 func (d *Demo) liftSuppressions(ctx context.Context) error {
 	lifted := map[string]bool{}
 	for _, event := range d.expected() {

@@ -39,10 +39,10 @@ func TestLedgerDeviations(t *testing.T) {
 	tests := []struct {
 		name     string
 		statuses []notification.Status
-		together bool     // in a digest
+		together bool     // the deliveries are in a digest
 		accepted []string // the ids of the messages that the provider accepted
 		refused  string
-		wrong    string // the id that a deviation names; empty: there is none
+		wrong    string // the id in the deviation; empty: no deviation
 	}{
 		{name: "sent once", statuses: []notification.Status{sent}, accepted: []string{item, "evt-2-customer42-EMAIL"}, refused: item},
 		{name: "delivered", statuses: []notification.Status{notification.Delivered}, accepted: []string{item}},
@@ -96,7 +96,7 @@ func TestLedgerHasNoWebSocket(t *testing.T) {
 	require.Empty(t, ledgerDeviations([]report.EventDetail{detail}, nil))
 }
 
-// A message that bounced was accepted before.
+// The ledger has a message that was accepted and then bounced.
 func TestLedgerHasWhatBounced(t *testing.T) {
 	t.Parallel()
 

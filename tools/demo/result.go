@@ -13,14 +13,14 @@ type Result struct {
 	Run        string                      `json:"run"`
 	Results    []RecipientResult           `json:"fates"`
 	Outcomes   map[string]string           `json:"outcomes"` // by event id
-	Digests    map[string]int              `json:"digests"`  // how many of the deliveries were sent in each
+	Digests    map[string]int              `json:"digests"`  // number of deliveries sent in each, by digest id
 	Statuses   map[notification.Status]int `json:"deliveries"`
 	Rows       []ServiceRow                `json:"rows,omitempty"` // of the services' outboxes
 	Deviations []string                    `json:"deviations"`
 }
 
-// RecipientResult is the result for one recipient over one channel of one event. Of an
-// event that reached nobody it has only the reason.
+// RecipientResult is the result of one event for one recipient and channel. For an event
+// without recipients it has only Event and Why.
 type RecipientResult struct {
 	Event     string                `json:"event"`
 	Recipient string                `json:"recipient,omitempty"`
@@ -28,20 +28,20 @@ type RecipientResult struct {
 	Decision  notification.Decision `json:"decision,omitempty"`
 	Status    notification.Status   `json:"status,omitempty"`
 	Why       string                `json:"why,omitempty"`
-	Digest    string                `json:"digest,omitempty"` // in which it was sent
-	Has       Possession            `json:"has,omitempty"`    // empty: nothing was planned
+	Digest    string                `json:"digest,omitempty"` // id of the digest that contains it
+	Has       Possession            `json:"has,omitempty"`    // empty: no delivery
 }
 
-// Possession is whether a recipient has a message.
+// Possession tells whether a recipient has a message.
 type Possession string
 
-// Whether a recipient has a message, as far as anybody has said.
+// The values of Possession.
 const (
 	HasRead Possession = "read"
 	Has     Possession = "yes"
 	HasNot  Possession = "no"
 	NotYet  Possession = "not yet"
-	Unknown Possession = "unknown" // it was handed to a provider that does not say more, or to nobody who was looking
+	Unknown Possession = "unknown" // sent, but no receipt came, or nobody has read it in the inbox
 )
 
 func possession(d report.RecipientDelivery) Possession {

@@ -14,8 +14,8 @@ import (
 
 var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
-// customerDetail is an event of one customer, with a mail, a push that waits, a text
-// message that failed and a message to Slack in a digest of two.
+// customerDetail returns an event of one customer, with a sent e-mail, a push that waits, a text
+// message that failed, and a Slack message that was sent in a digest.
 func customerDetail() report.EventDetail {
 	sentAt, later, tomorrow := began.Add(2*time.Second), began.Add(5*time.Second), began.Add(24*time.Hour)
 	return report.EventDetail{
@@ -89,7 +89,7 @@ func TestTellChanges(t *testing.T) {
 	require.Equal(t, []string{"demo-r-hello-customer42-EMAIL SENT"}, lines())
 }
 
-// What the table says of who has a message.
+// The column HAS IT follows from the delivery.
 func TestPossession(t *testing.T) {
 	t.Parallel()
 

@@ -15,20 +15,21 @@ import (
 	"herald/tools/sandbox"
 )
 
-// Sandbox is a sandbox that runs.
+// Sandbox is a running sandbox.
 type Sandbox struct {
 	BaseURL string // scheme and host
 }
 
 const (
-	// sandboxTimeout bounds one answer of the sandbox.
+	// sandboxTimeout limits one request to the sandbox.
 	sandboxTimeout = 15 * time.Second
-	// maxLedger bounds what is read of the ledger, in bytes: a thousand times what the example writes.
+	// maxLedger is the maximum number of bytes to read of the ledger: a thousand times the size of
+	// the example's entries.
 	maxLedger = 64 << 20
-	maxAnswer = 1 << 20 // bytes of any other answer
+	maxAnswer = 1 << 20 // maximum size of other answers, in bytes
 )
 
-// Since reads the entries of the ledger from a time on.
+// Since returns the ledger's entries, without entries older than `from`.
 func (s Sandbox) Since(ctx context.Context, from time.Time) ([]sandbox.Entry, error) {
 	var entries []sandbox.Entry
 	query := url.Values{"since": {from.UTC().Format(time.RFC3339)}}
@@ -39,7 +40,7 @@ func (s Sandbox) Since(ctx context.Context, from time.Time) ([]sandbox.Entry, er
 	return entries, err
 }
 
-// Receipts returns how the sandbox says what became of messages, and whether it does.
+// Receipts returns the sandbox's settings for receipts, and whether it sends receipts.
 func (s Sandbox) Receipts(ctx context.Context) (settings sandbox.Receipts, sent bool, err error) {
 	var shown sandbox.ShownReceipts
 	err = s.call(ctx, http.MethodGet, "/receipts", nil, func(body io.Reader) error {
@@ -48,8 +49,8 @@ func (s Sandbox) Receipts(ctx context.Context) (settings sandbox.Receipts, sent 
 	return shown.Receipts, shown.Gateway != "", err
 }
 
-// disturb has the sandbox behave otherwise until undo is called: with outcomes of messages
-// in addition to the outcomes in the settings, and with faults.
+// disturb adds outcomes to the settings of the sandbox, and sets faults. undo restores the
+// settings and clears the faults.
 func (s Sandbox) disturb(ctx context.Context, settings sandbox.Receipts, outcomes map[string]string, faults map[notification.Channel]json.RawMessage) (undo func(context.Context) error, err error) {
 	changed := settings
 	changed.Outcomes = maps.Clone(settings.Outcomes)

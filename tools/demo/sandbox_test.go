@@ -13,7 +13,7 @@ import (
 	"herald/tools/sandbox"
 )
 
-// The sandbox is disturbed for a scene, and then as it was.
+// A scene changes the sandbox's settings, and undo restores them.
 func TestDisturb(t *testing.T) {
 	t.Parallel()
 
@@ -45,7 +45,7 @@ func TestDisturb(t *testing.T) {
 	require.ErrorContains(t, err, "it answered 400")
 }
 
-// Where receipts come, nothing has settled before they have.
+// With receipts, an event is not settled before its receipts arrive.
 func TestAnswered(t *testing.T) {
 	t.Parallel()
 

@@ -29,8 +29,8 @@ func (d *Demo) playScenes(ctx context.Context) error {
 	return nil
 }
 
-// playScene writes the scene's event while the sandbox does what the scene wants, and waits
-// for its deliveries.
+// playScene applies the scene's settings to the sandbox, writes the scene's event, and waits for
+// its deliveries.
 func (d *Demo) playScene(ctx context.Context, scene example.Scene, settings sandbox.Receipts) (err error) {
 	undo, err := d.Sandbox.disturb(ctx, settings, scene.Outcomes, scene.Faults)
 	if err != nil {
@@ -44,8 +44,8 @@ func (d *Demo) playScene(ctx context.Context, scene example.Scene, settings sand
 	return d.watch(ctx)
 }
 
-// read reads the last event in the inbox of the scene's reader, once it is there and a
-// message over another channel was sent.
+// read marks the last event as read in the inbox of the scene's reader, after all messages to
+// the reader were sent.
 func (d *Demo) read(ctx context.Context, details []report.EventDetail) error {
 	if d.reader == "" || len(details) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (d *Demo) read(ctx context.Context, details []report.EventDetail) error {
 	return nil
 }
 
-// isWaitedFor says that all of a recipient's messages were sent, one of them to the inbox.
+// isWaitedFor reports whether all of a recipient's messages were sent, with one to the inbox.
 func isWaitedFor(r report.RecipientDetail) bool {
 	for _, delivery := range r.Deliveries {
 		if !wasSent(delivery) {

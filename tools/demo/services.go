@@ -14,12 +14,12 @@ import (
 // Services are the two services of the example that have separate outboxes.
 type Services struct {
 	Names  []string                // of their sources
-	Wallet string                  // the wallet hub's, which is in the ids of its events
-	Orders []example.ExpectedEvent // of the order service; the wallet hub's concern nobody
+	Wallet string                  // name of the wallet hub's source, which prefixes the ids of its events
+	Orders []example.ExpectedEvent // of the order service; events of the wallet hub have no recipients
 }
 
-// FindServices returns the services of the example if both are among the sources, in
-// Herald's own database; else nil.
+// FindServices returns the services of the example if the sources list both of them in
+// Herald's database, or nil.
 func FindServices(sources []outboxes.Source, databaseURL string) (*Services, error) {
 	names := map[string]string{}
 	for _, source := range sources {
@@ -43,7 +43,7 @@ type ServiceRow struct {
 	EventType string `json:"event_type"`
 	Mark      string `json:"mark"`
 	Pending   bool   `json:"-"`
-	Sent      bool   `json:"-"` // its topic has it
+	Sent      bool   `json:"-"` // the row is in its topic
 }
 
 // rows returns the rows that the services wrote in a run.
@@ -76,10 +76,10 @@ func (s *Services) rows(ctx context.Context, db *postgres.Store, run string) ([]
 	return found, nil
 }
 
-// act has the services do their work, each in a separate transaction.
+// act runs the scripts of the services, each in a separate transaction.
 func (s *Services) act(ctx context.Context, db *postgres.Store, run string) error {
 	for _, script := range example.ServiceScripts(run) {
-		anything := func(context.Context, map[string]int) error { return nil } // they change separate rows
+		anything := func(context.Context, map[string]int) error { return nil } // accepts all changes: each run has separate rows
 		if err := db.RunScripts(ctx, []string{script}, nil, anything); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (s *Services) act(ctx context.Context, db *postgres.Store, run string) erro
 	return nil
 }
 
-// marked reports whether the tables say of all rows what became of them.
+// marked reports whether no row is pending any more.
 func marked(rows []ServiceRow) bool {
 	for _, row := range rows {
 		if row.Pending {

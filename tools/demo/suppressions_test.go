@@ -14,8 +14,8 @@ import (
 	"herald/tools/example"
 )
 
-// What a provider said in one run, or anybody since, is nothing that the next one sees;
-// people who are not of the example stay suppressed.
+// A run starts without the suppressions of earlier runs. Only people of the example are
+// unsuppressed.
 func TestLiftSuppressions(t *testing.T) {
 	t.Parallel()
 

@@ -12,13 +12,13 @@ import (
 	"herald/tools/example"
 )
 
-// watchInterval is between two looks at the deliveries.
+// watchInterval is the time between two reads of the deliveries.
 const watchInterval = 200 * time.Millisecond
 
 var errUnsettled = fmt.Errorf("the deliveries have not all ended within %s", SettleTimeout)
 
-// watch tells of each delivery whenever it changes, until all have ended or wait
-// for longer than the demo does.
+// watch reports each change of a delivery, until all deliveries have ended or are due only
+// after SettleTimeout.
 func (d *Demo) watch(ctx context.Context) error {
 	settle, cancel := context.WithTimeoutCause(ctx, SettleTimeout, errUnsettled)
 	defer cancel()
@@ -38,13 +38,13 @@ func (d *Demo) watch(ctx context.Context) error {
 	}
 }
 
-// look tells of the deliveries that changed, and reports whether all events are settled.
+// look calls Changed for each changed delivery, and reports whether all events are settled.
 func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 	settled := true
 	var details []report.EventDetail
 	for _, event := range d.expected() {
 		detail, err := report.Reader{Pool: d.Explainer.Store.Pool}.EventDetail(ctx, event.ID(d.Run), everybody)
-		if errors.Is(err, notification.ErrNoEvent) { // of a service: no poller has seen it yet
+		if errors.Is(err, notification.ErrNoEvent) { // an event of a service, which no poller has seen yet
 			settled = false
 			continue
 		}
@@ -65,8 +65,8 @@ func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 	return marked(rows), err
 }
 
-// isSettled says that nothing more will happen to an event soon: it has ended, or
-// all its deliveries that are left wait until after the horizon.
+// isSettled reports whether nothing more will happen to an event soon: it has ended, or its
+// pending deliveries are all due after the horizon.
 func isSettled(event example.ExpectedEvent, detail report.EventDetail, horizon time.Time) bool {
 	if detail.Processed == nil {
 		return false
@@ -85,7 +85,7 @@ func isSettled(event example.ExpectedEvent, detail report.EventDetail, horizon t
 	return true
 }
 
-// answered says that receipts have told what became of the event's messages, where they do.
+// answered reports whether no message of the event still waits for a receipt.
 func (d *Demo) answered(detail report.EventDetail) bool {
 	for delivery, channel := range deliveries(detail) {
 		if d.Receipts && hasReceipts(channel) && delivery.Status == notification.Sent {
@@ -95,7 +95,8 @@ func (d *Demo) answered(detail report.EventDetail) bool {
 	return true
 }
 
-// tellChanges tells of each delivery whose status has changed. It leaves out deliveries that are about to be sent.
+// tellChanges calls Changed for each delivery whose status has changed. It skips new deliveries
+// that will be sent at once.
 func (d *Demo) tellChanges(details []report.EventDetail) {
 	if d.told == nil {
 		d.told = map[string]notification.Status{}

@@ -1,4 +1,4 @@
-// Command demo writes the example events, and checks that each delivery ends as the rules say.
+// Command demo writes the example events, and checks that each delivery ends as the rules require.
 package main
 
 import (
@@ -31,7 +31,7 @@ import (
 	"herald/tools/example"
 )
 
-// timeout leaves time to look at the deliveries after the last one has ended.
+// timeout limits the run. It leaves a minute to check the deliveries after the last has ended.
 const timeout = demo.SettleTimeout + time.Minute
 
 func main() {
@@ -129,7 +129,7 @@ func connect(ctx context.Context, cfg config.Starter, environment map[string]str
 	if err != nil {
 		return e, err
 	}
-	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler)) // an error is returned
+	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler)) // the caller gets the errors
 	e.Namespace = options.Namespace
 	if e.Temporal, err = client.DialContext(ctx, options); err != nil {
 		return e, fmt.Errorf("connect to Temporal: %w: start it, or set TEMPORAL_ADDRESS", err)
@@ -141,7 +141,7 @@ func connect(ctx context.Context, cfg config.Starter, environment map[string]str
 	return e, nil
 }
 
-// ready returns an error if the demo would wait in vain.
+// ready returns an error if something that the demo needs is missing or does not run.
 func ready(ctx context.Context, out *terminal.Output, cfg config.Starter, d *demo.Demo) error {
 	launcher := &launch.Launcher{Client: d.Explainer.Temporal, Namespace: d.Explainer.Namespace, Prefix: cfg.TaskQueuePrefix}
 	for _, name := range d.Sources() {
@@ -174,7 +174,7 @@ func ready(ctx context.Context, out *terminal.Output, cfg config.Starter, d *dem
 	return nil
 }
 
-// progress writes a line of progress. It is no part of a result in JSON.
+// progress writes a line of progress. With JSON output it goes to stderr.
 func progress(out *terminal.Output, format string, args ...any) {
 	if out.Format == terminal.JSON {
 		out.Note(format, args...)
