@@ -1,5 +1,5 @@
-// Package example holds the events of the demo with the result that each of their deliveries
-// must have, and two services that have separate outboxes.
+// Package example holds the events of the demo with the expected result of each delivery, and
+// two services with separate outboxes.
 package example
 
 import (
@@ -14,10 +14,10 @@ import (
 //go:embed events.json
 var eventsJSON []byte
 
-// ExpectedEvent is an event of the example, and what must come of it.
+// ExpectedEvent is an event of the example and its expected results.
 type ExpectedEvent struct {
 	Name          string          `json:"name"`
-	Row           string          `json:"row"` // how its id ends, where its service has separate ids
+	Row           string          `json:"row"` // end of its id, for a service whose ids have another format
 	Type          string          `json:"event_type"`
 	AggregateType string          `json:"aggregate_type"`
 	AggregateID   string          `json:"aggregate_id"`
@@ -29,7 +29,7 @@ type ExpectedEvent struct {
 // Events returns the events of the example.
 func Events() ([]ExpectedEvent, error) { return ReadEvents(eventsJSON) }
 
-// ReadEvents reads events in the form of the example's events.
+// ReadEvents reads events in the format of the example's events.
 func ReadEvents(source []byte) ([]ExpectedEvent, error) {
 	decoder := json.NewDecoder(bytes.NewReader(source))
 	decoder.DisallowUnknownFields()
@@ -40,7 +40,7 @@ func ReadEvents(source []byte) ([]ExpectedEvent, error) {
 	return events, nil
 }
 
-// ID is the event's id in one of many runs of the example.
+// ID returns the event's id in a run of the example.
 func (e ExpectedEvent) ID(run string) string {
 	if e.Row != "" {
 		return run + "-" + e.Row
@@ -48,7 +48,7 @@ func (e ExpectedEvent) ID(run string) string {
 	return "demo-" + run + "-" + e.Name
 }
 
-// InRun is the event as it is written in a run of the example.
+// InRun returns the event to write in a run of the example.
 func (e ExpectedEvent) InRun(run string) outbox.Event {
 	return outbox.Event{
 		ID: e.ID(run), Type: e.Type, AggregateType: e.AggregateType, AggregateID: e.AggregateID,

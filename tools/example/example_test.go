@@ -21,7 +21,7 @@ import (
 	"herald/tools/example"
 )
 
-// load loads the example, and overwrites whatever differs from it.
+// load loads the example, and overwrites rows that differ from it.
 func load(t *testing.T, db *postgres.Store, slackURL string) {
 	t.Helper()
 	scripts, settings := seed.Scripts(slackURL)
@@ -36,7 +36,7 @@ func events(t *testing.T) []example.ExpectedEvent {
 	return events
 }
 
-// The example is enough to show every decision, status and outcome.
+// The example shows every decision, status and outcome.
 func TestEventsShowEverything(t *testing.T) {
 	t.Parallel()
 
@@ -81,7 +81,7 @@ func TestSeedIsIdempotent(t *testing.T) {
 	db := seeded(t)
 	before := contents(t, db)
 
-	// What the example's world came to, and what somebody changed, becomes again as it was.
+	// A second load restores rows that Herald or somebody else has changed.
 	_, err := db.Pool.Exec(t.Context(), "UPDATE recipient_device SET active = false; UPDATE recipient SET locale = 'fr', slack_webhook_url = 'x'")
 	require.NoError(t, err)
 	require.NotEqual(t, before, contents(t, db))
@@ -104,7 +104,7 @@ func TestSeedPutsSlackWhereItIs(t *testing.T) {
 	}
 }
 
-// contents is every row that the example loads.
+// contents returns every row that the example loads.
 func contents(t *testing.T, db *postgres.Store) []string {
 	t.Helper()
 	var rows []string
@@ -120,8 +120,8 @@ func contents(t *testing.T, db *postgres.Store) []string {
 	return rows
 }
 
-// The rules decide about the example's events as the example expects:
-// all but the sending, which here is made up as it must be.
+// Decisions and texts for the example's events are as the example expects. The test does not
+// send: it gives each delivery its expected result.
 func TestPlansAreAsExpected(t *testing.T) {
 	t.Parallel()
 
@@ -167,7 +167,8 @@ func plan(t *testing.T, db *postgres.Store, eventID string) string {
 	return string(result.Outcome)
 }
 
-// requireRenderedAsExpected: only a template that must fail does.
+// requireRenderedAsExpected requires that only the deliveries with an expected template error
+// have failed.
 func requireRenderedAsExpected(t *testing.T, event example.ExpectedEvent, detail report.EventDetail) {
 	t.Helper()
 	for _, r := range detail.Recipients {
@@ -182,7 +183,7 @@ func requireRenderedAsExpected(t *testing.T, event example.ExpectedEvent, detail
 	}
 }
 
-// sent is the report as it must become once the planned deliveries are sent.
+// sent returns the report with the expected results of sending.
 func sent(event example.ExpectedEvent, detail report.EventDetail) report.EventDetail {
 	for _, r := range detail.Recipients {
 		for channel, d := range r.Deliveries {

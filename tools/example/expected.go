@@ -8,27 +8,26 @@ import (
 	"herald/internal/notification"
 )
 
-// Expectation is how an event must end.
+// Expectation is the expected end of an event.
 type Expectation struct {
 	Outcome    string                                             `json:"outcome"`
-	Recipients map[string]map[notification.Channel]ExpectedResult `json:"recipients"` // by RESTAURANT_USER/10; nobody else is told
+	Recipients map[string]map[notification.Channel]ExpectedResult `json:"recipients"` // by type and id, like RESTAURANT_USER/10; nobody else may be told
 }
 
-// Outcomes of an event that reaches somebody; [notification.EventOutcome] has the others.
+// Outcomes of an event with recipients. [notification.EventOutcome] has the other outcomes.
 const (
 	Completed = "COMPLETED"
 	Running   = "RUNNING" // a delivery waits for the end of quiet hours
 )
 
-// ExpectedResult is the expected result for one recipient over one channel. Its text is
-// a decision, or the status of the delivery, which may be followed by "in digest" or
-// by a part of its last error: NO_ADDRESS, SENT, SENT in digest, FAILED twilio
-// refused: 400 21211.
+// ExpectedResult is the expected result for one recipient and channel. Its text is a decision,
+// or the status of the delivery, optionally with "in digest" or a part of the last error:
+// NO_ADDRESS, SENT, SENT in digest, FAILED twilio refused: 400 21211.
 type ExpectedResult struct {
 	Decision notification.Decision
-	Status   notification.Status // empty: there is no delivery
-	Digest   bool                // it is sent in a digest, and not alone
-	Error    string              // a part of the last error; empty: any
+	Status   notification.Status // empty: no delivery
+	Digest   bool                // sent in a digest; false: sent alone
+	Error    string              // part of the last error; empty: any
 }
 
 const inDigest = "in digest"
@@ -51,7 +50,7 @@ func (e *ExpectedResult) UnmarshalText(text []byte) error {
 	}
 }
 
-// String is the text that [ExpectedResult.UnmarshalText] reads.
+// String returns the text that [ExpectedResult.UnmarshalText] reads.
 func (e ExpectedResult) String() string {
 	if e.Status == "" {
 		return string(e.Decision)

@@ -1,5 +1,5 @@
--- What the order service does in a run of the example, in one transaction: its orders and
--- their events are committed together, or not at all. {run} is eight hexadecimal digits.
+-- The order service writes these rows in each run of the example, in one transaction: orders
+-- and their events commit together, or not at all. {run} is eight hexadecimal digits.
 
 INSERT INTO orders.purchase (id, customer_id, total)
 VALUES ('{run}-0000-4000-9000-000000000001', '42', 59.80),

@@ -1,7 +1,7 @@
--- The tables of two services that know nothing of Herald: what each is about, and its outbox
--- as its document describes it. They belong to the services, whose own migrations make them.
+-- The tables of two services that do not know Herald: a business table, and an outbox as the
+-- service's document describes it. In reality the services' migrations create these tables.
 
-SET client_min_messages = warning; -- without a word about what is there already
+SET client_min_messages = warning; -- no notices about tables that already exist
 
 CREATE SCHEMA IF NOT EXISTS orders;
 

@@ -12,16 +12,16 @@ import (
 //go:embed scenes.json
 var scenesJSON []byte
 
-// Scene is an event that shows what follows from a receipt, or from its absence. The scenes are
-// played one after another, once all other events have ended.
+// Scene is an event that shows the effects of a receipt, or of a missing receipt. The demo plays
+// the scenes one after another, after all other events have ended.
 type Scene struct {
 	Event    ExpectedEvent                            `json:"event"`
-	Outcomes map[string]string                        `json:"outcomes"` // what becomes of messages meanwhile, by address or number, in the words of the sandbox
-	Faults   map[notification.Channel]json.RawMessage `json:"faults"`   // of the sandbox, meanwhile
-	Reads    string                                   `json:"reads"`    // CUSTOMER/42, who reads the event in the inbox; empty: nobody
+	Outcomes map[string]string                        `json:"outcomes"` // of messages during the scene, by address or number, with the sandbox's names
+	Faults   map[notification.Channel]json.RawMessage `json:"faults"`   // of the sandbox, during the scene
+	Reads    string                                   `json:"reads"`    // who reads the event in the inbox, like CUSTOMER/42; empty: nobody
 }
 
-// Scenes returns the scenes, in their order.
+// Scenes returns the scenes in order.
 func Scenes() ([]Scene, error) {
 	decoder := json.NewDecoder(bytes.NewReader(scenesJSON))
 	decoder.DisallowUnknownFields()

@@ -15,11 +15,10 @@ import (
 	"herald/tools/example"
 )
 
-// The events that the documents on the outbox and on the architecture show, as
-// they stand there: with keys in snake_case and in camelCase, with few of them
-// or none. They reach the people that these documents name. For three that the architecture
-// calls evt-1, and one without an id, the names say where they stand; its "..."
-// is left empty, except for the restaurant that it names next to the payload.
+// The events in the documents on the outbox and the architecture reach the people that these
+// documents name. Payloads are unchanged: keys in snake_case or camelCase, few keys or none.
+// Three events that the architecture calls evt-1, and an event without an id, have the name of
+// their section. A payload "..." is empty here, except for the restaurant named next to it.
 func TestSeedEventsReachPeople(t *testing.T) {
 	t.Parallel()
 
@@ -39,7 +38,7 @@ func TestSeedEventsReachPeople(t *testing.T) {
 	}
 }
 
-// What a reader sees of the first document's event: "Table for 4", as it says.
+// The text of the event in the first document is "Table for 4", as the document says.
 func TestSeedEventTexts(t *testing.T) {
 	t.Parallel()
 
@@ -66,16 +65,15 @@ func TestSeedEventTexts(t *testing.T) {
 	}
 }
 
-// seedRoute is a row of the tables in the document on the architecture that say
-// which channels of an event type are mandatory, and which are optional.
+// seedRoute is a row of the tables in the document on the architecture. They list the mandatory
+// and optional channels of event types.
 type seedRoute struct {
 	Channel   notification.Channel
 	Mandatory bool
 	Strategy  notification.Strategy
 }
 
-// The document's tables, channel by channel, match the
-// seeded rules say: no row more, none less.
+// The seeded rules have exactly the rows of the document's tables.
 func TestSeedRoutingIsTheDocuments(t *testing.T) {
 	t.Parallel()
 
@@ -99,7 +97,7 @@ func TestSeedRoutingIsTheDocuments(t *testing.T) {
 	}
 }
 
-// seedRecipients is who is told of an event type, by the document.
+// seedRecipients holds recipients of an event type, from the document.
 type seedRecipients struct {
 	UserType, EntityType string
 	Roles                []string // nil: any
@@ -127,7 +125,7 @@ func seeded(t *testing.T) *postgres.Store {
 	return db
 }
 
-// collect reads rows into structs, by the names of their columns.
+// collect reads rows into structs, by column name.
 func collect[T any](t *testing.T, db *postgres.Store, query string, args ...any) []T {
 	t.Helper()
 	rows, err := db.Pool.Query(t.Context(), query, args...)

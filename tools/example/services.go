@@ -1,7 +1,7 @@
 package example
 
 import (
-	_ "embed" // what the services do
+	_ "embed" // the services' scripts
 	"strings"
 )
 
@@ -15,21 +15,23 @@ var walletHubSQL string
 var ordersJSON []byte
 
 // The outboxes of the example's two services. sources.yaml lists them, and outboxes.sql
-// makes them.
+// creates them.
 const (
 	OrdersTable = "orders.outbox"
 	WalletTable = "wallet.outbox"
 )
 
-// Topics are where the events of the two services go.
+// Topics returns the topics that get the events of the two services.
 func Topics() []string {
 	return []string{"order-events", "WalletCreated-out-0", "FundsAdded-out-0", "FundsWithdrawn-out-0"}
 }
 
-// ServiceScripts are the steps of the two services in a run of the example: one transaction each.
+// ServiceScripts returns one SQL script for each of the two services in a run of the example. Each
+// script runs in one transaction.
 func ServiceScripts(run string) []string {
 	return []string{strings.ReplaceAll(orderServiceSQL, "{run}", run), strings.ReplaceAll(walletHubSQL, "{run}", run)}
 }
 
-// Orders returns the events of the order service, without what its own SQL says of them.
+// Orders returns the expected events of the order service. Their types and payloads are in its
+// SQL script.
 func Orders() ([]ExpectedEvent, error) { return ReadEvents(ordersJSON) }

@@ -12,7 +12,7 @@ import (
 	"herald/tools/example"
 )
 
-// services is a database with the tables of the two services.
+// services returns a database with the tables of the two services.
 func services(t *testing.T) *postgres.Store {
 	t.Helper()
 	db := seeded(t)
@@ -29,7 +29,7 @@ type column struct {
 	NotNull    bool
 }
 
-// The outboxes of the example have the columns that the services' own documents give them.
+// The outboxes of the example have the columns from the services' documents.
 func TestOutboxesAreTheDocuments(t *testing.T) {
 	t.Parallel()
 
@@ -46,7 +46,7 @@ func TestOutboxesAreTheDocuments(t *testing.T) {
 	require.Equal(t, columns("wallet.document"), columns(example.WalletTable))
 }
 
-// A service writes its event with what the event is about, or neither.
+// A service commits its events and its other rows together, or neither.
 func TestServicesWriteTheirOutboxesInOneTransaction(t *testing.T) {
 	t.Parallel()
 
@@ -64,7 +64,7 @@ func TestServicesWriteTheirOutboxesInOneTransaction(t *testing.T) {
 	require.Equal(t, []int{2, 2, 0, 0}, written)
 }
 
-// act has the two services do what they do in a run.
+// act runs the scripts of the two services.
 func act(t *testing.T, db *postgres.Store) (orders, wallet error) {
 	t.Helper()
 	scripts := example.ServiceScripts("0a1b2c3d")

@@ -1,4 +1,4 @@
--- What the wallet hub does in a run of the example, in one transaction as the order service.
+-- The wallet hub writes these rows in each run of the example, in one transaction.
 
 INSERT INTO wallet.wallet (id, customer_id, balance)
 VALUES ('{run}-0000-4000-a000-000000000001', '42', 0);
@@ -12,5 +12,5 @@ WHERE  id = '{run}-0000-4000-a000-000000000001';
 
 INSERT INTO wallet.outbox (event_type, payload, correlation_id, created_at)
 VALUES ('FundsAdded', '{"walletId": "{run}-0000-4000-a000-000000000001", "amount": 80.00}', 'topup-{run}', now() AT TIME ZONE 'UTC'),
-       -- No JSON: its topic gets it as it is.
+       -- This payload is not JSON: the topic gets it unchanged.
        ('FundsWithdrawn', '59.80 from wallet {run}-0000-4000-a000-000000000001', 'order-{run}', now() AT TIME ZONE 'UTC');
