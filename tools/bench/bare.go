@@ -13,33 +13,33 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// bare is Temporal without Herald: parents that start children with one activity each, which
-// does nothing. It has the queues, slots and pollers of Herald's worker, on the same server.
+// bare is Temporal without Herald: each parent workflow starts children, and each child runs one
+// activity that does nothing. Queues, slots, pollers and server are the same as Herald's.
 type bare struct {
 	temporal client.Client
 	name     string
 
 	mu  sync.Mutex
-	ran map[string]time.Time // each activity's first line, by its workflow's id
+	ran map[string]time.Time // start time of each activity, by workflow id
 }
 
-// startsAtOnce is the number of events that a poller of Herald's starts at once.
+// startsAtOnce is the number of events that Herald's poller starts concurrently.
 const startsAtOnce = 16
 
-// slots is the number of sends of a channel that are under way in a worker of Herald's.
+// slots is the number of sends of one channel that Herald's worker runs concurrently.
 const slots = 64
 
-// batchSends is the number of messages of a channel that a worker of Herald's sends at once in
-// batches.
+// batchSends is the number of messages of one channel that Herald's worker sends concurrently
+// in batches.
 const batchSends = 128
 
-// bareParent is the input of a parent, and what its children are called.
+// bareParent is the input of a parent workflow. Queue is the task queue of its children.
 type bareParent struct {
 	Children int
 	Queue    string
 }
 
-// newBare starts its workers in this process.
+// newBare starts the workers of bare Temporal in this process.
 func newBare(ctx context.Context, h *herald) (*bare, error) {
 	b := &bare{temporal: h.temporal, name: h.name + "-bare", ran: map[string]time.Time{}}
 	parents := worker.New(b.temporal, b.name+"-events", worker.Options{})
@@ -56,7 +56,7 @@ func newBare(ctx context.Context, h *herald) (*bare, error) {
 	return b, nil
 }
 
-// parent starts its children, and waits for all.
+// parent is a workflow that starts children and waits for all of them.
 func parent(ctx workflow.Context, in bareParent) error {
 	var started []workflow.ChildWorkflowFuture
 	for i := range in.Children {
@@ -80,7 +80,7 @@ func child(ctx workflow.Context) error {
 
 func childID(parentID string, n int) string { return fmt.Sprintf("%s-%d", parentID, n) }
 
-// nothing is the name of the activity that does nothing but note when it ran.
+// nothing is the name of the activity that only records its start time.
 const nothing = "Nothing"
 
 func (b *bare) nothing(ctx context.Context) error {
@@ -91,14 +91,14 @@ func (b *bare) nothing(ctx context.Context) error {
 	return nil
 }
 
-// start starts one parent.
+// start starts one parent workflow.
 func (b *bare) start(ctx context.Context, id string, children int) error {
 	options := client.StartWorkflowOptions{ID: id, TaskQueue: b.name + "-events"}
 	_, err := b.temporal.ExecuteWorkflow(ctx, options, "BareParent", bareParent{children, b.name + "-email"})
 	return err
 }
 
-// startAll starts parents, so many at once as a poller does.
+// startAll starts parent workflows, startsAtOnce of them concurrently, like Herald's poller.
 func (b *bare) startAll(ctx context.Context, ids []string, children int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(startsAtOnce)
@@ -108,7 +108,7 @@ func (b *bare) startAll(ctx context.Context, ids []string, children int) error {
 	return group.Wait()
 }
 
-// take returns when the activities ran, and forgets them.
+// take returns the start times of the activities and resets them.
 func (b *bare) take() map[string]time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,8 +117,7 @@ func (b *bare) take() map[string]time.Time {
 	return ran
 }
 
-// heraldAndBare are Herald, with a restaurant whose staff gets mails, and bare Temporal next to
-// it.
+// heraldAndBare holds Herald, with a restaurant whose staff gets e-mails, and bare Temporal.
 type heraldAndBare struct {
 	herald   *herald
 	bare     *bare
@@ -126,7 +125,7 @@ type heraldAndBare struct {
 	rounds   int
 }
 
-// newHeraldAndBare starts both.
+// newHeraldAndBare starts Herald and bare Temporal.
 func newHeraldAndBare(ctx context.Context, stage *stage, staff int) (s heraldAndBare, err error) {
 	if s.herald, err = stage.herald(ctx); err != nil {
 		return heraldAndBare{}, err

@@ -33,7 +33,7 @@ func nextToABroadcast() *comparison {
 	}
 }
 
-// besideRounds are both sides.
+// besideRounds runs the rounds of both sides.
 type besideRounds struct {
 	besideSizes
 	herald *herald
@@ -59,7 +59,7 @@ func (s *besideSizes) open(ctx context.Context, stage *stage) (a, b round, err e
 	return r.during, r.quiet, nil
 }
 
-// quiet writes small events alone.
+// quiet writes small events without a broadcast.
 func (r *besideRounds) quiet(ctx context.Context) (*figures, error) {
 	if err := r.herald.settle(ctx); err != nil {
 		return nil, err
@@ -67,7 +67,8 @@ func (r *besideRounds) quiet(ctx context.Context) (*figures, error) {
 	return r.writeSmall(ctx)
 }
 
-// writeSmall returns the times of small events alone: what a worker uses is not theirs.
+// writeSmall writes small events and returns only their times. It drops the worker's costs,
+// because the broadcast causes most of them.
 func (r *besideRounds) writeSmall(ctx context.Context) (*figures, error) {
 	f, err := r.small.a(ctx)
 	if err != nil {
@@ -76,7 +77,7 @@ func (r *besideRounds) writeSmall(ctx context.Context) (*figures, error) {
 	return &figures{f.all[:1]}, nil
 }
 
-// during writes small events once the first of a broadcast's mails are sent.
+// during writes small events after the first e-mail of a broadcast was sent.
 func (r *besideRounds) during(ctx context.Context) (*figures, error) {
 	if err := r.herald.settle(ctx); err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (r *besideRounds) during(ctx context.Context) (*figures, error) {
 	return f, err
 }
 
-// stillSending is an error once a broadcast has ended.
+// stillSending returns an error if the broadcast has ended.
 func (r *besideRounds) stillSending(ctx context.Context, id string) error {
 	ended, err := r.herald.count(ctx, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND status <> 'PROCESSING'", id)
 	if err == nil && ended > 0 {

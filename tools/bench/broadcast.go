@@ -37,7 +37,7 @@ func broadcast() *comparison {
 // bulkThreshold is the default of BULK_THRESHOLD.
 const bulkThreshold = 1000
 
-// broadcastRounds are both sides. The worker of the installation serves events alone.
+// broadcastRounds runs the rounds of both sides. The installation's worker serves only events.
 type broadcastRounds struct {
 	broadcastSizes
 	herald *herald
@@ -96,7 +96,7 @@ func (r *broadcastRounds) a(ctx context.Context) (*figures, error) {
 	sending.end(ctx, f, "delivery", r.Recipients)
 	f.all = append(f.all, costs.all...)
 	if r.Recipients <= bulkThreshold {
-		return f, nil // it has no batches
+		return f, nil // an event of this size has no batches
 	}
 	counts, err := describeBroadcast(ctx, h.temporal, id, notification.Email, r.Recipients)
 	counts.add(f, "delivery")
@@ -127,16 +127,16 @@ func (r *broadcastRounds) b(ctx context.Context) (*figures, error) {
 	return f, nil
 }
 
-// crowd is all recipients of a user type. An event of a type tells them by mail.
+// crowd is all recipients of one user type. An event of eventType sends each an e-mail.
 type crowd struct {
 	eventType, userType string
-	who                 string // the user type, in ids of deliveries
+	who                 string // the user type as it appears in delivery ids
 }
 
 var news = crowd{"NEWS", "CUSTOMER", "customer"}
 
-// makeCrowd makes the people, and what tells them. The mails are mandatory, so that they need
-// no link to unsubscribe, which is made for each by itself.
+// makeCrowd inserts the recipients, the rules and a template. The e-mails are mandatory, so
+// Herald makes no unsubscribe links, which would differ for each e-mail.
 func (in *installation) makeCrowd(ctx context.Context, c crowd, people int) error {
 	_, err := in.db.Exec(ctx, fmt.Sprintf(`
 		INSERT INTO recipient (user_type, user_id, name, email, locale, timezone)
@@ -149,13 +149,13 @@ func (in *installation) makeCrowd(ctx context.Context, c crowd, people int) erro
 	return err
 }
 
-// settle does what autovacuum would do at some moment of a round.
+// settle vacuums the tables, so that autovacuum does not do it during a round.
 func (in *installation) settle(ctx context.Context) error {
 	_, err := in.db.Exec(ctx, "VACUUM (ANALYZE) recipient, notification, notification_decision, delivery_attempt"+notCounted)
 	return err
 }
 
-// announce commits the event that tells a crowd, and returns when it began to commit.
+// announce commits the crowd's event, and returns the time before the commit.
 func (in *installation) announce(ctx context.Context, id string, c crowd) (time.Time, error) {
 	began := time.Now()
 	_, err := in.db.Exec(ctx, `
@@ -164,8 +164,8 @@ func (in *installation) announce(ctx context.Context, id string, c crowd) (time.
 	return began, err
 }
 
-// awaitPlanned waits until the last recipient's delivery is planned, and returns when it was:
-// recipients are planned in the order of their numbers.
+// awaitPlanned waits until the last recipient's delivery is planned, and returns its time.
+// Herald plans recipients in the order of their numbers.
 func (h *herald) awaitPlanned(ctx context.Context, id string, c crowd, people int) (planned time.Time, err error) {
 	last := fmt.Sprintf("%s-%s%d-EMAIL", id, c.who, people)
 	if err := h.awaitCount(ctx, 1, "SELECT count(*) FROM notification WHERE delivery_id = $1", last); err != nil {
@@ -175,8 +175,8 @@ func (h *herald) awaitPlanned(ctx context.Context, id string, c crowd, people in
 	return planned, err
 }
 
-// awaitSent waits until an event has ended and all of its deliveries are SENT, and returns when
-// the first was begun and the last was recorded. It stops once one of the others has ended.
+// awaitSent waits until an event has ended and all its deliveries are SENT. It returns the times
+// of the first attempt and of the last SENT. It fails if one of the other processes has ended.
 func (h *herald) awaitSent(ctx context.Context, id string, people int, others ...*process) (first, last time.Time, err error) {
 	err = h.until(ctx, broadcastTime, "a broadcast does not end", func() (bool, error) {
 		for _, p := range others {
@@ -203,5 +203,5 @@ func (h *herald) awaitSent(ctx context.Context, id string, people int, others ..
 	return first, last, err
 }
 
-// broadcastTime bounds one broadcast.
+// broadcastTime limits one broadcast.
 const broadcastTime = time.Hour

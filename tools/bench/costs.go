@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// notCounted marks the benchmark's own statements.
+// notCounted marks the benchmark's statements, which the meter does not count.
 const notCounted = " /* bench */"
 
-// meter reads what rounds cost: statements in Postgres, and the time that each process has had
-// of the processors. What cannot be read here is left out, as the processes of servers that
-// run elsewhere.
+// meter measures the costs of rounds: statements in Postgres, and CPU time of each process. It
+// leaves out costs that it cannot read, such as processes on other machines.
 type meter struct {
 	in                 *installation
 	workers            []pid
@@ -23,13 +22,13 @@ type meter struct {
 	began              reading
 }
 
-// reading is the use until then.
+// reading holds the total costs at one moment.
 type reading struct {
 	statements map[string]float64       // by database
 	cpu        map[string]time.Duration // by program
 }
 
-// newMeter is for the rounds of a worker, or of what several processes do of one.
+// newMeter returns a meter for the rounds of one worker, which may consist of several processes.
 func newMeter(ctx context.Context, in *installation, workers ...pid) *meter {
 	m := &meter{in: in, workers: workers, temporal: listener(os.Getenv("TEMPORAL_ADDRESS"))}
 	var backend int
@@ -39,7 +38,7 @@ func newMeter(ctx context.Context, in *installation, workers ...pid) *meter {
 	return m
 }
 
-// begin is called before a round.
+// begin starts the measurement of a round.
 func (m *meter) begin(ctx context.Context) {
 	for _, worker := range m.workers {
 		worker.resetPeak()
@@ -47,7 +46,7 @@ func (m *meter) begin(ctx context.Context) {
 	m.began = m.read(ctx)
 }
 
-// end adds what has been used since begin, for each of n things, and how much memory at most.
+// end adds the costs since begin, divided by n, and the peak memory of the workers.
 func (m *meter) end(ctx context.Context, f *figures, per string, n int) {
 	m.costs(ctx, f, per, n)
 	peak := 0
@@ -59,7 +58,7 @@ func (m *meter) end(ctx context.Context, f *figures, per string, n int) {
 	}
 }
 
-// costs adds what has been used since begin, for each of n things.
+// costs adds the costs since begin, divided by n.
 func (m *meter) costs(ctx context.Context, f *figures, per string, n int) {
 	now := m.read(ctx)
 	for _, program := range []string{"the worker", "Temporal", "Postgres"} {
@@ -93,8 +92,8 @@ func (m *meter) read(ctx context.Context) reading {
 	return r
 }
 
-// statements counts the statements of Herald's database and of Temporal's, if that is on the same
-// server. Without pg_stat_statements there are none.
+// statements returns the number of statements in Herald's databases and in Temporal's, if they
+// are on the same server. It returns nil without pg_stat_statements.
 func (m *meter) statements(ctx context.Context) map[string]float64 {
 	rows, err := m.in.db.Query(ctx, `
 		SELECT CASE WHEN d.datname = current_database() THEN 'Herald' ELSE 'Temporal' END, sum(s.calls)::float8
@@ -119,7 +118,7 @@ func (m *meter) statements(ctx context.Context) map[string]float64 {
 	return counts
 }
 
-// pids are the processes of this machine.
+// pids returns all processes of this machine.
 func pids() (all []pid) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
@@ -130,13 +129,13 @@ func pids() (all []pid) {
 	return all
 }
 
-// name is its program's name, shortened by the system.
+// name returns the program's name, which Linux cuts at 15 characters.
 func (p pid) name() string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p))
 	return strings.TrimSpace(string(text))
 }
 
-// listener is the process that listens on a local port; 0: none is found.
+// listener returns the process that listens on a local port, or 0.
 func listener(address string) pid {
 	_, port, _ := strings.Cut(address, ":")
 	number, err := strconv.Atoi(port)
@@ -158,7 +157,7 @@ func listener(address string) pid {
 	return 0
 }
 
-// listening is the inode of the socket that listens on a port.
+// listening returns the inode of the socket that listens on a port, or "".
 func listening(port int) string {
 	const listen = "0A"
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -30,7 +30,7 @@ func deliveries() *comparison {
 	}
 }
 
-// deliveryRounds are the rounds of both sides.
+// deliveryRounds runs the rounds of both sides.
 type deliveryRounds struct {
 	deliverySizes
 	heraldAndBare
@@ -48,7 +48,7 @@ func (s *deliverySizes) open(ctx context.Context, stage *stage) (a, b round, err
 	return r.a, r.b, nil
 }
 
-// makeRestaurant makes a restaurant whose staff gets a mail about each event of type BENCH.
+// makeRestaurant inserts a restaurant whose staff gets an e-mail for each event of type BENCH.
 func (in *installation) makeRestaurant(ctx context.Context, staff int) error {
 	_, err := in.db.Exec(ctx, fmt.Sprintf(`
 		INSERT INTO recipient (user_type, user_id, name, email)
@@ -60,7 +60,7 @@ func (in *installation) makeRestaurant(ctx context.Context, staff int) error {
 	return err
 }
 
-// write commits events of a type, and returns when it began to commit.
+// write commits events of one type, and returns the time before the commit.
 func (in *installation) write(ctx context.Context, ids []string, eventType string) (time.Time, error) {
 	tx, err := in.db.Begin(ctx)
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *deliveryRounds) b(ctx context.Context) (*figures, error) {
 	return r.found(ctx, r.ofB, began, last, ids, children)
 }
 
-// found makes the figures of a round, whose workflows have closed.
+// found returns the figures of a round after its workflows have closed.
 func (r *deliveryRounds) found(ctx context.Context, m *meter, began, last time.Time, events, deliveries []string) (*figures, error) {
 	n := len(deliveries)
 	f := &figures{}

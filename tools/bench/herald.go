@@ -12,21 +12,21 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// herald is an installation that runs: one worker process that serves all, its poller, and the
-// sandbox in place of the providers, which answers at once. E-mail is its channel.
+// herald is a running installation: one worker process, its poller, and the sandbox as e-mail
+// provider, which answers at once.
 type herald struct {
 	*installation
 	temporal client.Client
-	sandbox  string // its base URL
+	sandbox  string // base URL of the sandbox
 	provider *process
 }
 
-// herald starts one, with settings in addition to the defaults.
+// herald starts an installation with the defaults and additional settings.
 func (s *stage) herald(ctx context.Context, settings ...string) (*herald, error) {
 	return s.heraldServing(ctx, nil, settings...)
 }
 
-// heraldServing starts one whose worker serves a part.
+// heraldServing starts an installation whose worker has the arguments part, such as --events.
 func (s *stage) heraldServing(ctx context.Context, part []string, settings ...string) (*herald, error) {
 	in, err := s.install(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (h *herald) startSandbox(ctx context.Context) error {
 		return err
 	}
 	address := listener.Addr().String()
-	_ = listener.Close() // the sandbox takes the port
+	_ = listener.Close() // frees the port for the sandbox
 	h.provider, err = startProcess(h.env, h.program("sandbox"), "--local", "--addr", address, "--ledger", filepath.Join(h.dir, "ledger.ndjson"))
 	if err != nil {
 		return err
@@ -70,14 +70,14 @@ func (h *herald) startSandbox(ctx context.Context) error {
 	})
 }
 
-// startTime bounds the start of a program.
+// startTime limits the start of a program.
 const startTime = 30 * time.Second
 
-// lookInterval is the time between two looks at what a round waits for. Rounds end by the times
-// in the rows, so that few looks do.
+// lookInterval is the time between two checks whether a round has ended. It may be long, because
+// figures come from times in the rows.
 const lookInterval = 100 * time.Millisecond
 
-// until waits until done. It fails with a process that it depends on.
+// until waits until done returns true. It fails if the worker or the sandbox has ended.
 func (h *herald) until(ctx context.Context, limit time.Duration, otherwise string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -99,7 +99,7 @@ func (h *herald) until(ctx context.Context, limit time.Duration, otherwise strin
 	}
 }
 
-// said is the worker's last output.
+// said returns the worker's last output as an error.
 func (h *herald) said() error {
 	if h.worker == nil {
 		return nil
@@ -107,14 +107,13 @@ func (h *herald) said() error {
 	return fmt.Errorf("the worker said last: %s", h.worker.log)
 }
 
-// count runs SQL that yields one number. The comment keeps it out of the statements that are
-// counted.
+// count runs SQL that returns one number. The meter does not count the statement.
 func (in *installation) count(ctx context.Context, sql string, args ...any) (n int, err error) {
 	err = in.db.QueryRow(ctx, sql+notCounted, args...).Scan(&n)
 	return n, err
 }
 
-// awaitCount waits until SQL yields a number.
+// awaitCount waits until the SQL returns at least want.
 func (h *herald) awaitCount(ctx context.Context, want int, sql string, args ...any) error {
 	return h.until(ctx, roundTime, "a round does not end", func() (bool, error) {
 		n, err := h.count(ctx, sql, args...)

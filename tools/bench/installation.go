@@ -22,25 +22,25 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// installation is Herald on the local stack, with a database, a vhost and separate topics.
+// installation is Herald on the local stack, with a separate database, vhost and topics.
 type installation struct {
 	leftovers
 
 	name     string
-	dir      string // of its files
+	dir      string // folder of its files
 	programs string // the folder of worker, starter and sandbox
 	env      []string
 	worker   *process
-	vhost    string // its address
+	vhost    string // URL of the vhost
 	brokers  []string
 	db       *pgxpool.Pool
 	kafka    *kgo.Client
 }
 
-// secret is known to nobody else: the processes live as long as the run.
+// secret may be public, because the processes live only as long as the run.
 const secret = "benchmark benchmark benchmark benchmark"
 
-// newInstallation makes all that. The programs are in a folder.
+// newInstallation creates the database and the vhost. programs is the folder of the programs.
 func newInstallation(ctx context.Context, programs string) (in *installation, err error) {
 	in = &installation{name: "bench-" + strings.ToLower(rand.Text()[:8]), programs: programs}
 	defer func() {
@@ -64,7 +64,7 @@ func newInstallation(ctx context.Context, programs string) (in *installation, er
 	return in, nil
 }
 
-// checkServers says which server is missing.
+// checkServers returns an error that names a server without settings.
 func checkServers() error {
 	for _, name := range []string{"DATABASE_URL", "RABBITMQ_URL", "RABBITMQ_MANAGEMENT_URL", "TEMPORAL_ADDRESS"} {
 		if os.Getenv(name) == "" {
@@ -117,7 +117,7 @@ func (in *installation) createVHost(ctx context.Context) (address string, err er
 	return u.String(), nil
 }
 
-// manage creates or deletes a vhost; its creator may do everything there.
+// manage creates or deletes a vhost. The creator of a vhost has all permissions in it.
 func manage(ctx context.Context, method, vhost string) error {
 	request, err := http.NewRequestWithContext(ctx, method, os.Getenv("RABBITMQ_MANAGEMENT_URL")+"/api/vhosts/"+vhost, http.NoBody)
 	if err != nil {
@@ -135,7 +135,7 @@ func manage(ctx context.Context, method, vhost string) error {
 	return nil
 }
 
-// start starts the worker and the pollers of sources.
+// start starts a worker for events, and pollers for the sources.
 func (in *installation) start(ctx context.Context, sources string) error {
 	file := filepath.Join(in.dir, "sources.yaml")
 	if err := os.WriteFile(file, []byte(sources), 0o600); err != nil {
@@ -149,7 +149,7 @@ func (in *installation) start(ctx context.Context, sources string) error {
 	return in.startPollers(ctx)
 }
 
-// startWorker starts a worker. in.remove ends it, after the pollers.
+// startWorker starts a worker. in.remove stops the worker after the pollers.
 func (in *installation) startWorker(args ...string) (*process, error) {
 	worker, err := startProcess(in.env, in.program("worker"), args...)
 	if err == nil {
@@ -168,7 +168,7 @@ func (in *installation) startPollers(ctx context.Context) error {
 	return nil
 }
 
-// program is the path of one.
+// program returns the path of a program.
 func (in *installation) program(name string) string { return filepath.Join(in.programs, name) }
 
 // command runs a program with the installation's settings.
@@ -183,7 +183,7 @@ func build(ctx context.Context, dir string) error {
 	return runCommand(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter", sandbox)
 }
 
-// buildRevision builds the programs of another commit into a folder, next to today's sandbox.
+// buildRevision builds the programs of another commit, and the current sandbox, into a folder.
 func buildRevision(ctx context.Context, revision, dir string) error {
 	tree, archive := filepath.Join(dir, "tree"), filepath.Join(dir, "tree.tar")
 	for _, command := range [][]string{
@@ -200,8 +200,8 @@ func buildRevision(ctx context.Context, revision, dir string) error {
 	return nil
 }
 
-// runCommand runs a program, and quotes what it said if it fails. Without settings it has those
-// of this one.
+// runCommand runs a program. The error quotes the program's output. If env is nil, the program
+// gets the environment of this process.
 func runCommand(ctx context.Context, env []string, program string, args ...string) error {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = env
@@ -211,8 +211,8 @@ func runCommand(ctx context.Context, env []string, program string, args ...strin
 	return nil
 }
 
-// stage is the environment of a case: the programs, which are built once for all cases, and where to
-// say what happens. What a case makes is removed at its end.
+// stage is the environment of a case: the programs, which are built once for all cases, and the
+// output. remove deletes the things that the case created.
 type stage struct {
 	leftovers
 
@@ -226,7 +226,7 @@ func (s *stage) say(format string, args ...any) {
 	fmt.Fprintf(s.out, time.Now().Format("15:04:05 ")+s.name+": "+format+"\n", args...)
 }
 
-// install makes Herald's database, migrated, and a vhost. Nothing runs in it yet.
+// install creates and migrates Herald's database, and creates a vhost. It starts no program.
 func (s *stage) install(ctx context.Context) (*installation, error) {
 	in, err := newInstallation(ctx, s.programs)
 	if err != nil {
@@ -236,23 +236,24 @@ func (s *stage) install(ctx context.Context) (*installation, error) {
 	if err := in.command(ctx, in.program("starter"), "migrate", "up"); err != nil {
 		return nil, err
 	}
-	// The view shows all databases of the server. Without the extension there are no counts of statements.
+	// The view covers all databases of the server. Without the extension the meter counts no
+	// statements.
 	_, _ = in.db.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements SCHEMA bench")
 	return in, nil
 }
 
-// leftovers were made on the way, and are to be removed.
+// leftovers removes the things that a case created.
 type leftovers struct {
 	ends []func(ctx context.Context) error
 }
 
-// endTime bounds the removal of what was made: a database is dropped after a checkpoint.
+// endTime limits the removal. It is long, because dropping a database waits for a checkpoint.
 const endTime = 5 * time.Minute
 
-// atEnd notes how something is removed that was made; the last is removed first.
+// atEnd registers a function for remove, which calls the last registered function first.
 func (l *leftovers) atEnd(remove func(ctx context.Context) error) { l.ends = append(l.ends, remove) }
 
-// remove removes all that was made, also after an interrupt.
+// remove removes everything, also after an interrupt.
 func (l *leftovers) remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()

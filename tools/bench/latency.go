@@ -40,11 +40,11 @@ func latency() *comparison {
 	}
 }
 
-// latencyRounds are the rounds of both sides.
+// latencyRounds runs the rounds of both sides.
 type latencyRounds struct {
 	latencySizes
 	heraldAndBare
-	read int64 // bytes of the sandbox's ledger
+	read int64 // bytes already read of the sandbox's ledger
 }
 
 func (s *latencySizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
@@ -59,7 +59,7 @@ func (s *latencySizes) open(ctx context.Context, stage *stage) (a, b round, err 
 	return r.a, r.b, nil
 }
 
-// paced begins what has an id at the rate, and returns when each began.
+// paced calls begin for each id of the round at the given rate, and returns the times by id.
 func (r *latencyRounds) paced(prefix string, begin func(id string) (time.Time, error)) (map[string]time.Time, error) {
 	ids := newIDs(prefix, r.rounds, r.Seconds*r.Rate)
 	at, first := map[string]time.Time{}, time.Now()
@@ -89,7 +89,7 @@ func (r *latencyRounds) a(ctx context.Context) (*figures, error) {
 		return nil, err
 	}
 	event := func(id string) string { return id[:max(strings.LastIndex(id, "-staff"), 0)] }
-	maps.DeleteFunc(requested, func(id string, _ time.Time) bool { // what else is sent next to these
+	maps.DeleteFunc(requested, func(id string, _ time.Time) bool { // deliveries of other events, such as a broadcast
 		_, known := began[event(id)]
 		return !known
 	})
@@ -111,7 +111,7 @@ func (r *latencyRounds) b(ctx context.Context) (*figures, error) {
 	return r.found(ctx, r.ofB, began, r.bare.take(), func(id string) string { return id[:strings.LastIndex(id, "-")] })
 }
 
-// requests are the times at which the provider got each delivery that is new in its ledger.
+// requests returns the time at which the provider got each new delivery in its ledger.
 func (r *latencyRounds) requests() (map[string]time.Time, error) {
 	file, err := os.Open(filepath.Join(r.herald.dir, "ledger.ndjson"))
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *latencyRounds) requests() (map[string]time.Time, error) {
 	}
 	for at, lines := map[string]time.Time{}, bufio.NewReader(file); ; {
 		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) { // the line, if there is one, is still being written
+		if errors.Is(err, io.EOF) { // the sandbox is still writing an incomplete line
 			return at, nil
 		}
 		if err != nil {
@@ -141,7 +141,7 @@ func (r *latencyRounds) requests() (map[string]time.Time, error) {
 	}
 }
 
-// found makes the samples of a round: each delivery's time less its event's.
+// found returns the figures of a round. The samples are the times from event to delivery.
 func (r *latencyRounds) found(ctx context.Context, m *meter, began, ended map[string]time.Time, event func(deliveryID string) string) (*figures, error) {
 	if want := len(began) * r.Recipients; len(ended) != want {
 		return nil, fmt.Errorf("%d deliveries were made, of %d", len(ended), want)

@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// machine is a line on what a run was made: processors, load before it, and versions. What
-// does not answer is left out.
+// machine returns a line about the run's machine: CPUs, load before the run, and versions. It
+// leaves out servers that do not answer.
 func machine(ctx context.Context) string {
 	var said []string
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }

@@ -13,8 +13,8 @@ import (
 	"herald/internal/notification"
 )
 
-// mailLoop is the least that sends what is in rows: read some, send them, mark them. What
-// dies in it sends up to a page again.
+// mailLoop is the simplest loop that sends rows: read a page, send it, mark it as sent. After a
+// crash it sends up to a page again.
 type mailLoop struct {
 	db     *pgxpool.Pool
 	sender channel.Sender
@@ -22,14 +22,14 @@ type mailLoop struct {
 
 const loopPage = 500 // rows
 
-// newMailLoop sends to the sandbox of an installation, with Herald's own sender.
+// newMailLoop returns a loop that sends to the installation's sandbox, with Herald's sender.
 func newMailLoop(h *herald) (*mailLoop, error) {
 	settings := &email.Settings{APIKey: "SG.bench", BaseURL: h.sandbox, From: "herald@example.com"}
 	sender, err := settings.NewSender(channel.Process{Timeout: 10 * time.Second, Slots: batchSends})
 	return &mailLoop{h.db, sender}, err
 }
 
-// write copies the deliveries of one event to another, as they were before they were sent.
+// write copies the deliveries of the event like to a new event id, with the status PENDING.
 func (l *mailLoop) write(ctx context.Context, id, like string) error {
 	_, err := l.db.Exec(ctx, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, recipient_address, status, strategy, priority)
@@ -40,7 +40,7 @@ func (l *mailLoop) write(ctx context.Context, id, like string) error {
 	return err
 }
 
-// run sends all that is pending of an event, and returns how many that were.
+// run sends all pending deliveries of an event, and returns their number.
 func (l *mailLoop) run(ctx context.Context, id string) (sent int, err error) {
 	for after := int64(0); ; {
 		page, err := l.read(ctx, id, after)
@@ -58,8 +58,9 @@ func (l *mailLoop) run(ctx context.Context, id string) (sent int, err error) {
 	}
 }
 
-// read reads the next page of an event, all of which is PENDING: to ask for that would have the
-// planner, whose statistics know no such row, read all of them for each page.
+// read reads the next page of an event. All rows are PENDING, so the query does not filter by
+// status: with the filter, Postgres' planner would read all rows for each page, because its
+// statistics have no PENDING row.
 func (l *mailLoop) read(ctx context.Context, id string, after int64) ([]notification.Message, error) {
 	rows, _ := l.db.Query(ctx, `
 		SELECT n.id, n.delivery_id, n.event_id, n.event_type, n.recipient_address, coalesce(r.name, ''), n.title, n.body

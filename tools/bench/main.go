@@ -1,5 +1,5 @@
-// Command bench measures Herald on the local stack, in turn with other ways to do the same:
-// on one machine at one time, so that their ratio says more than their figures.
+// Command bench measures Herald on the local stack, in turn with other programs that do the same
+// work on the same machine. So the ratio means more than the absolute figures.
 package main
 
 import (
@@ -50,17 +50,19 @@ cases:
 	}
 }
 
-// comparisons are the cases of the table, in the order in which they run. Each is a function in
-// a separate file, which has:
+// comparisons returns the cases of the table, in the order in which they run. Each case is a
+// function in a separate file and has:
 //
-//   - flags: its sizes, with the defaults of the published table. They stand behind its name.
-//   - open: prepares both sides, mostly by s.herald, and returns what runs a round of each.
-//     What it made is removed by s.atEnd and, of an installation, by the frame.
-//   - goals: the figures of A that are to reach a ratio to B's.
+//   - flags: its sizes, with the defaults of the published table. On the command line they
+//     follow the name of the case.
+//   - open: prepares both sides, usually with s.herald, and returns a round function for each.
+//     It registers with s.atEnd how to remove the things it created; an installation is
+//     registered already.
+//   - goals: the ratios that figures of A must reach, compared with B.
 //
-// The frame runs the rounds in turn (A B A B …, the first pairs as a warm-up), prints progress,
-// and makes medians, spreads and ratios of what the rounds return. A round leaves nothing running
-// that the next would feel. The whole table takes 15 minutes at most: choose sizes for it.
+// The table runs the rounds in turn (A B A B …, the first pairs as a warm-up), prints progress,
+// and computes medians, spreads and ratios. A round must leave nothing running that slows down
+// the next round. The whole table takes at most 15 minutes: choose sizes for it.
 func comparisons() []*comparison {
 	return []*comparison{
 		deliveries(),
@@ -74,14 +76,13 @@ func comparisons() []*comparison {
 	}
 }
 
-// comparison is a case of the table: A, which is Herald, in turn with B, to which it is
-// compared with.
+// comparison is a case of the table. It compares A, which is Herald, with B.
 type comparison struct {
 	name  string
-	about string // for people who choose
+	about string // description in the help
 	a, b  string // what each side does
-	named bool   // it runs only where it is named
-	pairs int    // that count; 0: as many as the table has
+	named bool   // runs only if the command line names it
+	pairs int    // number of counted pairs; 0: as in the table
 	limit time.Duration
 
 	flags func(flags *flag.FlagSet)
@@ -89,14 +90,14 @@ type comparison struct {
 	goals []goal
 }
 
-// round runs one round of one side, and returns its figures. Both sides name theirs alike where
-// they are to be compared.
+// round runs one round of one side, and returns its figures. The table compares figures of both
+// sides that have the same name.
 type round func(ctx context.Context) (*figures, error)
 
-// figures are the findings of one round, in the order in which they are printed.
+// figures holds the results of one round, in the order of the table.
 type figures struct{ all []measured }
 
-// measured is one figure of a round, or many samples of which percentiles are printed.
+// measured is one figure of a round, or many samples from which the table computes percentiles.
 type measured struct {
 	name, unit string
 	samples    []float64
@@ -108,8 +109,8 @@ func (f *figures) add(name, unit string, value float64) {
 	f.all = append(f.all, measured{name, unit, []float64{value}, false})
 }
 
-// addSamples adds what percentiles are made of: of all rounds together, since one has few. Their
-// figures are called "NAME p50", "NAME p95" and "NAME p99".
+// addSamples adds samples for percentiles. The table uses the samples of all rounds together,
+// because one round has few. The figures are called "NAME p50", "NAME p95" and "NAME p99".
 func (f *figures) addSamples(name, unit string, samples []float64) {
 	f.all = append(f.all, measured{name, unit, samples, true})
 }

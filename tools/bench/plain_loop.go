@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// plainLoop is the loop that a good engineer writes first. It keeps no order where a record fails,
-// gives up nothing, and two of it would send every row twice.
+// plainLoop is the loop that a good engineer writes first. It loses the order when a record
+// fails, it never gives up a row, and two running loops would send every row twice.
 type plainLoop struct {
 	in         *installation
 	selectRows string
@@ -19,7 +19,7 @@ type plainLoop struct {
 	topic      string
 	batch      int
 	kafka      *kgo.Client
-	people     bool // each row becomes an event first
+	people     bool // insert each row as an event first
 }
 
 func newPlainLoop(in *installation, table, topic string, batch int, people bool) (*plainLoop, error) {
@@ -78,7 +78,7 @@ func (l *plainLoop) run(ctx context.Context) error {
 	}
 }
 
-// adopt inserts the rows as events, which no poller claims.
+// adopt inserts the rows as events. No poller claims them.
 func (l *plainLoop) adopt(ctx context.Context, ids []string, rows []loopRow) error {
 	if !l.people {
 		return nil
@@ -97,7 +97,7 @@ func (l *plainLoop) adopt(ctx context.Context, ids []string, rows []loopRow) err
 	return err
 }
 
-// record has the headers that Herald gives.
+// record returns the record of a row, with the same headers as Herald's records.
 func (l *plainLoop) record(row loopRow) *kgo.Record {
 	return &kgo.Record{Topic: l.topic, Key: []byte(row.AggregateID), Value: []byte(row.Payload), Headers: []kgo.RecordHeader{
 		{Key: "event_id", Value: []byte(row.ID)},
@@ -109,7 +109,7 @@ func (l *plainLoop) record(row loopRow) *kgo.Record {
 	}}
 }
 
-// createTable makes an outbox as the order service has it.
+// createTable creates an outbox like the order service's outbox.
 func (in *installation) createTable(ctx context.Context, table string) error {
 	_, err := in.db.Exec(ctx, strings.ReplaceAll(`
 		CREATE TABLE {table} (
@@ -128,8 +128,8 @@ func (in *installation) createTable(ctx context.Context, table string) error {
 	return err
 }
 
-// fill empties the table and writes rows of a type, of about 300 bytes each, in one
-// transaction. It returns the id of the last.
+// fill empties the table and writes rows of one type, of about 300 bytes each, in one
+// transaction. It returns the id of the last row.
 func (in *installation) fill(ctx context.Context, table, eventType string, rows, keys int) (last string, err error) {
 	tx, err := in.db.Begin(ctx)
 	if err != nil {
@@ -157,8 +157,8 @@ func (in *installation) fill(ctx context.Context, table, eventType string, rows,
 	return last, tx.Commit(ctx)
 }
 
-// awaitSent waits until no row is pending. It looks at the last one first, which costs those
-// who send nothing.
+// awaitSent waits until no row is pending. It checks the last row first, which costs the senders
+// almost nothing.
 func (in *installation) awaitSent(ctx context.Context, table, last string) error {
 	for {
 		var status string
@@ -179,8 +179,8 @@ func (in *installation) awaitSent(ctx context.Context, table, last string) error
 	}
 }
 
-// rate is the rows that were marked after the first mark, by the seconds between that and
-// the last.
+// rate returns the rows per second between the first and the last mark. It does not count the
+// rows of the first mark.
 func (in *installation) rate(ctx context.Context, table string) (rate float64, err error) {
 	err = in.db.QueryRow(ctx, `
 		SELECT count(*) FILTER (WHERE sent_at > first) / greatest(extract(epoch FROM max(sent_at) - min(first)), 0.001)

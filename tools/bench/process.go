@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// process is a program of Herald's that runs next to the benchmark.
+// process is a program of Herald that runs next to the benchmark.
 type process struct {
 	pid
 	command *exec.Cmd
@@ -23,25 +23,25 @@ type process struct {
 func startProcess(env []string, program string, args ...string) (*process, error) {
 	p := &process{command: exec.Command(program, args...), log: &tail{}, ended: make(chan struct{})}
 	p.command.Env, p.command.Stdout, p.command.Stderr = env, p.log, p.log
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is the benchmark's, which stops the pollers before their worker
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches only the benchmark, which stops the pollers before the worker
 	if err := p.command.Start(); err != nil {
 		return nil, err
 	}
 	p.pid = pid(p.command.Process.Pid)
 	go func() {
-		_ = p.command.Wait() // how it ended is in its log
+		_ = p.command.Wait() // alive reports the end with the log
 		close(p.ended)
 	}()
 	return p, nil
 }
 
 func (p *process) stop() error {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = p.command.Process.Signal(syscall.SIGTERM) // fails if it has ended already
 	<-p.ended
 	return nil
 }
 
-// alive is an error once the process has ended, with what it said last.
+// alive returns an error with the last output if the process has ended.
 func (p *process) alive() error {
 	select {
 	case <-p.ended:
@@ -51,7 +51,7 @@ func (p *process) alive() error {
 	}
 }
 
-// tail keeps the end of what a process says.
+// tail keeps the last tailLength bytes of a process's output.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -75,32 +75,32 @@ func (t *tail) String() string {
 	return strings.TrimSpace(string(t.text))
 }
 
-// pid is a process of this machine. What the system does not tell of it is 0.
+// pid is a process of this machine. Its methods return 0 for values that they cannot read.
 type pid int
 
-// self is the benchmark.
+// self returns the benchmark's process.
 func self() pid { return pid(os.Getpid()) }
 
-// cpu is the time that the process has had of the processors, in hundredths of a second. That
-// of children that have ended is part of it.
+// cpu returns the CPU time of the process and of its ended children. It is exact to a hundredth
+// of a second.
 func (p pid) cpu() time.Duration {
 	var ticks int
-	for _, i := range []int{11, 12, 13, 14} { // user, system, and the children's
+	for _, i := range []int{11, 12, 13, 14} { // user and system time, and the same of ended children
 		ticks += p.stat(i)
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// parent is the process that started it.
+// parent returns the parent process.
 func (p pid) parent() pid { return pid(p.stat(1)) }
 
-// stat is a field of /proc/PID/stat, counted from the one behind the name.
+// stat returns a field of /proc/PID/stat. Field 0 follows the name.
 func (p pid) stat(field int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
 	if err != nil {
 		return 0
 	}
-	_, fields, _ := strings.Cut(string(text), ") ") // the name before it may hold spaces
+	_, fields, _ := strings.Cut(string(text), ") ") // the name may contain spaces
 	values := strings.Fields(fields)
 	if len(values) <= field {
 		return 0
@@ -109,10 +109,10 @@ func (p pid) stat(field int) int {
 	return value
 }
 
-// resetPeak makes peakMemory count from now.
+// resetPeak resets the peak that peakMemory returns.
 func (p pid) resetPeak() { _ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p), []byte("5"), 0) }
 
-// peakMemory is the most bytes that the process has had of the machine's.
+// peakMemory returns the peak of the process's resident memory, in bytes.
 func (p pid) peakMemory() int { return p.status("VmHWM:") }
 
 func (p pid) status(name string) int {

@@ -52,7 +52,7 @@ func (s *relayMemorySizes) open(ctx context.Context, stage *stage) (a, b round, 
 	return rounds[0], rounds[1], nil
 }
 
-// drain fills the table, and measures the worker until its last row is sent.
+// drain fills the table, and measures the worker until it has sent the last row.
 func (in *installation) drain(ctx context.Context, rows int) (*figures, error) {
 	m := newMeter(ctx, in, in.worker.pid)
 	m.begin(ctx)

@@ -58,7 +58,7 @@ func (s *relayMissingTopicSizes) open(ctx context.Context, stage *stage) (a, b r
 	return write("beside"), write("alone"), in.start(ctx, sources)
 }
 
-// writePaced commits rows one by one, and returns how long after its commit each was marked.
+// writePaced commits rows one by one at the rate, and returns the times until they were marked.
 func (in *installation) writePaced(ctx context.Context, side string, rate, seconds int) (*figures, error) {
 	var ids []string
 	for first := time.Now(); len(ids) < rate*seconds; {

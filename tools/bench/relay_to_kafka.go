@@ -53,7 +53,7 @@ func newRelayToKafka(name string, s relayToKafkaSizes) *comparison {
 	}
 }
 
-// relayToKafkaRounds are the rounds of both sides. Each side has its table and its topic.
+// relayToKafkaRounds runs the rounds of both sides. Each side has its table and its topic.
 type relayToKafkaRounds struct {
 	relayToKafkaSizes
 	in   *installation
@@ -76,12 +76,12 @@ func (s *relayToKafkaSizes) open(ctx context.Context, stage *stage) (a, b round,
 `, r.in.name, table("herald"), r.in.topic("herald"), s.Batch, s.people))
 }
 
-// table is the outbox of a side, and topic its topic.
+// table returns the outbox of a side.
 func table(side string) string { return "bench." + side }
 
 func (in *installation) topic(side string) string { return in.name + "-" + side }
 
-// relaying makes an installation with a table and a topic for each side. No worker runs yet.
+// relaying returns an installation with a table and a topic for each side. It starts no worker.
 func (s *stage) relaying(ctx context.Context, partitions int, sides ...string) (in *installation, err error) {
 	if in, err = s.install(ctx); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *stage) relaying(ctx context.Context, partitions int, sides ...string) (
 	return in, nil
 }
 
-// roundTime bounds one round.
+// roundTime limits one round.
 const roundTime = 10 * time.Minute
 
 func (r *relayToKafkaRounds) a(ctx context.Context) (*figures, error) {
@@ -112,7 +112,7 @@ func (r *relayToKafkaRounds) b(ctx context.Context) (*figures, error) {
 	return r.round(ctx, "loop", r.loop.run)
 }
 
-// round fills a side's table and waits until its topic has all rows.
+// round fills a side's table and waits until all rows are in its topic.
 func (r *relayToKafkaRounds) round(ctx context.Context, side string, send func(context.Context) error) (*figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()
@@ -148,8 +148,8 @@ func (r *relayToKafkaRounds) round(ctx context.Context, side string, send func(c
 	return f, errors.Join(err, r.in.awaitStarted(ctx))
 }
 
-// awaitStarted waits until the workflows of all events are started. They would slow down the
-// next round.
+// awaitStarted waits until the workflows of all events are started. Starts during the next round
+// would slow it down.
 func (in *installation) awaitStarted(ctx context.Context) error {
 	for {
 		pending, err := in.count(ctx, "SELECT count(*) FROM event_outbox WHERE status = 'PENDING' AND source <> 'loop'")
@@ -164,7 +164,7 @@ func (in *installation) awaitStarted(ctx context.Context) error {
 	}
 }
 
-// topicTime bounds a request about a topic.
+// topicTime limits a request about a topic.
 const topicTime = 30 * time.Second
 
 func (in *installation) createTopic(ctx context.Context, name string, partitions int) error {
@@ -196,7 +196,7 @@ func (in *installation) deleteTopic(ctx context.Context, name string) error {
 	return kerr.ErrorForCode(response.Topics[0].ErrorCode)
 }
 
-// records is the number of records that a topic has.
+// records returns the number of records in a topic.
 func (in *installation) records(ctx context.Context, name string) (count int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, topicTime)
 	defer cancel()
@@ -224,7 +224,7 @@ func (in *installation) records(ctx context.Context, name string) (count int64, 
 	return count, nil
 }
 
-// metadata is the cluster's description of itself and of a topic.
+// metadata returns the cluster's metadata with one topic.
 func (in *installation) metadata(ctx context.Context, topic string) (*kmsg.MetadataResponse, error) {
 	asked := kmsg.NewMetadataRequestTopic()
 	asked.Topic = &topic

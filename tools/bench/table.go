@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// caseTime bounds one case that has no separate limit.
+// caseTime is the minimum time limit of a case.
 const caseTime = 20 * time.Minute
 
-// previous is the folder of the programs that --against builds.
+// previous is the folder for the programs that --against builds.
 const previous = "previous"
 
-// runTable runs the cases that are named, or all, and prints the table.
+// runTable runs the named cases, or the default cases, and prints the table.
 func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	s, picked, err := parseTable(args, out)
 	if err == nil {
@@ -112,7 +112,7 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage)
 
 var sides = [2]string{"A", "B"}
 
-// first is the figure for progress of a round.
+// first returns the round's first figure, for a line of progress.
 func (f *figures) first() string {
 	if f == nil || len(f.all) == 0 {
 		return ""
@@ -124,7 +124,7 @@ func (f *figures) first() string {
 	return strings.TrimSpace(number(m.samples[0]) + " " + m.unit)
 }
 
-// tableSettings are the flags of the whole table, which stand before the first case.
+// tableSettings are the flags of the whole table. They precede the first case.
 type tableSettings struct {
 	Pairs   int
 	WarmUp  int
@@ -173,7 +173,7 @@ func parseTable(args []string, out io.Writer) (s tableSettings, picked []*compar
 	return s, picked, nil
 }
 
-// parse reads the flags of a case, and returns what follows them.
+// parse reads the flags of a case, and returns the arguments after them.
 func (c *comparison) parse(args []string, out io.Writer) (rest []string, err error) {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(out)

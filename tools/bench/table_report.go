@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// tableReport holds the findings of a run of the table.
+// tableReport holds the results of a run of the table.
 type tableReport struct{ Cases []caseResult }
 
-// caseResult holds the findings of a case's rounds.
+// caseResult holds the results of a case.
 type caseResult struct {
 	Name    string
 	A       string
@@ -26,7 +26,7 @@ type caseResult struct {
 	found   [2][]series
 }
 
-// compared is a figure of both sides. One of them may not have it.
+// compared is a figure of both sides. A or B is nil if that side does not have the figure.
 type compared struct {
 	Name  string
 	Unit  string
@@ -66,7 +66,7 @@ func (r *tableReport) print(out io.Writer) {
 	}
 }
 
-// pairs is the number of counted pairs.
+// pairs returns the number of counted pairs as text.
 func (c caseResult) pairs() string {
 	if c.Pairs == 1 {
 		return "1 pair"
@@ -74,7 +74,7 @@ func (c caseResult) pairs() string {
 	return fmt.Sprintf("%d pairs", c.Pairs)
 }
 
-// label is the figure with its unit.
+// label returns the name of the figure with its unit.
 func (f compared) label() string {
 	if f.Unit == "" {
 		return f.Name
@@ -82,7 +82,7 @@ func (f compared) label() string {
 	return f.Name + ", " + f.Unit
 }
 
-// goalsOf says what a figure is to reach, and whether it does.
+// goalsOf returns a text with the goals of a figure, and whether each was reached.
 func (c caseResult) goalsOf(figure string) (text string) {
 	for _, j := range c.Goals {
 		if j.Figure != figure {
@@ -123,15 +123,15 @@ func number(f float64) string {
 	return strconv.FormatFloat(f, 'f', min(digits, 4), 64)
 }
 
-// goal is a ratio that a figure of A is to reach: to the same of B, or to another case's.
-// One of least, most and more is set.
+// goal is a bound for a figure of A, compared with the same figure of B or with another case.
+// Exactly one of least, most and more is set.
 type goal struct {
 	figure  string
-	against string  // the case whose A is compared with; empty: B of this one
-	other   string  // the figure of that; empty: the same
-	least   float64 // A/B is at least that
-	most    float64 // A/B is at most that
-	more    float64 // A - B is at most that, in the figure's unit
+	against string  // compare with A of this case; empty: with B of the same case
+	other   string  // the figure to compare with; empty: the same figure
+	least   float64 // minimum of A/B
+	most    float64 // maximum of A/B
+	more    float64 // maximum of A - B, in the figure's unit
 }
 
 // judgement is the result of a goal.
@@ -142,8 +142,8 @@ type judgement struct {
 	Reached bool
 }
 
-// judge compares what was found with what is to be reached. A goal that needs a case which did
-// not run is left out.
+// judge compares the results with the goals. It leaves out a goal if it needs a case that did
+// not run.
 func (r *tableReport) judge(all []*comparison) {
 	for i := range r.Cases {
 		result := &r.Cases[i]
@@ -158,7 +158,7 @@ func (r *tableReport) judge(all []*comparison) {
 	}
 }
 
-// otherFigure is the figure that a goal compares with.
+// otherFigure returns the figure that a goal compares with.
 func (r *tableReport) otherFigure(result *caseResult, g goal) (series, bool) {
 	other := cmp.Or(g.other, g.figure)
 	if g.against == "" {
@@ -171,8 +171,8 @@ func (r *tableReport) otherFigure(result *caseResult, g goal) (series, bool) {
 	return named(r.Cases[i].found[0], other)
 }
 
-// judge compares the medians of two cases, whose rounds are no pairs, and otherwise takes the
-// ratio of the pairs.
+// judge compares a with b. It uses the ratios of the pairs, or the medians if a and b are from
+// two cases, whose rounds are not pairs.
 func (g goal) judge(a, b series) judgement {
 	of := a.Median / b.Median
 	if pairs := ratio(a, b); pairs != nil && g.against == "" {
@@ -199,18 +199,18 @@ func (g goal) judge(a, b series) judgement {
 type series struct {
 	Name   string
 	Unit   string
-	Median float64 // of the rounds; a percentile: of the samples of all rounds
+	Median float64 // of the rounds; for a percentile, the percentile of all samples
 	Min    float64 // of the rounds
 	Max    float64
 	Rounds []float64
-	pooled bool // the median is over all samples
+	pooled bool // a percentile over the samples of all rounds
 }
 
-// percentiles are percentiles of samples.
+// percentiles are the percentiles that the table shows of samples.
 var percentiles = []int{50, 95, 99}
 
-// seriesOf makes series of what the rounds of one side found. A round may lack a figure, as a count
-// of statements that Postgres has forgotten.
+// seriesOf returns the series of one side's rounds. A round may lack a figure, for example the
+// number of statements after Postgres reset its statistics.
 func seriesOf(rounds []*figures) (all []series) {
 	var order []measured
 	each := map[string][][]float64{}
@@ -232,7 +232,7 @@ func seriesOf(rounds []*figures) (all []series) {
 	return all
 }
 
-// percentilesOf are series of samples.
+// percentilesOf returns one series for each percentile of the samples.
 func percentilesOf(m measured, rounds [][]float64) (all []series) {
 	for _, p := range percentiles {
 		var ofRounds []float64
@@ -252,7 +252,7 @@ func newSeries(name, unit string, rounds []float64) series {
 	return series{Name: name, Unit: unit, Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Min: sorted[0], Max: sorted[n-1], Rounds: rounds}
 }
 
-// percentile is the nearest rank; of no samples it is 0.
+// percentile returns the percentile by nearest rank, or 0 without samples.
 func percentile(samples []float64, p int) float64 {
 	if len(samples) == 0 {
 		return 0
@@ -261,8 +261,8 @@ func percentile(samples []float64, p int) float64 {
 	return sorted[max(int(math.Ceil(float64(len(sorted)*p)/100)), 1)-1]
 }
 
-// ratio is A/B of each pair of rounds, and in the middle the median of these, or the ratio of two
-// percentiles. It is nil where B is 0 in a round, or a side lacks one.
+// ratio returns A/B of each pair of rounds. Its median is the median of these ratios, or the ratio
+// of two percentiles. It returns nil if B is 0 in a round, or if a side lacks a round.
 func ratio(a, b series) *series {
 	if len(a.Rounds) != len(b.Rounds) {
 		return nil
@@ -284,7 +284,7 @@ func ratio(a, b series) *series {
 	return &r
 }
 
-// named returns the series that has a name.
+// named returns the series with the given name.
 func named(all []series, name string) (series, bool) {
 	i := slices.IndexFunc(all, func(s series) bool { return s.Name == name })
 	if i < 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// roundsOf are rounds of one figure each.
+// roundsOf returns one round with one figure for each value.
 func roundsOf(name string, values ...float64) (rounds []*figures) {
 	for _, value := range values {
 		f := &figures{}
@@ -20,7 +20,7 @@ func roundsOf(name string, values ...float64) (rounds []*figures) {
 	return rounds
 }
 
-// sampledRounds are rounds of samples.
+// sampledRounds returns one round for each list of samples.
 func sampledRounds(name string, rounds ...[]float64) (all []*figures) {
 	for _, samples := range rounds {
 		f := &figures{}
@@ -30,8 +30,7 @@ func sampledRounds(name string, rounds ...[]float64) (all []*figures) {
 	return all
 }
 
-// A goal is judged by the ratios of the pairs, by percentiles of all samples, or by another
-// case.
+// A goal compares the ratios of the pairs, the percentiles of all samples, or two cases.
 func TestGoals(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +50,7 @@ func TestGoals(t *testing.T) {
 	r.judge([]*comparison{fast, slow})
 
 	require.Equal(t, []judgement{
-		{Figure: "mails", ToReach: "≥ 1.20 × B", Value: 2, Reached: true}, // of 2, 1 and 2
+		{Figure: "mails", ToReach: "≥ 1.20 × B", Value: 2, Reached: true}, // the median of 2, 1 and 2
 		{Figure: "wait p50", ToReach: "≤ B + 10.0 ms", Value: 4, Reached: true},
 		{Figure: "wait p99", ToReach: "≤ 1.50 × B", Value: 1.8, Reached: false},
 	}, r.Cases[0].Goals)
@@ -61,7 +60,7 @@ func TestGoals(t *testing.T) {
 	require.Regexp(t, `mails, per second +50.0 +\(40.0–60.0\) +30.0 +\(20.0–50.0\) +2.00 +\(1.00–2.00\) +≥ 1.20 × B: reached \(2.00\)`, printed.String())
 }
 
-// A figure that a round lacks is made of the others, and has no ratio.
+// A figure that one round lacks is computed from the other rounds, and has no ratio.
 func TestRoundLacksFigure(t *testing.T) {
 	t.Parallel()
 
@@ -79,7 +78,7 @@ func TestRoundLacksFigure(t *testing.T) {
 	require.Nil(t, result.Figures[1].Ratio)
 }
 
-// Cases stand behind the flags of the table, each before its own.
+// Cases follow the flags of the table. The flags of a case follow its name.
 func TestTableArguments(t *testing.T) {
 	t.Parallel()
 
@@ -99,7 +98,7 @@ func TestTableArguments(t *testing.T) {
 	}
 }
 
-// A case runs A and B in turn, after a warm-up, and removes what it made.
+// A case runs A and B in turn after a warm-up, and removes the things it created.
 func TestRoundsInTurn(t *testing.T) {
 	t.Parallel()
 
@@ -121,7 +120,7 @@ func TestRoundsInTurn(t *testing.T) {
 	require.Equal(t, "removed", removed)
 }
 
-// A goal has one bound, and the case that it names is one.
+// Each goal has one bound, and names an existing case.
 func TestGoalsOfTheCases(t *testing.T) {
 	t.Parallel()
 

@@ -17,13 +17,13 @@ import (
 	"herald/workflows"
 )
 
-// executions is Temporal's list of workflows that have closed.
+// executions holds Temporal's statistics about closed workflows.
 type executions struct {
-	transitions, events float64 // of each, on average
+	transitions, events float64 // average per workflow
 	closed              time.Time
 }
 
-// callsAtOnce is the number of calls to Temporal that a benchmark has under way.
+// callsAtOnce limits the benchmark's concurrent calls to Temporal.
 const callsAtOnce = 16
 
 // awaitClosed waits until workflows have closed.
@@ -36,7 +36,7 @@ func awaitClosed(ctx context.Context, temporal client.Client, ids []string) erro
 	return group.Wait()
 }
 
-// describe asks for state transitions and history events, and when the last one closed.
+// describe returns the averages of the workflows, and the time when the last workflow closed.
 func describe(ctx context.Context, temporal client.Client, ids []string) (e executions, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(callsAtOnce)
@@ -61,14 +61,14 @@ func describe(ctx context.Context, temporal client.Client, ids []string) (e exec
 	return e, group.Wait()
 }
 
-// add adds both counts, for each of what the workflows are.
+// add adds both averages as figures. per names the thing that a workflow handles.
 func (e executions) add(f *figures, per string) {
 	f.add("state transitions per "+per, "", e.transitions)
 	f.add("history events per "+per, "", e.events)
 }
 
-// describeBroadcast asks for the counts of all workflows of an event that went out in batches over
-// a channel: its own, the lane's and the batches'. They are for each of its deliveries.
+// describeBroadcast returns the counts for an event that was sent in batches over one channel,
+// divided by its deliveries. They include the workflows of the event, the lane and the batches.
 func describeBroadcast(ctx context.Context, temporal client.Client, eventID string, channel notification.Channel, deliveries int) (executions, error) {
 	if err := awaitClosed(ctx, temporal, []string{eventID}); err != nil {
 		return executions{}, err
@@ -102,14 +102,14 @@ func dialTemporal(ctx context.Context) (client.Client, error) {
 	return client.DialContext(ctx, options)
 }
 
-// endWorkflows ends workflows that never end by themselves, the pollers of a worker that has died included.
+// endWorkflows ends workflows that never end by themselves, also the poller of a dead worker.
 func (in *installation) endWorkflows(ctx context.Context) error {
 	temporal, err := dialTemporal(ctx)
 	if err != nil {
 		return err
 	}
 	defer temporal.Close()
-	// The worker may not have come so far as to make these.
+	// These do not exist if the worker failed early.
 	_ = temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(in.name)).Delete(ctx)
 	for _, id := range []string{workflows.FollowUpID(in.name), workflows.PollerID(in.name, notification.HeraldSource, 1)} {
 		_ = temporal.TerminateWorkflow(ctx, id, "", "the benchmark has ended")
