@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of Kafka against Apache Kafka, on a separate node. Without Java and
-# Maven it runs nothing, and prints a warning.
+# Runs the Kafka tests against Apache Kafka, on a separate node. Without Java and Maven it only
+# prints a warning.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Chromium, which tests and pictures drive, unless there is a browser of its kind.
+# Installs Chromium for tests and screenshots, unless there is a compatible browser.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tools/stack/process.sh

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Checks Dockerfile and docker-compose.yml without a container engine: it compares the
-# compose file with the Compose Specification, builds the image's programs twice as the
-# Dockerfile does, from the files that .dockerignore lets through, and runs them as the
-# image would. This takes minutes on a new machine, so it is not one of the tests; the
-# fast checks are (internal/config/compose_test.go).
+# Checks Dockerfile and docker-compose.yml without a container engine. It validates the compose
+# file against the Compose Specification. It builds the image's programs twice with the Dockerfile's
+# command, only from files that .dockerignore allows, and runs them like the image. This takes
+# minutes on a new machine, so it is no test. internal/config/compose_test.go has the fast checks.
 set -euo pipefail
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -18,7 +17,7 @@ fail() {
   exit 1
 }
 
-# context copies the files that .dockerignore lets through.
+# context copies the files that .dockerignore allows.
 context() { # FOLDER
   local name
   mkdir -p "$1"
@@ -27,7 +26,7 @@ context() { # FOLDER
   find "$1" -name testdata -prune -exec rm -rf {} +
 }
 
-# build_command prints the command by which the Dockerfile builds the programs, on one line.
+# build_command prints the Dockerfile's command to build the programs, on one line.
 build_command() { sed -e ':join' -e '/\\$/{N;s/\\\n//;b join' -e '}' "$REPO/Dockerfile" | grep -o 'CGO_ENABLED=.*go build.*'; }
 
 build() { # FOLDER
@@ -37,7 +36,7 @@ build() { # FOLDER
   (cd "$1" && TARGETOS='' TARGETARCH='' COMMIT='' bash -euc "$command")
 }
 
-# as_image runs a program without other files, environment or rights.
+# as_image runs a program without other files, environment variables or permissions.
 as_image() { # PROGRAM ARGUMENT...
   if [[ $(id -u) -eq 0 ]]; then
     chroot --userspec=65532:65532 "$TEMP/one/out" "/$1" "${@:2}"

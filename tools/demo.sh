@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The demo: starts the stack, the sandbox, a worker and a gateway, loads the example directory,
-# delivers the example events, also events of two services with separate outboxes,
-# and shows who has what, and what reached which topics. Everything keeps running until `make down`.
+# delivers the example events, also events of two services with separate outboxes, and shows the
+# results for recipients and topics. Everything keeps running until `make down`.
 # The exit code is the exit code of bin/demo.
 set -euo pipefail
 
@@ -19,7 +19,7 @@ fi
 
 tools/stack.sh up
 tools/stack.sh example
-unset OUTBOX_SOURCES # of yours
+unset OUTBOX_SOURCES # it may name your outboxes
 
 eval "$(tools/stack.sh env)"
 DEV=$(cd "${HERALD_DEV:-$REPO/.dev}" && pwd -P)
@@ -37,21 +37,21 @@ source tools/stack/programs.sh
 # shellcheck source=tools/stack/settings.sh
 source tools/stack/settings.sh
 
-# The worker's providers are the sandbox, even if the environment names real ones.
+# The worker sends to the sandbox, even if the environment names real providers.
 export SENDGRID_API_KEY=sandbox SENDGRID_BASE_URL=$SANDBOX_URL EMAIL_FROM=herald@example.com EMAIL_FROM_NAME=Herald
 export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005550006 TWILIO_BASE_URL=$SANDBOX_URL
-export PUBLIC_URL=http://127.0.0.1:$GATEWAY_PORT # in links of mails, and where the sandbox's receipts go
+export PUBLIC_URL=http://127.0.0.1:$GATEWAY_PORT # for links in e-mails, and for the sandbox's receipts
 export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$SANDBOX_URL/v1
 export SLACK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT
 export WORKER_HTTP_ADDR=127.0.0.1:$WORKER_PORT
-# A visitor of the gateway's page chooses who they are: it answers to this machine alone.
+# Visitors of the gateway's page can log in as any user, so it is reachable only from this machine.
 export GATEWAY_DEMO=true GATEWAY_HTTP_ADDR=127.0.0.1:$GATEWAY_PORT GATEWAY_ADMIN_ADDR=127.0.0.1:$GATEWAY_ADMIN_PORT
 export AUTH_ISSUER=https://example.com AUTH_AUDIENCE=herald
 AUTH_HS256_SECRET=$(local_secret token)
 HERALD_SECRET=$(local_secret herald)
 export AUTH_HS256_SECRET HERALD_SECRET
 unset AUTH_JWKS_URL GATEWAY_ALLOWED_ORIGINS GATEWAY_MAX_SOCKETS GATEWAY_MAX_SOCKETS_PER_RECIPIENT GATEWAY_MAX_CONNECTIONS_PER_ADDRESS
-# Deliveries recover soon from faults that somebody sets in the sandbox.
+# Short retries: deliveries recover soon after a fault in the sandbox ends.
 export EMAIL_RETRY_INTERVAL=1s PUSH_RETRY_INTERVAL=1s SMS_RETRY_INTERVAL=1s
 unset GOOGLE_APPLICATION_CREDENTIALS
 
@@ -78,7 +78,7 @@ say "building the programs"
 make --silent build
 bin/starter migrate up
 
-# They are restarted each time, so that they run what was just built.
+# Restarts the programs each time, so that the new builds run.
 programs_stop graceful
 free "$SANDBOX_PORT" "$WORKER_PORT" "$GATEWAY_PORT" "$GATEWAY_ADMIN_PORT"
 say "starting the sandbox"
@@ -107,7 +107,7 @@ answers 60 "$(program_pid gateway)" answers_ok "$GATEWAY_ADMIN_PORT" /readyz || 
 bin/starter seed --yes --slack-url "$SANDBOX_URL"
 bin/starter poller start
 say "checking all that is configured"
-bin/starter check --since 1s # the events of an earlier demo hold mistakes on purpose
+bin/starter check --since 1s # an earlier demo wrote wrong events on purpose
 code=0
 bin/demo --sandbox-url "$SANDBOX_URL" || code=$?
 

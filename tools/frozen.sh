@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Fails if a recorded history of a release was changed: workflows that the release began
-# may still be running. SHA256SUMS in each folder lists its files and their checksums.
+# Fails if a recorded history of a release has changed: workflows of the release may still be
+# running. SHA256SUMS in each folder lists its files and their checksums.
 set -euo pipefail
-export LC_ALL=C # the same order of names everywhere
+export LC_ALL=C # sorts names the same way on every machine
 cd "$(dirname "${BASH_SOURCE[0]}")/../workflows/testdata"
 
 for sums in */SHA256SUMS; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Finds phrases that readers have to take twice: tools/prose.sh [path ...]. Reword a false alarm.
+# Finds phrases that are hard to read: tools/prose.sh [path ...]. Reword also false alarms.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# A pattern, and what to write instead. Capitals count, and a name in quotes is no prose.
+# Pairs of a pattern and its replacement. Patterns are case-sensitive, and some skip quoted names.
 rules=(
   '\b(is|are|was|were) what\b'                    'X is the …, X returns …, X holds …'
   '\b([Tt]hat|[Tt]hose) of\b'                           'repeat the noun'
@@ -22,7 +22,7 @@ rules=(
   '\b(is|are) how (long|many|much|often|far|old|large)\b' 'X is the time, the number, the size …'
   '^[[:space:]]*(//|--|#) (Of|To) [A-Za-z ]+ (is|are|has|have) '  'subject, verb, object'
 )
-# Migrations that were released, recorded histories and licences stay as they are.
+# Released migrations, recorded histories and licences must not change.
 exclude=(':!migrations' ':!*/testdata/*' ':!LICENSE' ':!go.sum' ':!*.svg' ':!tools/prose.sh')
 
 found=0

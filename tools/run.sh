@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Starts the sandbox, a worker and a gateway on the servers of `make up`, with receipts and links
-# to unsubscribe, until Ctrl-C. `--yes` allows servers of yours: the worker sends their pending
-# events to the sandbox. HERALD_BIN names a folder with the programs; without it they are built.
+# to unsubscribe, until Ctrl-C. `--yes` allows your own servers: the worker sends their pending
+# events to the sandbox. HERALD_BIN names a folder with the programs; without it, make builds them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -28,7 +28,7 @@ export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005
 export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$sandbox/v1 SLACK_ALLOWED_HOSTS=$SANDBOX_ADDR
 unset GOOGLE_APPLICATION_CREDENTIALS AUTH_JWKS_URL
 
-# Receipts and links to unsubscribe go to PUBLIC_URL. The page of a demo lets you be anybody.
+# Receipts and unsubscribe links go to PUBLIC_URL. GATEWAY_DEMO lets you log in as any user.
 export PUBLIC_URL=http://$GATEWAY_HTTP_ADDR
 export GATEWAY_DEMO=true AUTH_ISSUER=https://example.com AUTH_AUDIENCE=herald
 AUTH_HS256_SECRET=${AUTH_HS256_SECRET:-$(local_secret token)}
@@ -49,7 +49,7 @@ start() { # COMMAND...
   pids+=($!)
 }
 
-# end ends the sandbox last, since the worker's messages go there.
+# end stops the sandbox last, because the worker sends messages to it.
 end() {
   trap - EXIT
   local i
@@ -62,7 +62,7 @@ end() {
 trap end EXIT
 trap 'exit 0' INT TERM
 
-# get prints an answer, and waits for it up to a minute.
+# get prints the answer of a URL, and retries for up to a minute.
 get() { curl --silent --fail --retry 60 --retry-delay 1 --retry-connrefused "$1"; } # URL
 
 all_run() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Takes the pictures of docs/ from the stack that `make demo` leaves running: the failed
-# deliveries, an event with its children, a delivery that is being retried, and one that
-# waits for the end of quiet hours. It makes each situation anew.
+# Takes the screenshots of docs/ from the stack that `make demo` leaves running: failed
+# deliveries, an event with its children, a delivery in retry, and a delivery that waits for the
+# end of quiet hours. Each run creates these situations again.
 set -euo pipefail
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -21,12 +21,12 @@ source tools/stack/packages.sh
 # shellcheck source=tools/stack/programs.sh
 source tools/stack/programs.sh
 
-# need installs a package unless its command is there.
+# need installs a package unless its command exists.
 need() { # COMMAND PACKAGE
   "$1" >/dev/null 2>&1 || command -v "$1" >/dev/null || install "$2" "$2"
 }
 
-# fault sets the fault of the sandbox's e-mails; without an argument it clears it.
+# fault sets the sandbox's fault for e-mails. Without an argument it clears the fault.
 fault() { # [FAULT]
   local how=(--request DELETE)
   if [[ $# -gt 0 ]]; then how=(--request PUT --data "$1"); fi
@@ -38,25 +38,25 @@ emit() { # NAME TYPE RESERVATION CUSTOMER-ID CUSTOMER
     --payload "{\"reservationId\":$3,\"restaurantId\":7,\"customer\":{\"id\":$4,\"name\":\"$5\"},\"pax\":2,\"date\":\"2026-12-21\",\"time\":\"20:00\",\"notes\":null}"
 }
 
-# describe prints what the Web UI knows of a workflow.
+# describe prints the Web UI's description of a workflow.
 describe() { curl --silent --fail --max-time 10 "$TEMPORAL_UI_URL/api/v1$WORKFLOWS/$1"; } # WORKFLOW-ID
 
 holds() { [[ $(describe "$1") == *"$2"* ]]; } # WORKFLOW-ID TEXT
 
-# reaches waits until the Web UI knows a text of a workflow.
+# reaches waits until the Web UI's description of a workflow contains a text.
 reaches() { # WORKFLOW-ID TEXT
   within 60 holds "$1" "$2" || fail "the workflow $1 does not show $2"
 }
 
-# page prints the address of a tab of a workflow's page.
+# page prints the URL of a tab on a workflow's page.
 page() { # WORKFLOW-ID TAB
   local run
   run=$(describe "$1" | grep -o '"runId": *"[^"]*"' | head -n 1 | cut -d'"' -f4)
   echo "$TEMPORAL_UI_URL$WORKFLOWS/$1/$run/$2"
 }
 
-# shoot takes a picture of a page once it shows a text. A page has few colours, so a
-# palette makes the file a third of the size.
+# shoot takes a screenshot of a page after it shows a text. A page has few colours, so a
+# palette reduces the file to a third of its size.
 shoot() { # NAME HEIGHT TEXT ADDRESS
   say "docs/$1.png"
   "$TEMP/screenshots" --width 1600 --height "$2" --until "$3" --out "$TEMP/$1.png" "$4" || fail "no docs/$1.png"

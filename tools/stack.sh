@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The local stack: Postgres, RabbitMQ, Kafka and Temporal with its Web UI, each a process
 # of this checkout, on separate ports, with its data in a separate folder.
-# It disturbs nothing else on the machine and needs no service manager.
+# It changes nothing else on the machine and needs no service manager.
 set -euo pipefail
 
 usage() {
@@ -34,8 +34,8 @@ DEV=${HERALD_DEV:-$REPO/.dev}
 mkdir -p "$DEV/run" "$DEV/log" "$DEV/bin"
 DEV=$(cd "$DEV" && pwd -P)
 
-# The folder remembers the ports of its stack while that runs: a call with other ports
-# would look for the servers in the wrong place.
+# While the stack runs, its folder stores its ports: a call with other ports would not find
+# the servers.
 USED=$(cat "$DEV/run/port_base" 2>/dev/null || true)
 BASE=${HERALD_PORT_BASE:-${USED:-17000}}
 if [[ ! $BASE =~ ^[0-9]+$ || $BASE -lt 1024 || $BASE -gt 65000 ]]; then
@@ -76,7 +76,7 @@ source "$REPO/tools/stack/programs.sh"
 # shellcheck source=tools/stack/example.sh
 source "$REPO/tools/stack/example.sh"
 
-# ours prints the services of this call that the stack runs itself, in the order in which they start.
+# ours prints the requested services that the stack runs itself, in their start order.
 ours() {
   if need_postgres; then echo postgres; fi
   if wanted rabbitmq && ! external RABBITMQ_URL; then echo rabbitmq; fi
@@ -86,14 +86,14 @@ ours() {
 
 wanted() { [[ ${#SERVICES[@]} -eq 0 || " ${SERVICES[*]} " == *" $1 "* ]]; }
 
-# need_postgres: our Postgres is started for Temporal too, which stores its data there even
-# if the application uses another Postgres. Stopping Temporal alone does not stop it.
+# need_postgres adds our Postgres when Temporal starts: Temporal stores its data there, even if the
+# application uses another Postgres. Stopping only Temporal does not stop our Postgres.
 need_postgres() {
   if wanted postgres && ! external DATABASE_URL; then return 0; fi
   [[ $COMMAND == up || ${#SERVICES[@]} -eq 0 ]] && wanted temporal && ! external TEMPORAL_ADDRESS
 }
 
-# up installs Temporal while the other servers start, since building it takes longest.
+# up installs Temporal while the other servers start, because building it takes longest.
 up() {
   local service temporal=
   echo "$BASE" >"$DEV/run/port_base"
@@ -117,7 +117,7 @@ up() {
   if wanted kafka; then (kcat_install) || say "kcat is missing: docs/outboxes.md and its test need it"; fi
 }
 
-# down stops in reverse order, since Temporal needs Postgres.
+# down stops the servers in reverse order, because Temporal needs Postgres.
 down() {
   local service
   if [[ ${#SERVICES[@]} -eq 0 ]]; then programs_stop "$1"; fi
@@ -134,7 +134,7 @@ destroy() {
   for service in $(ours); do "${service}_delete"; done
   if [[ ${#SERVICES[@]} -eq 0 ]]; then
     rm -rf "${DEV:?}/bin" "$DEV/log" "$DEV/run"
-    rmdir "$DEV" 2>/dev/null || true # it may hold files that are not ours
+    rmdir "$DEV" 2>/dev/null || true # fails if it has other files
   fi
 }
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs all tests, on the stack whose settings are in the environment.
+# Runs all tests on the stack that the environment names.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The databases of the tests are dropped together at the end: see RunVariable in
+# The script drops all databases of the tests at the end: see RunVariable in
 # internal/postgres/postgrestest.
 export HERALD_TEST_RUN=$$
 
-# What failed, again and without the logs of processes, since the logs are long.
+# Prints the failures again, without the long logs of processes.
 log=$(mktemp)
 failures() {
   [[ $1 == 0 ]] || { echo "failed, without the processes' logs:"; grep -Ev '^ *\{|^ok|^\?' "$log" | tail -c 8000; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fails if Herald calls code that is known to be vulnerable. The list comes from
-# vuln.go.dev, or from GOVULNDB: a mirror (https://…) or a folder (file:///…). Where the list
-# cannot be reached, the last line says that nothing was checked; with --required that fails.
+# Fails if Herald calls code with known vulnerabilities. The list comes from vuln.go.dev, or
+# from GOVULNDB: a mirror (https://…) or a folder (file:///…). If the list is not reachable, the
+# last line says that nothing was checked; with --required the script then fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# The two services of the example, which have separate outboxes. The demo makes their
-# tables and topics; from then on `env` names the file that lists the outboxes, for workers
-# and commands that are started by hand.
+# The two services of the example with separate outboxes. The demo creates their tables and
+# topics. Afterwards `env` names the file that lists the outboxes, for workers and commands that
+# you start by hand.
 
 EXAMPLE_SOURCES=$REPO/tools/example/sources.yaml
-EXAMPLE_MADE=$DEV/run/example # is there while the tables and topics are
+EXAMPLE_MADE=$DEV/run/example # exists while the tables and topics exist
 
 example() {
   if external DATABASE_URL || external KAFKA_BROKERS; then fail "the example's services are for the local stack alone"; fi
   kcat_install
-  kafka_build # the running one may be older
+  kafka_build # the running Kafka may be older
   say "making the tables and topics of two other services"
   pg_sql herald --file "$REPO/tools/example/outboxes.sql"
   "$KAFKA" -port "$KAFKA_PORT" -create order-events,WalletCreated-out-0,FundsAdded-out-0,FundsWithdrawn-out-0

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Kafka: the program of tools/kafka, built into the dev folder. With HERALD_KAFKA=apache it
-# is Apache Kafka, which that program only asks: whether it is ready, and for topics. Each
-# has separate data.
+# Kafka: the program of tools/kafka, built into the dev folder. With HERALD_KAFKA=apache, Apache
+# Kafka is the server, and the program only checks that it is ready and creates topics. The two
+# servers have separate data.
 
 KAFKA=$DEV/bin/kafka
-KAFKA_APACHE=$DEV/bin/kafka-apache # the folder of its jars; is in the command line like KAFKA
+KAFKA_APACHE=$DEV/bin/kafka-apache # the folder of its jars; its command line contains it, like KAFKA
 KAFKA_PID=$DEV/run/kafka.pid
 
 kafka_install() {

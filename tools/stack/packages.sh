@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Installing what the machine lacks.
+# Installs missing packages.
 
 # install installs a package with the system's package manager.
 install() { # DEBIAN-NAME HOMEBREW-NAME
@@ -13,16 +13,16 @@ install() { # DEBIAN-NAME HOMEBREW-NAME
   fi
 }
 
-# POLICY tells packages whether to start their services. OUR_POLICY is the text that we write:
-# a call that was killed leaves it behind, and the next one removes it.
+# POLICY tells packages whether to start their services. OUR_POLICY is the text that we write: a
+# killed call leaves the file behind, and the next call removes it.
 POLICY=${HERALD_POLICY:-/usr/sbin/policy-rc.d}
 OUR_POLICY=$'#!/bin/sh\n# of Herald\'s tools/stack: no service is started while a package is installed\nexit 101'
 
 # our_policy reports whether the policy file is ours.
 our_policy() { [[ -e $POLICY && $(cat "$POLICY") == "$OUR_POLICY" ]]; }
 
-# install_debian installs a package without starting its service. A policy file of somebody
-# else is left as it is.
+# install_debian installs a package without starting its service. It does not change a policy
+# file of somebody else.
 install_debian() {
   local as_root=()
   if [[ $(id -u) -ne 0 ]]; then

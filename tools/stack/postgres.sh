@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Postgres: a separate cluster, on loopback TCP only, since the path of a Unix socket is
-# limited to 107 bytes. Other users of the machine can reach it too, so it asks for a
-# password, which only the owner of the dev folder can read.
+# Postgres: a separate cluster, only on loopback TCP, because the path of a Unix socket is limited
+# to 107 bytes. Other users of the machine can reach it too, so it requires a password, which
+# only the owner of the dev folder can read.
 
 PG_PASSWORD_FILE=$DEV/run/postgres.password
 PG_TIMEOUT=300 # seconds to start or stop, including recovery after a crash
 
-# pg_bin prints the folder of the newest server, or of the server that made our data.
-# Debian keeps it off the PATH.
+# pg_bin prints the folder of the newest server, or of the server that created our data.
+# Debian does not put the folder on the PATH.
 pg_bin() {
   local made newest
   made=$(cat "$(pg_home)/data/PG_VERSION" 2>/dev/null || true)
@@ -35,8 +35,8 @@ as_postgres() {
 }
 
 # pg_home prints the folder of data and log. If the user postgres cannot reach the dev
-# folder (a checkout under a home of mode 700), it is a folder in that user's own home,
-# named by a checksum of the dev folder.
+# folder (a checkout under a home of mode 700), it prints a folder in the home of postgres, named
+# by a checksum of the dev folder.
 pg_home() {
   if [[ -e $DEV/run/postgres.home ]]; then
     cat "$DEV/run/postgres.home"
@@ -45,8 +45,8 @@ pg_home() {
   fi
 }
 
-# pg_create makes the cluster. A folder in the home of postgres that exists already
-# belonged to a dev folder that was deleted, so it is deleted too.
+# pg_create creates the cluster. If the folder in the home of postgres already exists, it belonged
+# to a deleted dev folder, so pg_create deletes it first.
 pg_create() {
   local home=$DEV/postgres fallback
   mkdir -p "$home"
@@ -85,9 +85,9 @@ postgres_start() {
   pg_database
 }
 
-# pg_set_password gives the cluster a password, also an older one that has none.
-# The server is down, so Postgres runs the statement in single-user mode. The file is
-# written last, so that the next start repeats what was interrupted.
+# pg_set_password sets the password of a new cluster, or of an older cluster without a password.
+# The server is down, so Postgres runs the statement in single-user mode. The password file is
+# written last, so that the next start repeats an interrupted call.
 pg_set_password() { # HOME
   local password
   password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
@@ -105,7 +105,7 @@ pg_database() {
   [[ $(pg_sql postgres -c "SELECT 1 FROM pg_database WHERE datname = 'herald'") == 1 ]] || pg_sql postgres -c 'CREATE DATABASE herald'
 }
 
-# pg_sql runs SQL, and prints the rows alone.
+# pg_sql runs SQL, and prints only the rows.
 pg_sql() { # DATABASE PSQL-ARGUMENT...
   PGPASSWORD=$(pg_password) "$(pg_bin)/psql" --no-psqlrc -h 127.0.0.1 -p "$PG_PORT" -U herald -d "$1" -qtA -v ON_ERROR_STOP=1 "${@:2}"
 }

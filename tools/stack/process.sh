@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2034
-# Starting processes that outlive this script, finding them again, and ending them.
+# Starts processes that outlive this script, finds them again, and ends them.
 
 say() { echo "stack: $*" >&2; }
 
-# fail ends the script; with a service, it also prints the end of its log.
+# fail ends the script. With a service, it also prints the end of the service's log.
 fail() {
   say "$1"
   if [[ $# -gt 1 ]]; then tail -n 30 "$("$2_log")" >&2 || true; fi
@@ -19,8 +19,8 @@ exclusively() {
   "$@"
 }
 
-# detach starts a command that outlives this script and holds none of its files,
-# so that a pipe we write to can end; its process id goes to the pid file.
+# detach starts a command that outlives this script, and writes its process id to the pid file.
+# The command inherits no open files, so that a pipe from this script can end.
 detach() { # PIDFILE LOG COMMAND...
   local pid_file=$1 log=$2
   shift 2
@@ -29,8 +29,8 @@ detach() { # PIDFILE LOG COMMAND...
   echo $! >"$pid_file"
 }
 
-# runs reports whether the process of a pid file is alive, and is the process that we started:
-# after a reboot another process may have its number.
+# runs reports whether the process of a pid file is alive. MARK must be in its command line,
+# because after a reboot another process may have the same id.
 runs() { # PIDFILE MARK
   local pid
   pid=$(pid_of "$1") && [[ $(command_line "$pid") == *"$2"* ]]
@@ -50,7 +50,7 @@ command_line() {
   fi
 }
 
-# alive is false for a zombie, and true for a process within exec, which has no command
+# alive returns false for a zombie, and true for a process during exec, which has no command
 # line for a moment.
 alive() {
   if [[ -d /proc/self ]]; then
@@ -60,8 +60,8 @@ alive() {
   fi
 }
 
-# finish ends the process of a pid file with SIGTERM; after 30 seconds, or if the way is
-# "kill", with SIGKILL.
+# finish ends the process of a pid file with SIGTERM. After 30 seconds, or if WAY is "kill", it
+# sends SIGKILL.
 finish() { # PIDFILE MARK WAY
   local pid
   if runs "$1" "$2"; then
@@ -76,7 +76,7 @@ finish() { # PIDFILE MARK WAY
 
 gone() { ! runs "$1" "$2"; }
 
-# within repeats a command until it succeeds, for a number of seconds at most.
+# within repeats a command until it succeeds, for at most SECONDS.
 within() { # SECONDS COMMAND...
   local end=$((SECONDS + $1))
   shift
@@ -86,8 +86,7 @@ within() { # SECONDS COMMAND...
   done
 }
 
-# answers waits until a process that was just started answers, and fails as soon as the
-# process has ended.
+# answers waits until a new process answers, and fails as soon as the process has ended.
 answers() { # SECONDS PIDFILE COMMAND...
   local end=$((SECONDS + $1)) pid
   pid=$(pid_of "$2")
@@ -100,7 +99,7 @@ answers() { # SECONDS PIDFILE COMMAND...
 
 listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# free fails if another program has one of the ports.
+# free fails if another program uses one of the ports.
 free() {
   local port
   for port in "$@"; do

@@ -5,7 +5,7 @@ program() { echo "$REPO/bin/$1"; } # NAME
 
 program_pid() { echo "$DEV/run/$1.pid"; } # NAME
 
-# programs_stop ends the worker first, since it uses the sandbox.
+# programs_stop stops the worker before the sandbox, because the worker uses the sandbox.
 programs_stop() { # graceful, immediate or kill
   local name
   for name in gateway worker sandbox; do

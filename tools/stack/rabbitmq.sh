@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# RabbitMQ: a node with a separate name, cookie, distribution port and epmd, so
-# that it can run next to others on the machine.
+# RabbitMQ: a node with a separate name, cookie, distribution port and epmd, so that it can run
+# next to other nodes on the machine.
 
 RABBITMQ_HOME=$DEV/rabbitmq
 RABBITMQ_LINK=$DEV/run/rabbitmq.link # holds the path of our temporary folder
@@ -13,8 +13,8 @@ RABBITMQ_PID=$DEV/run/rabbitmq.pid
 NODE=herald$BASE@localhost
 RABBITMQ_MARK="-home $RABBITMQ_HOME -epmd_port $EPMD_PORT" # in the command line of the server
 
-# rabbitmq_bin prints the path of the server. Debian's command on the PATH changes the user
-# and the folder; the program behind it does not.
+# rabbitmq_bin prints the path of the server. Debian's command on the PATH is a wrapper that
+# changes the user and the folder.
 rabbitmq_bin() {
   local candidate
   for candidate in /usr/lib/rabbitmq/bin/rabbitmq-server "$(command -v rabbitmq-server || true)" \
@@ -42,8 +42,8 @@ rabbitmq_start() {
   answers 120 "$RABBITMQ_PID" listening "$MANAGEMENT_PORT"
 }
 
-# rabbitmq_change_password gives the user of a node from an earlier release a password: the
-# one in the configuration is for a new node.
+# rabbitmq_change_password sets the password on a node from an earlier release. The password in
+# the configuration applies only to a new node.
 rabbitmq_change_password() {
   rabbitmq_env "$(dirname "$(rabbitmq_bin)")/rabbitmqctl" --quiet --node "$NODE" change_password guest <"$RABBITMQ_PASSWORD_FILE.new" >/dev/null
 }
@@ -76,12 +76,12 @@ EOF
   fi
 }
 
-# rabbitmq_env runs a command in the environment of our node. The files that do not exist
-# are named so that RabbitMQ does not read the machine's own. RUNNING_UNDER_SYSTEMD makes
-# the start script exec the server, so that its process id is the server's.
+# rabbitmq_env runs a command in the environment of our node. It names files that do not exist, so
+# that RabbitMQ does not read the machine's files. RUNNING_UNDER_SYSTEMD makes the start script
+# exec the server, so that both have the same process id.
 rabbitmq_env() {
   (
-    cd "$RABBITMQ_HOME" || exit # where a crash leaves its dump
+    cd "$RABBITMQ_HOME" || exit # a crash writes its dump here
     export HOME=$RABBITMQ_HOME
     export ERL_EPMD_PORT=$EPMD_PORT ERL_EPMD_ADDRESS=127.0.0.1
     export RABBITMQ_NODENAME=$NODE RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 RABBITMQ_NODE_PORT=$AMQP_PORT RABBITMQ_DIST_PORT=$DIST_PORT
@@ -95,8 +95,8 @@ rabbitmq_env() {
   )
 }
 
-# speaks_amqp reports whether the server answers a protocol header with a method frame: a node
-# that still recovers its queues accepts connections too.
+# speaks_amqp reports whether the server answers a protocol header with a method frame. An open
+# port is not enough: a node accepts connections while it still recovers its queues.
 speaks_amqp() {
   local frame
   exec 3<>"/dev/tcp/127.0.0.1/$AMQP_PORT" || return 1
@@ -115,7 +115,7 @@ rabbitmq_stop() { # graceful, immediate or kill
   if listening "$EPMD_PORT"; then within 5 end_epmd || say "epmd on port $EPMD_PORT does not end"; fi
 }
 
-# end_epmd succeeds once epmd has noticed that its node is gone.
+# end_epmd succeeds after epmd has noticed that its node is gone.
 end_epmd() {
   epmd -port "$EPMD_PORT" -kill >/dev/null 2>&1
   ! listening "$EPMD_PORT"

@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 # The settings by which programs reach the stack.
 
-# local_value prints the value that a setting has for our own server at a port base,
-# without a password.
+# local_value prints a setting's value for our server at a port base, without a password.
 local_value() { # NAME BASE
   case $1 in
   DATABASE_URL) echo "postgres://herald@127.0.0.1:$2/herald?sslmode=disable" ;;
@@ -15,8 +14,8 @@ local_value() { # NAME BASE
   esac
 }
 
-# external reports whether the environment names a server that is not ours. What an earlier
-# `env` printed is ours, even if the port base (HERALD_STACK) or the password differs.
+# external reports whether the environment names a server that is not ours. A value from an
+# earlier `env` is ours, even if the port base (HERALD_STACK) or the password differs.
 external() {
   local value
   value=$(without_password "${!1:-}")
@@ -62,21 +61,21 @@ settings() {
   fi
 }
 
-# local_secret prints a secret for this checkout, which is made when it is first asked for. The database
-# knows one of them by its fingerprint, so that it lives as long as the database.
+# local_secret prints a secret of this checkout. The first call creates it. The database stores
+# the fingerprint of one secret, so secrets live as long as the database.
 local_secret() { # NAME
   local file=$DEV/run/$1.secret
   if [[ ! -s $file ]]; then (umask 077 && head -c 32 /dev/urandom | base64 >"$file"); fi
   cat "$file"
 }
 
-# setting prints one setting: from the environment if its server is external, else ours.
+# setting prints one setting: from the environment if its server is external, otherwise ours.
 setting() { # NAME SERVER
   if external "$2"; then exported "$1" "${!1:-}"; else exported "$1" "$(with_password "$(local_value "$1" "$BASE")")"; fi
 }
 
-# setting_of_example names the outboxes of the example's services, unless you have a file of
-# your own, or a server of yours, which has no such tables.
+# setting_of_example prints the setting for the outboxes of the example's services. It prints
+# nothing if you have your own file, or your own server, which has no such tables.
 setting_of_example() {
   if [[ -e $EXAMPLE_MADE && -z ${OUTBOX_SOURCES:-} ]] && ! external DATABASE_URL && ! external KAFKA_BROKERS; then
     exported OUTBOX_SOURCES "$EXAMPLE_SOURCES"

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # Temporal: `temporal server start-dev`, if there is a `temporal` CLI. Otherwise the program of
-# tools/temporal, built into the dev folder. A folder keeps the server that it began with until
-# `make clean`, since the other server knows none of its workflows.
+# tools/temporal, built into the dev folder. A folder keeps its first server until `make clean`,
+# because the other server does not have its workflows.
 
 TEMPORAL=$DEV/bin/temporal
 TEMPORAL_DATA=$DEV/temporal
 TEMPORAL_PID=$DEV/run/temporal.pid
-TEMPORAL_CLI_SERVER=1.29 # the least server of a CLI: CLI 1.5 has it. Older ones lack Worker Versioning
+TEMPORAL_CLI_SERVER=1.29 # minimum version of a CLI's server, as in CLI 1.5; older servers lack Worker Versioning
 
-# The limits of tools/temporal/limits.go, which says why.
+# The limits of tools/temporal/limits.go, which gives the reasons.
 TEMPORAL_LIMITS=(
   frontend.rps=100000 frontend.namespaceRPS=100000 frontend.namespaceRPS.visibility=100 frontend.persistenceMaxQPS=100000
   history.rps=100000 history.persistenceMaxQPS=100000 matching.rps=100000 matching.persistenceMaxQPS=100000
@@ -16,8 +16,8 @@ TEMPORAL_LIMITS=(
   matching.enableFairness=true matching.maxDeployments=100000
 )
 
-# temporal_cli prints the path of a `temporal` CLI that is new enough; nothing: there is none,
-# or this folder began with the other server.
+# temporal_cli prints the path of a `temporal` CLI that is new enough. It prints nothing if there
+# is none, or if this folder has the server of tools/temporal.
 temporal_cli() {
   local cli version
   [[ ! -x $TEMPORAL ]] && cli=$(command -v temporal) || return 0
@@ -37,7 +37,7 @@ temporal_start() {
   local cli limit limits=()
   cli=$(temporal_cli)
   free "$TEMPORAL_PORT" $((TEMPORAL_PORT + 1)) $((TEMPORAL_PORT + 2)) $((TEMPORAL_PORT + 3)) "$UI_PORT"
-  # The collector is the server's largest cost: GOGC=400 doubles its throughput.
+  # Garbage collection is the server's largest cost: GOGC=400 doubles the throughput.
   local -x GOGC=400
   if [[ -n $cli ]]; then
     say "Temporal is \`$cli server start-dev\`"
@@ -47,7 +47,7 @@ temporal_start() {
       --ip 127.0.0.1 --port "$TEMPORAL_PORT" --http-port $((TEMPORAL_PORT + 1)) --metrics-port $((TEMPORAL_PORT + 2)) --ui-port "$UI_PORT" "${limits[@]}"
     answers 120 "$TEMPORAL_PID" "$cli" workflow list --limit 1 --address "127.0.0.1:$TEMPORAL_PORT" || return 1
   else
-    # The password is in the environment, since everybody can read a command line.
+    # The password is in the environment, because every user can read a command line.
     PGPASSWORD=$(pg_password) detach "$TEMPORAL_PID" "$DEV/log/temporal.log" "$TEMPORAL" \
       -port "$TEMPORAL_PORT" -ui-port "$UI_PORT" -postgres "127.0.0.1:$PG_PORT"
     answers 300 "$TEMPORAL_PID" "$TEMPORAL" -check -port "$TEMPORAL_PORT" || return 1
@@ -55,12 +55,12 @@ temporal_start() {
   answers 120 "$TEMPORAL_PID" listening "$UI_PORT"
 }
 
-# Both servers have a path below the dev folder in their command line.
+# The command lines of both servers contain a path below the dev folder.
 temporal_running() { runs "$TEMPORAL_PID" "$DEV/"; }
 
 temporal_log() { echo "$DEV/log/temporal.log"; }
 
 temporal_stop() { finish "$TEMPORAL_PID" "$DEV/" "$1"; }
 
-# The other server's data is in Postgres.
+# The data of the other server is in Postgres.
 temporal_delete() { rm -rf "$TEMPORAL_DATA"; }
