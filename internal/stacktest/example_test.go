@@ -11,8 +11,8 @@ import (
 	"herald/tools/example"
 )
 
-// The demo may create the tables and topics of the example's two services again and again.
-// The settings name their outboxes while these exist.
+// The demo can repeatedly create the tables and topics of the example's two services. The
+// settings name the outboxes while the tables and topics exist.
 func TestExample(t *testing.T) {
 	t.Parallel()
 

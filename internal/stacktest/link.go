@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Link is a connection to a server that can be cut like a cable, while the server still
-// serves others.
+// Link is a proxy to a server. A test can cut the link like a cable, while the server still
+// serves other clients.
 type Link struct {
 	to       string // host:port
 	listener net.Listener
@@ -21,7 +21,7 @@ type Link struct {
 	mu      sync.Mutex
 	cut     bool
 	refused int
-	mute    string // after this text from a client, it gets no more answers; empty: all pass
+	mute    string // after a client sends this text, it gets no more answers; empty: no limit
 	open    map[net.Conn]bool
 }
 
@@ -84,7 +84,7 @@ func (l *Link) accept() {
 	for {
 		from, err := l.listener.Accept()
 		if err != nil {
-			return // it is closed
+			return // the listener is closed
 		}
 		go l.serve(from)
 	}
@@ -121,7 +121,7 @@ func (l *Link) admit(from, to net.Conn) bool {
 	return true
 }
 
-// sieve drops data that may not pass.
+// sieve is a writer that drops data unless passes allows it.
 type sieve struct {
 	net.Conn
 	passes func([]byte) bool
@@ -135,7 +135,7 @@ func (s sieve) Write(text []byte) (int, error) {
 }
 
 func (l *Link) pass(from, to net.Conn, passes func([]byte) bool) {
-	_, _ = io.Copy(sieve{to, passes}, from) // until one of them is closed
+	_, _ = io.Copy(sieve{to, passes}, from) // until one connection is closed
 	_, _ = from.Close(), to.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()

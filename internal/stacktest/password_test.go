@@ -36,8 +36,8 @@ func TestPostgresWantsItsPassword(t *testing.T) {
 	require.Equal(t, first, stack.Settings(t)["DATABASE_URL"])
 	require.NoError(t, query(t, first, "SELECT n FROM kept"))
 
-	// After an upgrade the folder has no password yet, and the shell still has the old
-	// address, which counts as our server.
+	// After an upgrade the folder has no password yet. The shell still has the old address, which
+	// counts as our server.
 	require.NoError(t, os.Remove(file))
 	old := withoutPassword(t, first)
 	require.Equal(t, old, stack.Settings(t)["DATABASE_URL"])
@@ -103,7 +103,7 @@ func known(address string) string {
 	return "amqp://guest:guest@" + host
 }
 
-// dial connects, and declares a durable queue: one that exists is kept.
+// dial connects, and declares a durable queue. It keeps an existing queue.
 func dial(t *testing.T, address, queue string) error {
 	t.Helper()
 	conn, err := amqp.Dial(address)

@@ -21,7 +21,7 @@ import (
 const (
 	// ports is the highest number of ports that a stack uses, from its base on.
 	ports = 20
-	// commandTimeout bounds one command, such as starting all servers.
+	// commandTimeout limits one command, such as starting all servers.
 	commandTimeout = 10 * time.Minute
 )
 
@@ -53,7 +53,7 @@ func (s *Stack) Command(t testing.TB, program string, settings []string, args ..
 	defer cancel()
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = append(s.environment(), settings...)
-	command.WaitDelay = time.Second // for a child that keeps the output open
+	command.WaitDelay = time.Second // a child may keep the output open
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, "%s %s: %s", filepath.Base(program), strings.Join(args, " "), output)
 	return string(output)
@@ -85,9 +85,9 @@ func (s *Stack) environment() []string {
 	return append(env, "HERALD_DEV="+s.Dev, "HERALD_PORT_BASE="+strconv.Itoa(s.Base))
 }
 
-// reservePorts returns the first of a row of free ports, below the ports that the system
-// gives to outgoing connections. A listener on the port after the row keeps other tests off
-// it until the end of the test.
+// reservePorts returns the first of a row of free ports, below the ports that the system gives
+// to outgoing connections. Until the end of the test, a listener on the port after the row
+// reserves the row against other tests.
 func reservePorts(t testing.TB) int {
 	t.Helper()
 	const first, rows = 20_000, 12_000 / (ports + 1)
@@ -118,7 +118,7 @@ func allFree(from, to int) bool {
 	return true
 }
 
-// root returns the folder of go.mod. Tests run somewhere below it.
+// root returns the folder of go.mod. Tests run in a folder below it.
 func root(t testing.TB) string {
 	t.Helper()
 	folder, err := os.Getwd()

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Without its list, the vulnerability check says in its last line that it checked nothing.
-// It fails if the check is required.
+// Without the list of vulnerabilities, the check's last line says that it checked nothing.
+// With --required it fails.
 func TestVulnerabilitiesAreNotChecked(t *testing.T) {
 	t.Parallel()
 
@@ -28,8 +28,8 @@ func TestVulnerabilitiesAreNotChecked(t *testing.T) {
 	}
 }
 
-// A policy file from a killed call keeps every service of the machine from starting, so the
-// next call removes it. It leaves other policy files alone.
+// A policy file from a killed call prevents every service of the machine from starting, so the
+// next call removes it. It does not remove other policy files.
 func TestStalePolicy(t *testing.T) {
 	t.Parallel()
 
@@ -58,8 +58,8 @@ func TestStalePolicy(t *testing.T) {
 	}
 }
 
-// A `temporal` CLI on the PATH serves if its server is new enough. A folder that has built its
-// own server keeps it.
+// The stack uses a `temporal` CLI on the PATH if its server is new enough. A folder that has built
+// a server keeps that server.
 func TestTemporalCLI(t *testing.T) {
 	t.Parallel()
 
