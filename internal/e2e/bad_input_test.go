@@ -16,8 +16,8 @@ import (
 	"herald/workflows"
 )
 
-// TestBadInput writes events that Herald cannot use. Each has a clear error in the right
-// place, and the others are delivered.
+// Each event that Herald cannot use gets a clear error in the right place. Herald delivers the
+// other events.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +51,7 @@ func TestBadInput(t *testing.T) {
 	crlf := emit("crlf", "BROKEN", "CUSTOMER/1", `{"title":"Hello\r\nBcc: everybody@example.com","number":1}`)
 	addresses := emit("addresses", "LOAD", "CUSTOMER/2", `{"number":1}`)
 	zone := emit("zone", "LOAD", "CUSTOMER/3", `{"number":1}`)
-	letters := emit("ünïcode", "LOAD", "CUSTOMER/jürgen", `{"number":1}`) // which is good input
+	letters := emit("ünïcode", "LOAD", "CUSTOMER/jürgen", `{"number":1}`) // valid input
 
 	for event, want := range outcomes {
 		var result workflows.NotifyResult
@@ -98,8 +98,8 @@ func (s *system) requireDelivery(id, status, why string) {
 	require.Contains(s.t, lastError, why, id)
 }
 
-// A provider rejects our credentials. Once they are right, the deliveries that waited are
-// made, even where the policy allows one attempt.
+// A provider rejects our credentials. After they are corrected, the waiting deliveries are sent,
+// even if the policy allows only one attempt.
 func TestAccountRejected(t *testing.T) {
 	t.Parallel()
 
@@ -122,8 +122,7 @@ func TestAccountRejected(t *testing.T) {
 	s.awaitDelivery(id, "SENT")
 }
 
-// TestMissingSettings runs a worker without SendGrid's settings, and with a Slack host that
-// it may not call, and reads what the failures say.
+// Failures name the missing settings of SendGrid, and a Slack host that is not allowed.
 func TestMissingSettings(t *testing.T) {
 	t.Parallel()
 
@@ -155,8 +154,8 @@ func TestMissingSettings(t *testing.T) {
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE last_error LIKE '%EMAIL_FROM%'`))
 }
 
-// A database's error may quote the row that it refuses. Histories and logs therefore have
-// only the statement and the error's code.
+// A database's error may quote the rejected row. So histories and logs contain only the
+// statement and the error's code.
 func TestDatabaseFailuresQuoteNoValue(t *testing.T) {
 	t.Parallel()
 
@@ -184,13 +183,13 @@ func TestDatabaseFailuresQuoteNoValue(t *testing.T) {
 	require.NotContains(t, w.output.String(), "ada@")
 }
 
-// fault makes the sandbox's provider of a channel misbehave.
+// fault sets the sandbox's fault for a channel.
 func (s *system) fault(channel, fault string) {
 	s.t.Helper()
 	s.askSandbox(http.MethodPut, "/faults/"+channel, fault)
 }
 
-// mend ends all faults.
+// mend clears all faults.
 func (s *system) mend() {
 	s.t.Helper()
 	s.askSandbox(http.MethodDelete, "/faults", "")
@@ -222,7 +221,7 @@ func (s *system) messages() []sandbox.Entry {
 	}
 }
 
-// accepted counts, by delivery id, the messages that the providers accepted.
+// accepted returns the number of messages that the providers accepted, by delivery id.
 func (s *system) accepted() map[string]int {
 	s.t.Helper()
 	counts := map[string]int{}
@@ -232,7 +231,7 @@ func (s *system) accepted() map[string]int {
 	return counts
 }
 
-// sentOnce requires that the providers accepted so many deliveries, each of them once.
+// sentOnce requires that the providers accepted this number of deliveries, each exactly once.
 func (s *system) sentOnce(deliveries int) {
 	s.t.Helper()
 	accepted := s.accepted()

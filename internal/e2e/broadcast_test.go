@@ -15,15 +15,15 @@ import (
 	"herald/workflows"
 )
 
-// maxHistory is the limit for a history of a broadcast, in events.
+// maxHistory is the maximum length of each history of a broadcast, in events.
 const maxHistory = 10_000
 
-// recipients fill two pages and a part of a third; a larger broadcast takes
-// minutes: go test ./internal/e2e -run TestBroadcast -recipients 5000
+// recipients fills two pages and a part of a third. A larger broadcast takes minutes:
+// go test ./internal/e2e -run TestBroadcast -recipients 5000
 var recipients = flag.Int("recipients", 220, "of the broadcast")
 
-// TestBroadcast tells many people about an event over two channels. Everybody is told
-// once, and no history is long.
+// One event reaches many people over two channels. Each message is sent once, and no history is
+// long.
 func TestBroadcast(t *testing.T) {
 	t.Parallel()
 
@@ -95,7 +95,7 @@ func TestCancelledEvent(t *testing.T) {
 	require.Len(t, s.accepted(), 1)
 }
 
-// running counts the workflows of an event and its deliveries that have not ended.
+// running returns the number of running workflows of an event and its deliveries.
 func (s *system) running(eventID string) int {
 	open := 0
 	for _, id := range []string{eventID, eventID + "-customer1-EMAIL", eventID + "-customer1-SMS"} {
@@ -107,7 +107,7 @@ func (s *system) running(eventID string) int {
 	return open
 }
 
-// prepareNews makes many customers reachable about events of type NEWS.
+// prepareNews inserts many customers who get events of type NEWS over the channels.
 func (s *system) prepareNews(recipients int, channels ...string) {
 	s.starter("migrate", "up")
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com', '+1201555' || lpad((n % 10000)::text, 4, '0') FROM generate_series(1, $1::int) n`, recipients)
@@ -120,8 +120,8 @@ func (s *system) emitNews() string {
 	return s.emit(s.name+"-news", "NEWS", "BROADCAST/0", "{}")
 }
 
-// A channel that nobody serves does not delay another: all deliveries of the other, on
-// all pages, are made.
+// A channel without a worker does not delay another channel: all deliveries of the other channel
+// are sent, on all pages.
 func TestChannelsDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 
@@ -136,9 +136,9 @@ func TestChannelsDoNotWaitForEachOther(t *testing.T) {
 	require.Equal(t, recipients, s.count(`SELECT count(*) FROM notification WHERE channel = 'SMS' AND status = 'PENDING'`))
 }
 
-// An event is terminated while its deliveries are made, and retried while they still
-// close: the new run waits for them and makes deliveries that had not begun. The recipient of
-// one of these has left meanwhile; it ends as well.
+// An event is terminated while its deliveries are sent, and retried while they still close. The
+// new run waits for them and sends the deliveries that had not started. One of their recipients
+// has become inactive, so that delivery is cancelled.
 func TestTerminatedEventIsRetried(t *testing.T) {
 	t.Parallel()
 
@@ -151,10 +151,10 @@ func TestTerminatedEventIsRetried(t *testing.T) {
 	id := s.emitNews()
 	const open = 400 // deliveries of a lane at a time
 	s.awaitCount(open, `SELECT count(*) FROM delivery_attempt WHERE outcome = 'BUSY'`)
-	s.eventually(s.noneIsSending, "an attempt does not end") // what a kill cuts off is made again at once
-	mails.kill()                                             // so that none of them can close
+	s.eventually(s.noneIsSending, "an attempt does not end") // an interrupted attempt would be repeated at once
+	mails.kill()                                             // so that no delivery can close
 	s.exec(`UPDATE recipient SET active = false WHERE user_id = '410'`)
-	s.exec(`UPDATE notification SET created_at = created_at - interval '2 minutes'`) // so that membership is asked for again
+	s.exec(`UPDATE notification SET created_at = created_at - interval '2 minutes'`) // so that Herald checks the recipient again
 
 	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), id, "", "an operator's word"))
 	s.starter("event", "retry", id)
@@ -171,7 +171,7 @@ func TestTerminatedEventIsRetried(t *testing.T) {
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE status = 'SUCCESS' AND outcome IS NULL`))
 }
 
-// noneIsSending says that Temporal knows the end of each attempt that was begun.
+// noneIsSending reports whether Temporal has recorded the end of each attempt.
 func (s *system) noneIsSending() bool {
 	rows, _ := s.store.Pool.Query(s.t.Context(), `SELECT delivery_id FROM delivery_attempt`) // CollectRows returns its error
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -187,7 +187,7 @@ func (s *system) noneIsSending() bool {
 	return err == nil
 }
 
-// waitsForHolder says that an event waits for the workflow that has the id of a child.
+// waitsForHolder reports whether an event waits for another workflow that has its child's id.
 func (s *system) waitsForHolder(eventID string) bool {
 	described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), eventID, "")
 	if err != nil {

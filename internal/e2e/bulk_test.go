@@ -17,12 +17,11 @@ import (
 	"herald/workflows"
 )
 
-// inBatches makes more than ten deliveries of an event over a channel go in batches.
+// inBatches is the setting to send events with more than ten recipients in batches.
 const inBatches = "BULK_THRESHOLD=10"
 
-// TestBatch sends a batch in which some messages fail for now and some for good, to
-// customers. One is quiet and one cannot be reached. What follows for each of them
-// is as it is without batches.
+// A batch in which some messages fail temporarily and some permanently, one customer has quiet
+// hours, and one customer's address is suppressed. Each message ends as without batches.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 
@@ -30,7 +29,7 @@ func TestBatch(t *testing.T) {
 	s := newSystem(t, inBatches, "SMS_MAX_ATTEMPTS=100", "SMS_RETRY_COEFFICIENT=1")
 	s.prepareNews(customers, "SMS")
 	s.exec(`UPDATE event_type_channel_routing SET quiet_hours_action = 'DEFER'`)
-	s.exec(`UPDATE recipient SET phone = '+1500555000' || CASE user_id WHEN '1' THEN '9' ELSE '1' END WHERE user_id IN ('1', '2')`) // Twilio refuses both
+	s.exec(`UPDATE recipient SET phone = '+1500555000' || CASE user_id WHEN '1' THEN '9' ELSE '1' END WHERE user_id IN ('1', '2')`) // Twilio rejects both
 	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
 	        VALUES ('CUSTOMER', '3', 'SMS', true, '00:00:01', '00:00')`)
 	s.starter("suppression", "add", "--channel", "SMS", "--reason", "OPT_OUT", "--address", "+12015550004")
@@ -75,20 +74,19 @@ func TestBatch(t *testing.T) {
 	require.Contains(t, s.starter("delivery", "why", text("1")), "21614")
 
 	s.exec(`UPDATE recipient SET phone = '+1201555100' || user_id WHERE user_id IN ('1', '2')`)
-	s.exec(`UPDATE notification SET created_at = created_at - interval '2 minutes'`) // so that the present number is asked for
+	s.exec(`UPDATE notification SET created_at = created_at - interval '2 minutes'`) // so that Herald reads the current number
 	s.starter("delivery", "retry", text("1"), text("2"))
 	s.awaitDeliveries(event, "SENT", customers-1)
 	s.sentOnce(customers - 1)
 	require.Empty(t, s.take("notification.dead-letter"))
 }
 
-// TestBatchOfAWorkerThatEnds stops a worker in the midst of a batch, and kills the next. The
-// first one records what it has sent. Of what the second one had recorded nothing is sent
-// again.
+// A worker is stopped during a batch, and the next worker is killed. The first worker records all
+// messages that it sent. No recorded message of the second worker is sent again.
 func TestBatchOfAWorkerThatEnds(t *testing.T) {
 	t.Parallel()
 
-	const customers = 450 // seven groups: a busy test has many seconds before the last one
+	const customers = 450 // seven groups: even on a busy machine, seconds remain before the last group
 	s := newSystem(t, append(crashTimeouts, inBatches)...)
 	s.prepareNews(customers, "EMAIL")
 	s.fault("EMAIL", `{"latency":"4s"}`)
@@ -104,7 +102,7 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 
 	w = s.startWorker()
 	s.awaitSome(len(accepted)+30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
-	s.awaitSome(1, `SELECT count(*) FROM notification WHERE attempt_owner IS NOT NULL`) // under way for four seconds
+	s.awaitSome(1, `SELECT count(*) FROM notification WHERE attempt_owner IS NOT NULL`) // in flight for four seconds
 	w.kill()
 	recorded := s.deliveries(`SELECT delivery_id FROM notification WHERE status = 'SENT'`)
 	died := s.deliveries(`SELECT delivery_id FROM notification WHERE attempt_owner IS NOT NULL`)
@@ -129,8 +127,8 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 	require.Equal(t, len(died), s.count(`SELECT count(*) FROM delivery_attempt WHERE attempt = 2`), "what was under way left the batch")
 }
 
-// TestCancelOfABatch cancels one delivery of a batch that is being sent, and then the event.
-// The sweep lets the batch continue.
+// An operator cancels one delivery of a running batch, and then the event. The sweep does not
+// touch the batch.
 func TestCancelOfABatch(t *testing.T) {
 	t.Parallel()
 
@@ -174,8 +172,8 @@ func TestCancelOfABatch(t *testing.T) {
 	require.NotContains(t, accepted, last)
 }
 
-// TestBatchWithoutItsDatabase takes the database away while messages of a batch are with the
-// provider. What was sent is recorded when it is back, and sent once.
+// The database fails while messages of a batch are with the provider. Herald records the sent
+// messages when the database is back, and sends each message once.
 func TestBatchWithoutItsDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -201,8 +199,8 @@ func TestBatchWithoutItsDatabase(t *testing.T) {
 	s.sentOnce(customers)
 }
 
-// An event is terminated in the midst of a batch of which some failed for good, and retried.
-// Those are tried again, each alone, and the rest of the batch is sent.
+// An event is terminated during a batch with some permanent failures, and then retried. Herald
+// retries each failed delivery alone, and sends the rest of the batch.
 func TestBatchOfATerminatedEvent(t *testing.T) {
 	t.Parallel()
 
@@ -215,7 +213,7 @@ func TestBatchOfATerminatedEvent(t *testing.T) {
 	event := s.emitNews()
 	s.awaitSome(10, `SELECT count(*) FROM notification WHERE status = 'FAILED'`)
 	mails.kill()
-	// The server may still be at the last statement of the process that died.
+	// The server may still execute the last statement of the dead process.
 	s.awaitCount(0, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()`)
 	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
 	failed := s.deliveries(`SELECT delivery_id FROM notification WHERE status = 'FAILED'`)
@@ -233,8 +231,8 @@ func TestBatchOfATerminatedEvent(t *testing.T) {
 	require.Len(t, s.take("notification.dead-letter"), len(failed), "each failure was told once")
 }
 
-// takeDatabaseAway ends all connections to the test's database and refuses new ones, until
-// the function that it returns is called.
+// takeDatabaseAway ends all connections to the test's database and refuses new ones, until the
+// test calls back.
 func (s *system) takeDatabaseAway() (back func()) {
 	s.t.Helper()
 	name := s.store.Pool.Config().ConnConfig.Database
@@ -249,13 +247,13 @@ func (s *system) takeDatabaseAway() (back func()) {
 	return func() { run("ALTER DATABASE " + quoted + " ALLOW_CONNECTIONS true") }
 }
 
-// awaitSome waits until SQL yields a number or more.
+// awaitSome waits until the SQL returns at least a number.
 func (s *system) awaitSome(least int, sql string) {
 	s.t.Helper()
 	s.eventually(func() bool { return s.count(sql) >= least }, "there are never %d: %s", least, sql)
 }
 
-// deliveries runs SQL that yields delivery ids.
+// deliveries runs SQL that returns delivery ids.
 func (s *system) deliveries(sql string) []string {
 	s.t.Helper()
 	rows, _ := s.store.Pool.Query(s.t.Context(), sql) // CollectRows returns its error
@@ -263,13 +261,13 @@ func (s *system) deliveries(sql string) []string {
 	return ids
 }
 
-// TestOperateBatch asks about a delivery that a slow batch has not come to yet, and keeps it
-// back: operators are told which batch has it and what is possible, and it is not sent.
+// A slow batch has not reached a delivery yet. Operators see the batch of the delivery and the
+// possible commands. After they cancel the delivery, it is not sent.
 func TestOperateBatch(t *testing.T) {
 	t.Parallel()
 
 	const recipients = 12
-	o := &operation{system: newSystem(t, "BULK_THRESHOLD=5", "EMAIL_RATE_LIMIT=0.2")} // the last one would go after a minute
+	o := &operation{system: newSystem(t, "BULK_THRESHOLD=5", "EMAIL_RATE_LIMIT=0.2")} // the last message would be sent after a minute
 	o.prepareNews(recipients, "EMAIL")
 	o.startWorker()
 	event := o.emitNews()
@@ -292,7 +290,7 @@ func TestOperateBatch(t *testing.T) {
 	o.requireDelivery(last, "CANCELLED", "cancelled")
 }
 
-// text reads one value.
+// text returns the text that the SQL selects.
 func (o *operation) text(sql string) (value string) {
 	o.t.Helper()
 	require.NoError(o.t, o.store.Pool.QueryRow(o.t.Context(), sql).Scan(&value))

@@ -19,9 +19,8 @@ import (
 	"herald/workflows"
 )
 
-// clinic is an installation whose visits go out over every kind of channel: at once, as
-// a reminder, after quiet hours that hardly end, and in a digest. A visit that is called
-// off is told at once.
+// clinic returns an installation whose visits use four strategies: at once, as a reminder, after
+// very long quiet hours, and in a digest. The message that a visit is called off is sent at once.
 func clinic(t *testing.T) *system {
 	t.Helper()
 	s := newSystem(t)
@@ -43,14 +42,14 @@ func (s *system) visit(name string, at time.Time) string {
 	return s.emit(s.name+"-"+name, "VISIT", "CUSTOMER/42", fmt.Sprintf(`{"at":%q}`, at.UTC().Format(time.RFC3339)))
 }
 
-// takesBack emits an event of a type that cancels another event.
+// takesBack emits an event that cancels the event other.
 func (s *system) takesBack(name, eventType, other string) string {
 	s.t.Helper()
 	return s.emit(s.name+"-"+name, eventType, "CUSTOMER/42", "{}", "--cancels", other)
 }
 
-// takenBack waits until an event and all of its deliveries have ended as cancelled by
-// another, apart from so many that were sent.
+// takenBack waits until the event by has cancelled an event, and requires the numbers of
+// cancelled and sent deliveries.
 func (s *system) takenBack(event, by string, cancelled, sent int) {
 	s.t.Helper()
 	s.awaitCount(1, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'FAILED' AND outcome = 'CANCELLED'", event)
@@ -86,7 +85,7 @@ func TestCancels(t *testing.T) {
 	s.fails(1, "cancelled by event "+off, "event", "retry", visit)
 	s.fails(1, "its event was cancelled by event "+off, "delivery", "retry", mail)
 
-	again := s.takesBack("again", "NOTHING", off) // what was taken back is not restored by that
+	again := s.takesBack("again", "NOTHING", off) // to cancel a cancellation does not restore the visit
 	s.awaitSuccess(again)
 	require.Contains(t, s.starter("event", "show", again), off+": 1 sent, and stay sent")
 	require.Equal(t, 3, s.count("SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'CANCELLED'", visit))
@@ -97,8 +96,8 @@ func TestCancels(t *testing.T) {
 	s.awaitDelivery(mail, "SENT")
 }
 
-// The order in which a visit and its end are written, claimed and planned makes no
-// difference, and neither does the type of what takes it back.
+// The order in which a visit and its cancellation are written, claimed and planned makes no
+// difference. The type of the cancelling event makes no difference either.
 func TestCancelsInAnyOrder(t *testing.T) {
 	t.Parallel()
 
@@ -115,7 +114,7 @@ func TestCancelsInAnyOrder(t *testing.T) {
 	off := func(name string) string { return fmt.Sprintf(row, name+"-off", "CALLED_OFF", "$1 || '-"+name+"'") }
 	s.exec("INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES "+
 		visit("first")+", "+off("first")+", "+off("second")+", "+visit("second")+", "+off("never"), s.name)
-	poller := s.takesBack("poller-off", "NOTHING", s.name+"-outbox-poller-1") // no event, and none of its business
+	poller := s.takesBack("poller-off", "NOTHING", s.name+"-outbox-poller-1") // the id of a poller, which an event must not cancel
 	s.starter("poller", "resume")
 
 	for _, name := range []string{"early", "first", "second"} {
@@ -128,14 +127,14 @@ func TestCancelsInAnyOrder(t *testing.T) {
 	s.awaitSuccess(s.visitToday("after")) // the poller continues
 }
 
-// visitToday is a visit that has no time to wait for, and nobody who is quiet.
+// visitToday emits an event that is sent at once.
 func (s *system) visitToday(name string) string {
 	s.t.Helper()
 	return s.emit(s.name+"-"+name, "CALLED_OFF", "CUSTOMER/42", "{}")
 }
 
-// No worker lives to carry out what takes a visit back before its reminder is due. The
-// reminder's own attempt finds it.
+// No worker handles the cancellation before the reminder is due. The reminder's attempt finds
+// the cancellation.
 func TestCancelsWhileNoWorkerRuns(t *testing.T) {
 	t.Parallel()
 
@@ -147,7 +146,7 @@ func TestCancelsWhileNoWorkerRuns(t *testing.T) {
 	s.awaitCount(1, "SELECT count(*) FROM processed_event WHERE event_id = $1", visit)
 	w.kill()
 	off := s.takesBack("off", "NOTHING", visit)
-	s.exec("UPDATE event_outbox SET lease_owner = 'dead', lease_until = now() + interval '30 seconds' WHERE event_id = $1", off) // a poller died with it
+	s.exec("UPDATE event_outbox SET lease_owner = 'dead', lease_until = now() + interval '30 seconds' WHERE event_id = $1", off) // a dead poller holds the lease
 	s.eventually(func() bool { return time.Now().After(due) }, "the time does not come")
 
 	s.startWorker()
@@ -157,15 +156,15 @@ func TestCancelsWhileNoWorkerRuns(t *testing.T) {
 	require.Empty(t, s.accepted())
 }
 
-// broadcast is an event that is under way to many customers by e-mail.
+// broadcast is an event that Herald is sending to many customers by e-mail.
 type broadcast struct {
 	*system
 	event, eventType string
 	recipients       int
 }
 
-// startBroadcast plans an event of a type that no other test has. Its provider is slow, so
-// that most of its messages are still to be sent.
+// startBroadcast prepares an event of a type that no other test uses. The provider is slow, so
+// that most messages are not sent yet when the test acts.
 func startBroadcast(t *testing.T, recipients int, settings ...string) broadcast {
 	t.Helper()
 	s := newSystem(t, append([]string{"EMAIL_RATE_LIMIT=20"}, settings...)...)
@@ -175,7 +174,7 @@ func startBroadcast(t *testing.T, recipients int, settings ...string) broadcast 
 	return b
 }
 
-// begin writes the event and waits until all of it is planned and some messages are sent.
+// begin writes the event, and waits until all deliveries are planned and some messages are sent.
 func (b *broadcast) begin(sent int) {
 	b.t.Helper()
 	b.startWorker()
@@ -185,14 +184,14 @@ func (b *broadcast) begin(sent int) {
 	b.awaitSome(sent, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
 }
 
-// cancel cancels a workflow with Temporal's own client.
+// cancel cancels a workflow with Temporal's client.
 func (b *broadcast) cancel(id string) {
 	b.t.Helper()
 	require.NoError(b.t, b.temporal.CancelWorkflow(b.t.Context(), id, ""), id)
 }
 
-// requireCancelled waits for the event's end. From then on nothing is sent, not by a sweep
-// either, and the event's counts say what was cancelled.
+// requireCancelled waits for the event's end. It requires that nothing is sent afterwards, also
+// not by a sweep, and that the event's counts contain the cancelled deliveries.
 func (b *broadcast) requireCancelled(processed string) {
 	b.t.Helper()
 	var result workflows.NotifyResult
@@ -225,7 +224,7 @@ func TestCancelAnEventInTemporal(t *testing.T) {
 	b.requireCancelled("FAILED")
 }
 
-// A lane is cancelled: its batches, and the rows that no batch has.
+// To cancel a lane cancels its batches, and also rows without a batch.
 func TestCancelALaneInTemporal(t *testing.T) {
 	t.Parallel()
 
@@ -241,7 +240,7 @@ func TestCancelALaneInTemporal(t *testing.T) {
 	}
 }
 
-// All batches of an event are cancelled. Its lane does not send their rest.
+// All batches of an event are cancelled. The lane does not send their remaining deliveries.
 func TestCancelBatchesInTemporal(t *testing.T) {
 	t.Parallel()
 
@@ -251,14 +250,13 @@ func TestCancelBatchesInTemporal(t *testing.T) {
 	b.requireCancelled("SUCCESS")
 }
 
-// cancelChildren cancels each child of a lane until the lane has ended, and returns the
-// children.
+// cancelChildren cancels each child of a lane until the lane has ended. It returns their ids.
 func (b *broadcast) cancelChildren(lane string) (cancelled []string) {
 	b.t.Helper()
 	b.eventually(func() bool {
 		described, err := b.temporal.DescribeWorkflowExecution(b.t.Context(), lane, "")
 		if err != nil {
-			return false // not begun yet
+			return false // the lane has not started
 		}
 		for _, child := range described.GetPendingChildren() {
 			id := child.GetWorkflowId()
@@ -272,7 +270,7 @@ func (b *broadcast) cancelChildren(lane string) (cancelled []string) {
 	return cancelled
 }
 
-// A delivery that fails for now is cancelled, one in a batch's care and one of a small event.
+// Deliveries that wait for a retry are cancelled: in a batch, and of a small event.
 func TestCancelADeliveryInTemporal(t *testing.T) {
 	t.Parallel()
 
@@ -293,7 +291,7 @@ func TestCancelADeliveryInTemporal(t *testing.T) {
 	}
 }
 
-// The pages of an event whose deliveries wait are cancelled. Its lane does not send their rest.
+// The pages of an event with waiting deliveries are cancelled. The lane does not send the rest.
 func TestCancelPagesInTemporal(t *testing.T) {
 	t.Parallel()
 
@@ -304,8 +302,8 @@ func TestCancelPagesInTemporal(t *testing.T) {
 	b.requireCancelled("SUCCESS")
 }
 
-// Temporal takes each query of the operators' document. The batch operation by which the
-// document cancels many ends all of an event over one channel.
+// Temporal accepts each query in docs/operations.md. The document's batch operation cancels all
+// deliveries of an event over one channel.
 func TestCancelWhatAQueryFinds(t *testing.T) {
 	t.Parallel()
 
@@ -338,7 +336,7 @@ type documentedQuery struct {
 	cancels bool
 }
 
-// documentedQueries reads the queries out of docs/operations.md.
+// documentedQueries returns the queries in docs/operations.md.
 func documentedQueries(t *testing.T) (queries []documentedQuery) {
 	t.Helper()
 	document := must(os.ReadFile("../../docs/operations.md"))(t)

@@ -12,8 +12,8 @@ import (
 	"herald/internal/stacktest"
 )
 
-// TestCheck checks an installation of the example, which has no mistakes, and then one
-// mistake after the other that only the servers know.
+// `starter check` finds no mistake in the example. Then it finds each mistake that only the
+// servers can show.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 
@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 	require.Empty(t, s.messages(), "neither the check nor the worker's sends anything")
 }
 
-// TestWorkerSaysWhatIsWrong starts a worker on rules with a mistake. It says so, and works.
+// A worker logs a mistake in the rules, and works nevertheless.
 func TestWorkerSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 
@@ -61,8 +61,8 @@ func TestWorkerSaysWhatIsWrong(t *testing.T) {
 	require.Equal(t, http.StatusOK, all.ready())
 }
 
-// TestWorkerAwaitsItsDatabase starts a worker whose database first refuses connections, and
-// then has no tables. It says so once, and works as soon as they are there.
+// A worker waits for a database that first refuses connections and then has no tables. It logs
+// each problem once, and works as soon as the tables exist.
 func TestWorkerAwaitsItsDatabase(t *testing.T) {
 	t.Parallel()
 

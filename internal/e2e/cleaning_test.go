@@ -16,8 +16,8 @@ import (
 	"herald/workflows"
 )
 
-// TestCleaning gives two outboxes a retention, has the schedule run, changes the setting,
-// and takes it away.
+// Two outboxes get a retention. Their rows are deleted on schedule. Then the setting changes, and
+// is removed.
 func TestCleaning(t *testing.T) {
 	t.Parallel()
 
@@ -27,7 +27,7 @@ func TestCleaning(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		_ = schedule.Delete(ctx) // the test has, if it passed
+		_ = schedule.Delete(ctx) // fails if the test passed, which deletes the schedule
 	})
 	s.exec("CREATE SCHEMA orders; " + dialecttest.Orders("orders.outbox"))
 	s.exec(`

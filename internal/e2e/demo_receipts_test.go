@@ -15,8 +15,8 @@ import (
 	"herald/tools/sandbox"
 )
 
-// TestDemoTellsWhoHasWhat plays the demo twice, with a sandbox whose receipts a gateway takes.
-// The second run begins where the first did, although that had an address suppressed.
+// The demo runs twice, with a sandbox that sends receipts to a gateway. The second run has the
+// same result as the first, although the first run suppressed an address.
 func TestDemoTellsWhoHasWhat(t *testing.T) {
 	t.Parallel()
 
@@ -27,7 +27,7 @@ func TestDemoTellsWhoHasWhat(t *testing.T) {
 	s.startGateway("GATEWAY_HTTP_ADDR=" + gateway)
 	s.starter("poller", "start")
 	for range 2 {
-		_, printed, found := strings.Cut(s.program("demo", "--sandbox-url", s.sandbox.URL, "-o", "json"), "\n{\n") // notes stand before
+		_, printed, found := strings.Cut(s.program("demo", "--sandbox-url", s.sandbox.URL, "-o", "json"), "\n{\n") // notes precede the JSON
 		require.True(t, found)
 		var result demo.Result
 		require.NoError(t, json.Unmarshal([]byte("{"+printed), &result))
@@ -48,8 +48,8 @@ func TestDemoTellsWhoHasWhat(t *testing.T) {
 	}
 }
 
-// newSystemWithReceipts is an installation whose sandbox sends receipts to a gateway, which is
-// to be started at the address.
+// newSystemWithReceipts returns an installation whose sandbox sends receipts. The test must start
+// a gateway at the returned address.
 func newSystemWithReceipts(t *testing.T, receipts string) (s *system, gateway string) {
 	t.Helper()
 	s = newSystem(t)

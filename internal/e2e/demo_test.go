@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The demo refuses other servers, whose pending events it would send to the sandbox.
+// The demo refuses the servers of others: it would send their pending events to the sandbox.
 func TestDemoRefusesOtherServers(t *testing.T) {
 	t.Parallel()
 

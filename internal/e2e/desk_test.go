@@ -20,18 +20,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// desk is where the commands of a document are run. The ids of its events begin with one
-// word; since all tests share one Temporal, another word of the same length stands for it,
-// and one for the prefix `herald`, so that tables keep their width.
+// desk runs the commands of a document. All tests share one Temporal, so desk replaces the word
+// with which the document's event ids begin, and the prefix `herald`, by random words. These have
+// the same length, so that tables keep their width.
 type desk struct {
 	*system
-	says   string         // the word
-	id     *regexp.Regexp // it, at the beginning of an id
-	word   string         // instead
-	prefix string         // instead of herald
-	more   [2]string      // another text of the document, and what stands for it here
-	dir    string         // where the shell is
-	before string         // what each command begins with
+	says   string         // the document's word
+	id     *regexp.Regexp // the document's word at the beginning of an id
+	word   string         // replaces the document's word
+	prefix string         // replaces herald
+	more   [2]string      // another text of the document, and its replacement
+	dir    string         // the shell's folder
+	before string         // shell code before each command
 }
 
 func newDesk(t *testing.T, says string) *desk {
@@ -41,7 +41,7 @@ func newDesk(t *testing.T, says string) *desk {
 	return d
 }
 
-// randomWord contains no hexadecimal digits, so that it is part of no generated id.
+// randomWord returns a word without hexadecimal digits, so that no generated id contains it.
 func randomWord(length int) string {
 	const letters = "ghjkmnpqrstvwxyz"
 	word := make([]byte, length)
@@ -51,7 +51,7 @@ func randomWord(length int) string {
 	return string(word)
 }
 
-// own turns a text of the document into this installation's; seen does the reverse.
+// own replaces the document's words by this installation's words. seen does the reverse.
 func (d *desk) own(text string) string {
 	return strings.ReplaceAll(d.id.ReplaceAllString(text, d.word+"-"), d.more[0], d.more[1])
 }
@@ -60,7 +60,7 @@ func (d *desk) seen(text string) string {
 	return strings.NewReplacer(d.word, d.says, d.prefix, "herald", d.more[1], d.more[0]).Replace(text)
 }
 
-// shell runs a command as an operator's shell would, and returns its output and exit code.
+// shell runs a command like an operator's shell, and returns its output with the exit code.
 func (d *desk) shell(command string) string {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 2*time.Minute)
@@ -69,7 +69,7 @@ func (d *desk) shell(command string) string {
 	cmd.Dir = d.dir
 	cmd.Env = append(d.env, "DATABASE_URL="+withoutPoolSize(d.t, d.servers.databaseURL))
 	out, err := cmd.CombinedOutput()
-	text := trailingBlanks.ReplaceAllString(d.seen(string(out)), "") // of which a page has none
+	text := trailingBlanks.ReplaceAllString(d.seen(string(out)), "") // the document has none
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Exited() {
 		return text + strings.Replace(exit.Error(), "exit status", "(exit code", 1) + ")\n"
@@ -80,8 +80,7 @@ func (d *desk) shell(command string) string {
 
 var trailingBlanks = regexp.MustCompile(`(?m)[ \t]+$`)
 
-// withoutPoolSize returns a database's address for psql, which does not know
-// pool_max_conns.
+// withoutPoolSize returns a database's address without pool_max_conns, which psql does not know.
 func withoutPoolSize(t *testing.T, address string) string {
 	t.Helper()
 	parsed := must(url.Parse(address))(t)
@@ -92,18 +91,18 @@ func withoutPoolSize(t *testing.T, address string) string {
 }
 
 const (
-	// settle is the time that a command may take to show the expected state.
+	// settle limits the wait until a command shows the expected state.
 	settle = 2 * time.Minute
-	// settleToWrite is the same with -write-docs, when the document may be wrong.
+	// settleToWrite replaces settle with -write-docs, because the document may be wrong.
 	settleToWrite = 30 * time.Second
 )
 
-// looking matches commands that change nothing, so that they can be repeated until they
-// show what the document says.
+// looking matches commands that change nothing, so that the test can repeat them until they show
+// the document's output.
 var looking = regexp.MustCompile(`^starter (status|audit|check|template|event (list|show)|delivery (list|show|why)|poller status|replay)\b|--dry-run\b`)
 
-// expectOutput runs a command of the document and returns its output, which must be the
-// document's. A command that changes something runs only once.
+// expectOutput runs a command of the document, requires the document's output, and returns the
+// actual output. It runs a command only once if the command changes something.
 func (d *desk) expectOutput(part bookPart) string {
 	d.t.Helper()
 	patience := settle
@@ -129,22 +128,22 @@ func (d *desk) expectOutput(part bookPart) string {
 	return noise.ReplaceAllString(got, "")
 }
 
-// noise are lines that come and go: progress, where it takes longer, and what other tests
-// are running.
+// noise matches lines that are not in every output: progress of a slow command, and warnings
+// about the installations of other tests.
 var noise = regexp.MustCompile(`(?m)^(\d[\d,]* of \d[\d,]* |warning: other installations ).*\n`)
 
-// changing are the texts that change with each run, and what replaces them.
+// changing are the texts that change with each run, and their replacements.
 var changing = []struct {
 	pattern *regexp.Regexp
 	stand   string
 }{
-	{regexp.MustCompile(`(?m)^last sweep .*\n`), ""},                                    // one may come at any time
-	{regexp.MustCompile(`(?m)\b\d+ events$|\bevent \d+( of \d+)?$`), "EVENTS"},          // of a history
+	{regexp.MustCompile(`(?m)^last sweep .*\n`), ""},                                    // a sweep may run at any time
+	{regexp.MustCompile(`(?m)\b\d+ events$|\bevent \d+( of \d+)?$`), "EVENTS"},          // events of a history
 	{regexp.MustCompile(`\b(ActivityId|WorkflowTaskCompletedEventId):\d+`), "$1:EVENT"}, // a slow local activity adds events before it
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
 	{regexp.MustCompile(`\b(SM[0-9a-f]{32}|[A-Z2-7]{26})\b`), "MESSAGE"},
 	{regexp.MustCompile(`\b\d+@\S+`), "WORKER"},
-	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z`), "TIME"}, // no other form
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z`), "TIME"}, // starter prints no other format
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`), "DATE"},
 	{regexp.MustCompile(`\b\d\d:\d\d(:\d\d(\.\d+)?)?Z?\b`), "CLOCK"},
 	{regexp.MustCompile(`\b(\d+(\.\d+)?(h|ms|µs|m|s))+\b`), "DURATION"},
@@ -152,7 +151,7 @@ var changing = []struct {
 	{regexp.MustCompile(`[ \t]+`), " "},
 }
 
-// comparable returns an output without what changes with each run.
+// comparable returns an output without the texts that change with each run.
 func comparable(output string) string {
 	output = noise.ReplaceAllString(output, "")
 	for _, c := range changing {
@@ -163,7 +162,7 @@ func comparable(output string) string {
 
 // codeBlock is a fenced block of a document.
 type codeBlock struct {
-	language string // sh, sql; empty: a picture in letters
+	language string // sh, sql; empty: ASCII art
 	text     string
 }
 
@@ -189,7 +188,7 @@ func codeBlocks(t *testing.T, document string) []codeBlock {
 	return blocks
 }
 
-// runnable returns the blocks that a reader would run.
+// runnable returns the sh and sql blocks, which a reader would run.
 func runnable(t *testing.T, document string) []string {
 	t.Helper()
 	var texts []string
@@ -201,28 +200,28 @@ func runnable(t *testing.T, document string) []string {
 	return texts
 }
 
-// browser is a Chromium without a window. Its tabs share what tabs of one person share.
+// browser is a headless Chromium. Its tabs share cookies and storage, like one person's tabs.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
 }
 
-// newBrowser starts a browser; its own sandbox is off, since root cannot use it.
+// newBrowser starts a browser. Chromium's sandbox is off, because root cannot use it.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	ctx, end := chromedp.NewContext(t.Context(), chromedp.WithAllocatorOptions(chromedp.NoSandbox))
 	t.Cleanup(end)
-	// It starts now, so that tabs that are made of its context are tabs of one browser.
+	// The browser must start now, so that tabs from its context share one browser.
 	require.NoError(t, chromedp.Do(ctx), "if there is no Chromium, run make test, or tools/browser.sh")
 	return &browser{t, ctx}
 }
 
-// tab is a page that is open. Whatever its console complains of fails the test at its end,
-// but what the test allows.
+// tab is an open page. Errors and warnings in its console fail the test at its end, unless the
+// test allows them.
 type tab struct {
 	t       *testing.T
 	ctx     context.Context
-	allowed string // a part of complaints that are to be expected; empty: none is
+	allowed string // part of the allowed complaints; empty: none
 
 	mu         sync.Mutex
 	complaints []string
@@ -265,7 +264,7 @@ func (tab *tab) hear(message chromedp.ConsoleMessage) {
 	tab.complaints = append(tab.complaints, fmt.Sprint(message, " ", message.URL))
 }
 
-// allow expects complaints from now on.
+// allow ignores later complaints that contain text.
 func (tab *tab) allow(text string) {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
@@ -279,8 +278,8 @@ func (tab *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	require.NoError(tab.t, chromedp.Do(ctx, steps...))
 }
 
-// await waits until an expression of JavaScript is true. The page's policy forbids that it
-// waits by itself.
+// await evaluates a JavaScript expression until it is true. The page's content security policy
+// forbids waiting inside the page.
 func (tab *tab) await(expression string) {
 	tab.t.Helper()
 	for deadline := time.Now().Add(patience); !evaluate[bool](tab, expression); time.Sleep(50 * time.Millisecond) {
@@ -290,7 +289,7 @@ func (tab *tab) await(expression string) {
 	}
 }
 
-// awaitText waits until an element shows a text, and nothing else.
+// awaitText waits until an element shows exactly a text.
 func (tab *tab) awaitText(selector, text string) {
 	tab.t.Helper()
 	tab.await(fmt.Sprintf("document.querySelector(%q)?.innerText.trim() === %q", selector, text))
@@ -302,7 +301,7 @@ func (tab *tab) click(selector string) {
 	tab.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// press presses keys, where the focus is.
+// press presses keys on the focused element.
 func (tab *tab) press(keys ...string) {
 	tab.t.Helper()
 	for _, key := range keys {
@@ -310,7 +309,7 @@ func (tab *tab) press(keys ...string) {
 	}
 }
 
-// evaluate returns the value of an expression of JavaScript.
+// evaluate returns the value of a JavaScript expression.
 func evaluate[T any](tab *tab, expression string) T {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, patience)
@@ -332,7 +331,7 @@ func (tab *tab) tabTo(selector string) {
 	tab.t.Fatalf("the keyboard does not reach %s", selector)
 }
 
-// lastWords is the text that the page shows.
+// lastWords returns the text that the page shows.
 func (tab *tab) lastWords() string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tab.ctx), 10*time.Second)
 	defer cancel()

@@ -20,18 +20,18 @@ import (
 	"herald/workflows"
 )
 
-// item is one delivery that a digest should list, as the tables have it.
+// item is one delivery that a digest should list, read from the tables.
 type item struct {
 	DeliveryID string
 	EventID    string
-	Number     int // of its event: its mark in a text
+	Number     int // of its event; identifies the item in a text
 	Channel    string
 	Status     notification.Status
 	DigestID   string
-	Crashed    bool // an attempt was lost
+	Crashed    bool // a worker died during an attempt
 }
 
-// items reads all deliveries, in the order in which digests list them.
+// items returns all deliveries in the order of digests.
 func (d *digests) items() []item {
 	d.t.Helper()
 	rows, err := d.store.Pool.Query(d.t.Context(), `
@@ -48,12 +48,12 @@ func (d *digests) items() []item {
 // message is a message that a provider accepted.
 type message struct {
 	sandbox.Entry
-	items []string // delivery ids of what it lists, in its order
+	items []string // ids of the listed deliveries, in order
 }
 
 var mark = regexp.MustCompile(`item #(\d+)#`)
 
-// listed are the messages that the providers accepted, with what they list.
+// listed returns the messages that the providers accepted, with their items.
 func (d *digests) listed(items []item) []message {
 	d.t.Helper()
 	ids := map[string]string{}
@@ -71,10 +71,10 @@ func (d *digests) listed(items []item) []message {
 	return messages
 }
 
-// requireEachInOneDigest requires that each item is CANCELLED, or SENT with its text only
-// in the messages of its digest. A digest is one message, but may be repeated if a worker
-// was killed between a provider's answer and its record. A cancelled item is in no
-// message, unless an attempt at it died with a worker.
+// requireEachInOneDigest requires that each item is CANCELLED, or SENT with its text only in the
+// messages of its digest. A digest is one message, but Herald may repeat it if a worker was killed
+// before it recorded the provider's answer. A cancelled item is in no message, unless a worker
+// died during its attempt.
 func requireEachInOneDigest(t *testing.T, items []item, messages []message, kills int) {
 	t.Helper()
 	listedIn, times := map[string][]string{}, map[string]int{}
@@ -104,8 +104,8 @@ func requireEachInOneDigest(t *testing.T, items []item, messages []message, kill
 	t.Logf("%v in %d digests, %d duplicates", count, len(times), len(messages)-len(times))
 }
 
-// requireListed requires that each message lists 1 to 100 items, each once and in order,
-// and says how many.
+// requireListed requires that each message lists 1 to 100 items, each once and in order, and
+// gives their number.
 func requireListed(t *testing.T, items []item, messages []message) {
 	t.Helper()
 	place := map[string]int{}
@@ -115,7 +115,7 @@ func requireListed(t *testing.T, items []item, messages []message) {
 	for _, m := range messages {
 		require.NotEmpty(t, m.items, "%s lists nothing", m.DeliveryID)
 		require.LessOrEqual(t, len(m.items), notification.MaxDigestItems, m.DeliveryID)
-		if m.Channel != notification.SMS { // which has no title
+		if m.Channel != notification.SMS { // an SMS has no title
 			require.Regexp(t, fmt.Sprintf("^%d notifications?$", len(m.items)), m.Title)
 		}
 		last := -1
@@ -126,9 +126,9 @@ func requireListed(t *testing.T, items []item, messages []message) {
 	}
 }
 
-// requireWorkflowsAgree requires that every delivery's workflow has ended as its row says.
-// It may never have begun if its event was cancelled, or if a digest had sent the delivery
-// before its event, planned again after a crash, started it.
+// requireWorkflowsAgree requires that every delivery's workflow ended with the status of its row.
+// A workflow may never have started if its event was cancelled. The same holds if a digest sent
+// the delivery before the event, planned again after a crash, started the workflow.
 func (d *digests) requireWorkflowsAgree(items []item) {
 	d.t.Helper()
 	ends := map[notification.Status]enums.WorkflowExecutionStatus{
@@ -153,7 +153,7 @@ func (d *digests) requireWorkflowsAgree(items []item) {
 	}
 }
 
-// workflow returns a workflow's status, and whether it ever began.
+// workflow returns a workflow's status, and whether the workflow ever started.
 func (d *digests) workflow(id string) (status enums.WorkflowExecutionStatus, began bool) {
 	d.t.Helper()
 	description, err := d.temporal.DescribeWorkflowExecution(d.t.Context(), id, "")
@@ -164,13 +164,13 @@ func (d *digests) workflow(id string) (status enums.WorkflowExecutionStatus, beg
 	return description.GetWorkflowExecutionInfo().GetStatus(), true
 }
 
-// A digest that is reset after it chose its items still sends these, although the reset
+// A digest that is reset after it chose its items still sends the same items, although the reset
 // starts another run.
 func TestDigestIsReset(t *testing.T) {
 	t.Parallel()
 
 	d := newDigests(t)
-	d.env = append(d.env, "EMAIL_RETRY_INTERVAL=10m") // so that it waits for its second attempt
+	d.env = append(d.env, "EMAIL_RETRY_INTERVAL=10m") // so that the digest waits for its second attempt
 	d.startAll()
 	d.fault("EMAIL", `{"status":503}`)
 	item, digest := d.write(hidden, 1, 1)[0], d.digest(hidden, 1)

@@ -18,8 +18,8 @@ import (
 // digestSeed repeats the random choices of a run, though not the servers' timing.
 var digestSeed = flag.Uint64("digest-seed", 0, "the seed that a run of TestDigests printed; 0: another one")
 
-// The event types, all sent in digests. No test lasts an hour, so a digest with a window
-// of an hour is sent for another reason than its end.
+// The event types, all sent in digests. No test lasts an hour, so a digest with a window of an
+// hour is never sent because its window ends.
 const (
 	raced  = "REVIEW" // by e-mail, push and SMS, every second or two
 	split  = "LOT"    // by e-mail, every hour
@@ -27,12 +27,12 @@ const (
 	quiet  = "NIGHT"  // by e-mail, every second, but not in quiet hours
 )
 
-// digests is an installation whose rules say AGGREGATE, with what the test wrote to it.
+// digests is an installation with the strategy AGGREGATE, and counts of the test's writes.
 type digests struct {
 	*system
 	random     *rand.Rand
-	written    int // events
-	deliveries int // of them
+	written    int // events so far
+	deliveries int // of these events
 }
 
 func newDigests(t *testing.T) *digests {
@@ -62,10 +62,10 @@ func newDigests(t *testing.T) *digests {
 	return d
 }
 
-const customers = 4 // and one more, who sleeps
+const customers = 4 // without the customer with quiet hours
 
-// write commits n events of a type about a customer, in one transaction, and
-// returns the ids of their deliveries by e-mail.
+// write commits n events of a type for a customer in one transaction. It returns the ids of
+// their e-mail deliveries.
 func (d *digests) write(eventType string, customer, n int) []string {
 	d.t.Helper()
 	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
@@ -85,26 +85,25 @@ func (d *digests) write(eventType string, customer, n int) []string {
 
 func (d *digests) event(number int) string { return fmt.Sprintf("%s-%d", d.name, number) }
 
-// digest is the workflow ID of the digest of a customer's mails of a type.
+// digest returns the workflow ID of the digest with a customer's e-mails of a type.
 func (d *digests) digest(eventType string, customer int) string {
 	return fmt.Sprintf("%s-digest-customer%d-EMAIL-%s", d.name, customer, eventType)
 }
 
-// having counts the deliveries of a type with a status.
+// having returns the number of deliveries of a type with a status.
 func (d *digests) having(eventType, status string) int {
 	d.t.Helper()
 	return d.count(`SELECT count(*) FROM notification WHERE event_type = $1 AND status = $2`, eventType, status)
 }
 
-// signal signals a workflow once it runs.
+// signal signals a workflow as soon as it runs.
 func (d *digests) signal(id, name string) {
 	d.t.Helper()
 	d.eventually(func() bool { return d.temporal.SignalWorkflow(d.t.Context(), id, "", name, nil) == nil }, "%s never ran", id)
 }
 
-// TestDigests lets everything race: hundreds of items join while windows close, items and
-// events are cancelled, workers are killed. In the end each item is in exactly one message
-// or was cancelled.
+// Hundreds of items join digests while windows close, items and events are cancelled, and workers
+// are killed. In the end each item is in exactly one message or was cancelled.
 func TestDigests(t *testing.T) {
 	t.Parallel()
 
@@ -115,8 +114,8 @@ func TestDigests(t *testing.T) {
 	night := d.writeAtNight()
 	d.hide()
 	d.splitLot()
-	d.fault("PUSH", `{"latency":"300ms"}`)      // so that calls are under way when something is cancelled or killed
-	d.fault("SMS", `{"status":503,"rate":0.2}`) // so that something is cancelled between two attempts
+	d.fault("PUSH", `{"latency":"300ms"}`)      // so that calls are in flight during cancellations and kills
+	d.fault("SMS", `{"status":503,"rate":0.2}`) // so that some cancellations come between two attempts
 	for i := range bursts {
 		d.burst(events)
 		d.cancelSome()
@@ -139,7 +138,7 @@ func TestDigests(t *testing.T) {
 	d.requireNight(night, messages)
 }
 
-// burst writes a number of events about random customers.
+// burst writes events for random customers.
 func (d *digests) burst(events int) {
 	d.t.Helper()
 	for events > 0 {
@@ -149,7 +148,7 @@ func (d *digests) burst(events int) {
 	}
 }
 
-// cancelSome cancels a few items that wait, or their events.
+// cancelSome cancels a few waiting items, or their events.
 func (d *digests) cancelSome() {
 	d.t.Helper()
 	for range d.random.IntN(3) {
@@ -164,13 +163,13 @@ func (d *digests) cancelSome() {
 			id = event
 		}
 		err := d.temporal.CancelWorkflow(d.t.Context(), id, "")
-		if gone := new(serviceerror.NotFound); !errors.As(err, &gone) { // it is sent by now, or not started yet
+		if gone := new(serviceerror.NotFound); !errors.As(err, &gone) { // already sent, or not started yet
 			require.NoError(d.t, err)
 		}
 	}
 }
 
-// waitForSome waits until some more items were sent: a window has closed.
+// waitForSome waits until more items were sent, because a window has closed.
 func (d *digests) waitForSome() {
 	d.t.Helper()
 	target := d.having(raced, "SENT") + 1 + d.random.IntN(5)
@@ -179,8 +178,8 @@ func (d *digests) waitForSome() {
 	}, "nothing was sent any more")
 }
 
-// waitUntilPlanned waits until all events are planned. A kill during planning is the
-// subject of the crash tests; here it would only cost time.
+// waitUntilPlanned waits until all events are planned. The crash tests cover a kill during
+// planning; here it would only cost time.
 func (d *digests) waitUntilPlanned() {
 	d.t.Helper()
 	d.awaitCount(d.deliveries, `SELECT count(*) FROM notification`)
@@ -192,9 +191,9 @@ func (d *digests) waitForAll() {
 	d.awaitCount(0, `SELECT count(*) FROM notification WHERE status = 'PENDING'`)
 }
 
-// splitLot lets more items join at once than a digest holds. The first hundred are sent
-// long before their window ends. The others wait until an operator sends one of them,
-// which sends their whole digest.
+// splitLot adds more items at once than a digest holds. The first hundred are sent long before
+// their window ends. The other items wait until an operator sends one of them, which sends the
+// whole digest.
 func (d *digests) splitLot() {
 	d.t.Helper()
 	const held, more = 100, 10
@@ -208,13 +207,13 @@ func (d *digests) splitLot() {
 	require.Equal(d.t, 2, d.count(`SELECT count(DISTINCT digest_id) FROM notification WHERE event_type = $1`, split))
 }
 
-// night has the items of somebody's quiet hours.
+// night holds the items of a customer's quiet hours.
 type night struct {
 	ends  time.Time
 	items []string
 }
 
-// writeAtNight writes two events in quiet hours that last as long as most of the test.
+// writeAtNight writes two events in quiet hours, which last for most of the test.
 func (d *digests) writeAtNight() night {
 	d.t.Helper()
 	var n night
@@ -238,8 +237,8 @@ func (d *digests) requireNight(n night, messages []message) {
 	}
 }
 
-// hide cancels an event whose item waits in a digest, and then sends that digest: it is
-// empty, so nothing is sent.
+// hide cancels an event whose item waits in a digest, and then sends the digest. The digest is
+// empty, so no message is sent.
 func (d *digests) hide() {
 	d.t.Helper()
 	d.write(hidden, 1, 1)

@@ -13,8 +13,8 @@ import (
 	"herald/internal/rabbitmq/rabbitmqtest"
 )
 
-// clinic is an installation whose directory is views over a clinic's tables, as
-// docs/directory.md makes them: of numbers, uuids and an enum, with NULLs.
+// newClinic returns an installation whose directory is the views of docs/directory.md over a
+// clinic's tables, with numbers, uuids, an enum and NULLs.
 func newClinic(t *testing.T) *system {
 	t.Helper()
 	s := newSystem(t)
@@ -35,8 +35,8 @@ func newClinic(t *testing.T) *system {
 	return s
 }
 
-// The whole way of an event through a directory of views: planned, sent, in a digest,
-// retried, explained; and a dead token is switched off in the clinic's own table.
+// Events are planned, sent, collected in a digest, retried and explained with a directory of
+// views. Herald deactivates a dead token in the clinic's table.
 func TestDirectoryOfViews(t *testing.T) {
 	t.Parallel()
 
@@ -63,7 +63,7 @@ func TestDirectoryOfViews(t *testing.T) {
 	require.Contains(t, s.starter("delivery", "why", push), "a dead token could not be switched off in recipient_device: this view cannot be updated")
 }
 
-// The document says of each column what the code says.
+// docs/directory.md describes each column like the code.
 func TestDirectoryDocument(t *testing.T) {
 	t.Parallel()
 
@@ -81,8 +81,8 @@ func TestDirectoryDocument(t *testing.T) {
 	require.Contains(t, string(text), notification.NoLongerRecipient)
 }
 
-// TestAddedUserType adds a user type while a worker runs: a clinic tells its patients. Then the clinic
-// replaces the members by a view that holds people of a type which is not there.
+// A user type is added while a worker runs, so that a clinic can notify patients. Then the clinic
+// replaces the members by a view that has people of an unknown type.
 func TestAddedUserType(t *testing.T) {
 	t.Parallel()
 
@@ -110,7 +110,7 @@ func TestAddedUserType(t *testing.T) {
 	require.Equal(t, booked+"-patient7-WEBSOCKET", s.take("notification.websocket.patient")[0].MessageId)
 	s.eventually(func() bool { return strings.Contains(w.metrics(), `herald_queue_depth{queue="notification.patient"}`) }, "its queue has no metric")
 	var published []string
-	for _, message := range (rabbitmqtest.VirtualHost{URL: s.servers.rabbitURL}).Await(t, "notification.patient", 3) { // one for each event
+	for _, message := range (rabbitmqtest.VirtualHost{URL: s.servers.rabbitURL}).Await(t, "notification.patient", 3) { // one message for each event
 		published = append(published, message.MessageId)
 	}
 	require.ElementsMatch(t, []string{booked, advice, later}, published)

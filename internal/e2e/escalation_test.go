@@ -9,8 +9,8 @@ import (
 	"herald/internal/notification"
 )
 
-// newEscalations is an installation that offers tables: on the screen, then by mail, then by
-// SMS. Events of type SLOW have an hour.
+// newEscalations returns an installation that escalates offers of tables: WEBSOCKET, then e-mail,
+// then SMS. Events of type SLOW escalate after an hour.
 func newEscalations(t *testing.T) *system {
 	t.Helper()
 	s := newSystem(t)
@@ -29,7 +29,7 @@ func (s *system) offer(name, eventType string) (event string) {
 	return s.emit(s.name+"-"+name, eventType, "CUSTOMER/42", "{}")
 }
 
-// says waits until delivery show and delivery why say something.
+// says waits until delivery show and delivery why print a fact.
 func (s *system) says(id, fact string) {
 	s.t.Helper()
 	for _, verb := range []string{"show", "why"} {
@@ -41,8 +41,8 @@ func (s *system) says(id, fact string) {
 	}
 }
 
-// What is not read is followed by a mail, and that by an SMS once its receipt says that it
-// bounced: each once, although workers die meanwhile.
+// An unread message escalates to an e-mail. When its receipt reports a bounce, an SMS follows. Each
+// is sent once, although workers die meanwhile.
 func TestEscalation(t *testing.T) {
 	t.Parallel()
 
@@ -69,8 +69,8 @@ func TestEscalation(t *testing.T) {
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels = '{"WEBSOCKET": "SELECTED", "EMAIL": "SELECTED", "SMS": "SELECTED"}'`, event))
 }
 
-// TestEscalationDocument configures what docs/escalation.md does: the push message cannot be
-// made, the text message does not arrive, so a mail follows.
+// The configuration of docs/escalation.md: the push message fails, the text message does not
+// arrive, so an e-mail follows.
 func TestEscalationDocument(t *testing.T) {
 	t.Parallel()
 
@@ -104,8 +104,8 @@ func TestEscalationDocument(t *testing.T) {
 	}
 }
 
-// Nothing follows for a recipient who has read it, for a cancelled event, or after an operator
-// has ended the escalation.
+// No message follows if the recipient has read the message, if the event is cancelled, or after
+// an operator has ended the escalation.
 func TestEscalationEnds(t *testing.T) {
 	t.Parallel()
 
@@ -130,7 +130,7 @@ func TestEscalationEnds(t *testing.T) {
 	require.Equal(t, 3, s.count("SELECT count(*) FROM notification"))
 }
 
-// An event whose workflow was lost asks again, and what was told before is not told again.
+// An event whose workflow was lost continues the escalation, and repeats no message.
 func TestEscalationOfAnEventThatWasLost(t *testing.T) {
 	t.Parallel()
 

@@ -16,8 +16,8 @@ import (
 	"herald/tools/example"
 )
 
-// TestExample runs the demo, which compares every decision, row and ledger line with what
-// the rules say. It must fail once a rule is changed.
+// The demo compares every decision, row and ledger line with the rules. It fails after a rule has
+// changed.
 func TestExample(t *testing.T) {
 	t.Parallel()
 
@@ -44,8 +44,8 @@ func TestExample(t *testing.T) {
 	require.Contains(t, out, "ADMIN/1")
 }
 
-// TestOutboxesOfTheDemo does what docs/outboxes.md tells those to do who have run the demo:
-// an order that they write themselves comes out on its topic, and its customer is told.
+// TestOutboxesOfTheDemo follows docs/outboxes.md after the demo: the reader writes an order,
+// Herald sends it to its topic and notifies its customer.
 func TestOutboxesOfTheDemo(t *testing.T) {
 	t.Parallel()
 
@@ -76,9 +76,9 @@ func TestOutboxesOfTheDemo(t *testing.T) {
 	require.Equal(t, 1, strings.Count(printed, "PROCESSED"), printed)
 }
 
-// newSystemOfServices is an installation with the outboxes of the example's two services
-// among its sources, and their topics at a separate broker. All tests share one Temporal,
-// so the wallet hub, whose ids begin with its name, has another one in each.
+// newSystemOfServices returns an installation with the outboxes of the example's two services
+// and a separate broker with their topics. All tests share one Temporal, and ids of the wallet hub
+// begin with its name, so the wallet hub has a different name in each test.
 func newSystemOfServices(t *testing.T) *system {
 	t.Helper()
 	text := must(os.ReadFile("../../tools/example/sources.yaml"))(t)
@@ -93,17 +93,16 @@ func newSystemOfServices(t *testing.T) *system {
 	return newSystem(t, "OUTBOX_SOURCES="+file, "KAFKA_BROKERS="+cluster.Address)
 }
 
-// makeOutboxes makes the tables of the two services, as their own migrations would.
+// makeOutboxes creates the tables of the two services.
 func (s *system) makeOutboxes() {
 	s.t.Helper()
 	tables := must(os.ReadFile("../../tools/example/outboxes.sql"))(s.t)
 	s.exec(string(tables))
-	s.exec(string(tables)) // again, as the next `make demo` does
+	s.exec(string(tables)) // a second time, like the next `make demo`
 	require.NotContains(s.t, s.starter("source", "check"), "next: ")
 }
 
-// TestSeedEvents writes the events of Herald's first documents. Each reaches the people
-// that they name.
+// The events of Herald's first documents reach the people that the documents name.
 func TestSeedEvents(t *testing.T) {
 	t.Parallel()
 

@@ -22,7 +22,7 @@ import (
 	"herald/internal/notification"
 )
 
-// open opens a socket, and returns the status of the answer if it is refused.
+// open opens a socket, or returns the status of the refusal.
 func (g *gateway) open(query string, header map[string]string, subprotocols ...string) (conn *websocket.Conn, status int) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
@@ -40,7 +40,7 @@ func (g *gateway) open(query string, header map[string]string, subprotocols ...s
 	return conn, answer.StatusCode
 }
 
-// TestWhoOpensASocket opens sockets in each of the ways in which a client may say who it is.
+// A client can open a socket with each kind of authentication.
 func TestWhoOpensASocket(t *testing.T) {
 	t.Parallel()
 
@@ -85,8 +85,7 @@ func TestWhoOpensASocket(t *testing.T) {
 	require.NotContains(t, g.output.String(), token)
 }
 
-// TestTicketIsUsedOnce gives tickets to many who come at once, at two gateways: each ticket
-// opens one socket.
+// Many clients use tickets concurrently at two gateways. Each ticket opens exactly one socket.
 func TestTicketIsUsedOnce(t *testing.T) {
 	t.Parallel()
 
@@ -120,7 +119,7 @@ func TestTicketIsUsedOnce(t *testing.T) {
 	require.Zero(t, s.count(`SELECT count(*) FROM gateway_ticket`))
 }
 
-// ticket asks for a ticket.
+// ticket requests a ticket for a recipient.
 func (g *gateway) ticket(who notification.RecipientKey) string {
 	g.t.Helper()
 	status, answer := g.request(http.MethodPost, "/api/ws-ticket", "", bearer(tokenOf(g.t, who)))
@@ -130,8 +129,8 @@ func (g *gateway) ticket(who notification.RecipientKey) string {
 	return given.Ticket
 }
 
-// TestGatewayStops ends a gateway with a socket open and a request under way. The socket is
-// told to come back elsewhere, and the request is finished.
+// A gateway stops while a socket is open and a request is in flight. It tells the socket's client
+// to reconnect, and finishes the request.
 func TestGatewayStops(t *testing.T) {
 	t.Parallel()
 
@@ -171,7 +170,7 @@ func (g *gateway) dial(text string) net.Conn {
 	return conn
 }
 
-// metric reads one figure; -1 if there is none.
+// metric returns the value of a metric, or -1 without the metric.
 func (g *gateway) metric(name string) float64 {
 	g.t.Helper()
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindStringSubmatch(g.metrics())
@@ -182,7 +181,7 @@ func (g *gateway) metric(name string) float64 {
 	return value
 }
 
-// TestSlowClients sends requests that never end: each connection is closed in time.
+// The gateway closes connections in time if their requests never end.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 
@@ -232,7 +231,7 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestLargeRequests sends more than is taken.
+// The gateway rejects requests that are too large.
 func TestLargeRequests(t *testing.T) {
 	t.Parallel()
 
@@ -247,13 +246,13 @@ func TestLargeRequests(t *testing.T) {
 
 	conn := g.dial("GET / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n")
 	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err == nil { // a reset may be faster than the answer
+	if err == nil { // the connection may be reset before the answer
 		require.Contains(t, line, "431")
 	}
 }
 
-// TestHalfOpenConnections holds 10,000 connections that never send a whole request. Others
-// are served meanwhile, and in the end all of them are closed.
+// 10,000 connections never send a whole request. The gateway serves other clients meanwhile, and
+// closes all 10,000 in the end.
 func TestHalfOpenConnections(t *testing.T) {
 	s := newSystem(t)
 	g := s.startGateway()

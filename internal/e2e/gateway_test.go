@@ -32,7 +32,7 @@ const (
 	tokenAudience = "herald"
 )
 
-// gateway is one running gateway process.
+// gateway is a running gateway process.
 type gateway struct {
 	*worker
 }
@@ -63,7 +63,7 @@ func (s *system) launchGateway(settings ...string) *gateway {
 
 var gatewayListens = regexp.MustCompile(`"msg":"gateway listens","addr":"([^"]+)"`)
 
-// host is host:port of its public port.
+// host returns host:port of the public port.
 func (g *gateway) host() string {
 	g.t.Helper()
 	said := gatewayListens.FindStringSubmatch(g.output.String())
@@ -71,7 +71,7 @@ func (g *gateway) host() string {
 	return said[1]
 }
 
-// request asks the public port; body may be empty.
+// request sends a request to the public port. body may be empty.
 func (g *gateway) request(method, path, body string, header map[string]string) (status int, answer string) {
 	g.t.Helper()
 	r := must(http.NewRequestWithContext(g.t.Context(), method, "http://"+g.host()+path, strings.NewReader(body)))(g.t)
@@ -84,13 +84,13 @@ func (g *gateway) request(method, path, body string, header map[string]string) (
 	return response.StatusCode, string(read)
 }
 
-// tokenOf is a token of a recipient, as the backend of an application signs it.
+// tokenOf returns a recipient's token, signed like a token from an application's backend.
 func tokenOf(t *testing.T, who notification.RecipientKey) string {
 	t.Helper()
 	return tokenOfNamed(t, who, "")
 }
 
-// tokenOfNamed is a token that says the recipient's name, too.
+// tokenOfNamed returns a recipient's token that also contains a name.
 func tokenOfNamed(t *testing.T, who notification.RecipientKey, name string) string {
 	t.Helper()
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
@@ -104,8 +104,7 @@ func bearer(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// TestGatewayAwaitsItsDatabase starts a gateway whose database first refuses connections, and
-// then has no tables.
+// A gateway waits for a database that first refuses connections, and then has no tables.
 func TestGatewayAwaitsItsDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -131,8 +130,8 @@ func TestGatewayAwaitsItsDatabase(t *testing.T) {
 	require.Contains(t, g.output.String(), "gateway stops")
 }
 
-// TestGatewaysHaveOneSecret starts gateways with two secrets on a database that knows none,
-// then workers with a secret that it does not know, and with none.
+// Gateways with two secrets start on a database without a secret's fingerprint. Then workers start
+// with a wrong secret and without a secret.
 func TestGatewaysHaveOneSecret(t *testing.T) {
 	t.Parallel()
 
@@ -169,8 +168,8 @@ func TestGatewaysHaveOneSecret(t *testing.T) {
 	}
 }
 
-// TestGatewayOfTheDemo starts a gateway as `make demo` does: a user of this machine may be
-// anybody, and neither pages of others nor names that point here may.
+// With the gateway of `make demo`, a user of this machine can log in as anybody. Pages of other
+// origins cannot, also not with a host name that points to this machine.
 func TestGatewayOfTheDemo(t *testing.T) {
 	t.Parallel()
 
@@ -211,8 +210,7 @@ var (
 
 const people = `INSERT INTO recipient (user_type, user_id, active) VALUES ('ADMIN', '1', true), ('ADMIN', '2', false)`
 
-// TestSignIn asks with tokens of several kinds. A refused client learns nothing from it,
-// and operators see why.
+// Requests with valid and invalid tokens. A rejected client gets no reason, but operators see it.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 
@@ -256,12 +254,12 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestKeysOfAnIssuer lets a gateway take its keys from a server that changes them, and then
-// does not answer any more. The certificate of that server is one that the machine trusts.
+// A gateway gets its keys from an issuer that changes the keys, and then stops answering. The
+// machine trusts the issuer's certificate.
 func TestKeysOfAnIssuer(t *testing.T) {
 	t.Parallel()
 
-	var document atomic.Value // what the server answers; empty: it hangs
+	var document atomic.Value // the issuer's answer; empty: it hangs
 	issuer := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if document.Load() == "" {
 			<-r.Context().Done()

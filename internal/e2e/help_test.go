@@ -16,15 +16,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHelpExamples runs every example of `--help` of starter, sandbox and demo with the values of helpValues.
-// Each must succeed, except the commands of helpPreviews.
+// TestHelpExamples runs every example in `--help` of starter, sandbox and demo, with the values
+// of helpValues. Each must succeed, except the commands of helpPreviews.
 func TestHelpExamples(t *testing.T) {
 	t.Parallel()
 
 	h := newHelp(t)
 	all := slices.Concat(h.examples("starter"), h.examples("sandbox"), h.examples("demo"))
 	require.Greater(t, len(all), 40)
-	last := regexp.MustCompile(`^starter (seed|migrate down)\b`) // they change what the others need
+	last := regexp.MustCompile(`^starter (seed|migrate down)\b`) // these change data that other examples need
 	for _, example := range all {
 		if !last.MatchString(example) {
 			h.try(example)
@@ -38,11 +38,10 @@ func TestHelpExamples(t *testing.T) {
 	}
 }
 
-// help is an installation on which the examples run. Their evt-1 is an event of
-// restaurant 5.
+// help is an installation for the examples. Their evt-1 is an event of restaurant 5.
 type help struct {
 	*reader
-	sent string // an event all of whose deliveries were sent
+	sent string // id of an event whose deliveries were all sent
 }
 
 func newHelp(t *testing.T) *help {
@@ -70,8 +69,8 @@ func (h *help) save(name, text string) {
 	require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o700))
 }
 
-// examples returns the examples of a command and those below it. A line that ends with a
-// backslash is one with the next.
+// examples returns the examples of a command and its subcommands. It joins lines that end with a
+// backslash.
 func (h *help) examples(command ...string) []string {
 	h.t.Helper()
 	text := h.program(command[0], append(command[1:len(command):len(command)], "--help")...)
@@ -93,8 +92,9 @@ func (h *help) examples(command ...string) []string {
 	return found
 }
 
-// helpStates are the states that examples need, by how they begin: an event whose e-mail
-// waits or failed, or one that is FAILED in the outbox. Other examples use a sent one.
+// helpStates are the states that examples need, by the beginning of the example: an event whose
+// e-mail waits or failed, or an event that is FAILED in the outbox. Other examples use a sent
+// event.
 var helpStates = []struct {
 	begins  string
 	prepare func(h *help) (event string)
@@ -117,13 +117,13 @@ func (h *help) event(eventType, name string) string {
 	return h.emit(h.name+"-"+name, eventType, "RESTAURANT/5", "{}")
 }
 
-// waiting is an event whose type has its e-mail a day later.
+// waiting writes an event whose e-mail is due a day later.
 func (h *help) waiting() string {
 	h.t.Helper()
 	h.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('LATER', 'EMAIL', 'DELAYED', '1 day') ON CONFLICT DO NOTHING`)
 	id := h.event("LATER", "evt-"+randomWord(8))
 	h.awaitDelivery(id+"-staff10-EMAIL", "PENDING")
-	h.awaitBegun(id + "-staff10-EMAIL") // its workflow, which the example speaks to, follows its row
+	h.awaitBegun(id + "-staff10-EMAIL") // the example signals the workflow, which starts after the row exists
 	return id
 }
 
@@ -145,7 +145,7 @@ func (h *help) unstartable() string {
 	return id
 }
 
-// failedRows are the rows 7 and 9 of the wallet.
+// failedRows creates the failed rows 7 and 9 of the wallet.
 func (h *help) failedRows() string {
 	h.t.Helper()
 	h.exec(`INSERT INTO source_row (source, row_key, event_id, error, failed_at)
@@ -153,14 +153,14 @@ func (h *help) failedRows() string {
 	return h.sent
 }
 
-// polled is an installation whose poller runs.
+// polled starts the poller.
 func (h *help) polled() string {
 	h.t.Helper()
 	h.starter("poller", "start")
 	return h.sent
 }
 
-// unseeded deletes the example, since `seed` alone overwrites nothing.
+// unseeded deletes the example, because `seed` without flags overwrites nothing.
 func (h *help) unseeded() string {
 	h.t.Helper()
 	h.exec(`TRUNCATE recipient, recipient_device, entity_member, event_type_recipients, event_type_channel_routing, event_type_escalation,
@@ -174,12 +174,12 @@ var (
 	exampleRun   = regexp.MustCompile(`--run-id \S+`)
 )
 
-// helpValues replaces an example's values by this installation's.
+// helpValues replaces an example's values by values of this installation.
 func (h *help) helpValues(example, event string) string {
 	h.t.Helper()
 	command := exampleEvent.ReplaceAllString(example, event)
 	command = strings.ReplaceAll(command, "http://127.0.0.1:9090", h.sandbox.URL)
-	command = strings.ReplaceAll(command, "--count 100", "--count 2") // enough, for a broadcast
+	command = strings.ReplaceAll(command, "--count 100", "--count 2") // enough for a broadcast
 	command = exampleTime.ReplaceAllString(command, "--at "+time.Now().Add(time.Hour).Format(time.RFC3339))
 	if exampleRun.MatchString(command) {
 		description := must(h.temporal.DescribeWorkflowExecution(h.t.Context(), event+"-staff10-EMAIL", ""))(h.t)
@@ -203,7 +203,7 @@ func (h *help) try(example string) {
 	case strings.HasPrefix(command, "sandbox --"):
 		h.answers(command)
 		return
-	case strings.HasPrefix(command, "temporal "): // Temporal's own command: what it would print
+	case strings.HasPrefix(command, "temporal "): // Temporal's CLI: what it would print
 		h.save("history.json", historyOf(h.t, h.temporal, event))
 		h.save("temporal", "#!/bin/sh\ncat history.json\n")
 	}
@@ -219,8 +219,8 @@ func (h *help) try(example string) {
 	require.NoError(h.t, err, "$ %s\n%s", command, out)
 }
 
-// helpPreviews are the examples that need --yes and otherwise print what they would do, or need a
-// second secret, or workers of 0.2.
+// helpPreviews are the examples that only print a preview without --yes, or that need a second
+// secret, or workers of 0.2.
 var helpPreviews = map[string]string{
 	"starter migrate down":                 "to do it add --yes",
 	"starter secret rekey":                 "HERALD_SECRET_PREVIOUS is not set",
@@ -250,7 +250,7 @@ func (h *help) answers(command string) {
 	require.NoError(h.t, cmd.Wait(), "%s", output)
 }
 
-// emittedAreSent requires that the events of the examples of `starter emit` were delivered.
+// emittedAreSent requires that events from the examples of `starter emit` were delivered.
 func (h *help) emittedAreSent() {
 	h.t.Helper()
 	h.starter("poller", "start")
@@ -260,18 +260,18 @@ func (h *help) emittedAreSent() {
 }
 
 var (
-	// oneForm is the form of times that starter prints: a moment in UTC; the clock of a
-	// zone, and quiet hours by it; in JSON, RFC 3339; what somebody passed as --at, or is
-	// told to write; and a producer's id that holds a time.
+	// oneForm matches the times that starter may print: a moment in UTC; the time in a zone, and
+	// quiet hours in it; RFC 3339 in JSON; a value for --at; and a producer's id that contains
+	// a time.
 	oneForm = regexp.MustCompile(`\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z\b` +
 		`|\b(\d{4}-\d\d-\d\d \d\d:\d\d|` + clockForm + `(-` + clockForm + `)?) (UTC|[A-Z][A-Za-z]+(/[A-Z][A-Za-z_]+)+)\b` +
 		`|"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"` +
 		`|(--at|such as) \S+` +
 		`|\w-\d{4}-\d\d-\d\dT\d\d:\d\d\b`)
-	// anyTime is whatever a reader may take for a time.
+	// anyTime matches every text that looks like a time.
 	anyTime = regexp.MustCompile(`\S*(?:\b\d{4}-\d\d-\d\d|(?:\b|T)\d\d?:\d\d(?:\D|$)|\b\d\d?/\d\d?/\d\d|\b\d\d? (?:` + months + `)\b|\b(?:` + months + `) \d)\S*`)
-	// notOurs are commands that print other people's times: help has times that flags take,
-	// and messages have times of payloads.
+	// notOurs matches commands that print other times: help contains values of flags, and
+	// messages contain times from payloads.
 	notOurs = regexp.MustCompile(`--help\b|^(starter )?template preview\b`)
 )
 
@@ -280,13 +280,13 @@ const (
 	months    = `Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec`
 )
 
-// otherTimes returns the times of an output that have another form than the one.
+// otherTimes returns the times in an output that do not match oneForm.
 func otherTimes(output string) []string {
 	return anyTime.FindAllString(oneForm.ReplaceAllString(output, "(time)"), -1)
 }
 
-// checkTimes fails the test if a command printed a time in another form. Every command that a
-// test of this package runs is checked; TestOperations runs the commands of an operator's night.
+// checkTimes fails the test if a command printed a time in another format. It checks every
+// command that a test of this package runs.
 func checkTimes(t *testing.T, command, output string) {
 	t.Helper()
 	if !notOurs.MatchString(command) {

@@ -20,8 +20,8 @@ import (
 	"herald/internal/stacktest"
 )
 
-// inboxes is an installation with the example's people, a worker, and a gateway that lets a
-// page be any of them.
+// inboxes is an installation with the example's people, a worker, and a gateway whose page can
+// log in as any of them.
 type inboxes struct {
 	*system
 	gateway *gateway
@@ -35,7 +35,7 @@ func newInboxes(s *system) *inboxes {
 	return &inboxes{system: s, gateway: s.startGateway("GATEWAY_DEMO=true")}
 }
 
-// openAs opens the page as one of the people, and waits until it is live.
+// openAs opens the page as a person, and waits until the page is live.
 func (p *inboxes) openAs(b *browser, name string) *tab {
 	p.t.Helper()
 	tab := b.open("http://" + p.gateway.host() + "/")
@@ -51,7 +51,7 @@ const (
 	firstRead = "!document.querySelector('#list li').classList.contains('unread')"
 )
 
-// confirm tells Ada Brooks that a table is hers, and returns the id of the event.
+// confirm emits a confirmed reservation for Ada Brooks, and returns the event id.
 func (p *inboxes) confirm(time string) string {
 	p.t.Helper()
 	p.emitted++
@@ -59,14 +59,15 @@ func (p *inboxes) confirm(time string) string {
 		fmt.Sprintf(`{"reservationId":7001,"restaurantId":7,"customer":{"id":43,"name":"Ada Brooks"},"pax":2,"date":"2026-12-21","time":%q}`, time))
 }
 
-// alert tells the admins of a service, and returns the id of the event.
+// alert emits an alert about a service to the admins, and returns the event id.
 func (p *inboxes) alert(service, message string) string {
 	p.t.Helper()
 	p.emitted++
 	return p.emit(fmt.Sprintf("%s-alert-%d", p.name, p.emitted), "SYSTEM_ALERT", "ADMIN/1", fmt.Sprintf(`{"service":%q,"message":%q}`, service, message))
 }
 
-// shows is that so many notifications are listed with a text, and how many are unread.
+// shows returns an expression that is true if the page lists this number of notifications with a
+// text, and shows the number of unread notifications.
 func shows(text string, listed, unread int) string {
 	count := ""
 	if unread > 0 {
@@ -76,8 +77,8 @@ func shows(text string, listed, unread int) string {
 		text, listed, count)
 }
 
-// TestPageIsLive opens the page and writes events: they appear as they are committed, are
-// read by a click, and other tabs of the same person agree.
+// Events appear on the open page as they are committed. A click marks them as read, also in other
+// tabs of the same person.
 func TestPageIsLive(t *testing.T) {
 	t.Parallel()
 
@@ -108,7 +109,7 @@ func TestPageIsLive(t *testing.T) {
 	require.Equal(t, "Notifications", evaluate[string](admin, "document.title"))
 }
 
-// link is a link to the page, as the backend of an application makes it.
+// link returns a link to the page, made like in an application's backend.
 func (g *gateway) link(who notification.RecipientKey, name string) string {
 	g.t.Helper()
 	status, answer := g.request(http.MethodPost, "/api/inbox-code", "", bearer(tokenOfNamed(g.t, who, name)))
@@ -118,8 +119,7 @@ func (g *gateway) link(who notification.RecipientKey, name string) string {
 	return "http://" + g.host() + "/#code=" + made.Code
 }
 
-// TestLinkToThePage opens the page by links. Each works once, and the page asks before it
-// becomes another person's.
+// Each link to the page works once. The page asks before it switches to another person.
 func TestLinkToThePage(t *testing.T) {
 	t.Parallel()
 
@@ -154,7 +154,7 @@ func TestLinkToThePage(t *testing.T) {
 	first.awaitText("#who", "Tom Wrong")
 }
 
-// TestScriptIsText sends script in titles and bodies. It is shown, and does not run.
+// The page shows scripts in titles and bodies as text, and does not run them.
 func TestScriptIsText(t *testing.T) {
 	t.Parallel()
 
@@ -166,7 +166,7 @@ func TestScriptIsText(t *testing.T) {
 
 	admin.awaitText("#list li .title", "Alert: "+title)
 	admin.awaitText("#list li .body", title+" reports: "+body)
-	p.broadcast(title, body) // of another publisher
+	p.broadcast(title, body) // from another publisher
 	admin.awaitText("#notices strong", title)
 	admin.awaitText("#notices span", body)
 	require.True(t, evaluate[bool](admin, "!document.querySelector('main script, main img, main a, #announcements img, #announcements script')"))
@@ -175,7 +175,7 @@ func TestScriptIsText(t *testing.T) {
 	admin.await("!document.querySelector('.notice')")
 }
 
-// broadcast sends a message to everybody who is connected, as another publisher does.
+// broadcast sends a message to all connected clients, like another publisher.
 func (p *inboxes) broadcast(title, body string) {
 	p.t.Helper()
 	conn := must(amqp.Dial(p.servers.rabbitURL))(p.t)
@@ -185,8 +185,8 @@ func (p *inboxes) broadcast(title, body string) {
 	require.NoError(p.t, channel.PublishWithContext(p.t.Context(), "notifications.exchange", "notification.websocket.all", true, false, amqp.Publishing{Body: message}))
 }
 
-// TestPreferencesByKeyboard switches the inbox off and on again without a mouse. It holds
-// from the next event on; what is mandatory cannot be switched off.
+// The inbox can be switched off and on with the keyboard. The setting applies to later events.
+// Mandatory messages cannot be switched off.
 func TestPreferencesByKeyboard(t *testing.T) {
 	t.Parallel()
 
@@ -220,8 +220,8 @@ func TestPreferencesByKeyboard(t *testing.T) {
 	admin.await(shows("after", 1, 1))
 }
 
-// TestPageComesBack restarts a gateway, kills it, and restarts the broker. The page says that
-// it is offline, comes back by itself, and shows once what came meanwhile.
+// A gateway restarts, is killed, and the broker restarts. The page shows that it is offline,
+// reconnects, and shows each message from the meantime once.
 func TestPageComesBack(t *testing.T) {
 	t.Parallel()
 
@@ -231,7 +231,7 @@ func TestPageComesBack(t *testing.T) {
 	ada := p.openAs(newBrowser(t), "Ada Brooks")
 	p.confirm("18:00")
 	ada.await(shows("18:00", 1, 1))
-	ada.allow("ERR_CONNECTION_REFUSED") // the browser's own words
+	ada.allow("ERR_CONNECTION_REFUSED") // the browser's error text
 
 	host := p.gateway.host()
 	for i, end := range []func(){func() { require.NoError(t, p.gateway.stop()) }, func() { p.gateway.kill() }} {
@@ -254,8 +254,8 @@ func TestPageComesBack(t *testing.T) {
 	require.Equal(t, "", evaluate[string](ada, "document.getElementById('connection').innerText"))
 }
 
-// TestInboxDocument does what docs/inbox.md tells the developer of another page to do: its
-// lines of JavaScript run on a page of another origin, and its requests are sent.
+// TestInboxDocument follows docs/inbox.md like the developer of another page: it runs the
+// JavaScript on a page of another origin, and sends the requests.
 func TestInboxDocument(t *testing.T) {
 	t.Parallel()
 
@@ -296,13 +296,13 @@ func TestInboxDocument(t *testing.T) {
 	r.awaitCount(1, "SELECT count(*) FROM user_settings WHERE user_id = '43' AND timezone = 'Europe/Rome'")
 }
 
-// appPage is a page of an application: the lines of the document, a gateway and a token.
+// appPage is a page of an application, with the document's JavaScript, a gateway and a token.
 const appPage = `<!doctype html><link rel="icon" href="data:,"><pre id="shown"></pre><script type="module">
 %s
 listen(%q, async () => %q, (notification) => document.getElementById("shown").append(notification.title + "\n"));
 </script>`
 
-// script is the JavaScript of a document.
+// script returns the JavaScript in a document.
 func script(t *testing.T, document string) string {
 	t.Helper()
 	for _, block := range codeBlocks(t, document) {

@@ -19,13 +19,11 @@ import (
 	"herald/internal/stacktest"
 )
 
-// loadChannels is the number of channels of the events that the crash tests write. SLACK
-// and WEBSOCKET are best effort, so an outage may lose a message; the other three must
-// never lose one.
+// loadChannels is the number of channels in the crash tests. SLACK and WEBSOCKET are best effort,
+// so an outage may lose a message. The other three channels must never lose a message.
 const loadChannels = 3
 
-// prepareLoad makes customer 1 reachable by e-mail, push and SMS about events
-// of type LOAD.
+// prepareLoad inserts customer 1, who gets events of type LOAD by e-mail, push and SMS.
 func (s *system) prepareLoad() {
 	s.t.Helper()
 	s.starter("migrate", "up")
@@ -35,8 +33,8 @@ func (s *system) prepareLoad() {
 	s.exec(`INSERT INTO notification_template (title, body) VALUES ('Hello {{.recipient.name}}', 'Number {{.payload.number}}')`)
 }
 
-// writeEvents commits n events, each in its own transaction, and rolls back another with
-// every tenth.
+// writeEvents commits n events, each in a separate transaction. With every tenth event it also
+// writes another event and rolls it back.
 func (s *system) writeEvents(round string, n int) {
 	s.t.Helper()
 	const insert = `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', jsonb_build_object('number', $2::int))`
@@ -65,8 +63,8 @@ func (s *system) waitForLoad(n int) {
 	s.awaitCount(n*loadChannels, `SELECT count(*) FROM notification WHERE status = 'SENT' AND event_type = 'LOAD'`)
 }
 
-// requireLedger requires that the providers accepted every delivery of every committed
-// event, none of a rolled-back one, and no more duplicates than allowed.
+// requireLedger requires that the providers accepted every delivery of every committed event, no
+// delivery of a rolled-back event, and no more duplicates than allowed.
 func (s *system) requireLedger(rounds []string, n, allowedDuplicates int) {
 	s.t.Helper()
 	accepted := s.accepted()
@@ -88,9 +86,9 @@ func (s *system) requireLedger(rounds []string, n, allowedDuplicates int) {
 	require.LessOrEqual(s.t, duplicates, allowedDuplicates)
 }
 
-// requirePublished waits until n events of customers have ended and requires a domain
-// message of each: an event ends only after its message is published. A crash or an outage
-// may repeat one.
+// requirePublished waits until n events of customers have ended, and requires a domain message for
+// each: an event ends only after its message is published. A crash or an outage may repeat a
+// message.
 func (s *system) requirePublished(n int) {
 	s.t.Helper()
 	s.awaitCount(n, `SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'`)
@@ -106,7 +104,7 @@ func (s *system) requirePublished(n int) {
 	require.Len(s.t, ids, n)
 }
 
-// take takes all messages out of a queue.
+// take removes all messages from a queue and returns them.
 func (s *system) take(queue string) []amqp.Delivery {
 	s.t.Helper()
 	return rabbitmqtest.VirtualHost{URL: s.servers.rabbitURL}.Take(s.t, queue)
@@ -114,19 +112,18 @@ func (s *system) take(queue string) []amqp.Delivery {
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// slots is the number of sends of all channels that a worker may have under way.
+// slots is the maximum number of concurrent sends of a worker over all channels.
 const slots = loadChannels * 64
 
-// crashTimeouts are short, since a send that died with its worker is tried again only
-// after its timeout. An attempt that a busy machine makes too slow counts as one of the
-// allowed duplicates.
+// crashTimeouts are short, because a send of a dead worker is retried only after its timeout. If
+// a busy machine makes an attempt too slow, it counts as an allowed duplicate.
 var crashTimeouts = []string{"EMAIL_TIMEOUT=10s", "PUSH_TIMEOUT=10s", "SMS_TIMEOUT=10s"}
 
-// TestWorkerKilledAtRandomMoments kills the worker five times during 300 events.
+// The worker is killed five times during 300 events.
 func TestWorkerKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
 
-	const kills, events = 5, 60 // a round
+	const kills, events = 5, 60 // events in each round
 	s := newSystem(t, crashTimeouts...)
 	s.prepareLoad()
 	w := s.startAll()
@@ -148,10 +145,9 @@ func TestWorkerKilledAtRandomMoments(t *testing.T) {
 	s.requireLedger(rounds, events, kills*slots)
 }
 
-// TestWorkerKilledDuringAFirstAttempt kills a worker after the provider has taken a message,
-// and before it answers. The first attempt is a local activity, which dies with the task of its
-// workflow. The next worker cannot know what became of it: it sends the message once more, after
-// the time that the call may have taken.
+// A worker is killed after the provider has accepted a message and before it answers. The first
+// attempt is a local activity, which dies with its workflow task. The next worker cannot know the
+// result: it sends the message again, after the timeout of the first call.
 func TestWorkerKilledDuringAFirstAttempt(t *testing.T) {
 	t.Parallel()
 
@@ -187,14 +183,14 @@ func TestWorkerKilledDuringAFirstAttempt(t *testing.T) {
 	require.Regexp(t, `(?m)^2 .* SENT `, why)
 }
 
-// answerOnlyLater has the provider of mails take the first message, and not answer until the
-// worker is gone. The channel that it returns then has an element.
+// answerOnlyLater makes the e-mail provider accept the first message without an answer, until
+// the worker is gone. The returned channel gets an element when the provider has accepted.
 func (s *system) answerOnlyLater() (taken <-chan struct{}) {
 	s.t.Helper()
 	provider := must(url.Parse(s.sandbox.URL))(s.t)
 	forward, first, asked := httputil.NewSingleHostReverseProxy(provider), sync.Once{}, make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost { // a worker looks whether the provider can be reached
+		if r.Method != http.MethodPost { // the worker's check whether the provider is reachable
 			forward.ServeHTTP(w, r)
 			return
 		}
@@ -211,7 +207,7 @@ func (s *system) answerOnlyLater() (taken <-chan struct{}) {
 	return asked
 }
 
-// TestProviderOutage lets one provider answer 503 and another hang. The third continues.
+// One provider answers 503 and another hangs. The third channel continues.
 func TestProviderOutage(t *testing.T) {
 	t.Parallel()
 
@@ -233,8 +229,7 @@ func TestProviderOutage(t *testing.T) {
 	s.requireLedger([]string{"outage"}, events, 0)
 }
 
-// TestGracefulStop stops a worker during a slow call to a provider. The worker records the
-// message and exits with 0.
+// A worker is stopped during a slow call to a provider. It records the message and exits with 0.
 func TestGracefulStop(t *testing.T) {
 	t.Parallel()
 
@@ -251,7 +246,7 @@ func TestGracefulStop(t *testing.T) {
 	require.Equal(t, 1, s.count(`SELECT attempt_count FROM notification WHERE channel = 'EMAIL'`))
 }
 
-// TestPartOfTheWorker splits the work over processes by --channels and --events.
+// --channels and --events divide the work between processes.
 func TestPartOfTheWorker(t *testing.T) {
 	t.Parallel()
 
@@ -281,7 +276,7 @@ func TestWorkerRefusesBadSettings(t *testing.T) {
 	}
 }
 
-// randomShare is a number between a tenth and nine tenths of n.
+// randomShare returns a number between a tenth and nine tenths of n.
 func randomShare(n int) int { return n/10 + rand.IntN(n*8/10) }
 
 func TestServersDisrupted(t *testing.T) {
@@ -324,7 +319,7 @@ func TestServersDisrupted(t *testing.T) {
 		rounds = append(rounds, d.name)
 		s.waitForLoad((i + 1) * events)
 	}
-	// Only sends that were under way when a server died may be repeated.
+	// Only sends that were in flight when a server died may be repeated.
 	s.requireLedger(rounds, events, len(disruptions)*slots)
 	s.requirePublished(len(rounds) * events)
 }

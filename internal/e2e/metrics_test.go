@@ -17,7 +17,7 @@ import (
 	"herald/internal/web/receipts/receiptstest"
 )
 
-// metrics returns the page of a worker's metrics; empty if it does not answer.
+// metrics returns the page of a worker's metrics, or "" if the worker does not answer.
 func (w *worker) metrics() string {
 	request := must(http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.addr()+"/metrics", nil))(w.t)
 	answer, err := http.DefaultClient.Do(request)
@@ -29,7 +29,7 @@ func (w *worker) metrics() string {
 	return string(text)
 }
 
-// TestMetrics sends one event over three channels and reads the worker's metrics.
+// One event over three channels appears in the worker's metrics.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 
@@ -80,11 +80,11 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// ofGateways are the metrics that gateways alone have.
+// ofGateways matches the metrics that only gateways have.
 var ofGateways = regexp.MustCompile(`^herald_(gateway|receipts?)_`)
 
-// TestMetricsOfTheGateway compares docs/metrics.md with what a gateway measures once it has
-// taken a receipt, and looks at its labels.
+// docs/metrics.md lists the metrics of a gateway that has received a receipt, and the labels have
+// only known values.
 func TestMetricsOfTheGateway(t *testing.T) {
 	t.Parallel()
 
@@ -109,10 +109,10 @@ func TestMetricsOfTheGateway(t *testing.T) {
 	}
 }
 
-// measured is one metric: its type and its labels, in their order.
+// measured is the type of one metric and its labels in order.
 type measured struct{ kind, labels string }
 
-// exposed returns Herald's metrics on a page. Each has a help.
+// exposed returns Herald's metrics on a page, and requires a help text for each.
 func exposed(t *testing.T, page string) map[string]measured {
 	t.Helper()
 	found := map[string]measured{}
@@ -125,7 +125,7 @@ func exposed(t *testing.T, page string) map[string]measured {
 				labels[label[1]] = true
 			}
 		}
-		delete(labels, "le") // of every histogram
+		delete(labels, "le") // every histogram has it
 		found[match[1]] = measured{match[2], strings.Join(slices.Sorted(maps.Keys(labels)), ", ")}
 	}
 	return found
@@ -133,8 +133,8 @@ func exposed(t *testing.T, page string) map[string]measured {
 
 var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
-// documented returns Herald's metrics in the table of docs/metrics.md, and requires that
-// the alerts, and docs/outboxes.md, name no others. The alerts that this names are there.
+// documented returns Herald's metrics in the table of docs/metrics.md. It requires that the alerts
+// and docs/outboxes.md name no other metrics, and that the alerts in docs/outboxes.md exist.
 func documented(t *testing.T) map[string]measured {
 	t.Helper()
 	text := must(os.ReadFile("../../docs/metrics.md"))(t)
@@ -152,8 +152,8 @@ func documented(t *testing.T) map[string]measured {
 	return found
 }
 
-// requireBoundedLabels requires that every label of Herald's metrics has one of a few
-// known values.
+// requireBoundedLabels requires that every label of Herald's metrics has one of a few known
+// values.
 func requireBoundedLabels(t *testing.T, page string) {
 	t.Helper()
 	known := map[string]*regexp.Regexp{

@@ -13,8 +13,8 @@ import (
 	"herald/workflows"
 )
 
-// TestOperate does all that an operator can do to deliveries and events, and compares the
-// rows and what the providers got.
+// An operator uses every command for deliveries and events. The test checks the rows and the
+// messages at the providers.
 func TestOperate(t *testing.T) {
 	t.Parallel()
 
@@ -32,8 +32,8 @@ func TestOperate(t *testing.T) {
 	o.unknown()
 }
 
-// operation is an installation with two customers: 1 can be reached on every channel, 2
-// not by e-mail.
+// operation is an installation with two customers. Customer 1 has an address on every channel,
+// and customer 2 on every channel except e-mail.
 type operation struct {
 	*system
 	events int
@@ -58,7 +58,7 @@ func (o *operation) write(eventType, customer string, more ...string) string {
 	return o.emit(o.eventID(eventType, o.events), eventType, "CUSTOMER/"+customer, `{"number":1}`, more...)
 }
 
-// waits waits until a delivery's workflow has started and waits itself.
+// waits waits until a delivery's workflow has started and waits for its time.
 func (o *operation) waits(id string) {
 	o.t.Helper()
 	o.eventually(func() bool {
@@ -139,8 +139,8 @@ func (o *operation) retryMended() {
 	require.Equal(o.t, 2, o.count(`SELECT count(*) FROM delivery_retry WHERE delivery_id = $1 AND NOT again AND status_before = 'FAILED'`, id))
 }
 
-// retryTerminated retries and cancels deliveries whose workflows somebody terminated in
-// the Web UI: their rows are still PENDING.
+// retryTerminated retries and cancels deliveries whose workflows were terminated in the Web UI:
+// their rows are still PENDING.
 func (o *operation) retryTerminated() {
 	id, other := o.write("LATER", "1")+"-customer1-EMAIL", o.write("LATER", "1")+"-customer1-EMAIL"
 	for _, each := range []string{id, other} {
@@ -166,7 +166,7 @@ func (o *operation) cancelEvent() {
 
 	o.says("1 of its deliveries stay cancelled", "event", "retry", event)
 	o.awaitSuccess(event)
-	require.NoError(o.t, o.temporal.GetWorkflow(o.t.Context(), event, "").Get(o.t.Context(), nil)) // its row says so a moment before
+	require.NoError(o.t, o.temporal.GetWorkflow(o.t.Context(), event, "").Get(o.t.Context(), nil)) // the workflow closes a moment after its row
 	o.requireDelivery(mail, "CANCELLED", "cancelled")
 	require.Equal(o.t, 1, o.accepted()[text])
 	o.fails(1, "has succeeded", "event", "retry", event)
@@ -188,7 +188,7 @@ func (o *operation) withdrawEvent() {
 	o.awaitDelivery(event+"-customer1-EMAIL", "SENT")
 }
 
-// retryMany retries more than a hundred e-mails whose address was wrong.
+// retryMany retries more than a hundred e-mails after their wrong address was corrected.
 func (o *operation) retryMany() {
 	const many = 101
 	o.write("MANY", "2", "--count", "101")
@@ -223,8 +223,8 @@ func (o *operation) unknown() {
 	}
 }
 
-// TestWhy explains the deliveries of one event: between two attempts, under way, in quiet
-// hours, in a digest, and not planned.
+// `starter delivery why` explains the deliveries of one event: between two attempts, in flight,
+// in quiet hours, in a digest, and not planned.
 func TestWhy(t *testing.T) {
 	t.Parallel()
 
@@ -268,7 +268,7 @@ func TestWhy(t *testing.T) {
 	require.Regexp(t, "it says +waiting until .*: the attempt before failed, and the next one is due then", show)
 }
 
-// TestPreviewIsWhatIsPlanned compares previews with the texts of an event's deliveries.
+// Previews are equal to the texts of an event's deliveries.
 func TestPreviewIsWhatIsPlanned(t *testing.T) {
 	t.Parallel()
 
@@ -285,8 +285,8 @@ func TestPreviewIsWhatIsPlanned(t *testing.T) {
 	}
 }
 
-// What told nobody, or not everybody, is found by its outcome wherever an operator looks,
-// and tells the people who were left out once the rules are mended. Nobody is told twice.
+// Operators find events that reached nobody, or not everybody, by their outcome. After the rules
+// are corrected, a retry notifies the missing people. Nobody gets a message twice.
 func TestEventsThatToldNobody(t *testing.T) {
 	t.Parallel()
 
@@ -330,7 +330,7 @@ func TestEventsThatToldNobody(t *testing.T) {
 
 	mended := []string{ended[notification.NoRouting], ended[notification.NoRecipients], ended[notification.EventProblem]}
 	s.awaitCount(len(mended), `SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS' AND outcome IS NULL AND problem IS NULL`, mended)
-	s.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'NO_RECIPIENTS'`, nobody) // nobody mended that
+	s.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'NO_RECIPIENTS'`, nobody) // its rules were not corrected
 	accepted := s.accepted()
 	for _, id := range []string{mended[0] + "-customer1-EMAIL", mended[1] + "-customer1-EMAIL", mended[2] + "-customer1-EMAIL", mended[2] + "-customer2-EMAIL"} {
 		require.Equal(t, 1, accepted[id], id)
@@ -340,7 +340,7 @@ func TestEventsThatToldNobody(t *testing.T) {
 	s.fails(1, "told everybody", "event", "retry", mended[0])
 }
 
-// requireOutcome requires that lists, show and the workflow agree on how an event ended.
+// requireOutcome requires that the lists, show and the workflow have the same outcome.
 func (s *system) requireOutcome(outcome notification.EventOutcome, id string) {
 	s.t.Helper()
 	var result workflows.NotifyResult
@@ -354,8 +354,8 @@ func (s *system) requireOutcome(outcome notification.EventOutcome, id string) {
 	require.Contains(s.t, shown, "`starter event retry "+id+"`")
 }
 
-// A view of the directory that breaks planning is named with its reason, and planning
-// continues by itself once the view is mended.
+// If a view of the directory breaks planning, errors name the view and the reason. Planning
+// continues by itself after the view is corrected.
 func TestPlanningFails(t *testing.T) {
 	t.Parallel()
 

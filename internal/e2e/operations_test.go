@@ -23,9 +23,8 @@ var writeDocs = flag.Bool("write-docs", false, "write the output of commands int
 
 const operationsDoc = "../../docs/operations.md"
 
-// TestOperations runs every command of docs/operations.md in order and compares its output
-// with the document's, apart from what changes with each run: times, run ids, time zones,
-// progress.
+// TestOperations runs every command of docs/operations.md in order and compares its output with
+// the document. It ignores texts that change with each run: times, run ids, time zones, progress.
 //
 // To update the document: go test ./internal/e2e -run TestOperations -write-docs
 func TestOperations(t *testing.T) {
@@ -54,16 +53,16 @@ func TestOperations(t *testing.T) {
 // bookPart is a part of the document: a heading, a command with its output, or text.
 type bookPart struct {
 	heading string // of a situation
-	command string // without the prompt; may be of several lines
+	command string // without the prompt; may have several lines
 	output  string
-	text    string // as it stands
+	text    string // unchanged
 }
 
 type book []bookPart
 
 var situationHeading = regexp.MustCompile(`^## \d+\. `)
 
-// parseBook finds the situations, `## 1. …`, and the commands in blocks of ```console.
+// parseBook returns the situations, `## 1. …`, and the commands in ```console blocks.
 func parseBook(source string) book {
 	var parts book
 	inBlock := false
@@ -110,7 +109,7 @@ func (b book) String() string {
 	return text.String()
 }
 
-// nightShift is the installation of docs/operations.md, whose events are night-1, night-2 ….
+// nightShift is the installation of docs/operations.md. Its events are night-1, night-2 ….
 type nightShift struct {
 	*desk
 }
@@ -156,12 +155,12 @@ const nightDirectory = `
 	AND    user_id = '46'
 	AND    channel_type = 'PUSH'`
 
-// nightZones are spread around the globe, so that it is always night in one of them.
+// nightZones are spread around the globe, so that it is always night in one of these zones.
 var nightZones = []string{
 	"Europe/Rome", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Asia/Kolkata", "Pacific/Auckland", "Pacific/Honolulu", "America/Sao_Paulo", "Africa/Abidjan",
 }
 
-// nightZone returns a zone where it is after midnight and long before morning.
+// nightZone returns a zone where it is after midnight and not near morning.
 func nightZone(t *testing.T, now time.Time) string {
 	for _, name := range nightZones {
 		zone := must(time.LoadLocation(name))(t)
@@ -175,14 +174,14 @@ func nightZone(t *testing.T, now time.Time) string {
 	return ""
 }
 
-// emit writes an event as a business service would.
+// emit writes an event like a business service.
 func (n *nightShift) emit(id, eventType, aggregate, payload string) {
 	n.t.Helper()
 	n.system.emit(n.own(id), eventType, aggregate, payload)
 }
 
-// situations has, for each situation of docs/operations.md, what happens before the
-// operator is called.
+// situations holds a function for each situation of docs/operations.md, which prepares it before
+// the operator's commands.
 var situations = map[string]func(n *nightShift){
 	"1. Customer 42 got no text message": func(n *nightShift) {
 		n.confirm("night-1", 42)
@@ -220,7 +219,7 @@ var situations = map[string]func(n *nightShift){
 		n.awaitSuccess(n.own("night-10"))
 		for _, id := range []string{"night-11", "night-12", "night-13"} {
 			n.emit(id, "POINTS_EARNED", "CUSTOMER/42", `{"points": 20}`)
-			n.awaitDeliveries(n.own(id), "PENDING", 1) // one after the other, for the order of the list
+			n.awaitDeliveries(n.own(id), "PENDING", 1) // one after another, for the order of the list
 		}
 	},
 	"10. Before a release, and the tables grow": func(n *nightShift) {
@@ -241,15 +240,15 @@ var situations = map[string]func(n *nightShift){
 	},
 }
 
-// confirm tells a customer of a reservation.
+// confirm emits a confirmed reservation for a customer.
 func (n *nightShift) confirm(id string, customer int) {
 	n.t.Helper()
 	n.emit(id, "RESERVATION_CONFIRMED", "RESERVATION/100", fmt.Sprintf(
 		`{"restaurantId": 7, "customer": {"id": %d}, "pax": 4, "date": "2026-12-20", "time": "19:30"}`, customer))
 }
 
-// remind reminds customer 46, in whose time zone it is night: the push message waits, the
-// e-mail does not.
+// remind emits reminders for customer 46, in whose time zone it is night: the push message waits,
+// the e-mail does not.
 func (n *nightShift) remind(ids ...string) {
 	n.t.Helper()
 	for _, id := range ids {
@@ -276,13 +275,13 @@ func historyOf(t *testing.T, temporal client.Client, id string) string {
 	return string(text)
 }
 
-// save puts a file where the operator's shell is.
+// save writes a file into the folder of the operator's shell.
 func (n *nightShift) save(name, text string) {
 	n.t.Helper()
 	require.NoError(n.t, os.WriteFile(filepath.Join(n.dir, n.own(name)), []byte(text), 0o600))
 }
 
-// age makes events, and their rows in other tables, older.
+// age makes events and their rows in other tables older.
 func (n *nightShift) age(by string, ids ...string) {
 	n.t.Helper()
 	for _, column := range []string{"event_outbox.created_at", "processed_event.created_at", "notification.created_at", "notification_decision.decided_at"} {

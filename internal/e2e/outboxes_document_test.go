@@ -15,13 +15,13 @@ import (
 	"herald/internal/outboxes/kafka/kafkatest"
 )
 
-// adopter follows docs/outboxes.md with two services of one database, where Herald has a
-// separate role.
+// adopter follows docs/outboxes.md with two services in one database. Herald has a separate role
+// in it.
 type adopter struct {
 	*system
 	services business
 	role     string
-	address  string // of the services' database, as the role
+	address  string // of the services' database, with Herald's role
 }
 
 func newAdopter(t *testing.T, broker string) *adopter {
@@ -37,7 +37,7 @@ func newAdopter(t *testing.T, broker string) *adopter {
 	return &adopter{newSystem(t, "KAFKA_BROKERS="+broker), services, role, parsed.String()}
 }
 
-// shell runs a block of the document, and returns what it printed.
+// shell runs a block of the document, and returns its output.
 func (n *adopter) shell(block string) (string, error) {
 	cmd := exec.CommandContext(n.t.Context(), "bash", "-ec", block)
 	cmd.Env = append(n.env, "PATH="+binaries+":"+os.Getenv("PATH"))
@@ -45,14 +45,14 @@ func (n *adopter) shell(block string) (string, error) {
 	return string(out), err
 }
 
-// owner runs the statements of the findings that name the table's owner.
+// owner runs the CREATE INDEX statements of the findings as the table's owner.
 func (n *adopter) owner(findings string) {
 	for _, statement := range regexp.MustCompile(`CREATE INDEX CONCURRENTLY .+\)`).FindAllString(findings, -1) {
 		n.services.exec(statement)
 	}
 }
 
-// blockWith is the one block of docs/outboxes.md that has a text.
+// blockWith returns the only block of docs/outboxes.md that contains a text.
 func blockWith(t *testing.T, text string) string {
 	t.Helper()
 	var found []string
@@ -65,8 +65,8 @@ func blockWith(t *testing.T, text string) string {
 	return found[0]
 }
 
-// TestOutboxesDocument does what docs/outboxes.md tells a newcomer to do, with the rights
-// that it gives to Herald's role and no others.
+// TestOutboxesDocument follows docs/outboxes.md like a newcomer. Herald's role has only the
+// permissions from the document.
 func TestOutboxesDocument(t *testing.T) {
 	t.Parallel()
 
@@ -116,7 +116,7 @@ func TestOutboxesDocument(t *testing.T) {
 	n.purge(blockWith(t, "starter purge --source orders"))
 }
 
-// purge is the document's section on rows that are done.
+// purge follows the document's section on finished rows.
 func (n *adopter) purge(block string) {
 	n.t.Helper()
 	n.services.exec("UPDATE orders.outbox SET created_at = created_at - interval '40 days', sent_at = sent_at - interval '40 days'")

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The commands of docs/performance.md measure all that it says, here with little, and remove
-// what they made.
+// The commands of docs/performance.md measure all its figures, here with few rows, and remove the
+// things they created.
 func TestPerformanceDocument(t *testing.T) {
 	t.Parallel()
 
 	require.Equal(t, []string{"make bench\n", "make bench ARGS='relay-to-kafka relay-to-kafka-people'\n", "make bench ARGS='--against HEAD~1 deliveries broadcast'\n"}, runnable(t, "docs/performance.md"))
 }
 
-// runBench runs a case of the benchmark, and returns what it prints.
+// runBench runs a case of the benchmark, and returns its output.
 func runBench(t *testing.T, args string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -30,8 +30,8 @@ func runBench(t *testing.T, args string) string {
 	return string(out)
 }
 
-// The table runs Herald next to what it is compared with, and has the figures of both, their
-// ratio, and what became of each goal.
+// The table has the figures of Herald and of the program it is compared with, their ratio, and
+// the result of each goal.
 func TestBenchmarkTable(t *testing.T) {
 	t.Parallel()
 
@@ -44,7 +44,7 @@ func TestBenchmarkTable(t *testing.T) {
 	}
 }
 
-// The cases of relaying run as well, with few rows.
+// The cases that relay to Kafka run, with few rows.
 func TestBenchmarkOfKafka(t *testing.T) {
 	t.Parallel()
 

@@ -35,8 +35,8 @@ import (
 	"herald/workflows"
 )
 
-// formerWorker stands for one of release 0.2: an event has a lane, and a delivery that is
-// cancelled becomes CANCELLED.
+// formerWorker imitates a worker of release 0.2: an event has a lane, and a cancelled delivery
+// becomes CANCELLED.
 func (s *system) formerWorker() sdkworker.Worker {
 	w := sdkworker.New(s.temporal, workflows.EventsQueue(s.name), sdkworker.Options{})
 	below := func(ctx workflow.Context, id, kind string) error {
@@ -61,7 +61,7 @@ func (s *system) formerWorker() sdkworker.Worker {
 	return w
 }
 
-// freshWorker stands for one of this build, under its generation.
+// freshWorker imitates a worker of this build, with its generation.
 func (s *system) freshWorker() sdkworker.Worker {
 	w := sdkworker.New(s.temporal, workflows.EventsQueue(s.name), sdkworker.Options{DeploymentOptions: sdkworker.DeploymentOptions{
 		UseVersioning:             true,
@@ -74,11 +74,11 @@ func (s *system) freshWorker() sdkworker.Worker {
 	return w
 }
 
-// changes are the calls by which a promotion changes something in Temporal.
+// changes matches the calls with which a promotion changes Temporal.
 var changes = regexp.MustCompile(`/(TerminateWorkflowExecution|StartWorkflowExecution|SetWorkerDeploymentCurrentVersion)$`)
 
-// mortal is a client of Temporal whose process dies after so many changes. The last of them
-// takes place, but its answer is lost.
+// mortal returns a Temporal client whose process dies after the allowed number of changes. The
+// last change takes effect, but its answer is lost.
 func (s *system) mortal(allowed int64) client.Client {
 	s.t.Helper()
 	var made atomic.Int64
@@ -100,8 +100,8 @@ func (s *system) mortal(allowed int64) client.Client {
 	return temporal
 }
 
-// A promotion whose process dies after each of its changes loses nothing, and starts no event
-// twice: the next one continues.
+// A promotion whose process dies after each change loses nothing, and starts no event twice: the
+// next promotion continues.
 func TestPromotionInterrupted(t *testing.T) {
 	t.Parallel()
 
@@ -158,7 +158,7 @@ func (s *system) promote(order operate.Promotion) (operate.Promoted, error) {
 	return operator.Promote(s.t.Context(), order, func(operate.Promoted) {})
 }
 
-// status is the status of a workflow's last run.
+// status returns the status of a workflow's last run.
 func (s *system) status(id string) enums.WorkflowExecutionStatus { return s.statusOf(id, "") }
 
 func (s *system) statusOf(id, runID string) enums.WorkflowExecutionStatus {
@@ -184,8 +184,8 @@ func (s *system) worker02() *worker {
 	return former.startWorker()
 }
 
-// build02 builds the worker of release 0.2, once, from the repository's history. Its source is
-// always in the same folder, so that the next build takes everything from Go's cache.
+// build02 builds the worker of release 0.2 from the repository's history, once. The source is
+// always in the same folder, so that later builds use Go's cache.
 var build02 = sync.OnceValues(func() (programs string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -212,9 +212,9 @@ var build02 = sync.OnceValues(func() (programs string, err error) {
 	return programs, nil
 })
 
-// TestSweep has rows without workflows, as a failover of Temporal's store leaves them, and
-// an event that was terminated. The sweep starts again what was lost, closes what was
-// terminated, and leaves alone what is under way.
+// Some rows have no workflow, as after a failover of Temporal's store, and one event was
+// terminated. The sweep starts the lost workflows again, closes the terminated event, and does
+// not touch running workflows.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 
@@ -256,7 +256,7 @@ func TestSweep(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
-// TestSweepGivesUp loses a delivery's workflow each time it is started.
+// The sweep gives up a delivery whose workflow is lost after each start.
 func TestSweepGivesUp(t *testing.T) {
 	t.Parallel()
 
@@ -289,8 +289,8 @@ func TestSweepGivesUp(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
-// scheduled waits until Temporal has the schedule of the sweeps and pauses it, so that
-// only the test's sweeps run.
+// scheduled waits until Temporal has the schedule of the sweeps and pauses it, so that only the
+// test starts sweeps.
 func (s *system) scheduled() {
 	s.t.Helper()
 	schedule := s.temporal.ScheduleClient().GetHandle(s.t.Context(), workflows.SweepID(s.name))
@@ -305,7 +305,7 @@ func (s *system) scheduled() {
 	}, "a sweep does not end")
 }
 
-// sweep runs one sweep, and returns what it found.
+// sweep runs one sweep, and returns its result.
 func (s *system) sweep() notification.Sweep {
 	s.t.Helper()
 	options := client.StartWorkflowOptions{ID: workflows.SweepID(s.name) + "-" + uuid.NewString(), TaskQueue: workflows.EventsQueue(s.name)}
@@ -315,7 +315,7 @@ func (s *system) sweep() notification.Sweep {
 	return found
 }
 
-// lostEvent writes an event that was started but has no workflow.
+// lostEvent writes an event that is marked as started but has no workflow.
 func (s *system) lostEvent(round string) {
 	s.t.Helper()
 	id := s.eventID(round, 0)

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	perSecond = 1    // a machine that is busy begins more deliveries than this, so that a backlog forms
+	perSecond = 1    // rate limit; even a busy machine starts more deliveries, so a backlog forms
 	backlog   = 2000 // messages of one restaurant
-	processes = 2    // that serve the channel
+	processes = 2    // workers of the channel
 
 	// soon is a number of places in the ledger. Five messages that take turns with the backlog
-	// need ten places, and more while a busy machine is slow to start them. In the order of
-	// their arrival they would need more than four times soon.
+	// need ten places, or more if a busy machine starts them slowly. In order of arrival they
+	// would need more than four times soon.
 	soon = 40
 )
 
-// While 2,000 messages of one restaurant wait, each for a separate workflow, come a few
-// that have time, five of another restaurant, and some that are urgent.
+// While 2,000 messages of one restaurant wait, each in a separate workflow, more messages arrive:
+// a few with low priority, five of another restaurant, and some urgent messages.
 func TestBacklogUnderARateLimit(t *testing.T) {
 	t.Parallel()
 
@@ -47,18 +47,18 @@ func TestBacklogUnderARateLimit(t *testing.T) {
 	requireRate(t, s.messages())
 }
 
-// While batches of one restaurant have all places of the workers, one of another comes, then
-// five single messages, and then urgent ones while other single messages wait. A batch that
-// has time waits for all of them.
+// Batches of one restaurant occupy all slots of the workers. Then a batch of another restaurant
+// arrives, then five single messages, and then urgent messages while other single messages wait.
+// A batch with low priority waits for all of them.
 func TestBatchUnderARateLimit(t *testing.T) {
 	t.Parallel()
 
 	const aBatch, atOnce = 100, 2 * processes
-	const stints = 100 * perSecond // places; a batch that runs keeps its own for 20 s at most, and a busy machine needs time to see to the next
+	const stints = 100 * perSecond // places; a running batch keeps its slot for at most 20 s, and a busy machine starts the next batch late
 	s := newSystem(t, "EMAIL_RATE_LIMIT=1", "BULK_THRESHOLD=50")
 	s.startRestaurants()
 	s.emitTo("NEWS", "1", backlog/atOnce)
-	for n := range atOnce - 1 { // batches are large, so as many events as run at once
+	for n := range atOnce - 1 { // one event for each batch that runs concurrently, since a batch is large
 		s.emit(fmt.Sprintf("%s-NEWS-1-%d", s.name, n+2), "NEWS", "RESTAURANT/1", "{}")
 	}
 	s.awaitSome(atOnce, `SELECT count(DISTINCT split_part(attempt_owner, ' ', 1)) FROM notification`)
@@ -73,13 +73,13 @@ func TestBatchUnderARateLimit(t *testing.T) {
 	urgent := s.placesOf(s.emitTo("URGENT", "3", 10), 10)
 	require.LessOrEqual(t, len(urgent), soon, "what is urgent goes before both")
 	rumours := slices.DeleteFunc(slices.Concat(more, single, urgent), func(message sandbox.Entry) bool { return !isOf(rumour, message) })
-	const left = 2 // turns that nobody else takes in time on a busy machine
+	const left = 2 // turns that no other message takes in time on a busy machine
 	require.LessOrEqual(t, len(rumours), left, "what has time goes last")
 	requireRate(t, s.messages())
 }
 
-// startRestaurants lets restaurants tell their staff by mail: NEWS and MORE_NEWS, what is
-// URGENT, and a RUMOUR, which has time.
+// startRestaurants prepares restaurants that send e-mails to their staff: NEWS and MORE_NEWS with
+// normal priority, URGENT with high and RUMOUR with low priority.
 func (s *system) startRestaurants() {
 	s.t.Helper()
 	s.starter("migrate", "up")
@@ -93,7 +93,7 @@ func (s *system) startRestaurants() {
 	}
 }
 
-// emitTo writes an event of a restaurant for so many of its staff, and returns its id.
+// emitTo writes an event of a restaurant with a new staff of the given size, and returns its id.
 func (s *system) emitTo(eventType, restaurant string, staff int) string {
 	s.t.Helper()
 	s.exec(`INSERT INTO recipient (user_type, user_id, email) SELECT 'RESTAURANT_USER', $1 || '-' || n, 'r' || $1 || '-' || n || '@example.com' FROM generate_series(1, $2::int) n`, restaurant, staff)
@@ -101,7 +101,7 @@ func (s *system) emitTo(eventType, restaurant string, staff int) string {
 	return s.emit(s.name+"-"+eventType+"-"+restaurant, eventType, "RESTAURANT/"+restaurant, "{}")
 }
 
-// awaitWaiting waits until so many messages wait at Temporal to be sent, each by itself.
+// awaitWaiting waits until at least this number of single messages are in Temporal's task queue.
 func (s *system) awaitWaiting(least int64) {
 	s.t.Helper()
 	s.eventually(func() bool {
@@ -113,7 +113,7 @@ func (s *system) awaitWaiting(least int64) {
 	}, "there are never %d messages that wait", least)
 }
 
-// workflowsOf waits until an event has so many deliveries, and returns the ids of their
+// workflowsOf waits until an event has this number of deliveries, and returns the ids of their
 // workflows.
 func (s *system) workflowsOf(event string, all int) []string {
 	s.t.Helper()
@@ -121,8 +121,8 @@ func (s *system) workflowsOf(event string, all int) []string {
 	return s.deliveries(`SELECT delivery_id FROM notification WHERE event_id = '` + event + `'`)
 }
 
-// waitSince waits until all of these workflows wait for a worker that sends, and returns since
-// when the last of them does. What a busy machine needs until then has no place in the ledger.
+// waitSince waits until all these workflows wait for a sending worker, and returns the time when
+// the last one began to wait. So the places do not include the time to start the workflows.
 func (s *system) waitSince(ids ...string) (since time.Time) {
 	s.t.Helper()
 	for _, id := range ids {
@@ -138,12 +138,12 @@ func (s *system) waitSince(ids ...string) (since time.Time) {
 	return since
 }
 
-// firstScheduled is when a workflow scheduled its first activity; zero: not yet.
+// firstScheduled returns the time when a workflow scheduled its first activity, or zero.
 func (s *system) firstScheduled(id string) time.Time {
 	for events := s.temporal.GetWorkflowHistory(s.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 		event, err := events.Next()
 		if err != nil {
-			break // it has not begun
+			break // the workflow has not started
 		}
 		if event.GetEventType() == enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED {
 			return event.GetEventTime().AsTime()
@@ -152,8 +152,8 @@ func (s *system) firstScheduled(id string) time.Time {
 	return time.Time{}
 }
 
-// placesOf waits until all messages of an event are sent. It returns the places in the
-// ledger from when the last of them waits until the last of them is sent.
+// placesOf waits until all messages of an event are sent. It returns the ledger's messages from
+// the time when the last of the event's messages began to wait until all were sent.
 func (s *system) placesOf(event string, all int) []sandbox.Entry {
 	s.t.Helper()
 	since := s.waitSince(s.workflowsOf(event, all)...)
@@ -161,8 +161,8 @@ func (s *system) placesOf(event string, all int) []sandbox.Entry {
 	return s.places(since, event, all)
 }
 
-// placesOfBatch does so from when the first batch of an event waits, for the first n of
-// its messages.
+// placesOfBatch does the same for the first n messages of an event. It starts when the event's
+// first batch began to wait.
 func (s *system) placesOfBatch(event string, n int) []sandbox.Entry {
 	s.t.Helper()
 	since := s.waitSince(workflows.BatchID(event, notification.Email, 1))
@@ -170,7 +170,7 @@ func (s *system) placesOfBatch(event string, n int) []sandbox.Entry {
 	return s.places(since, event, n)
 }
 
-// places are the messages that were sent since a time, up to the n-th of an event.
+// places returns the messages that were sent after a time, up to the n-th message of an event.
 func (s *system) places(since time.Time, event string, n int) (places []sandbox.Entry) {
 	s.t.Helper()
 	defer func() { s.t.Logf("%s: %d places", event, len(places)) }()
@@ -188,13 +188,13 @@ func (s *system) places(since time.Time, event string, n int) (places []sandbox.
 	return places
 }
 
-// isOf reports whether a message is one of an event.
+// isOf reports whether a message belongs to an event.
 func isOf(event string, message sandbox.Entry) bool {
 	return strings.HasPrefix(message.DeliveryID, event+"-")
 }
 
-// requireRate requires that a backlog was sent at a rate: in no 5 s more than the messages
-// of 6 s, and at least nine tenths of it as soon as the machine keeps up for 30 messages.
+// requireRate requires that a backlog was sent at the rate limit. In any 5 s at most the messages
+// of 6 s are sent, and at least one run of 30 messages reaches nine tenths of the limit.
 func requireRate(t *testing.T, sent []sandbox.Entry) {
 	t.Helper()
 	for i, from := range sent {
@@ -215,12 +215,12 @@ func requireRate(t *testing.T, sent []sandbox.Entry) {
 	require.GreaterOrEqual(t, best, 0.9*perSecond)
 }
 
-// A rate limit applies only to calls to the provider: a delivery that is cancelled, while
-// it waits or is queued, is recorded at once.
+// A rate limit applies only to calls to the provider. A cancelled delivery that waits or is
+// queued is recorded at once.
 func TestRateLimitIsTheProvidersAlone(t *testing.T) {
 	t.Parallel()
 
-	const perSecond, waiting, queued = 0.05, 20, 10 // one in 20 s: at that rate the cancellations would take ten minutes
+	const perSecond, waiting, queued = 0.05, 20, 10 // one message in 20 s: at this rate the cancellations would take ten minutes
 	s := newSystem(t, fmt.Sprintf("EMAIL_RATE_LIMIT=%v", perSecond))
 	s.prepareLoad()
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES

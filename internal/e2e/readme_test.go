@@ -15,7 +15,7 @@ import (
 )
 
 // TestReadme follows README.md, docs/processes.md and docs/events.md, from an empty database to
-// the deliveries of the example of a producer.
+// the deliveries of the producer's example.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 
@@ -34,7 +34,7 @@ func TestReadme(t *testing.T) {
 	r.awaitSuccess(r.name + "-evt-2")
 }
 
-// reader does what a document says, in a folder with the programs in bin/.
+// reader follows a document in a folder that has the programs in bin/.
 type reader struct {
 	*system
 	dir string
@@ -49,17 +49,17 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// placeholders are the lines of documents that a reader replaces, or that the test has
-// done already.
+// placeholders are the lines of documents that a reader replaces, or that the test has already
+// done.
 var placeholders = map[string]string{
-	"export DATABASE_URL=postgres://… RABBITMQ_URL=amqps://… TEMPORAL_ADDRESS=…   # and the settings below": "", // are set
+	"export DATABASE_URL=postgres://… RABBITMQ_URL=amqps://… TEMPORAL_ADDRESS=…   # and the settings below": "", // already set
 	"make build":            "test -x bin/worker -a -x bin/starter",
 	"make up build":         "test -x bin/worker -a -x bin/starter",
-	`eval "$(make -s env)"`: "", // are set
+	`eval "$(make -s env)"`: "", // already set
 }
 
-// shell runs commands as they are, and returns what they printed. It ends what they leave
-// running at the end of the test.
+// shell runs commands and returns their output. At the end of the test it ends processes that the
+// commands left running.
 func (r *reader) shell(script string) string {
 	r.t.Helper()
 	lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
@@ -68,7 +68,7 @@ func (r *reader) shell(script string) string {
 			lines[i] = instead
 		}
 	}
-	output, err := os.CreateTemp(r.dir, "output") // a file, since what is left running writes on
+	output, err := os.CreateTemp(r.dir, "output") // a file, because processes that keep running still write to it
 	require.NoError(r.t, err)
 	cmd := exec.Command("bash", "-euc", strings.Join(lines, "\n"))
 	cmd.Dir, cmd.Env = r.dir, r.env
@@ -86,8 +86,8 @@ func (r *reader) shell(script string) string {
 	return string(printed)
 }
 
-// hasTargets requires that the commands are tasks of the Makefile. It does not run them:
-// one of them runs this test.
+// hasTargets requires that the commands are targets of the Makefile. It does not run them,
+// because one of them runs this test.
 func (r *reader) hasTargets(script string) {
 	r.t.Helper()
 	for line := range strings.Lines(script) {
@@ -99,15 +99,15 @@ func (r *reader) hasTargets(script string) {
 	}
 }
 
-// requireTarget requires a task of the Makefile.
+// requireTarget requires a target in the Makefile.
 func requireTarget(t *testing.T, name string) {
 	t.Helper()
 	out, err := exec.Command("make", "--dry-run", "--directory", "../..", name).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
-// insert runs a producer's SQL with other ids than evt-1 and evt-2, since all tests share
-// one Temporal.
+// insert runs a producer's SQL with other ids than evt-1 and evt-2, because all tests share one
+// Temporal.
 func (r *reader) insert(sql string) {
 	r.t.Helper()
 	require.Contains(r.t, sql, "'evt-1'")
@@ -158,8 +158,8 @@ func TestDocumentsAreKnown(t *testing.T) {
 	}
 }
 
-// TestChangelog requires a section for what comes next and for each release, whose histories
-// are frozen, the newest first.
+// TestChangelog requires a section for the next release and for each release with frozen
+// histories, the newest first.
 func TestChangelog(t *testing.T) {
 	t.Parallel()
 
@@ -176,8 +176,7 @@ func TestChangelog(t *testing.T) {
 	require.Equal(t, want, sections)
 }
 
-// TestContributing requires that the files, make targets and tests that CONTRIBUTING.md
-// names exist.
+// TestContributing requires that the files, make targets and tests in CONTRIBUTING.md exist.
 func TestContributing(t *testing.T) {
 	t.Parallel()
 
@@ -198,7 +197,7 @@ func TestContributing(t *testing.T) {
 	}
 }
 
-// requireTest requires the package and the test that the arguments of `go test` name.
+// requireTest requires that the package and the test in the arguments of `go test` exist.
 func requireTest(t *testing.T, args []string) {
 	t.Helper()
 	files := must(filepath.Glob(filepath.Join("../..", args[0], "*_test.go")))(t)
@@ -213,8 +212,8 @@ func requireTest(t *testing.T, args []string) {
 	}), "there is no %s in %s", name, args[0])
 }
 
-// TestContainersDocument needs no container engine: it requires that the commands name
-// services that exist, and runs what they run inside these.
+// TestContainersDocument needs no container engine. It requires that the commands name existing
+// services, and runs the commands inside the services directly.
 func TestContainersDocument(t *testing.T) {
 	t.Parallel()
 
@@ -237,8 +236,8 @@ func TestContainersDocument(t *testing.T) {
 	}
 }
 
-// requireSecretsFile runs the script that makes .env, and requires that nobody else can
-// read the file and that it has a secret for each of docker-compose.yml.
+// requireSecretsFile runs the script that creates .env. It requires that nobody else can read the
+// file, and that the file has every secret of docker-compose.yml.
 func requireSecretsFile(t *testing.T, script string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -250,7 +249,7 @@ func requireSecretsFile(t *testing.T, script string) {
 	require.Regexp(t, `^HERALD_SECRET=\S{44}\nHERALD_TOKEN_SECRET=\S{44}\n$`, string(must(os.ReadFile(filepath.Join(folder, ".env")))(t)))
 }
 
-// requireComposes requires a command of docker compose with existing services.
+// requireComposes requires that a command of docker compose names existing services.
 func requireComposes(t *testing.T, words []string, services map[string]bool) {
 	t.Helper()
 	require.Greater(t, len(words), 2, words)

@@ -26,12 +26,12 @@ import (
 	"herald/workflows"
 )
 
-// signing are the settings by which a gateway knows a signer.
+// signing returns the settings with which a gateway accepts a signer.
 func signing(signer receiptstest.Signer) []string {
 	return []string{"PUBLIC_URL=" + signer.PublicURL, "TWILIO_AUTH_TOKEN=" + signer.TwilioToken, "SENDGRID_WEBHOOK_PUBLIC_KEY=" + signer.PublicKey()}
 }
 
-// sentMails puts so many deliveries into the table that SendGrid has accepted.
+// sentMails inserts this number of deliveries that SendGrid has accepted.
 func (s *system) sentMails(count int) {
 	s.t.Helper()
 	s.exec(`
@@ -41,7 +41,7 @@ func (s *system) sentMails(count int) {
 		FROM   generate_series(1, $1) i`, count)
 }
 
-// mailEvents is a batch that says of so many mails that they bounced.
+// mailEvents returns a batch of bounces for this number of e-mails.
 func mailEvents(count int) string {
 	var events []string
 	for i := 1; i <= count; i++ {
@@ -51,8 +51,8 @@ func mailEvents(count int) string {
 	return "[" + strings.Join(events, ",") + "]"
 }
 
-// sendgrid sends a batch as SendGrid does, and returns the status of the answer; 0: there is
-// none.
+// sendgrid sends a batch like SendGrid, and returns the status of the answer, or 0 without an
+// answer.
 func (g *gateway) sendgrid(signer receiptstest.Signer, batch string) int {
 	g.t.Helper()
 	request := must(http.NewRequestWithContext(g.t.Context(), http.MethodPost, "http://"+g.host()+"/webhooks/sendgrid", strings.NewReader(batch)))(g.t)
@@ -65,8 +65,8 @@ func (g *gateway) sendgrid(signer receiptstest.Signer, batch string) int {
 	return answer.StatusCode
 }
 
-// TestGatewayDiesBeforeItAnswers kills a gateway when it has stored a batch and has not
-// answered. SendGrid sends the batch again, to another one: everything was stored once.
+// A gateway dies after it has stored a batch and before it answers. SendGrid repeats the batch to
+// another gateway. Each receipt is stored once.
 func TestGatewayDiesBeforeItAnswers(t *testing.T) {
 	t.Parallel()
 
@@ -93,8 +93,7 @@ func TestGatewayDiesBeforeItAnswers(t *testing.T) {
 	require.NotContains(t, g.output.String()+next.output.String(), "example.com")
 }
 
-// TestGatewayDiesBeforeItStores kills a gateway that is about to commit. Nothing is stored, and
-// the repeat stores it.
+// A gateway dies before it commits a batch. Nothing is stored, and the repeated batch is stored.
 func TestGatewayDiesBeforeItStores(t *testing.T) {
 	t.Parallel()
 
@@ -118,8 +117,7 @@ func TestGatewayDiesBeforeItStores(t *testing.T) {
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE receipt_failed`))
 }
 
-// TestStopWhileTheInboxIsSlow keeps all connections busy that serve people who are signed in.
-// A STOP is still taken.
+// All database connections for signed-in people are busy. The gateway still handles a STOP.
 func TestStopWhileTheInboxIsSlow(t *testing.T) {
 	t.Parallel()
 
@@ -140,7 +138,7 @@ func TestStopWhileTheInboxIsSlow(t *testing.T) {
 	asking.Wait()
 }
 
-// text lets somebody text to our number.
+// text sends a text message from a phone to our number.
 func (g *gateway) text(signer receiptstest.Signer, message, body string) {
 	g.t.Helper()
 	const path = "/webhooks/twilio/inbound"
@@ -154,7 +152,7 @@ func (g *gateway) text(signer receiptstest.Signer, message, body string) {
 	require.Equal(g.t, "<Response/>", answer)
 }
 
-// TestGatewayTakesStop lets somebody text STOP to one gateway and START to another.
+// One gateway handles a STOP and another gateway the START from the same phone.
 func TestGatewayTakesStop(t *testing.T) {
 	t.Parallel()
 
@@ -169,8 +167,8 @@ func TestGatewayTakesStop(t *testing.T) {
 	require.NotContains(t, first.output.String()+second.output.String(), "+3934")
 }
 
-// TestReceiptsOfTheSandbox sends messages through a worker, of which the sandbox says to a
-// gateway what became of them: signed by code that shares nothing with the gateway's.
+// A worker sends messages, and the sandbox sends their receipts to a gateway. The sandbox's code
+// for signatures shares nothing with the gateway's code.
 func TestReceiptsOfTheSandbox(t *testing.T) {
 	t.Parallel()
 
@@ -220,9 +218,9 @@ func get(t *testing.T, address string) string {
 	return strings.TrimSpace(string(body))
 }
 
-// TestUnsubscribe follows the link of a mail: a scanner's GET changes nothing, the page asks
-// and unsubscribes, the inbox shows it and takes it back, and a mailbox provider's POST does
-// it with one click. What else comes, still comes; what is mandatory has no link.
+// The unsubscribe link of an e-mail: a scanner's GET changes nothing, the page asks and
+// unsubscribes, the inbox shows and reverts it, and a mailbox provider's POST unsubscribes with
+// one click. Other messages still arrive. Mandatory messages have no link.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
 
@@ -247,7 +245,7 @@ func TestUnsubscribe(t *testing.T) {
 	page.awaitText("h2", "You will get no more e-mails about your bookings")
 	off := p.confirm("19:30")
 	decided(off, "USER_DISABLED")
-	p.awaitDelivery(off+"-customer43-WEBSOCKET", "SENT") // nobody's page is open
+	p.awaitDelivery(off+"-customer43-WEBSOCKET", "SENT") // no page is open
 
 	ada := p.openAs(b, "Ada Brooks")
 	ada.click("#open-preferences")
@@ -269,8 +267,7 @@ func TestUnsubscribe(t *testing.T) {
 	require.Empty(t, p.mailed(alert).Unsubscribe, "what is mandatory cannot be switched off")
 }
 
-// linkOf is the path of the link by which the recipient of a mail unsubscribes, once it is
-// sent.
+// linkOf waits until an e-mail is sent, and returns the path of its unsubscribe link.
 func (p *inboxes) linkOf(deliveryID string) string {
 	p.t.Helper()
 	p.awaitDelivery(deliveryID, "SENT")
@@ -279,7 +276,7 @@ func (p *inboxes) linkOf(deliveryID string) string {
 	return link.RequestURI()
 }
 
-// mailed is the mail of a delivery, as the provider accepted it.
+// mailed returns the e-mail of a delivery that the provider accepted.
 func (s *system) mailed(deliveryID string) sandbox.Entry {
 	s.t.Helper()
 	messages := s.messages()
@@ -288,9 +285,8 @@ func (s *system) mailed(deliveryID string) sandbox.Entry {
 	return messages[i]
 }
 
-// TestWhatFollowsReceipts lets receipts come while no worker runs, since the only one was
-// killed, and while one does. The queue of dead letters hears of each failure once, and an
-// escalation that waits ends as its message has arrived.
+// Receipts arrive while no worker runs, and while a worker runs. The dead-letter queue gets each
+// failure once. A waiting escalation ends when its message has arrived.
 func TestWhatFollowsReceipts(t *testing.T) {
 	t.Parallel()
 
@@ -319,7 +315,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	require.Contains(t, string(letters[0].Body), `"delivery_id":"`+mail+`"`)
 	require.Contains(t, string(letters[0].Body), "bounced: 550 no such mailbox")
 
-	// A worker starts what somebody terminated.
+	// A worker starts the terminated workflow again.
 	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), workflows.FollowUpID(s.name), "", "test"))
 	s.record(bounce, notification.Receipt{Provider: notification.Twilio, ID: "undelivered", DeliveryID: text, At: time.Now(), Word: "undelivered", Detail: "30005", Status: notification.Failed})
 	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
@@ -332,8 +328,8 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	require.Contains(t, s.starter("delivery", "why", mail), "said later that it did not arrive")
 	require.Regexp(t, `deliveries +1 SENT, 2 FAILED`, s.starter("event", "show", event))
 	require.NotContains(t, s.starter("status"), "follow-ups")
-	// A retry that bounces is a separate failure, and so is one that the provider refuses. A
-	// receipt that confirms the refusal is not.
+	// A retry that bounces is a separate failure, and so is a retry that the provider rejects. A
+	// receipt that confirms the rejection is not.
 	require.Contains(t, s.starter("delivery", "retry", mail), "sent")
 	s.awaitDelivery(mail, "SENT")
 	requireLetter := func(attempts int) {
@@ -357,7 +353,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
-// record stores receipts as a gateway does.
+// record stores receipts like a gateway.
 func (s *system) record(receipts ...notification.Receipt) {
 	s.t.Helper()
 	must(s.gatewayStore().RecordReceipts(s.t.Context(), receipts))(s.t)

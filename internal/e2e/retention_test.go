@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPurge deletes events that have ended, and leaves one that still waits.
+// Purge deletes events that have ended, and keeps an event that still waits.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 

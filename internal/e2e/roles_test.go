@@ -20,8 +20,8 @@ import (
 	"herald/migrations"
 )
 
-// TestRoles creates the roles of docs/roles.md: the migrator migrates, the worker delivers
-// the whole example, the operator looks, repairs and purges, the gateway serves
+// The roles of docs/roles.md have sufficient permissions: the migrator migrates, the worker
+// delivers the whole example, the operator looks, repairs and purges, the gateway serves
 // recipients, and the producer can only insert.
 func TestRoles(t *testing.T) {
 	t.Parallel()
@@ -48,12 +48,12 @@ func TestRoles(t *testing.T) {
 	r.workerDeletesNothing()
 }
 
-// roles is an installation whose roles have a suffix, since all databases of a server
-// share its roles.
+// roles is an installation whose roles have a suffix, because all databases of a server share
+// its roles.
 type roles struct {
 	*system
 	suffix string
-	admin  string // the database's address, as its owner
+	admin  string // the database's address with its owner
 }
 
 const rolePassword = "local"
@@ -61,7 +61,7 @@ const rolePassword = "local"
 func newRoles(t *testing.T) *roles {
 	t.Helper()
 	r := &roles{suffix: "_" + randomWord(8)}
-	t.Cleanup(r.drop) // last
+	t.Cleanup(r.drop) // runs last
 	r.system = newSystem(t)
 	r.admin = r.servers.databaseURL
 	r.sql("", "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
@@ -70,7 +70,7 @@ func newRoles(t *testing.T) *roles {
 
 var roleNames = []string{"migrator", "worker", "gateway", "producer", "operator"}
 
-// own puts this installation's roles into a text of the document.
+// own replaces the document's roles by this installation's roles.
 func (r *roles) own(text string) string {
 	for _, name := range roleNames {
 		text = strings.ReplaceAll(text, "herald_"+name, "herald_"+name+r.suffix)
@@ -87,7 +87,7 @@ func (r *roles) address(role string) string {
 	return parsed.String()
 }
 
-// try runs SQL as a role; if that is empty, as the owner of the database.
+// try runs SQL as a role, or as the owner of the database if role is empty.
 func (r *roles) try(role, sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -115,7 +115,7 @@ func (r *roles) setPasswords() {
 }
 
 func (r *roles) drop() {
-	if r.system == nil { // it has made none
+	if r.system == nil { // no database was created
 		return
 	}
 	var names []string
@@ -125,8 +125,8 @@ func (r *roles) drop() {
 	dropRoles(r.t, r.servers.databaseURL, names...)
 }
 
-// dropRoles drops roles, and before them the database in which they have rights: a run of
-// all tests keeps its databases until it ends.
+// dropRoles drops roles, and first the database in which they have permissions: a run of all
+// tests keeps its databases until its end.
 func dropRoles(t *testing.T, address string, names ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -143,7 +143,7 @@ func dropRoles(t *testing.T, address string, names ...string) {
 	}
 }
 
-// as runs the operator's command as a role.
+// as runs the operator's command with the database role.
 func (r *roles) as(role string, args ...string) string {
 	r.t.Helper()
 	return r.programAs(role, "starter", args...)
@@ -224,8 +224,8 @@ func (r *roles) gatewayServes() {
 	}
 }
 
-// gatewayReadsNoMail requires that a gateway finds the texts of no other channel, and lifts
-// nothing but opt-outs.
+// gatewayReadsNoMail requires that a gateway cannot read the texts of other channels, and can
+// remove only opt-outs.
 func (r *roles) gatewayReadsNoMail() {
 	count := func(role, sql string) (n int) {
 		config := must(pgx.ParseConfig(withoutPoolSize(r.t, r.address(role))))(r.t)

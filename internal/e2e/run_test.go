@@ -13,8 +13,8 @@ import (
 	"herald/tools/sandbox"
 )
 
-// TestRun starts the programs of tools/run.sh. A mail gets a receipt and a link to unsubscribe,
-// and a signal ends all programs. Without --yes the script refuses the servers of the test.
+// tools/run.sh starts its programs. An e-mail gets a receipt and an unsubscribe link, and a signal
+// ends all programs. Without --yes the script refuses the servers of the test.
 func TestRun(t *testing.T) {
 	t.Parallel()
 
@@ -49,12 +49,12 @@ func TestRun(t *testing.T) {
 	require.True(t, strings.HasPrefix(link, "http://"+gateway+"/unsubscribe"), link)
 	get(t, link)
 
-	require.NoError(t, run.Process.Signal(syscall.SIGTERM)) // as Ctrl-C: SIGINT may be ignored where tests run
+	require.NoError(t, run.Process.Signal(syscall.SIGTERM)) // like Ctrl-C; SIGINT may be ignored here
 	require.NoError(t, run.Wait())
 	require.ErrorIs(t, syscall.Kill(-run.Process.Pid, 0), syscall.ESRCH, "a program of tools/run.sh still runs")
 }
 
-// unsubscribeLink returns the link of a delivery's mail in a ledger.
+// unsubscribeLink returns the unsubscribe link of a delivery's e-mail in a ledger.
 func unsubscribeLink(t *testing.T, ledger, delivery string) string {
 	t.Helper()
 	for line := range strings.Lines(ledger) {

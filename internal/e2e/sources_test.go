@@ -37,11 +37,11 @@ const sourcesFile = `
   retries: 1
 `
 
-// business is the database of two services, whose outboxes Herald serves.
+// business is the database of two services with outboxes that Herald polls.
 type business struct {
 	*postgres.Store
 	t      *testing.T
-	wallet string // the source of the wallet hub, whose name is in workflow ids: no other test has it
+	wallet string // name of the wallet hub's source; unique, because workflow ids contain it
 }
 
 func newBusiness(t *testing.T) (business, []string) {
@@ -67,8 +67,8 @@ func (b business) count(sql string) (n int) {
 	return n
 }
 
-// killBeforeTheMark starts the pollers, and kills the worker between the broker's
-// acknowledgement of a page of orders and its mark.
+// killBeforeTheMark starts the pollers, and kills the worker after the broker has acknowledged a
+// page of orders and before the worker marks the page.
 func (b business) killBeforeTheMark(s *system, w *worker) {
 	b.t.Helper()
 	tx, err := b.Pool.Begin(b.t.Context())
@@ -84,7 +84,7 @@ func (b business) killBeforeTheMark(s *system, w *worker) {
 	require.NoError(b.t, tx.Rollback(b.t.Context()))
 }
 
-// firstByKey are the values of records, by key and in their order, without repeats.
+// firstByKey returns the values of records by key, in order and without repeats.
 func firstByKey(records []*kgo.Record) map[string][]string {
 	values, seen := map[string][]string{}, map[string]bool{}
 	for _, record := range records {
@@ -96,9 +96,9 @@ func firstByKey(records []*kgo.Record) map[string][]string {
 	return values
 }
 
-// Rows that other services write by their own SQL come out on their topics, byte for byte and in
-// the order of their keys, and tell people, although the worker is killed before it marks what the broker has, and the broker stops. A
-// row whose topic does not exist waits, and is sent once the topic is there.
+// Rows that other services write with SQL reach their topics, byte for byte and in order for each
+// key, and people are notified. This holds although the worker is killed before it marks the sent
+// rows, and the broker stops. A row without a topic waits, and is sent when the topic exists.
 func TestSources(t *testing.T) {
 	t.Parallel()
 
@@ -121,7 +121,7 @@ func TestSources(t *testing.T) {
 	services.exec(`INSERT INTO wallet_outbox (event_type, payload, correlation_id) VALUES ('FundsAdded', 'no JSON', NULL)`)
 	services.killBeforeTheMark(s, first)
 	cluster.Stop()
-	s.launchWorker() // it is not ready while the broker is away
+	s.launchWorker() // a worker is not ready without the broker
 	cluster.Start(t)
 	s.eventually(func() bool {
 		return services.count(`SELECT count(*) FROM orders.outbox WHERE status = 'SENT' AND sent_at IS NOT NULL`) == orders
@@ -136,7 +136,7 @@ func TestSources(t *testing.T) {
 		require.NoError(t, rows.Scan(&order, &payload))
 		want[order] = append(want[order], payload)
 	}
-	records := kafkatest.Records(t, cluster.Address, "order-events", orders+10) // the broker had a page when the worker was killed
+	records := kafkatest.Records(t, cluster.Address, "order-events", orders+10) // when the worker was killed, the broker had a page
 	require.LessOrEqual(t, len(records), orders+20, "two pages are in flight at most")
 	require.Equal(t, want, firstByKey(records))
 	s.awaitCount(orders, "SELECT count(*) FROM event_outbox o JOIN processed_event p USING (event_id) WHERE source = 'orders' AND p.status = 'SUCCESS'")

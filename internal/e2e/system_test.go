@@ -49,20 +49,19 @@ func run(m *testing.M) int {
 		return 1
 	}
 	binaries = dir
-	// Most of a test's time is spent waiting for intervals and timeouts, so more tests run
-	// at once than there are cores. The flag -parallel overrides this.
+	// Tests mostly wait for intervals and timeouts, so more tests than cores run in parallel.
+	// The flag -parallel overrides this.
 	_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	return m.Run()
 }
 
-// servers are the addresses of a local stack.
+// servers holds the addresses of a local stack.
 type servers struct {
 	databaseURL, rabbitURL, temporalAddress string
 }
 
-// system is an installation of Herald on real servers: a database, a vhost and a
-// separate task-queue prefix, the sandbox in place of all providers, and real worker
-// processes.
+// system is an installation of Herald on real servers: a separate database, vhost and task-queue
+// prefix, the sandbox in place of all providers, and real worker processes.
 type system struct {
 	t        *testing.T
 	name     string // prefix of its queues and event ids
@@ -77,7 +76,7 @@ type system struct {
 // heraldSecret is the secret of the installations.
 const heraldSecret = "the secret of an installation in the tests"
 
-// newSystem sets up an installation on the shared stack; settings override the settings of
+// newSystem sets up an installation on the shared stack. The settings override the settings of
 // environment.
 func newSystem(t *testing.T, settings ...string) *system {
 	t.Helper()
@@ -115,26 +114,26 @@ func (s *system) environment() []string {
 		"RABBITMQ_URL="+s.servers.rabbitURL,
 		"TEMPORAL_ADDRESS="+s.servers.temporalAddress,
 		"TASK_QUEUE_PREFIX="+s.name,
-		"OUTBOX_SOURCES=", // of a demo: its tables are not in the test's database
+		"OUTBOX_SOURCES=", // a demo may have set it, but the test's database has no such tables
 		"SENDGRID_BASE_URL="+fake, "SENDGRID_API_KEY=SG.e2e", "EMAIL_FROM=herald@example.com", "EMAIL_FROM_NAME=Herald",
 		"TWILIO_BASE_URL="+fake, "TWILIO_ACCOUNT_SID=AC00000000000000000000000000000000", "TWILIO_AUTH_TOKEN=e2e", "TWILIO_FROM=+15005550006",
 		"FCM_BASE_URL="+fake+"/v1", "FCM_PROJECT_ID=herald-e2e",
 		"SLACK_ALLOWED_HOSTS="+strings.TrimPrefix(fake, "http://"),
 		"PUBLIC_URL=http://localhost:8080", "HERALD_SECRET="+heraldSecret,
 		"EMAIL_RETRY_INTERVAL=200ms", "PUSH_RETRY_INTERVAL=200ms", "SMS_RETRY_INTERVAL=200ms",
-		"EMAIL_TIMEOUT=30s", "PUSH_TIMEOUT=30s", "SMS_TIMEOUT=30s", "SLACK_TIMEOUT=30s", "WEBSOCKET_TIMEOUT=30s", // long, since a timeout on a busy machine would repeat a message
+		"EMAIL_TIMEOUT=30s", "PUSH_TIMEOUT=30s", "SMS_TIMEOUT=30s", "SLACK_TIMEOUT=30s", "WEBSOCKET_TIMEOUT=30s", // long, because a timeout on a busy machine would repeat a message
 	)
 }
 
-// endWorkflows ends what a worker keeps going for ever: Temporal outlives the test.
+// endWorkflows ends workflows that never end by themselves, because Temporal outlives the test.
 func (s *system) endWorkflows() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_ = s.temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(s.name)).Delete(ctx) // there may be none
+	_ = s.temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(s.name)).Delete(ctx) // fails if there is none
 	_ = s.temporal.TerminateWorkflow(ctx, workflows.FollowUpID(s.name), "", "the test has ended")
 }
 
-// starter runs the operator's command and returns what it printed. It must succeed.
+// starter runs the operator's command, which must succeed, and returns its output.
 func (s *system) starter(args ...string) string {
 	s.t.Helper()
 	return s.program("starter", args...)
@@ -144,7 +143,7 @@ func (s *system) tryStarter(args ...string) (string, error) {
 	return s.tryProgram("starter", args...)
 }
 
-// program runs a program, which must succeed.
+// program runs a program, which must succeed, and returns its output.
 func (s *system) program(program string, args ...string) string {
 	s.t.Helper()
 	out, err := s.tryProgram(program, args...)
@@ -162,7 +161,7 @@ func (s *system) tryProgram(program string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// fails runs a command that must fail with an exit code, and say why.
+// fails runs a command that must fail with an exit code and with output that contains want.
 func (s *system) fails(code int, want string, args ...string) {
 	s.t.Helper()
 	out, err := s.tryStarter(args...)
@@ -190,7 +189,7 @@ func (s *system) exec(sql string, args ...any) {
 	must(s.store.Pool.Exec(s.t.Context(), sql, args...))(s.t)
 }
 
-// count runs SQL that yields one number. A database that is out of reach yields -1.
+// count returns the number that the SQL selects, or -1 if the database does not answer.
 func (s *system) count(sql string, args ...any) int {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
@@ -203,8 +202,7 @@ func (s *system) count(sql string, args ...any) int {
 	return n
 }
 
-// patience is the time that a test waits for what must happen: far longer than it takes, even
-// on a busy machine.
+// patience limits the wait for a condition. It is far longer than a busy machine needs.
 const patience = 8 * time.Minute
 
 // eventually waits until condition holds.
@@ -217,7 +215,7 @@ func (s *system) eventually(condition func() bool, message string, args ...any) 
 	}
 }
 
-// awaitCount waits until SQL yields a number.
+// awaitCount waits until the SQL returns want.
 func (s *system) awaitCount(want int, sql string, args ...any) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
@@ -243,7 +241,7 @@ func (s *system) awaitDelivery(id, status string) {
 	s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = $2`, id, status)
 }
 
-// awaitBegun waits until a workflow runs, or has run.
+// awaitBegun waits until a workflow has started.
 func (s *system) awaitBegun(id string) {
 	s.t.Helper()
 	s.eventually(func() bool {
@@ -252,13 +250,13 @@ func (s *system) awaitBegun(id string) {
 	}, "%s never began", id)
 }
 
-// awaitDeliveries waits until so many deliveries of an event have a status.
+// awaitDeliveries waits until want deliveries of an event have a status.
 func (s *system) awaitDeliveries(event, status string, want int) {
 	s.t.Helper()
 	s.awaitCount(want, `SELECT count(*) FROM notification WHERE event_id = $1 AND status = $2`, event, status)
 }
 
-// must returns the value of a call and fails the test if the call has failed.
+// must returns the value of a call, and fails the test if the call returned an error.
 func must[T any](value T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -267,8 +265,8 @@ func must[T any](value T, err error) func(t *testing.T) T {
 	}
 }
 
-// TestBesideAnApplication runs the whole example in a separate schema, in the database
-// of an application that has a goose and tables of the same names.
+// The whole example runs in a separate schema, in the database of an application that has goose
+// migrations and tables with the same names.
 func TestBesideAnApplication(t *testing.T) {
 	t.Parallel()
 

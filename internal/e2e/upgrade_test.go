@@ -18,18 +18,18 @@ import (
 	"herald/workflows"
 )
 
-// upgrade is an installation that begins with workers of release 0.2.
+// upgrade is an installation that starts with workers of release 0.2.
 type upgrade struct {
 	*system
 	services business
-	broker   string // of Kafka
+	broker   string // Kafka's address
 	events   []string
 }
 
-// orders is the number of orders that go to a topic that is not there yet.
+// orders is the number of orders for a topic that does not exist yet.
 const orders = 5
 
-// The recipients of the two broadcasts: one has pages in release 0.2, the other batches.
+// The numbers of recipients of the two broadcasts. In release 0.2 one has pages, the other batches.
 const (
 	paged   = 150
 	batched = 260
@@ -45,9 +45,9 @@ const ordersFile = `
   retries: forever
 `
 
-// newUpgrade has every kind of workflow under way that an upgrade meets: deliveries that
-// wait, retry, escalate, collect a digest, orders that feed a topic, and two broadcasts half-way
-// through.
+// newUpgrade returns an installation that runs every kind of workflow that an upgrade can meet:
+// deliveries that wait, retry, escalate or collect a digest, orders for a topic, and two
+// broadcasts that are half sent.
 func newUpgrade(t *testing.T) (*upgrade, *worker) {
 	t.Helper()
 	services, settings := newBusiness(t)
@@ -90,7 +90,7 @@ func (u *upgrade) add(kind, aggregate string) {
 	u.events = append(u.events, u.emit(u.name+"-"+strings.ToLower(kind), kind, aggregate, "{}"))
 }
 
-// load writes events for so long, and calls f for each whole second.
+// load writes events for a number of seconds, and calls f at the start of each second.
 func (u *upgrade) load(seconds int, f func(second int)) {
 	u.t.Helper()
 	for second := range seconds {
@@ -103,11 +103,11 @@ func (u *upgrade) load(seconds int, f func(second int)) {
 	}
 }
 
-// ends requires that everything ends well: each delivery is sent and each event published, at
-// most so many twice, and no workflow task has failed.
+// ends requires that everything ends well: each delivery is sent and each event is published, with
+// at most the allowed number of duplicates, and no workflow task has failed.
 func (u *upgrade) ends(allowedDuplicates int) {
 	u.t.Helper()
-	kafkatest.CreateTopic(u.t, u.broker, "order-events", nil) // at once: a topic that is missing rests longer each time
+	kafkatest.CreateTopic(u.t, u.broker, "order-events", nil) // early, because the back-off for a missing topic grows
 	u.mend()
 	u.starter("delivery", "send-now", notification.DeliveryID(u.name+"-wait", "customer", "1", notification.Push))
 	u.awaitSuccess(u.events...)
@@ -127,7 +127,7 @@ func (u *upgrade) ends(allowedDuplicates int) {
 	u.noTaskFailed()
 }
 
-// requireOrders requires a record of each order.
+// requireOrders requires a record for each order.
 func (u *upgrade) requireOrders(allowedDuplicates int) {
 	u.t.Helper()
 	u.eventually(func() bool {
@@ -140,7 +140,8 @@ func (u *upgrade) requireOrders(allowedDuplicates int) {
 	require.LessOrEqual(u.t, records, orders+allowedDuplicates)
 }
 
-// requirePublishedOnce requires a domain message of each event, and at most so many twice.
+// requirePublishedOnce requires a domain message for each event, with at most the allowed number
+// of duplicates.
 func (u *upgrade) requirePublishedOnce(allowedDuplicates int) {
 	u.t.Helper()
 	published, messages := map[string]bool{}, 0
@@ -154,11 +155,11 @@ func (u *upgrade) requirePublishedOnce(allowedDuplicates int) {
 	require.LessOrEqual(u.t, messages-len(published), allowedDuplicates)
 }
 
-// harmless are the causes by which the server drops a task: a signal came meanwhile, or the
+// harmless are the causes for which the server drops a task: a signal arrived meanwhile, or the
 // workflow was terminated.
 var harmless = []enums.WorkflowTaskFailedCause{enums.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, enums.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND}
 
-// noTaskFailed reads the histories of all workflows of the installation.
+// noTaskFailed requires that no history of the installation has a failed workflow task.
 func (u *upgrade) noTaskFailed() {
 	u.t.Helper()
 	queues := []string{workflows.EventsQueue(u.name)}
@@ -187,8 +188,8 @@ func (u *upgrade) noTaskFailed() {
 	}
 }
 
-// awaitGeneration waits until the workers of a generation get the tasks, and all events that
-// the promotion ended are started again.
+// awaitGeneration waits until the workers of a generation get the tasks, and until all events
+// that the promotion terminated have started again.
 func (u *upgrade) awaitGeneration(generation int) {
 	u.t.Helper()
 	current := regexp.MustCompile(fmt.Sprintf(`"current": %d,`, generation))
@@ -199,7 +200,7 @@ func (u *upgrade) awaitGeneration(generation int) {
 	u.awaitCount(0, `SELECT count(*) FROM worker_promotion WHERE ended_at IS NULL`)
 }
 
-// The old workers are stopped before the first new one starts.
+// All old workers stop before the first new worker starts.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 
@@ -211,7 +212,7 @@ func TestUpgrade(t *testing.T) {
 	require.Equal(t, 1, u.count(`SELECT count(*) FROM operator_action WHERE command = 'workers promote' AND detail = 'generation 3 to 4'`))
 }
 
-// Old and new workers run side by side under load, and one of each is killed.
+// Old and new workers run side by side under load. One old and one new worker are killed.
 func TestUpgradeSideBySide(t *testing.T) {
 	t.Parallel()
 

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Reminders a day before visits: one that is nearly due, some for years to come, one
-// whose time is past, and one whose visit has no zone.
+// Reminders a day before visits: a reminder that is nearly due, some for later years, one in the
+// past, and one for a visit without a time zone.
 func TestReminders(t *testing.T) {
 	t.Parallel()
 
@@ -56,8 +56,8 @@ func TestReminders(t *testing.T) {
 	require.Len(t, s.accepted(), 3)
 }
 
-// A reminder whose text fails ends at once, though its time is years ahead. Once that is
-// mended, or after it was cancelled, a retry waits for its time again.
+// A reminder whose text fails ends at once, although it is due years later. After the text is
+// corrected, or after a cancellation, a retry waits for its time again.
 func TestRetriedReminderWaits(t *testing.T) {
 	t.Parallel()
 
@@ -90,7 +90,7 @@ func TestRetriedReminderWaits(t *testing.T) {
 	require.Len(t, s.accepted(), 1)
 }
 
-// orders carries out an operator's order about a delivery, as soon as its workflow runs.
+// orders runs an operator's command for a delivery as soon as its workflow runs.
 func (s *system) orders(verb, id string, flags ...string) {
 	s.t.Helper()
 	var out string
@@ -101,8 +101,8 @@ func (s *system) orders(verb, id string, flags ...string) {
 	}, "%s of %s is refused: %s", verb, id, out)
 }
 
-// People leave, opt out and move while their deliveries wait: for a delay, in a digest,
-// or until a time that an operator set.
+// People leave, opt out and change their address while their deliveries wait: for a delay, in a
+// digest, or until a time that an operator set.
 func TestAfterAWait(t *testing.T) {
 	t.Parallel()
 
@@ -122,12 +122,12 @@ func TestAfterAWait(t *testing.T) {
 	later, five, six := emit("LATER", 5), emit("NEWS", 5), emit("NEWS", 6)
 	s.awaitCount(15, "SELECT count(*) FROM notification")
 
-	s.exec("DELETE FROM entity_member WHERE user_id = '1' AND entity_id = '5'") // left one restaurant of two
+	s.exec("DELETE FROM entity_member WHERE user_id = '1' AND entity_id = '5'") // left one of two restaurants
 	s.exec("INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '2', 'EMAIL', false)")
 	s.exec("UPDATE recipient SET active = false WHERE user_id = '3'")
 	s.exec("UPDATE recipient SET email = 'moved@example.com' WHERE user_id = '4'")
 	for staff := 1; staff <= 5; staff++ {
-		for _, event := range []string{later, five} { // the digest lists the news of both
+		for _, event := range []string{later, five} { // the digest lists both events
 			var out string
 			s.eventually(func() (ok bool) {
 				var err error
@@ -138,7 +138,7 @@ func TestAfterAWait(t *testing.T) {
 	}
 
 	const gone, off = "NO_LONGER_RECIPIENT", "USER_DISABLED"
-	ends := map[int][3]string{ // why not; empty: sent
+	ends := map[int][3]string{ // reason for not sending; empty: sent
 		1: {gone, gone, ""}, 2: {off, off, off}, 3: {gone, gone, gone}, 4: {}, 5: {},
 	}
 	for staff, reasons := range ends {
@@ -157,8 +157,8 @@ func TestAfterAWait(t *testing.T) {
 	require.Len(t, s.accepted(), 5, "two that were rescheduled, and three digests")
 }
 
-// TestDelayEndsInQuietHours has deliveries whose delay ends in quiet hours, and asks what
-// is said of that before and after.
+// Deliveries whose delay ends in quiet hours: `delivery why` and `delivery show` are correct
+// before and after the end of the delay.
 func TestDelayEndsInQuietHours(t *testing.T) {
 	t.Parallel()
 

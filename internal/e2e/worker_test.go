@@ -19,13 +19,13 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// worker is one running worker process, or one of another program.
+// worker is a running process of the worker, or of another program.
 type worker struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	output *buffer
 	ended  chan struct{}
-	err    error // how it ended; after ended
+	err    error // result of the process; valid after ended is closed
 }
 
 // startAll starts a worker and the poller.
@@ -57,7 +57,7 @@ func (s *system) launchWorker(args ...string) *worker {
 	return s.launch("worker", []string{"WORKER_HTTP_ADDR=127.0.0.1:0"}, args...)
 }
 
-// launch starts a process with more settings, and does not wait.
+// launch starts a process with additional settings, and does not wait.
 func (s *system) launch(program string, settings []string, args ...string) *worker {
 	s.t.Helper()
 	w := &worker{t: s.t, output: &buffer{}, ended: make(chan struct{})}
@@ -78,10 +78,10 @@ func (s *system) launch(program string, settings []string, args ...string) *work
 	return w
 }
 
-// listensAt finds the address of the health endpoints in a worker's log.
+// listensAt matches the address of the health endpoints in a worker's log.
 var listensAt = regexp.MustCompile(`"msg":"health endpoints and metrics","addr":"([^"]+)"`)
 
-// addr is the address of its health endpoints; empty until it has logged it.
+// addr returns the address of the health endpoints, or "" until the worker has logged it.
 func (w *worker) addr() string {
 	if said := listensAt.FindStringSubmatch(w.output.String()); said != nil {
 		return said[1]
@@ -89,7 +89,7 @@ func (w *worker) addr() string {
 	return ""
 }
 
-// ready returns the status of /readyz; 0 if it does not answer.
+// ready returns the status of /readyz, or 0 if the worker does not answer.
 func (w *worker) ready() int {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -102,20 +102,20 @@ func (w *worker) ready() int {
 	return answer.StatusCode
 }
 
-// kill ends the process as a power cut would.
+// kill ends the process like a power cut.
 func (w *worker) kill() {
-	_ = w.cmd.Process.Kill() // it may have ended already
+	_ = w.cmd.Process.Kill() // fails if it has ended already
 	<-w.ended
 }
 
-// stop asks the process to end, waits for it and returns how it ended.
+// stop asks the process to end, waits for its end and returns its error.
 func (w *worker) stop() error {
 	require.NoError(w.t, w.cmd.Process.Signal(syscall.SIGTERM))
 	<-w.ended
 	return w.err
 }
 
-// buffer collects a process's output; it is safe for concurrent use.
+// buffer collects a process's output. It is safe for concurrent use.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -138,7 +138,7 @@ func (b *buffer) tail(n int) string {
 	return text[max(0, len(text)-n):]
 }
 
-// TestVersion asks all programs which build they are; a worker says it first of all.
+// All programs print their version. A worker logs it first.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 
@@ -153,11 +153,11 @@ func TestVersion(t *testing.T) {
 	require.Regexp(t, `(?m)^herald_build_info\{commit="\S+",go="go1\.\S+",version="\S+"\} 1$`, w.metrics())
 }
 
-// seenWithin is the time that a worker may be dead before every command says so.
+// seenWithin is the maximum time until every command reports a dead worker.
 const seenWithin = 10 * time.Second
 
-// TestDeadWorker starts the poller without a worker, then kills and stops workers while a
-// delivery waits, and asks what starter says of it.
+// The poller starts without a worker. Then workers are killed and stopped while a delivery waits.
+// starter reports the missing worker each time.
 func TestDeadWorker(t *testing.T) {
 	t.Parallel()
 
@@ -165,7 +165,7 @@ func TestDeadWorker(t *testing.T) {
 	s.prepareLoad()
 	s.fault("EMAIL", `{"status":503}`)
 	began := time.Now()
-	started := s.starter("poller", "start") // a warning, and no failure
+	started := s.starter("poller", "start") // prints a warning and succeeds
 	require.Contains(t, started, "no worker polls the task queue "+s.name+"-events")
 	require.Contains(t, started, s.name+"-outbox-poller-1")
 	require.Less(t, time.Since(began), 30*time.Second)
@@ -206,8 +206,8 @@ func TestDeadWorker(t *testing.T) {
 	}
 }
 
-// TestPollerPaused pauses and resumes the poller, with and without a worker, and then
-// replays the recorded workflows.
+// The poller is paused and resumed with and without a worker. Then the recorded workflows are
+// replayed.
 func TestPollerPaused(t *testing.T) {
 	t.Parallel()
 
@@ -219,7 +219,7 @@ func TestPollerPaused(t *testing.T) {
 	s.waitForLoad(1)
 
 	require.Contains(t, s.starter("poller", "pause"), "paused  "+s.name+"-outbox-poller-1")
-	s.starter("poller", "pause") // changes nothing
+	s.starter("poller", "pause") // has no effect
 	require.Regexp(t, "e2e@host +poller pause +"+s.name+"-outbox-poller-1", s.starter("audit", "--target", s.name+"-outbox-poller-1"))
 	require.Equal(t, "e2e@host", s.signalledBy(s.name+"-outbox-poller-1"))
 	s.writeEvents("meanwhile", 2)
@@ -227,13 +227,13 @@ func TestPollerPaused(t *testing.T) {
 	require.Contains(t, s.starter("status"), "PAUSED")
 	require.Contains(t, s.starter("poller", "start"), "`starter poller resume` lets it continue")
 
-	require.NoError(t, w.stop()) // a pause outlasts the workers
+	require.NoError(t, w.stop()) // the poller stays paused without workers
 	w = s.startWorker()
 	require.Equal(t, "PAUSED", s.pollerStatus())
 	require.Equal(t, 2, s.count(`SELECT count(*) FROM event_outbox WHERE status = 'PENDING' AND attempt_count = 0`))
 	s.exec(`CREATE TABLE resumed AS SELECT clock_timestamp() AS at`)
 	s.starter("poller", "resume")
-	s.starter("poller", "resume") // changes nothing
+	s.starter("poller", "resume") // has no effect
 	require.Equal(t, "RUNNING", s.pollerStatus())
 	s.waitForLoad(3)
 	require.Equal(t, 2, s.count(`SELECT count(*) FROM event_outbox, resumed WHERE published_at > at`))
@@ -244,12 +244,12 @@ func TestPollerPaused(t *testing.T) {
 	s.fails(1, "no workflow "+s.name+"-nobody is known to Temporal", "replay", s.name+"-nobody")
 
 	s.starter("poller", "pause")
-	require.Contains(t, s.starter("poller", "stop"), "stopped  "+s.name+"-outbox-poller-1") // a paused one, too
+	require.Contains(t, s.starter("poller", "stop"), "stopped  "+s.name+"-outbox-poller-1") // also a paused poller
 	require.Equal(t, "CANCELED", s.pollerStatus())
 	require.NoError(t, w.stop())
 
 	s.starter("poller", "start")
-	require.NoError(t, s.temporal.CancelWorkflow(t.Context(), s.name+"-outbox-poller-1", "")) // as stop does, which then waits for a worker
+	require.NoError(t, s.temporal.CancelWorkflow(t.Context(), s.name+"-outbox-poller-1", "")) // like stop, which then waits for a worker
 	require.Equal(t, "STOPPING", s.pollerStatus())
 	s.starter("poller", "start")
 	require.Equal(t, "RUNNING", s.pollerStatus())
@@ -280,7 +280,7 @@ func (s *system) pollerStatus() string {
 		} `json:"pollers"`
 	}
 	out := s.starter("poller", "status", "-o", "json")
-	require.NoError(s.t, json.NewDecoder(strings.NewReader(out[strings.Index(out, "{"):])).Decode(&state)) // behind a warning
+	require.NoError(s.t, json.NewDecoder(strings.NewReader(out[strings.Index(out, "{"):])).Decode(&state)) // a warning precedes the JSON
 	require.Len(s.t, state.Pollers, 1)
 	return state.Pollers[0].Status
 }
@@ -294,15 +294,14 @@ func (s *system) replays(kind, id string) {
 		Clean bool   `json:"clean"`
 	}
 	out := s.starter("replay", id, "-o", "json")
-	require.NoError(s.t, json.NewDecoder(strings.NewReader(out[strings.Index(out, "{"):])).Decode(&view)) // behind its progress
+	require.NoError(s.t, json.NewDecoder(strings.NewReader(out[strings.Index(out, "{"):])).Decode(&view)) // progress precedes the JSON
 	require.True(s.t, view.Clean)
 	require.Equal(s.t, kind, view.Type)
 	require.Contains(s.t, s.starter("replay", id, "--run-id", view.RunID), "replays cleanly: "+kind)
 }
 
-// TestEventIDTaken writes events whose ids other workflows have: a poller, a delivery that
-// was made, and an event of another installation in the namespace. Each fails with that
-// reason, and the next event continues.
+// Events whose ids belong to other workflows: a poller, a finished delivery, and an event of
+// another installation in the namespace. Each fails with this reason, and the next event continues.
 func TestEventIDTaken(t *testing.T) {
 	t.Parallel()
 
@@ -323,7 +322,7 @@ func TestEventIDTaken(t *testing.T) {
 	t.Cleanup(func() {
 		_ = s.temporal.TerminateWorkflow(context.Background(), options.ID, poller.GetRunID(), "end of the test")
 	})
-	s.eventually(func() bool { // the newest of them are listed
+	s.eventually(func() bool { // status lists only the newest workflows
 		said := s.starter("status")
 		require.NotContains(t, said, " "+s.name+"-events,")
 		return strings.Contains(said, options.TaskQueue)

@@ -13,8 +13,8 @@ import (
 
 const yourOwnDoc = "../../docs/your-own.md"
 
-// TestYourOwn does what docs/your-own.md tells a newcomer to do, from an empty database on,
-// and compares what the commands print with the document.
+// TestYourOwn follows docs/your-own.md like a newcomer, from an empty database, and compares the
+// output of the commands with the document.
 //
 // To update the document: go test ./internal/e2e -run TestYourOwn -write-docs
 func TestYourOwn(t *testing.T) {
@@ -47,8 +47,8 @@ func TestYourOwn(t *testing.T) {
 	}
 }
 
-// newcomer is the reader of docs/your-own.md. What one of their commands exports the next
-// ones have.
+// newcomer is the reader of docs/your-own.md. Later commands have the variables that earlier
+// commands exported.
 type newcomer struct {
 	*desk
 	reader *reader
