@@ -15,17 +15,17 @@ func (a *app) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show who changed what, the latest first",
-		Long: `Show who ordered which change through starter: of an event, a delivery, a poller or
-the tables, the latest first. The actor is HERALD_ACTOR, else user@host. An order is
-recorded before it is carried out, so the list has failed and interrupted actions
-as well. It does not have what was done in Temporal's own UI: Temporal's histories do.`,
+		Long: `Show the changes that operators made through starter, the latest first. The actor is
+HERALD_ACTOR, else user@host. starter records an order before it changes anything, so the
+list also has failed and interrupted actions. Changes made in Temporal's UI are only in
+Temporal's histories.`,
 		Example: `  starter audit
   starter audit --target evt-1
   starter audit --actor ada@ops --since 24h -o json`,
 	}
 	flags := cmd.Flags()
-	terminal.TextFlag(flags, &filter.Target, "target", "only what was done to this: an id of an event or a poller, a table, or a delivery, with what was done to its event")
-	terminal.TextFlag(flags, &filter.Actor, "actor", "only what this actor did")
+	terminal.TextFlag(flags, &filter.Target, "target", "only changes of this event, poller, table or delivery; a delivery includes its event")
+	terminal.TextFlag(flags, &filter.Actor, "actor", "only changes by this actor")
 	terminal.TextFlag(flags, &filter.Command, "command", `only this command: "event retry"`)
 	terminal.TimeFlag(flags, &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	return listCommand(a, cmd, list[report.Action]{

@@ -27,8 +27,8 @@ type bulkFlags struct {
 }
 
 func (f *bulkFlags) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and change nothing")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "do it to more than 100 at once")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "change more than 100 at once")
 }
 
 // registerAfter adds --after, for commands that page through a table.
@@ -80,7 +80,7 @@ func (a *app) change(ctx context.Context, o *operate.Operator, verb operate.Verb
 		return a.report(verb, to.Named, summary, err)
 	}
 	if to.Matched > maxUnasked && !flags.yes {
-		return misused(fmt.Errorf("%s would change, and nothing did: to %s more than %d at once add --yes, to look first --dry-run",
+		return misused(fmt.Errorf("nothing changed: %s match; to %s more than %d at once add --yes, to look first --dry-run",
 			countOf(verb.Noun, to.Matched), verb.Name, maxUnasked))
 	}
 	var line atomic.Value
@@ -120,9 +120,9 @@ func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error
 	case named:
 		return a.refusal(verb, s)
 	case s.Failed > 0 && verb.Repeats:
-		return advice.With(failed, "mend the cause, and name the failed ids: the others would be done once more")
+		return advice.With(failed, "correct the cause, and name only the failed ids: the others would change once more")
 	case s.Failed > 0:
-		return advice.With(failed, "mend the cause, and run it again: what was done is not done twice")
+		return advice.With(failed, "correct the cause, and run it again: finished ids do not change twice")
 	}
 	return nil
 }

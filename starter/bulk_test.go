@@ -26,7 +26,7 @@ func TestChangeWantsYes(t *testing.T) {
 
 	var misuse *usageError
 	require.ErrorAs(t, err, &misuse)
-	require.ErrorContains(t, err, "101 deliveries would change, and nothing did: to cancel more than 100 at once add --yes")
+	require.ErrorContains(t, err, "nothing changed: 101 deliveries match; to cancel more than 100 at once add --yes")
 }
 
 func TestCounts(t *testing.T) {
@@ -77,8 +77,8 @@ func TestReport(t *testing.T) {
 			want: "2 of 3 deliveries: not done", next: "check the id"},
 		{name: "named and stopped", named: true, summary: operate.Summary{Matched: 2, Items: []operate.Outcome{}}, err: down, want: "stopped after 0 of 2 deliveries: no connection"},
 		{name: "many", summary: many, out: "matched  1,234\ndone     1,230\nskipped  4  was sent\nfailed   0\n"},
-		{name: "many, of which some failed", summary: failed, out: "d1: connection reset", want: "2 deliveries failed", next: "run it again: what was done is not done twice"},
-		{name: "many that would be repeated", verb: operate.RetryDelivery(true, 0), summary: failed, want: "2 deliveries failed", next: "name the failed ids"},
+		{name: "many, of which some failed", summary: failed, out: "d1: connection reset", want: "2 deliveries failed", next: "run it again: finished ids do not change twice"},
+		{name: "many that would be repeated", verb: operate.RetryDelivery(true, 0), summary: failed, want: "2 deliveries failed", next: "name only the failed ids"},
 		{name: "many, stopped", summary: many, err: down, want: "stopped after 1,234 of 1,234 deliveries, up to 12340: no connection", next: "run it again with --after 12340"},
 		{name: "a dry run", summary: preview, out: "a  changed  \n… and 1,233 more\nnothing was changed\n"},
 		{name: "a dry run that fails", summary: preview, err: down, want: "no connection"},
@@ -112,7 +112,7 @@ func TestRetryEventPromises(t *testing.T) {
 
 	help := shell{}.must(t, "event", "retry", "--help")
 	require.Contains(t, strings.Join(strings.Fields(help), " "),
-		"Failed deliveries are tried again, except WEBSOCKET, SLACK, which get one attempt: `starter delivery retry` retries them.")
+		"Failed deliveries are retried, except WEBSOCKET, SLACK, which get one attempt: `starter delivery retry` retries them.")
 }
 
 // parsedFilter parses the flags of a command line into a filter.

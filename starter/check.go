@@ -26,16 +26,15 @@ func (a *app) checkCommand() *cobra.Command {
 	since := terminal.Age{Duration: 7 * 24 * time.Hour, Text: "7d"}
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Look for mistakes in all that is configured",
-		Long: `Look for mistakes in all that is configured: the schema, the directory or the views
-in its place, the rules, the templates, the channels and their providers, RabbitMQ,
-Temporal, pollers and workers, and the outboxes of other services. Each is named with
-its row and with what to do about it. The exit code is 1 if there are any.
+		Short: "Look for mistakes in the configuration",
+		Long: `Look for mistakes in the configuration: the schema, the directory or its views, the
+rules, the templates, the channels and their providers, RabbitMQ, Temporal, pollers and
+workers, and the outboxes of other services. Each mistake names its row and its remedy.
+The exit code is 1 if there is one.
 
-The last events of each type are read as planning would read them now: the people that their
-payloads name, and what the templates make of them. It changes nothing and sends
-nothing. Run it with the settings of the worker, since credentials are looked for in the
-environment.`,
+starter check also plans the last events of each type: it looks for their recipients and
+renders their texts. It changes nothing and sends nothing. Run it with the settings of a
+worker, because it checks the credentials in the environment.`,
 		Example: `  starter check
   starter check --since 1h
   starter check -o json`,
@@ -43,7 +42,7 @@ environment.`,
 			return a.check(ctx, since)
 		}),
 	}
-	terminal.AgeFlag(cmd.Flags(), &since, "since", "look at the events that were written since: an age (24h, 7d)")
+	terminal.AgeFlag(cmd.Flags(), &since, "since", "also plan events written since: an age (24h, 7d)")
 	return cmd
 }
 
@@ -83,9 +82,9 @@ func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command st
 	case 0:
 		return nil
 	case 1:
-		return advice.With(fmt.Errorf("there is a mistake"), "mend it, and run `"+command+"` again")
+		return advice.With(fmt.Errorf("there is a mistake"), "correct it, and run `"+command+"` again")
 	default:
-		return advice.With(fmt.Errorf("there are %d mistakes", count), "mend them, and run `"+command+"` again")
+		return advice.With(fmt.Errorf("there are %d mistakes", count), "correct them, and run `"+command+"` again")
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 )
 
 // startTemporal is the next step if Temporal does not answer.
-const startTemporal = "start Temporal, or set TEMPORAL_ADDRESS to where it is"
+const startTemporal = "start Temporal, or set TEMPORAL_ADDRESS to its address"
 
 // dialTimeout limits the time to connect to Temporal.
 const dialTimeout = 5 * time.Second
@@ -146,7 +146,7 @@ func (a *app) nextStep(err error) string {
 	case errors.As(err, &unavailable):
 		return startTemporal
 	case errors.As(err, &namespace):
-		return "set TEMPORAL_NAMESPACE to one that this Temporal has"
+		return "set TEMPORAL_NAMESPACE to a namespace of this Temporal"
 	case errors.As(err, &connect):
 		return postgres.ConnectRemedy(err)
 	case errors.As(err, &statement) && slices.Contains([]string{undefinedTable, undefinedColumn}, statement.Code):
@@ -154,7 +154,7 @@ func (a *app) nextStep(err error) string {
 	case errors.As(err, &statement) && statement.Code == invalidText:
 		return "write it in UTF-8"
 	case errors.As(err, &statement) && statement.Code == queryCanceled:
-		return "the database took too long: narrow it down, by --since for example, and run it again"
+		return "the database took too long: ask for less, for example with --since, and run it again"
 	case errors.Is(err, context.Canceled):
 		return "it was interrupted; run it again"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &late):

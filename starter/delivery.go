@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) deliveryCommand() *cobra.Command {
-	return group("delivery", "List, show, explain, cancel, hasten and retry deliveries",
+	return group("delivery", "List, show, explain, cancel, send and retry deliveries",
 		a.listDeliveriesCommand(), a.showDeliveryCommand(), a.whyDeliveryCommand(),
 		a.cancelDeliveryCommand(), a.sendNowCommand(), a.rescheduleCommand(), a.retryDeliveryCommand())
 }
@@ -99,10 +99,10 @@ func (d *deliveryChange) run(ctx context.Context, verb operate.Verb, ids []strin
 func (a *app) cancelDeliveryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel [ID...]",
-		Short: "Cancel deliveries that were not sent yet",
-		Long: `Cancel deliveries, named by their ids or by filters, while they wait, are retried or are
-part of a digest. What was sent stays sent, and the answer says so. Filters without
---status mean PENDING. More than 100 at once need --yes; --dry-run looks first.`,
+		Short: "Cancel deliveries that are not sent yet",
+		Long: `Cancel deliveries by id or by filter, while they wait, retry, or belong to a digest. Sent
+deliveries stay sent, and the answer counts them. Filters without --status mean PENDING.
+More than 100 at once need --yes; --dry-run looks first.`,
 		Example: `  starter delivery cancel evt-1-staff10-EMAIL
   starter delivery cancel --event-type PROMOTION --channel SMS --dry-run
   starter delivery cancel --event-type PROMOTION --channel SMS --yes`,
@@ -125,8 +125,8 @@ func (a *app) sendNowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send-now ID...",
 		Short: "Send waiting deliveries now",
-		Long: `Send deliveries now that wait for a delay, for the end of quiet hours or for their next
-attempt. An item of a digest is sent with its whole digest.`,
+		Long: `Send waiting deliveries now. They may wait for a delay, for the end of quiet hours or for
+their next attempt. For an item of a digest, the whole digest is sent.`,
 		Example: "  starter delivery send-now evt-1-staff10-EMAIL",
 	}
 	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) { return operate.SendNow(), nil })
@@ -141,8 +141,8 @@ func (a *app) rescheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reschedule ID...",
 		Short: "Send waiting deliveries at another time",
-		Long: `Set another time for deliveries that wait for a delay, for the end of quiet hours or for
-their next attempt. An item of a digest waits with its whole digest.`,
+		Long: `Set another time for waiting deliveries. They may wait for a delay, for the end of quiet
+hours or for their next attempt. For an item of a digest, the whole digest waits.`,
 		Example: `  starter delivery reschedule evt-1-staff10-EMAIL --at 2026-11-22T08:00:00+01:00
   starter delivery reschedule evt-1-staff10-EMAIL --in 2h`,
 	}
@@ -187,21 +187,21 @@ func (a *app) retryDeliveryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
 		Short: "Retry deliveries that failed or were cancelled",
-		Long: `Retry deliveries, named by their ids or by filters. Each gets a fresh run of its
-workflow, with the recipient's present address and a newly written text, and is sent
-alone and at once, or waits again for its own time (send_at_path) if that still lies
-ahead. Filters without --status mean FAILED. A delivery that was sent or has expired is
-refused, unless with --again: the recipient then gets it twice, or late, and that is
-recorded. By filters, --again takes --status SENT and --yes too. More than 100 at once need --yes.
+		Long: `Retry deliveries by id or by filter. Each gets a new run of its workflow, with the present
+address and a new text. It is sent at once, and never in a digest. If its own time
+(send_at_path) is in the future, it waits for that time. Filters without --status mean FAILED.
 
-If ids are named, it waits for the outcomes, up to 30 seconds in all.`,
+A sent or expired delivery needs --again: the recipient gets it twice, or late. With
+filters, --again also needs --status SENT and --yes. More than 100 at once need --yes.
+
+With ids, the command waits for the outcomes, up to 30 seconds in all.`,
 		Example: `  starter delivery retry evt-1-staff10-EMAIL
   starter delivery retry evt-1-staff10-EMAIL --again
   starter delivery retry --channel SMS --since 2h --dry-run
   starter delivery retry --channel SMS --since 2h --yes`,
 	}
 	change := a.newDeliveryChange(cmd)
-	cmd.Flags().BoolVar(&again, "again", false, "also what was sent, so that the recipient gets it twice, what has expired, or what another event cancelled")
+	cmd.Flags().BoolVar(&again, "again", false, "also retry deliveries that were sent, have expired, or were cancelled by another event")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the outcomes")
 	cmd.RunE = a.within(0, func(ctx context.Context, ids []string) error {
 		wait := retryWait
@@ -227,11 +227,11 @@ func checkAgain(change *deliveryChange, again bool) error {
 	})
 	switch {
 	case sent && !again:
-		return errors.New("--status: what was sent is retried with --again only; each recipient gets it twice")
+		return errors.New("--status: sent deliveries need --again; each recipient gets it twice")
 	case again && !sent:
-		return errors.New("--again with filters takes --status SENT or DELIVERED")
+		return errors.New("--again with filters needs --status SENT or DELIVERED")
 	case again && !change.flags.yes && !change.flags.dryRun:
-		return errors.New("--again with filters takes --yes, however few they are; each recipient gets it twice")
+		return errors.New("--again with filters needs --yes, even for one delivery; each recipient gets it twice")
 	default:
 		return nil
 	}

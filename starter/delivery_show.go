@@ -18,10 +18,9 @@ import (
 func (a *app) showDeliveryCommand() *cobra.Command {
 	return showCommand(a, &cobra.Command{
 		Short: "Show a delivery, its attempts, its receipts, its retries and its workflow",
-		Long: `Show all that is known of a delivery: its row, its last 50 attempts, what its provider
-said of the message after it had accepted it, how often operators retried it, and what its
-workflow does. It shows no address and no text.
-starter delivery why says what decided about it, and what happens next.`,
+		Long: `Show a delivery: its row, its last 50 attempts, its provider's receipts, the retries by
+operators, and its workflow. It shows no address and no text.
+starter delivery why explains the decision, and what happens next.`,
 		Example:           "  starter delivery show evt-1-staff10-EMAIL\n  starter delivery show evt-1-staff10-EMAIL -o json",
 		ValidArgsFunction: terminal.CompleteOne(a.completeDeliveries()),
 	}, explain.Explainer.Delivery, printDelivery)

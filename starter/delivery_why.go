@@ -21,12 +21,12 @@ func (a *app) whyDeliveryCommand() *cobra.Command {
 	var key report.DecisionKey // names a delivery that may never have been planned
 	cmd := &cobra.Command{
 		Use:   "why ID | why --event ID --recipient TYPE/ID --channel CHANNEL",
-		Short: "Explain a delivery: who decided, what was tried, and what happens next",
-		Long: `Explain a delivery from one place: its event, what was decided and the rows that decide,
-as they are now; the quiet hours by the recipient's clock; each attempt with the
-provider's answer; what receipts said later; and what happens next. Somebody who got nothing has no delivery:
-name the event, the recipient and the channel instead. It shows no address and no text,
-and answers without Temporal as well.`,
+		Short: "Explain a delivery: the decision, the attempts, and what happens next",
+		Long: `Explain a delivery in one place: its event, the decision, the rules as they are now, the
+quiet hours by the recipient's clock, each attempt with the provider's answer, the
+receipts, and what happens next. A recipient who got nothing has no delivery: name the
+event, the recipient and the channel instead. It shows no address and no text, and also
+answers without Temporal.`,
 		Example: `  starter delivery why evt-1-staff10-EMAIL
   starter delivery why --event evt-1 --recipient CUSTOMER/42 --channel sms
   starter delivery why evt-1-staff10-EMAIL -o json`,

@@ -38,8 +38,8 @@ func (a *app) emitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "emit",
 		Short: "Write events into the outbox, as a business service would",
-		Long: `Write one event into event_outbox, or many that differ only by the end of their id:
-ID-1, ID-2, … Batches of up to 1,000 are written in a transaction each.`,
+		Long: `Write one event into event_outbox, or many that differ only in their ids: ID-1, ID-2, …
+One transaction writes up to 1,000 events.`,
 		Example: `  starter emit --type RESERVATION_REQUESTED --aggregate-type RESERVATION --aggregate-id 100 \
     --payload '{"restaurantId":5,"customer":{"name":"Ada"},"pax":4,"date":"2026-12-20","time":"19:30"}'
   starter emit --type PROMOTION --aggregate-type BROADCAST --aggregate-id 0 --payload @promotion.json --count 100`,
@@ -52,9 +52,9 @@ ID-1, ID-2, … Batches of up to 1,000 are written in a transaction each.`,
 	flags.StringVar(&e.event.AggregateID, "aggregate-id", "", "the id of the aggregate")
 	flags.StringVar(&e.payload, "payload", "", "a JSON object; @FILE reads it from a file, - from the standard input")
 	flags.StringVar(&e.event.ID, "event-id", "", "the event's id (default: evt- and a random UUID)")
-	flags.StringVar(&e.event.CorrelationID, "correlation-id", "", "carried through to messages and histories")
-	flags.StringVar(&e.event.Cancels, "cancels", "", "the id of an event that this one takes back: what that one has not sent yet is cancelled, also if it comes later")
-	flags.DurationVar(&e.expires, "expires-in", 0, "send nothing of it after this time: 10m (default: no limit)")
+	flags.StringVar(&e.event.CorrelationID, "correlation-id", "", "an id that messages and histories also get")
+	flags.StringVar(&e.event.Cancels, "cancels", "", "the id of an event to cancel: its unsent deliveries are cancelled, also if it comes later")
+	flags.DurationVar(&e.expires, "expires-in", 0, "the time until the event expires: 10m (default: no limit)")
 	flags.IntVar(&e.count, "count", 1, "how many events to write, up to 1,000,000")
 	for _, name := range []string{"type", "aggregate-type", "aggregate-id", "payload"} {
 		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that does not exist

@@ -33,12 +33,12 @@ func (a *app) listEventsCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	terminal.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
-	terminal.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only events whose workflow ended so, the latest end first")
+	terminal.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only events with this outcome, the latest end first")
 	a.eventTypeFlag(cmd, &filter.Type, "type", "only this event type")
 	a.sourceFlag(cmd, &filter.Source, "only events of this source")
 	entityFlag(flags, &filter.Aggregate, "aggregate", "only events of this aggregate: RESTAURANT/5")
-	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only those with this correlation id")
-	terminal.TimeFlag(flags, &filter.Since, "since", "only those written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only events with this correlation id")
+	terminal.TimeFlag(flags, &filter.Since, "since", "only events written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	return listCommand(a, cmd, list[report.EventRow]{
 		name: "events", none: "no events",
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "OUTCOME", "CREATED", "ERROR"},
@@ -64,10 +64,10 @@ func undecided(e report.EventRow) string {
 func (a *app) cancelEventCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel ID...",
-		Short: "Cancel events with all their deliveries that were not sent yet",
-		Long: `Cancel events with all their deliveries that were not sent yet. What was sent stays sent,
-and the answer counts it. An event that was not started yet is not started, unless it
-is retried. More than 100 at once need --yes.`,
+		Short: "Cancel events and their unsent deliveries",
+		Long: `Cancel events and their unsent deliveries. Sent deliveries stay sent, and the answer
+counts them. An event that was not started yet starts only if somebody retries it. More
+than 100 at once need --yes.`,
 		Example: "  starter event cancel evt-1",
 	}
 	return a.namedCommand(cmd, a.completeEvents(), func() (operate.Verb, error) { return operate.CancelEvent(), nil })
@@ -83,17 +83,18 @@ func (a *app) retryEventCommand() *cobra.Command {
 	var flags retryFlags
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
-		Short: "Begin failed or cancelled events again, and plan those anew that told nobody",
-		Long: `Put events back into the outbox, so that a poller starts them again: events that could
-not be started, whose workflow failed or was terminated, or that were cancelled. Those
-that ended NO_RECIPIENTS, NO_ROUTING or with a PROBLEM are planned anew at once, by the
-rules and the directory as they are now. Events that their topic has refused while people
-still wait for deliveries are sent to it again. What was decided about a recipient stays.
-Sent deliveries stay sent, and cancelled deliveries stay cancelled.
-Failed deliveries are tried again, except ` + terminal.Join(bestEffortChannels()) + `, which get one
-attempt: ` + "`starter delivery retry`" + ` retries them. --all-failed leaves out events that
-an operator cancelled: name them. What another event takes back cannot be retried. More
-than 100 at once need --yes.`,
+		Short: "Start failed or cancelled events again, and plan again the events that told nobody",
+		Long: `Put events back into the outbox, so that a poller starts them again. These events could
+not be started, their workflow failed or was terminated, or they were cancelled. Events
+with the outcome NO_RECIPIENTS, NO_ROUTING or PROBLEM are planned again at once, by the
+present rules and directory. Events that their topic refused, while deliveries wait, are
+sent to the topic again.
+
+Decisions about recipients stay. Sent deliveries stay sent, and cancelled deliveries stay
+cancelled. Failed deliveries are retried, except ` + terminal.Join(bestEffortChannels()) + `, which get one
+attempt: ` + "`starter delivery retry`" + ` retries them. --all-failed does not include
+events that an operator cancelled: name them. An event that another event cancels cannot
+be retried. More than 100 at once need --yes.`,
 		Example: `  starter event retry evt-1
   starter event retry --all-failed --type RESERVATION_REQUESTED --since 24h --dry-run
   starter event retry --all-failed --yes
@@ -104,10 +105,10 @@ than 100 at once need --yes.`,
 		ValidArgsFunction: a.completeEvents(),
 	}
 	cmd.Flags().BoolVar(&flags.all, "all-failed", false, "all events that failed")
-	terminal.WordFlag(cmd, &flags.filter.Outcome, "outcome", notification.MendableOutcomes(), "all events that ended so")
+	terminal.WordFlag(cmd, &flags.filter.Outcome, "outcome", notification.MendableOutcomes(), "all events with this outcome")
 	a.eventTypeFlag(cmd, &flags.filter.EventType, "type", "with --all-failed or --outcome: only this event type")
 	a.sourceFlag(cmd, &flags.filter.Source, "with --all-failed or --outcome: only events of this source")
-	terminal.TimeFlag(cmd.Flags(), &flags.filter.Since, "since", "with --all-failed or --outcome: only those written since: an age (24h, 7d) or a time")
+	terminal.TimeFlag(cmd.Flags(), &flags.filter.Since, "since", "with --all-failed or --outcome: only events written since: an age (24h, 7d) or a time")
 	flags.register(cmd)
 	flags.registerAfter(cmd)
 	return cmd

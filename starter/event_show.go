@@ -16,9 +16,8 @@ import (
 func (a *app) showEventCommand() *cobra.Command {
 	return showCommand(a, &cobra.Command{
 		Short: "Show an event, its workflow, its decisions and its deliveries",
-		Long: `Show all that is known of an event: its row in the outbox, its workflow, and for up to
-200 recipients what was decided about each channel and what came of it. It shows
-no addresses and no texts.`,
+		Long: `Show an event: its row in the outbox, its workflow, and the decisions and deliveries of up
+to 200 recipients. It shows no addresses and no texts.`,
 		Example:           "  starter event show evt-1\n  starter event show evt-1 -o json",
 		ValidArgsFunction: terminal.CompleteOne(a.completeEvents()),
 	}, explain.Explainer.Event, printEvent)

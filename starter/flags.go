@@ -25,11 +25,11 @@ func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
 	terminal.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
 	a.eventFlag(cmd, &f.EventID, "only rows of this event id")
 	a.eventTypeFlag(cmd, &f.EventType, "event-type", "only rows of this event type")
-	a.recipientFlag(cmd, &f.UserType, &f.UserID, "only those to this recipient: RESTAURANT_USER/10")
-	entityFlag(flags, &f.Entity, "entity", "only those told through this group: RESTAURANT/5")
+	a.recipientFlag(cmd, &f.UserType, &f.UserID, "only deliveries to this recipient: RESTAURANT_USER/10")
+	entityFlag(flags, &f.Entity, "entity", "only deliveries to members of this group: RESTAURANT/5")
 	flags.StringVar(&f.CorrelationID, "correlation-id", "", "only rows of events with this correlation id")
-	terminal.TimeFlag(flags, &f.Since, "since", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
-	terminal.TimeFlag(flags, &f.Until, "until", "only those planned before: an age or a time")
+	terminal.TimeFlag(flags, &f.Since, "since", "only deliveries planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	terminal.TimeFlag(flags, &f.Until, "until", "only deliveries planned before: an age or a time")
 }
 
 // checkTimes refuses a filter whose --since is not before its --until.

@@ -23,20 +23,20 @@ func (a *app) migrateCommand() *cobra.Command {
 	var yes bool
 	down := &cobra.Command{
 		Use:   "down",
-		Short: "Take back the newest migration, with the data in its tables",
-		Long: `Take back the newest migration, with the data in its tables and columns. Without --yes
-it names the migration and takes nothing back.`,
+		Short: "Revert the newest migration, and delete the data in its tables",
+		Long: `Revert the newest migration, and delete the data in its tables and columns. Without --yes
+it names the migration and changes nothing.`,
 		Example: "  starter migrate down\n  starter migrate down --yes",
 		RunE:    a.migrate(func(m *migration, ctx context.Context) error { return m.down(ctx, yes) }),
 	}
-	down.Flags().BoolVar(&yes, "yes", false, "take it back, with its data")
+	down.Flags().BoolVar(&yes, "yes", false, "revert it, and delete its data")
 	status := &cobra.Command{
 		Use:     "status",
 		Short:   "Show which migrations are applied",
 		Example: "  starter migrate status -o json",
 		RunE:    a.migrate((*migration).status),
 	}
-	return group("migrate", "Apply or take back the embedded migrations", up, down, status)
+	return group("migrate", "Apply or revert the embedded migrations", up, down, status)
 }
 
 // migration holds the state of a command that shows or changes the migrations.
@@ -120,7 +120,7 @@ func (m *migration) down(ctx context.Context, yes bool) error {
 	if applied := m.names(true); len(applied) > 0 {
 		newest := applied[len(applied)-1]
 		if !yes {
-			return misused(fmt.Errorf("%s would be taken back with the data in its tables and columns, and was not: to do it add --yes", newest))
+			return misused(fmt.Errorf("nothing changed: %s would be reverted, and the data in its tables and columns deleted: to do it add --yes", newest))
 		}
 		if _, err := m.record(ctx, []string{newest}); err != nil {
 			return err
@@ -132,7 +132,7 @@ func (m *migration) down(ctx context.Context, yes bool) error {
 	}
 	return m.Print(map[string]string{"taken_back": name}, func(w io.Writer) {
 		if name == "" {
-			terminal.Row(w, "nothing to take back: no migration is applied")
+			terminal.Row(w, "nothing to revert: no migration is applied")
 			return
 		}
 		terminal.Row(w, "took back", name)

@@ -32,7 +32,7 @@ func TestMigrate(t *testing.T) {
 
 	for read[map[string]string](t, c, "migrate", "down", "--yes")["taken_back"] != "" {
 	}
-	require.Contains(t, c.must(t, "migrate", "down", "--yes"), "nothing to take back")
+	require.Contains(t, c.must(t, "migrate", "down", "--yes"), "nothing to revert")
 	require.Contains(t, c.must(t, "migrate", "up"), "applied  "+newest.Name)
 	require.Equal(t, all, status())
 }
@@ -47,7 +47,7 @@ func TestMigrateDownWantsYes(t *testing.T) {
 	got := c.run(t, "migrate", "down")
 
 	require.Equal(t, calledWrong, got.code)
-	require.Contains(t, got.err, "would be taken back with the data")
+	require.Contains(t, got.err, "would be reverted, and the data")
 	require.Contains(t, got.err, "to do it add --yes")
 	require.Equal(t, before, c.must(t, "migrate", "status"))
 }

@@ -36,12 +36,13 @@ func (a *app) pollerCommand() *cobra.Command {
 		}),
 	}
 	pollers := group("poller", "Start, stop, pause and watch the outbox pollers",
-		a.orderCommand("start", "Start the pollers of each source, unless they run already", `Herald's own outbox has OUTBOX_POLLERS, and
-others have "pollers:" of the file of OUTBOX_SOURCES, or one. Paused pollers stay so.`, &source, a.startPollers),
+		a.orderCommand("start", "Start the pollers of each source, unless they run already", `OUTBOX_POLLERS is their number for
+Herald's own outbox. For other outboxes it is pollers: in the file of OUTBOX_SOURCES, or 1.
+Paused pollers stay paused.`, &source, a.startPollers),
 		a.orderCommand("stop", "Stop all pollers, and wait until they have ended", "Events stay in the outbox until the next start.", &source, a.stopPollers),
-		a.orderCommand("pause", "Pause all pollers, and wait until they have paused", `They start the events that they have
-claimed, and no others, which wait in the outbox. Deliveries that were begun continue. A
-pause outlasts workers and their restarts; `+"`starter poller resume`"+` ends it.`, &source, a.carriedOut("paused", (*operate.Operator).PausePollers)),
+		a.orderCommand("pause", "Pause all pollers, and wait until they have paused", `They start only the events that they have
+claimed. Other events wait in the outbox. Started events continue. A pause outlasts
+workers and their restarts; `+"`starter poller resume`"+` ends it.`, &source, a.carriedOut("paused", (*operate.Operator).PausePollers)),
 		a.orderCommand("resume", "Resume paused pollers, and wait until they run", "", &source, a.carriedOut("resumed", (*operate.Operator).ResumePollers)),
 		status)
 	for _, cmd := range pollers.Commands() {
@@ -133,11 +134,11 @@ func (a *app) warnOfPollers(pollers operate.Pollers) {
 	idle := pollers.Idle()
 	switch {
 	case !pollers.Any(operate.PollerRunning, operate.PollerPausing, operate.PollerPaused):
-		a.Note("warning: no outbox poller is running, so nothing is started; run `starter poller start`")
+		a.Note("warning: no outbox poller is running, so no event starts; run `starter poller start`")
 	case len(idle) > 0:
-		a.Note("warning: no poller of the sources %s is running, so nothing of theirs is started; run `starter poller start`", strings.Join(idle, ", "))
+		a.Note("warning: no poller of the sources %s is running, so none of their events starts; run `starter poller start`", strings.Join(idle, ", "))
 	case pollers.Any(operate.PollerPausing):
-		a.Note("warning: a poller is about to pause: it starts the events that it has claimed, and no others")
+		a.Note("warning: a poller is about to pause: it starts only the events that it has claimed")
 	case pollers.Any(operate.PollerPaused):
 		a.Note("warning: a poller is paused, and events wait in the outbox; `starter poller resume` lets it continue")
 	}

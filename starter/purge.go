@@ -23,35 +23,29 @@ func (a *app) purgeCommand() *cobra.Command {
 	flags := purgeFlags{ages: make([]terminal.Age, len(purgeTables()))}
 	cmd := &cobra.Command{
 		Use:   "purge",
-		Short: "Delete old rows of the outbox, and of what came of its events",
-		Long: `Delete old rows, the oldest first, a thousand in a transaction. A table without an age
-is not touched. An AGE is counted from when the row was written: 720h, 30d, 1d12h.
+		Short: "Delete old events, deliveries and their records",
+		Long: `Delete old rows, the oldest first, a thousand in a transaction. It deletes only from tables
+with an AGE, such as 720h, 30d or 1d12h. The age of a row counts from its creation.
 
-What goes, once it is old enough:
-  --outbox            events that were processed and have ended; FAILED ones stay, since
-                      somebody has to look at them
-  --processed-events  the memory that an event was processed. It tells a
-                      duplicate: an event whose id is written again after that is told
-                      again. Keep it longer than any producer repeats itself
-  --notifications     deliveries that are not PENDING, with their attempts and retries,
-                      of events that have ended. "delivery retry" cannot reach them any
-                      more, and "event retry" would send them again
-  --receipts          what providers said of messages; the delivery keeps what became of
-                      it. Texts that came in are never deleted: one that is sent again
-                      would undo a later STOP
-  --decisions         why somebody was told or was not, where nothing is PENDING and the
-                      event has ended
-  --actions           who did what through starter: kept for ever, unless it has an age
-                      for itself here
-  --source            instead of these, rows of one outbox of OUTBOX_SOURCES that are
-                      sent, from its own table; "herald" is --outbox. Rows that are
-                      pending or failed stay, and rows whose event is not acknowledged,
-                      or still open. The age is counted from when the row was sent, or,
-                      where its table does not say, written. A retention in the file
-                      does the same every hour
+  --outbox            processed events that have ended. FAILED events stay: somebody has
+                      to look at them
+  --processed-events  the ids of processed events. If a producer writes a deleted id again,
+                      Herald tells its recipients again. Keep the ids longer than any
+                      producer repeats an event
+  --notifications     deliveries of ended events that are not PENDING, with their attempts
+                      and retries. Then "delivery retry" does not find them, and "event
+                      retry" would send them again
+  --receipts          receipts of providers. Deliveries keep their status. Incoming text
+                      messages stay: a repeated START could undo a later STOP
+  --decisions         decisions about recipients of ended events without PENDING deliveries
+  --actions           operators' actions. They stay forever, unless this flag gives an age
+  --source            instead of these, sent rows in the table of an outbox of
+                      OUTBOX_SOURCES; "herald" is the same as --outbox. Pending and failed
+                      rows stay, and rows whose event is open or not acknowledged. The age
+                      counts from sending, or from creation if the table has no such time.
+                      A retention in the file does the same every hour
 
-It can be interrupted, and run next to everything else: run it again, and it continues
-with the rest. Where anything would go, it wants --yes.`,
+You can interrupt it at any time. Run it again, and it continues. It deletes only with --yes.`,
 		Example: `  starter purge --older-than 30d --dry-run
   starter purge --older-than 30d --processed-events 365d --yes
   starter purge --outbox 720h --yes -o json
@@ -63,13 +57,13 @@ with the rest. Where anything would go, it wants --yes.`,
 			return a.purge(ctx, flags)
 		}),
 	}
-	terminal.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the five tables without a separate age")
+	terminal.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the first five tables that has no flag")
 	for i, t := range purgeTables() {
 		terminal.AgeFlag(cmd.Flags(), &flags.ages[i], t.flag, "`AGE` for "+string(t.table))
 	}
-	a.sourceFlag(cmd, &flags.source, "rows of this outbox alone, from its own table")
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "count what would go, and delete nothing")
-	cmd.Flags().BoolVar(&flags.yes, "yes", false, "delete what --dry-run counts")
+	a.sourceFlag(cmd, &flags.source, "only sent rows in the table of this outbox")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "count the rows, and delete nothing")
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, "delete the rows that --dry-run counts")
 	return cmd
 }
 
@@ -184,7 +178,7 @@ func (a *app) purgePlanned(ctx context.Context, o *operate.Operator, tables []op
 		return a.Print(view, view.print)
 	}
 	if total := view.matched(); total != "0" && !flags.yes {
-		return misused(fmt.Errorf("%s rows would go, and nothing was deleted: to delete them add --yes, to look first --dry-run", total))
+		return misused(fmt.Errorf("nothing deleted: %s rows match; repeat with --yes to delete them", total))
 	}
 	var line atomic.Value
 	line.Store("")
@@ -197,7 +191,7 @@ func (a *app) purgePlanned(ctx context.Context, o *operate.Operator, tables []op
 		return err
 	}
 	if purgeErr != nil {
-		return advice.With(fmt.Errorf("stopped: %w", purgeErr), "what was deleted is gone; run it again, and it continues with the rest")
+		return advice.With(fmt.Errorf("stopped: %w", purgeErr), "run it again: it continues with the remaining rows")
 	}
 	return nil
 }

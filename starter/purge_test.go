@@ -82,8 +82,8 @@ func TestPurgeWantsYes(t *testing.T) {
 		args []string
 		want string
 	}{
-		{name: "many", args: []string{"--older-than", "30d"}, want: "180 rows would go, and nothing was deleted: to delete them add --yes"},
-		{name: "few", args: []string{"--outbox", "959h"}, want: "60 rows would go, and nothing was deleted: to delete them add --yes"},
+		{name: "many", args: []string{"--older-than", "30d"}, want: "nothing deleted: 180 rows match; repeat with --yes to delete them"},
+		{name: "few", args: []string{"--outbox", "959h"}, want: "nothing deleted: 60 rows match; repeat with --yes to delete them"},
 	} {
 		got := c.run(t, append([]string{"purge"}, tt.args...)...)
 		require.Equal(t, calledWrong, got.code, tt.name)
@@ -113,7 +113,7 @@ func TestPurgeStopped(t *testing.T) {
 	require.Regexp(t, `(?m)^event_outbox +30d .+ 3 +3$`, got.out)
 	require.Regexp(t, `(?m)^notification_decision +30d .+ 3 +0$`, got.out)
 	require.Contains(t, got.err, "error: stopped: purge processed_event: ")
-	require.Contains(t, got.err, "next: what was deleted is gone; run it again, and it continues with the rest")
+	require.Contains(t, got.err, "next: run it again: it continues with the remaining rows")
 }
 
 // withSentOrders returns a shell with an order service's outbox: three rows sent 40 days ago, one
@@ -139,7 +139,7 @@ func TestPurgeSource(t *testing.T) {
 	require.Regexp(t, `(?m)^orders.outbox +30d .+ 2 +-$`, c.must(t, append(args, "--dry-run")...))
 	got := c.run(t, args...)
 	require.Equal(t, calledWrong, got.code)
-	require.Contains(t, got.err, "2 rows would go, and nothing was deleted: to delete them add --yes")
+	require.Contains(t, got.err, "nothing deleted: 2 rows match; repeat with --yes to delete them")
 	require.Regexp(t, `(?m)^orders.outbox +30d .+ 2 +2$`, c.must(t, append(args, "--yes")...))
 	require.Regexp(t, `(?m)^orders.outbox +30d .+ 0 +0$`, c.must(t, append(args, "--yes")...))
 

@@ -23,13 +23,13 @@ func (a *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay (ID | --history FILE)",
 		Short: "Replay a workflow's history against this build",
-		Long: `Replay a workflow's history against this build, which changes nothing: nothing is sent
-or written. It says "replays cleanly", or what this build does instead of what was recorded: a worker
-of this build could then not continue such a workflow.
+		Long: `Replay a workflow's history against this build. It sends and writes nothing. It prints
+"replays cleanly", or the first difference between this build and the history. If they
+differ, workers of this build cannot continue the workflow.
 
-ID is a workflow ID: of an event, a delivery, a poller. Its latest run is replayed,
-unless --run-id names another. FILE is a history as "temporal workflow show -o json"
-prints it, or as the Web UI downloads it, not decoded.`,
+ID is a workflow ID of an event, a delivery or a poller. Without --run-id, it replays the
+latest run. FILE is a history from "temporal workflow show -o json", or downloaded from the
+Web UI, not decoded.`,
 		Example: `  starter replay evt-1
   starter replay evt-1-staff10-EMAIL --run-id 0198f3a1-7c55-7d3e-9a51-0a4d3c2b1f00
   temporal workflow show -w evt-1 -o json > evt-1.json; starter replay --history evt-1.json`,
@@ -73,7 +73,7 @@ func (a *app) replay(ctx context.Context, from replaySource) error {
 		return err
 	}
 	return advice.With(errors.New("it does not replay: this build diverges"),
-		"keep the workers of the build that began it until it has ended, or make the change with workflow.GetVersion")
+		"keep workers of the build that began it until it ends, or version the change")
 }
 
 func (a *app) readAndReplay(ctx context.Context, from replaySource) (view replayView, err error) {

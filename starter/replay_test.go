@@ -139,7 +139,7 @@ func TestReplayDiverges(t *testing.T) {
 
 			require.Equal(t, failed, got.code)
 			require.Contains(t, got.err, "error: it does not replay: this build diverges")
-			require.Contains(t, got.err, "next: keep the workers of the build that began it")
+			require.Contains(t, got.err, "next: keep workers of the build that began it")
 			var view replayView
 			require.NoError(t, json.Unmarshal([]byte(got.out), &view))
 			require.False(t, view.Clean)

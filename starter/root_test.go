@@ -58,7 +58,7 @@ func TestServersOutOfReach(t *testing.T) {
 
 	c := shell{environment: map[string]string{"DATABASE_URL": "postgres://herald:verysecret@" + unreachable + "/herald", "TEMPORAL_ADDRESS": unreachable}}
 	for command, next := range map[string]string{
-		"status": "start Postgres, or set DATABASE_URL to where it is", "poller status": "start Temporal, or set TEMPORAL_ADDRESS to where it is",
+		"status": "start Postgres, or set DATABASE_URL to where it is", "poller status": "start Temporal, or set TEMPORAL_ADDRESS to its address",
 	} {
 		got := c.run(t, strings.Fields(command)...)
 		require.Equal(t, failed, got.code)
@@ -80,9 +80,9 @@ func TestNextStep(t *testing.T) {
 		{name: "old schema", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "42703"}), want: "run `starter migrate up`"},
 		{name: "refused event", err: &outbox.RefusedError{Why: "x", Err: &pgconn.PgError{Code: "23514"}}, want: "correct the event, or choose another --event-id, and run it again"},
 		{name: "not UTF-8", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "22021"}), want: "write it in UTF-8"},
-		{name: "a large table", err: fmt.Errorf("count: %w", &pgconn.PgError{Code: "57014"}), want: "the database took too long: narrow it down, by --since for example, and run it again"},
-		{name: "Temporal went away", err: fmt.Errorf("x: %w", serviceerror.NewUnavailable("down")), want: "start Temporal, or set TEMPORAL_ADDRESS to where it is"},
-		{name: "another Temporal", err: fmt.Errorf("x: %w", serviceerror.NewNamespaceNotFound("x")), want: "set TEMPORAL_NAMESPACE to one that this Temporal has"},
+		{name: "a large table", err: fmt.Errorf("count: %w", &pgconn.PgError{Code: "57014"}), want: "the database took too long: ask for less, for example with --since, and run it again"},
+		{name: "Temporal went away", err: fmt.Errorf("x: %w", serviceerror.NewUnavailable("down")), want: "start Temporal, or set TEMPORAL_ADDRESS to its address"},
+		{name: "another Temporal", err: fmt.Errorf("x: %w", serviceerror.NewNamespaceNotFound("x")), want: "set TEMPORAL_NAMESPACE to a namespace of this Temporal"},
 		{name: "interrupted", err: fmt.Errorf("x: %w", context.Canceled), want: "it was interrupted; run it again"},
 		{name: "too long", err: fmt.Errorf("x: %w", context.DeadlineExceeded), want: "it took too long; see `starter status`, then run it again"},
 		{name: "too long for Temporal", err: fmt.Errorf("x: %w", serviceerror.NewDeadlineExceeded("late")), want: "it took too long; see `starter status`, then run it again"},
@@ -134,9 +134,9 @@ func TestUsageErrors(t *testing.T) {
 		{name: "ids and a place to continue", args: []string{"delivery", "retry", "d1", "--after", "7"}, want: "--after goes with filters"},
 		{name: "no place to continue", args: []string{"delivery", "retry", "--event", "e", "--after", "-7"}, want: "--after must be the number"},
 		{name: "cancel what failed", args: []string{"delivery", "cancel", "--status", "FAILED"}, want: "only PENDING can be cancelled"},
-		{name: "retry what was sent", args: []string{"delivery", "retry", "--status", "SENT"}, want: "with --again only"},
-		{name: "again without status", args: []string{"delivery", "retry", "--event", "e", "--again", "--yes"}, want: "takes --status SENT or DELIVERED"},
-		{name: "again without yes", args: []string{"delivery", "retry", "--status", "SENT", "--again"}, want: "takes --yes"},
+		{name: "retry what was sent", args: []string{"delivery", "retry", "--status", "SENT"}, want: "sent deliveries need --again"},
+		{name: "again without status", args: []string{"delivery", "retry", "--event", "e", "--again", "--yes"}, want: "needs --status SENT or DELIVERED"},
+		{name: "again without yes", args: []string{"delivery", "retry", "--status", "SENT", "--again"}, want: "needs --yes"},
 		{name: "send nothing", args: []string{"delivery", "send-now"}, want: "requires at least 1 arg"},
 		{name: "reschedule nothing", args: []string{"delivery", "reschedule", "--in", "1h"}, want: "requires at least 1 arg"},
 		{name: "reschedule to no time", args: []string{"delivery", "reschedule", "d1"}, want: "--at or by --in"},

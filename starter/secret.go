@@ -25,26 +25,26 @@ func (a *app) rekeyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rekey",
 		Short: "Move suppressed addresses from HERALD_SECRET_PREVIOUS to HERALD_SECRET",
-		Long: `Move suppressed addresses from HERALD_SECRET_PREVIOUS to HERALD_SECRET. Herald knows them
-by hashes alone, so it hashes the addresses of the directory, and then the addresses that
-notifications went to. No opt-out is forgotten: a suppression whose address is in neither
-stays under the previous secret, and every process needs HERALD_SECRET_PREVIOUS for it.
+		Long: `Move suppressed addresses from HERALD_SECRET_PREVIOUS to HERALD_SECRET. Herald stores only
+their hashes. So it hashes the addresses of the directory, and then the addresses of
+notifications. No opt-out is lost: a suppression whose address is in neither place stays
+under the previous secret. Then every process still needs HERALD_SECRET_PREVIOUS.
 
 To replace the secret:
   1. Restart all gateways and workers with the new HERALD_SECRET, and with the old one as
      HERALD_SECRET_PREVIOUS. Old and new processes run side by side.
   2. When all of them have the new secret: starter secret rekey
-  3. When it says that the previous secret is retired, take HERALD_SECRET_PREVIOUS away.
-     Links to unsubscribe from older mails end with it, so keep it as long as they count.
+  3. When it prints that the previous secret is retired, remove HERALD_SECRET_PREVIOUS.
+     Links to unsubscribe in older mails need it, so keep it as long as they must work.
 
-It moves a page at a time: interrupt it, and run it again. It tells people nothing.`,
+You can interrupt it, and run it again. It sends no messages.`,
 		Example: `  starter secret rekey --dry-run
   starter secret rekey`,
 		RunE: a.within(0, func(ctx context.Context, _ []string) error {
 			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error { return a.rekey(ctx, o, dryRun) })
 		}),
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "count what would move, and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "count the addresses, and change nothing")
 	return cmd
 }
 
@@ -76,7 +76,7 @@ func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error
 		err = cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d suppressions", done.Moved), "recipient_suppression"))
 	}
 	if err != nil {
-		return advice.With(fmt.Errorf("stopped: %w", err), "what moved has moved; run it again, and it continues with the rest")
+		return advice.With(fmt.Errorf("stopped: %w", err), "run it again: it continues with the remaining addresses")
 	}
 	return a.Print(rekeyView{dryRun, done}, func(w io.Writer) { printRekeyed(w, rekeyView{dryRun, done}) })
 }
@@ -93,10 +93,10 @@ func printRekeyed(w io.Writer, view rekeyView) {
 	terminal.Row(w)
 	switch {
 	case view.Retired:
-		terminal.Row(w, "the previous secret is retired: take HERALD_SECRET_PREVIOUS away, as soon as links in older mails need not work")
+		terminal.Row(w, "the previous secret is retired: remove HERALD_SECRET_PREVIOUS, once links in older mails need not work")
 	case view.Remaining > 0:
-		terminal.Row(w, "nobody in the directory has the addresses that are left: keep HERALD_SECRET_PREVIOUS in all processes, and they count as before")
+		terminal.Row(w, "nobody in the directory has the remaining addresses: keep HERALD_SECRET_PREVIOUS in all processes, so that they stay suppressed")
 	case !view.DryRun:
-		terminal.Row(w, "a suppression came in meanwhile: run it again")
+		terminal.Row(w, "a suppression was added meanwhile: run it again")
 	}
 }

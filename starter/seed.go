@@ -22,16 +22,16 @@ func (a *app) seedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "seed",
 		Short: "Load the example directory, rules and templates",
-		Long: `Load the example: two restaurants, an agency, customers, admins and a guest, with
-their rules and templates. It can be repeated. Rows that have the example's keys and
-other contents, your customer 42 for instance, are counted and left alone, and so is
-everything: with --yes they become the example's.`,
+		Long: `Load the example: two restaurants, an agency, customers, admins and a guest, with their
+rules and templates. You can repeat it. If rows with the example's keys have other
+contents, such as your customer 42, it counts them and changes nothing. With --yes it
+overwrites them.`,
 		Example: "  starter seed\n  starter seed --slack-url http://127.0.0.1:9090 --yes",
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
 			return a.seed(ctx, slackURL, yes)
 		}),
 	}
-	cmd.Flags().StringVar(&slackURL, "slack-url", "https://hooks.slack.com", "where the example's Slack webhooks are: scheme and host")
+	cmd.Flags().StringVar(&slackURL, "slack-url", "https://hooks.slack.com", "scheme and host of the example's Slack webhooks")
 	cmd.Flags().BoolVar(&yes, "yes", false, "overwrite rows that have the example's keys and other contents")
 	return cmd
 }
@@ -46,7 +46,7 @@ func (a *app) seed(ctx context.Context, slackURL string, yes bool) error {
 	}
 	confirm := func(ctx context.Context, changed map[string]int) error {
 		if len(changed) > 0 && !yes {
-			return misused(fmt.Errorf("rows that differ from the example's would be overwritten, and nothing was changed: %s; to do it add --yes", rowsByTable(changed)))
+			return misused(fmt.Errorf("nothing changed: some rows differ from the example: %s; to overwrite them add --yes", rowsByTable(changed)))
 		}
 		return a.record(ctx, db, cmp.Or(rowsByTable(changed), "nothing overwritten"), "the example")
 	}

@@ -31,7 +31,7 @@ func TestSeedOverwritesNobody(t *testing.T) {
 
 	got := c.run(t, "seed")
 	require.Equal(t, calledWrong, got.code)
-	require.Contains(t, got.err, "nothing was changed: 1 of notification_template, 1 of recipient; to do it add --yes")
+	require.Contains(t, got.err, "nothing changed: some rows differ from the example: 1 of notification_template, 1 of recipient; to overwrite them add --yes")
 	require.NotContains(t, got.err, "Rossi")
 	require.Equal(t, "maria@rossi.test", email())
 

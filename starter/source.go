@@ -23,24 +23,23 @@ func (a *app) sourceCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "Show the outboxes that OUTBOX_SOURCES lists, and Herald's own",
-		Long: `Show the outboxes that the file of OUTBOX_SOURCES lists, and Herald's own, which is
-always one: where their events go, how they are polled, and which topics take no records.`,
+		Long: `Show Herald's own outbox, and the outboxes in the file of OUTBOX_SOURCES: where their
+events go, how Herald polls them, and which topics rest.`,
 		Example: "  starter source list\n  starter source list -o json",
 		RunE:    a.within(commandTimeout, func(ctx context.Context, _ []string) error { return a.listSources(ctx) }),
 	}
 	checked := &cobra.Command{
 		Use:   "check [NAME...]",
 		Short: "Compare the tables of other outboxes with what their dialects need",
-		Long: `Connect to the database of each outbox that is named, or of all, and compare its table
-with what its dialect needs: columns and their types, a unique id, indexes, rights. What
-is missing is named with what to do about it, and the exit code is 1. It changes nothing.
-"starter check" does this, too.`,
+		Long: `Compare the tables of the named outboxes, or of all, with the needs of their dialects:
+columns and their types, a unique id, indexes, rights. Each mistake names its remedy, and
+the exit code is 1. It changes nothing. "starter check" does this, too.`,
 		Example:           "  starter source check\n  starter source check orders",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeSources(),
 		RunE:              a.within(checkTimeout, a.checkSources),
 	}
-	return group("source", "List, check, migrate and mend the outboxes that events come from", list, checked, a.migrateSourceCommand(), a.sourceRowsCommand(), a.sourceRetryCommand())
+	return group("source", "List, check, migrate and retry the outboxes of other services", list, checked, a.migrateSourceCommand(), a.sourceRowsCommand(), a.sourceRetryCommand())
 }
 
 // sourceFlag adds the flag --source.
@@ -152,12 +151,12 @@ func (a *app) migrateSourceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate NAME",
 		Short: "Create the indexes that the table of another outbox lacks",
-		Long: `Create the indexes that the table of another outbox lacks for its dialect, one after
-the other, without locking its writers out. It changes nothing else of the table, and
-needs a role that owns it. What was interrupted is begun anew.
+		Long: `Create the missing indexes of the table of another outbox, one after the other, without
+blocking writers. It changes nothing else, and needs a role that owns the table. Run it
+again after an interruption.
 
---topics also creates the topic that kafka.topic names, with the partitions and replicas that
-are the brokers' defaults. It needs KAFKA_BROKERS.`,
+--topics also creates the topic in kafka.topic, with the brokers' default partitions and
+replicas. It needs KAFKA_BROKERS.`,
 		Example:           "  starter source migrate orders",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
@@ -217,15 +216,15 @@ func (a *app) sourceRowsCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "rows NAME",
-		Short: "List the rows of an outbox that were refused, that tell nobody, or that cannot be marked",
-		Long: `List the rows of an outbox that Herald keeps in mind, in the order of their keys:
+		Short: "List the rows of an outbox with a problem",
+		Long: `List the rows of an outbox with a problem, in the order of their keys:
 
-  WAITING   the topic refused the row, and gets it again
-  FAILED    the row was given up; "starter source retry" begins it again
-  UNMARKED  the row was sent, and its own table refuses the mark
-  UNTOLD    the topic has the row or gets it, and no people can be told by it
+  WAITING   the topic refused the row, and Herald retries it
+  FAILED    Herald gave the row up; "starter source retry" starts it again
+  UNMARKED  the row was sent, but Herald cannot mark it in its table
+  UNTOLD    the row cannot tell recipients; its topic gets it all the same
 
-All other rows are in their own table alone.`,
+Herald stores nothing about other rows.`,
 		Example:           "  starter source rows orders\n  starter source rows orders -o json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
@@ -233,7 +232,7 @@ All other rows are in their own table alone.`,
 			return a.sourceRows(ctx, args[0], after, limit)
 		}),
 	}
-	terminal.TextFlag(cmd.Flags(), &after, "after", "begin behind the row with this key")
+	terminal.TextFlag(cmd.Flags(), &after, "after", "continue after the row with this key")
 	terminal.LimitFlag(cmd.Flags(), &limit)
 	return cmd
 }
@@ -268,10 +267,9 @@ func (a *app) sourceRetryCommand() *cobra.Command {
 	var dryRun, all bool
 	cmd := &cobra.Command{
 		Use:   "retry NAME [KEY...]",
-		Short: "Begin failed rows of an outbox again",
-		Long: `Begin rows of an outbox again that were given up: those with the keys, or all of them
-with --all. Each becomes pending in its own table, and is sent by the next look of the
-poller. "starter source rows" lists the keys.`,
+		Short: "Retry failed rows of an outbox",
+		Long: `Retry failed rows of an outbox: the rows with the keys, or all with --all. They become
+pending in their own table, and the poller sends them. "starter source rows" lists the keys.`,
 		Example:           "  starter source retry wallet 7 9\n  starter source retry orders --all --dry-run",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
@@ -283,7 +281,7 @@ poller. "starter source rows" lists the keys.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all rows that have failed")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say how many rows would begin again, and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "count the rows, and change nothing")
 	return cmd
 }
 

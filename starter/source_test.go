@@ -87,7 +87,7 @@ func TestSourceCheckAndMigrate(t *testing.T) {
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.out, "source orders orders.outbox: there is no index on status, created_at")
 	require.Contains(t, got.out, "run `starter source migrate orders`, or as the table's owner: CREATE INDEX CONCURRENTLY")
-	require.Contains(t, got.err, "next: mend them, and run `starter source check orders` again")
+	require.Contains(t, got.err, "next: correct them, and run `starter source check orders` again")
 
 	out := c.must(t, "source", "migrate", "orders")
 	require.Contains(t, out, "created  idx_outbox_status_created")

@@ -22,20 +22,20 @@ func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the backlog, the deliveries and the pollers",
-		Long: `Show the backlog of each outbox, the deliveries and the pollers. Of an outbox of another
-service, PENDING counts the rows of its table, FAILED and OPEN the events that Herald
-has of it: OPEN ones wait for their start or for their topic, no more than 1,000 of a
-source at once. A database that does not answer costs its own figures alone.
+		Long: `Show the backlog of each outbox, the deliveries and the pollers. For an outbox of another
+service, PENDING counts the rows in its table. FAILED and OPEN count Herald's events from
+it: OPEN events wait for their start or for their topic. If the database of an outbox does
+not answer, only its figures are missing.
 
-It warns if nothing is started, and if other installations run in the same namespace of
-Temporal: their events need other ids than yours.`,
+It warns if no poller runs, and if other installations run in the same Temporal namespace:
+no two of them may have an event with the same id.`,
 		Example: "  starter status\n  starter status --since 1h -o json\n  starter status --source orders",
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
 			return a.status(ctx, since, source)
 		}),
 	}
 	a.sourceFlag(cmd, &source, "only the backlog and the pollers of this source")
-	terminal.AgeFlag(cmd.Flags(), &since, "since", "count the deliveries that were planned since: an age (24h, 7d)")
+	terminal.AgeFlag(cmd.Flags(), &since, "since", "count deliveries planned since: an age (24h, 7d)")
 	return cmd
 }
 
@@ -129,7 +129,7 @@ func printUntold(w io.Writer, view statusView) {
 func printFollowUps(w io.Writer, f explain.FollowUps) {
 	if f.Pending > 0 {
 		oldest := time.Duration(f.OldestSeconds * float64(time.Second)).Round(time.Second)
-		terminal.Row(w, "follow-ups", fmt.Sprintf("%d wait, the oldest for %s: dead letters and escalations after receipts, which a worker that serves events sees to", f.Pending, oldest))
+		terminal.Row(w, "follow-ups", fmt.Sprintf("%d wait, the oldest for %s: dead letters and escalations after receipts; a worker that serves events handles them", f.Pending, oldest))
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) suppressionCommand() *cobra.Command {
-	return group("suppression", "List, add and remove addresses that nothing is sent to",
+	return group("suppression", "List, add and remove suppressed addresses",
 		a.listSuppressionsCommand(), a.addSuppressionCommand(), a.removeSuppressionCommand())
 }
 
@@ -26,22 +26,22 @@ func (a *app) suppressionCommand() *cobra.Command {
 const suppressionHelp = `
   BOUNCE     the mailbox does not exist
   COMPLAINT  the owner reported a message as spam
-  OPT_OUT    the owner of the number answered STOP; START takes that back, and nothing else
-  INVALID    the provider says that it is no number, or none that gets messages`
+  OPT_OUT    the owner of the number answered STOP; only START ends it
+  INVALID    the provider reports that the number is invalid, or gets no messages`
 
 func (a *app) listSuppressionsCommand() *cobra.Command {
 	var filter report.SuppressionFilter
 	var address operate.Address
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show the addresses that nothing is sent to, the latest first",
-		Long: `Show the addresses that nothing is sent to over a channel, whether it is mandatory or
-not: the decision about them is SUPPRESSED. Receipts of the providers, answers to text
-messages and operators put them there, each for a reason:
+		Short: "Show suppressed addresses, the latest first",
+		Long: `Show suppressed addresses, the latest first. They get no message over the channel,
+mandatory or not: the decision is SUPPRESSED. Providers' receipts, answers to text
+messages and operators suppress an address, each for a reason:
 ` + suppressionHelp + `
 
-Herald keeps a hash of an address, keyed by HERALD_SECRET, and not the address. The
-beginning of the hash is shown; with --address it says what is against that one.`,
+Herald stores only a hash of an address, keyed by HERALD_SECRET. It shows the beginning of
+the hash. --address finds the rows of one address.`,
 		Example: `  starter suppression list
   starter suppression list --channel EMAIL --reason COMPLAINT --since 7d
   starter suppression list --channel SMS --address +41791234567 -o json`,
@@ -88,7 +88,7 @@ func (a *app) hashesOf(address operate.Address) ([][]byte, error) {
 // addressFlags adds the flags that name an address, and makes them required.
 func addressFlags(cmd *cobra.Command, address *operate.Address) {
 	terminal.WordFlag(cmd, &address.Channel, "channel", operate.AddressedChannels(), "over which it gets nothing")
-	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "e-mail address, phone number or Slack webhook; it is kept nowhere")
+	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "e-mail address, phone number or Slack webhook; Herald does not store it")
 	for _, name := range []string{"channel", "address"} {
 		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that does not exist
 	}
@@ -104,10 +104,10 @@ func (a *app) addSuppressionCommand() *cobra.Command {
 	var order operate.Suppressing
 	cmd := &cobra.Command{
 		Use:   "add",
-		Short: "Have nothing sent to an address any more",
-		Long: `Have nothing sent to an address any more, over one channel, whether it is mandatory or
-not. What waits is CANCELLED when it is due; what was planned within the last minute may
-still go out. The address is not kept: Herald knows it by its hash. The reason is one of
+		Short: "Suppress an address",
+		Long: `Suppress an address: it gets no more messages over the channel, mandatory or not. Waiting
+deliveries are CANCELLED when they are due. Deliveries planned within the last minute may
+still be sent. Herald stores only a hash of the address. The reason is one of
 ` + suppressionHelp,
 		Example: `  starter suppression add --channel SMS --address +41791234567 --reason OPT_OUT --detail "asked us on the phone"
   starter suppression add --channel EMAIL --address ada@example.com --reason BOUNCE`,
@@ -120,7 +120,7 @@ still go out. The address is not kept: Herald knows it by its hash. The reason i
 	}
 	addressFlags(cmd, &order.Address)
 	terminal.WordFlag(cmd, &order.Reason, "reason", notification.SuppressionReasons(), "why")
-	terminal.TextFlag(cmd.Flags(), &order.Detail, "detail", "what else there is to say, without the address")
+	terminal.TextFlag(cmd.Flags(), &order.Detail, "detail", "a note, without the address")
 	_ = cmd.MarkFlagRequired("reason") // it fails only for a flag that does not exist
 	return cmd
 }
@@ -131,9 +131,9 @@ func (a *app) addSuppression(ctx context.Context, o *operate.Operator, order ope
 		return err
 	}
 	return a.Print(map[string]any{"suppression": row, "before": before}, func(w io.Writer) {
-		said := "suppressed: nothing is sent to it any more"
+		said := "suppressed: the address gets no more messages"
 		if before {
-			said = "nothing was changed: it was suppressed before, for this reason"
+			said = "nothing changed: the address is suppressed for this reason already"
 		}
 		terminal.Row(w, said)
 		terminal.List(w, suppressionHeader, [][]string{suppressionCells(row)})
@@ -146,14 +146,14 @@ func (a *app) removeSuppressionCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "remove",
-		Short: "Let an address be written to again",
-		Long: `Let an address be written to again. Without --reason, all that is against it goes. It
-says what would go, and wants --yes: where the reason is COMPLAINT or OPT_OUT, somebody
-said no, so ask them first.
+		Short: "Remove the suppression of an address",
+		Long: `Remove the suppression of an address, for one reason or without --reason for all. It lists
+the reasons, and changes nothing without --yes. If the reason is COMPLAINT or OPT_OUT, the
+owner said no: ask them first.
 
-SendGrid and Twilio have separate lists. They refuse what is on theirs all the same,
-and suppressed again: take the address off their list, too. Deliveries that were
-SUPPRESSED or CANCELLED meanwhile are not sent; ` + "`starter delivery retry`" + ` sends those
+SendGrid and Twilio have separate lists. Remove the address there, too: otherwise they
+refuse it, and Herald suppresses it again. Deliveries that were SUPPRESSED or CANCELLED
+meanwhile are not sent; ` + "`starter delivery retry`" + ` sends those
 that were planned.`,
 		Example: `  starter suppression remove --channel EMAIL --address ada@example.com
   starter suppression remove --channel EMAIL --address ada@example.com --reason BOUNCE --yes`,
@@ -167,8 +167,8 @@ that were planned.`,
 		}),
 	}
 	addressFlags(cmd, &address)
-	terminal.WordFlag(cmd, &reason, "reason", notification.SuppressionReasons(), "only what is there for this reason")
-	cmd.Flags().BoolVar(&yes, "yes", false, "remove what it says would go")
+	terminal.WordFlag(cmd, &reason, "reason", notification.SuppressionReasons(), "only the suppression for this reason")
+	cmd.Flags().BoolVar(&yes, "yes", false, "remove the suppressions that it lists")
 	return cmd
 }
 
@@ -178,13 +178,13 @@ func (a *app) removeSuppression(ctx context.Context, o *operate.Operator, addres
 		return err
 	}
 	if !yes {
-		return misused(fmt.Errorf("%s would go, and nothing was changed: to let the address be written to again add --yes", reasonsOf(rows)))
+		return misused(fmt.Errorf("nothing changed: the address is suppressed for %s; to remove that add --yes", reasonsOf(rows)))
 	}
 	if err := o.Unsuppress(ctx, address, rows); err != nil {
 		return err
 	}
 	return a.Print(map[string]any{"removed": rows}, func(w io.Writer) {
-		terminal.Row(w, "removed: the address may be written to again, unless another reason is against it")
+		terminal.Row(w, "removed: the address gets messages again, unless another reason remains")
 		var cells [][]string
 		for _, row := range rows {
 			cells = append(cells, suppressionCells(row))

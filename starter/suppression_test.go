@@ -39,8 +39,8 @@ func TestSuppression(t *testing.T) {
 
 	require.Contains(t, run("list"), "nothing is suppressed")
 	require.Regexp(t, `(?m)^EMAIL +BOUNCE +\S+ \S+ +[0-9a-f]{12} +moved$`, run(append([]string{"add", "--reason", "bounce", "--detail", "moved"}, mail...)...))
-	require.Contains(t, run("add", "--reason", "OPT_OUT", "--channel", "EMAIL", "--address", " maria@example.com "), "nothing is sent to it any more")
-	require.Contains(t, run(append([]string{"add", "--reason", "BOUNCE"}, mail...)...), "it was suppressed before")
+	require.Contains(t, run("add", "--reason", "OPT_OUT", "--channel", "EMAIL", "--address", " maria@example.com "), "the address gets no more messages")
+	require.Contains(t, run(append([]string{"add", "--reason", "BOUNCE"}, mail...)...), "suppressed for this reason already")
 	run("add", "--channel", "SMS", "--address", "+41 76 765 43 21", "--reason", "OPT_OUT")
 
 	require.Len(t, listed(), 3)
@@ -53,7 +53,7 @@ func TestSuppression(t *testing.T) {
 
 	preview := c.run(t, append([]string{"suppression", "remove"}, mail...)...)
 	require.Equal(t, calledWrong, preview.code)
-	require.Regexp(t, `OPT_OUT since .+, BOUNCE since .+ would go, and nothing was changed: .* add --yes`, preview.err)
+	require.Regexp(t, `nothing changed: the address is suppressed for OPT_OUT since .+, BOUNCE since .+; to remove that add --yes`, preview.err)
 	require.Len(t, listed(), 3)
 	run(append([]string{"remove", "--reason", "BOUNCE", "--yes"}, mail...)...)
 	require.Len(t, listed("--channel", "EMAIL"), 1)
@@ -135,7 +135,7 @@ func TestSecretRekey(t *testing.T) {
 	c.environment["HERALD_SECRET"], c.environment["HERALD_SECRET_PREVIOUS"] = next, old
 	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, address...)...), "COMPLAINT")
 	require.Equal(t, rekeyView{true, postgres.Rekeying{Recipients: 1, Moved: 1, Remaining: 1}}, read[rekeyView](t, c, "secret", "rekey", "--dry-run"))
-	require.Regexp(t, `left under HERALD_SECRET_PREVIOUS +1\n\nnobody in the directory has the addresses that are left`, c.must(t, "secret", "rekey"))
+	require.Regexp(t, `left under HERALD_SECRET_PREVIOUS +1\n\nnobody in the directory has the remaining addresses`, c.must(t, "secret", "rekey"))
 	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, unknown...)...), "OPT_OUT")
 	delete(c.environment, "HERALD_SECRET_PREVIOUS")
 	require.Contains(t, c.run(t, "event", "list").err, "suppressions of this database are still under the secret of")

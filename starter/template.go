@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) templateCommand() *cobra.Command {
-	return group("template", "Show what the templates make of an event", a.previewTemplateCommand())
+	return group("template", "Show the texts of an event", a.previewTemplateCommand())
 }
 
 func (a *app) previewTemplateCommand() *cobra.Command {
@@ -22,11 +22,11 @@ func (a *app) previewTemplateCommand() *cobra.Command {
 	var payload string
 	cmd := &cobra.Command{
 		Use:   "preview --event ID | --type TYPE --payload FILE",
-		Short: "Show a recipient's text as it would be written now",
-		Long: `Show the text that one recipient would get over one channel, and from which row of
-notification_template it comes: of an event in the outbox, or of a payload that nobody has
-written yet. A mail has the HTML and the plain part that would be sent. If the text cannot
-be written, the delivery would fail with the same error. It sends and changes nothing.`,
+		Short: "Show the text that a recipient would get now",
+		Long: `Show the text that one recipient would get over one channel, and its row of
+notification_template. The event is in the outbox, or only a payload. A mail shows its HTML
+and its plain part. If the text cannot be written, a delivery would fail with the same
+error. It sends and changes nothing.`,
 		Example: `  starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email
   starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email --digest
   starter template preview --type PROMOTION --payload promotion.json --recipient CUSTOMER/42 --channel sms --locale it`,
@@ -35,12 +35,12 @@ be written, the delivery would fail with the same error. It sends and changes no
 		}),
 	}
 	a.eventFlag(cmd, &in.EventID, "the id of an event")
-	a.eventTypeFlag(cmd, &in.Type, "type", "the type of the event that --payload is of")
+	a.eventTypeFlag(cmd, &in.Type, "type", "the type of the event in --payload")
 	terminal.TextFlag(cmd.Flags(), &payload, "payload", "a file with a JSON object; - is the standard input")
 	a.recipientFlag(cmd, &in.UserType, &in.UserID, "the recipient: CUSTOMER/42")
 	terminal.WordFlag(cmd, &in.Channel, "channel", notification.Channels(), "the channel")
 	terminal.TextFlag(cmd.Flags(), &in.Locale, "locale", "a locale instead of the recipient's: it, it-CH")
-	cmd.Flags().BoolVar(&in.Digest, "digest", false, "the text of a digest that lists this one")
+	cmd.Flags().BoolVar(&in.Digest, "digest", false, "the text of a digest with this event as its item")
 	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that does not exist
 	_ = cmd.MarkFlagRequired("channel")
 	return cmd

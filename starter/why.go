@@ -14,10 +14,10 @@ func (a *app) whyCommand() *cobra.Command {
 	var filter report.RecipientFilter
 	cmd := &cobra.Command{
 		Use:   "why --recipient TYPE/ID",
-		Short: "Show what somebody was sent and not sent, and why",
-		Long: `Show what somebody was sent and not sent, the latest first: each decision about an event
-and a channel, with its reason, and what became of the delivery. It shows no address and
-no text. starter delivery why explains one of them at length.`,
+		Short: "Show what a recipient got and did not get, and why",
+		Long: `Show what a recipient got and did not get, the latest first: each decision about an event
+and a channel, with its reason and its delivery. It shows no address and no text.
+starter delivery why explains one decision in detail.`,
 		Example: `  starter why --recipient CUSTOMER/42
   starter why --recipient CUSTOMER/42 --channel sms --since 7d
   starter why --recipient RESTAURANT_USER/10 -o json`,

@@ -40,10 +40,10 @@ func (a *app) promoteCommand() *cobra.Command {
 	var rollback bool
 	promote := &cobra.Command{
 		Use:   "promote [GENERATION]",
-		Short: "Have the workers of a generation get all tasks",
-		Long: `Have the workers of a generation get all tasks, by default of the newest that polls.
-Workflows that they cannot continue are ended, and their events start again from the
-tables: nothing is lost or sent twice. An interrupted promotion continues when you
+		Short: "Send all tasks to the workers of a generation",
+		Long: `Send all tasks to the workers of a generation, by default the newest that polls. Workflows
+that these workers cannot continue end, and their events start again from the tables:
+nothing is lost or sent twice. An interrupted promotion continues when you
 repeat the command, or when a worker starts.
 
 A worker promotes its generation when it starts, unless WORKER_PROMOTE=manual. After a

@@ -107,6 +107,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		},
 		"notification_unread":        func(ctx context.Context) error { return errOf(gatewayOf(s).Unread(ctx, who)) },
 		"notification_unsent":        func(ctx context.Context) error { _, _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },
+		"throttle_ends":              func(ctx context.Context) error { return errOf(s.DeleteThrottles(ctx, 20)) },
 		"operator_action_at":         purge(postgres.PurgeActions),
 		"operator_action_target":     actions(report.ActionFilter{Target: "e7"}),
 		"processed_event_created_at": purge(postgres.PurgeProcessed),
@@ -155,6 +156,8 @@ func fillAllTables(t *testing.T, s *postgres.Store) {
 		SELECT 'EMAIL', sha256(i::text::bytea), 'BOUNCE', now() - i * interval '1 minute' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO source_row (source, row_key, event_id, key_hash, refusals, error, failed_at)
 		SELECT 'orders', i::text, i::text, i, 1, 'refused', CASE WHEN i % 100 = 0 THEN now() END FROM generate_series(1, 5000) AS i`, `
+		INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key, ends_at)
+		SELECT 'RESTAURANT_USER', i::text, 'T', 'EMAIL', '', now() + (i - 5) * interval '1 minute' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO gateway_ticket (ticket_hash, user_type, user_id, token_expires_at, expires_at)
 		SELECT sha256(i::text::bytea), 'RESTAURANT_USER', '7', now(), now() + (i - 100) * interval '1 second' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO recipient (user_type, user_id) SELECT 'RESTAURANT_USER', i::text FROM generate_series(1, 20000) AS i`, `
