@@ -36,6 +36,6 @@ func (w *warnings) tokensKept(ctx context.Context, why string) {
 		return
 	}
 	w.occasionally("tokens kept", func() {
-		activity.GetLogger(ctx).Warn("a dead device token stays in the directory, and every push finds it anew", "why", why)
+		activity.GetLogger(ctx).Warn("a dead device token stays in the directory, and every push finds it again", "why", why)
 	})
 }

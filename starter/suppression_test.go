@@ -61,7 +61,7 @@ func TestSuppression(t *testing.T) {
 	require.Empty(t, listed("--channel", "EMAIL"))
 	gone := c.run(t, append([]string{"suppression", "remove", "--yes"}, mail...)...)
 	require.Equal(t, failed, gone.code)
-	require.Contains(t, gone.err, "nothing of the kind is against this address")
+	require.Contains(t, gone.err, "this address has no such suppression")
 	require.Contains(t, gone.err, "next: check its spelling; `starter suppression list --channel EMAIL`")
 
 	audit := c.must(t, "audit")
@@ -93,7 +93,7 @@ func TestSuppressionRefuses(t *testing.T) {
 		{name: "no number", args: []string{"add", "--channel", "SMS", "--address", "076 765 43 21", "--reason", "OPT_OUT"}, want: "the address is none of SMS"},
 		{name: "a number of mail", args: []string{"remove", "--channel", "SMS", "--address", "maria@example.com"}, want: "the address is none of SMS"},
 		{name: "an unknown reason", args: []string{"add", "--channel", "SMS", "--address", "+41767654321", "--reason", "OPTOUT"}, want: `"OPTOUT" is none of`},
-		{name: "a detail that names it", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", "to Maria@example.com"}, want: "must not name the address"},
+		{name: "a detail that names it", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", "to Maria@example.com"}, want: "must not contain the address"},
 		{name: "a long detail", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", strings.Repeat("x", 1001)}, want: "at most 1000 bytes"},
 	}
 	for _, tt := range tests {

@@ -88,7 +88,7 @@ func TestTemplatePreviewErrors(t *testing.T) {
 		want, aid string
 	}{
 		{name: "a missing key", args: []string{"--type", "VISIT_BROKEN", "--payload", "-", "--channel", "SMS", "--recipient", "CUSTOMER/42"},
-			want: `template VISIT_BROKEN/SMS/en: body: key "at" is missing`, aid: "next: mend the row of notification_template with event_type VISIT_BROKEN, channel SMS and locale en"},
+			want: `template VISIT_BROKEN/SMS/en: body: key "at" is missing`, aid: "next: correct the row of notification_template with event_type VISIT_BROKEN, channel SMS and locale en"},
 		{name: "no template", args: []string{"--type", "VISIT_MOVED", "--payload", "-", "--channel", "EMAIL", "--recipient", "CUSTOMER/42"},
 			want: "no template for VISIT_MOVED/EMAIL/it-CH", aid: "next: add a row to notification_template: event_type VISIT_MOVED or *"},
 		{name: "no recipient", args: []string{"--event", "evt-1", "--channel", "SMS", "--recipient", "CUSTOMER/99"}, want: "CUSTOMER/99 is not in the directory", aid: "next: name somebody who has a row in recipient"},

@@ -54,7 +54,7 @@ func TestEscalation(t *testing.T) {
 	w.kill()
 	w = s.startWorker()
 	s.awaitDelivery(mail, "SENT")
-	s.says(screen, "it did not get there, and "+mail+" follows")
+	s.says(screen, "it did not arrive, and "+mail+" follows")
 	s.says(mail, " to be delivered, then SMS")
 	require.Contains(t, s.starter("event", "show", event), "SENT, follows "+screen+", else SMS")
 	require.Contains(t, s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "sms"), "is decided about when a delivery that escalates to it did not get there")

@@ -226,7 +226,7 @@ var helpPreviews = map[string]string{
 	"starter secret rekey":                 "HERALD_SECRET_PREVIOUS is not set",
 	"starter workers promote 3 --rollback": "no worker of generation 3 polls",
 	"starter secret rekey --dry-run":       "HERALD_SECRET_PREVIOUS is not set",
-	"starter suppression remove --channel EMAIL --address ada@example.com": "to let the address be written to again add --yes",
+	"starter suppression remove --channel EMAIL --address ada@example.com": "to remove that add --yes",
 }
 
 var sandboxAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)

@@ -323,9 +323,9 @@ func TestEventsThatToldNobody(t *testing.T) {
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('UNROUTED', 'EMAIL')`)
 	s.exec(`UPDATE event_type_recipients SET entity_id_path = 'customerId' WHERE entity_id_path = 'patient.id'`)
 	s.exec(`UPDATE event_type_recipients SET entity_id_path = 'friendId' WHERE entity_id_path = 'friend.id'`)
-	require.Contains(t, s.starter("event", "retry", ended[notification.NoRouting], "--dry-run"), "would be planned anew")
+	require.Contains(t, s.starter("event", "retry", ended[notification.NoRouting], "--dry-run"), "would be planned again")
 	s.requireOutcome(notification.NoRouting, ended[notification.NoRouting])
-	require.Contains(t, s.starter("event", "retry", ended[notification.NoRouting], ended[notification.EventProblem]), "is planned anew")
+	require.Contains(t, s.starter("event", "retry", ended[notification.NoRouting], ended[notification.EventProblem]), "is planned again")
 	require.Regexp(t, `done +2`, s.starter("event", "retry", "--outcome", "no_recipients"))
 
 	mended := []string{ended[notification.NoRouting], ended[notification.NoRecipients], ended[notification.EventProblem]}

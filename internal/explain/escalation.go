@@ -47,9 +47,9 @@ func (e *Escalation) Says() string {
 	then := notification.Escalation{To: e.To, Until: e.Until}.Then()
 	switch {
 	case e.FollowedBy != "":
-		return "it did not get there, and " + e.FollowedBy + " follows"
+		return "it did not arrive, and " + e.FollowedBy + " follows"
 	case e.Ended == notification.EscalationDropped:
-		return fmt.Sprintf("nothing follows: %s would have, and it is %s", e.To, e.Reason)
+		return fmt.Sprintf("nothing follows over %s: it is %s", e.To, e.Reason)
 	case e.Ended != "":
 		return "nothing follows: " + e.Ended.Meaning()
 	case e.Details != "":

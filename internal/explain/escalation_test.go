@@ -32,11 +32,11 @@ func TestEscalationSays(t *testing.T) {
 			e.Details = "waiting until 2026-11-22 10:05:00.000Z to be read, then SMS"
 		}), want: "waiting until 2026-11-22 10:05:00.000Z to be read, then SMS"},
 		{name: "waits, and no worker answers", escalation: in(Running), want: "waits to be read, then SMS"},
-		{name: "followed", escalation: with(Running, func(e *Escalation) { e.FollowedBy = "d-SMS" }), want: "it did not get there, and d-SMS follows"},
+		{name: "followed", escalation: with(Running, func(e *Escalation) { e.FollowedBy = "d-SMS" }), want: "it did not arrive, and d-SMS follows"},
 		{name: "read", escalation: with(Completed, func(e *Escalation) { e.Ended = notification.EscalationRead }), want: "nothing follows: the recipient has read a notification of the event"},
 		{name: "switched off", escalation: with(Completed, func(e *Escalation) {
 			e.Ended, e.Reason = notification.EscalationDropped, "USER_DISABLED"
-		}), want: "nothing follows: SMS would have, and it is USER_DISABLED"},
+		}), want: "nothing follows over SMS: it is USER_DISABLED"},
 		{name: "cancelled", escalation: in("CANCELED"), want: "nothing follows: its workflow is CANCELED"},
 		{name: "Temporal is away", escalation: in(Unreachable), want: "not known, since Temporal is out of reach; it waits to be read, then SMS, unless that has ended"},
 		{name: "not started", escalation: in(Unknown), want: "nothing waits for it: its event's workflow starts that, or it has ended long ago"},

@@ -31,11 +31,11 @@ func nextOfOutcome(id string, outcome notification.EventOutcome) string {
 	case notification.Incomplete:
 		return "the sweep starts what is PENDING again within 10 minutes, see `starter status`"
 	case notification.NoRouting:
-		return "nobody was told. Give its type rows in event_type_channel_routing; then " + retry + " plans it anew"
+		return "nobody was told. Give its type rows in event_type_channel_routing; then " + retry + " plans it again"
 	case notification.NoRecipients:
-		return "nobody was told. Mend the rows of event_type_recipients, the directory or the payload's producer; then " + retry + " plans it anew"
+		return "nobody was told. Correct event_type_recipients, the directory or the payload; then " + retry + " plans it again"
 	case notification.EventProblem:
-		return "some rows of its rules named nobody. Mend what the problem names; then " + retry + " tells the people who were left out, and nobody twice"
+		return "some rows of its rules named nobody. Correct them; then " + retry + " tells the missing recipients, and nobody twice"
 	default:
 		return ""
 	}
@@ -109,14 +109,14 @@ var databaseMeanings = []struct {
 	{"42", anotherType},
 	{"22", anotherType},
 	{"57014", meaning{"a statement took longer than 30 s", "Look for locks, and for indexes that the tables behind your views lack"}},
-	{"55P03", meaning{"another transaction holds a lock", "Nothing is to be done unless it lasts"}},
-	{"23", meaning{"a constraint refuses a row", "Mend what the constraint asks for"}},
-	{"40", meaning{"another transaction was in the way", "Nothing is to be done unless it lasts"}},
-	{"P0", meaning{"a function or a trigger of the database raised an error", "The database's own log has its words: mend what they name"}},
+	{"55P03", meaning{"another transaction holds a lock", "Wait; act only if it lasts"}},
+	{"23", meaning{"a constraint refuses a row", "Correct the row that the constraint refuses"}},
+	{"40", meaning{"another transaction was in the way", "Wait; act only if it lasts"}},
+	{"P0", meaning{"a function or a trigger of the database raised an error", "The database's log has the message: correct its cause"}},
 	{"53", meaning{"the database has run out of connections, memory or disk", "Give it more"}},
-	{"57P", meaning{"the database is shutting down or starting", "Nothing is to be done unless it lasts"}},
-	{"08", meaning{"the connection to the database broke", "Nothing is to be done unless it lasts"}},
-	{"", meaning{"the database refused a statement", "The database's own log has its words: mend what they name"}},
+	{"57P", meaning{"the database is shutting down or starting", "Wait; act only if it lasts"}},
+	{"08", meaning{"the connection to the database broke", "Wait; act only if it lasts"}},
+	{"", meaning{"the database refused a statement", "The database's log has the message: correct its cause"}},
 }
 
 // failureMeaning returns the meaning of an activity's last failure.
@@ -134,7 +134,7 @@ func failureMeaning(p PendingActivity) meaning {
 			}
 		}
 	}
-	return meaning{"the last failure says why", "Mend what it names; if that is a server, bring it back"}
+	return meaning{"the last failure says why", "Correct its cause; if a server is down, start it"}
 }
 
 // refusedByDatabase explains a database error with the words for a failing planning activity, and

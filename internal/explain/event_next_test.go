@@ -19,7 +19,7 @@ func TestNextOfOutcome(t *testing.T) {
 	t.Parallel()
 
 	for outcome, want := range map[notification.EventOutcome]string{
-		notification.NoRouting: "event_type_channel_routing", notification.NoRecipients: "event_type_recipients", notification.EventProblem: "what the problem names",
+		notification.NoRouting: "event_type_channel_routing", notification.NoRecipients: "event_type_recipients", notification.EventProblem: "Correct them",
 	} {
 		view := EventView{EventDetail: report.EventDetail{EventID: "evt 1", Outbox: &report.LeasedRow{}, Processed: &report.ProcessedRow{Status: "SUCCESS", Outcome: outcome}}}
 		require.Contains(t, view.next(), want)
@@ -66,7 +66,7 @@ func TestNextOfFailing(t *testing.T) {
 		{name: "shutting down", of: database("x: SQLSTATE 57P01"), want: []string{"shutting down"}},
 		{name: "unheard of", of: database("x: SQLSTATE XX000"), want: []string{"log"}},
 		{name: "unknown source", of: failing("no such source", activities.UnknownSource), want: []string{"worker", "OUTBOX_SOURCES", "KAFKA_BROKERS"}},
-		{name: "no database", of: failing("failed to connect: SQLSTATE 42703", "ConnectError"), want: []string{"bring it back"}},
+		{name: "no database", of: failing("failed to connect: SQLSTATE 42703", "ConnectError"), want: []string{"start it"}},
 	} {
 		view := EventView{Workflow: WorkflowView{Status: Running}, Pending: []PendingActivity{{Activity: "PublishEvent", Attempt: 1}, tt.of}}
 		for _, want := range tt.want {

@@ -109,7 +109,7 @@ func checkEncoding(ctx context.Context, read *historypb.History) error {
 		Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 			for _, payload := range payloads {
 				if len(payload.GetMetadata()) == 0 {
-					return nil, errors.New("holds decoded data, which cannot be replayed: download it anew, not decoded")
+					return nil, errors.New("holds decoded data, which cannot be replayed: download it again, not decoded")
 				}
 			}
 			return payloads, nil

@@ -21,7 +21,7 @@ func (w Why) next(now time.Time) string {
 	case w.Decision == notification.DecisionSelected:
 		return "nothing: its delivery was purged"
 	default:
-		return "nothing: what was decided stays. For the events to come: " + w.Decision.Remedy(w.Channel)
+		return "nothing: decisions stay. For future events: " + w.Decision.Remedy(w.Channel)
 	}
 }
 
@@ -29,19 +29,19 @@ func (w Why) next(now time.Time) string {
 func (w Why) nextOfEvent() string {
 	switch {
 	case w.cancelledBy() != "" && !w.succeeded():
-		return "nothing: it is not sent any more. If it is to be sent all the same, its producer writes a new event"
+		return "nothing: to send it after all, write a new event"
 	case w.Outbox != nil && w.Outbox.Status == notification.OutboxPending:
 		return "a poller starts it; `starter poller status` shows if one runs"
 	case w.Outbox != nil && w.Outbox.Status == notification.OutboxFailed:
-		return fmt.Sprintf("nothing, until it is mended and put back with `starter event retry %s`", advice.Quote(w.EventID))
+		return fmt.Sprintf("nothing, until an operator corrects it and runs `starter event retry %s`", advice.Quote(w.EventID))
 	case w.EventWorkflow != nil && w.EventWorkflow.Status == Running:
 		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", advice.Quote(w.EventID))
 	case w.Processed != nil && w.Processed.Status == notification.ProcessedFailed:
-		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", advice.Quote(w.EventID))
+		return fmt.Sprintf("nothing, until an operator runs `starter event retry %s`", advice.Quote(w.EventID))
 	case w.Processed != nil && w.Outbox != nil && w.Processed.Outcome.Mendable() && w.cancelledBy() == "":
 		return nextOfOutcome(w.EventID, w.Processed.Outcome)
 	default:
-		return "nothing: an event is planned once. Mended rows are for the events to come"
+		return "nothing: an event is planned once. Corrected rows count for future events"
 	}
 }
 
@@ -61,11 +61,11 @@ func (w Why) nextOfDelivery(now time.Time) string {
 	case d.Status == notification.Delivered:
 		return "nothing: it arrived at " + clock(d.DeliveredAt) + wasRead(d)
 	case d.Status == notification.Cancelled && w.cancelledBy() != "":
-		return fmt.Sprintf("nothing: its event was %s. To send it all the same, run %s", notification.CancelledBy(w.cancelledBy()), retry)
+		return fmt.Sprintf("nothing: its event was %s. To send it after all, run %s", notification.CancelledBy(w.cancelledBy()), retry)
 	case d.Status == notification.Cancelled && notification.DroppedMeaning(d.LastError, d.Channel, d.UserType) != "":
 		return fmt.Sprintf("nothing: it waited, and when it was due %s. %s", notification.DroppedMeaning(d.LastError, d.Channel, d.UserType), retryDropped(d, retry))
 	case d.Status == notification.Cancelled:
-		return fmt.Sprintf("nothing: it was cancelled. To send it all the same, run %s", retry)
+		return fmt.Sprintf("nothing: it was cancelled. To send it after all, run %s", retry)
 	case w.Workflow.Status == Running:
 		return w.nextOfRunning(now)
 	case w.Workflow.Batch != nil:
@@ -81,9 +81,9 @@ func (w Why) nextOfDelivery(now time.Time) string {
 	case w.Workflow.Status == Unknown && w.Processed != nil && w.Processed.Status == notification.Processing:
 		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` says how far that is", advice.Quote(d.EventID))
 	case w.Workflow.Status == Unknown:
-		return fmt.Sprintf("nothing: nobody works on it. Run %s", retry)
+		return fmt.Sprintf("nothing: no workflow has it. Run %s", retry)
 	default:
-		return fmt.Sprintf("nothing: nobody works on it, its workflow is %s. Run %s", w.Workflow.Status, retry)
+		return fmt.Sprintf("nothing: its workflow is %s. Run %s", w.Workflow.Status, retry)
 	}
 }
 
@@ -92,7 +92,7 @@ func retryDropped(d report.DeliveryDetail, retry string) string {
 	if first := notification.DroppedRemedy(d.LastError, d.Channel); first != "" {
 		return fmt.Sprintf("To send it, first %s; then run %s", first, retry)
 	}
-	return "To send it all the same, run " + retry
+	return "To send it after all, run " + retry
 }
 
 // wasRead tells when the recipient read a notification of the event; empty: not read yet.
@@ -120,7 +120,7 @@ func (w Why) mendAddress() string {
 		return f.Applies && f.Decision == notification.DecisionSuppressed
 	})
 	if suppressed {
-		return "Nothing is sent to that address any more: first " + notification.DecisionSuppressed.Remedy(w.Channel)
+		return "The address is suppressed: first " + notification.DecisionSuppressed.Remedy(w.Channel)
 	}
 	return "The last error has its reason. If the address does not work, first enter another one (recipient)"
 }
@@ -128,7 +128,7 @@ func (w Why) mendAddress() string {
 // mend names the correction that an operator makes before a failed delivery is retried.
 func mend(d report.DeliveryDetail) string {
 	if !d.HasText {
-		return "Mend what the last error names: the template, the payload or the time zone"
+		return "Correct the template, the payload or the time zone that the last error names"
 	}
 	var last report.AttemptRow
 	if len(d.Log) > 0 {
@@ -143,11 +143,11 @@ func mend(d report.DeliveryDetail) string {
 		}
 		return "Correct what the provider refused: the recipient's address, or the text"
 	case notification.OutcomeAccount:
-		return fmt.Sprintf("Mend the worker's credentials for %s", d.Channel)
+		return fmt.Sprintf("Correct the workers' credentials for %s", d.Channel)
 	case notification.OutcomeBusy, notification.OutcomeAmbiguous:
 		return "Wait until the provider answers again"
 	default:
-		return "Mend what the last error names"
+		return "Correct what the last error names"
 	}
 }
 
@@ -219,7 +219,7 @@ func (w Why) nextAttempt(p PendingActivity, at Sending) string {
 	case p.State == Paused:
 		return which + " is paused: resume the activity in the Temporal Web UI"
 	case p.NextAttempt != nil && rejected:
-		return fmt.Sprintf("the provider rejects our account: it is tried once a minute, next at %s, and fails a day after the first time. Mend the worker's credentials for %s", clock(p.NextAttempt), w.Delivery.Channel)
+		return fmt.Sprintf("the provider rejects our account: it is tried once a minute, next at %s, and fails a day after the first time. Correct the workers' credentials for %s", clock(p.NextAttempt), w.Delivery.Channel)
 	case p.NextAttempt != nil:
 		return fmt.Sprintf("the next attempt is due at %s, %s. %s", clock(p.NextAttempt), which, w.hasten())
 	default:

@@ -190,11 +190,11 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "digest sends", delivery: item, workflow: digest(sendIs(PendingActivity{Activity: "SendDigest", State: Started, StartedAt: &nextNow})), tells: []string{"attempt 1 of 3 is under way", "2026-11-21 10:00:00"}},
 		{name: "digest unserved", delivery: item, workflow: digest(running(func(s *Sending) { s.Workers = 0 })), tells: []string{"nothing", "worker", "herald-sms"}},
 		{name: "digest gone", delivery: item, workflow: digest(inState("TERMINATED")), tells: []string{"joins another digest", "digest-1 is TERMINATED"}},
-		{name: "terminated", delivery: status(notification.Pending), workflow: inState("TERMINATED"), tells: []string{"nobody works on it", "TERMINATED", retry}},
+		{name: "terminated", delivery: status(notification.Pending), workflow: inState("TERMINATED"), tells: []string{"its workflow is TERMINATED", retry}},
 		{name: "without Temporal", delivery: waiting, workflow: inState(Unreachable), tells: []string{"Temporal is out of reach", "until 11:04 Europe/Rome: quiet hours"}},
 		{name: "without Temporal, in a digest", delivery: item, workflow: inState(Unreachable), tells: []string{"Temporal is out of reach", "waits for its digest"}},
 		{name: "without Temporal, at once", delivery: status(notification.Pending), workflow: inState(Unreachable), tells: []string{"Temporal is out of reach", "sent at once"}},
-		{name: "forgotten", delivery: status(notification.Pending), workflow: inState(Unknown), tells: []string{"nobody works on it", retry}},
+		{name: "forgotten", delivery: status(notification.Pending), workflow: inState(Unknown), tells: []string{"no workflow has it", retry}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestNextWithoutADelivery(t *testing.T) {
 			continue
 		}
 		view := Why{Decision: decision, Channel: notification.SMS}
-		requireTells(t, []string{"nothing", "events to come", decision.Remedy(notification.SMS)}, view.next(nextNow))
+		requireTells(t, []string{"nothing", "future events", decision.Remedy(notification.SMS)}, view.next(nextNow))
 	}
 	requireTells(t, []string{"purged"}, Why{Decision: notification.DecisionSelected}.next(nextNow))
 
@@ -247,12 +247,12 @@ func TestNextWithoutADelivery(t *testing.T) {
 		tells []string
 	}{
 		{name: "waits", view: Why{Outbox: outbox("PENDING", "")}, tells: []string{"poller", "`starter poller status`"}},
-		{name: "cannot be started", view: Why{Outbox: outbox("FAILED", "")}, tells: []string{"mended", "`starter event retry evt-1`"}},
-		{name: "taken back", view: Why{Outbox: takenBack("PENDING")}, tells: []string{"nothing", "not sent any more", "producer writes a new event"}},
+		{name: "cannot be started", view: Why{Outbox: outbox("FAILED", "")}, tells: []string{"corrects it", "`starter event retry evt-1`"}},
+		{name: "taken back", view: Why{Outbox: takenBack("PENDING")}, tells: []string{"nothing", "write a new event"}},
 		{name: "taken back after its end", view: Why{Outbox: takenBack("PROCESSED"), Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"planned once"}},
 		{name: "runs", view: Why{EventWorkflow: &WorkflowView{Status: Running}}, tells: []string{"running", "`starter event show evt-1`"}},
 		{name: "failed", view: Why{Processed: &report.ProcessedRow{Status: "FAILED"}}, tells: []string{"nothing", "`starter event retry evt-1`"}},
-		{name: "over", view: Why{Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"nothing", "planned once", "events to come"}},
+		{name: "over", view: Why{Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"nothing", "planned once", "future events"}},
 	}
 	for _, tt := range tests {
 		tt.view.EventID = "evt-1"
@@ -276,7 +276,7 @@ func TestWhyUndecided(t *testing.T) {
 		{name: "routed later", view: Why{DecidedAt: &nextNow, Rules: named}, tells: []string{"about SMS", "not routed", "when the event was planned"}},
 		{name: "pending", view: Why{Outbox: outbox("PENDING", "")}, tells: []string{"yet", "waits in the outbox"}},
 		{name: "taken back", view: Why{Outbox: takenBack("PROCESSED"), Processed: processed("FAILED")}, tells: []string{"the event was cancelled by event evt-2"}},
-		{name: "taken back after its end", view: Why{Outbox: takenBack("PROCESSED"), Rules: named, Processed: processed("SUCCESS")}, tells: []string{"when the event was planned", "would name them"}},
+		{name: "taken back after its end", view: Why{Outbox: takenBack("PROCESSED"), Rules: named, Processed: processed("SUCCESS")}, tells: []string{"when the event was planned", "names them"}},
 		{name: "failed", view: Why{Outbox: outbox("FAILED", "claimed 10 times")}, tells: []string{"could not be started", "claimed 10 times"}},
 		{name: "routed nowhere", view: Why{Processed: processed("SUCCESS")}, tells: []string{"anybody", "event_type_channel_routing"}},
 		{name: "unknown", view: Why{Rules: RulesNow{RoutedChannels: sms}}, tells: []string{"not in the directory", "recipient"}},
@@ -285,7 +285,7 @@ func TestWhyUndecided(t *testing.T) {
 			tells: []string{"does not name them", "a; b"}},
 		{name: "being planned", view: Why{Rules: named, Processed: processed("PROCESSING")}, tells: []string{"yet", "being planned"}},
 		{name: "not planned", view: Why{Rules: named, Processed: processed("FAILED")}, tells: []string{"cancelled", "could not be planned"}},
-		{name: "joined later", view: Why{Rules: named, Processed: processed("SUCCESS")}, tells: []string{"when the event was planned", "now", "would name them"}},
+		{name: "joined later", view: Why{Rules: named, Processed: processed("SUCCESS")}, tells: []string{"when the event was planned", "present rules", "names them"}},
 	}
 	for _, tt := range tests {
 		tt.view.Channel = notification.SMS

@@ -119,7 +119,7 @@ func mendTemplate(row notification.Template, found bool, eventType string, chann
 	if !found {
 		return fmt.Sprintf("add a row to notification_template: event_type %s or *, channel %s or *, the recipient's locale, its language or en", eventType, channel)
 	}
-	return fmt.Sprintf("mend the row of notification_template with event_type %s, channel %s and locale %s, or let the producer write what it asks for into the payload",
+	return fmt.Sprintf("correct the row of notification_template with event_type %s, channel %s and locale %s, or add the missing key to the payload",
 		row.EventType, row.Channel, row.Locale)
 }
 

@@ -87,7 +87,7 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 	}
 	w.Next = w.next(now)
 	if says := w.Escalation.Says(); says != "" {
-		w.Next += ". As to what follows it: " + says
+		w.Next += ". Escalation: " + says
 	}
 	return w, nil
 }
@@ -169,6 +169,6 @@ func (w Why) whyUndecided() string {
 	case w.Processed != nil && w.Processed.Status == notification.ProcessedFailed:
 		return "nothing was decided about them: the event was cancelled, or could not be planned, before it came to them"
 	default:
-		return "nothing was decided about them when the event was planned; by the rows as they are now it would name them"
+		return "nothing was decided about them when the event was planned; by the present rules the event names them"
 	}
 }

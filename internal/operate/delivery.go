@@ -68,10 +68,10 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 	case notification.Sent, notification.Delivered:
 		return Outcome{
 			ID: id, Result: "was sent", Detail: clock(state.SentAt) + "; what was sent stays sent",
-			Next: "nothing calls it back; `starter delivery show " + quoted + "` tells what became of it",
+			Next: "nobody can recall it; `starter delivery show " + quoted + "` shows its receipts",
 		}
 	case notification.Failed:
-		return Outcome{ID: id, Result: "has failed", Detail: state.LastError, Next: "mend the cause, then `starter delivery retry " + quoted + "`"}
+		return Outcome{ID: id, Result: "has failed", Detail: state.LastError, Next: "correct the cause, then `starter delivery retry " + quoted + "`"}
 	case notification.Cancelled:
 		if state.CancelledBy != "" {
 			return cancelledByEvent(id, state)
@@ -92,7 +92,7 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 func cancelledByEvent(id string, state postgres.DeliveryState) Outcome {
 	return Outcome{
 		ID: id, Result: "is not to be sent", Detail: "its event was " + notification.CancelledBy(state.CancelledBy),
-		Next: "`starter delivery retry " + advice.Quote(id) + " --again` sends it all the same",
+		Next: "`starter delivery retry " + advice.Quote(id) + " --again` sends it after all",
 	}
 }
 

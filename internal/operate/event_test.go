@@ -158,7 +158,7 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 	d.exec("UPDATE event_outbox SET status = 'PROCESSED', published_at = now()")
 	d.exec("INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-1', 'SUCCESS', 'NO_ROUTING')")
 	d.describes("evt-1", completed)
-	require.Equal(t, "would be planned anew", d.dryRun(RetryEvent(false), "evt-1").String())
+	require.Equal(t, "would be planned again", d.dryRun(RetryEvent(false), "evt-1").String())
 	state := must(d.Store.EventState(t.Context(), "evt-1"))(t)
 	require.Equal(t, notification.NoRouting, state.Outcome, "a dry run changes nothing")
 
@@ -174,7 +174,7 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 		return in.EventID == "evt-1" && !in.Publish // the message was published by the first run
 	})).Return(nil, nil).Once()
 	d.Launcher.PublishEvents = true
-	require.Equal(t, "is planned anew", d.run(RetryEvent(false), "evt-1").String(), "again")
+	require.Equal(t, "is planned again", d.run(RetryEvent(false), "evt-1").String(), "again")
 }
 
 // If OUTBOX_SOURCES lacks the event's source, nothing changes: otherwise the event would stay

@@ -34,9 +34,9 @@ func (o *Operator) planRetryEvent(ctx context.Context, id string, bulk bool) (pl
 	}
 	if beginsAnew(state, status) {
 		if err := o.Launcher.CheckSource(state.Source); err != nil { // the event would stay PROCESSING without a workflow
-			return refusal(Outcome{ID: id, Result: "cannot be planned anew here", Detail: err.Error(), Next: "set OUTBOX_SOURCES as the workers have it"}), nil
+			return refusal(Outcome{ID: id, Result: "cannot be planned again here", Detail: err.Error(), Next: "set OUTBOX_SOURCES as the workers have it"}), nil
 		}
-		expected := Outcome{ID: id, Done: true, Result: "would be planned anew"}
+		expected := Outcome{ID: id, Done: true, Result: "would be planned again"}
 		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.planAnew(ctx, id) }}, nil
 	}
 	expected := Outcome{ID: id, Done: true, Result: "would be retried"}
@@ -65,7 +65,7 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 	case state.Processed == notification.ProcessedSuccess && !mendable(state):
 		return "has succeeded", "it told everybody that the rules named; `starter delivery retry` repeats single deliveries"
 	case state.CancelledBy != "":
-		return "cannot be retried", notification.CancelledBy(state.CancelledBy) + "; `starter delivery retry ID --again` sends a single delivery all the same"
+		return "cannot be retried", notification.CancelledBy(state.CancelledBy) + "; `starter delivery retry ID --again` sends a single delivery after all"
 	case status == running:
 		return "is under way", "its workflow runs"
 	case beginsAnew(state, status):
@@ -115,7 +115,7 @@ func (o *Operator) planAnew(ctx context.Context, id string) (Outcome, error) {
 		return Outcome{}, advice.With(fmt.Errorf("start the workflow of %s: %w", id, err),
 			"run it again; if you do not, the sweep starts it within half an hour")
 	}
-	return Outcome{ID: id, Done: true, Result: "is planned anew"}, nil
+	return Outcome{ID: id, Done: true, Result: "is planned again"}, nil
 }
 
 func changedMeanwhile(id string) Outcome {

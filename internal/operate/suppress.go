@@ -78,7 +78,7 @@ func (s Suppressing) Check() error {
 	case len(s.Detail) > maxSuppressionDetail:
 		return fmt.Errorf("the detail must have at most %d bytes", maxSuppressionDetail)
 	case strings.Contains(strings.ToLower(s.Detail), s.normal()):
-		return errors.New("the detail must not name the address, which is kept nowhere")
+		return errors.New("the detail must not contain the address: Herald does not store it")
 	default:
 		return s.Address.Check()
 	}
@@ -115,8 +115,8 @@ func (o *Operator) PlanUnsuppress(ctx context.Context, a Address, reason notific
 		rows = slices.DeleteFunc(rows, func(row report.Suppression) bool { return row.Reason != reason })
 	}
 	if len(rows) == 0 {
-		return nil, advice.With(errors.New("nothing of the kind is against this address"),
-			fmt.Sprintf("check its spelling; `starter suppression list --channel %s` shows what there is, and with --address what is against this one", a.Channel))
+		return nil, advice.With(errors.New("this address has no such suppression"),
+			fmt.Sprintf("check its spelling; `starter suppression list --channel %s` lists the suppressions, and with --address those of one address", a.Channel))
 	}
 	return rows, nil
 }
