@@ -87,14 +87,13 @@ func (d *directory) compareSimulation(t *testing.T, event string, simulated Simu
 		return nil
 	})
 	require.NoError(t, err)
-	if len(simulated.Channels) > 0 {
-		require.Len(t, planned, simulated.Recipients)
-	}
+	require.Len(t, planned, simulated.Recipients)
 	counts := map[notification.Decision]int{}
 	for _, person := range simulated.People {
 		want := planned[person.Recipient]
 		require.Len(t, want, len(person.Decisions), "%+v", person)
-		require.NotEqual(t, want == nil, len(person.NotNamed) == 0 && len(simulated.Channels) > 0, "%+v", person)
+		require.Equal(t, want != nil, person.Decisions != nil, "%+v", person)
+		require.False(t, want != nil && len(person.NotNamed) > 0, "%+v", person)
 		for _, decision := range person.Decisions {
 			require.Equal(t, want[decision.Channel], decision.Decision, "%+v", person)
 			counts[decision.Decision]++

@@ -164,6 +164,9 @@ func (s *simulation) plan(ctx context.Context, recipient notification.Recipient,
 	s.Recipients++
 	key := notification.RecipientKey{UserType: recipient.UserType, UserID: recipient.UserID}.String()
 	person := s.people[key]
+	if person != nil {
+		person.Decisions = []SimulatedDecision{} // named, also if only escalation uses the channels
+	}
 	for _, choice := range choices {
 		counts := s.counts[choice.Channel]
 		if counts == nil {
