@@ -50,6 +50,21 @@ func TestSendExpiresInMidCall(t *testing.T) {
 	require.Equal(t, notification.OutcomeAmbiguous, db.results[0].Outcome)
 }
 
+// A digest expires with its first item, so that it never lists an expired one.
+func TestSendDigestExpiresWithItsFirstItem(t *testing.T) {
+	t.Parallel()
+
+	soon, later := time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
+	for _, limits := range [][]time.Time{{soon, later}, {later, soon}, {{}, soon}, {soon, {}}} {
+		db, mail := dueDigest(1, 0), &provider{}
+		db.items[0].Message.SendBy, db.items[1].Message.SendBy = limits[0], limits[1]
+
+		must(sendDigest(db, mail))(t)
+
+		require.Equal(t, soon, mail.message.SendBy)
+	}
+}
+
 // expiring grants turns once all deliveries with a limit have expired.
 type expiring struct {
 	*postgres.Store

@@ -272,7 +272,7 @@ var (
 	anyTime = regexp.MustCompile(`\S*(?:\b\d{4}-\d\d-\d\d|(?:\b|T)\d\d?:\d\d(?:\D|$)|\b\d\d?/\d\d?/\d\d|\b\d\d? (?:` + months + `)\b|\b(?:` + months + `) \d)\S*`)
 	// notOurs matches commands that print other times: help contains values of flags, and
 	// messages contain times from payloads.
-	notOurs = regexp.MustCompile(`--help\b|^(starter )?template preview\b`)
+	notOurs = regexp.MustCompile(`--help\b|^(starter )?(template preview|event simulate)\b`)
 )
 
 const (
