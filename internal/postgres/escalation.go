@@ -94,7 +94,8 @@ func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, deci
 		if err := follow(ctx, tx, key.DeliveryID, decide(now)); err != nil {
 			return err
 		}
-		return recordThrottles(ctx, tx, now.EventType, keys)
+		_, err = tx.Exec(ctx, recordThrottles, now.EventType, keys)
+		return err
 	})
 	if err != nil {
 		return nil, Wrap(err, "plan what follows a delivery")

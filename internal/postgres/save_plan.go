@@ -76,21 +76,17 @@ const (
 // Its id ends with ~ and its notification.id. Two pairs that are planned at the same moment
 // cannot see each other. Then the insert fails, and a repeat sees the other row.
 func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error {
-	return Wrap(savePlan(ctx, s.Pool, event, page), "save plan")
+	return Wrap(s.Pool.SendBatch(ctx, planBatch(event, page)).Close(), "save plan")
 }
 
-func savePlan(ctx context.Context, on batchSender, event notification.Event, page []notification.DecidedRecipient) error {
+// planBatch returns the statements that store a page.
+func planBatch(event notification.Event, page []notification.DecidedRecipient) *pgx.Batch {
 	page = append([]notification.DecidedRecipient{}, page...) // without recipients: [], not null
 	deliveries := plannedRows(page)
 	batch := &pgx.Batch{}
 	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
 	batch.Queue(numberTaken, idsOf(deliveries))
-	return on.SendBatch(ctx, batch).Close()
-}
-
-// batchSender is a pool or a transaction.
-type batchSender interface {
-	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+	return batch
 }
 
 // plannedRow is the JSON form of a delivery for the database.

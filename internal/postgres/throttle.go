@@ -23,10 +23,9 @@ func (s *Store) SaveThrottledPlan(ctx context.Context, event notification.Event,
 		if err != nil {
 			return err
 		}
-		if err := savePlan(ctx, tx, event, page); err != nil {
-			return err
-		}
-		return recordThrottles(ctx, tx, event.Type, keys)
+		batch := planBatch(event, page)
+		batch.Queue(recordThrottles, event.Type, keys)
+		return tx.SendBatch(ctx, batch).Close()
 	})
 	return Wrap(err, "save plan")
 }
@@ -54,8 +53,7 @@ func lockThrottles(ctx context.Context, tx pgx.Tx, eventType string, keys []noti
 
 // recordThrottles stores the planned deliveries in rows that are locked. A repeated call, or a
 // delivery that was not stored, changes nothing.
-func recordThrottles(ctx context.Context, tx pgx.Tx, eventType string, keys []notification.Throttle) error {
-	const query = `
+const recordThrottles = `
 		UPDATE throttle t
 		SET    delivery_id = k.delivery_id,
 		       began_at    = clock_timestamp(),
@@ -64,10 +62,6 @@ func recordThrottles(ctx context.Context, tx pgx.Tx, eventType string, keys []no
 		WHERE  (t.user_type, t.user_id, t.event_type, t.channel_type, t.throttle_key) = (k.user_type, k.user_id, $1, k.channel_type, k.throttle_key)
 		AND    t.delivery_id IS DISTINCT FROM k.delivery_id
 		AND    EXISTS (SELECT FROM notification n WHERE n.delivery_id = k.delivery_id)`
-
-	_, err := tx.Exec(ctx, query, eventType, keys)
-	return err
-}
 
 // ReadThrottles adds the last deliveries for an event type to people.
 func (s *Store) ReadThrottles(ctx context.Context, eventType string, people []notification.Recipient) error {
