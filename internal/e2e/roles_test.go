@@ -18,6 +18,7 @@ import (
 	gatewaystore "herald/internal/postgres/gateway"
 	"herald/internal/postgres/migrate"
 	"herald/migrations"
+	"herald/outbox"
 )
 
 // The roles of docs/roles.md have sufficient permissions: the migrator migrates, the worker
@@ -173,6 +174,19 @@ func (r *roles) producerInsertsOnly() {
 	} {
 		r.denied("producer", sql)
 	}
+	event := outbox.Event{ID: "x", Type: "T", AggregateType: "CUSTOMER", AggregateID: "42", Payload: struct{}{}, ExpiresAt: time.Now().Add(time.Hour)}
+	require.NoError(r.t, r.insertInVain(event))
+	event.Cancels = "y"
+	require.ErrorContains(r.t, r.insertInVain(event), "permission denied")
+}
+
+// insertInVain writes an event through the Go package as a producer, and rolls it back.
+func (r *roles) insertInVain(event outbox.Event) error {
+	conn := must(pgx.Connect(r.t.Context(), withoutPoolSize(r.t, r.address("producer"))))(r.t)
+	defer func() { _ = conn.Close(r.t.Context()) }()
+	tx := must(conn.Begin(r.t.Context()))(r.t)
+	defer func() { _ = tx.Rollback(r.t.Context()) }()
+	return outbox.Insert(r.t.Context(), tx, event)
 }
 
 func (r *roles) gatewayServes() {

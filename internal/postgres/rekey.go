@@ -93,9 +93,14 @@ func (s *Store) eachDirectoryPage(ctx context.Context, do func(people int, found
 		ORDER BY d.user_type, d.user_id
 		LIMIT  $3`
 
-	var userType, userID, mail, phone, slack string
-	return s.eachPage(ctx, query, []any{&userType, &userID}, []any{&mail, &phone, &slack}, func() []addressed {
-		return []addressed{{notification.Email, mail}, {notification.SMS, phone}, {notification.Slack, slack}}
+	var userType, userID string
+	var r notification.Recipient
+	return s.eachPage(ctx, query, []any{&userType, &userID}, []any{&r.Email, &r.Phone, &r.SlackWebhookURL}, func() []addressed {
+		var found []addressed
+		for _, channel := range notification.Channels() {
+			found = append(found, addressed{channel, r.Address(channel)})
+		}
+		return found
 	}, do)
 }
 
