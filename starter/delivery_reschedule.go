@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/operate"
+	"herald/internal/terminal"
+)
+
+// maxReschedule is the longest time from now to which a delivery can be rescheduled.
+const maxReschedule = 365 * 24 * time.Hour
+
+func (a *app) rescheduleCommand() *cobra.Command {
+	var at string
+	var in terminal.Age
+	cmd := &cobra.Command{
+		Use:   "reschedule ID...",
+		Short: "Send waiting deliveries at another time",
+		Long: `Set another time for waiting deliveries. They may wait for a delay, for the end of quiet
+hours or for their next attempt. For an item of a digest, the whole digest waits.`,
+		Example: `  starter delivery reschedule evt-1-staff10-EMAIL --at 2026-11-22T08:00:00+01:00
+  starter delivery reschedule evt-1-staff10-EMAIL --in 2h`,
+	}
+	cmd.Flags().StringVar(&at, "at", "", "the time: 2026-11-22T08:00:00+01:00")
+	terminal.AgeFlag(cmd.Flags(), &in, "in", "or how long from now: 30m, 2h, 1d")
+	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) {
+		until, err := newTime(at, in.Duration, time.Now())
+		if err != nil {
+			return operate.Verb{}, misused(err)
+		}
+		return operate.Reschedule(until), nil
+	})
+}
+
+// newTime returns the time from --at or --in.
+func newTime(at string, in time.Duration, now time.Time) (time.Time, error) {
+	switch {
+	case (at == "") == (in == 0):
+		return time.Time{}, errors.New("name the new time by --at or by --in")
+	case in > maxReschedule:
+		return time.Time{}, errors.New("--in must be a duration such as 30m, 2h or 1d, of a year at most")
+	case in > 0:
+		return now.Add(in).UTC(), nil
+	}
+	until, err := time.Parse(time.RFC3339, at)
+	switch {
+	case err != nil:
+		return time.Time{}, errors.New("--at must be a time such as 2026-11-22T08:00:00+01:00")
+	case !until.After(now):
+		return time.Time{}, fmt.Errorf("--at: %s is past; `starter delivery send-now` sends at once", at)
+	case until.After(now.Add(maxReschedule)):
+		return time.Time{}, errors.New("--at must be within a year")
+	}
+	return until.UTC(), nil
+}
