@@ -18,8 +18,8 @@ import (
 	"herald/internal/notification"
 )
 
-// actors play the activities of [activities.Activities], by the same names.
-// What they do is up to the scenario, whose name begins every id.
+// actors replaces the activities of [activities.Activities] under the same names.
+// The scenario, whose name begins every id, sets their results.
 type actors struct {
 	temporal  client.Client
 	scenarios map[string]*scenario
@@ -38,7 +38,7 @@ func (a *actors) of(id string) *scenario {
 	return a.scenarios[name]
 }
 
-// PollOutbox ends at once twice, and from then on polls until it is cancelled.
+// PollOutbox ends at once in its first two calls. Later calls poll until they are cancelled.
 func (a *actors) PollOutbox(ctx context.Context, _ activities.PollOutboxInput) (activities.PollOutboxResult, error) {
 	s := a.of(activity.GetInfo(ctx).WorkflowExecution.ID)
 	switch s.polls.Add(1) {
@@ -51,7 +51,7 @@ func (a *actors) PollOutbox(ctx context.Context, _ activities.PollOutboxInput) (
 	return activities.PollOutboxResult{}, nil
 }
 
-// FollowUp ends at once twice, and from then on works until it is cancelled.
+// FollowUp ends at once in its first two calls. Later calls work until they are cancelled.
 func (a *actors) FollowUp(ctx context.Context) (activities.FollowUpResult, error) {
 	s := a.of(activity.GetInfo(ctx).WorkflowExecution.ID)
 	if calls := s.polls.Add(1); calls <= 2 {
@@ -62,18 +62,18 @@ func (a *actors) FollowUp(ctx context.Context) (activities.FollowUpResult, error
 	return activities.FollowUpResult{}, nil
 }
 
-// CleanOutbox finds seven rows that are done.
+// CleanOutbox returns seven deleted rows.
 func (a *actors) CleanOutbox(_ context.Context, in activities.CleanOutboxInput) (activities.CleanOutboxResult, error) {
 	return activities.CleanOutboxResult{Source: in.Source, Deleted: 7}, nil
 }
 
-// Sweep finds what the scenario says.
+// Sweep returns the scenario's result.
 func (a *actors) Sweep(ctx context.Context) (activities.SweepResult, error) {
 	return *a.of(activity.GetInfo(ctx).WorkflowExecution.ID).swept, nil
 }
 
-// PlanDeliveries returns the scenario's pages, one after another. The second one
-// waits until the lane of the first has looked in vain, where that is wanted.
+// PlanDeliveries returns the scenario's pages, one after another. If the scenario has idle
+// looks, the second page waits until the lane of the first page has looked in vain.
 func (a *actors) PlanDeliveries(ctx context.Context, in activities.PlanInput) (activities.PlanResult, error) {
 	s := a.of(in.EventID)
 	if len(s.pages) == 0 {
@@ -85,7 +85,7 @@ func (a *actors) PlanDeliveries(ctx context.Context, in activities.PlanInput) (a
 	if s.planning {
 		close(s.reached)
 		beatUntilCancelled(ctx)
-		return activities.PlanResult{}, fmt.Errorf("save plan: %w", ctx.Err()) // as a statement fails
+		return activities.PlanResult{}, fmt.Errorf("save plan: %w", ctx.Err()) // like a statement whose context ended
 	}
 	n := int(in.After.Number)
 	if n == 1 && s.idle > 0 {
@@ -103,7 +103,7 @@ func (a *actors) PlanDeliveries(ctx context.Context, in activities.PlanInput) (a
 	return planned, nil
 }
 
-// beatUntilCancelled heartbeats, which is how an activity hears that it is cancelled.
+// beatUntilCancelled sends heartbeats until the activity learns that it is cancelled.
 func beatUntilCancelled(ctx context.Context) {
 	for ctx.Err() == nil {
 		activity.RecordHeartbeat(ctx)
@@ -114,8 +114,7 @@ func beatUntilCancelled(ctx context.Context) {
 	}
 }
 
-// NextDeliveries finds the scenario's stretches of a lane, one after another, and
-// nothing left over.
+// NextDeliveries returns the scenario's stretches of a lane, one after another.
 func (a *actors) NextDeliveries(_ context.Context, in activities.NextInput) (activities.NextResult, error) {
 	s := a.of(in.EventID)
 	var found activities.NextResult
@@ -137,7 +136,7 @@ func (a *actors) NextDeliveries(_ context.Context, in activities.NextInput) (act
 	return found, nil
 }
 
-// ListDeliveries returns a delivery to each of two recipients of the part's own.
+// ListDeliveries returns one delivery to each of two recipients of the part.
 func (a *actors) ListDeliveries(_ context.Context, in activities.ListInput) (activities.ListResult, error) {
 	channels := []notification.Channel{in.Lane.Channel}
 	all := batch(in.EventID, strconv.FormatInt(in.IDs.First, 10), channels)
@@ -150,18 +149,18 @@ func (a *actors) ListDeliveries(_ context.Context, in activities.ListInput) (act
 	return activities.ListResult{DeliveryBatch: all}, nil
 }
 
-// CancelPart cancels nothing more.
+// CancelPart returns that nothing is left to cancel.
 func (a *actors) CancelPart(context.Context, activities.CancelPartInput) (activities.CancelPartResult, error) {
 	return activities.CancelPartResult{}, nil
 }
 
-// AwaitHolder asks the server, as the activity itself does.
+// AwaitHolder asks the server, like the real activity.
 func (a *actors) AwaitHolder(ctx context.Context, in activities.HolderInput) (activities.HolderResult, error) {
 	asking := &activities.Activities{Executions: &launch.Launcher{Client: a.temporal, Prefix: prefix}}
 	return asking.AwaitHolder(ctx, in)
 }
 
-// PublishEvent succeeds, unless there is no event or the broker is away.
+// PublishEvent fails if there is no event, or if the broker is away.
 func (a *actors) PublishEvent(ctx context.Context, in activities.PublishEventInput) (activities.PublishEventResult, error) {
 	s := a.of(in.EventID)
 	if len(s.pages) == 0 {
@@ -173,7 +172,7 @@ func (a *actors) PublishEvent(ctx context.Context, in activities.PublishEventInp
 	return activities.PublishEventResult{Audiences: []string{"restaurant"}}, nil
 }
 
-// FinishEvent counts nothing, and finds the outcome that the scenario says.
+// FinishEvent returns the scenario's outcome, without counts.
 func (a *actors) FinishEvent(ctx context.Context, in activities.FinishEventInput) (notification.Counts, error) {
 	s := a.of(in.EventID)
 	if local := activity.GetInfo(ctx).IsLocalActivity; local && s.away {
@@ -189,7 +188,7 @@ func (a *actors) FinishEvent(ctx context.Context, in activities.FinishEventInput
 	}, nil
 }
 
-// Send answers as the scenario says, or else that it sent.
+// Send returns the scenario's result; without one, SENT.
 func (a *actors) Send(ctx context.Context, in activities.SendInput) (activities.SendResult, error) {
 	s := a.of(in.DeliveryID)
 	if s.send == nil {
@@ -198,7 +197,7 @@ func (a *actors) Send(ctx context.Context, in activities.SendInput) (activities.
 	return s.send(ctx, s, in)
 }
 
-// SendFirst answers as Send does.
+// SendFirst returns the same result as Send.
 func (a *actors) SendFirst(ctx context.Context, in activities.SendInput) (activities.SendResult, error) {
 	return a.Send(ctx, in)
 }
@@ -206,7 +205,7 @@ func (a *actors) SendFirst(ctx context.Context, in activities.SendInput) (activi
 // RecordSent succeeds.
 func (a *actors) RecordSent(context.Context, notification.AttemptResult) error { return nil }
 
-// GiveUp finds what the scenario says, or else nothing that was sent.
+// GiveUp returns the scenario's status; without one, the wanted status.
 func (a *actors) GiveUp(_ context.Context, in activities.GiveUpInput) (notification.Status, error) {
 	s := a.of(in.DeliveryID)
 	if n := int(s.giveUps.Add(1)); n <= len(s.givenUp) {
@@ -215,7 +214,7 @@ func (a *actors) GiveUp(_ context.Context, in activities.GiveUpInput) (notificat
 	return in.Status, nil
 }
 
-// ReopenDelivery finds what the scenario says, or else that it cannot be.
+// ReopenDelivery returns the scenario's result; without one, it fails.
 func (a *actors) ReopenDelivery(_ context.Context, in activities.ReopenInput) (activities.ReopenResult, error) {
 	s := a.of(in.DeliveryID)
 	if s.reopened == nil {

@@ -12,7 +12,7 @@ import (
 	"herald/workflows"
 )
 
-// deliveries are the outcomes of a delivery that nobody interferes with.
+// deliveries returns the outcomes of a delivery without orders of an operator.
 func deliveries() []*scenario {
 	soon := func() time.Time { return time.Now().UTC().Add(2 * time.Second) }
 	return []*scenario{
@@ -31,8 +31,8 @@ func deliveries() []*scenario {
 	}
 }
 
-// controlledDeliveries are the outcomes of a delivery that an operator hastens,
-// moves or cancels: while it waits, between two attempts, or during one.
+// controlledDeliveries returns the outcomes of a delivery that an operator sends, reschedules or
+// cancels: while it waits, between two attempts, or during an attempt.
 func controlledDeliveries() []*scenario {
 	now := time.Time{}
 	past, tomorrow := time.Now().UTC().Add(-time.Minute), time.Now().UTC().Add(24*time.Hour)
@@ -44,7 +44,7 @@ func controlledDeliveries() []*scenario {
 	}
 	return []*scenario{
 		byMail("deliver_sent_now", tomorrow, nil, waiting, hasten),
-		byMail("deliver_rescheduled", tomorrow, nil, waiting, signal(workflows.Reschedule, "tomorrow"), move), // the first is no time, and ignored
+		byMail("deliver_rescheduled", tomorrow, nil, waiting, signal(workflows.Reschedule, "tomorrow"), move), // the first signal has no time, and is ignored
 		byMail("deliver_cancelled_waiting", tomorrow, nil, waiting, cancel),
 		byMail("deliver_sent_now_retrying", now, outageAtFirst, retrying, hasten),
 		byMail("deliver_rescheduled_retrying", now, outageAtFirst, retrying, move),
@@ -58,8 +58,8 @@ func controlledDeliveries() []*scenario {
 	}
 }
 
-// firstAttempts are the outcomes of a delivery whose first attempt is a local activity, or was
-// made in a batch.
+// firstAttempts returns the outcomes of a delivery whose first attempt is a local activity, or
+// was made in a batch.
 func firstAttempts() []*scenario {
 	sent := activities.SendResult{Status: notification.Sent}
 	failed := heldAtFirst(activities.SendResult{}, unclear(10*time.Minute))
@@ -91,7 +91,7 @@ func firstAttempts() []*scenario {
 	}
 }
 
-// retriedDeliveries are the outcomes of a fresh run, for which an operator asked.
+// retriedDeliveries returns the outcomes of a new run that an operator started.
 func retriedDeliveries() []*scenario {
 	retried := func(name string, again bool, reopened *activities.ReopenResult) *scenario {
 		s := delivery(name, notification.Email, time.Time{}, nil)
@@ -117,13 +117,13 @@ func delivery(name string, channel notification.Channel, sendAfter time.Time, se
 type sendFunc = func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error)
 
 var (
-	outage   = always(activities.SendResult{}, unclear(10*time.Minute)) // it asks for a long wait
+	outage   = always(activities.SendResult{}, unclear(10*time.Minute)) // it wants a long wait
 	refuse   = always(activities.SendResult{}, permanent("sendgrid refused: 400", string(notification.Refused)))
 	quiet    = always(activities.SendResult{Status: notification.Pending, Quiet: true}, nil)
 	optedOut = always(activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}, nil) // while the delivery waited
 )
 
-// always answers every attempt alike.
+// always returns the same result to every attempt.
 func always(result activities.SendResult, err error) sendFunc {
 	return func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
 		return result, err
@@ -137,7 +137,7 @@ func outageOnce(ctx context.Context, _ *scenario, _ activities.SendInput) (activ
 	return activities.SendResult{Status: notification.Sent}, nil
 }
 
-// leftAtFirst is left to Send by the local activity.
+// leftAtFirst is a delivery that the local activity leaves to Send.
 func leftAtFirst(_ context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
 	if s.polls.Add(1) == 1 {
 		return activities.SendResult{Status: notification.Pending, NotSent: true}, nil
@@ -145,7 +145,7 @@ func leftAtFirst(_ context.Context, s *scenario, _ activities.SendInput) (activi
 	return activities.SendResult{Status: notification.Sent}, nil
 }
 
-// outageAtFirst asks for a long wait after its first attempt only.
+// outageAtFirst wants a long wait after the first attempt only.
 func outageAtFirst(_ context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
 	if s.polls.Add(1) == 1 {
 		return activities.SendResult{}, unclear(10 * time.Minute)
@@ -165,7 +165,7 @@ func sentUnrecorded(_ context.Context, _ *scenario, in activities.SendInput) (ac
 	return activities.SendResult{Status: notification.Sent, Unrecorded: &result}, nil
 }
 
-// quietOnce meets quiet hours that end soon, and then none.
+// quietOnce returns quiet hours that end soon, once.
 func quietOnce(_ context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
 	if s.polls.Add(1) == 1 {
 		return activities.SendResult{Status: notification.Pending, NotBefore: time.Now().UTC().Add(time.Second)}, nil
@@ -173,8 +173,7 @@ func quietOnce(_ context.Context, s *scenario, _ activities.SendInput) (activiti
 	return activities.SendResult{Status: notification.Sent}, nil
 }
 
-// heldAtFirst keeps the first attempt under way until it is released, and
-// answers it; each further one sends.
+// heldAtFirst keeps the first attempt in flight until it is released. Later attempts send.
 func heldAtFirst(result activities.SendResult, err error) sendFunc {
 	return func(ctx context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
 		if s.polls.Add(1) > 1 {

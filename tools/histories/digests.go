@@ -18,8 +18,8 @@ const (
 	aDay    = 24 * time.Hour
 )
 
-// deliveriesInDigests are the outcomes of a delivery that is sent in a digest,
-// and with them the histories of a digest with an item that lives.
+// deliveriesInDigests returns the outcomes of a delivery that is sent in a digest. They also
+// record the digest, whose item still runs.
 func deliveriesInDigests() []*scenario {
 	inDigest := func(name, digest string, window time.Duration, meanwhile ...step) *scenario {
 		s := delivery(name, notification.Email, time.Time{}, nil, meanwhile...)
@@ -40,7 +40,7 @@ func deliveriesInDigests() []*scenario {
 	hastened := inDigest("deliver_in_digest_sent_now", "digest_sent_now", aDay, waiting, hasten)
 	cancelled := inDigest("deliver_in_digest_cancelled", "digest_of_nothing", 2*aMoment, waiting, cancel)
 	cancelled.seal = noItem
-	// Its digest is with the provider: it waits for what that brings.
+	// Its digest is in flight, so the delivery waits for the result.
 	late := inDigest("deliver_in_digest_cancelled_late", "", aMoment, underWay, cancel,
 		showing(enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED, enums.EVENT_TYPE_TIMER_STARTED), release)
 	late.sendDigest = asDigest(sentWhenReleased)
@@ -50,7 +50,7 @@ func deliveriesInDigests() []*scenario {
 	return []*scenario{inDigest("deliver_in_digest", "digest_sent", aMoment), failed, dropped, left, hastened, cancelled, late, before}
 }
 
-// digests are other outcomes of a digest. The workflow of their item is gone.
+// digests returns other outcomes of a digest. The workflow of its item is gone.
 func digests() []*scenario {
 	outcome := func(name string, window time.Duration, seal sealFunc, send sendDigestFunc, meanwhile ...step) *scenario {
 		return &scenario{
@@ -79,10 +79,10 @@ func digests() []*scenario {
 	}
 }
 
-// digestKey is the key of all digests here; their ids differ by their prefix.
+// digestKey is the key of all digests here. Their ids have different prefixes.
 var digestKey = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
 
-// JoinDigest starts the digest of a delivery, unless that ended already.
+// JoinDigest starts the digest of a delivery, unless the digest has ended.
 func (a *actors) JoinDigest(ctx context.Context, in activities.JoinInput) (activities.JoinResult, error) {
 	s := a.of(in.DeliveryID)
 	if s.joined != "" {
@@ -96,7 +96,7 @@ func (a *actors) JoinDigest(ctx context.Context, in activities.JoinInput) (activ
 
 type sealFunc = func(*scenario, activities.SealInput) activities.SealResult
 
-// SealDigest finds what the scenario says, or else one item for the first run.
+// SealDigest returns the scenario's result; without one, one item for the first run.
 func (a *actors) SealDigest(ctx context.Context, in activities.SealInput) (activities.SealResult, error) {
 	s := a.ofThis(ctx)
 	if s.seal == nil {
@@ -105,20 +105,20 @@ func (a *actors) SealDigest(ctx context.Context, in activities.SealInput) (activ
 	return s.seal(s, in), nil
 }
 
-// ofThis is the scenario of the workflow that called.
+// ofThis returns the scenario of the calling workflow.
 func (a *actors) ofThis(ctx context.Context) *scenario {
 	return a.of(activity.GetInfo(ctx).WorkflowExecution.ID)
 }
 
-// oneItem is the delivery that joined; where a digest was started by itself, one
-// whose workflow is gone.
+// oneItem returns the delivery that joined. If the digest was started alone, it returns a
+// delivery whose workflow is gone.
 func oneItem(s *scenario, _ activities.SealInput) activities.SealResult {
 	return activities.SealResult{SealedDigest: notification.SealedDigest{Items: []string{s.id}}}
 }
 
 func noItem(*scenario, activities.SealInput) activities.SealResult { return activities.SealResult{} }
 
-// quietItem meets quiet hours that end soon, and then none.
+// quietItem returns quiet hours that end soon, once.
 func quietItem(s *scenario, in activities.SealInput) activities.SealResult {
 	if s.polls.Add(1) == 1 {
 		return activities.SealResult{NotBefore: time.Now().UTC().Add(time.Second), Wait: "08:00 Europe/Rome: quiet hours"}
@@ -132,7 +132,7 @@ func droppedItem(s *scenario, in activities.SealInput) activities.SealResult {
 	return sealed
 }
 
-// itemOnce finds an item at first, and then nothing.
+// itemOnce returns an item to the first call, and nothing later.
 func itemOnce(s *scenario, in activities.SealInput) activities.SealResult {
 	if s.polls.Add(1) == 1 {
 		return oneItem(s, in)
@@ -142,7 +142,7 @@ func itemOnce(s *scenario, in activities.SealInput) activities.SealResult {
 
 type sendDigestFunc = func(context.Context, *scenario, activities.SendDigestInput) (activities.SendDigestResult, error)
 
-// SendDigest answers as the scenario says, or else that it sent.
+// SendDigest returns the scenario's result; without one, SENT.
 func (a *actors) SendDigest(ctx context.Context, in activities.SendDigestInput) (activities.SendDigestResult, error) {
 	s := a.ofThis(ctx)
 	if s.sendDigest == nil {
@@ -151,7 +151,7 @@ func (a *actors) SendDigest(ctx context.Context, in activities.SendDigestInput) 
 	return s.sendDigest(ctx, s, in)
 }
 
-// asDigest has a digest answer as a delivery does.
+// asDigest makes a digest's result from a delivery's result.
 func asDigest(send sendFunc) sendDigestFunc {
 	return func(ctx context.Context, s *scenario, _ activities.SendDigestInput) (activities.SendDigestResult, error) {
 		_, err := send(ctx, s, activities.SendInput{})
@@ -167,7 +167,7 @@ func digestUnrecorded(_ context.Context, s *scenario, in activities.SendDigestIn
 	return activities.SendDigestResult{Items: 1, Unrecorded: &result}, nil
 }
 
-// digestOptedOut meets somebody who opted out while the digest collected.
+// digestOptedOut is a digest whose recipient opted out while it collected.
 func digestOptedOut(_ context.Context, s *scenario, _ activities.SendDigestInput) (activities.SendDigestResult, error) {
 	return activities.SendDigestResult{Dropped: map[string]string{s.id: "USER_DISABLED"}}, nil
 }

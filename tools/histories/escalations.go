@@ -12,7 +12,7 @@ import (
 	"herald/workflows"
 )
 
-// escalations are the ends of what waits next to a delivery, alone and under an event.
+// escalations returns the ends of escalations, started alone and by an event.
 func escalations() []*scenario {
 	const timer, signalled, looked = enums.EVENT_TYPE_TIMER_STARTED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, enums.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
 	waits := activities.EscalateResult{Until: time.Now().UTC().Add(time.Hour), Wait: "08:00 Europe/Rome: quiet hours; if it was not read by then, SMS follows"}
@@ -35,7 +35,7 @@ func escalations() []*scenario {
 	return []*scenario{ofRead, ofCancelled, late, escalation("escalate_dropped", 0, dropped), followed, settled}
 }
 
-// escalation is one that finds the looks in turn.
+// escalation returns the scenario of an escalation with these results, in turn.
 func escalation(name string, after time.Duration, looks ...activities.EscalateResult) *scenario {
 	in := workflows.EscalateInput{EventType: "RESERVATION_REQUESTED", UserType: notification.RestaurantUser, UserID: "10", Escalation: pushToSMS(after)}
 	return &scenario{name: name, workflow: workflows.Escalate, queue: workflows.EventsQueue(prefix), looks: looks, input: []any{in}}
@@ -45,13 +45,13 @@ func pushToSMS(after time.Duration) notification.Escalation {
 	return notification.Escalation{From: notification.Push, To: notification.SMS, After: after, Until: notification.UntilRead}
 }
 
-// escalating is the only page of an event, with one delivery that escalates.
+// escalating returns the only page of an event, with one delivery that escalates.
 func escalating() activities.PlanResult {
 	then := pushToSMS(time.Hour)
 	return activities.PlanResult{Batch: activities.DeliveryBatch{Deliveries: []notification.Delivery{{Channel: notification.Push, Escalation: &then}}}}
 }
 
-// Escalate finds what the scenario says. What follows goes by SMS.
+// Escalate returns the scenario's result. The next channel is SMS.
 func (a *actors) Escalate(ctx context.Context, in activities.EscalateInput) (activities.EscalateResult, error) {
 	s := a.of(in.DeliveryID)
 	n := int(s.polls.Add(1))

@@ -13,7 +13,7 @@ import (
 	"herald/workflows"
 )
 
-// events are the outcomes of events and their pages.
+// events returns the outcomes of events and their pages.
 func events() []*scenario {
 	const nobody, unrouted = "restaurantId is not in the payload", "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"
 	failing := event("notify_partly_failed", small())
@@ -40,7 +40,8 @@ func events() []*scenario {
 	}
 }
 
-// again are events whose first local activity fails, and one that is cancelled while it ends.
+// again returns events whose first local activity fails, and an event that is cancelled while it
+// ends.
 func again() []*scenario {
 	planned := event("notify_again", small())
 	planned.away = true
@@ -56,24 +57,24 @@ func event(name string, pages ...activities.PlanResult) *scenario {
 	}
 }
 
-// small is the only page of an event, with two deliveries.
+// small returns the only page of an event, with two deliveries.
 func small() activities.PlanResult {
 	two := activities.DeliveryBatch{Deliveries: make([]notification.Delivery, 2)} // filled in when the event has an id
 	return activities.PlanResult{Batch: two}
 }
 
-// withOpenChild is when one of the event's deliveries was begun.
+// withOpenChild waits until one of the event's deliveries has begun.
 func withOpenChild(ctx context.Context, temporal client.Client, s *scenario) error {
 	return openChild(ctx, temporal, s.id, emailOf(s))
 }
 
-// emailOf is the delivery by e-mail of an event's only page.
+// emailOf returns the id of the e-mail on an event's only page.
 func emailOf(s *scenario) string {
 	return notification.DeliveryID(s.id, "staff", "10", notification.Email)
 }
 
-// holdID has a delivery wait for an hour that has the id of the event's e-mail, on
-// the queue of a channel.
+// holdID starts a delivery with the id of the event's e-mail, on the queue of a channel. It
+// waits for an hour.
 func holdID(channel notification.Channel) step {
 	return func(ctx context.Context, temporal client.Client, s *scenario) error {
 		options := client.StartWorkflowOptions{ID: emailOf(s), TaskQueue: workflows.ChannelQueue(prefix, channel), WorkflowRunTimeout: time.Minute}
@@ -83,7 +84,7 @@ func holdID(channel notification.Channel) step {
 	}
 }
 
-// asking is when the event has asked who has the id.
+// asking waits until the event has asked for the holder of the id.
 var asking = showing(enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED, enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED)
 
 // endHolder terminates the workflow that has the id.
@@ -91,8 +92,7 @@ func endHolder(ctx context.Context, temporal client.Client, s *scenario) error {
 	return temporal.TerminateWorkflow(ctx, emailOf(s), "", "it was in the way")
 }
 
-// openChild waits until a child has an attempt behind it, and its parent knows of
-// a child.
+// openChild waits until a child has made an attempt, and its parent knows of a child.
 func openChild(ctx context.Context, temporal client.Client, parent, child string) error {
 	if err := backingOff(ctx, temporal, child); err != nil {
 		return fmt.Errorf("wait for an attempt of %s: %w", child, err)
@@ -100,8 +100,7 @@ func openChild(ctx context.Context, temporal client.Client, parent, child string
 	return happened(ctx, temporal, parent, enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED)
 }
 
-// cancelLate cancels an event one of whose deliveries still comes to its end,
-// after the event has seen that it was asked not to.
+// cancelLate cancels an event. One of its deliveries ends after the event saw the cancellation.
 var cancelLate = []step{
 	underWay, cancel,
 	showing(enums.EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED, enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED), release,
@@ -114,14 +113,14 @@ func emailWhenReleased(ctx context.Context, s *scenario, in activities.SendInput
 	return sentWhenReleased(ctx, s, in)
 }
 
-// takings are events that take back another event.
+// takings returns events that cancel another event.
 func takings() []*scenario {
 	taking := event("notify_cancels", small())
 	taking.input = []any{workflows.NotifyInput{CommandVersion: workflows.CommandVersion, Cancels: "evt-0"}}
 	return []*scenario{taking}
 }
 
-// CancelEvent finds nothing left to cancel.
+// CancelEvent returns that nothing is left to cancel.
 func (a *actors) CancelEvent(context.Context, activities.CancelEventInput) (activities.CancelEventResult, error) {
 	return activities.CancelEventResult{}, nil
 }

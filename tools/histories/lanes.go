@@ -19,7 +19,7 @@ var (
 	waitingChannels = notification.Channels()[2:4]
 )
 
-// largeEvents are the outcomes of events with lanes and pages.
+// largeEvents returns the outcomes of events with lanes and pages.
 func largeEvents() []*scenario {
 	paged := large("notify_paged", 5, now(), now(), now())
 	paged.also = map[string]string{"-lane-EMAIL": "lane_sent"}
@@ -40,14 +40,14 @@ func largeEvents() []*scenario {
 	return []*scenario{paged, later, followed, cancelled, cancelledLane, cancelledWaiting, late}
 }
 
-// large is an event whose lanes have so many stretches each.
+// large returns an event whose lanes have this number of stretches each.
 func large(name string, stretches int64, pages ...activities.PlanResult) *scenario {
 	s := event(name, pages...)
 	s.stretches = stretches
 	return s
 }
 
-// now is the plan of pages that are to be sent at once.
+// now returns the plan of pages that are sent at once.
 func now() activities.PlanResult {
 	var planned activities.PlanResult
 	for _, channel := range sentChannels {
@@ -56,7 +56,7 @@ func now() activities.PlanResult {
 	return planned
 }
 
-// both is the plan of pages of which something waits.
+// both returns the plan of pages with waiting deliveries.
 func both() activities.PlanResult {
 	planned := now()
 	for _, channel := range waitingChannels {
@@ -65,7 +65,7 @@ func both() activities.PlanResult {
 	return planned
 }
 
-// withOpenLane is when a delivery of one of the event's lanes was begun.
+// withOpenLane waits until a delivery of one of the event's lanes has begun.
 func withOpenLane(ctx context.Context, temporal client.Client, s *scenario) error {
 	return openChild(ctx, temporal, s.id+"-lane-EMAIL", emailOf(s))
 }
@@ -83,7 +83,7 @@ func emailOutage(ctx context.Context, s *scenario, in activities.SendInput) (act
 	return outage(ctx, s, in)
 }
 
-// withWaitingPages is when the deliveries of the event's waiting pages wait.
+// withWaitingPages waits until the deliveries of the event's waiting pages wait.
 func withWaitingPages(ctx context.Context, temporal client.Client, s *scenario) error {
 	for _, channel := range waitingChannels {
 		for page := 1; page <= int(s.stretches); page++ {
@@ -104,7 +104,7 @@ func withWaitingPages(ctx context.Context, temporal client.Client, s *scenario) 
 	return nil
 }
 
-// batchedEvents are the outcomes of bulk events.
+// batchedEvents returns the outcomes of bulk events.
 func batchedEvents() []*scenario {
 	mails := activities.PlanResult{Bulk: true, Lanes: []notification.Lane{{Channel: notification.Email}}}
 	sent := large("notify_batched", 2, mails, mails)
@@ -115,7 +115,7 @@ func batchedEvents() []*scenario {
 	return []*scenario{sent, cancelled}
 }
 
-// ClaimFailed finds a delivery of the second batch that failed for good.
+// ClaimFailed returns a delivery of the second batch that failed for good.
 func (a *actors) ClaimFailed(_ context.Context, in activities.ClaimFailedInput) (activities.ClaimFailedResult, error) {
 	if in.IDs.First == 10 {
 		return activities.ClaimFailedResult{}, nil
@@ -124,8 +124,8 @@ func (a *actors) ClaimFailed(_ context.Context, in activities.ClaimFailedInput) 
 	return activities.ClaimFailedResult{Failed: []notification.FailedDelivery{{Delivery: failed, Reason: "sendgrid refused: 400"}}}, nil
 }
 
-// SendBatch ends early in the first batch of an event, with a record to be made, and leaves
-// deliveries to separate workflows. Where the scenario holds, it sends until it is cancelled.
+// SendBatch ends early in the first batch of an event, with an unrecorded result, and leaves
+// deliveries to separate workflows. If the scenario holds, it sends until it is cancelled.
 func (a *actors) SendBatch(ctx context.Context, in activities.SendBatchInput) (activities.SendBatchResult, error) {
 	s := a.of(in.EventID)
 	unrecorded := []notification.AttemptResult{{DeliveryID: notification.DeliveryID(in.EventID, "staff", "1", in.Channel), Number: 1, Outcome: notification.OutcomeSent}}

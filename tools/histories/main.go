@@ -1,7 +1,6 @@
-// Command histories records the histories that workflows/replay_test.go
-// replays: one per workflow and outcome, made by a real Temporal server and by
-// activities that only play their part. Record anew when a workflow has a new
-// outcome; a release's histories never change again.
+// Command histories records the histories that workflows/replay_test.go replays: one per
+// workflow and outcome, from a real Temporal server and fake activities. Record again when a
+// workflow has a new outcome. The histories of a release never change.
 package main
 
 import (
@@ -42,7 +41,7 @@ func run(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("read the settings of Temporal: %w", err)
 	}
-	options.Identity = "histories" // the default names this machine
+	options.Identity = "histories" // the default has this machine's name
 	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	temporal, err := client.DialContext(ctx, options)
 	if err != nil {
@@ -75,7 +74,7 @@ func run(ctx context.Context, dir string) error {
 	return group.Wait()
 }
 
-// record plays one scenario to its end and writes down what happened.
+// record runs one scenario to its end and writes its histories.
 func record(ctx context.Context, temporal client.Client, s *scenario, dir string) error {
 	if err := s.take(ctx, temporal, s.before); err != nil {
 		return err
@@ -85,11 +84,11 @@ func record(ctx context.Context, temporal client.Client, s *scenario, dir string
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	first := run.GetRunID() // of the run that was started, until its end is waited for
+	first := run.GetRunID() // of the first run; Get waits for the last
 	if err := s.take(ctx, temporal, s.meanwhile); err != nil {
 		return err
 	}
-	_ = run.Get(ctx, nil) // an error may be what is to be recorded; whether it is the right one, the replay tells
+	_ = run.Get(ctx, nil) // the recorded outcome may be an error; the replay test checks it
 	if ctx.Err() != nil {
 		return fmt.Errorf("no end: %w", ctx.Err())
 	}

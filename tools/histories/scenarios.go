@@ -51,8 +51,8 @@ type scenario struct {
 	giveUps           atomic.Int32
 }
 
-// files are the workflows to write down, by the name of their file: the run
-// that was started, and the last one of the others.
+// files returns the recorded workflows by the name of their file: the first run of the scenario's
+// workflow, and the last run of the others.
 func (s *scenario) files(run string) map[string]workflow.Execution {
 	files := map[string]workflow.Execution{s.name: {ID: s.id, RunID: run}}
 	for suffix, file := range s.also {
@@ -61,7 +61,7 @@ func (s *scenario) files(run string) map[string]workflow.Execution {
 	return files
 }
 
-// scenarios are all that are recorded. The stamp makes their ids new.
+// scenarios returns all scenarios. The stamp makes their ids new.
 func scenarios(stamp string) []*scenario {
 	all := append(pollers(), sweeps()...)
 	all = append(all, events()...)
@@ -84,7 +84,7 @@ func scenarios(stamp string) []*scenario {
 	return all
 }
 
-// pollers are the ends of a poller.
+// pollers returns the ends of a poller.
 func pollers() []*scenario {
 	const modified = enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED
 	poller := func(name string, meanwhile ...step) *scenario {
@@ -103,7 +103,7 @@ func pollers() []*scenario {
 	}
 }
 
-// sweeps are the ends of a sweep, of a cleaning, and of what follows receipts.
+// sweeps returns the ends of a sweep, of a cleaning, and of the follow-ups.
 func sweeps() []*scenario {
 	sweep := func(name string, givenUp ...notification.Channel) *scenario {
 		swept := &activities.SweepResult{Sweep: notification.Sweep{Looked: 7, StartedAgain: 1, Closed: 1, Failed: len(givenUp)}}
@@ -119,7 +119,7 @@ func sweeps() []*scenario {
 	return []*scenario{sweep("sweep_done"), sweep("sweep_gave_up", notification.Email, notification.Slack), clean, followUp}
 }
 
-// prepare makes the parts that name the scenario.
+// prepare fills in the parts with the scenario's name.
 func (s *scenario) prepare() {
 	for i, input := range s.input {
 		switch in := input.(type) {
@@ -151,7 +151,7 @@ func (s *scenario) prepare() {
 	}
 }
 
-// batch is the deliveries to one recipient by some channels.
+// batch returns the deliveries to one recipient over some channels.
 func batch(eventID, userID string, channels []notification.Channel) activities.DeliveryBatch {
 	b := activities.DeliveryBatch{Policies: map[notification.Channel]activities.DeliveryPolicy{}}
 	for _, channel := range channels {

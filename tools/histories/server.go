@@ -13,11 +13,10 @@ import (
 	"herald/workflows"
 )
 
-// prefix keeps the recording's queues apart from an installation's.
+// prefix separates the recording's queues from the queues of an installation.
 const prefix = "histories"
 
-// serve runs a worker per queue, none of which remembers a workflow from one
-// task to the next: the name of a queue for that would name this machine.
+// serve runs a worker per queue, without sticky queues: their names contain this machine's name.
 func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
 	worker.SetStickyWorkflowCacheSize(0)
 	events := workflows.EventsQueue(prefix)
@@ -33,7 +32,7 @@ func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
 		}
 	}
 	for _, queue := range queues {
-		w := worker.New(temporal, queue, worker.Options{MaxHeartbeatThrottleInterval: time.Second}) // by heartbeats a cancellation is heard
+		w := worker.New(temporal, queue, worker.Options{MaxHeartbeatThrottleInterval: time.Second}) // a heartbeat learns of a cancellation
 		for _, workflow := range workflows.All() {
 			w.RegisterWorkflow(workflow)
 		}
@@ -47,7 +46,7 @@ func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
 	return stop, nil
 }
 
-// happened waits until a history has had events of these types, in this order.
+// happened waits until a history has events of these types, in this order.
 func happened(ctx context.Context, temporal client.Client, id string, types ...enums.EventType) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

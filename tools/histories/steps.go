@@ -18,7 +18,7 @@ import (
 // step is a wait or an action while a scenario's workflow runs.
 type step = func(ctx context.Context, temporal client.Client, s *scenario) error
 
-// take takes one step after another.
+// take runs the steps in order.
 func (s *scenario) take(ctx context.Context, temporal client.Client, steps []step) error {
 	for _, step := range steps {
 		if err := step(ctx, temporal, s); err != nil {
@@ -28,22 +28,22 @@ func (s *scenario) take(ctx context.Context, temporal client.Client, steps []ste
 	return nil
 }
 
-// waiting is when the workflow has begun to wait.
+// waiting waits until the workflow waits.
 var waiting = showing(enums.EVENT_TYPE_TIMER_STARTED)
 
-// showing is when the history has had events of these types, in this order.
+// showing waits until the history has events of these types, in this order.
 func showing(types ...enums.EventType) step {
 	return func(ctx context.Context, temporal client.Client, s *scenario) error {
 		return happened(ctx, temporal, s.id, types...)
 	}
 }
 
-// retrying is when the workflow waits for the next attempt of an activity.
+// retrying waits until the workflow waits for the next attempt of an activity.
 func retrying(ctx context.Context, temporal client.Client, s *scenario) error {
 	return backingOff(ctx, temporal, s.id)
 }
 
-// underWay is when the scenario's activity says that it is where it should be.
+// underWay waits until the scenario's activity has reached its hold.
 func underWay(ctx context.Context, _ client.Client, s *scenario) error {
 	select {
 	case <-s.reached:
@@ -63,7 +63,7 @@ func cancel(ctx context.Context, temporal client.Client, s *scenario) error {
 	return temporal.CancelWorkflow(ctx, s.id, "")
 }
 
-// signal sends a signal. A duration stands for the time that it will be then.
+// signal sends a signal. A duration means the time after it.
 func signal(name string, argument any) step {
 	return func(ctx context.Context, temporal client.Client, s *scenario) error {
 		if in, ok := argument.(time.Duration); ok {
@@ -76,11 +76,11 @@ func signal(name string, argument any) step {
 var (
 	hasten = signal(workflows.SendNow, nil)
 	move   = signal(workflows.Reschedule, 2*time.Second)
-	// The attempt that is under way comes to its end after the workflow has asked it to stop.
+	// The attempt in flight ends after the workflow has asked it to stop.
 	askedToStop = showing(enums.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED)
 )
 
-// hold says that an activity is where it should be, and keeps it there.
+// hold reports that an activity has reached its hold, and keeps it there.
 func (s *scenario) hold(ctx context.Context) error {
 	close(s.reached)
 	select {
@@ -91,7 +91,7 @@ func (s *scenario) hold(ctx context.Context) error {
 	}
 }
 
-// backingOff waits until a workflow has an activity that waits for its next attempt.
+// backingOff waits until an activity of a workflow waits for its next attempt.
 func backingOff(ctx context.Context, temporal client.Client, id string) error {
 	return awaitDescribed(ctx, temporal, id, func(found *workflowservice.DescribeWorkflowExecutionResponse) bool {
 		return slices.ContainsFunc(found.GetPendingActivities(), func(pending *workflowpb.PendingActivityInfo) bool {
@@ -100,7 +100,7 @@ func backingOff(ctx context.Context, temporal client.Client, id string) error {
 	})
 }
 
-// awaitDescribed waits until a workflow, which may not have begun yet, is as it should be.
+// awaitDescribed waits until a workflow fulfils a condition. The workflow may not exist yet.
 func awaitDescribed(ctx context.Context, temporal client.Client, id string, as func(*workflowservice.DescribeWorkflowExecutionResponse) bool) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()

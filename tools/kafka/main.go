@@ -1,6 +1,6 @@
-// Command kafka is the local Kafka: one broker on this machine's loopback address that
-// speaks Kafka's protocol and keeps its data in a folder, also over a kill. It is
-// franz-go's kfake, which replicates nothing and is made for tests.
+// Command kafka is the local Kafka: one broker on this machine's loopback address. It speaks
+// Kafka's protocol and keeps its data in a folder, also after a kill. It is franz-go's kfake,
+// which is made for tests and replicates nothing.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Settings says where the broker listens and where it stores.
+// Settings holds the broker's port and folder.
 type Settings struct {
 	Port int
 	Data string // folder of topics and records
@@ -59,8 +59,8 @@ func serve(ctx context.Context, s Settings) error {
 		kfake.NumBrokers(1),
 		kfake.Ports(s.Port),
 		kfake.DataDir(s.Data),
-		kfake.SyncWrites(),            // what was acknowledged outlives a kill
-		kfake.DefaultNumPartitions(1), // as Apache Kafka's
+		kfake.SyncWrites(),            // acknowledged records survive a kill
+		kfake.DefaultNumPartitions(1), // the default of Apache Kafka
 		kfake.WithLogger(kfake.BasicLogger(os.Stderr, kfake.LogLevelWarn)),
 	)
 	if err != nil {

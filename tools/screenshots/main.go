@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// timeout bounds all of it, the start of the browser included.
+	// timeout limits the whole run, with the start of the browser.
 	timeout = time.Minute
 	// interval is the time between two looks at the page.
 	interval = 300 * time.Millisecond
@@ -23,7 +23,7 @@ const (
 	looks = 10
 )
 
-// order is one picture.
+// order describes one picture.
 type order struct {
 	url           string
 	until         string // a text that the page shows once it is complete
@@ -54,8 +54,8 @@ func main() {
 const shown = `text => [document, ...Array.from(document.querySelectorAll("iframe"), frame => frame.contentDocument)]
 	.some(part => part?.body?.innerText.includes(text))`
 
-// take writes the picture, with the Chromium that is installed. Its own sandbox is off,
-// since root cannot use it.
+// take writes the picture with the installed Chromium. The browser's sandbox is off, since root
+// cannot use it.
 func take(o order) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func take(o order) error {
 	return os.WriteFile(o.out, png, 0o644)
 }
 
-// still returns the picture once the page has stopped changing, or after so many looks.
+// still returns the picture once the page has stopped changing, or after looks pictures.
 func still(ctx context.Context) ([]byte, error) {
 	var before []byte
 	for range looks {

@@ -16,16 +16,16 @@ import (
 	"go.temporal.io/server/common/log"
 )
 
-// Settings says where the server listens and where it stores.
+// Settings holds the server's ports and its database.
 type Settings struct {
-	Port             int    // the frontend's; history, matching and worker take the three that follow
-	UIPort           int    // the Web UI's
+	Port             int    // of the frontend; history, matching and worker use the next three
+	UIPort           int    // of the Web UI
 	Postgres         string // host:port
-	PostgresPassword string // empty: the server asks for none
+	PostgresPassword string // empty: none
 }
 
 const (
-	postgresUser       = "herald"              // who may create databases
+	postgresUser       = "herald"              // it may create databases
 	database           = "temporal"            // of the workflows
 	visibilityDatabase = "temporal_visibility" // of the search attributes
 	namespace          = "default"             // registered at the start
@@ -81,8 +81,8 @@ func serve(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// eventually repeats try, which is told to fail fast, until it succeeds or
-// limit has passed, and returns its last error.
+// eventually repeats try until it succeeds, or until limit has passed. Then it returns the last
+// error.
 func eventually(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

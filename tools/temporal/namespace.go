@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// retention of closed workflows: long enough to look at Friday's on Monday.
+	// retention is the time that closed workflows are kept: on Monday, Friday's are still there.
 	retention = 72 * time.Hour
 
 	registerTimeout = 60 * time.Second
 	checkTimeout    = 3 * time.Second
 )
 
-// registerNamespace creates the namespace, or finds it made by an earlier start.
+// registerNamespace creates the namespace, unless an earlier start did.
 func registerNamespace(ctx context.Context, s Settings) error {
 	conn, err := dial(s)
 	if err != nil {

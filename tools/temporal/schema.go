@@ -13,8 +13,8 @@ import (
 // postgresTimeout is the time that a start waits for Postgres, which may be starting too.
 const postgresTimeout = 60 * time.Second
 
-// migrate creates the databases that are missing and brings their tables to
-// this server's version. It can be repeated, also after being killed halfway.
+// migrate creates the missing databases and updates their tables to this server's version. It can
+// be repeated, also after a kill.
 func migrate(ctx context.Context, s Settings) error {
 	quiet := log.NewNoopLogger() // it would name each file and each statement
 	for name, tables := range map[string]string{

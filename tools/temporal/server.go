@@ -14,14 +14,13 @@ import (
 	"go.temporal.io/server/temporal"
 )
 
-// host is the only address that anything here listens on or announces.
+// host is the only address that the services listen on and announce.
 const host = "127.0.0.1"
 
-// shards can never change once a database was started with it. Four is right
-// for a machine of two to four cores.
+// shards cannot change once a database exists. Four suit a machine of two to four cores.
 const shards = 4
 
-// services in the order of their ports.
+// services lists the services in the order of their ports.
 var services = []primitives.ServiceName{
 	primitives.FrontendService,
 	primitives.HistoryService,
@@ -29,7 +28,7 @@ var services = []primitives.ServiceName{
 	primitives.WorkerService,
 }
 
-// frontend is the address that clients dial.
+// frontend returns the address for clients.
 func frontend(s Settings) string { return fmt.Sprintf("%s:%d", host, s.Port) }
 
 func newServer(s Settings, logger log.Logger) (temporal.Server, error) {
@@ -39,8 +38,8 @@ func newServer(s Settings, logger log.Logger) (temporal.Server, error) {
 		return nil, fmt.Errorf("authorizer: %w", err)
 	}
 
-	// Static hosts in place of gossip: a restarted server never waits for its
-	// former self to be declared dead.
+	// Static hosts instead of gossip: a restarted server does not wait until its former process
+	// counts as dead.
 	hosts := map[primitives.ServiceName]static.Hosts{}
 	for i, name := range services {
 		hosts[name] = static.SingleLocalHost(fmt.Sprintf("%s:%d", host, s.Port+i))
@@ -92,8 +91,8 @@ func persistence(s Settings) config.Persistence {
 	}
 }
 
-// sqlConfig bounds the connections of one store of one service: four services
-// with two stores each stay well under Postgres' 400.
+// sqlConfig limits the connections of one store of one service. Four services with two stores
+// each use far fewer than Postgres' 400.
 func sqlConfig(s Settings, name string) *config.SQL {
 	return &config.SQL{
 		PluginName:      postgresql.PluginNamePGX,
