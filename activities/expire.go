@@ -15,8 +15,8 @@ const DeliveryExpired = "DeliveryExpired"
 // expiredRetry is the time until the next attempt at an expired message, which records its end.
 const expiredRetry = time.Millisecond
 
-// errExpired is the failure of an attempt whose message expired while it waited for its turn. In a
-// digest, the other items are sent by the next attempt.
+// errExpired is the failure of an attempt whose message expired while it waited for its turn. The
+// next attempt at a digest sends the other items.
 var errExpired = temporal.NewApplicationErrorWithOptions("it expired while it waited for its turn", DeliveryExpired, temporal.ApplicationErrorOptions{
 	NextRetryDelay: expiredRetry,
 	Category:       temporal.ApplicationErrorCategoryBenign,

@@ -13,19 +13,17 @@ import (
 	"herald/internal/postgres"
 )
 
-// What expires while it waits for its turn is not sent, and the next attempt does not count.
+// What expires while it waits for its turn is not sent. The result has the reason, so the workflow
+// counts the end.
 func TestSendExpiredAtItsTurn(t *testing.T) {
 	t.Parallel()
 
 	db, mail := due(1, 0), &provider{}
 	db.attempt.Message.SendBy = time.Now()
 
-	err := sendLimited(t, db, mail, &turns{})
+	got := must(sendLimited(t, db, mail, &turns{}))(t)
 
-	var failed *temporal.ApplicationError
-	require.ErrorAs(t, err, &failed)
-	require.Equal(t, activities.DeliveryExpired, failed.Type())
-	require.False(t, failed.NonRetryable())
+	require.Equal(t, activities.SendResult{Status: notification.Pending, Dropped: string(notification.DecisionExpired)}, got)
 	require.Zero(t, mail.calls)
 	require.Empty(t, db.results)
 	require.Len(t, db.released, 1)
@@ -95,4 +93,44 @@ func TestSendBatchDropsWhatExpires(t *testing.T) {
 	require.ElementsMatch(t, []string{"d-4", "d-5", "d-6"}, over.sent)
 	require.Equal(t, 3, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'CANCELLED' AND last_error = 'EXPIRED' AND attempt_count = 0 AND attempt_owner IS NULL"))
 	require.Equal(t, 3, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+}
+
+// shifted is a database whose clock differs from the worker's.
+type shifted struct {
+	*postgres.Store
+	by time.Duration
+}
+
+func (s shifted) EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error) {
+	setup, err := s.Store.EventSetup(ctx, eventID)
+	setup.Now = setup.Now.Add(s.by)
+	return setup, err
+}
+
+// Planning judges the expiry by the database's clock, whatever the worker's clock shows.
+func TestPlanExpiryByTheDatabasesClock(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		by      time.Duration
+		expires string
+		want    int
+	}{
+		{by: time.Hour, expires: "30 minutes", want: 0},
+		{by: -time.Hour, expires: "-30 minutes", want: 4},
+	} {
+		t.Run(tt.by.String(), func(t *testing.T) {
+			t.Parallel()
+
+			s := installation(t)
+			person(t, s, "CUSTOMER", "42", "", "", "")
+			event(t, s, "CUSTOMER", "42")
+			exec(t, s, "UPDATE event_outbox SET expires_at = now() + $1::interval", tt.expires)
+
+			must(plan(shifted{s, tt.by}, activities.PlanInput{EventID: "evt-1"}))(t)
+
+			require.Equal(t, tt.want, get[int](t, s, "SELECT count(*) FROM notification"))
+			require.Equal(t, tt.want == 0, get[bool](t, s, `SELECT channels::text LIKE '%EXPIRED%' FROM notification_decision`))
+		})
+	}
 }

@@ -183,7 +183,7 @@ func (l *errorLog) Error(message string, keyvals ...any) {
 	l.lines = append(l.lines, fmt.Sprint(message, keyvals))
 }
 
-// awaitTurns is a TurnStore that gives out all turns, or fails.
+// turns is a TurnStore that gives out all turns, or fails.
 type turns struct {
 	err error
 	in  time.Duration // when the turns are due
@@ -197,14 +197,13 @@ func (s *turns) TakeTurns(_ context.Context, in notification.TurnsWanted) (notif
 }
 
 // sendLimited makes an attempt over a channel with a rate limit.
-func sendLimited(t *testing.T, db *deliveries, mail activities.Sender, from *turns) error {
+func sendLimited(t *testing.T, db *deliveries, mail activities.Sender, from *turns) (activities.SendResult, error) {
 	t.Helper()
 	a := &activities.Activities{
 		Attempts: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail},
 		Turns: from, RateLimits: map[notification.Channel]float64{notification.Email: 2},
 	}
-	_, err := run[activities.SendResult](a, a.Send, sendInput)
-	return err
+	return run[activities.SendResult](a, a.Send, sendInput)
 }
 
 func TestSendWaitsForItsTurn(t *testing.T) {
@@ -212,7 +211,7 @@ func TestSendWaitsForItsTurn(t *testing.T) {
 
 	db, mail, from := due(1, 0), accepting(), &turns{in: 50 * time.Millisecond}
 	begun := time.Now()
-	require.NoError(t, sendLimited(t, db, mail, from))
+	must(sendLimited(t, db, mail, from))(t)
 	require.Equal(t, 1, mail.calls)
 	require.GreaterOrEqual(t, time.Since(begun), from.in)
 	require.Len(t, from.wanted, 1)
@@ -226,7 +225,8 @@ func TestSendWithoutTurns(t *testing.T) {
 	t.Parallel()
 
 	db, mail := due(1, 0), accepting()
-	require.ErrorContains(t, sendLimited(t, db, mail, &turns{err: errors.New("connection refused")}), "connection refused")
+	_, err := sendLimited(t, db, mail, &turns{err: errors.New("connection refused")})
+	require.ErrorContains(t, err, "connection refused")
 	require.Zero(t, mail.calls)
 	require.Equal(t, []notification.Attempt{due(1, 0).attempt}, db.released)
 	require.Empty(t, db.results)

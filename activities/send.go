@@ -79,6 +79,9 @@ func (a *Activities) send(ctx context.Context, in SendInput) (SendResult, error)
 		return SendResult{}, leased(begun.LeasedFor)
 	}
 	unrecorded, err := a.attempt(ctx, single(in.Channel, in.AttemptPolicy, all[0]))
+	if errors.Is(err, errExpired) {
+		return held(notification.Verdict{Dropped: string(notification.DecisionExpired)}), nil
+	}
 	if err != nil {
 		return SendResult{}, err
 	}

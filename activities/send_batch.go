@@ -29,7 +29,7 @@ const (
 	// batchStint is the minimum time for which an execution begins groups; the maximum is twice
 	// that. Then the batch goes back to the queue, behind more urgent work and batches of other
 	// entities. The time is random: batches that begin together and end together would leave
-	// awaitTurns of a rate limit unused.
+	// turns of a rate limit unused.
 	batchStint = 10 * time.Second
 	// BatchHeartbeat is the time that Temporal waits for a heartbeat. A batch sends a heartbeat
 	// every beatInterval, and so learns of its cancellation that soon.

@@ -90,26 +90,26 @@ func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 			return SweepResult{}, err
 		}
 	}
-	if err := s.throttles(ctx); err != nil {
-		return SweepResult{}, err
-	}
 	if err := a.Sweeps.RecordSweep(ctx, s.found.Sweep); err != nil {
 		return SweepResult{}, err
 	}
 	countSweep(ctx, s.found.Sweep)
+	s.deleteThrottles(ctx)
 	return s.found, nil
 }
 
-// throttles deletes windows that are over.
-func (s *sweepRun) throttles(ctx context.Context) error {
+// deleteThrottles deletes windows that are over. If it fails, the next sweep deletes them.
+func (s *sweepRun) deleteThrottles(ctx context.Context) {
 	for range maxDeletes {
 		deleted, err := s.Sweeps.DeleteThrottles(ctx, deletePage)
+		if err != nil {
+			activity.GetLogger(ctx).Warn("the sweep cannot delete throttle windows that are over", "error", Unquoted(err))
+		}
 		if err != nil || deleted < deletePage {
-			return err
+			return
 		}
 		activity.RecordHeartbeat(ctx, s.found)
 	}
-	return nil
 }
 
 // sweepRun is the state of one [Activities.Sweep].

@@ -335,3 +335,24 @@ func TestSweepMetrics(t *testing.T) {
 	maps.DeleteFunc(counted, func(name string, _ int64) bool { return !strings.HasPrefix(name, "herald_sweep") })
 	require.Equal(t, map[string]int64{"herald_sweep STARTED_AGAIN": 1, "herald_sweep CLOSED": 1}, counted)
 }
+
+// undeletable is a database whose role may not delete throttle windows.
+type undeletable struct{ *postgres.Store }
+
+func (undeletable) DeleteThrottles(context.Context, int) (int, error) {
+	return 0, errors.New("permission denied for table throttle")
+}
+
+// A sweep that cannot delete throttle windows is recorded all the same.
+func TestSweepThatCannotDelete(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	stick(t, s, "evt-1")
+	a := sweeping(s, &registry{})
+	a.Sweeps = undeletable{s}
+
+	must(execute[activities.SweepResult](newEnv(a), a.Sweep))(t)
+
+	require.Equal(t, 1, must(s.LastSweep(t.Context()))(t).StartedAgain)
+}

@@ -10,14 +10,14 @@ import (
 // decides again while their rows are locked: another event may have told the recipients meanwhile.
 func (p *planning) savePage(ctx context.Context, page notification.RecipientPage, before notification.Used) (decided []notification.DecidedRecipient, used notification.Used, err error) {
 	plans := p.activities.Plans
-	if p.setup.Throttles() {
+	if p.setup.HasThrottle() {
 		p.written = map[string]notification.PlannedDelivery{}
 	}
 	decided, used, err = p.decide(ctx, page, before, p.now())
 	if err != nil {
 		return nil, nil, err
 	}
-	keys := p.throttles(decided)
+	keys := p.throttled(decided)
 	if len(keys) == 0 {
 		return decided, used, plans.SavePlan(ctx, p.setup.Event, decided)
 	}
@@ -29,15 +29,15 @@ func (p *planning) savePage(ctx context.Context, page notification.RecipientPage
 	return decided, used, err
 }
 
-// throttles returns the keys of the deliveries that a throttle window limits.
-func (p *planning) throttles(decided []notification.DecidedRecipient) []notification.Throttle {
-	if !p.setup.Throttles() {
+// throttled returns the deliveries that a throttle window limits.
+func (p *planning) throttled(decided []notification.DecidedRecipient) []notification.Throttle {
+	if !p.setup.HasThrottle() {
 		return nil
 	}
 	var keys []notification.Throttle
 	for _, recipient := range decided {
 		for _, delivery := range recipient.Deliveries {
-			if key := p.throttle(recipient, delivery); key != nil {
+			if key := p.throttleOf(recipient.UserType, recipient.UserID, delivery); key != nil {
 				keys = append(keys, *key)
 			}
 		}
@@ -45,14 +45,14 @@ func (p *planning) throttles(decided []notification.DecidedRecipient) []notifica
 	return keys
 }
 
-// throttle returns the key of a delivery; nil: no throttle window limits it.
-func (p *planning) throttle(recipient notification.DecidedRecipient, delivery notification.PlannedDelivery) *notification.Throttle {
+// throttleOf returns what to lock for a delivery to a recipient; nil: no throttle window limits it.
+func (p *planning) throttleOf(userType notification.UserType, userID string, delivery notification.PlannedDelivery) *notification.Throttle {
 	route, _ := p.setup.Route(delivery.Channel)
 	if route.ThrottleWindow == 0 {
 		return nil
 	}
 	return &notification.Throttle{
-		ThrottleKey: notification.ThrottleKey{UserType: recipient.UserType, UserID: recipient.UserID, Channel: delivery.Channel, Key: route.ThrottleKey},
+		ThrottleKey: notification.ThrottleKey{UserType: userType, UserID: userID, Channel: delivery.Channel, Key: route.ThrottleKey},
 		DeliveryID:  delivery.DeliveryID, Window: route.ThrottleWindow,
 	}
 }

@@ -162,8 +162,8 @@ type eventWriter interface {
 	InsertEvents(ctx context.Context, events []outbox.Event) error
 }
 
-// insert writes the events in batches of size. If a later batch fails, the error says how many
-// events are already written.
+// insert writes the events in batches of size. If a later batch fails, the error counts the events
+// that are already written.
 func (a *app) insert(ctx context.Context, db eventWriter, event outbox.Event, ids []string, size int) error {
 	var done atomic.Int64
 	defer a.Progress(func() string { return fmt.Sprintf("%d of %d events written", done.Load(), len(ids)) })()

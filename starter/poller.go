@@ -128,7 +128,7 @@ func (a *app) warnOfWorkers(pollers operate.Pollers) {
 	}
 }
 
-// warnOfPollers warns if a source's events are not started, and says what to do.
+// warnOfPollers warns if a source's events are not started, and names the next command.
 func (a *app) warnOfPollers(pollers operate.Pollers) {
 	a.warnOfWorkers(pollers)
 	idle := pollers.Idle()

@@ -148,7 +148,7 @@ func TestPurgeSource(t *testing.T) {
 	require.Regexp(t, `purge +orders.outbox +changed 2 rows`, c.must(t, "audit"))
 }
 
-// A wrong or failing call deletes nothing and says what to do.
+// A wrong or failing call deletes nothing and names the next step.
 func TestPurgeSourceMistakes(t *testing.T) {
 	t.Parallel()
 

@@ -51,4 +51,8 @@ func TestThrottle(t *testing.T) {
 	require.Contains(t, s.starter("delivery", "why", "--event", stopped, "--recipient", owner, "--channel", "sms"), "throttle_window before: "+sent[0])
 	require.Contains(t, s.starter("why", "--recipient", owner, "-o", "json"), sent[0]+" went before")
 	require.Contains(t, s.starter("event", "show", stopped), "THROTTLED")
+
+	before := len(s.messages())
+	require.Contains(t, s.starter("event", "simulate", "--event", stopped), "THROTTLED")
+	require.Len(t, s.messages(), before, "a simulation sends nothing")
 }

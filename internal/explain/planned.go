@@ -88,7 +88,7 @@ func (e Explainer) setup(ctx context.Context, eventID string, decided report.Dec
 
 // addThrottles reads the throttle windows of recipients, if a route of the event type has one.
 func (e Explainer) addThrottles(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) error {
-	if !setup.Throttles() {
+	if !setup.HasThrottle() {
 		return nil
 	}
 	return e.Store.ReadThrottles(ctx, setup.Event.Type, people)

@@ -25,7 +25,7 @@ type Message struct {
 	Optional       bool     // the recipient may switch such notifications off
 	CreatedAt      time.Time
 	ExpiresAt      time.Time // by the database's clock; zero: never
-	SendBy         time.Time // ExpiresAt by this process's clock, whatever that shows; zero: never
+	SendBy         time.Time // ExpiresAt on this process's monotonic clock; zero: never
 }
 
 // TimeLeft returns the time until the message expires: never negative, and at most limit. ok is

@@ -10,7 +10,7 @@ var expired = rule{
 	decision: DecisionExpired,
 	applies:  func(f Facts) bool { return !f.ExpiresAt.IsZero() && !f.Now.Before(f.ExpiresAt) },
 	meaning: func(Channel, UserType) string {
-		return "it had expired: its event's expires_at, or expires_after of its routing, was over"
+		return "it had expired, by expires_at of its event or expires_after of its routing"
 	},
 	remedy: func(Channel) string {
 		return "allow more time: expires_after (event_type_channel_routing), or expires_at of the event"

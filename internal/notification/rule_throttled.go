@@ -14,7 +14,7 @@ const DecisionThrottled Decision = "THROTTLED"
 
 var throttled = rule{
 	decision: DecisionThrottled,
-	applies:  func(f Facts) bool { return f.throttle().DeliveryID != "" },
+	applies:  func(f Facts) bool { return f.throttledBy().DeliveryID != "" },
 	meaning: func(channel Channel, _ UserType) string {
 		return fmt.Sprintf("another event of the type, with the same key, went over %s within throttle_window before", channel)
 	},
@@ -23,7 +23,7 @@ var throttled = rule{
 	},
 	subject: "throttle",
 	fact: func(f Facts) string {
-		switch last := f.throttle(); {
+		switch last := f.throttledBy(); {
 		case f.Routing.ThrottleWindow == 0:
 			return "none"
 		case last.DeliveryID == "":
@@ -49,11 +49,15 @@ type Throttle struct {
 	DeliveryID string    `json:"delivery_id"` // empty: none, or it ended unsent
 	At         time.Time `json:"-"`           // when it was planned
 
-	Window time.Duration `json:"window"` // of the route, when it is stored
+	Window time.Duration `json:"window"` // throttle_window of the route; only set to store the delivery
 }
 
-// throttle returns the other delivery that stops this one. Without a DeliveryID, none does.
-func (f Facts) throttle() Throttle {
+// throttledBy returns the other delivery that stops this one. Without a DeliveryID, none does. An
+// event that was purged has no delivery to compare with.
+func (f Facts) throttledBy() Throttle {
+	if f.DeliveryID == "" {
+		return Throttle{}
+	}
 	for _, last := range f.Recipient.Throttles {
 		isSame := last.Channel == f.Routing.Channel && last.Key == f.Routing.ThrottleKey && last.DeliveryID != f.DeliveryID
 		if isSame && f.Now.Before(last.At.Add(f.Routing.ThrottleWindow)) {
@@ -65,23 +69,20 @@ func (f Facts) throttle() Throttle {
 
 // AddThrottles gives each of the people their last deliveries.
 func AddThrottles(people []Recipient, last []Throttle) {
-	type person struct {
-		userType UserType
-		userID   string
-	}
-	of := map[person][]Throttle{}
+	of := map[RecipientKey][]Throttle{}
 	for _, t := range last {
 		if t.DeliveryID != "" {
-			of[person{t.UserType, t.UserID}] = append(of[person{t.UserType, t.UserID}], t)
+			key := RecipientKey{UserType: t.UserType, UserID: t.UserID}
+			of[key] = append(of[key], t)
 		}
 	}
 	for i := range people {
-		people[i].Throttles = of[person{people[i].UserType, people[i].UserID}]
+		people[i].Throttles = of[RecipientKey{UserType: people[i].UserType, UserID: people[i].UserID}]
 	}
 }
 
-// Throttles reports whether a route of the event type has a window.
-func (s EventSetup) Throttles() bool {
+// HasThrottle reports whether a route of the event type has a window.
+func (s EventSetup) HasThrottle() bool {
 	for _, route := range s.Routing {
 		if route.ThrottleWindow > 0 {
 			return true
@@ -97,10 +98,7 @@ func (r Routing) throttleKey(payload any) string {
 		if value == nil || value == "" {
 			continue
 		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			continue // cannot happen: the value came from JSON
-		}
+		text, _ := json.Marshal(value) // the value came from JSON
 		hash := sha256.Sum256(text)
 		return hex.EncodeToString(hash[:16])
 	}

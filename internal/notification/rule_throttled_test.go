@@ -60,7 +60,7 @@ func TestThrottled(t *testing.T) {
 			require.Equal(t, tt.want == throttled, choice.ThrottledBy == "evt-0-staff1-EMAIL")
 			findings := facts.Findings()
 			require.Contains(t, findings[len(findings)-1].Fact, tt.finds)
-			require.Equal(t, tt.window > 0, setup.Throttles())
+			require.Equal(t, tt.window > 0, setup.HasThrottle())
 		})
 	}
 }

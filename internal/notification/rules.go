@@ -202,7 +202,7 @@ func (s EventSetup) Instead(choice Choice) (to Channel, escalates bool) {
 func (f Facts) Choice() Choice {
 	choice := Choice{Channel: f.Routing.Channel, Decision: f.Decision()}
 	if choice.Decision == DecisionThrottled {
-		choice.ThrottledBy = f.throttle().DeliveryID
+		choice.ThrottledBy = f.throttledBy().DeliveryID
 	}
 	if choice.Decision == DecisionSelected {
 		choice.Problem, choice.ExpiresAt = f.Routing.DueProblem, f.ExpiresAt

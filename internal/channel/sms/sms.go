@@ -98,6 +98,7 @@ func (s *Sender) service(ctx context.Context, exchange *channel.Exchange) *api.A
 func (s *Sender) params(msg notification.Message) *api.CreateMessageParams {
 	params := (&api.CreateMessageParams{}).SetTo(msg.To).SetFrom(s.settings.From).SetBody(msg.Body)
 	if left, expires := msg.TimeLeft(maxValidity); expires {
+		// Twilio's minimum is one second, so it may send a message up to a second late.
 		params.SetValidityPeriod(max(1, int(left.Seconds())))
 	}
 	if s.publicURL == "" {
