@@ -188,6 +188,10 @@ func (p *plans) Recipients(_ context.Context, _ string, targets []notification.T
 	return p.page, p.later
 }
 
+func (*plans) ReadCounted(context.Context, notification.Caps, []notification.Recipient) error {
+	return nil
+}
+
 func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notification.DecidedRecipient) error {
 	p.decided = page
 	return p.later

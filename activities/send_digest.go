@@ -60,7 +60,7 @@ func (a *Activities) beginDigest(ctx context.Context, in SendDigestInput) (begun
 	if err != nil || len(ids) == 0 {
 		return nil, held, err
 	}
-	all, err := a.begin(ctx, in.AttemptPolicy, notification.Begin{DeliveryIDs: ids, SkipQuiet: in.SkipQuiet})
+	all, err := a.begin(ctx, in.AttemptPolicy, notification.Begin{DeliveryIDs: ids, DigestID: in.DigestID, SkipQuiet: in.SkipQuiet})
 	if err != nil {
 		return nil, held, err
 	}

@@ -23,6 +23,7 @@ type SweepStore interface {
 	DeliveryRestarted(ctx context.Context, deliveryID string) error
 	// DeleteThrottles deletes up to limit windows that are over, and returns their number.
 	DeleteThrottles(ctx context.Context, limit int) (int, error)
+	DeleteCounted(ctx context.Context, limit int) (int, error)
 	EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error
 }
 
@@ -57,8 +58,8 @@ const (
 	maxRestarts = 3
 	// maxGivenUp bounds the deliveries that one sweep gives up, and its history.
 	maxGivenUp = 100
-	// deletePage is the number of throttle windows that one statement deletes. A sweep runs
-	// maxDeletes such statements.
+	// deletePage is the number of rows that one statement deletes. A sweep runs maxDeletes such
+	// statements for a table.
 	deletePage, maxDeletes = 1000, 1000
 )
 
@@ -73,7 +74,7 @@ type SweepResult struct {
 // operator ended the workflow, the sweep closes the row too. Any other workflow was
 // lost in a failover, never started, or ended without a record. The sweep starts it
 // again, three times at most. It describes each workflow, since Temporal's lists may
-// be late. The sweep also deletes throttle windows that are over.
+// be late. The sweep also deletes rows of throttles and caps that are over.
 //
 // When its process dies, the next attempt continues after the last row that was
 // handled. A second look at a row does no harm.
@@ -94,16 +95,17 @@ func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 		return SweepResult{}, err
 	}
 	countSweep(ctx, s.found.Sweep)
-	s.deleteThrottles(ctx)
+	s.deleteOver(ctx, "throttle windows that are over", a.Sweeps.DeleteThrottles)
+	s.deleteOver(ctx, "messages that no cap counts any more", a.Sweeps.DeleteCounted)
 	return s.found, nil
 }
 
-// deleteThrottles deletes windows that are over. If it fails, the next sweep deletes them.
-func (s *sweepRun) deleteThrottles(ctx context.Context) {
+// deleteOver deletes rows page by page. If it fails, the next sweep deletes them.
+func (s *sweepRun) deleteOver(ctx context.Context, what string, page func(ctx context.Context, limit int) (int, error)) {
 	for range maxDeletes {
-		deleted, err := s.Sweeps.DeleteThrottles(ctx, deletePage)
+		deleted, err := page(ctx, deletePage)
 		if err != nil {
-			activity.GetLogger(ctx).Warn("the sweep cannot delete throttle windows that are over", "error", Unquoted(err))
+			activity.GetLogger(ctx).Warn("the sweep cannot delete "+what, "error", Unquoted(err))
 		}
 		if err != nil || deleted < deletePage {
 			return

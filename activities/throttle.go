@@ -13,6 +13,11 @@ func (p *planning) savePage(ctx context.Context, page notification.RecipientPage
 	if p.setup.HasThrottle() {
 		p.written = map[string]notification.PlannedDelivery{}
 	}
+	if len(p.setup.Caps) > 0 {
+		if err := plans.ReadCounted(ctx, p.setup.Caps, page.Recipients); err != nil {
+			return nil, nil, err
+		}
+	}
 	decided, used, err = p.decide(ctx, page, before, p.now())
 	if err != nil {
 		return nil, nil, err

@@ -29,7 +29,7 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 		mistakes := append(few(unrouted(types)), few(nameless(types))...)
 		mistakes = append(mistakes, few(vainPaths(types))...)
 		mistakes = append(mistakes, few(timeless(types))...)
-		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){impossiblePaths, rulesOfNobody, rulesOverNoChannel, routesOfNobody, expiredRoutes, settingsOfNobody, categories, escalations} {
+		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){impossiblePaths, rulesOfNobody, rulesOverNoChannel, routesOfNobody, expiredRoutes, vainCaps, settingsOfNobody, categories, escalations} {
 			found, err := find(ctx, reader)
 			if err != nil {
 				return mistakes, err
@@ -199,6 +199,23 @@ func expiredRoutes(ctx context.Context, reader report.Reader) (mistakes []Mistak
 			mistakes = append(mistakes, Mistake{Place: routingRules, Row: r.EventType + "/" + string(r.Channel),
 				Problem: fmt.Sprintf("its deliveries wait %s and expire after %s: none is ever sent", r.Wait, r.ExpiresAfter),
 				Remedy:  "set expires_after to more than delay or digest_window"})
+		}
+	}
+	return mistakes, err
+}
+
+// vainCaps finds caps of an unknown category, and caps whose spacing makes at_most superfluous.
+func vainCaps(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+	found, err := reader.VainCaps(ctx)
+	for _, c := range found {
+		row := string(c.Channel) + "/" + cmp.Or(c.Category, "every category")
+		if c.IsUnknown {
+			mistakes = append(mistakes, Mistake{Place: "frequency_cap", Row: row, Problem: "no event type has the category, so it limits nothing",
+				Remedy: "correct category, or insert rows into event_category"})
+		}
+		if c.IsUnmet {
+			mistakes = append(mistakes, Mistake{Place: "frequency_cap", Row: row, Problem: "spacing allows fewer messages in per than at_most, which is never reached",
+				Remedy: "shorten spacing, or leave out at_most and per"})
 		}
 	}
 	return mistakes, err

@@ -50,7 +50,7 @@ func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decide
 		}
 		return plan, nil
 	}
-	if err := e.addThrottles(ctx, setup, page.Recipients); err != nil {
+	if err := e.addAmounts(ctx, setup, page.Recipients); err != nil {
 		return plan, err
 	}
 	me, used := page.Recipients[0], notification.Used{}
@@ -86,8 +86,13 @@ func (e Explainer) setup(ctx context.Context, eventID string, decided report.Dec
 	return setup, targets, problems, err
 }
 
-// addThrottles reads the throttle windows of recipients, if a route of the event type has one.
-func (e Explainer) addThrottles(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) error {
+// addAmounts reads what throttle windows and caps know of recipients, if the event type has any.
+func (e Explainer) addAmounts(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) error {
+	if len(setup.Caps) > 0 {
+		if err := e.Store.ReadCounted(ctx, setup.Caps, people); err != nil {
+			return err
+		}
+	}
 	if !setup.HasThrottle() {
 		return nil
 	}
@@ -118,7 +123,7 @@ func (e Explainer) countBefore(ctx context.Context, setup notification.EventSetu
 		if err != nil {
 			return used, err
 		}
-		if err := e.addThrottles(ctx, setup, page.Recipients); err != nil {
+		if err := e.addAmounts(ctx, setup, page.Recipients); err != nil {
 			return used, err
 		}
 		for _, r := range page.Recipients {

@@ -148,6 +148,8 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 		SELECT event_id, event_type, $2, $3, $4, $5, $6, $7, 'title', 'body', now() - interval '2 minutes', $8 FROM event_outbox WHERE event_id = $1
 		ON CONFLICT (delivery_id) DO UPDATE SET created_at = excluded.created_at, expires_at = excluded.expires_at, status = 'PENDING', attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL`, key.EventID, key.UserType, key.UserID, entity.Type, entity.ID, key.Channel, id, expiresAt)
 
+	d.exec(t, "DELETE FROM counted_message WHERE message_id = $1", id)
+
 	attempts, err := d.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{id}, Owner: "test", Lease: time.Minute})
 	require.NoError(t, err)
 	attempt := attempts[0]
@@ -155,15 +157,23 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	var dropped string
 	for _, finding := range plan.facts.Findings() {
 		switch {
-		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped, finding.Decision == notification.DecisionThrottled: // it does not apply, or only planning applies it
+		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped, finding.Decision == notification.DecisionThrottled, finding.Decision == notification.DecisionCapped: // it does not apply, or only planning applies it
 			continue
 		default:
 			dropped = string(finding.Decision)
 		}
 		break
 	}
+	room := notification.Room{}
+	if dropped == "" && !plan.facts.Silence.Quiet && slices.Contains(plan.routed, key.Channel) && !plan.facts.Routing.Mandatory {
+		counted := slices.DeleteFunc(slices.Clone(plan.facts.Recipient.Counted), func(m notification.CountedMessage) bool { return m.Channel != key.Channel || m.MessageID == id })
+		room = plan.facts.Caps.Room(counted, plan.facts.Category, plan.facts.Now)
+	}
+	if room.Dropped {
+		dropped = string(notification.DecisionCapped)
+	}
 	require.Equal(t, dropped, attempt.Dropped, "%+v: %+v", key, plan)
-	require.Equal(t, dropped == "" && plan.facts.Silence.Quiet, !attempt.NotBefore.IsZero(), "%+v: %+v", key, plan)
+	require.Equal(t, dropped == "" && plan.facts.Silence.Quiet || !room.At.IsZero(), !attempt.NotBefore.IsZero(), "%+v: %+v", key, plan)
 }
 
 // directory is a separate database with random people, entities and rules.
@@ -300,6 +310,15 @@ func (d *directory) addRules() {
 				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', send_at_path = $3, skip_if_past = $4 WHERE event_type = $1 AND channel_type = $2",
 					eventType, channel, pick(d, "past", "past", "ahead", "nowhere"), d.odds(70))
 			}
+		}
+	}
+	for _, channel := range notification.Channels() {
+		if d.odds(60) {
+			d.batch.Queue("INSERT INTO frequency_cap (channel_type, category, at_most, per, action) VALUES ($1, $2, $3, '1 hour', $4)",
+				channel, null(d, 50, pick(d, categories...)), 1+d.random.IntN(2), pick(d, "DROP", "DEFER"))
+			d.batch.Queue(`INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits)
+				SELECT concat_ws('/', user_type, user_id, $1::text, n), user_type, user_id, $1, CASE WHEN n = 1 THEN '' ELSE $2 END, now() - n * interval '20 minutes', false
+				FROM   recipient, generate_series(1, 4) n`, channel, pick(d, categories...))
 		}
 	}
 	for i, from := range notification.Channels()[1:] { // only to later channels, so that there is no cycle

@@ -136,7 +136,7 @@ func (e Explainer) simulatePages(ctx context.Context, s *simulation, targets []n
 		if err != nil {
 			return err
 		}
-		if err := e.addThrottles(ctx, s.setup, page.Recipients); err != nil {
+		if err := e.addAmounts(ctx, s.setup, page.Recipients); err != nil {
 			return err
 		}
 		s.setup.Settings = page.Settings

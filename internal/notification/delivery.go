@@ -7,6 +7,7 @@ import (
 // Begin is a request to begin attempts at deliveries.
 type Begin struct {
 	DeliveryIDs []string
+	DigestID    string        // the deliveries are one message; empty: each is one
 	Owner       string        // owns the leases; unique to this call
 	Lease       time.Duration // longer than the attempts take
 	Before      int           // attempts of earlier runs of the delivery

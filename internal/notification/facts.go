@@ -22,6 +22,7 @@ type Facts struct {
 	ExpiresAt  time.Time  // no delivery is sent from this time on; zero: never
 	Selected   int        // the entity's recipients already selected for the channel
 	Uncounted  bool       // Selected may be too low
+	Caps       Caps       // of the channel
 }
 
 // Facts collects the input of the rules. A channel without a routing row counts as optional.
@@ -45,6 +46,7 @@ func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, use
 		f.DeliveryID = DeliveryID(s.Event.ID, recipient.Who, recipient.UserID, route.Channel)
 	}
 	f.Selected = used[f.Setting.key()]
+	f.Caps = s.Caps.Of(route.Channel)
 	return f
 }
 

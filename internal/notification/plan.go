@@ -22,6 +22,7 @@ type EventSetup struct {
 	Escalations []Escalation // at most one from each channel
 	Supported   map[Channel][]UserType
 	Templates   []Template
+	Caps        Caps      // of the channels in Routing
 	Settings    []Setting // of the event's entities: for every event type, and for its type
 }
 

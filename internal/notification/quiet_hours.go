@@ -217,6 +217,7 @@ func (c QuietCheck) Ahead(at, now time.Time) string {
 const (
 	WaitDelay      = "delay"
 	WaitQuietHours = "quiet hours"
+	WaitCap        = "frequency cap"
 )
 
 // String returns 22:00-07:00, without a zone.

@@ -41,6 +41,7 @@ type Recipient struct {
 	CategoriesOff []CategoryChannelKey // the categories that they switched off
 	Suppressions  []Suppression        // why their addresses get nothing; only suppressed addresses
 	Throttles     []Throttle           // their last deliveries over channels with a throttle window
+	Counted       []CountedMessage     // over channels with a cap
 }
 
 // CategoryChannelKey names a category over one channel.

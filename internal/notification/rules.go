@@ -27,6 +27,7 @@ var rules = []rule{
 	noAddress,
 	suppressed,
 	throttled,
+	capped,
 }
 
 // rule is one reason not to tell a recipient over a channel.

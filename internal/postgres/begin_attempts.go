@@ -16,14 +16,18 @@ import (
 // One statement takes the leases of all deliveries. The rules then judge some of them
 // again, with facts committed after the leases were taken; see [Store.judge]. These
 // deliveries were planned more than a minute ago, had to wait, have expired, or have an
-// event that another event cancels. One more statement reads the status of deliveries that were not
+// event that another event cancels. Then the caps of the channel count the messages; see
+// [Store.countMessages]. One more statement reads the status of deliveries that were not
 // begun.
 func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
 	begun := attempts{}
 	if !in.StatusOnly {
-		toJudge, err := s.takeLeases(ctx, in, begun)
+		toJudge, toCount, err := s.takeLeases(ctx, in, begun)
 		if err == nil && len(toJudge) > 0 {
 			err = s.judge(ctx, in, toJudge, begun)
+		}
+		if err == nil && len(toCount) > 0 {
+			err = s.countMessages(ctx, in, toCount, begun)
 		}
 		if err != nil {
 			return nil, Wrap(err, "begin attempts")
@@ -95,7 +99,7 @@ const (
 		SELECT n.status, n.attempt_count, n.attempt_owner, n.counted,
 		       n.attempt_count - $6, t.ended, t.crashed + CASE WHEN n.counted > $6 THEN n.lost ELSE 0 END, coalesce(t.rejected, '0'),
 		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR coalesce(n.expires_at <= now(), false) OR ` + canceller + ` IS NOT NULL,
-		       n.expires_at, n.expires_at - clock_timestamp(),
+		       CASE WHEN ` + hasCap + ` THEN n.channel ELSE '' END, n.expires_at, n.expires_at - clock_timestamp(),
 		       ` + messageFacts + `
 		` + messageOf + `
 		LEFT JOIN LATERAL (
@@ -109,25 +113,27 @@ const (
 		) t ON true`
 )
 
-// takeLeases begins the deliveries that are due, and returns the ids of the deliveries to
-// judge.
-func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun attempts) (toJudge []string, err error) {
+// takeLeases begins the deliveries that are due. It returns the ids of the deliveries to judge, and
+// the channels of those that a cap may limit.
+func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun attempts) (toJudge []string, toCount map[string]notification.Channel, err error) {
+	toCount = map[string]notification.Channel{}
 	asked := time.Now() // before the database reads its clock, so that no message is sent late
 	rows, err := s.Pool.Query(ctx, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, maxDevices, in.Before)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for rows.Next() {
 		var a notification.Attempt
 		var judge bool
+		var capped notification.Channel
 		var expires *time.Time
 		var left *time.Duration
 		m := &a.Message
-		err := rows.Scan(&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge, &expires, &left,
+		err := rows.Scan(&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge, &capped, &expires, &left,
 			&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body,
 			&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if expires != nil {
 			m.ExpiresAt, m.SendBy = *expires, asked.Add(*left)
@@ -135,8 +141,11 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 		if begun[m.DeliveryID] = a; judge {
 			toJudge = append(toJudge, m.DeliveryID)
 		}
+		if capped != "" {
+			toCount[m.DeliveryID] = capped
+		}
 	}
-	return toJudge, rows.Err()
+	return toJudge, toCount, rows.Err()
 }
 
 // readStatuses reads the status of the deliveries that were not begun.

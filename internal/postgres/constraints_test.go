@@ -89,6 +89,21 @@ var refusals = map[string][]string{
 	"event_type_channel_routing_throttle_key": {`INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_key_path) VALUES ('T', 'SMS', 'sensor')`},
 	"throttle_user_type":                      {`INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) VALUES ('DOCTOR', '1', 'T', 'SMS', '')`},
 	"throttle_channel":                        {`INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) VALUES ('CUSTOMER', '1', 'T', 'FAX', '')`},
+	"frequency_cap_channel":                   {`INSERT INTO frequency_cap (channel_type, spacing) VALUES ('FAX', '1 hour')`},
+	"frequency_cap_at_most": {
+		`INSERT INTO frequency_cap (channel_type, at_most, per) VALUES ('SMS', 0, '1 hour')`,
+		`INSERT INTO frequency_cap (channel_type, at_most, per) VALUES ('SMS', 101, '1 hour')`,
+	},
+	"frequency_cap_per":     {`INSERT INTO frequency_cap (channel_type, at_most, per) VALUES ('SMS', 1, '32 days')`},
+	"frequency_cap_spacing": {`INSERT INTO frequency_cap (channel_type, spacing) VALUES ('SMS', '999 milliseconds')`},
+	"frequency_cap_action":  {`INSERT INTO frequency_cap (channel_type, spacing, action) VALUES ('SMS', '1 hour', 'WAIT')`},
+	"frequency_cap_once":    {`INSERT INTO frequency_cap (channel_type, spacing) VALUES ('SMS', '1 hour'), ('SMS', '2 hours')`},
+	"frequency_cap_limit": {
+		`INSERT INTO frequency_cap (channel_type) VALUES ('SMS')`,
+		`INSERT INTO frequency_cap (channel_type, at_most, spacing) VALUES ('SMS', 1, '1 hour')`,
+	},
+	"counted_message_user_type": {`INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits) VALUES ('m', 'DOCTOR', '1', 'SMS', '', now(), false)`},
+	"counted_message_channel":   {`INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits) VALUES ('m', 'CUSTOMER', '1', 'FAX', '', now(), false)`},
 	"event_type_channel_routing_send_before": {
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before) VALUES ('T', 'SMS', 'DELAYED', 'startsAt', '-1 hour')`,
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before) VALUES ('T', 'SMS', 'DELAYED', 'startsAt', '366 days')`,

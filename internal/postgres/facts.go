@@ -177,6 +177,12 @@ func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notific
 		WHERE  x.event_type = ` + eventType
 	category := `
 		SELECT coalesce((SELECT g.category FROM event_category g WHERE g.event_type = ` + eventType + `), '')`
+	caps := `
+		SELECT ` + capFacts + `
+		FROM   frequency_cap f
+		WHERE  f.channel_type IN (SELECT e.channel_type FROM event_type_channel_routing e WHERE e.event_type = ` + eventType + `)
+		ORDER BY f.channel_type, f.category
+		LIMIT  $2`
 	const supported = `
 		SELECT jsonb_object_agg(c.channel_type, c.user_types)
 		FROM  (SELECT channel_type, jsonb_agg(user_type ORDER BY user_type) AS user_types
@@ -185,6 +191,7 @@ func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notific
 
 	QueueInto(batch, &setup.Routing, pgx.RowTo, routing, arg)
 	QueueInto(batch, &setup.Escalations, pgx.RowTo, escalations, arg)
+	QueueInto(batch, (*[]notification.Cap)(&setup.Caps), pgx.RowTo, caps, arg, MaxRowsPerEventType)
 	batch.Queue(category, arg).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Category) })
 	batch.Queue(supported).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Supported) })
 }

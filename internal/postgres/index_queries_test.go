@@ -105,8 +105,12 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"notification_to_deliver": func(ctx context.Context) error {
 			return errOf(s.NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, 0, "", 20))
 		},
-		"notification_unread":        func(ctx context.Context) error { return errOf(gatewayOf(s).Unread(ctx, who)) },
-		"notification_unsent":        func(ctx context.Context) error { _, _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },
+		"notification_unread": func(ctx context.Context) error { return errOf(gatewayOf(s).Unread(ctx, who)) },
+		"notification_unsent": func(ctx context.Context) error { _, _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },
+		"counted_message_at":  func(ctx context.Context) error { return errOf(s.DeleteCounted(ctx, 20)) },
+		"counted_message_recipient": func(ctx context.Context) error {
+			return s.ReadCounted(ctx, notification.Caps{{Channel: notification.Email}}, []notification.Recipient{{UserType: who.UserType, UserID: who.UserID}})
+		},
 		"throttle_ends":              func(ctx context.Context) error { return errOf(s.DeleteThrottles(ctx, 20)) },
 		"operator_action_at":         purge(postgres.PurgeActions),
 		"operator_action_target":     actions(report.ActionFilter{Target: "e7"}),
@@ -158,6 +162,9 @@ func fillAllTables(t *testing.T, s *postgres.Store) {
 		SELECT 'orders', i::text, i::text, i, 1, 'refused', CASE WHEN i % 100 = 0 THEN now() END FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key, ends_at)
 		SELECT 'RESTAURANT_USER', i::text, 'T', 'EMAIL', '', now() + (i - 5) * interval '1 minute' FROM generate_series(1, 5000) AS i`, `
+		INSERT INTO frequency_cap (channel_type, at_most, per) VALUES ('EMAIL', 3, '1 day')`, `
+		INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits)
+		SELECT 'm' || i, 'RESTAURANT_USER', (i % 100)::text, 'EMAIL', '', now() - (i - 5) * interval '1 minute', false FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO gateway_ticket (ticket_hash, user_type, user_id, token_expires_at, expires_at)
 		SELECT sha256(i::text::bytea), 'RESTAURANT_USER', '7', now(), now() + (i - 100) * interval '1 second' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO recipient (user_type, user_id) SELECT 'RESTAURANT_USER', i::text FROM generate_series(1, 20000) AS i`, `

@@ -35,12 +35,17 @@ func (s *Store) judge(ctx context.Context, in notification.Begin, ids []string, 
 		return err
 	}
 	for _, attempt := range held {
-		if attempt.Dropped != "" && attempt.Status == notification.Pending {
-			attempt.Status = notification.Cancelled
-		}
-		begun[attempt.Message.DeliveryID] = notification.Attempt{Status: attempt.Status, Verdict: attempt.Verdict}
+		begun[attempt.Message.DeliveryID] = heldBack(attempt)
 	}
 	return nil
+}
+
+// heldBack returns the result of an attempt that lost its lease by its verdict.
+func heldBack(attempt notification.Attempt) notification.Attempt {
+	if attempt.Dropped != "" && attempt.Status == notification.Pending {
+		attempt.Status = notification.Cancelled
+	}
+	return notification.Attempt{Status: attempt.Status, Verdict: attempt.Verdict}
 }
 
 // releaseTimeout limits the statement that gives leases back after judging failed.

@@ -37,6 +37,29 @@ func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 	return list(ctx, r, "routing", pgx.RowToStructByName[Route], query, mostRules)
 }
 
+// VainCap is a row of frequency_cap that limits nothing, or not as it says.
+type VainCap struct {
+	Channel   notification.Channel
+	Category  string // empty: all messages
+	IsUnknown bool   // no event type has the category
+	IsUnmet   bool   // spacing allows fewer messages than at_most
+}
+
+// VainCaps reads the caps that limit nothing, or not as they say.
+func (r Reader) VainCaps(ctx context.Context) ([]VainCap, error) {
+	const query = `
+		SELECT *
+		FROM  (SELECT f.channel_type AS channel, coalesce(f.category, '') AS category,
+		              f.category IS NOT NULL AND NOT EXISTS (SELECT FROM event_category g WHERE g.category = f.category) AS is_unknown,
+		              coalesce(f.at_most * f.spacing > f.per, false) AS is_unmet
+		       FROM   frequency_cap f
+		       ORDER BY f.channel_type, f.category
+		       LIMIT  $1) AS caps
+		WHERE  is_unknown OR is_unmet`
+
+	return list(ctx, r, "caps", pgx.RowToStructByName[VainCap], query, mostRules)
+}
+
 // EscalationRule is a row of event_type_escalation, without its delay.
 type EscalationRule struct {
 	EventType string

@@ -1,0 +1,220 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+const (
+	// capFacts is a row f of frequency_cap as a [notification.Cap].
+	capFacts = `jsonb_build_object(
+	           'Channel', f.channel_type,
+	           'Category', coalesce(f.category, ''),
+	           'AtMost', coalesce(f.at_most, 0),
+	           'Per', coalesce((extract(epoch FROM f.per) * 1e9)::bigint, 0),
+	           'Spacing', coalesce((extract(epoch FROM f.spacing) * 1e9)::bigint, 0),
+	           'Defers', f.action = 'DEFER')`
+
+	// hasCap reports whether a cap limits the channel of the delivery n.
+	hasCap = `EXISTS (SELECT FROM frequency_cap f WHERE f.channel_type = n.channel)`
+
+	// longestCap is the time for which the caps of the channel k.channel_type count a message.
+	longestCap = `(SELECT max(greatest(f.per, f.spacing)) FROM frequency_cap f WHERE f.channel_type = k.channel_type)`
+
+	// selectCounted reads the counted messages of the recipients and channels of $1. A delivery
+	// that ended unsent does not count. $2 limits the messages of each.
+	selectCounted = `
+		SELECT c.message_id, c.user_type, c.user_id, c.channel_type, c.category, c.at, c.waits, c.place
+		FROM   jsonb_to_recordset($1) AS k (user_type text, user_id text, channel_type text)
+		CROSS JOIN LATERAL (
+		       SELECT *
+		       FROM   counted_message m
+		       WHERE  (m.user_type, m.user_id, m.channel_type) = (k.user_type, k.user_id, k.channel_type)
+		       AND    m.at > clock_timestamp() - ` + longestCap + `
+		       AND    NOT EXISTS (SELECT FROM notification n WHERE n.delivery_id = m.message_id AND n.status IN ('FAILED', 'CANCELLED') AND n.sent_at IS NULL)
+		       ORDER BY m.at
+		       LIMIT  $2
+		) c`
+)
+
+// countedKey names a recipient and a channel.
+type countedKey struct {
+	UserType notification.UserType `json:"user_type"`
+	UserID   string                `json:"user_id"`
+	Channel  notification.Channel  `json:"channel_type"`
+}
+
+// countedRow is a row of counted_message.
+type countedRow struct {
+	countedKey
+	MessageID string    `json:"message_id"`
+	Category  string    `json:"category"`
+	At        time.Time `json:"at"`
+	Waits     bool      `json:"waits"`
+	Dropped   bool      `json:"dropped"` // a cap drops it, so it is not stored
+	place     int64
+}
+
+func scanCounted(row pgx.CollectableRow) (countedRow, error) {
+	var c countedRow
+	err := row.Scan(&c.MessageID, &c.UserType, &c.UserID, &c.Channel, &c.Category, &c.At, &c.Waits, &c.place)
+	c.At = c.At.UTC()
+	return c, err
+}
+
+func (r countedRow) message() notification.CountedMessage {
+	return notification.CountedMessage{RecipientKey: notification.RecipientKey{UserType: r.UserType, UserID: r.UserID}, Channel: r.Channel, MessageID: r.MessageID, Category: r.Category, At: r.At}
+}
+
+// ReadCounted adds the messages that the caps count to people.
+func (s *Store) ReadCounted(ctx context.Context, caps notification.Caps, people []notification.Recipient) error {
+	var keys []countedKey
+	for _, channel := range caps.Channels() {
+		for _, person := range people {
+			keys = append(keys, countedKey{person.UserType, person.UserID, channel})
+		}
+	}
+	rows, err := Collect(ctx, s.Pool, "read counted messages", scanCounted, selectCounted, keys, notification.MaxCounted)
+	counted := make([]notification.CountedMessage, len(rows))
+	for i, row := range rows {
+		counted[i] = row.message()
+	}
+	notification.AddCounted(people, counted)
+	return err
+}
+
+// countMessages asks the caps about messages whose leases were just taken. It counts messages that
+// may be sent, and messages that wait for room. It locks the recipients meanwhile, so the count is
+// exact, whoever sends. A message over a limit loses its lease, and becomes CANCELLED or waits. If
+// the caps cannot be asked, no attempt begins.
+func (s *Store) countMessages(ctx context.Context, in notification.Begin, channels map[string]notification.Channel, begun attempts) error {
+	messages := map[string]toCount{}
+	for id, channel := range channels {
+		switch attempt := begun[id]; {
+		case attempt.Number > 0:
+			message := cmp.Or(in.DigestID, id)
+			messages[message] = toCount{channel, append(messages[message].items, attempt)}
+		case in.DigestID != "" && !attempt.NotBefore.IsZero():
+			return nil // the whole digest waits
+		}
+	}
+	if len(messages) == 0 {
+		return nil
+	}
+	var held []notification.Attempt
+	// Each statement has to see what others committed before it got the locks.
+	err := pgx.BeginTxFunc(ctx, s.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) (err error) {
+		held, err = count(ctx, tx, in, messages)
+		return err
+	})
+	if err == nil {
+		err = s.settle(ctx, held, nil)
+	}
+	if err != nil {
+		s.releaseAll(ctx, begun)
+		return err
+	}
+	for _, attempt := range held {
+		begun[attempt.Message.DeliveryID] = heldBack(attempt)
+	}
+	return nil
+}
+
+// toCount is a message to count.
+type toCount struct {
+	channel notification.Channel
+	items   []notification.Attempt // one delivery, or the items of a digest
+}
+
+// lockCounted locks recipients and channels. The locks are advisory and of a fixed number, so that
+// many recipients do not exhaust the server's locks.
+const lockCounted = `
+		SELECT pg_advisory_xact_lock(hashtext('herald counted ' || current_schema()), slot)
+		FROM  (SELECT DISTINCT hashtext(concat_ws('/', k.channel_type, k.user_type, k.user_id)) & 255 AS slot
+		       FROM   jsonb_to_recordset($1) AS k (user_type text, user_id text, channel_type text)
+		       ORDER BY slot) AS ordered`
+
+// count counts messages in a transaction, and returns the attempts that the caps stop.
+func count(ctx context.Context, tx pgx.Tx, in notification.Begin, messages map[string]toCount) (held []notification.Attempt, err error) {
+	var keys []countedRow
+	for id, message := range messages {
+		m := message.items[0].Message
+		keys = append(keys, countedRow{MessageID: id, countedKey: countedKey{m.UserType, m.UserID, message.channel}, Category: m.Category})
+	}
+	slices.SortFunc(keys, func(a, b countedRow) int { return cmp.Compare(a.MessageID, b.MessageID) })
+
+	var now time.Time
+	var caps notification.Caps
+	var counted []countedRow
+	batch := &pgx.Batch{}
+	batch.Queue(lockCounted, keys)
+	batch.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+	QueueInto(batch, (*[]notification.Cap)(&caps), pgx.RowTo, "SELECT "+capFacts+" FROM frequency_cap f LIMIT $1", MaxRowsPerEventType)
+	QueueInto(batch, &counted, scanCounted, selectCounted, keys, notification.MaxCounted)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, err
+	}
+	for i := range keys {
+		row, items := &keys[i], messages[keys[i].MessageID].items
+		room := notification.Room{}
+		if items[0].Message.Optional && !in.Ordered {
+			room = caps.Of(row.Channel).Room(row.others(counted), row.Category, now)
+		}
+		row.At, row.Waits, row.Dropped = now, !room.At.IsZero(), room.Dropped
+		if row.Waits {
+			row.At = room.At
+		}
+		for _, attempt := range items {
+			if attempt.Verdict = room.Verdict(); attempt.Held() {
+				held = append(held, attempt)
+			}
+		}
+		if !room.Dropped {
+			counted = append(counted, *row)
+		}
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO counted_message AS c (message_id, user_type, user_id, channel_type, category, at, waits)
+		SELECT message_id, user_type, user_id, channel_type, category, at, waits
+		FROM   jsonb_to_recordset($1) AS k (message_id text, user_type text, user_id text, channel_type text, category text, at timestamptz, waits boolean, dropped boolean)
+		WHERE  NOT dropped
+		ON CONFLICT (message_id) DO UPDATE
+		SET    at = excluded.at, waits = excluded.waits, category = excluded.category`, keys)
+	return held, err
+}
+
+// others returns the counted messages that come before this one. A message that was tried before
+// comes before all that wait. A message that waits keeps its place.
+func (r countedRow) others(counted []countedRow) []notification.CountedMessage {
+	own := slices.IndexFunc(counted, func(c countedRow) bool { return c.MessageID == r.MessageID })
+	var others []notification.CountedMessage
+	for i, c := range counted {
+		before := own < 0 || !c.Waits || counted[own].Waits && c.place < counted[own].place
+		if i != own && c.countedKey == r.countedKey && before {
+			others = append(others, c.message())
+		}
+	}
+	return others
+}
+
+// DeleteCounted deletes up to limit messages that no cap counts any more, and returns their number.
+func (s *Store) DeleteCounted(ctx context.Context, limit int) (int, error) {
+	const query = `
+		DELETE FROM counted_message
+		WHERE  message_id IN (
+		           SELECT k.message_id
+		           FROM   counted_message k
+		           WHERE  k.at < now() - coalesce((SELECT max(greatest(f.per, f.spacing)) FROM frequency_cap f), '0') - interval '1 minute'
+		           ORDER BY k.at
+		           LIMIT  $1
+		           FOR UPDATE SKIP LOCKED)`
+
+	tag, err := s.Pool.Exec(ctx, query, limit)
+	return int(tag.RowsAffected()), Wrap(err, "delete counted messages")
+}
