@@ -20,9 +20,9 @@ COMMENT ON COLUMN frequency_cap.action IS 'What happens to a message over the li
 
 CREATE TABLE counted_message (
     message_id   text PRIMARY KEY,
-    user_type    text NOT NULL CONSTRAINT counted_message_user_type REFERENCES user_type,
+    user_type    text NOT NULL,
     user_id      text NOT NULL,
-    channel_type text NOT NULL CONSTRAINT counted_message_channel REFERENCES channel,
+    channel_type text NOT NULL,
     category     text NOT NULL,
     at           timestamptz NOT NULL,
     waits        boolean NOT NULL,

@@ -58,7 +58,7 @@ type Room struct {
 	At      time.Time // when there is room; zero: now
 }
 
-// Room returns whether a message of a category may be sent at now, beside the counted messages.
+// Room returns whether a message of a category may be sent now, after the counted messages.
 func (c Caps) Room(counted []CountedMessage, category string, now time.Time) Room {
 	if c.full(counted, category, now, false) {
 		return Room{Dropped: true}
@@ -103,7 +103,7 @@ func (c Caps) Of(channel Channel) Caps {
 	return caps
 }
 
-// full reports whether a cap, of those that defer or of those that drop, has no room at a time.
+// full reports whether a cap with this action has no room at a time.
 func (c Caps) full(counted []CountedMessage, category string, at time.Time, defers bool) bool {
 	return slices.ContainsFunc(c, func(limit Cap) bool {
 		return limit.Defers == defers && limit.counts(category) && !limit.fits(counted, at)

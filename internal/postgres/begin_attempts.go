@@ -114,7 +114,7 @@ const (
 )
 
 // takeLeases begins the deliveries that are due. It returns the ids of the deliveries to judge, and
-// the channels of those that a cap may limit.
+// the channels of the deliveries that a cap may limit.
 func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun attempts) (toJudge []string, toCount map[string]notification.Channel, err error) {
 	toCount = map[string]notification.Channel{}
 	asked := time.Now() // before the database reads its clock, so that no message is sent late

@@ -16,22 +16,23 @@ import (
 )
 
 // BenchmarkAttempts measures the cost of beginning and ending attempts, alone and in
-// groups. The deliveries were just planned, or are judged again.
+// groups. The deliveries were just planned, or are judged again, or a cap
+// counts them.
 //
 //	go test ./internal/postgres -run '^$' -bench Attempts -benchtime 2000x
 func BenchmarkAttempts(b *testing.B) {
-	for _, planned := range []string{"just now", "a while ago"} {
+	for _, planned := range []string{"just now", "a while ago", "just now, under a cap"} {
 		for _, size := range []int{0, 16, 32, 100} {
 			name := fmt.Sprintf("planned %s/groups of %d", planned, size)
 			if size == 0 {
 				name = fmt.Sprintf("planned %s/alone", planned)
 			}
-			b.Run(name, func(b *testing.B) { benchmarkAttempts(b, size, planned == "just now") })
+			b.Run(name, func(b *testing.B) { benchmarkAttempts(b, size, planned) })
 		}
 	}
 }
 
-func benchmarkAttempts(b *testing.B, size int, fresh bool) {
+func benchmarkAttempts(b *testing.B, size int, planned string) {
 	s := postgrestest.New(b)
 	s.AddressHash = hashed
 	run := func(sql string, args ...any) {
@@ -50,7 +51,10 @@ func benchmarkAttempts(b *testing.B, size int, fresh bool) {
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, entity_type, entity_id, created_at)
 		SELECT 'evt-1', 'RESERVATION_REQUESTED', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', repeat('body ', 40), i || '@example.com', 'CUSTOMER', i::text,
 		       now() + CASE WHEN $2 THEN interval '1 hour' ELSE interval '-1 hour' END
-		FROM   generate_series(1, $1) AS i`, b.N, fresh)
+		FROM   generate_series(1, $1) AS i`, b.N, planned != "a while ago")
+	if planned == "just now, under a cap" {
+		run("INSERT INTO frequency_cap (channel_type, at_most, per) VALUES ('EMAIL', 1, '1 day')")
+	}
 	run("VACUUM ANALYZE")
 	ids := make([]string, b.N)
 	for i := range ids {

@@ -30,7 +30,7 @@ const (
 	// selectCounted reads the counted messages of the recipients and channels of $1. A delivery
 	// that ended unsent does not count. $2 limits the messages of each.
 	selectCounted = `
-		SELECT c.message_id, c.user_type, c.user_id, c.channel_type, c.category, c.at, c.waits, c.place
+		SELECT to_jsonb(c)
 		FROM   jsonb_to_recordset($1) AS k (user_type text, user_id text, channel_type text)
 		CROSS JOIN LATERAL (
 		       SELECT *
@@ -58,14 +58,7 @@ type countedRow struct {
 	At        time.Time `json:"at"`
 	Waits     bool      `json:"waits"`
 	Dropped   bool      `json:"dropped"` // a cap drops it, so it is not stored
-	place     int64
-}
-
-func scanCounted(row pgx.CollectableRow) (countedRow, error) {
-	var c countedRow
-	err := row.Scan(&c.MessageID, &c.UserType, &c.UserID, &c.Channel, &c.Category, &c.At, &c.Waits, &c.place)
-	c.At = c.At.UTC()
-	return c, err
+	Place     int64     `json:"place"`
 }
 
 func (r countedRow) message() notification.CountedMessage {
@@ -80,7 +73,7 @@ func (s *Store) ReadCounted(ctx context.Context, caps notification.Caps, people 
 			keys = append(keys, countedKey{person.UserType, person.UserID, channel})
 		}
 	}
-	rows, err := Collect(ctx, s.Pool, "read counted messages", scanCounted, selectCounted, keys, notification.MaxCounted)
+	rows, err := Collect(ctx, s.Pool, "read counted messages", pgx.RowTo[countedRow], selectCounted, keys, notification.MaxCounted)
 	counted := make([]notification.CountedMessage, len(rows))
 	for i, row := range rows {
 		counted[i] = row.message()
@@ -91,7 +84,7 @@ func (s *Store) ReadCounted(ctx context.Context, caps notification.Caps, people 
 
 // countMessages asks the caps about messages whose leases were just taken. It counts messages that
 // may be sent, and messages that wait for room. It locks the recipients meanwhile, so the count is
-// exact, whoever sends. A message over a limit loses its lease, and becomes CANCELLED or waits. If
+// exact, however many workers send. A message over a limit loses its lease, and becomes CANCELLED or waits. If
 // the caps cannot be asked, no attempt begins.
 func (s *Store) countMessages(ctx context.Context, in notification.Begin, channels map[string]notification.Channel, begun attempts) error {
 	messages := map[string]toCount{}
@@ -140,6 +133,12 @@ const lockCounted = `
 		       FROM   jsonb_to_recordset($1) AS k (user_type text, user_id text, channel_type text)
 		       ORDER BY slot) AS ordered`
 
+// readCaps reads what the caps need: the time, the caps and the counted messages.
+const readCaps = `
+		SELECT clock_timestamp(),
+		       (SELECT coalesce(jsonb_agg(` + capFacts + `), '[]') FROM (SELECT * FROM frequency_cap LIMIT $3) f),
+		       ARRAY (` + selectCounted + `)`
+
 // count counts messages in a transaction, and returns the attempts that the caps stop.
 func count(ctx context.Context, tx pgx.Tx, in notification.Begin, messages map[string]toCount) (held []notification.Attempt, err error) {
 	var keys []countedRow
@@ -154,9 +153,7 @@ func count(ctx context.Context, tx pgx.Tx, in notification.Begin, messages map[s
 	var counted []countedRow
 	batch := &pgx.Batch{}
 	batch.Queue(lockCounted, keys)
-	batch.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-	QueueInto(batch, (*[]notification.Cap)(&caps), pgx.RowTo, "SELECT "+capFacts+" FROM frequency_cap f LIMIT $1", MaxRowsPerEventType)
-	QueueInto(batch, &counted, scanCounted, selectCounted, keys, notification.MaxCounted)
+	batch.Queue(readCaps, keys, notification.MaxCounted, MaxRowsPerEventType).QueryRow(func(row pgx.Row) error { return row.Scan(&now, &caps, &counted) })
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
@@ -195,7 +192,7 @@ func (r countedRow) others(counted []countedRow) []notification.CountedMessage {
 	own := slices.IndexFunc(counted, func(c countedRow) bool { return c.MessageID == r.MessageID })
 	var others []notification.CountedMessage
 	for i, c := range counted {
-		before := own < 0 || !c.Waits || counted[own].Waits && c.place < counted[own].place
+		before := own < 0 || !c.Waits || counted[own].Waits && c.Place < counted[own].Place
 		if i != own && c.countedKey == r.countedKey && before {
 			others = append(others, c.message())
 		}

@@ -102,8 +102,6 @@ var refusals = map[string][]string{
 		`INSERT INTO frequency_cap (channel_type) VALUES ('SMS')`,
 		`INSERT INTO frequency_cap (channel_type, at_most, spacing) VALUES ('SMS', 1, '1 hour')`,
 	},
-	"counted_message_user_type": {`INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits) VALUES ('m', 'DOCTOR', '1', 'SMS', '', now(), false)`},
-	"counted_message_channel":   {`INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits) VALUES ('m', 'CUSTOMER', '1', 'FAX', '', now(), false)`},
 	"event_type_channel_routing_send_before": {
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before) VALUES ('T', 'SMS', 'DELAYED', 'startsAt', '-1 hour')`,
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before) VALUES ('T', 'SMS', 'DELAYED', 'startsAt', '366 days')`,

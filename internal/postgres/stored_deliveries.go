@@ -23,7 +23,8 @@ const (
 	// selectDeliveries reads deliveries n, as readDeliveries scans them.
 	selectDeliveries = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + waitsUntil + `, n.strategy, coalesce(r.timezone, 'UTC'),
-		       CASE WHEN n.status <> 'CANCELLED' THEN n.next_attempt_at END, n.attempt_count > 0, ` + escalationFacts + `
+		       CASE WHEN n.status <> 'CANCELLED' THEN n.next_attempt_at END, n.attempt_count > 0,
+		       n.next_attempt_at IS NOT NULL AND EXISTS (SELECT FROM counted_message c WHERE c.message_id = n.delivery_id AND c.waits), ` + escalationFacts + `
 		FROM   notification n
 		` + recipientOf + `
 		` + escalationOf
@@ -87,7 +88,7 @@ func (s *Store) readDeliveries(ctx context.Context, limit int, query string, arg
 	now := time.Now()
 	scan := func(row pgx.CollectableRow) (d notification.Delivery, err error) {
 		var w storedWait
-		err = row.Scan(&last, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &w.sendAfter, &w.strategy, &w.timezone, &w.next, &w.attempted, &d.Escalation)
+		err = row.Scan(&last, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &w.sendAfter, &w.strategy, &w.timezone, &w.next, &w.attempted, &w.capped, &d.Escalation)
 		w.of(&d, now)
 		return d, err
 	}
@@ -144,6 +145,7 @@ type storedWait struct {
 	timezone  string
 	next      *time.Time // when the next attempt is due; nil: as sendAfter says
 	attempted bool
+	capped    bool // it waits for a cap
 }
 
 // w.of sets what a delivery waits for.
@@ -153,14 +155,17 @@ func (w storedWait) of(d *notification.Delivery, now time.Time) {
 	case w.next == nil:
 	case w.attempted:
 		d.Next = w.next.UTC()
-	case w.sendAfter == nil: // quiet hours held it back just before its first attempt
+	case w.sendAfter == nil: // quiet hours or a cap held it back just before its first attempt
 		w.sendAfter = w.next
 	}
 	if w.sendAfter == nil || d.Digest { // a digest checks quiet hours itself when it is sent
 		return
 	}
 	why := notification.WaitQuietHours
-	if w.strategy == notification.Delayed {
+	switch {
+	case w.capped:
+		why = notification.WaitCap
+	case w.strategy == notification.Delayed:
 		why = notification.WaitDelay
 	}
 	d.SendAfter, d.Wait = w.sendAfter.UTC(), notification.WaitText(*w.sendAfter, now, w.timezone, why)

@@ -67,6 +67,7 @@ func comparisons() []*comparison {
 	return []*comparison{
 		deliveries(),
 		latency(),
+		caps(),
 		broadcast(),
 		nextToABroadcast(),
 		relayToKafka(),

@@ -1,0 +1,147 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// cappedMails plans n mails to one person, of an event each. A cap limits them.
+func cappedMails(t *testing.T, n int, limit string) (*postgres.Store, []string) {
+	t.Helper()
+	s, ids := mailsTo(t, n)
+	postgrestest.Exec(t, s, "UPDATE notification SET user_id = '0', event_id = delivery_id")
+	postgrestest.Exec(t, s, "INSERT INTO frequency_cap (channel_type, at_most, per, action) VALUES "+limit)
+	return s, ids
+}
+
+// begunOf returns how many attempts began, and how many the caps dropped.
+func begunOf(attempts []notification.Attempt) (begun, dropped int) {
+	for _, attempt := range attempts {
+		if attempt.Number > 0 {
+			begun++
+		}
+		if attempt.Dropped == string(notification.DecisionCapped) {
+			dropped++
+		}
+	}
+	return begun, dropped
+}
+
+// The attempts of one batch count each other.
+func TestCapOfABatch(t *testing.T) {
+	t.Parallel()
+
+	s, ids := cappedMails(t, 5, "('EMAIL', 2, '1 day', 'DROP')")
+
+	begun, dropped := begunOf(beginBatch(t, s, ids))
+
+	require.Equal(t, []int{2, 3}, []int{begun, dropped})
+	require.Equal(t, 3, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'CANCELLED' AND last_error = 'CAPPED' AND attempt_count = 0"))
+}
+
+// However many attempts begin at once, the limit holds.
+func TestCapOfAttemptsAtOnce(t *testing.T) {
+	t.Parallel()
+
+	const mails, atMost = 40, 3
+	s, ids := cappedMails(t, mails, fmt.Sprintf("('EMAIL', %d, '1 day', 'DROP')", atMost))
+	attempts := make([][]notification.Attempt, mails)
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i, id := range ids {
+		group.Go(func() (err error) {
+			attempts[i], err = s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{id}, Owner: id, Lease: time.Minute})
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+
+	total := 0
+	for _, attempt := range attempts {
+		begun, _ := begunOf(attempt)
+		total += begun
+	}
+	require.Equal(t, atMost, total)
+}
+
+// A digest is one message. Over the limit, none of its items is sent.
+func TestCapOfADigest(t *testing.T) {
+	t.Parallel()
+
+	s, ids := cappedMails(t, 4, "('EMAIL', 1, '1 day', 'DROP')")
+
+	begun, dropped := begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[:2], DigestID: "digest-1"}))
+	require.Equal(t, []int{2, 0}, []int{begun, dropped})
+	begun, dropped = begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[2:], DigestID: "digest-2"}))
+	require.Equal(t, []int{0, 2}, []int{begun, dropped})
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM counted_message WHERE message_id = 'digest-1'"))
+}
+
+// A message counts once, however often it is tried. One that failed does not count.
+func TestCapCountsAMessageOnce(t *testing.T) {
+	t.Parallel()
+
+	s, ids := cappedMails(t, 2, "('EMAIL', 1, '1 day', 'DROP')")
+	for range 3 {
+		begun, _ := begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[:1]}))
+		require.Equal(t, 1, begun)
+		runOut(t, s)
+	}
+	setStatus(t, s, ids[0], notification.Failed)
+
+	begun, _ := begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[1:]}))
+	require.Equal(t, 1, begun)
+}
+
+// Messages over the limit of a cap that defers wait in order, each until there is room for it.
+func TestCapDefersInOrder(t *testing.T) {
+	t.Parallel()
+
+	s, ids := cappedMails(t, 5, "('EMAIL', 2, '1 hour', 'DEFER')")
+	var at []time.Time
+	for _, id := range ids {
+		attempt := beginAs(t, s, notification.Begin{DeliveryIDs: []string{id}})[0]
+		require.Equal(t, notification.Pending, attempt.Status)
+		at = append(at, attempt.NotBefore)
+	}
+
+	require.Zero(t, at[0])
+	require.Zero(t, at[1])
+	sent := postgrestest.Get[time.Time](t, s, "SELECT at FROM counted_message WHERE message_id = $1", ids[0])
+	require.WithinDuration(t, sent.Add(time.Hour), at[2], 0)
+	require.False(t, at[3].Before(at[2]), "the fourth waits for the second")
+	require.WithinDuration(t, at[2].Add(time.Hour), at[4], 0)
+
+	// To ask again does not move it behind the others.
+	require.WithinDuration(t, at[2], beginAs(t, s, notification.Begin{DeliveryIDs: ids[2:3]})[0].NotBefore, time.Millisecond)
+
+	// If its workflow is lost, the row says what it waits for.
+	stored, err := s.Undelivered(t.Context(), ids[2], 1)
+	require.NoError(t, err)
+	require.Contains(t, stored[0].Wait, notification.WaitCap)
+}
+
+// What is mandatory, and what an operator orders, is sent. It counts.
+func TestCapLetsMandatoryPass(t *testing.T) {
+	t.Parallel()
+
+	s, ids := cappedMails(t, 4, "('EMAIL', 1, '1 day', 'DROP')")
+	postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET mandatory = true")
+	begun, _ := begunOf(beginBatch(t, s, ids[:2]))
+	require.Equal(t, 2, begun)
+
+	postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET mandatory = false")
+	begun, _ = begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[2:3], Ordered: true}))
+	require.Equal(t, 1, begun)
+	_, dropped := begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[3:]}))
+	require.Equal(t, 1, dropped)
+	require.Equal(t, 3, postgrestest.Get[int](t, s, "SELECT count(*) FROM counted_message"))
+}
