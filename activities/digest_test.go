@@ -37,8 +37,8 @@ func (d *digests) DigestQuietCheck(context.Context, notification.DigestKey) (not
 	return d.quiet, d.err
 }
 
-func (d *digests) SealDigest(_ context.Context, id string, _ notification.DigestKey, window time.Duration) (notification.SealedDigest, error) {
-	d.sealedBy, d.window = id, window
+func (d *digests) SealDigest(_ context.Context, id string, _ notification.DigestKey, window notification.DigestWindow) (notification.SealedDigest, error) {
+	d.sealedBy, d.window = id, window.Length
 	return d.sealed, d.err
 }
 

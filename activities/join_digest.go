@@ -12,7 +12,7 @@ import (
 type DigestStore interface {
 	DigestPlace(ctx context.Context, deliveryID string) (notification.DigestPlace, error)
 	DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error)
-	SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window time.Duration) (notification.SealedDigest, error)
+	SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window notification.DigestWindow) (notification.SealedDigest, error)
 	DigestItems(ctx context.Context, digestID string) ([]string, error)
 	ReadDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.Digest, error)
 	// GiveUpDigest returns why the rules had dropped items before, by delivery id.
@@ -47,7 +47,7 @@ type JoinInput struct {
 type JoinResult struct {
 	Status   notification.Status // PENDING: it waits in the digest; any other: it has ended
 	DigestID string              // workflow ID of the digest
-	Window   time.Duration
+	Window   time.Duration       // to the end of the digest, about
 }
 
 // JoinDigest hands a delivery to the digest of its recipient, channel and event
@@ -67,5 +67,5 @@ func (a *Activities) JoinDigest(ctx context.Context, in JoinInput) (JoinResult, 
 	if err != nil {
 		return JoinResult{}, err
 	}
-	return JoinResult{Status: notification.Pending, DigestID: id, Window: place.Window}, nil
+	return JoinResult{Status: notification.Pending, DigestID: id, Window: max(place.Window, time.Until(place.Due))}, nil
 }

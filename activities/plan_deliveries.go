@@ -18,6 +18,8 @@ type PlanStore interface {
 	// SaveThrottledPlan stores the page that decide returns. It locks the keys meanwhile, and
 	// passes the last delivery for each.
 	SaveThrottledPlan(ctx context.Context, event notification.Event, keys []notification.Throttle, decide func(last []notification.Throttle) ([]notification.DecidedRecipient, error)) error
+	// ReadThrottles adds the last deliveries for keys of an event type to people.
+	ReadThrottles(ctx context.Context, eventType string, people []notification.Recipient) error
 	// ReadCounted adds the messages that the caps count to people.
 	ReadCounted(ctx context.Context, caps notification.Caps, people []notification.Recipient) error
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)

@@ -188,6 +188,8 @@ func (p *plans) Recipients(_ context.Context, _ string, targets []notification.T
 	return p.page, p.later
 }
 
+func (*plans) ReadThrottles(context.Context, string, []notification.Recipient) error { return nil }
+
 func (*plans) ReadCounted(context.Context, notification.Caps, []notification.Recipient) error {
 	return nil
 }

@@ -86,9 +86,6 @@ func (p *planning) decide(ctx context.Context, page notification.RecipientPage, 
 
 func (p *planning) planned(ctx context.Context, recipient notification.Recipient, choice notification.Choice) notification.PlannedDelivery {
 	id := notification.DeliveryID(p.setup.Event.ID, recipient.Who, recipient.UserID, choice.Channel)
-	if delivery, found := p.written[id]; found {
-		return delivery
-	}
 	delivery := notification.PlannedDelivery{
 		DeliveryID: id,
 		Channel:    choice.Channel,
@@ -98,6 +95,10 @@ func (p *planning) planned(ctx context.Context, recipient notification.Recipient
 		SendAfter:  choice.SendAfter(id),
 		ExpiresAt:  choice.ExpiresAt,
 		Problem:    choice.Problem,
+	}
+	if written, found := p.written[id]; found {
+		delivery.Title, delivery.Body, delivery.Problem = written.Title, written.Body, written.Problem
+		return delivery
 	}
 	text, err := p.textsOf(choice).Render(ctx, choice.Channel, recipient)
 	if err != nil {

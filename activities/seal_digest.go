@@ -13,6 +13,8 @@ type SealInput struct {
 	Key        notification.DigestKey
 	Window     time.Duration
 	JudgeQuiet bool // look at the recipient's quiet hours first
+	Timed      bool `json:",omitempty"` // as in [notification.DigestWindow]
+	ReadyOnly  bool `json:",omitempty"` // as in [notification.DigestWindow]
 }
 
 // SealResult is the result of [Activities.SealDigest].
@@ -43,7 +45,7 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 		own := notification.Quiet(check.Preference, check.Timezone, now)
 		result.Quiet = silence.Quiet && own.Quiet
 	}
-	sealed, err := a.Digests.SealDigest(ctx, in.DigestID, in.Key, in.Window)
+	sealed, err := a.Digests.SealDigest(ctx, in.DigestID, in.Key, notification.DigestWindow{Length: in.Window, Timed: in.Timed, ReadyOnly: in.ReadyOnly})
 	result.SealedDigest = sealed
 	return result, err
 }

@@ -12,6 +12,9 @@ func (p *planning) savePage(ctx context.Context, page notification.RecipientPage
 	plans := p.activities.Plans
 	if p.setup.HasThrottle() {
 		p.written = map[string]notification.PlannedDelivery{}
+		if err := plans.ReadThrottles(ctx, p.setup.Event.Type, page.Recipients); err != nil {
+			return nil, nil, err
+		}
 	}
 	if len(p.setup.Caps) > 0 {
 		if err := plans.ReadCounted(ctx, p.setup.Caps, page.Recipients); err != nil {
@@ -53,11 +56,12 @@ func (p *planning) throttled(decided []notification.DecidedRecipient) []notifica
 // throttleOf returns what to lock for a delivery to a recipient; nil: no throttle window limits it.
 func (p *planning) throttleOf(userType notification.UserType, userID string, delivery notification.PlannedDelivery) *notification.Throttle {
 	route, _ := p.setup.Route(delivery.Channel)
-	if route.ThrottleWindow == 0 {
+	key, window := route.Throttle()
+	if window == 0 {
 		return nil
 	}
 	return &notification.Throttle{
-		ThrottleKey: notification.ThrottleKey{UserType: userType, UserID: userID, Channel: delivery.Channel, Key: route.ThrottleKey},
-		DeliveryID:  delivery.DeliveryID, Window: route.ThrottleWindow,
+		ThrottleKey: notification.ThrottleKey{UserType: userType, UserID: userID, Channel: delivery.Channel, Key: key},
+		DeliveryID:  delivery.DeliveryID, Window: window,
 	}
 }

@@ -212,6 +212,8 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"preferences", request{method: "GET", path: preferences}, 200},
 		{"preferences, parameter", request{method: "GET", path: preferences + "?user_id=11"}, 400},
 		{"change", request{method: "PUT", path: preferences, body: `{"timezone":"Asia/Tokyo","channels":[{"channel":"PUSH","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"08:00"}}],"categories":[{"category":"reservations","channels":[{"channel":"PUSH","enabled":false}]}]}`}, 204},
+		{"change the time of digests", request{method: "PUT", path: preferences, body: `{"digest_at":"07:30"}`}, 204},
+		{"change, no time", request{method: "PUT", path: preferences, body: `{"digest_at":"24:00"}`}, 422},
 		{"change nothing", request{method: "PUT", path: preferences, body: `{}`, contentType: "application/json; charset=utf-8"}, 204},
 		{"change, unknown member", request{method: "PUT", path: preferences, body: `{"user_id":"11"}`}, 400},
 		{"change, no JSON", request{method: "PUT", path: preferences, body: `{"timezone":`}, 400},

@@ -125,6 +125,9 @@ func channelText(channel explain.SimulatedChannel) string {
 
 func decisionText(d explain.SimulatedDecision) string {
 	text := fmt.Sprintf("%s: %s", d.Decision, d.Meaning)
+	if d.Digest {
+		text += "; in a digest"
+	}
 	if d.SendAfter != nil {
 		text += "; sent at " + terminal.Clock(d.SendAfter)
 	}

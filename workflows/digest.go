@@ -15,12 +15,15 @@ type DigestInput struct {
 	Key    notification.DigestKey
 	Window time.Duration // from the first item
 	Policy activities.DeliveryPolicy
+	Timed  bool `json:",omitempty"` // each item has its time; empty: it is due Window after it was planned
 
 	// A run hands these fields to the next run.
 	Until    time.Time `json:",omitzero"`  // end of the window; zero: Window after the start
 	Wait     string    `json:",omitempty"` // why it waits until then, for people; empty: for the window's end
 	Joined   int       `json:",omitempty"` // items that joined in earlier runs
 	Hastened bool      `json:",omitempty"` // an operator wants it sent, even in quiet hours
+
+	ReadyOnly bool `json:",omitempty"` // with Timed: it lists only items that are due
 }
 
 // DigestResult is the result of [Digest].

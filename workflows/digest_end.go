@@ -56,7 +56,7 @@ func (d *digest) end(item string, ended DigestEnded) DigestEnded {
 
 // next returns the input of the next run, for items that were left or have joined meanwhile.
 func (d *digest) next(ctx workflow.Context, sealed activities.SealResult) (DigestInput, bool) {
-	next := &digest{DigestInput: DigestInput{Key: d.Key, Window: d.Window, Policy: d.Policy, Until: sealed.Next}}
+	next := &digest{DigestInput: DigestInput{Key: d.Key, Window: d.Window, Timed: d.Timed, Policy: d.Policy, Until: sealed.Next}}
 	if !sealed.Next.IsZero() { // the items that were left have joined before, and an operator may have hastened them
 		next.Joined, next.Hastened = max(0, d.Joined-len(sealed.Items)), d.Hastened
 	}
@@ -70,8 +70,14 @@ func (d *digest) next(ctx workflow.Context, sealed activities.SealResult) (Diges
 		return DigestInput{}, false
 	}
 	next.receivePending(ctx)
-	if next.Until.IsZero() {
-		next.Until = workflow.Now(ctx).Add(d.Window)
+	now := workflow.Now(ctx)
+	switch {
+	case next.Until.IsZero() && d.Timed: // the next run looks up when the items that joined are due
+		next.Until, next.ReadyOnly = now, true
+	case next.Until.IsZero():
+		next.Until = now.Add(d.Window)
+	case d.Timed && len(sealed.Items) > 0 && !next.Until.After(now): // the rest of a full digest
+		next.ReadyOnly = true
 	}
 	return next.DigestInput, true
 }

@@ -305,3 +305,53 @@ func TestDigestCancelledTooLate(t *testing.T) {
 
 	env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
 }
+
+// A digest with a time of day waits for that time, however many join. If items join while it is
+// sent, the next run looks when they are due. The rest of a full digest follows at once.
+func TestDigestAtATime(t *testing.T) {
+	t.Parallel()
+
+	const due = 9 * time.Hour
+	tests := []struct {
+		name  string
+		joins []string      // while it is sent
+		next  time.Duration // when the first of the rest is due; 0: there is no rest
+		until time.Duration // of the next run; 0: there is none
+		ready bool          // the next run lists only items that are due
+	}{
+		{name: "nothing came"},
+		{name: "somebody joined", joins: []string{"evt-8-staff10-EMAIL"}, until: due, ready: true},
+		{name: "a rest that is due", next: due, until: due, ready: true},
+		{name: "a rest that is due later", next: 2 * due, until: 2 * due},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env, in, listed := newEnv(t), digestInput(), sealed(2)
+			start := env.Now()
+			in.Timed, in.Until = true, start.Add(due)
+			if tt.next > 0 {
+				listed.Next = start.Add(tt.next).UTC()
+			}
+			env.joins(0, items(150)...)
+			calls := env.seals(listed)
+			env.sendsDigestMeanwhile(false, func() { env.tellsJoined(tt.joins...) })
+			env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)...)
+
+			env.ExecuteWorkflow(workflows.Digest, in)
+
+			require.Equal(t, []time.Duration{due}, calls.at)
+			if tt.until == 0 {
+				env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 2})
+				return
+			}
+			next := in
+			next.Until, next.ReadyOnly, next.Joined = start.Add(tt.until), tt.ready, len(tt.joins)
+			if tt.next > 0 {
+				next.Joined = 148
+			}
+			env.requireNext(t, next)
+		})
+	}
+}

@@ -24,7 +24,7 @@ func (d *digest) collect(ctx workflow.Context) (activities.SealResult, error) {
 	}
 }
 
-// waitUntilDue waits until the window ends, a hundred have joined, or an operator
+// waitUntilDue waits until the window ends, a hundred have joined within it, or an operator
 // wants the digest sent. It stops early when the history has become long. Its only
 // error is that ctx was cancelled.
 func (d *digest) waitUntilDue(ctx workflow.Context) (err error) {
@@ -73,17 +73,20 @@ func (d *digest) receivePending(ctx workflow.Context) {
 // due reports whether the digest has to be sent. While it waits for the end of quiet
 // hours, or was rescheduled, the number of items does not matter.
 func (d *digest) due(ctx workflow.Context) bool {
-	return d.Hastened || !workflow.Now(ctx).Before(d.Until) || (d.Wait == "" && d.Joined >= notification.MaxDigestItems)
+	return d.Hastened || !workflow.Now(ctx).Before(d.Until) || (d.Wait == "" && !d.Timed && d.Joined >= notification.MaxDigestItems)
 }
 
 func (d *digest) details() string {
 	if d.Wait != "" {
 		return fmt.Sprintf("%d joined; waiting until %s", d.Joined, d.Wait)
 	}
+	if d.Timed {
+		return fmt.Sprintf("%d joined; collecting until %s", d.Joined, notification.InstantText(d.Until))
+	}
 	return fmt.Sprintf("%d of at most %d joined; collecting until %s", d.Joined, notification.MaxDigestItems, notification.InstantText(d.Until))
 }
 
 func (d *digest) seal(ctx workflow.Context, judgeQuiet bool) (activities.SealResult, error) {
-	input := activities.SealInput{DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet}
+	input := activities.SealInput{DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet, Timed: d.Timed, ReadyOnly: d.ReadyOnly && !d.Hastened && d.Wait == ""}
 	return execute[activities.SealResult](ctx, sealOptions, acts.SealDigest, input)
 }

@@ -232,7 +232,11 @@ func (w Why) rowSays(now time.Time) string {
 	after := w.Delivery.SendAfter
 	switch {
 	case w.Delivery.Strategy == notification.Aggregate:
-		return "waits for its digest"
+		text := "waits for its digest"
+		if after != nil && now.Before(*after) {
+			text += ", until " + notification.WallText(*after, now, w.Rules.Timezone)
+		}
+		return text
 	case after != nil && now.Before(*after):
 		why := notification.WaitQuietHours
 		if w.Delivery.Strategy == notification.Delayed {

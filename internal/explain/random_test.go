@@ -97,6 +97,10 @@ func (d *directory) compareSimulation(t *testing.T, event string, simulated Simu
 		for _, decision := range person.Decisions {
 			require.Equal(t, want[decision.Channel], decision.Decision, "%+v", person)
 			counts[decision.Decision]++
+			if decision.Decision == notification.DecisionSelected && decision.Problem == "" {
+				require.True(t, d.exists(t, `SELECT FROM notification WHERE event_id = $1 AND user_type || '/' || user_id = $2 AND channel = $3 AND (strategy = 'AGGREGATE') = $4 AND (send_after IS NOT NULL) = $5`,
+					event, person.Recipient, decision.Channel, decision.Digest, decision.SendAfter != nil), "%+v", person)
+			}
 		}
 	}
 	for _, channel := range simulated.Channels {
@@ -260,7 +264,7 @@ func (d *directory) addPeople() {
 				}
 			}
 			if d.odds(30) {
-				d.batch.Queue("INSERT INTO user_settings (user_type, user_id, timezone) VALUES ($1, $2, $3)", userType, id, pick(d, zones...))
+				d.batch.Queue("INSERT INTO user_settings (user_type, user_id, timezone, digest_at) VALUES ($1, $2, $3, $4::text::time)", userType, id, null(d, 20, pick(d, zones...)), null(d, 50, "18:15"))
 			}
 		}
 	}
@@ -309,6 +313,14 @@ func (d *directory) addRules() {
 			if d.odds(50) {
 				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', send_at_path = $3, skip_if_past = $4 WHERE event_type = $1 AND channel_type = $2",
 					eventType, channel, pick(d, "past", "past", "ahead", "nowhere"), d.odds(70))
+			}
+			if d.odds(30) {
+				at, days := null(d, 50, pick(d, "00:30", "09:00")), null(d, 50, pick(d, "mon", "tue,thu,sat"))
+				if at == nil {
+					days = nil
+				}
+				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', digest_first = $3, digest_at = $4::text::time, digest_days = $5 WHERE event_type = $1 AND channel_type = $2 AND delivery_strategy = 'IMMEDIATE' AND throttle_window IS NULL",
+					eventType, channel, d.odds(50), at, days)
 			}
 		}
 	}
@@ -424,6 +436,13 @@ func (d *directory) some(people []notification.Recipient, n int) []notification.
 	people = slices.Clone(people)
 	d.random.Shuffle(len(people), func(i, j int) { people[i], people[j] = people[j], people[i] })
 	return people[:min(n, len(people))]
+}
+
+// exists reports whether a query finds a row.
+func (d *directory) exists(t *testing.T, sql string, args ...any) (found bool) {
+	t.Helper()
+	require.NoError(t, d.Pool.QueryRow(t.Context(), "SELECT EXISTS ("+sql+")", args...).Scan(&found))
+	return found
 }
 
 func (d *directory) exec(t *testing.T, sql string, args ...any) {

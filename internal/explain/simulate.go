@@ -66,7 +66,8 @@ type SimulatedDecision struct {
 	Channel   notification.Channel  `json:"channel"`
 	Decision  notification.Decision `json:"decision"`
 	Meaning   string                `json:"meaning"`
-	SendAfter *time.Time            `json:"send_after,omitempty"` // null: at once
+	Digest    bool                  `json:"digest,omitempty"`     // it is sent in a digest
+	SendAfter *time.Time            `json:"send_after,omitempty"` // null: at once, or when the window of its digest ends
 	Problem   string                `json:"problem,omitempty"`    // why it cannot be sent
 }
 
@@ -201,12 +202,13 @@ func (s *simulation) write(ctx context.Context, key string, recipient notificati
 		at = at.UTC()
 		decision.SendAfter = &at
 	}
+	decision.Digest = choice.Strategy == notification.Aggregate
 	switch {
 	case decision.Problem != "":
 		counts.Failing++
 		counts.FirstFail = cmp.Or(counts.FirstFail, decision.Problem)
 		return
-	case decision.SendAfter != nil || choice.Strategy == notification.Aggregate:
+	case decision.SendAfter != nil || decision.Digest:
 		counts.Waiting++
 	}
 	isNew := !slices.ContainsFunc(s.Samples, func(t SimulatedText) bool { return t.Channel == choice.Channel })

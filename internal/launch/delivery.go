@@ -103,7 +103,7 @@ func (l *Launcher) JoinDigest(ctx context.Context, join activities.Join) (string
 		),
 		StaticSummary: fmt.Sprintf("%s digest to %s: %s", key.Channel, recipient, key.EventType),
 	}
-	in := workflows.DigestInput{Key: key, Window: join.Place.Window, Policy: join.Policy}
+	in := workflows.DigestInput{Key: key, Window: join.Place.Window, Until: join.Place.Due, Timed: join.Place.Timed, Policy: join.Policy}
 	if _, err := l.Client.SignalWithStartWorkflow(ctx, id, workflows.DigestJoined, join.DeliveryID, options, workflows.Digest, in); err != nil {
 		return "", fmt.Errorf("join digest: %w", err)
 	}

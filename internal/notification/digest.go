@@ -1,6 +1,11 @@
 package notification
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // DigestKey identifies a digest: one recipient, one event type, one channel.
 type DigestKey struct {
@@ -27,6 +32,15 @@ type DigestPlace struct {
 	Who      string // the word for the recipient's user type
 	Priority Priority
 	Window   time.Duration
+	Due      time.Time // as planned; zero: Window after the first item
+	Timed    bool      // the digest has a time of day
+}
+
+// DigestWindow tells when the deliveries of a digest are due.
+type DigestWindow struct {
+	Length    time.Duration
+	Timed     bool // each is due at the time that planning gave it, instead of after Length
+	ReadyOnly bool // deliveries that are not due wait for another digest
 }
 
 // SealedDigest is the content of one digest.
@@ -56,4 +70,107 @@ type Digest struct {
 type ItemAttempt struct {
 	DeliveryID string
 	Attempt    int
+}
+
+const (
+	// FirstOfDigest is the key in throttle of a delivery that is sent at once, before its digest.
+	FirstOfDigest = "first"
+	// longestDigest is longer than the time from one digest of a week to the next.
+	longestDigest = 8 * 24 * time.Hour
+)
+
+// planDigest returns the route with the time of the digest. The first delivery of a DigestFirst
+// is sent at once. The digest collects what follows.
+func (f Facts) planDigest() Routing {
+	route := f.Routing
+	if route.Strategy != Aggregate {
+		return route
+	}
+	begins := f.Now
+	if route.DigestFirst {
+		first := f.lastOf(FirstOfDigest)
+		if first.DeliveryID == "" || !f.Now.Before(f.digestDue(first.At)) {
+			route.Strategy = Immediate
+			return route
+		}
+		begins = first.At
+	}
+	if route.DigestFirst || route.DigestAt != nil {
+		route.Due = f.digestDue(begins)
+	}
+	return route
+}
+
+// digestDue returns when a digest is due that begins to collect at a time.
+func (f Facts) digestDue(begins time.Time) time.Time {
+	at := f.Routing.DigestAt
+	switch {
+	case at == nil:
+		return begins.Add(f.Routing.DigestWindow)
+	case f.Recipient.DigestAt != nil:
+		at = f.Recipient.DigestAt
+	}
+	return NextDigest(*at, f.Routing.DigestDays, f.Recipient.Timezone, begins)
+}
+
+// NextDigest returns the first instant after a time at which clocks in the zone show at, the time
+// since midnight, on one of the days (mon,fri; empty: every day). If clocks skip that time, it is
+// the first instant after the gap. If the time comes twice on a day, only the first one counts. An
+// unknown zone means UTC.
+func NextDigest(at time.Duration, days, timezone string, after time.Time) time.Time {
+	zone := zone(timezone)
+	year, month, today := after.In(zone).Date()
+	for day := -1; ; day++ { // the instant of yesterday may be today, after a gap
+		midnight := time.Date(year, month, today+day, 0, 0, 0, 0, time.UTC)
+		if days != "" && !slices.Contains(strings.Split(days, ","), strings.ToLower(midnight.Weekday().String()[:3])) {
+			continue
+		}
+		if due := firstShowing(midnight.Add(at), zone); due.After(after) {
+			return due
+		}
+	}
+}
+
+// firstShowing returns the first instant at which clocks in a zone show the date and time of wall,
+// which is in UTC, or a later one.
+func firstShowing(wall time.Time, zone *time.Location) time.Time {
+	const change = 36 * time.Hour // longer than any change of clocks, and any distance from UTC
+	var first time.Time
+	for _, near := range []time.Time{wall.Add(-change), wall.Add(change)} {
+		_, offset := near.In(zone).Zone()
+		at := wall.Add(-time.Duration(offset) * time.Second)
+		_, shown := at.In(zone).Zone()
+		if shown == offset && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	if first.IsZero() { // the clocks skip it
+		_, first = wall.Add(-change).In(zone).ZoneBounds()
+	}
+	return first.UTC()
+}
+
+// digestText tells when the digest is due, if planning sets that time.
+func (f Facts) digestText() string {
+	r := f.Routing
+	text := fmt.Sprintf("a digest %s after the first", r.DigestWindow)
+	if r.DigestAt != nil {
+		text = "a digest at " + clockText(*r.DigestAt)
+		if f.Recipient.DigestAt != nil {
+			text = "a digest at " + clockText(*f.Recipient.DigestAt) + ", as they chose"
+		}
+		if r.DigestDays != "" {
+			text += ", on " + r.DigestDays
+		}
+	}
+	switch {
+	case !r.DigestFirst && r.DigestAt == nil:
+		return "no due time"
+	case r.Strategy == Immediate:
+		return text + "; the first is sent at once"
+	case f.ahead():
+		return text + ": " + WaitText(r.Due, f.Now, f.Recipient.Timezone, "it waits until then")
+	default:
+		return text
+	}
 }

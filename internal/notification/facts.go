@@ -38,12 +38,13 @@ func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, use
 	if len(f.Settings) > 0 {
 		f.Setting = f.Settings[0]
 	}
-	if !f.ahead() {
-		f.Silence = Quiet(f.Preference, recipient.Timezone, now, f.Setting)
-	}
 	f.ExpiresAt = s.Event.expiresAt(route)
 	if s.Event.ID != "" {
 		f.DeliveryID = DeliveryID(s.Event.ID, recipient.Who, recipient.UserID, route.Channel)
+		f.Routing = f.planDigest()
+	}
+	if !f.ahead() {
+		f.Silence = Quiet(f.Preference, recipient.Timezone, now, f.Setting)
 	}
 	f.Selected = used[f.Setting.key()]
 	f.Caps = s.Caps.Of(route.Channel)
@@ -98,7 +99,7 @@ type Routing struct {
 	Mandatory        bool
 	Strategy         Strategy
 	Delay            time.Duration // for the strategy Delayed
-	DigestWindow     time.Duration // for the strategy Aggregate
+	DigestWindow     time.Duration // for the strategy Aggregate, without DigestAt
 	QuietHoursAction QuietHoursAction
 	Priority         Priority // empty: the recipient's priority, else Normal
 	OnEscalationOnly bool     // planning skips it, unless another channel cannot reach the recipient
@@ -111,10 +112,15 @@ type Routing struct {
 
 	ExpiresAfter time.Duration // time from the event to the delivery's expiry; 0: no limit
 
+	// For the strategy Aggregate.
+	DigestFirst bool           // the first delivery is sent at once
+	DigestAt    *time.Duration // since midnight, by the recipient's clock; nil: DigestWindow counts
+	DigestDays  string         // mon,fri; empty: every day
+
 	ThrottleWindow  time.Duration // time after a delivery without another one; 0: no limit
 	ThrottleKeyPath string        // the place of the key in the payload, or several with commas; empty: none
 
-	// Results of [EventSetup.ReadPayload].
+	// Results of [EventSetup.ReadPayload], or of planning a digest.
 	Due        time.Time // zero: no time, or not read
 	DueProblem string    // why there is no time
 

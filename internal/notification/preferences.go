@@ -9,9 +9,10 @@ import (
 
 // Preferences are a recipient's choices, as the recipient sees and changes them.
 type Preferences struct {
-	Timezone   string               `json:"timezone"`   // IANA; when stored, empty keeps the present value
-	Channels   []ChannelPreference  `json:"channels"`   // the channels that may serve the recipient; when stored, missing channels keep their values
-	Categories []CategoryPreference `json:"categories"` // of event types that may reach the recipient; when stored, missing categories keep their values
+	Timezone   string               `json:"timezone"`            // IANA; when stored, empty keeps the present value
+	DigestAt   *string              `json:"digest_at,omitempty"` // 08:00, in their zone; empty: as each event type says; nil when read: no digest has a time; nil when stored: keeps its value
+	Channels   []ChannelPreference  `json:"channels"`            // the channels that may serve the recipient; when stored, missing channels keep their values
+	Categories []CategoryPreference `json:"categories"`          // of event types that may reach the recipient; when stored, missing categories keep their values
 }
 
 // ChannelPreference is a recipient's choice for one channel.
@@ -60,6 +61,9 @@ func (p Preferences) Check(current Preferences) error {
 	var problems []string
 	if _, known := KnownZone(p.Timezone); p.Timezone != "" && p.Timezone != current.Timezone && !known {
 		problems = append(problems, UnknownZone(p.Timezone).Problems...)
+	}
+	if p.DigestAt != nil && *p.DigestAt != "" && !clockForm.MatchString(*p.DigestAt) {
+		problems = append(problems, fmt.Sprintf("the time of digests is %.20q, which is not one from 00:00 to 23:59", *p.DigestAt))
 	}
 	seen := map[string]bool{}
 	for _, wanted := range p.Channels {

@@ -2,6 +2,7 @@ package notification
 
 import (
 	"fmt"
+	"time"
 )
 
 // The types of entity and of aggregate with a meaning for Herald.
@@ -33,9 +34,10 @@ type Recipient struct {
 	Email           string
 	Phone           string // E.164
 	SlackWebhookURL string
-	HasDevice       bool   // for push messages
-	Locale          string // it-CH; empty: unknown
-	Timezone        string // IANA; empty: UTC
+	HasDevice       bool           // for push messages
+	Locale          string         // it-CH; empty: unknown
+	Timezone        string         // IANA; empty: UTC
+	DigestAt        *time.Duration // since midnight, as they chose; nil: as the routing says
 
 	Preferences   []Preference         // a channel without a row is on
 	CategoriesOff []CategoryChannelKey // the categories that they switched off

@@ -22,7 +22,7 @@ var capped = rule{
 	remedy: func(Channel) string {
 		return "allow more messages (frequency_cap), or let them wait (action DEFER)"
 	},
-	subject: "frequency cap",
+	subject: "cap",
 	fact:    Facts.capText,
 }
 

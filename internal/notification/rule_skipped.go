@@ -25,7 +25,7 @@ var skipped = rule{
 func (f Facts) dueText() string {
 	r := f.Routing
 	if r.SendAtPath == "" {
-		return "no due time"
+		return f.digestText()
 	}
 	text := r.SendAtPath
 	if r.SendBefore > 0 {

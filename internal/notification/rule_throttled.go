@@ -55,19 +55,24 @@ type Throttle struct {
 // throttledBy returns the other delivery that stops this one. Without a DeliveryID, none does. An
 // event that was purged has no delivery to compare with.
 func (f Facts) throttledBy() Throttle {
-	if f.DeliveryID == "" {
-		return Throttle{}
+	if last := f.lastOf(f.Routing.ThrottleKey); f.DeliveryID != "" && f.Now.Before(last.At.Add(f.Routing.ThrottleWindow)) {
+		return last
 	}
+	return Throttle{}
+}
+
+// lastOf returns the recipient's last delivery for a key, without this one.
+func (f Facts) lastOf(key string) Throttle {
 	for _, last := range f.Recipient.Throttles {
-		isSame := last.Channel == f.Routing.Channel && last.Key == f.Routing.ThrottleKey && last.DeliveryID != f.DeliveryID
-		if isSame && f.Now.Before(last.At.Add(f.Routing.ThrottleWindow)) {
+		if last.Channel == f.Routing.Channel && last.Key == key && last.DeliveryID != f.DeliveryID {
 			return last
 		}
 	}
 	return Throttle{}
 }
 
-// AddThrottles gives each of the people their last deliveries.
+// AddThrottles gives each of the people their last deliveries. They replace what an earlier call
+// gave for the same keys.
 func AddThrottles(people []Recipient, last []Throttle) {
 	of := map[RecipientKey][]Throttle{}
 	for _, t := range last {
@@ -77,18 +82,31 @@ func AddThrottles(people []Recipient, last []Throttle) {
 		}
 	}
 	for i := range people {
-		people[i].Throttles = of[RecipientKey{UserType: people[i].UserType, UserID: people[i].UserID}]
+		people[i].Throttles = append(of[RecipientKey{UserType: people[i].UserType, UserID: people[i].UserID}], people[i].Throttles...)
 	}
 }
 
-// HasThrottle reports whether a route of the event type has a window.
+// HasThrottle reports whether a route of the event type has a row of throttle.
 func (s EventSetup) HasThrottle() bool {
 	for _, route := range s.Routing {
-		if route.ThrottleWindow > 0 {
+		if _, window := route.Throttle(); window > 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// Throttle returns the key of the route's row in throttle, and the longest time for which it
+// counts; 0: there is none.
+func (r Routing) Throttle() (key string, window time.Duration) {
+	switch {
+	case r.ThrottleWindow > 0:
+		return r.ThrottleKey, r.ThrottleWindow
+	case r.Strategy == Aggregate && r.DigestFirst:
+		return FirstOfDigest, max(r.DigestWindow, longestDigest)
+	default:
+		return "", 0
+	}
 }
 
 // throttleKey returns a hash of the first value that the payload has at the paths; empty: none.

@@ -82,6 +82,16 @@ var refusals = map[string][]string{
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, expires_after) VALUES ('T', 'SMS', '999 milliseconds')`,
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, expires_after) VALUES ('T', 'SMS', '366 days')`,
 	},
+	"event_type_channel_routing_digest_at": {
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, digest_at) VALUES ('T', 'SMS', '09:00')`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, digest_first) VALUES ('T', 'SMS', true)`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_at) VALUES ('T', 'SMS', 'AGGREGATE', '24:00')`,
+	},
+	"event_type_channel_routing_digest_days": {
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_days) VALUES ('T', 'SMS', 'AGGREGATE', 'mon')`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_at, digest_days) VALUES ('T', 'SMS', 'AGGREGATE', '09:00', 'monday')`,
+	},
+	"event_type_channel_routing_digest_first": {`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_first, throttle_window) VALUES ('T', 'SMS', 'AGGREGATE', true, '1 hour')`},
 	"event_type_channel_routing_throttle_window": {
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_window) VALUES ('T', 'SMS', '999 milliseconds')`,
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_window) VALUES ('T', 'SMS', '31 days')`,
@@ -188,6 +198,7 @@ var refusals = map[string][]string{
 	"source_row_one_end":                        {`INSERT INTO source_row (source, row_key, event_id, error, sent_at, failed_at) VALUES ('a', '1', '1', 'e', now(), now())`},
 	"source_row_failed_says_why":                {`INSERT INTO source_row (source, row_key, event_id, failed_at) VALUES ('a', '1', '1', now())`},
 	"user_settings_user_type":                   {`INSERT INTO user_settings VALUES ('STAFF', '1', 'UTC')`},
+	"user_settings_digest_at":                   {`INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('CUSTOMER', '1', '24:00')`},
 	"user_settings_timezone_known":              {`INSERT INTO user_settings VALUES ('CUSTOMER', '1', 'Europe/Atlantis')`},
 	"recipient_timezone_known":                  {`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '2', 'Europe/Atlantis')`},
 }

@@ -18,15 +18,19 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 		       n.user_type, n.user_id, n.channel, n.event_type,
 		       u.who,
 		       n.priority,
-		       coalesce(r.digest_window, '5 minutes')
+		       coalesce(r.digest_window, '5 minutes'),
+		       CASE WHEN r.digest_first OR r.digest_at IS NOT NULL THEN n.send_after END,
+		       r.digest_at IS NOT NULL
 		FROM   notification n
 		JOIN   user_type u USING (user_type)
 		LEFT JOIN event_type_channel_routing r ON r.event_type = n.event_type AND r.channel_type = n.channel
 		WHERE  n.delivery_id = $1`
 
 	var p notification.DigestPlace
+	var due *time.Time
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read place in digest", &p.Status, &p.Problem,
-		&p.Key.UserType, &p.Key.UserID, &p.Key.Channel, &p.Key.EventType, &p.Who, &p.Priority, &p.Window)
+		&p.Key.UserType, &p.Key.UserID, &p.Key.Channel, &p.Key.EventType, &p.Who, &p.Priority, &p.Window, &due, &p.Timed)
+	p.Due = utc(due)
 	return p, err
 }
 
@@ -36,10 +40,12 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 //
 // It takes over deliveries that another digest sealed. Only one digest of a kind runs at a
 // time, so the other digest has died.
-func (s *Store) SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window time.Duration) (notification.SealedDigest, error) {
+func (s *Store) SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window notification.DigestWindow) (notification.SealedDigest, error) {
 	const query = `
 		WITH candidate AS MATERIALIZED (
-			SELECT id, delivery_id, created_at, octet_length(title) + octet_length(body) AS bytes,
+			SELECT id, delivery_id, octet_length(title) + octet_length(body) AS bytes,
+			       coalesce(CASE WHEN $9 THEN send_after END, created_at + $8::interval) AS due,
+			       NOT $10 OR coalesce(send_after <= now(), true) AS ready,
 			       digest_id IS NOT DISTINCT FROM $1 AS mine -- stays so, even if an older delivery commits late
 			FROM   notification
 			WHERE  user_type = $2
@@ -48,28 +54,29 @@ func (s *Store) SealDigest(ctx context.Context, digestID string, key notificatio
 			AND    event_type = $5
 			AND    strategy = 'AGGREGATE'
 			AND    status = 'PENDING'
-			ORDER BY mine DESC, id
+			ORDER BY mine DESC, ready DESC, id
 			LIMIT  $6 + 1
 			FOR UPDATE
 		), measured AS (
 			SELECT c.*, row_number() OVER w AS place, sum(bytes) OVER w AS total
 			FROM   candidate c
-			WINDOW w AS (ORDER BY mine DESC, id)
+			WINDOW w AS (ORDER BY mine DESC, ready DESC, id)
 		), sealed AS (
 			UPDATE notification n
 			SET    digest_id = $1
 			FROM   measured m
 			WHERE  n.id = m.id
+			AND    (m.mine OR m.ready)
 			AND    (m.place = 1 OR (m.place <= $6 AND m.total <= $7))
 			RETURNING n.id, n.delivery_id
 		)
 		SELECT coalesce((SELECT array_agg(delivery_id ORDER BY id) FROM sealed), '{}'),
-		       (SELECT min(created_at) + $8::interval FROM measured WHERE id NOT IN (SELECT id FROM sealed))`
+		       (SELECT min(due) FROM measured WHERE id NOT IN (SELECT id FROM sealed))`
 
 	var sealed notification.SealedDigest
 	var next *time.Time
 	err := s.Pool.QueryRow(ctx, query, digestID, key.UserType, key.UserID, key.Channel, key.EventType,
-		notification.MaxDigestItems, key.Channel.DigestBytes(), window).Scan(&sealed.Items, &next)
+		notification.MaxDigestItems, key.Channel.DigestBytes(), window.Length, window.Timed, window.ReadyOnly).Scan(&sealed.Items, &next)
 	sealed.Next = utc(next)
 	return sealed, Wrap(err, "seal digest")
 }

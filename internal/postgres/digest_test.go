@@ -50,7 +50,7 @@ func withItems(t *testing.T, n int) *postgres.Store {
 
 func seal(t *testing.T, s *postgres.Store, id string, key notification.DigestKey) notification.SealedDigest {
 	t.Helper()
-	sealed := must(s.SealDigest(t.Context(), id, key, 5*time.Minute))(t)
+	sealed := must(s.SealDigest(t.Context(), id, key, notification.DigestWindow{Length: 5 * time.Minute}))(t)
 	return sealed
 }
 
@@ -155,6 +155,29 @@ func TestSealDigestIsFull(t *testing.T) {
 
 	must(s.GiveUpDigest(t.Context(), "digest-1", notification.Cancelled, "why"))(t)
 	require.Equal(t, notification.SealedDigest{Items: items(101, 130)}, seal(t, s, "digest-2", reviewMails))
+}
+
+// In a digest with a time of day, the rest has the times that planning gave it. A digest that looks
+// what is ready lists nothing that is due later.
+func TestSealDigestAtATime(t *testing.T) {
+	t.Parallel()
+
+	s := withItems(t, 3)
+	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() - interval '1 hour' WHERE event_id = 'evt-2'")
+	later := postgrestest.Get[time.Time](t, s, "UPDATE notification SET send_after = now() + interval '1 hour' WHERE event_id = 'evt-3' RETURNING send_after")
+	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() + interval '2 hours' WHERE event_id = 'evt-1'")
+	seal := func(id string, readyOnly bool) notification.SealedDigest {
+		return must(s.SealDigest(t.Context(), id, reviewMails, notification.DigestWindow{Length: 5 * time.Minute, Timed: true, ReadyOnly: readyOnly}))(t)
+	}
+
+	sealed := seal("digest-1", true)
+	require.Equal(t, []string{item(2)}, sealed.Items)
+	require.WithinDuration(t, later, sealed.Next, 0)
+	require.Equal(t, sealed, seal("digest-1", true), "a repeat")
+
+	setStatus(t, s, item(2), notification.Sent)
+	require.Empty(t, seal("digest-2", true).Items)
+	require.Equal(t, notification.SealedDigest{Items: []string{item(1), item(3)}}, seal("digest-2", false))
 }
 
 // A text message has 1,200 bytes for the items of a digest. One item is listed even if it

@@ -17,7 +17,7 @@ const (
 	// recipientFacts is a row r of recipient, as [recipientFields] scans it.
 	recipientFacts = `coalesce(r.user_type, ''), coalesce(r.user_id, ''),
 	       coalesce(r.name, ''), coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''),
-	       coalesce(r.locale, ''), coalesce(r.timezone, ''),
+	       coalesce(r.locale, ''), coalesce(r.timezone, ''), (SELECT (extract(epoch FROM z.digest_at) * 1e9)::bigint FROM user_settings z WHERE z.user_type = r.user_type AND z.user_id = r.user_id),
 	       EXISTS (
 	           SELECT FROM ` + directoryDevice + ` d
 	           WHERE  d.user_type = r.user_type
@@ -64,6 +64,9 @@ const (
 	           'Strategy', e.delivery_strategy,
 	           'Delay', (extract(epoch FROM e.delay) * 1e9)::bigint,
 	           'DigestWindow', (extract(epoch FROM e.digest_window) * 1e9)::bigint,
+	           'DigestFirst', e.digest_first,
+	           'DigestAt', (extract(epoch FROM e.digest_at) * 1e9)::bigint,
+	           'DigestDays', coalesce(e.digest_days, ''),
 	           'QuietHoursAction', e.quiet_hours_action,
 	           'Priority', coalesce(e.priority, ''),
 	           'SendAtPath', coalesce(e.send_at_path, ''),
@@ -78,7 +81,7 @@ const (
 
 // recipientFields returns the fields that [recipientFacts] fills.
 func recipientFields(r *notification.Recipient) []any {
-	return []any{&r.UserType, &r.UserID, &r.Name, &r.Email, &r.Phone, &r.SlackWebhookURL, &r.Locale, &r.Timezone, &r.HasDevice, &r.Preferences, &r.CategoriesOff}
+	return []any{&r.UserType, &r.UserID, &r.Name, &r.Email, &r.Phone, &r.SlackWebhookURL, &r.Locale, &r.Timezone, &r.DigestAt, &r.HasDevice, &r.Preferences, &r.CategoriesOff}
 }
 
 // These expressions are the type of an event in a query.

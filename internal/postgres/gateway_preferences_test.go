@@ -105,6 +105,25 @@ func TestSetPreferences(t *testing.T) {
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_settings WHERE user_id <> '7'"))
 }
 
+// A recipient sees and changes the time of their digests, if a digest has a time.
+func TestSetDigestTime(t *testing.T) {
+	t.Parallel()
+
+	s := withCategories(t)
+	digestAt := func() *string { return must(gatewayOf(s).Preferences(t.Context(), customer7))(t).DigestAt }
+	require.Nil(t, digestAt())
+	postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', digest_at = '09:00' WHERE channel_type = 'EMAIL'")
+	require.Empty(t, *digestAt())
+
+	require.NoError(t, set(t, s, `{"digest_at":"07:30"}`))
+	require.Equal(t, "07:30", *digestAt())
+	require.NoError(t, set(t, s, `{"timezone":"Asia/Tokyo"}`))
+	require.Equal(t, "07:30", *digestAt(), "it stays")
+	require.NoError(t, set(t, s, `{"digest_at":""}`))
+	require.Empty(t, *digestAt())
+	require.ErrorContains(t, set(t, s, `{"digest_at":"25:00"}`), "25:00")
+}
+
 // If one preference is wrong, nothing is stored.
 func TestSetWrongPreferences(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ const sweepScan = 10_000
 const waitsByDesign = `(
 		SELECT coalesce(bool_or(w.waits) AND NOT bool_or(w.status = 'PENDING' AND NOT w.waits), false)
 		FROM  (SELECT n.status,
-		              coalesce(CASE WHEN n.status = 'PENDING' AND n.strategy = 'AGGREGATE' THEN n.created_at + p.digest_window > now()
+		              coalesce(CASE WHEN n.status = 'PENDING' AND n.strategy = 'AGGREGATE' THEN greatest(n.send_after, n.created_at + p.digest_window) > now()
 		                            WHEN n.status = 'PENDING' THEN n.send_after > now()
 		                            ELSE coalesce(n.send_after, n.created_at) + x.after > now() END, false) AS waits
 		       FROM   notification n

@@ -61,7 +61,7 @@ const recordThrottles = `
 		FROM   ` + throttleKeys + `
 		WHERE  (t.user_type, t.user_id, t.event_type, t.channel_type, t.throttle_key) = (k.user_type, k.user_id, $1, k.channel_type, k.throttle_key)
 		AND    t.delivery_id IS DISTINCT FROM k.delivery_id
-		AND    EXISTS (SELECT FROM notification n WHERE n.delivery_id = k.delivery_id)`
+		AND    EXISTS (SELECT FROM notification n WHERE n.delivery_id = k.delivery_id AND NOT (k.throttle_key = '` + notification.FirstOfDigest + `' AND n.strategy = 'AGGREGATE'))`
 
 // ReadThrottles adds the last deliveries for an event type to people.
 func (s *Store) ReadThrottles(ctx context.Context, eventType string, people []notification.Recipient) error {

@@ -29,6 +29,10 @@ const (
 
 	zonePreference = `
 		SELECT coalesce((SELECT r.timezone FROM ` + postgres.DirectoryPerson + ` r WHERE r.user_type = $1 AND r.user_id = $2 LIMIT 1), 'UTC')`
+	// digestPreference is null if no digest that may reach them has a time.
+	digestPreference = `
+		SELECT ` + clockOf + `(SELECT z.digest_at FROM user_settings z WHERE (z.user_type, z.user_id) = ($1, $2))` + clockEnd + `
+		WHERE  EXISTS (SELECT FROM event_type_channel_routing e WHERE e.digest_at IS NOT NULL AND ` + mayReach + `)`
 	channelPreferences = `
 		SELECT c.channel_type,
 		       m.mandatory OR coalesce(p.enabled, true),
@@ -69,6 +73,7 @@ func preferences(ctx context.Context, on postgres.Querier, who notification.Reci
 	found := notification.Preferences{Categories: []notification.CategoryPreference{}}
 	batch := &pgx.Batch{}
 	batch.Queue(zonePreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Timezone) })
+	batch.Queue(digestPreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return postgres.IgnoreNoRows(row.Scan(&found.DigestAt)) })
 	postgres.QueueInto(batch, &found.Channels, scanChannelPreference, channelPreferences, who.UserType, who.UserID, notification.Channels())
 	batch.Queue(categoryPreferences, who.UserType, who.UserID, notification.Channels(), postgres.MaxRowsPerEventType).Query(func(rows pgx.Rows) error {
 		var category string
@@ -142,6 +147,11 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 		WHERE  $3 <> ''
 		ON CONFLICT (user_type, user_id) DO UPDATE
 		SET    timezone = excluded.timezone`
+	const digests = `
+		INSERT INTO user_settings (user_type, user_id, digest_at)
+		VALUES ($1, $2, nullif($3, '')::time)
+		ON CONFLICT (user_type, user_id) DO UPDATE
+		SET    digest_at = excluded.digest_at`
 	const channels = `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
 		SELECT $1, $2, w.channel, w.enabled
@@ -169,6 +179,9 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 	batch := &pgx.Batch{}
 	queueChangedBy(batch, "inbox")
 	batch.Queue(timezone, who.UserType, who.UserID, wanted.Timezone)
+	if wanted.DigestAt != nil {
+		batch.Queue(digests, who.UserType, who.UserID, *wanted.DigestAt)
+	}
 	if len(wanted.Channels) > 0 {
 		batch.Queue(channels, who.UserType, who.UserID, wanted.Channels)
 		batch.Queue(quietHours, who.UserType, who.UserID, wanted.Channels)

@@ -28,7 +28,7 @@ type Route struct {
 func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 	const query = `
 		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy, on_escalation_only,
-		       CASE delivery_strategy WHEN 'DELAYED' THEN delay WHEN 'AGGREGATE' THEN digest_window ELSE '0' END AS wait,
+		       CASE WHEN delivery_strategy = 'DELAYED' THEN delay WHEN delivery_strategy = 'AGGREGATE' AND digest_at IS NULL THEN digest_window ELSE '0' END AS wait,
 		       coalesce(expires_after, '0') AS expires_after
 		FROM   event_type_channel_routing
 		ORDER BY event_type, channel_type

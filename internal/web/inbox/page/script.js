@@ -422,6 +422,8 @@ async function openPreferences() {
   byId("categories").replaceChildren(...edited.categories.map(categoryField));
   byId("categories-part").hidden = edited.categories.length === 0;
   byId("mandatory-hint").hidden = ![edited, ...edited.categories].some((part) => part.channels.some((channel) => channel.mandatory));
+  byId("digest-part").hidden = edited.digest_at === undefined;
+  byId("digest-at").value = edited.digest_at || "";
   const zones = new Set(["UTC", edited.timezone, ...Intl.supportedValuesOf("timeZone")].filter(Boolean));
   byId("timezone").replaceChildren(...[...zones].sort().map((zone) => new Option(zone, zone, false, zone === edited.timezone)));
   byId("preferences").showModal();
@@ -482,7 +484,8 @@ async function savePreferences(event) {
   event.preventDefault();
   byId("save").disabled = true;
   try {
-    await api("PUT", "api/preferences", { ...edited, timezone: byId("timezone").value });
+    const digestAt = edited.digest_at === undefined ? {} : { digest_at: byId("digest-at").value };
+    await api("PUT", "api/preferences", { ...edited, ...digestAt, timezone: byId("timezone").value });
     byId("preferences").close();
     announce("Your preferences are saved.");
   } catch (error) {
