@@ -18,6 +18,7 @@ var (
 	OutboxClaimsMetric    = declare("herald_outbox_claims", "Events claimed from the outbox.")
 	OutboxResultsMetric   = declare("herald_outbox_results", "Claims of events that ended, by what became of them.")
 	EventsMetric          = declare("herald_events", "Events whose planning ended, by outcome.")
+	ApprovalsMetric       = declare("herald_approvals", "Events that need approval, by step: ASKED, ENDS_SOON, APPROVED, REJECTED.")
 	SweepMetric           = declare("herald_sweep", "Events and deliveries without a workflow, by what a sweep did about them.")
 	PassedOverMetric      = declare("herald_recipients_passed_over", "Recipients that planning passed over, by reason.")
 	DeliveriesMetric      = declare("herald_deliveries", "Deliveries that ended.")
@@ -62,6 +63,12 @@ const (
 // processed_event: it told everybody that the rules named.
 const eventTold = "TOLD"
 
+// The steps of ApprovalsMetric without an answer.
+const (
+	approvalAsked    = "ASKED"
+	approvalEndsSoon = "ENDS_SOON" // nobody answered for six days
+)
+
 // The outcomes of SweepMetric.
 const (
 	sweepStartedAgain = "STARTED_AGAIN"
@@ -89,7 +96,12 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel,
 		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(0)
 	}
 	for _, outcome := range append(notification.EventOutcomes(), eventTold) {
-		byOutcome(metrics, string(outcome)).Counter(EventsMetric).Inc(0)
+		if outcome != notification.AwaitingApproval { // it has not ended
+			byOutcome(metrics, string(outcome)).Counter(EventsMetric).Inc(0)
+		}
+	}
+	for _, step := range []string{approvalAsked, approvalEndsSoon, string(notification.Approved), string(notification.Rejected)} {
+		byOutcome(metrics, step).Counter(ApprovalsMetric).Inc(0)
 	}
 	for _, outcome := range []string{sweepStartedAgain, sweepClosed, sweepFailed} {
 		byOutcome(metrics, outcome).Counter(SweepMetric).Inc(0)
@@ -151,6 +163,10 @@ func countClaims(ctx context.Context, counts claimCounts) {
 // countEvent counts an event that ended.
 func countEvent(ctx context.Context, outcome notification.EventOutcome) {
 	byOutcome(activity.GetMetricsHandler(ctx), cmp.Or(string(outcome), eventTold)).Counter(EventsMetric).Inc(1)
+}
+
+func countApproval(ctx context.Context, step string) {
+	byOutcome(activity.GetMetricsHandler(ctx), step).Counter(ApprovalsMetric).Inc(1)
 }
 
 // countSweep counts a sweep's results, once they are recorded.

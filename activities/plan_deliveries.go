@@ -24,6 +24,11 @@ type PlanStore interface {
 	ReadCounted(ctx context.Context, caps notification.Caps, people []notification.Recipient) error
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
 	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
+	// AskApproval stores that an event waits for approval, and returns since when.
+	AskApproval(ctx context.Context, eventID string) (time.Time, error)
+	// AnswerApproval stores an answer if it is the first, and returns the stored one. It ignores
+	// an approval by the emitter.
+	AnswerApproval(ctx context.Context, eventID string, answer notification.Approval) (notification.Approval, error)
 	// CountRecipients counts the recipients of targets, up to limit.
 	CountRecipients(ctx context.Context, targets []notification.Target, limit int) (int, error)
 }
@@ -50,13 +55,15 @@ type PlanInput struct {
 type PlanResult struct {
 	EventType string
 	Aggregate notification.Entity
-	Outcome   notification.EventOutcome `json:",omitempty"` // NO_RECIPIENTS, NO_ROUTING, or CANCELLED by another event; empty: there may be deliveries
+	Outcome   notification.EventOutcome `json:",omitempty"` // NO_RECIPIENTS, NO_ROUTING, AWAITING_APPROVAL, REJECTED, or CANCELLED by another event; empty: there may be deliveries
 	Problem   string                    `json:",omitempty"` // why, or what was wrong with some of the recipients' rules
 
 	Bulk  bool                 `json:",omitempty"` // of the first page: the event has more recipients than BULK_THRESHOLD
 	Batch DeliveryBatch        // all deliveries to make, if one workflow can make them; else empty
 	Lanes []notification.Lane  `json:",omitempty"` // the lanes with deliveries by now; with an empty Batch
 	Next  *notification.Cursor `json:",omitempty"` // nil: that was the last page
+
+	AskedAt time.Time `json:",omitzero"` // with AWAITING_APPROVAL: when the event began to wait
 }
 
 // DeliveryBatch holds deliveries, and the policies of their channels.
@@ -81,8 +88,14 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 	}
 	p := a.newPlanning(setup)
 	switch {
-	case p.result.Outcome == notification.EventCancelled: // hand out no deliveries, planned ones included
+	case p.result.Outcome == notification.EventCancelled, p.result.Outcome == notification.EventRejected: // hand out no deliveries, planned ones included
 		return p.result, nil
+	case p.result.Outcome == "" && in.After.UserID == "" && setup.ApprovalOver != nil && setup.Event.Answer == "":
+		if err := a.askApproval(ctx, p); err != nil || p.result.Outcome != "" {
+			return p.result, err
+		}
+	}
+	switch {
 	case p.result.Outcome == "" && len(setup.Routing) > 0:
 		if err := a.planPages(ctx, p, in); err != nil {
 			return PlanResult{}, err

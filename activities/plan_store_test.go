@@ -190,6 +190,12 @@ func (p *plans) Recipients(_ context.Context, _ string, targets []notification.T
 
 func (*plans) ReadThrottles(context.Context, string, []notification.Recipient) error { return nil }
 
+func (*plans) AskApproval(context.Context, string) (time.Time, error) { return time.Time{}, nil }
+
+func (*plans) AnswerApproval(context.Context, string, notification.Approval) (notification.Approval, error) {
+	return notification.Approval{}, nil
+}
+
 func (*plans) ReadCounted(context.Context, notification.Caps, []notification.Recipient) error {
 	return nil
 }

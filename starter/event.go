@@ -16,8 +16,8 @@ import (
 )
 
 func (a *app) eventCommand() *cobra.Command {
-	return group("event", "List, show, simulate, cancel and retry events",
-		a.listEventsCommand(), a.showEventCommand(), a.cancelEventCommand(), a.retryEventCommand(), a.simulateEventCommand())
+	return group("event", "List, show, simulate, approve, cancel and retry events",
+		a.listEventsCommand(), a.showEventCommand(), a.cancelEventCommand(), a.retryEventCommand(), a.simulateEventCommand(), a.approveEventCommand(), a.rejectEventCommand())
 }
 
 func (a *app) listEventsCommand() *cobra.Command {

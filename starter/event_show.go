@@ -45,6 +45,14 @@ func printEvent(w io.Writer, view explain.EventView) {
 	}
 	printSet(w, fact{"deliveries", totalsText(view.Deliveries)}, fact{"next", view.Next})
 	printActions(w, view.Actions)
+	if a := view.Approval; a != nil && a.Answer != "" {
+		terminal.Row(w, "approval", strings.TrimSuffix(fmt.Sprintf("%s by %s, at %s: %s", a.Answer, a.AnsweredBy, terminal.Clock(a.AnsweredAt), a.Reason), ": "))
+	}
+	if view.Simulation != nil {
+		terminal.Row(w)
+		terminal.Row(w, "IF IT IS APPROVED")
+		printSimulation(w, *view.Simulation)
+	}
 	if len(view.Recipients) == 0 {
 		return
 	}

@@ -133,7 +133,7 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	finish := activities.FinishEventInput{
-		EventID: in.EventID, Success: err == nil && result.Outcome != notification.EventCancelled, Outcome: eventOutcome(result, err), Problem: result.Problem,
+		EventID: in.EventID, Success: err == nil && result.Outcome != notification.EventCancelled && result.Outcome != notification.EventRejected, Outcome: eventOutcome(result, err), Problem: result.Problem,
 	}
 	counts, finishErr := recordEnd(ctx, in, finish)
 	if err == nil {
@@ -198,6 +198,11 @@ func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result Notify
 		planned, err := planPages(ctx, notify, in)
 		if err != nil {
 			return result, cmp.Or(ctx.Err(), err) // a cancelled statement returns another error than ctx
+		}
+		if planned.Outcome == notification.AwaitingApproval {
+			if planned, err = afterApproval(ctx, notify, in, planned); err != nil {
+				return result, err
+			}
 		}
 		result.Outcome = planned.Outcome
 		if result.Problem == "" || planned.Outcome != "" { // only the first page reports people that are passed over

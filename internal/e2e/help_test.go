@@ -93,8 +93,8 @@ func (h *help) examples(command ...string) []string {
 }
 
 // helpStates are the states that examples need, by the beginning of the example: an event whose
-// e-mail waits or failed, or an event that is FAILED in the outbox. Other examples use a sent
-// event.
+// e-mail waits or failed, that waits for approval, or that is FAILED in the outbox. Other examples
+// use a sent event.
 var helpStates = []struct {
 	begins  string
 	prepare func(h *help) (event string)
@@ -104,6 +104,8 @@ var helpStates = []struct {
 	{"starter delivery send-now evt-1", (*help).waiting},
 	{"starter delivery retry evt-1-staff10-EMAIL --again", func(h *help) string { return h.sent }},
 	{"starter delivery retry evt-1", (*help).failed},
+	{"starter event approve evt-1", (*help).unapproved},
+	{"starter event reject evt-1", (*help).unapproved},
 	{"starter event cancel evt-1", (*help).waiting},
 	{"starter event retry evt-1", (*help).unstartable},
 	{"starter seed", (*help).unseeded},
@@ -124,6 +126,17 @@ func (h *help) waiting() string {
 	id := h.event("LATER", "evt-"+randomWord(8))
 	h.awaitDelivery(id+"-staff10-EMAIL", "PENDING")
 	h.awaitBegun(id + "-staff10-EMAIL") // the example signals the workflow, which starts after the row exists
+	return id
+}
+
+// unapproved writes an event that waits for approval, and that nobody emitted.
+func (h *help) unapproved() string {
+	h.t.Helper()
+	h.exec(`INSERT INTO event_type_approval (event_type, over) VALUES ('RECALL', 0) ON CONFLICT DO NOTHING`)
+	h.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RECALL', 'EMAIL') ON CONFLICT DO NOTHING`)
+	id := h.name + "-evt-" + randomWord(8)
+	h.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'RECALL', 'RESTAURANT', '5', '{}')`, id)
+	h.awaitCount(1, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'AWAITING_APPROVAL'", id)
 	return id
 }
 

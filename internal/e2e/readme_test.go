@@ -130,7 +130,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 	known := map[string]bool{
 		"CONTRIBUTING.md":     true, // TestContributing
 		"README.md":           true, // TestReadme
-		"docs/amount.md":      true, // TestExpiry, TestThrottle, TestCaps, TestDigestTimes
+		"docs/amount.md":      true, // TestExpiry, TestThrottle, TestCaps, TestDigestTimes, TestApproval
 		"docs/containers.md":  true, // TestContainersDocument
 		"docs/directory.md":   true, // TestDirectoryOfViews
 		"docs/escalation.md":  true, // TestEscalationDocument

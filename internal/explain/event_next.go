@@ -15,6 +15,10 @@ import (
 
 // next returns what happens next to an event, and what an operator can do; empty: nothing.
 func (v EventView) next() string {
+	if v.AwaitsApproval() {
+		id := advice.Quote(v.EventID)
+		return fmt.Sprintf("it waits for `starter event approve %s` or `starter event reject %s`, and is rejected at %s", id, id, notification.InstantText(v.Approval.AskedAt.Add(notification.ApprovalWait)))
+	}
 	if v.Workflow.Status == Running {
 		return nextOfFailing(v.Pending)
 	}
@@ -28,6 +32,8 @@ func (v EventView) next() string {
 func nextOfOutcome(id string, outcome notification.EventOutcome) string {
 	retry := fmt.Sprintf("`starter event retry %s`", advice.Quote(id))
 	switch outcome {
+	case notification.EventRejected:
+		return "nobody was told. To send it after all, write another event"
 	case notification.Incomplete:
 		return "the sweep starts what is PENDING again within 10 minutes, see `starter status`"
 	case notification.NoRouting:
@@ -62,6 +68,8 @@ func stepOf(activity string) string {
 		return "publishing its message"
 	case registeredName(acts.CancelEvent):
 		return "cancelling the other event"
+	case registeredName(acts.AnswerApproval):
+		return "storing the answer"
 	case registeredName(acts.FinishEvent):
 		return "recording its end"
 	default:

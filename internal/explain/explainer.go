@@ -40,6 +40,9 @@ type EventView struct {
 	Batches  []BatchView       `json:"batches,omitempty"`            // running batches
 	Next     string            `json:"next,omitempty"`
 	Actions  []report.Action   `json:"operator_actions"` // newest first
+
+	Approval   *notification.Approval `json:"approval,omitempty"`   // nil: it needed none
+	Simulation *Simulation            `json:"simulation,omitempty"` // of an event that waits for approval
 }
 
 // Event reads everything known about an event, with its first 200 recipients. If nothing is known,
@@ -54,12 +57,27 @@ func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
 		return EventView{}, err
 	}
 	view := EventView{EventDetail: detail, Actions: actions}
+	if view.Approval, err = e.Store.Approval(ctx, id); err != nil {
+		return EventView{}, err
+	}
+	if view.AwaitsApproval() {
+		simulation, err := e.Simulate(ctx, SimulateRequest{EventID: id})
+		if err != nil {
+			return EventView{}, err
+		}
+		view.Simulation = &simulation
+	}
 	var description *workflowservice.DescribeWorkflowExecutionResponse
 	description, view.Workflow = e.eventExecution(ctx, id)
 	view.Pending = pendingOf(description.GetPendingActivities())
 	view.Batches = e.batches(ctx, description.GetPendingChildren())
 	view.Next = view.next()
 	return view, nil
+}
+
+// AwaitsApproval reports whether the event waits for an answer.
+func (v EventView) AwaitsApproval() bool {
+	return v.Approval != nil && v.Approval.Answer == "" && v.Processed != nil && v.Processed.Status == notification.Processing
 }
 
 // Cancels returns what happened to the event that this event cancels: "evt-1: 3 cancelled; 1 sent,

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -221,6 +222,10 @@ func (s *simulation) write(ctx context.Context, key string, recipient notificati
 func (e Explainer) finish(ctx context.Context, s *simulation, people []notification.RecipientKey, targets []notification.Target, problems []string) error {
 	if s.Outcome == "" && s.Recipients == 0 && len(s.setup.Routing) > 0 {
 		s.Outcome, s.Problem = notification.NoRecipients, cmp.Or(s.Problem, "nobody in the directory is an active recipient of it")
+	}
+	if s.Outcome == "" && s.setup.NeedsApproval(s.Recipients) {
+		s.Outcome = notification.AwaitingApproval
+		s.Problem = strings.TrimPrefix(fmt.Sprintf("%s; it would tell more than %d people", s.Problem, *s.setup.ApprovalOver), "; ")
 	}
 	for _, channel := range notification.Channels() {
 		if counts := s.counts[channel]; counts != nil {

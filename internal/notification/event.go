@@ -38,11 +38,14 @@ const (
 	Incomplete     EventOutcome = "INCOMPLETE" // deliveries remain PENDING; the sweep takes care of them
 	EventCancelled EventOutcome = "CANCELLED"
 	EventFailed    EventOutcome = "FAILED"
+
+	AwaitingApproval EventOutcome = "AWAITING_APPROVAL" // it tells more people than event_type_approval allows, and waits
+	EventRejected    EventOutcome = "REJECTED"          // nobody approved it
 )
 
 // EventOutcomes returns every outcome.
 func EventOutcomes() []EventOutcome {
-	return append(MendableOutcomes(), Incomplete, EventCancelled, EventFailed)
+	return append(MendableOutcomes(), Incomplete, EventCancelled, EventFailed, AwaitingApproval, EventRejected)
 }
 
 // MendableOutcomes returns the outcomes of events that missed recipients because of the rules or
@@ -78,8 +81,9 @@ type Event struct {
 	CreatedAt     time.Time
 	ExpiresAt     time.Time // zero: never
 
-	Cancels     string // the event that this event cancels; empty: none
-	CancelledBy string // the event that cancels this event; empty: none
+	Cancels     string         // the event that this event cancels; empty: none
+	CancelledBy string         // the event that cancels this event; empty: none
+	Answer      ApprovalAnswer // the answer to its approval; empty: none
 }
 
 // CancelledByEvent is the prefix of the cancelling event's id.

@@ -19,11 +19,13 @@ type EventSetup struct {
 	Recipients []EventRecipients
 	Routing    []Routing // at most one row per channel
 
-	Escalations []Escalation // at most one from each channel
-	Supported   map[Channel][]UserType
-	Templates   []Template
-	Caps        Caps      // of the channels in Routing
-	Settings    []Setting // of the event's entities: for every event type, and for its type
+	Escalations  []Escalation // at most one from each channel
+	Supported    map[Channel][]UserType
+	Templates    []Template
+	ApprovalOver *int // an event with more recipients needs approval; nil: none does
+
+	Caps     Caps      // of the channels in Routing
+	Settings []Setting // of the event's entities: for every event type, and for its type
 }
 
 // Unplanned returns the outcome of an event that is not planned, and why. Empty: it is planned,
@@ -32,6 +34,8 @@ func (s EventSetup) Unplanned() (outcome EventOutcome, problem string) {
 	switch {
 	case s.Event.CancelledBy != "":
 		return EventCancelled, CancelledBy(s.Event.CancelledBy)
+	case s.Event.Answer == Rejected:
+		return EventRejected, ""
 	case len(s.Routing) == 0 && s.Event.Cancels == "":
 		return NoRouting, "event type " + s.Event.Type + " has no rows in event_type_channel_routing"
 	default:

@@ -68,6 +68,8 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 		return "cannot be retried", notification.CancelledBy(state.CancelledBy) + "; `starter delivery retry ID --again` sends a single delivery after all"
 	case status == running:
 		return "is under way", "its workflow runs"
+	case state.Outcome == notification.EventRejected:
+		return "was rejected", "write another event, which asks for approval again"
 	case beginsAnew(state, status):
 		return "", ""
 	case status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:

@@ -131,13 +131,14 @@ func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, 
 func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event, now *time.Time) {
 	const query = `
 		SELECT n.event_id, n.event_type, coalesce(n.aggregate_type, ''), coalesce(n.aggregate_id, ''), n.payload, coalesce(n.correlation_id, ''), n.created_at,
-		       n.expires_at, coalesce(n.cancels, ''), coalesce(` + canceller + `, ''), clock_timestamp()
+		       n.expires_at, coalesce(n.cancels, ''), coalesce(` + canceller + `, ''),
+		       coalesce((SELECT a.answer FROM event_approval a WHERE a.event_id = n.event_id), ''), clock_timestamp()
 		FROM   event_outbox n
 		WHERE  n.event_id = $1`
 
 	batch.Queue(query, eventID).QueryRow(func(row pgx.Row) error {
 		var expires *time.Time
-		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, &expires, &event.Cancels, &event.CancelledBy, now)
+		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, &expires, &event.Cancels, &event.CancelledBy, &event.Answer, now)
 		event.ExpiresAt = utc(expires)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return notification.ErrNoEvent
@@ -179,7 +180,8 @@ func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notific
 		FROM   event_type_escalation x
 		WHERE  x.event_type = ` + eventType
 	category := `
-		SELECT coalesce((SELECT g.category FROM event_category g WHERE g.event_type = ` + eventType + `), '')`
+		SELECT coalesce((SELECT g.category FROM event_category g WHERE g.event_type = ` + eventType + `), ''),
+		       (SELECT a.over FROM event_type_approval a WHERE a.event_type = ` + eventType + `)`
 	caps := `
 		SELECT ` + capFacts + `
 		FROM   frequency_cap f
@@ -195,7 +197,7 @@ func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notific
 	QueueInto(batch, &setup.Routing, pgx.RowTo, routing, arg)
 	QueueInto(batch, &setup.Escalations, pgx.RowTo, escalations, arg)
 	QueueInto(batch, (*[]notification.Cap)(&setup.Caps), pgx.RowTo, caps, arg, MaxRowsPerEventType)
-	batch.Queue(category, arg).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Category) })
+	batch.Queue(category, arg).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Category, &setup.ApprovalOver) })
 	batch.Queue(supported).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Supported) })
 }
 

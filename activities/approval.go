@@ -1,0 +1,66 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+)
+
+// askApproval lets the event wait if it would tell more people than its type may without approval.
+// It counts no further than that.
+func (a *Activities) askApproval(ctx context.Context, p *planning) error {
+	over := *p.setup.ApprovalOver
+	count, err := a.Plans.CountRecipients(ctx, p.targets, over+1)
+	if err != nil || !p.setup.NeedsApproval(count) {
+		return err
+	}
+	if p.result.AskedAt, err = a.Plans.AskApproval(ctx, p.setup.Event.ID); err != nil {
+		return err
+	}
+	p.result.Outcome, p.result.Problem = notification.AwaitingApproval, fmt.Sprintf("it would tell more than %d people", over)
+	countApproval(ctx, approvalAsked)
+	return nil
+}
+
+// AnswerApprovalInput is the input of [Activities.AnswerApproval].
+type AnswerApprovalInput struct {
+	EventID  string
+	Approved bool
+	By       string
+	Reason   string `json:",omitempty"`
+}
+
+// AnswerApproval stores an answer, unless the event was answered before. It returns the stored
+// answer; empty: the emitter cannot approve their own event, so it still waits.
+func (a *Activities) AnswerApproval(ctx context.Context, in AnswerApprovalInput) (notification.ApprovalAnswer, error) {
+	answer := notification.Approval{Answer: notification.Rejected, AnsweredBy: in.By, Reason: in.Reason}
+	if in.Approved {
+		answer.Answer = notification.Approved
+	}
+	stored, err := a.Plans.AnswerApproval(ctx, in.EventID, answer)
+	switch {
+	case err != nil:
+	case stored.Answer != "":
+		countApproval(ctx, string(stored.Answer))
+	default:
+		activity.GetLogger(ctx).Warn("the emitter cannot approve their own event", "event_id", in.EventID)
+	}
+	return stored.Answer, err
+}
+
+// WarnApprovalInput is the input of [Activities.WarnApproval].
+type WarnApprovalInput struct {
+	EventID string
+	Until   time.Time
+}
+
+// WarnApproval alerts operators to an event that is rejected soon.
+func (a *Activities) WarnApproval(ctx context.Context, in WarnApprovalInput) error {
+	activity.GetLogger(ctx).Error("an event waits for approval, and is rejected soon", "event_id", in.EventID, "rejected_at", in.Until)
+	countApproval(ctx, approvalEndsSoon)
+	return nil
+}
