@@ -102,6 +102,8 @@ func TestMistakes(t *testing.T) {
 			where: "frequency_cap SMS/promotions", problem: "no event type has the category", remedy: "event_category"},
 		{name: "cap that nothing meets", sql: `INSERT INTO frequency_cap (channel_type, at_most, per, spacing) VALUES ('SMS', 3, '2 hours', '1 hour')`,
 			where: "frequency_cap SMS/every category", problem: "never reached", remedy: "shorten spacing"},
+		{name: "approval of nothing", sql: `INSERT INTO event_type_approval (event_type, over) VALUES ('PROMOTIONS', 1000)`,
+			where: "event_type_approval PROMOTIONS", problem: "no channel is routed", remedy: "event_type_channel_routing"},
 		{name: "category of nothing", sql: `UPDATE event_category SET category = 'promotions' WHERE category = 'offers'`,
 			where: "user_category_preferences category offers", problem: "1 row has this category, which no event type has", remedy: "another name"},
 		{name: "category of every type", sql: `INSERT INTO event_category (event_type, category) VALUES ('*', 'offers')`, where: "event_category *", problem: "no event type", remedy: "each event type"},

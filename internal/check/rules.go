@@ -29,7 +29,7 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 		mistakes := append(few(unrouted(types)), few(nameless(types))...)
 		mistakes = append(mistakes, few(vainPaths(types))...)
 		mistakes = append(mistakes, few(timeless(types))...)
-		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){impossiblePaths, rulesOfNobody, rulesOverNoChannel, routesOfNobody, expiredRoutes, vainCaps, settingsOfNobody, categories, escalations} {
+		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){impossiblePaths, rulesOfNobody, rulesOverNoChannel, routesOfNobody, expiredRoutes, vainCaps, vainApprovals, settingsOfNobody, categories, escalations} {
 			found, err := find(ctx, reader)
 			if err != nil {
 				return mistakes, err
@@ -217,6 +217,15 @@ func vainCaps(ctx context.Context, reader report.Reader) (mistakes []Mistake, er
 			mistakes = append(mistakes, Mistake{Place: "frequency_cap", Row: row, Problem: "spacing allows fewer messages in per than at_most, which is never reached",
 				Remedy: "shorten spacing, or leave out at_most and per"})
 		}
+	}
+	return mistakes, err
+}
+
+func vainApprovals(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+	types, err := reader.VainApprovals(ctx)
+	for _, name := range types {
+		mistakes = append(mistakes, Mistake{Place: "event_type_approval", Row: name, Problem: "no channel is routed for the event type, so nothing of it ever waits",
+			Remedy: "correct event_type, or insert rows into event_type_channel_routing"})
 	}
 	return mistakes, err
 }

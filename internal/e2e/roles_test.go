@@ -41,12 +41,28 @@ func TestRoles(t *testing.T) {
 	r.startWorker()
 	r.as("operator", "poller", "start")
 	r.programAs("operator", "demo", "--sandbox-url", r.sandbox.URL)
+	r.limitsAmounts()
 	r.producerInsertsOnly()
 	r.gatewayServes()
 	r.gatewayReadsNoMail()
 	r.operatorOperates()
 	r.workerAdopts()
 	r.workerDeletesNothing()
+}
+
+// limitsAmounts sends an event that needs approval, by channels with a cap, a throttle window and a
+// digest whose first item is sent at once.
+func (r *roles) limitsAmounts() {
+	r.t.Helper()
+	r.sql("", `
+		INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_window) VALUES ('RECALL', 'EMAIL', '1 hour');
+		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_first) VALUES ('RECALL', 'SMS', 'AGGREGATE', true);
+		INSERT INTO frequency_cap (channel_type, at_most, per) VALUES ('EMAIL', 100, '1 day');
+		INSERT INTO event_type_approval (event_type, over) VALUES ('RECALL', 0);
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('recall-1', 'RECALL', 'CUSTOMER', '42', '{}')`)
+	r.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = 'recall-1' AND outcome = 'AWAITING_APPROVAL'`)
+	r.as("operator", "event", "approve", "recall-1")
+	r.awaitCount(2, `SELECT count(*) FROM notification WHERE event_id = 'recall-1' AND status IN ('SENT', 'DELIVERED')`)
 }
 
 // roles is an installation whose roles have a suffix, because all databases of a server share

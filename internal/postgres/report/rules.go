@@ -28,7 +28,7 @@ type Route struct {
 func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 	const query = `
 		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy, on_escalation_only,
-		       CASE WHEN delivery_strategy = 'DELAYED' THEN delay WHEN delivery_strategy = 'AGGREGATE' AND digest_at IS NULL THEN digest_window ELSE '0' END AS wait,
+		       CASE WHEN delivery_strategy = 'DELAYED' THEN delay WHEN delivery_strategy = 'AGGREGATE' AND digest_at IS NULL AND NOT digest_first THEN digest_window ELSE '0' END AS wait,
 		       coalesce(expires_after, '0') AS expires_after
 		FROM   event_type_channel_routing
 		ORDER BY event_type, channel_type
@@ -58,6 +58,18 @@ func (r Reader) VainCaps(ctx context.Context) ([]VainCap, error) {
 		WHERE  is_unknown OR is_unmet`
 
 	return list(ctx, r, "caps", pgx.RowToStructByName[VainCap], query, mostRules)
+}
+
+// VainApprovals reads the event types that need approval, and that have no routes.
+func (r Reader) VainApprovals(ctx context.Context) ([]string, error) {
+	const query = `
+		SELECT a.event_type
+		FROM   event_type_approval a
+		WHERE  NOT EXISTS (SELECT FROM event_type_channel_routing e WHERE e.event_type = a.event_type)
+		ORDER BY a.event_type
+		LIMIT  $1`
+
+	return list(ctx, r, "approvals", pgx.RowTo[string], query, mostRules)
 }
 
 // EscalationRule is a row of event_type_escalation, without its delay.
