@@ -25,7 +25,7 @@ type Activities struct {
 	Digests     DigestStore
 	Joiner      DigestJoiner
 	Cancels     CancelStore
-	Canceller   EventCanceller
+	Canceller   Canceller
 	Retries     RetryStore
 	Followers   EscalationStore
 	Events      EventStore

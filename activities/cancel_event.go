@@ -19,10 +19,13 @@ type CancelStore interface {
 	EventCounts(ctx context.Context, eventID string) (map[notification.Status]int, error)
 }
 
-// EventCanceller asks the workflow of an event to end, if one runs. It leaves alone
-// every other workflow that has the id.
-type EventCanceller interface {
+// Canceller asks the workflows of events and deliveries to end.
+type Canceller interface {
+	// CancelEvent asks the workflow of an event, if one runs. It leaves alone every other
+	// workflow that has the id.
 	CancelEvent(ctx context.Context, eventID string) error
+	// CancelDelivery does the same for the workflow of a delivery.
+	CancelDelivery(ctx context.Context, deliveryID string) error
 }
 
 // cancelledAtOnce is the number of deliveries that one statement cancels.

@@ -46,6 +46,11 @@ func (c *cancelling) CancelEvent(_ context.Context, eventID string) error {
 	return c.err
 }
 
+func (c *cancelling) CancelDelivery(_ context.Context, deliveryID string) error {
+	c.asked = append(c.asked, deliveryID)
+	return c.err
+}
+
 // The rows are cancelled first, in statements of a bounded size, so that they name the event that
 // cancelled them. If a later step fails, the repeat finds no rows left to cancel.
 func TestCancelEvent(t *testing.T) {

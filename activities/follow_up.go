@@ -14,8 +14,8 @@ import (
 	"herald/internal/notification"
 )
 
-// FollowUpStore stores the follow-ups of deliveries whose status a receipt, an
-// acknowledgement or a reader has changed.
+// FollowUpStore stores the follow-ups of deliveries that a receipt, an acknowledgement, a
+// reader or a newer event has changed.
 type FollowUpStore interface {
 	// FollowUps reads the open follow-ups, the oldest first, up to limit of each kind.
 	FollowUps(ctx context.Context, kinds []notification.FollowUpKind, limit int) ([]notification.FollowUp, error)
@@ -30,6 +30,7 @@ type FollowUpStore interface {
 var followUpKinds = map[notification.FollowUpKind]func(a *Activities, ctx context.Context, deliveryID string) error{
 	notification.FollowUpDeadLetter: (*Activities).followUpWithDeadLetter,
 	notification.FollowUpEscalation: (*Activities).followUpWithEscalation,
+	notification.FollowUpReplaced:   (*Activities).followUpReplaced,
 }
 
 const (
@@ -45,11 +46,12 @@ const (
 
 // FollowUpResult is the result of [Activities.FollowUp].
 type FollowUpResult struct {
-	Done   int // dead letters that were published, and workflows that were signalled
+	Done   int // dead letters that were published, and workflows that were signalled or cancelled
 	Failed int // attempts; each is repeated
 }
 
-// FollowUp handles, for about a minute, the follow-ups of receipts, acknowledgements and readers.
+// FollowUp handles, for about a minute, the follow-ups of receipts, acknowledgements, readers and
+// replacements.
 // It deletes a follow-up only after it is done. A crash before that repeats the follow-up, and a
 // second dead letter has the same message id.
 func (a *Activities) FollowUp(ctx context.Context) (FollowUpResult, error) {

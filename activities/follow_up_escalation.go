@@ -13,3 +13,8 @@ type EscalationWorkflows interface {
 func (a *Activities) followUpWithEscalation(ctx context.Context, deliveryID string) error {
 	return a.Escalations.SettleEscalation(ctx, deliveryID)
 }
+
+// followUpReplaced ends the wait of a delivery that a newer event has replaced.
+func (a *Activities) followUpReplaced(ctx context.Context, deliveryID string) error {
+	return a.Canceller.CancelDelivery(ctx, deliveryID)
+}

@@ -22,10 +22,11 @@ import (
 // told replaces the broker and the escalations. It keeps the delivery ids that it gets, unless
 // it refuses.
 type told struct {
-	mu      sync.Mutex
-	refuse  func(deliveryID string) error // nil: nobody is refused
-	letters []string
-	settled []string
+	mu        sync.Mutex
+	refuse    func(deliveryID string) error // nil: nobody is refused
+	letters   []string
+	settled   []string
+	cancelled []string
 }
 
 func (w *told) take(into *[]string, deliveryID string) error {
@@ -47,6 +48,12 @@ func (w *told) PublishDeadLetter(_ context.Context, letter notification.DeadLett
 func (w *told) SettleEscalation(_ context.Context, deliveryID string) error {
 	return w.take(&w.settled, deliveryID)
 }
+
+func (w *told) CancelDelivery(_ context.Context, deliveryID string) error {
+	return w.take(&w.cancelled, deliveryID)
+}
+
+func (w *told) CancelEvent(context.Context, string) error { return nil }
 
 func (w *told) obey(refuse func(deliveryID string) error) {
 	w.mu.Lock()
@@ -75,7 +82,7 @@ func follow(t *testing.T, db *postgres.Store, store activities.FollowUpStore, wo
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &following{told: world, db: db, worker: make(chan struct{}), done: make(chan struct{})}
-	a := &activities.Activities{FollowUps: store, Escalations: f, DeadLetters: f}
+	a := &activities.Activities{FollowUps: store, Escalations: f, Canceller: f, DeadLetters: f}
 	env := newEnv(a, metrics)
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 	env.SetWorkerStopChannel(f.worker)
@@ -140,13 +147,15 @@ func TestFollowUp(t *testing.T) {
 	exec(t, s, "UPDATE notification SET status = 'PENDING', receipt_failed = false WHERE delivery_id = 'd1'")
 	exec(t, s, "DELETE FROM notification WHERE delivery_id = 'd2'")
 	followUp(t, s, "d3", notification.FollowUpEscalation)
+	followUp(t, s, "d4", notification.FollowUpReplaced)
 	f := follow(t, s, s, &told{}, m.handler())
 	f.awaitLeft(t, 0)
 
-	require.Equal(t, activities.FollowUpResult{Done: 4}, f.stop(t))
+	require.Equal(t, activities.FollowUpResult{Done: 5}, f.stop(t))
 	letters, settled := f.all()
 	require.Equal(t, []string{"d0"}, letters)
 	require.Equal(t, []string{"d3"}, settled)
+	require.Equal(t, []string{"d4"}, f.cancelled)
 	require.Equal(t, map[string]int64{"herald_dead_letters EMAIL": 1}, m.counted())
 }
 

@@ -22,7 +22,8 @@ type Event struct {
 	CorrelationID string // copied to messages and histories, at most 255 bytes; empty if none
 	Cancels       string // id of an event whose unsent messages to cancel, even if it is inserted later; empty if none
 
-	ExpiresAt time.Time // no message is sent from this time on; zero: no limit
+	ExpiresAt   time.Time // no message is sent from this time on; zero: no limit
+	CollapseKey string    // the event takes the place of older events of its type with the same key, at most 150 bytes; empty: of none
 }
 
 // maxRows is the maximum number of events in one statement: Postgres accepts 65,535 parameters.
@@ -77,22 +78,25 @@ func execIn(tx any) (func(ctx context.Context, query string, values ...any) erro
 
 // optionalColumns returns the columns that a statement names only if an event has a value: a
 // producer's role may lack the right to write them.
-func optionalColumns(events []Event) (cancels, expires bool) {
+func optionalColumns(events []Event) (cancels, expires, collapses bool) {
 	for _, e := range events {
-		cancels, expires = cancels || e.Cancels != "", expires || !e.ExpiresAt.IsZero()
+		cancels, expires, collapses = cancels || e.Cancels != "", expires || !e.ExpiresAt.IsZero(), collapses || e.CollapseKey != ""
 	}
-	return cancels, expires
+	return cancels, expires, collapses
 }
 
 // insertion returns the statement that writes events, with its values.
 func insertion(events []Event) (query string, values []any, err error) {
 	columns := "event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id"
-	cancels, expires := optionalColumns(events)
+	cancels, expires, collapses := optionalColumns(events)
 	if cancels {
 		columns += ", cancels"
 	}
 	if expires {
 		columns += ", expires_at"
+	}
+	if collapses {
+		columns += ", collapse_key"
 	}
 	rows := make([]string, 0, len(events))
 	for _, e := range events {
@@ -110,6 +114,10 @@ func insertion(events []Event) (query string, values []any, err error) {
 		if expires {
 			values = append(values, sql.NullTime{Time: e.ExpiresAt, Valid: !e.ExpiresAt.IsZero()})
 			row += fmt.Sprintf(", $%d::timestamptz", len(values))
+		}
+		if collapses {
+			values = append(values, e.CollapseKey)
+			row += fmt.Sprintf(", nullif($%d::text, '')", len(values))
 		}
 		rows = append(rows, "("+row+")")
 	}

@@ -58,6 +58,7 @@ func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
 		fact{"delivered", terminal.Clock(d.DeliveredAt)},
 		fact{"read", terminal.Clock(d.ReadAt)},
 		fact{"text", textState(d)},
+		fact{"replaced by", d.ReplacedBy},
 		fact{"last error", d.LastError},
 		fact{"provider's id", d.ProviderMessageID},
 		fact{"digest", digestText(d)})

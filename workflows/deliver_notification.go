@@ -16,17 +16,18 @@ import (
 // delivery. The text and the address stay in the database, and so out of
 // Temporal's history.
 type DeliverInput struct {
-	DeliveryID string
-	Channel    notification.Channel
-	SendAfter  time.Time                 `json:",omitzero"`  // zero: at once
-	Wait       string                    `json:",omitempty"` // the time and the reason of the wait, for people
-	Digest     bool                      `json:",omitempty"` // it is sent in a digest
-	Policy     activities.DeliveryPolicy `json:",omitzero"`  // a retry reads its policy again
-	Retry      bool                      `json:",omitempty"` // a new run that an operator started
-	Again      bool                      `json:",omitempty"` // even if it was sent, or another event cancels its event
-	Next       time.Time                 `json:",omitzero"`  // the time of the next attempt, after a first attempt in a batch that failed for now
-	Failed     string                    `json:",omitempty"` // the reason why it failed for good in a batch: its workflow only shows the failure
-	OwnTime    bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; retries of release 0.2 do not
+	DeliveryID  string
+	Channel     notification.Channel
+	SendAfter   time.Time                 `json:",omitzero"`  // zero: at once
+	Wait        string                    `json:",omitempty"` // the time and the reason of the wait, for people
+	Digest      bool                      `json:",omitempty"` // it is sent in a digest
+	Policy      activities.DeliveryPolicy `json:",omitzero"`  // a retry reads its policy again
+	Retry       bool                      `json:",omitempty"` // a new run that an operator started
+	Again       bool                      `json:",omitempty"` // even if it was sent, or another event cancels its event
+	Next        time.Time                 `json:",omitzero"`  // the time of the next attempt, after a first attempt in a batch that failed for now
+	Replaceable bool                      `json:",omitempty"` // a newer event may replace it while it waits
+	Failed      string                    `json:",omitempty"` // the reason why it failed for good in a batch: its workflow only shows the failure
+	OwnTime     bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; retries of release 0.2 do not
 }
 
 // StartsLocally reports whether the first attempt is a local activity: see [sendFirst].
@@ -109,6 +110,11 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 			in.Retry, in.SendAfter, in.Wait = false, reopened.SendAfter, reopened.Wait
 		}
 	}
+	if in.Replaceable && !in.SendAfter.IsZero() {
+		if status := present(ctx, in); status != notification.Pending {
+			return DeliverResult{Status: status}, nil
+		}
+	}
 	next := wait{until: in.SendAfter, why: in.Wait}
 	if !in.Next.IsZero() {
 		next = untilNext(in.Next)
@@ -135,6 +141,19 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 			next = wait{until: sent.NotBefore, why: sent.Wait, quiet: true}
 		}
 	}
+}
+
+// present returns the status of a delivery that may have been replaced before this workflow
+// started, when nobody could cancel it. If the status cannot be read, the delivery waits.
+func present(ctx workflow.Context, in DeliverInput) notification.Status {
+	input := sendInput(in, 0, false)
+	input.StatusOnly = true
+	var found activities.SendResult
+	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, firstOptions(in)), acts.Send, input).Get(ctx, &found)
+	if err != nil {
+		return notification.Pending
+	}
+	return found.Status
 }
 
 // reopen plans the delivery again for a new run.

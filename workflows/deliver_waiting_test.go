@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -58,6 +59,41 @@ func TestDeliverNotificationWaits(t *testing.T) {
 			env.requireDelivered(t, tt.result)
 			require.Equal(t, tt.want, calls.at)
 			require.Equal(t, tt.judged, calls.judged)
+		})
+	}
+}
+
+// A delivery that may be replaced looks once before it waits: nobody could cancel its workflow before
+// that started. If it cannot look, it waits.
+func TestDeliverNotificationReplacedBeforeTheStart(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		name  string
+		found activities.SendResult
+		err   error
+		waits bool
+	}{
+		{name: "replaced", found: activities.SendResult{Status: notification.Cancelled}},
+		{name: "not replaced", found: activities.SendResult{Status: notification.Pending, NotSent: true}, waits: true},
+		{name: "no answer", err: errors.New("database out of reach"), waits: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			in, env := deliverInput(notification.Email), newEnv(t)
+			in.SendAfter, in.Replaceable = env.Now().Add(time.Hour), true
+			look := mock.MatchedBy(func(in activities.SendInput) bool { return in.StatusOnly })
+			env.OnActivity(acts.Send, mock.Anything, look).Return(tt.found, tt.err).Once()
+			want := result(notification.Cancelled, "")
+			if tt.waits {
+				want = result(notification.Sent, "")
+				env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(activities.SendResult{Status: notification.Sent}, nil).Once()
+			}
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+			env.requireDelivered(t, want)
 		})
 	}
 }

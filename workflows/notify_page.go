@@ -119,7 +119,7 @@ func runDelivery(ctx workflow.Context, event batchEvent, d notification.Delivery
 }
 
 func deliverInput(d notification.Delivery, policy activities.DeliveryPolicy) DeliverInput {
-	return DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Next: d.Next, Policy: policy}
+	return DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Next: d.Next, Replaceable: d.Replaceable, Policy: policy}
 }
 
 // batchDetails tells operators what an event's workflow waits for.

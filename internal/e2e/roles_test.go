@@ -190,7 +190,7 @@ func (r *roles) producerInsertsOnly() {
 	} {
 		r.denied("producer", sql)
 	}
-	event := outbox.Event{ID: "x", Type: "T", AggregateType: "CUSTOMER", AggregateID: "42", Payload: struct{}{}, ExpiresAt: time.Now().Add(time.Hour)}
+	event := outbox.Event{ID: "x", Type: "T", AggregateType: "CUSTOMER", AggregateID: "42", Payload: struct{}{}, ExpiresAt: time.Now().Add(time.Hour), CollapseKey: "order-7"}
 	require.NoError(r.t, r.insertInVain(event))
 	event.Cancels = "y"
 	require.ErrorContains(r.t, r.insertInVain(event), "permission denied")

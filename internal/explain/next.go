@@ -48,7 +48,7 @@ func (w Why) nextOfEvent() string {
 func (w Why) nextOfDelivery(now time.Time) string {
 	d := *w.Delivery
 	again := ""
-	if w.cancelledBy() != "" || d.LastError == string(notification.DecisionExpired) {
+	if w.cancelledBy() != "" || d.ReplacedBy != "" || d.LastError == string(notification.DecisionExpired) {
 		again = " --again"
 	}
 	retry := fmt.Sprintf("`starter delivery retry %s%s`", advice.Quote(d.DeliveryID), again)
@@ -57,11 +57,13 @@ func (w Why) nextOfDelivery(now time.Time) string {
 	}
 	switch {
 	case d.Status == notification.Sent:
-		return "nothing: it was sent at " + clock(d.SentAt) + wasRead(d) + lastReceipt(d.Receipts)
+		return "nothing: it was sent at " + clock(d.SentAt) + wasRead(d) + wasReplaced(d) + lastReceipt(d.Receipts)
 	case d.Status == notification.Delivered:
-		return "nothing: it arrived at " + clock(d.DeliveredAt) + wasRead(d)
+		return "nothing: it arrived at " + clock(d.DeliveredAt) + wasRead(d) + wasReplaced(d)
 	case d.Status == notification.Cancelled && w.cancelledBy() != "":
 		return fmt.Sprintf("nothing: its event was %s. To send it after all, run %s", notification.CancelledBy(w.cancelledBy()), retry)
+	case d.Status == notification.Cancelled && d.ReplacedBy != "":
+		return fmt.Sprintf("nothing: event %s took its place while it waited. To send it after all, run %s", d.ReplacedBy, retry)
 	case d.Status == notification.Cancelled && notification.DroppedMeaning(d.LastError, d.Channel, d.UserType) != "":
 		return fmt.Sprintf("nothing: it waited, and when it was due %s. %s", notification.DroppedMeaning(d.LastError, d.Channel, d.UserType), retryDropped(d, retry))
 	case d.Status == notification.Cancelled:
@@ -101,6 +103,14 @@ func wasRead(d report.DeliveryDetail) string {
 		return ""
 	}
 	return ", and was read at " + clock(d.ReadAt)
+}
+
+// wasReplaced names the event that took a sent delivery's place; empty: none did.
+func wasReplaced(d report.DeliveryDetail) string {
+	if d.ReplacedBy == "" {
+		return ""
+	}
+	return "; event " + d.ReplacedBy + " took its place in the inbox and on the phone"
 }
 
 // lastReceipt describes the provider's last receipt for a message that may or may not have arrived;

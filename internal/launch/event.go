@@ -56,7 +56,11 @@ func (l *Launcher) CancelEvent(ctx context.Context, eventID string) error {
 	if err != nil || state != activities.WorkflowRunning {
 		return err
 	}
-	if err := l.Client.CancelWorkflow(ctx, eventID, ""); err != nil && !IsNotFound(err) {
+	return l.cancel(ctx, eventID)
+}
+
+func (l *Launcher) cancel(ctx context.Context, workflowID string) error {
+	if err := l.Client.CancelWorkflow(ctx, workflowID, ""); err != nil && !IsNotFound(err) {
 		return fmt.Errorf("cancel workflow: %w", err)
 	}
 	return nil

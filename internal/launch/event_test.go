@@ -81,13 +81,14 @@ func TestStartEventAgain(t *testing.T) {
 
 // Only the workflow of an event of this installation is cancelled, because a producer may name any
 // id.
-func TestCancelEvent(t *testing.T) {
+func TestCancel(t *testing.T) {
 	t.Parallel()
 
 	unavailable, notFound := serviceerror.NewUnavailable("no connection"), serviceerror.NewNotFound("no such workflow")
 	running, completed := enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	tests := []struct {
 		name         string
+		delivery     bool
 		workflowType string
 		queue        string
 		status       enums.WorkflowExecutionStatus
@@ -101,6 +102,11 @@ func TestCancelEvent(t *testing.T) {
 		{name: "not started yet", unknown: notFound},
 		{name: "a poller", workflowType: "PollOutbox", queue: "herald-events", status: running},
 		{name: "another installation's", workflowType: "NotifyEvent", queue: "other-events", status: running},
+		{name: "a delivery", delivery: true, workflowType: "DeliverNotification", queue: "herald-email", status: running, asked: true},
+		{name: "a delivery that has ended", delivery: true, workflowType: "DeliverNotification", queue: "herald-email", status: completed},
+		{name: "another installation's delivery", delivery: true, workflowType: "DeliverNotification", queue: "other-email", status: running},
+		{name: "an event, for a delivery", delivery: true, workflowType: "NotifyEvent", queue: "herald-events", status: running},
+		{name: "a delivery in a batch", delivery: true, unknown: notFound},
 		{name: "out of reach", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true, answer: unavailable, want: unavailable},
 	}
 	for _, tt := range tests {
@@ -115,8 +121,12 @@ func TestCancelEvent(t *testing.T) {
 			}
 
 			launcher := launch.Launcher{Client: server, Prefix: "herald"}
+			cancel := launcher.CancelEvent
+			if tt.delivery {
+				cancel = launcher.CancelDelivery
+			}
 
-			require.ErrorIs(t, launcher.CancelEvent(t.Context(), "evt-1"), tt.want)
+			require.ErrorIs(t, cancel(t.Context(), "evt-1"), tt.want)
 		})
 	}
 }

@@ -3,9 +3,12 @@ package launch
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/client"
 
+	"herald/activities"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -14,7 +17,7 @@ func (l *Launcher) StartFollowUp(ctx context.Context) error {
 	options := client.StartWorkflowOptions{
 		ID:                                       workflows.FollowUpID(l.Prefix),
 		TaskQueue:                                workflows.EventsQueue(l.Prefix),
-		StaticSummary:                            "does what follows receipts, acknowledgements and readers",
+		StaticSummary:                            "does what follows receipts, acknowledgements, readers and replacements",
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}
 	_, err := l.Client.ExecuteWorkflow(ctx, options, workflows.FollowUp)
@@ -22,6 +25,17 @@ func (l *Launcher) StartFollowUp(ctx context.Context) error {
 		return fmt.Errorf("start %s: %w", options.ID, err)
 	}
 	return nil
+}
+
+// CancelDelivery asks the workflow of a delivery to end, if it runs and belongs to this
+// installation.
+func (l *Launcher) CancelDelivery(ctx context.Context, deliveryID string) error {
+	found, err := l.Execution(ctx, deliveryID)
+	ours := func(c notification.Channel) bool { return found.TaskQueue == workflows.ChannelQueue(l.Prefix, c) }
+	if err != nil || found.Type != workflows.DeliverNotificationType || found.State != activities.WorkflowRunning || !slices.ContainsFunc(notification.Channels(), ours) {
+		return err
+	}
+	return l.cancel(ctx, deliveryID)
 }
 
 // SettleEscalation signals the escalation of a delivery to check the delivery. If no escalation

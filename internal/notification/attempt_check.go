@@ -14,15 +14,15 @@ type AttemptCheck struct {
 	Member     bool // of the entity that the event reached them through; true where no membership is required
 	SkipQuiet  bool // ignores quiet hours
 	Ordered    bool // an operator ordered the delivery: only the rules about the recipient and the address apply
-	Again      bool // the operator ordered it in spite of CancelledBy
+	Again      bool // the operator ordered it in spite of Withdrawn
 
-	CancelledBy string    // the event that cancels its event; empty: none
-	ExpiresAt   time.Time // of the delivery, as planned; zero: never
+	Withdrawn string    // another event cancels its event, or has replaced it: the text of last_error; empty: not
+	ExpiresAt time.Time // of the delivery, as planned; zero: never
 }
 
 // Verdict is the rules' decision about a delivery that waited. The zero value means: send it.
 type Verdict struct {
-	Dropped   string    // the reason not to send it: a [Decision], [NoLongerRecipient] or [CancelledBy]; empty: send it
+	Dropped   string    // the reason not to send it: a [Decision], [NoLongerRecipient] or AttemptCheck.Withdrawn; empty: send it
 	NotBefore time.Time // the end of quiet hours; zero: it is not quiet
 	Wait      string    // the text about NotBefore that people read
 }
@@ -59,8 +59,8 @@ func (v Verdict) Held() bool { return v.Dropped != "" || !v.NotBefore.IsZero() }
 // settles for good. If an operator ordered the delivery, only the rules that bind operators
 // apply.
 func (c AttemptCheck) Judge(now time.Time) Verdict {
-	if c.CancelledBy != "" && !c.Again {
-		return Verdict{Dropped: CancelledBy(c.CancelledBy)}
+	if c.Withdrawn != "" && !c.Again {
+		return Verdict{Dropped: c.Withdrawn}
 	}
 	if !c.Known || !c.Active || (!c.Member && !c.Ordered) {
 		return Verdict{Dropped: NoLongerRecipient}

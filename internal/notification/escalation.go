@@ -72,7 +72,7 @@ type Escalating struct {
 	Read        bool       // the recipient has read a notification of the event
 	SendAfter   time.Time  // zero: it was due at once
 	CancelledBy string     // the event that cancels its event; empty: none
-	Ended       bool       // an operator ended the escalation
+	Ended       bool       // an operator ended the escalation, or a newer event replaced the delivery
 	Told        bool       // the event has a delivery over the other channel
 	Followed    bool       // that delivery follows this one
 	Selected    int        // the entity's recipients who are told over the other channel

@@ -80,6 +80,7 @@ type Event struct {
 	CorrelationID string // empty: none
 	CreatedAt     time.Time
 	ExpiresAt     time.Time // zero: never
+	CollapseKey   string    // it replaces older events of its type with the same key; empty: none
 
 	Cancels     string         // the event that this event cancels; empty: none
 	CancelledBy string         // the event that cancels this event; empty: none
@@ -92,3 +93,7 @@ const CancelledByEvent = "cancelled by event "
 // CancelledBy is the reason not to send an event that another event cancels. Its deliveries store
 // it in last_error.
 func CancelledBy(eventID string) string { return CancelledByEvent + eventID }
+
+// ReplacedByEvent is the prefix of a newer event's id, in the last_error of a delivery that the
+// newer event replaced while it waited.
+const ReplacedByEvent = "replaced by event "

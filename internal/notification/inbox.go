@@ -33,7 +33,8 @@ type Frame struct {
 	UserID         string    `json:"user_id"`
 	Title          string    `json:"title"`
 	Body           string    `json:"body"`
-	CreatedAt      time.Time `json:"created_at"` // UTC, to the second
+	CreatedAt      time.Time `json:"created_at"`             // UTC, to the second
+	CollapseKey    string    `json:"collapse_key,omitempty"` // it replaces notifications of the same event type and key with smaller ids
 }
 
 // FrameNotification is the type of a [Frame].
@@ -53,6 +54,7 @@ func (m Message) Frame() Frame {
 		Title:          m.Title,
 		Body:           m.Body,
 		CreatedAt:      m.CreatedAt.UTC().Truncate(time.Second),
+		CollapseKey:    m.CollapseKey,
 	}
 }
 

@@ -23,6 +23,7 @@ type Message struct {
 	PushKind       PushKind // PUSH only; empty: [PushNotification]
 	Category       string   // of the event type; empty: it has none
 	Optional       bool     // the recipient may switch such notifications off
+	CollapseKey    string   // of the event; empty: none
 	CreatedAt      time.Time
 	ExpiresAt      time.Time // by the database's clock; zero: never
 	SendBy         time.Time // ExpiresAt on this process's monotonic clock; zero: never

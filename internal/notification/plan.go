@@ -101,7 +101,8 @@ type Delivery struct {
 	Digest     bool      `json:",omitempty"` // it waits for its digest
 	Next       time.Time `json:",omitzero"`  // when the next attempt is due after a failed one
 
-	Escalation *Escalation `json:",omitempty"` // what follows if it does not arrive; nil: nothing
+	Replaceable bool        `json:",omitempty"` // a newer event may replace it while it waits
+	Escalation  *Escalation `json:",omitempty"` // what follows if it does not arrive; nil: nothing
 }
 
 // Later reports whether a delivery must not be sent at once.

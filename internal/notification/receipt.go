@@ -48,8 +48,8 @@ type RecordedReceipt struct {
 	Age      time.Duration // since the provider accepted the message; 0: not known
 }
 
-// FollowUp is remaining work on a delivery whose status changed through a receipt, an
-// acknowledgement or a reader.
+// FollowUp is remaining work on a delivery that a receipt, an acknowledgement, a reader or a newer
+// event has changed.
 type FollowUp struct {
 	ID         int64
 	DeliveryID string
@@ -63,6 +63,7 @@ type FollowUpKind string
 const (
 	FollowUpDeadLetter FollowUpKind = "DEAD_LETTER" // publish a dead letter
 	FollowUpEscalation FollowUpKind = "ESCALATION"  // wake the workflow that waits for the escalation
+	FollowUpReplaced   FollowUpKind = "REPLACED"    // cancel the workflow of the delivery
 )
 
 // FollowUpState is a worker's backlog of follow-ups, the rows of delivery_follow_up.

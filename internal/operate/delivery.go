@@ -73,8 +73,8 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 	case notification.Failed:
 		return Outcome{ID: id, Result: "has failed", Detail: state.LastError, Next: "correct the cause, then `starter delivery retry " + quoted + "`"}
 	case notification.Cancelled:
-		if state.CancelledBy != "" {
-			return cancelledByEvent(id, state)
+		if state.Withdrawn != "" {
+			return withdrawn(id, state)
 		}
 		return Outcome{
 			ID: id, Result: "was cancelled", Detail: state.LastError,
@@ -88,10 +88,10 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 	}
 }
 
-// cancelledByEvent returns the outcome of a delivery whose event was cancelled by another event.
-func cancelledByEvent(id string, state postgres.DeliveryState) Outcome {
+// withdrawn returns the outcome of a delivery that another event cancelled or replaced.
+func withdrawn(id string, state postgres.DeliveryState) Outcome {
 	return Outcome{
-		ID: id, Result: "is not to be sent", Detail: "its event was " + notification.CancelledBy(state.CancelledBy),
+		ID: id, Result: "is not to be sent", Detail: "it was " + state.Withdrawn,
 		Next: "`starter delivery retry " + advice.Quote(id) + " --again` sends it after all",
 	}
 }

@@ -237,7 +237,7 @@ func TestTakenBack(t *testing.T) {
 	for _, status := range []notification.Status{notification.Cancelled, notification.Failed} {
 		d.setStatus(status)
 		refused := d.run(RetryDelivery(false, time.Minute), "d1")
-		require.Equal(t, "is not to be sent: its event was cancelled by event evt-2", refused.String())
+		require.Equal(t, "is not to be sent: it was cancelled by event evt-2", refused.String())
 		require.Contains(t, refused.Next, "`starter delivery retry d1 --again`")
 	}
 	require.Contains(t, d.run(RetryEvent(false), "evt-1").String(), "cannot be retried: cancelled by event evt-2")

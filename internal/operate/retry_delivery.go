@@ -13,8 +13,8 @@ import (
 )
 
 // RetryDelivery starts a new run of deliveries that have ended. With again, it also retries sent
-// deliveries, which the recipient gets twice, expired deliveries, and deliveries whose event was
-// cancelled by another event. wait is the total time that an order waits for the runs to end.
+// deliveries, which the recipient gets twice, expired deliveries, and deliveries that another
+// event cancelled or replaced. wait is the total time that an order waits for the runs to end.
 func RetryDelivery(again bool, wait time.Duration) Verb {
 	return Verb{Name: "retry", Noun: Deliveries, Repeats: again, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
 		return o.planRetryDelivery(ctx, id, again, wait)
@@ -31,8 +31,8 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 		refused.Next = "add --again to send it once more; the recipient gets it twice"
 		return refusal(refused), nil
 	}
-	if state.CancelledBy != "" && !again {
-		return refusal(cancelledByEvent(id, state)), nil
+	if state.Withdrawn != "" && !again {
+		return refusal(withdrawn(id, state)), nil
 	}
 	if state.ExpiredAt != nil && !again {
 		return refusal(expired(id, state)), nil

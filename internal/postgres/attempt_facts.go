@@ -20,7 +20,7 @@ type attemptFacts struct {
 const selectAttemptFacts = `
 	SELECT ` + recipientFacts + `,
 	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), m.roles,
-	       now(), n.delivery_id, n.channel, coalesce(` + canceller + `, ''), n.expires_at,
+	       now(), n.delivery_id, n.channel, coalesce(` + withdrawal + `, ''), n.expires_at,
 	       r.user_id IS NOT NULL,
 	       coalesce(r.active, false),
 	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR m.active,
@@ -72,7 +72,7 @@ func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
 	var expires *time.Time
 	r := &f.Recipient
 	err := row.Scan(append(recipientFields(r), &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Roles,
-		&f.now, &f.DeliveryID, &f.Channel, &f.CancelledBy, &expires, &f.Known, &f.Active, &f.Member, &f.Setup)...)
+		&f.now, &f.DeliveryID, &f.Channel, &f.Withdrawn, &expires, &f.Known, &f.Active, &f.Member, &f.Setup)...)
 	f.ExpiresAt = utc(expires)
 	return f, err
 }

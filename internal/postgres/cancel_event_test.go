@@ -45,7 +45,7 @@ func TestCancelsIsSeenByAll(t *testing.T) {
 	require.Equal(t, "evt-2", event.CancelledBy)
 	event = must(s.EventState(t.Context(), "evt-2"))(t)
 	require.Equal(t, "evt-1", event.Cancels)
-	require.Equal(t, "evt-2", must(s.DeliveryState(t.Context(), mail))(t).CancelledBy)
+	require.Equal(t, "cancelled by event evt-2", must(s.DeliveryState(t.Context(), mail))(t).Withdrawn)
 }
 
 // No attempt begins for a cancelled event. The only exception is an order of an operator

@@ -58,7 +58,7 @@ func (s *Store) cancelChunk(ctx context.Context, part notification.Part, followe
 	const cancel = `
 		UPDATE notification n
 		SET    status     = 'CANCELLED',
-		       last_error = coalesce(` + cancellation + `, $2)
+		       last_error = coalesce(` + withdrawal + `, $2)
 		WHERE  n.id = ANY ($1)
 		AND    NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)`
 
@@ -83,9 +83,9 @@ func (s *Store) cancelChunk(ctx context.Context, part notification.Part, followe
 // always null in most installations.
 const canceller = `(SELECT y.event_id FROM event_outbox y WHERE y.cancels = n.event_id ORDER BY y.seq LIMIT 1)`
 
-// cancellation is the reason to send nothing more of the event of the row n; null: no other
-// event cancels it.
-const cancellation = `'` + notification.CancelledByEvent + `' || ` + canceller
+// withdrawal is the reason to send nothing more of the row n: another event cancels its event, or
+// has replaced it. Null: neither.
+const withdrawal = `coalesce('` + notification.CancelledByEvent + `' || ` + canceller + `, '` + notification.ReplacedByEvent + `' || n.replaced_by)`
 
 // CancelDeliveries cancels up to limit PENDING deliveries of an event, and returns their
 // number. It skips deliveries whose digest is with the provider. A single delivery that is

@@ -122,6 +122,7 @@ var refusals = map[string][]string{
 	},
 	"event_outbox_cancels_length":                   {`UPDATE event_outbox SET cancels = ''`, `UPDATE event_outbox SET cancels = repeat('é', 76)`},
 	"event_outbox_cancels_printable":                {`UPDATE event_outbox SET cancels = E'evt\n2'`},
+	"event_outbox_collapse_key":                     {`UPDATE event_outbox SET collapse_key = ''`, `UPDATE event_outbox SET collapse_key = repeat('é', 76)`, `UPDATE event_outbox SET collapse_key = E'order\n7'`},
 	"event_outbox_cancels_another":                  {`UPDATE event_outbox SET cancels = event_id`},
 	"event_type_channel_routing_quiet_hours_action": {`INSERT INTO event_type_channel_routing (event_type, channel_type, quiet_hours_action) VALUES ('T', 'SMS', 'WAIT')`},
 	"entity_notification_settings_once":             {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'SMS'), ('RESTAURANT', '5', 'SMS')`},

@@ -23,10 +23,10 @@ type DeliveryState struct {
 	LastError string // empty: none
 	SentAt    *time.Time
 
-	CancelledBy string     // the event that cancels its event; empty: none
-	Number      int64      // notification.id
-	UnderWay    bool       // an attempt is being made
-	ExpiredAt   *time.Time // nil: it has not expired
+	Withdrawn string     // by another event: [notification.CancelledBy] or [notification.ReplacedBy]; empty: not
+	Number    int64      // notification.id
+	UnderWay  bool       // an attempt is being made
+	ExpiredAt *time.Time // nil: it has not expired
 }
 
 // DeliveryState reads the state of a delivery. If the delivery does not exist, the error is
@@ -36,7 +36,7 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 		SELECT n.status, n.channel, n.event_id, n.event_type,
 		       coalesce(e.aggregate_type, ''), coalesce(e.aggregate_id, ''),
 		       n.user_type, n.user_id, n.priority, n.attempt_count, coalesce(n.last_error, ''), n.sent_at,
-		       coalesce(` + canceller + `, ''), n.id,
+		       coalesce(` + withdrawal + `, ''), n.id,
 		       coalesce(n.attempt_until > now(), false), CASE WHEN n.expires_at <= now() THEN n.expires_at END
 		FROM   notification n
 		LEFT JOIN event_outbox e USING (event_id)
@@ -44,12 +44,12 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 
 	var d DeliveryState
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery", &d.Status, &d.Channel, &d.EventID, &d.EventType,
-		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt, &d.CancelledBy, &d.Number, &d.UnderWay, &d.ExpiredAt)
+		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt, &d.Withdrawn, &d.Number, &d.UnderWay, &d.ExpiredAt)
 	return d, err
 }
 
 // GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns its
-// status after that. If another event cancels the delivery's event, that is the reason of a
+// status after that. If another event withdraws the delivery, that is the reason of a
 // cancellation. A delivery that was sent meanwhile stays sent, or FAILED by a receipt. A
 // delivery to cancel stays PENDING while an attempt at its digest is in flight. If all
 // attempts died with their processes, the first attempt counts as ended now.
@@ -57,7 +57,7 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 	const query = `
 		UPDATE notification n
 		SET    status       = CASE WHEN open THEN $2 ELSE status END,
-		       last_error   = CASE WHEN open THEN coalesce(CASE WHEN $2 = 'CANCELLED' THEN ` + cancellation + ` END, $3) ELSE last_error END,
+		       last_error   = CASE WHEN open THEN coalesce(CASE WHEN $2 = 'CANCELLED' THEN ` + withdrawal + ` END, $3) ELSE last_error END,
 		       digest_id    = CASE WHEN open AND $2 = 'CANCELLED' THEN NULL ELSE digest_id END,
 		       available_at = CASE WHEN open AND $2 = 'FAILED' AND attempt_count > 0 THEN coalesce(available_at, now()) ELSE available_at END
 		FROM  (SELECT delivery_id,

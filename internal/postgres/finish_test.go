@@ -234,7 +234,7 @@ func TestEndsOfLargeEvents(t *testing.T) {
 	s := postgrestest.New(t)
 	emit(t, s, 2)
 	// The inbox indexes play no part in this, and writing them takes most of the time.
-	postgrestest.Exec(t, s, "DROP INDEX notification_of_user, notification_created_at, notification_inbox, notification_unread")
+	postgrestest.Exec(t, s, "DROP INDEX notification_of_user, notification_created_at, notification_inbox_newest, notification_unread_newest")
 	const insert = `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, send_after, status, sent_at)
 		SELECT $1::text, 'T', 'CUSTOMER', 'u' || i, CASE WHEN i % 2 = 0 THEN 'SMS' ELSE 'EMAIL' END, $1::text || i, 't', 'b', now() + interval '1 hour',

@@ -71,17 +71,20 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		}
 	}
 	return map[string]func(ctx context.Context) error{
-		"delivery_receipt_of_delivery":     func(ctx context.Context) error { return errOf(r.DeliveryDetail(ctx, "d7")) },
-		"delivery_receipt_received_at":     purge(postgres.PurgeReceipts),
-		"entity_member_in_order":           recipients(restaurant5),
-		"entity_member_user":               func(ctx context.Context) error { return errOf(s.QuietCheck(ctx, "d7")) },
-		"event_outbox_cancels":             func(ctx context.Context) error { return errOf(s.DeliveryState(ctx, "d7")) },
-		"event_outbox_claim":               func(ctx context.Context) error { return errOf(s.ClaimEvents(ctx, "a", 10, lease)) },
-		"event_outbox_correlation_id":      events(report.EventFilter{CorrelationID: "c7"}),
-		"event_outbox_failed_id":           retry(postgres.RetryFilter{}),
-		"event_outbox_latest":              events(report.EventFilter{}),
-		"event_outbox_unacknowledged":      func(ctx context.Context) error { return s.BeginSource(ctx, outboxes.Source{Name: "orders"}) },
-		"gateway_ticket_expires_at":        func(ctx context.Context) error { return gatewayOf(s).NewTicket(ctx, []byte("new"), who, long, long) },
+		"delivery_receipt_of_delivery": func(ctx context.Context) error { return errOf(r.DeliveryDetail(ctx, "d7")) },
+		"delivery_receipt_received_at": purge(postgres.PurgeReceipts),
+		"entity_member_in_order":       recipients(restaurant5),
+		"entity_member_user":           func(ctx context.Context) error { return errOf(s.QuietCheck(ctx, "d7")) },
+		"event_outbox_cancels":         func(ctx context.Context) error { return errOf(s.DeliveryState(ctx, "d7")) },
+		"event_outbox_claim":           func(ctx context.Context) error { return errOf(s.ClaimEvents(ctx, "a", 10, lease)) },
+		"event_outbox_correlation_id":  events(report.EventFilter{CorrelationID: "c7"}),
+		"event_outbox_failed_id":       retry(postgres.RetryFilter{}),
+		"event_outbox_latest":          events(report.EventFilter{}),
+		"event_outbox_unacknowledged":  func(ctx context.Context) error { return s.BeginSource(ctx, outboxes.Source{Name: "orders"}) },
+		"gateway_ticket_expires_at":    func(ctx context.Context) error { return gatewayOf(s).NewTicket(ctx, []byte("new"), who, long, long) },
+		"notification_collapse": func(ctx context.Context) error {
+			return s.SavePlan(ctx, notification.Event{ID: "e7", Type: "T", CollapseKey: "k7"}, []notification.DecidedRecipient{decided("7", planned(notification.Push))})
+		},
 		"notification_correlation_id":      deliveries(report.DeliveryFilter{CorrelationID: "c7"}),
 		"notification_created_at":          purge(postgres.PurgeNotifications),
 		"notification_decision_decided_at": purge(postgres.PurgeDecisions),
@@ -92,7 +95,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 			_, _, err := s.ClaimFailed(ctx, notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20)
 			return err
 		},
-		"notification_inbox": func(ctx context.Context) error {
+		"notification_inbox_newest": func(ctx context.Context) error {
 			return errOf(gatewayOf(s).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
 		},
 		"notification_of_digest": func(ctx context.Context) error {
@@ -105,9 +108,9 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"notification_to_deliver": func(ctx context.Context) error {
 			return errOf(s.NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, 0, "", 20))
 		},
-		"notification_unread": func(ctx context.Context) error { return errOf(gatewayOf(s).Unread(ctx, who)) },
-		"notification_unsent": func(ctx context.Context) error { _, _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },
-		"counted_message_at":  func(ctx context.Context) error { return errOf(s.DeleteCounted(ctx, 20)) },
+		"notification_unread_newest": func(ctx context.Context) error { return errOf(gatewayOf(s).Unread(ctx, who)) },
+		"notification_unsent":        func(ctx context.Context) error { _, _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },
+		"counted_message_at":         func(ctx context.Context) error { return errOf(s.DeleteCounted(ctx, 20)) },
 		"counted_message_recipient": func(ctx context.Context) error {
 			return s.ReadCounted(ctx, notification.Caps{{Channel: notification.Email}}, []notification.Recipient{{UserType: who.UserType, UserID: who.UserID}})
 		},
@@ -148,10 +151,10 @@ func fillAllTables(t *testing.T, s *postgres.Store) {
 		WHERE  status = 'PROCESSED'`, `
 		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
 		SELECT event_id, 'RESTAURANT_USER', (seq % 1000)::text, created_at, '{"EMAIL":"SELECTED"}' FROM event_outbox`, `
-		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, last_error, strategy, attempt_count, created_at, sent_at, available_at, read_at, digest_id)
+		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, last_error, strategy, attempt_count, created_at, sent_at, available_at, read_at, digest_id, collapse_key, collapse_seq)
 		SELECT event_id, 'T', correlation_id, 'RESTAURANT_USER', (seq % 1000)::text, CASE WHEN seq % 2 = 1 THEN 'WEBSOCKET' ELSE 'EMAIL' END, 'd' || seq, 't', 'b',
 		       CASE seq % 100 WHEN 8 THEN 'PENDING' WHEN 10 THEN 'FAILED' ELSE 'SENT' END, CASE seq % 100 WHEN 10 THEN 'refused' END, CASE WHEN seq % 100 = 8 THEN 'AGGREGATE' ELSE 'IMMEDIATE' END,
-		       1, created_at, created_at, created_at, CASE WHEN seq % 20 <> 1 THEN now() END, CASE WHEN seq % 40 = 0 THEN 'digest-' || seq END
+		       1, created_at, created_at, created_at, CASE WHEN seq % 20 <> 1 THEN now() END, CASE WHEN seq % 40 = 0 THEN 'digest-' || seq END, CASE WHEN seq % 10 = 7 THEN 'k' || seq END, CASE WHEN seq % 10 = 7 THEN seq END
 		FROM   event_outbox`, `
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, received_at, status)
 		SELECT 'sendgrid', 'r' || i, 'd' || i, now(), now() - i * interval '1 minute', 'processed' FROM generate_series(1, 20000) AS i`, `

@@ -95,7 +95,7 @@ func TestInboxReadsByIndex(t *testing.T) {
 		FROM   generate_series(1, 200000) AS i`, inboxStart)
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := heard(t, s)
-	const inbox, unread = "notification_inbox", "notification_unread"
+	const inbox, unread = "notification_inbox_newest", "notification_unread_newest"
 	middle := notification.InboxPosition{AvailableAt: inboxStart.Add(100_000 * time.Second), ID: 100_000}
 
 	for _, userID := range []string{"10", "21", "nobody"} {

@@ -29,7 +29,7 @@ const (
 			RETURNING user_type, user_id
 		)
 		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, entity_type, entity_id, channel, delivery_id,
-		                          title, body, recipient_address, status, last_error, strategy, priority, send_after, expires_at, escalates, escalated_from)
+		                          title, body, recipient_address, status, last_error, strategy, priority, send_after, expires_at, collapse_key, collapse_seq, escalates, escalated_from)
 		SELECT $1, $2, nullif($5, ''), p.user_type, p.user_id, nullif(p.entity ->> 'Type', ''), nullif(p.entity ->> 'ID', ''),
 		       p.channel, p.delivery_id || other.mark,
 		       CASE WHEN other.sendable THEN p.title END,
@@ -40,12 +40,14 @@ const (
 		       p.strategy, p.priority,
 		       CASE WHEN other.sendable THEN p.send_after END,
 		       p.expires_at,
+		       o.collapse_key, CASE WHEN o.collapse_key IS NOT NULL THEN o.seq END,
 		       p.strategy <> 'AGGREGATE' AND EXISTS (SELECT FROM event_type_escalation x WHERE x.event_type = $2 AND x.from_channel = p.channel),
 		       `
 	ofDecided = `
 		FROM   jsonb_to_recordset($4) AS p (user_type text, user_id text, entity jsonb, channel text, delivery_id text,
 		                                    title text, body text, address text, problem text, strategy text, priority text, send_after timestamptz, expires_at timestamptz)
 		JOIN   decided USING (user_type, user_id)
+		LEFT JOIN event_outbox o ON o.event_id = $1
 		LEFT JOIN notification n ON n.delivery_id = p.delivery_id AND (n.event_id, n.user_type, n.user_id) <> ($1, p.user_type, p.user_id)
 		CROSS JOIN LATERAL (
 			SELECT CASE WHEN n.id IS NULL THEN '' ELSE '~' END AS mark, n.id IS NULL AND p.problem = '' AS sendable, n.event_id, n.user_type, n.user_id
@@ -86,6 +88,7 @@ func planBatch(event notification.Event, page []notification.DecidedRecipient) *
 	batch := &pgx.Batch{}
 	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
 	batch.Queue(numberTaken, idsOf(deliveries))
+	queueReplace(batch, event, deliveries)
 	return batch
 }
 

@@ -24,7 +24,7 @@ const (
 	selectDeliveries = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + waitsUntil + `, n.strategy, coalesce(r.timezone, 'UTC'),
 		       CASE WHEN n.status <> 'CANCELLED' THEN n.next_attempt_at END, n.attempt_count > 0,
-		       n.next_attempt_at IS NOT NULL AND EXISTS (SELECT FROM counted_message c WHERE c.message_id = n.delivery_id AND c.waits), ` + escalationFacts + `
+		       n.next_attempt_at IS NOT NULL AND EXISTS (SELECT FROM counted_message c WHERE c.message_id = n.delivery_id AND c.waits), n.collapse_key IS NOT NULL, ` + escalationFacts + `
 		FROM   notification n
 		` + recipientOf + `
 		` + escalationOf
@@ -88,7 +88,7 @@ func (s *Store) readDeliveries(ctx context.Context, limit int, query string, arg
 	now := time.Now()
 	scan := func(row pgx.CollectableRow) (d notification.Delivery, err error) {
 		var w storedWait
-		err = row.Scan(&last, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &w.sendAfter, &w.strategy, &w.timezone, &w.next, &w.attempted, &w.capped, &d.Escalation)
+		err = row.Scan(&last, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &w.sendAfter, &w.strategy, &w.timezone, &w.next, &w.attempted, &w.capped, &d.Replaceable, &d.Escalation)
 		w.of(&d, now)
 		return d, err
 	}

@@ -25,8 +25,9 @@ type fcmMessage struct {
 	Token        string            `json:"token"`
 	Notification fcmNotification   `json:"notification"`
 	Data         map[string]string `json:"data"`
-	Android      *struct {
-		Priority string `json:"priority"`
+	Android      struct {
+		Priority    string `json:"priority"`
+		CollapseKey string `json:"collapse_key"`
 	} `json:"android"`
 	APNS *struct {
 		Headers map[string]string `json:"headers"`
@@ -74,7 +75,7 @@ func handlePush(r *http.Request, body []byte) (Entry, response) {
 
 // entry returns the text that the reader sees: the notification, or the app's data without one.
 func (m *fcmMessage) entry() Entry {
-	entry := Entry{DeliveryID: m.Data["delivery_id"], Recipient: m.Token, Title: m.Notification.Title, Body: m.Notification.Body}
+	entry := Entry{DeliveryID: m.Data["delivery_id"], Recipient: m.Token, Title: m.Notification.Title, Body: m.Notification.Body, CollapseKey: m.Android.CollapseKey}
 	if m.Notification == (fcmNotification{}) {
 		entry.Title, entry.Body = m.Data["title"], m.Data["body"]
 	}
@@ -149,7 +150,7 @@ func (m *fcmMessage) invalidField() (field, text string) {
 	if m.size() > maxPush {
 		return "message", fmt.Sprintf("Message is too big: notification and data have at most %d bytes.", maxPush)
 	}
-	if m.Android != nil && !slices.Contains([]string{"", "NORMAL", "HIGH"}, strings.ToUpper(m.Android.Priority)) {
+	if !slices.Contains([]string{"", "NORMAL", "HIGH"}, strings.ToUpper(m.Android.Priority)) {
 		return "message.android.priority", "Invalid value at 'message.android.priority'."
 	}
 	if m.APNS != nil && len(m.APNS.Headers["apns-collapse-id"]) > maxCollapseID {

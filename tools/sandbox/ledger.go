@@ -29,7 +29,8 @@ type Entry struct {
 	Status     int                  `json:"status"`   // of the response; 0: no response
 	Accepted   bool                 `json:"accepted"` // the message counts as sent, also if the client got no response
 
-	Unsubscribe string `json:"unsubscribe,omitempty"` // link that a mailbox posts to for one-click unsubscribe; only of e-mails
+	CollapseKey string `json:"collapse_key,omitempty"` // a message replaces older ones with the same key on the phone; only of push messages
+	Unsubscribe string `json:"unsubscribe,omitempty"`  // link that a mailbox posts to for one-click unsubscribe; only of e-mails
 }
 
 const (

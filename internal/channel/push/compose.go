@@ -1,6 +1,8 @@
 package push
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"time"
 
@@ -19,6 +21,7 @@ const (
 // The keys of data.
 const (
 	deliveryIDKey = "delivery_id"
+	collapseIDKey = "collapse_id"
 	titleKey      = "title"
 	bodyKey       = "body"
 )
@@ -29,6 +32,9 @@ func size(msg notification.Message) int {
 	if msg.PushKind == notification.PushData {
 		all += len(titleKey) + len(bodyKey)
 	}
+	if id := collapseID(msg); id != "" {
+		all += len(collapseIDKey) + len(id)
+	}
 	return all
 }
 
@@ -38,17 +44,47 @@ func compose(msg notification.Message, device string) *messaging.Message {
 	if msg.PushKind == notification.PushData {
 		message = composeData(msg, device)
 	}
+	web := map[string]string{}
+	if id := collapseID(msg); id != "" {
+		replaceOlder(message, id)
+		web["Topic"] = id
+	}
 	if left, expires := msg.TimeLeft(maxTimeToLive); expires {
 		message.Android.TTL = &left
 		message.APNS.Headers["apns-expiration"] = strconv.FormatInt(msg.ExpiresAt.Unix(), 10)
-		message.Webpush = &messaging.WebpushConfig{Headers: map[string]string{"TTL": strconv.Itoa(int(left.Seconds()))}}
+		web["TTL"] = strconv.Itoa(int(left.Seconds()))
+	}
+	if len(web) > 0 {
+		message.Webpush = &messaging.WebpushConfig{Headers: web}
 	}
 	return message
 }
 
-// composeData builds a message that the app shows. It has no collapse key: FCM would keep only
-// four such messages for an offline phone. If an answer is lost, the app may get a repeat; it
-// recognises the delivery id.
+// collapseID identifies messages that replace each other on a device: the same 32 characters for
+// the same event type and collapse key. Empty: the message replaces none. A browser's push service
+// takes no more.
+func collapseID(msg notification.Message) string {
+	if msg.CollapseKey == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(msg.EventType + "\n" + msg.CollapseKey))
+	return hex.EncodeToString(sum[:16])
+}
+
+// replaceOlder makes a message replace older messages with the id, on the device and on the way to
+// it. An app that shows data messages does that itself, by the data.
+func replaceOlder(message *messaging.Message, id string) {
+	message.Data[collapseIDKey] = id
+	message.Android.CollapseKey = id
+	message.APNS.Headers["apns-collapse-id"] = id
+	if message.Android.Notification != nil {
+		message.Android.Notification.Tag = id
+	}
+}
+
+// composeData builds a message that the app shows. Without a key of the event it has no collapse
+// key: FCM would keep only four such messages for an offline phone. If an answer is lost, the app
+// may get a repeat; it recognises the delivery id.
 func composeData(msg notification.Message, device string) *messaging.Message {
 	return &messaging.Message{
 		Token: device,

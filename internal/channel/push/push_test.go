@@ -241,6 +241,36 @@ func TestSendComposes(t *testing.T) {
 	}
 }
 
+// A message takes the place of older messages of its type and key, on the phone and on the way to
+// it. Nobody can read the key from it.
+func TestSendReplacesOlder(t *testing.T) {
+	t.Parallel()
+
+	const id = "212ef80fba195e081dcbe6a67e06b949"
+	for _, kind := range []notification.PushKind{notification.PushNotification, notification.PushData} {
+		f := newFCM(t, map[string]answer{"d": ok})
+		msg := toOneDevice()
+		msg.PushKind, msg.EventType, msg.CollapseKey = kind, "ORDER_STATUS", "order-7"
+		sender := newSender(t, f.URL, time.Minute)
+		_, err := sender.Send(t.Context(), msg)
+		require.NoError(t, err)
+		msg.CollapseKey = strings.Repeat("ä", 75)
+		_, err = sender.Send(t.Context(), msg)
+		require.NoError(t, err)
+
+		got := f.sent[0]
+		require.Equal(t, id, got.Android.CollapseKey)
+		require.Equal(t, id, got.APNS.Headers["apns-collapse-id"])
+		require.Equal(t, id, got.Webpush.Headers["Topic"])
+		require.Equal(t, id, got.Data["collapse_id"])
+		if kind == notification.PushNotification {
+			require.Equal(t, id, got.Android.Notification.Tag)
+		}
+		require.Len(t, f.sent[1].Android.CollapseKey, 32)
+		require.NotEqual(t, id, f.sent[1].Android.CollapseKey)
+	}
+}
+
 func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 

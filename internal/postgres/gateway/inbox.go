@@ -13,8 +13,9 @@ import (
 
 const (
 	// inInbox and inboxTime are the condition and the expression of the indexes
-	// notification_inbox and notification_unread. The indexes serve no other spelling.
-	inInbox   = `n.channel = 'WEBSOCKET' AND (n.available_at IS NOT NULL OR n.status IN ('SENT', 'DELIVERED', 'FAILED'))`
+	// notification_inbox_newest and notification_unread_newest. The indexes serve no other
+	// spelling.
+	inInbox   = `n.channel = 'WEBSOCKET' AND (n.available_at IS NOT NULL OR n.status IN ('SENT', 'DELIVERED', 'FAILED')) AND n.replaced_by IS NULL`
 	inboxTime = `coalesce(n.available_at, n.sent_at, n.created_at)`
 
 	// ofRecipient selects the rows n that a recipient, $1 and $2, may see.
@@ -44,10 +45,10 @@ const (
 func (s *Store) page(ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any) (notification.InboxPage, error) {
 	query := fmt.Sprintf(`
 		SELECT delivery_id, id, event_id, event_type, coalesce(correlation_id, ''), user_type, user_id,
-		       title, body, created_at, available, read_at, found
+		       title, body, created_at, coalesce(collapse_key, ''), available, read_at, found
 		FROM  (SELECT first.*, count(*) OVER () AS found, sum(bytes) OVER (ORDER BY available %[1]s, id %[1]s) AS so_far
 		       FROM  (SELECT n.delivery_id, n.id, n.event_id, n.event_type, n.correlation_id, n.user_type, n.user_id,
-		                     n.title, n.body, n.created_at, `+inboxTime+` AS available, n.read_at,
+		                     n.title, n.body, n.created_at, `+inboxTime+` AS available, n.read_at, n.collapse_key,
 		                     6 * (octet_length(n.title) + octet_length(n.body)) + 2048 AS bytes
 		              FROM   notification n
 		              WHERE  `+ofRecipient+condition+`
@@ -150,7 +151,7 @@ func scanInboxItem(row pgx.CollectableRow, found *int) (notification.InboxItem, 
 	var m notification.Message
 	var item notification.InboxItem
 	err := row.Scan(&m.DeliveryID, &m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID,
-		&m.Title, &m.Body, &m.CreatedAt, &item.AvailableAt, &item.ReadAt, found)
+		&m.Title, &m.Body, &m.CreatedAt, &m.CollapseKey, &item.AvailableAt, &item.ReadAt, found)
 	item.Frame, item.AvailableAt = m.Frame(), item.AvailableAt.UTC()
 	if item.ReadAt != nil {
 		read := item.ReadAt.UTC()

@@ -48,6 +48,7 @@ type DeliveryRow struct {
 	SentAt        *time.Time            `json:"sent_at"`
 	DeliveredAt   *time.Time            `json:"delivered_at"`
 	ReadAt        *time.Time            `json:"read_at"`
+	ReplacedBy    string                `json:"replaced_by"` // the newer event that took its place; empty: none
 }
 
 // Recipient returns a name such as RESTAURANT_USER/10.
@@ -58,7 +59,7 @@ const deliveryColumns = `
 	       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, '') AS correlation_id, n.user_type, n.user_id,
 	       coalesce(n.entity_type, '') AS entity_type, coalesce(n.entity_id, '') AS entity_id, n.channel, n.status, n.strategy, n.priority,
 	       n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error, n.send_after, n.expires_at, coalesce(n.digest_id, '') AS digest_id,
-	       n.created_at, n.sent_at, n.delivered_at, n.read_at`
+	       n.created_at, n.sent_at, n.delivered_at, n.read_at, coalesce(n.replaced_by, '') AS replaced_by`
 
 // filtered is the condition of a [DeliveryFilter], with the parameters $1 to $11.
 const filtered = `

@@ -31,6 +31,7 @@ type LeasedRow struct {
 	ProducedAt     *time.Time `json:"produced_at"`     // when the topic of Herald's own outbox acknowledged it; nil: not yet, or there is no topic
 	LeaseUntil     *time.Time `json:"lease_until"`
 	ExpiresAt      *time.Time `json:"expires_at"`
+	CollapseKey    string     `json:"collapse_key"`    // empty: the event replaces none
 	Cancels        string     `json:"cancels"`         // the event that it takes back; empty: none
 	CancelsUnknown bool       `json:"cancels_unknown"` // nothing is known of that event: it has not come, or was purged
 	CancelledBy    string     `json:"cancelled_by"`    // the event that takes it back; empty: none
@@ -107,7 +108,7 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients i
 
 func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
 	const query = `
-		SELECT ` + outboxColumns + `, e.lease_until, e.expires_at,
+		SELECT ` + outboxColumns + `, e.lease_until, e.expires_at, coalesce(e.collapse_key, '') AS collapse_key,
 		       e.source, e.acknowledged_at, e.produced_at,
 		       coalesce(e.cancels, '') AS cancels,
 		       e.cancels IS NOT NULL

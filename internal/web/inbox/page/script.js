@@ -150,6 +150,28 @@ function put(told) {
   return item;
 }
 
+// replaces reports whether a notification has taken the place of another one.
+const replaces = (newer, older) =>
+  Boolean(newer.collapse_key) &&
+  newer.collapse_key === older.collapse_key &&
+  newer.event_type === older.event_type &&
+  newer.notification_id > older.notification_id;
+
+// replaceOlder drops the notifications whose place an item has taken. It returns whether one of them
+// had the keyboard focus.
+function replaceOlder(item) {
+  let focused = false;
+  for (const other of items.values()) {
+    if (!replaces(item, other)) continue;
+    items.delete(other.notification_id);
+    toAcknowledge.delete(other.notification_id);
+    order = order.filter((id) => id !== other.notification_id);
+    if (!other.read_at) unread = Math.max(0, unread - 1);
+    focused ||= other.element.contains(document.activeElement);
+  }
+  return focused;
+}
+
 // showList orders the elements. It does not move an element that is in the right place, because a
 // moved element loses the keyboard focus.
 function showList() {
@@ -201,8 +223,9 @@ const refresh = once(async () => {
   const [page, count] = await Promise.all([api("GET", "api/notifications"), api("GET", "api/notifications/unread-count")]);
   const known = new Set(order);
   const listed = new Set(page.notifications.map((told) => put(told).notification_id));
+  for (const id of listed) replaceOlder(items.get(id));
   const fresh = order.filter((id) => !listed.has(id) && items.get(id).arrived > Date.now() - unlisted);
-  const older = order.filter((id) => !listed.has(id) && !fresh.includes(id));
+  const older = order.slice(order.findLastIndex((id) => listed.has(id)) + 1).filter((id) => !fresh.includes(id)); // what is missing before was replaced
   const reaches = page.next_before !== null && [...listed].some((id) => known.has(id));
   order = [...fresh, ...listed, ...(reaches ? older : [])];
   if (!reaches) olderThan = page.next_before;
@@ -362,6 +385,7 @@ function receive(frame) {
   if (frame.type !== "notification") return;
   if (!frame.notification_id || !frame.user_id) return receiveOther(frame);
   last = frame.notification_id;
+  if ([...items.values()].some((item) => replaces(item, frame))) return; // its attempt was under way for long
   toAcknowledge.set(last, !items.has(last));
   const top = items.get(order[0]);
   if (!items.has(last) && top && frame.created_at < top.created_at) return quietly(refresh()); // the list has its place
@@ -369,9 +393,11 @@ function receive(frame) {
     const item = put(frame);
     item.arrived = Date.now();
     item.element.classList.add("arrived");
+    const focused = replaceOlder(item);
     order.unshift(last);
     unread++;
     showList();
+    if (focused) item.element.querySelector("button").focus();
     showCount();
     refreshLater();
   }

@@ -1,0 +1,94 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// Ten versions of an order's status come at once, while workers are killed, and ten of another one.
+// The inbox, the open page and the phone have the last version of each. What waited is cancelled,
+// with its workflows.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+
+	const versions, orders = 10, 2
+	s := newSystem(t, append(crashTimeouts, "PUSH_MAX_ATTEMPTS=100")...)
+	s.starter("seed", "--slack-url", s.sandbox.URL)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay)
+	        VALUES ('ORDER_STATUS', 'WEBSOCKET', 'IMMEDIATE', '0'), ('ORDER_STATUS', 'PUSH', 'IMMEDIATE', '0'), ('ORDER_STATUS', 'EMAIL', 'DELAYED', '1 hour')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('ORDER_STATUS', 'Order {{.payload.order}}', 'status {{.payload.status}}')`)
+	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '43', 'phone-43')`)
+	w, other := s.startAll(), s.startWorker()
+	p := &inboxes{system: s, gateway: s.startGateway("GATEWAY_DEMO=true")}
+	page := p.openAs(newBrowser(t), "Ada Brooks")
+
+	emit := func(order, n int) string {
+		status := fmt.Sprint("s", n)
+		return s.emit(fmt.Sprintf("%s-order-%d-%d", s.name, order, n), "ORDER_STATUS", "CUSTOMER/43", fmt.Sprintf(`{"order":%d,"status":%q}`, order, status),
+			"--collapse-key", fmt.Sprint("order-", order))
+	}
+	ids, newest := map[string]bool{}, map[int]string{}
+	for n := range versions - 1 {
+		for order := range orders {
+			ids[emit(order, n)] = true
+		}
+		switch n {
+		case 2:
+			w.kill()
+			w = s.startWorker()
+		case 5:
+			w.kill()
+			w = s.startWorker()
+		}
+	}
+	for order := range orders {
+		newest[order] = emit(order, versions-1)
+	}
+	for id := range ids {
+		s.awaitSuccess(id) // the e-mails' workflows do not wait for an hour
+	}
+
+	who := notification.RecipientKey{UserType: notification.Customer, UserID: "43"}
+	var inbox struct{ Notifications []notification.InboxItem }
+	for order, id := range newest {
+		s.awaitDelivery(id+"-customer43-WEBSOCKET", "DELIVERED")
+		s.awaitDelivery(id+"-customer43-PUSH", "SENT")
+		page.await(shows(fmt.Sprint("Order ", order), 1, orders))
+	}
+	page.await(shows(fmt.Sprint("status s", versions-1), orders, orders))
+	status, answer := p.gateway.request(http.MethodGet, "/api/notifications", "", bearer(tokenOf(t, who)))
+	require.Equal(t, http.StatusOK, status, answer)
+	require.NoError(t, json.Unmarshal([]byte(answer), &inbox))
+	require.Len(t, inbox.Notifications, orders)
+	for _, item := range inbox.Notifications {
+		require.False(t, ids[item.EventID], item.EventID)
+		require.Contains(t, []string{"order-0", "order-1"}, item.CollapseKey)
+	}
+
+	// The oracle: by the order of the outbox, only the last version of each order may be left.
+	require.Equal(t, (versions-1)*orders, s.count(`SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND status = 'CANCELLED' AND last_error = 'replaced by event ' || replaced_by`))
+	require.Zero(t, s.count(`SELECT count(*) FROM notification n WHERE (replaced_by IS NULL) <> (collapse_seq = (SELECT max(o.seq) FROM event_outbox o WHERE o.collapse_key = n.collapse_key))`))
+	phone := map[string]string{} // the last title and text by collapse key, as a phone shows them
+	for _, m := range s.messages() {
+		require.NotEqual(t, notification.Email, m.Channel, "they wait")
+		if m.Channel == notification.Push {
+			phone[m.CollapseKey] = m.Title + ", " + m.Body
+		}
+	}
+	require.ElementsMatch(t, []string{"Order 0, status s9", "Order 1, status s9"}, slices.Collect(maps.Values(phone)))
+
+	first := fmt.Sprintf("%s-order-0-0-customer43-EMAIL", s.name)
+	require.Contains(t, s.starter("delivery", "why", first), "took its place while it waited")
+	require.Contains(t, s.starter("delivery", "show", first), "replaced by event ")
+	require.Contains(t, s.starter("event", "show", newest[0]), "order-0")
+	s.fails(1, "--again", "delivery", "retry", first)
+	require.NoError(t, other.stop(), "%s", other.output)
+}

@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+const (
+	// lockVersions makes events of the type $1 with the collapse key $2 take turns.
+	lockVersions = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'collapse_key', $1::text, $2::text), 0))`
+
+	// versions are the deliveries n of such events to the recipients of $3 and $4 that nothing has
+	// replaced.
+	versions = `
+		FROM  (SELECT DISTINCT user_type, user_id FROM unnest($3::text[], $4::text[]) AS r (user_type, user_id)) r
+		JOIN   notification n USING (user_type, user_id)
+		WHERE  n.event_type = $1
+		AND    n.collapse_key = $2
+		AND    n.replaced_by IS NULL`
+
+	// lockDeliveries lets no attempt and no escalation of them begin until the transaction ends.
+	lockDeliveries = `
+		SELECT n.id` + versions + `
+		ORDER BY n.id
+		FOR UPDATE OF n`
+
+	// replaceOlder has the newest of a recipient's events replace all others. An attempt that is
+	// under way may end. A delivery that throttles the newest event stays, since the recipient
+	// gets it instead.
+	replaceOlder = `
+		WITH version AS (
+			SELECT n.*, first_value(n.event_id) OVER newest AS by, first_value(n.collapse_seq) OVER newest AS by_seq` + versions + `
+			WINDOW newest AS (PARTITION BY n.user_type, n.user_id ORDER BY n.collapse_seq DESC)
+		), older AS (
+			SELECT v.id, v.by, v.escalates, v.status = 'PENDING' AND coalesce(v.attempt_until <= now(), true) AS waits
+			FROM   version v
+			WHERE  v.collapse_seq < v.by_seq
+			AND    NOT EXISTS (
+			           SELECT FROM notification_decision d
+			           WHERE  (d.event_id, d.user_type, d.user_id) = (v.by, v.user_type, v.user_id)
+			           AND    d.throttled_by ->> v.channel = v.delivery_id)
+		), replaced AS (
+			UPDATE notification n
+			SET    replaced_by = o.by,
+			       escalates   = false,
+			       status      = CASE WHEN o.waits THEN 'CANCELLED' ELSE n.status END,
+			       last_error  = CASE WHEN o.waits THEN '` + notification.ReplacedByEvent + `' || o.by ELSE n.last_error END
+			FROM   older o
+			WHERE  n.id = o.id
+			RETURNING n.delivery_id, o.waits, o.escalates
+		), told AS (
+			INSERT INTO delivery_follow_up (delivery_id, kind)
+			SELECT delivery_id, 'REPLACED' FROM replaced WHERE waits
+			UNION ALL
+			SELECT delivery_id, 'ESCALATION' FROM replaced WHERE escalates
+			RETURNING 1
+		)
+		SELECT pg_notify('delivery_follow_up', '') FROM told LIMIT 1`
+)
+
+// queueReplace queues the statements by which an event takes the place of older events with its
+// collapse key, for the recipients of rows. The rows are stored before, in the same transaction:
+// if a newer event was planned earlier, it replaces them.
+func queueReplace(batch *pgx.Batch, event notification.Event, rows []plannedRow) {
+	if event.CollapseKey == "" || len(rows) == 0 {
+		return
+	}
+	userTypes, userIDs := make([]string, len(rows)), make([]string, len(rows))
+	for i, r := range rows {
+		userTypes[i], userIDs[i] = string(r.UserType), r.UserID
+	}
+	batch.Queue(lockVersions, event.Type, event.CollapseKey)
+	batch.Queue(lockDeliveries, event.Type, event.CollapseKey, userTypes, userIDs)
+	batch.Queue(replaceOlder, event.Type, event.CollapseKey, userTypes, userIDs)
+}
