@@ -112,6 +112,9 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 func (a *Activities) try(ctx context.Context, m *outgoing) error {
 	answer, err := a.call(ctx, *m)
 	m.end(answer, err)
+	if answer.Failover {
+		byChannel(ctx, m.channel).Counter(FailoversMetric).Inc(1)
+	}
 	a.warnings.rejected(ctx, m.channel, m.result)
 	return err
 }
@@ -154,7 +157,7 @@ func timeFor(ctx context.Context, timeout time.Duration) bool {
 // end completes the result with a provider's answer, or its failure.
 func (m *outgoing) end(answer notification.Answer, err error) {
 	r := &m.result
-	r.ProviderStatus, r.DeadDevices, r.Took = answer.Status, answer.DeadDevices, answer.Took
+	r.Provider, r.ProviderStatus, r.DeadDevices, r.Took = answer.Provider, answer.Status, answer.DeadDevices, answer.Took
 	if err == nil {
 		r.Outcome, r.ProviderID = notification.OutcomeSent, answer.ProviderID
 		return

@@ -23,6 +23,7 @@ var (
 	PassedOverMetric      = declare("herald_recipients_passed_over", "Recipients that planning passed over, by reason.")
 	DeliveriesMetric      = declare("herald_deliveries", "Deliveries that ended.")
 	AttemptsMetric        = declare("herald_attempts", "Attempts at deliveries and digests that ended.")
+	FailoversMetric       = declare("herald_failovers", "Messages that a provider took after another one could not have them.")
 	RetriesMetric         = declare("herald_retries", "Attempts beyond the first of a run.")
 	DeadLettersMetric     = declare("herald_dead_letters", "Failed deliveries that the dead-letter queue was told of.")
 	NotSentMetric         = declare("herald_not_sent", "Deliveries that a rule stopped, at planning or before an attempt, by decision.")
@@ -124,6 +125,7 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel,
 	}
 	for _, channel := range channels {
 		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
+		labelled.Counter(FailoversMetric).Inc(0)
 		labelled.Counter(RetriesMetric).Inc(0)
 		labelled.Counter(DeadLettersMetric).Inc(0)
 		for _, decision := range notification.Decisions() {

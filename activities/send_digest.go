@@ -119,6 +119,7 @@ func (a *Activities) digestMessage(in SendDigestInput, digest notification.Diges
 		message.NotificationID, message.EventID, message.CorrelationID = 0, "", ""
 		message.DeliveryID, message.Title, message.Body = in.DigestID, text.Title, text.Body
 		message.ExpiresAt, message.SendBy = first.ExpiresAt, first.SendBy
+		message.CollapseKey, message.Provider = "", begun[0].Message.Provider
 		return message, err
 	}
 	return m

@@ -60,6 +60,7 @@ func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
 		fact{"text", textState(d)},
 		fact{"replaced by", d.ReplacedBy},
 		fact{"last error", d.LastError},
+		fact{"provider", d.Provider},
 		fact{"provider's id", d.ProviderMessageID},
 		fact{"digest", digestText(d)})
 }

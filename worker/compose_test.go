@@ -64,8 +64,10 @@ func settingNames() map[string]bool {
 	add("", reflect.TypeFor[kafka.Settings]())
 	add("", reflect.TypeFor[config.Gateway]())
 	add("", reflect.TypeFor[signin.Settings]())
-	for channel, settings := range wiring.New() {
-		add("", reflect.TypeOf(settings).Elem())
+	for channel, providers := range wiring.New() {
+		for _, provider := range providers.All {
+			add("", reflect.TypeOf(provider.Settings).Elem())
+		}
 		add(string(channel)+"_", reflect.TypeFor[config.Policy]())
 	}
 	return names

@@ -25,8 +25,13 @@ func TestSettingsOfTheReference(t *testing.T) {
 	wired := wiring.New()
 	want := map[string]string{"HERALD_ACTOR": "user@host"}
 	structs := []any{&config.Config{}, &kafka.Settings{}, &config.Gateway{}, &signin.Settings{}}
-	for _, settings := range wired {
-		structs = append(structs, settings)
+	for channel, providers := range wired {
+		for _, provider := range providers.All {
+			structs = append(structs, provider.Settings)
+		}
+		if len(providers.All) > 1 {
+			want[wiring.OrderSetting(channel)] = ""
+		}
 	}
 	for _, settings := range structs {
 		params, err := env.GetFieldParams(settings)

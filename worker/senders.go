@@ -35,8 +35,8 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 		var off *channel.OffError
 		switch {
 		case errors.As(err, &off):
-			why[name] = off
-			slog.Warn("channel is off: its deliveries will fail", "channel", name, "reason", off.Error())
+			why[name] = err
+			slog.Warn("channel is off: its deliveries will fail", "channel", name, "reason", err.Error())
 		case err != nil:
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		default:

@@ -17,9 +17,9 @@ func TestWorkflowsTouchNothing(t *testing.T) {
 		{"github.com/jackc/pgx/v5", "herald/internal/postgres"},
 		{"github.com/pressly/goose/v3", "herald/internal/postgres/migrate"},
 		{"github.com/rabbitmq/amqp091-go", "herald/internal/rabbitmq"},
-		{"github.com/sendgrid/sendgrid-go", "herald/internal/channel/email"},
-		{"github.com/twilio/twilio-go", "herald/internal/channel/sms"},
-		{"firebase.google.com/go/v4", "herald/internal/channel/push"},
+		{"github.com/sendgrid/sendgrid-go", "herald/internal/channel/email/sendgrid"},
+		{"github.com/twilio/twilio-go", "herald/internal/channel/sms/twilio"},
+		{"firebase.google.com/go/v4", "herald/internal/channel/push/fcm"},
 		{"herald/internal/channel/slack", "herald/internal/channel/slack"},
 		{"herald/internal/channel/websocket", "herald/internal/channel/websocket"},
 	}

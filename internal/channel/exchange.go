@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"time"
 )
 
@@ -28,9 +29,10 @@ type Exchange struct {
 
 	Took time.Duration // until the end of the answer, or of the wait for it; 0: nothing was sent
 
-	wire    http.RoundTripper
-	started bool
-	err     error // why the exchange was interrupted
+	wire      http.RoundTripper
+	started   bool
+	connected bool
+	err       error // why the exchange was interrupted
 }
 
 // NewExchange returns an exchange over wire.
@@ -55,7 +57,8 @@ func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	began := time.Now()
 	defer func() { e.Took = time.Since(began) }()
 
-	resp, err := e.wire.RoundTrip(req)
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { e.connected = true }}
+	resp, err := e.wire.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil {
 		e.err = err
 		return nil, err

@@ -35,13 +35,16 @@ func (e *Exchange) Failure(ctx context.Context, provider string) *notification.P
 	case !e.started && ctx.Err() == nil:
 		return Refuse(provider, CodeInvalid)
 	default:
-		return e.ambiguous(provider, interruption(ctx, e.err))
+		failure := e.ambiguous(provider, interruption(ctx, e.err))
+		failure.Unsent = !e.connected
+		return failure
 	}
 }
 
-// Interrupted returns the failure of a message whose context ended first.
-func Interrupted(ctx context.Context, provider string) *notification.ProviderError {
-	return &notification.ProviderError{Provider: provider, Class: notification.Ambiguous, Code: interruption(ctx, nil)}
+// Interrupted returns the failure of a message whose context ended first, or whose connection
+// failed with err.
+func Interrupted(ctx context.Context, provider string, err error) *notification.ProviderError {
+	return &notification.ProviderError{Provider: provider, Class: notification.Ambiguous, Code: interruption(ctx, err)}
 }
 
 // Unexpected returns the failure for a 2xx answer without the provider's success body: it is

@@ -36,13 +36,26 @@ type Publisher interface {
 // OffError means that a channel is off because required settings are empty.
 type OffError struct {
 	Missing []string // the empty settings
+	Instead []string // settings of other providers, each of which would do
 }
 
 func (e *OffError) Error() string {
+	text := strings.Join(e.Missing, ", ") + " are not set"
 	if len(e.Missing) == 1 {
-		return e.Missing[0] + " is not set"
+		text = e.Missing[0] + " is not set"
 	}
-	return strings.Join(e.Missing, ", ") + " are not set"
+	for _, setting := range e.Instead {
+		text += ", nor is " + setting
+	}
+	return text
+}
+
+// Or returns the error of a channel that has neither of two providers. e may be nil.
+func (e *OffError) Or(other *OffError) *OffError {
+	if e == nil {
+		return other
+	}
+	return &OffError{Missing: e.Missing, Instead: append(e.Instead, other.Missing[0])}
 }
 
 // Off returns the error of a channel that needs these settings: pairs of name and value, in

@@ -79,7 +79,7 @@ func (s Senders) unset(name notification.Channel, types []string) []Mistake {
 	case err == nil, s.Problem != nil:
 		return nil
 	case errors.As(err, &off):
-		return []Mistake{{Place: "settings of " + string(name), Problem: fmt.Sprintf("%v, so that the channel is off; %s are routed over it: these deliveries fail with ChannelNotConfigured", off, some(types)),
+		return []Mistake{{Place: "settings of " + string(name), Problem: fmt.Sprintf("%v, so that the channel is off; %s are routed over it: these deliveries fail with ChannelNotConfigured", err, some(types)),
 			Remedy: "set what is missing where the worker runs, and here; or delete the rows of " + routingRules + " for " + string(name)}}
 	default:
 		return []Mistake{{Place: "settings of " + string(name), Problem: err.Error(), Remedy: "correct them where the worker runs, and here"}}
@@ -103,7 +103,7 @@ func some(types []string) string {
 const serverTimeout = 5 * time.Second
 
 // providersOf checks that the providers of the routed channels answer. It sends a HEAD request
-// without credentials, and no message.
+// or EHLO, without credentials, and no message.
 func providersOf(db *postgres.Store, s Senders) Subject {
 	return Subject{"providers", func(ctx context.Context) ([]Mistake, error) {
 		routed, err := s.routed(ctx, report.Reader{Pool: db.Pool})
@@ -146,11 +146,16 @@ func silent(ctx context.Context, providers []provider) (mistakes []Mistake) {
 	return few(mistakes)
 }
 
+const untrustedCertificate = "its certificate is not one that this machine trusts"
+
 // ask returns the reason why the provider does not answer; empty: it answers. Any status is an
 // answer.
 func (p provider) ask(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
+	if server, err := url.Parse(p.url); err == nil && strings.HasPrefix(server.Scheme, "smtp") {
+		return greet(ctx, server)
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, p.url, http.NoBody)
 	if err != nil {
 		return "the setting is no URL"
@@ -167,7 +172,7 @@ func (p provider) ask(ctx context.Context) string {
 	case exchange.Status != 0:
 		return ""
 	case errors.As(err, &untrusted):
-		return "its certificate is not one that this machine trusts"
+		return untrustedCertificate
 	default:
 		return cmp.Or(exchange.Failure(ctx, "").Code, "no answer")
 	}
@@ -184,7 +189,7 @@ func (p provider) host() string {
 // slackFlaw returns the reason why Herald sends nothing to a webhook; empty: it sends, or this
 // process does not serve Slack.
 func (s Senders) slackFlaw(webhook string) string {
-	settings, judges := s.Wired[notification.Slack].(interface{ Flaw(webhook string) string })
+	settings, judges := s.Wired[notification.Slack].All[0].Settings.(interface{ Flaw(webhook string) string })
 	if !judges || !slices.Contains(s.Channels, notification.Slack) || s.Problem != nil {
 		return ""
 	}

@@ -83,7 +83,7 @@ func TestCancels(t *testing.T) {
 	mail := visit + "-customer42-EMAIL"
 	require.Contains(t, s.starter("delivery", "why", mail), "its event was cancelled by event "+off)
 	s.fails(1, "cancelled by event "+off, "event", "retry", visit)
-	s.fails(1, "its event was cancelled by event "+off, "delivery", "retry", mail)
+	s.fails(1, "it was cancelled by event "+off, "delivery", "retry", mail)
 
 	again := s.takesBack("again", "NOTHING", off) // to cancel a cancellation does not restore the visit
 	s.awaitSuccess(again)

@@ -54,15 +54,16 @@ func TestRoles(t *testing.T) {
 // digest whose first item is sent at once.
 func (r *roles) limitsAmounts() {
 	r.t.Helper()
+	recall := r.name + "-recall"
 	r.sql("", `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_window) VALUES ('RECALL', 'EMAIL', '1 hour');
 		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_first) VALUES ('RECALL', 'SMS', 'AGGREGATE', true);
 		INSERT INTO frequency_cap (channel_type, at_most, per) VALUES ('EMAIL', 100, '1 day');
 		INSERT INTO event_type_approval (event_type, over) VALUES ('RECALL', 0);
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('recall-1', 'RECALL', 'CUSTOMER', '42', '{}')`)
-	r.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = 'recall-1' AND outcome = 'AWAITING_APPROVAL'`)
-	r.as("operator", "event", "approve", "recall-1")
-	r.awaitCount(2, `SELECT count(*) FROM notification WHERE event_id = 'recall-1' AND status IN ('SENT', 'DELIVERED')`)
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('`+recall+`', 'RECALL', 'CUSTOMER', '42', '{}')`)
+	r.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'AWAITING_APPROVAL'`, recall)
+	r.as("operator", "event", "approve", recall)
+	r.awaitCount(2, `SELECT count(*) FROM notification WHERE event_id = $1 AND status IN ('SENT', 'DELIVERED')`, recall)
 }
 
 // roles is an installation whose roles have a suffix, because all databases of a server share

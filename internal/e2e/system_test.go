@@ -69,6 +69,7 @@ type system struct {
 	store    *postgres.Store
 	temporal client.Client
 	sandbox  *httptest.Server
+	fakes    *sandbox.Server // behind sandbox
 	env      []string
 	programs string // the folder of its programs
 }
@@ -90,7 +91,7 @@ func newSystemOn(t *testing.T, on servers, settings ...string) *system {
 	s := &system{t: t, name: "e2e-" + uuid.NewString()[:8], servers: on, programs: binaries}
 
 	providers := must(sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Local: true}))(t)
-	s.sandbox = httptest.NewServer(providers)
+	s.sandbox, s.fakes = httptest.NewServer(providers), providers
 	t.Cleanup(func() {
 		s.sandbox.CloseClientConnections()
 		s.sandbox.Close()

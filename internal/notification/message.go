@@ -25,6 +25,7 @@ type Message struct {
 	Optional       bool     // the recipient may switch such notifications off
 	CollapseKey    string   // of the event; empty: none
 	CreatedAt      time.Time
+	Provider       string    // that may have it from an earlier attempt without a clear end; empty: none
 	ExpiresAt      time.Time // by the database's clock; zero: never
 	SendBy         time.Time // ExpiresAt on this process's monotonic clock; zero: never
 }
@@ -54,6 +55,8 @@ const (
 // Answer is a provider's answer to a message. It holds all known facts, even when the sender also
 // returns an error.
 type Answer struct {
+	Provider    string   // that has the message, or may have it; empty: none
+	Failover    bool     // another provider could not have it
 	ProviderID  string   // the provider's message id; may be empty
 	Status      int      // HTTP status of the answer; 0: none
 	DeadDevices []string // tokens that the provider will never accept again

@@ -54,8 +54,8 @@ const endAttempts = `
 		WITH item AS (
 			SELECT i.*, n.id, n.status, n.receipt_failed, n.attempt_began, n.attempt_owner IS NOT DISTINCT FROM i.owner AS mine,
 			       n.status IN ('PENDING', 'FAILED') OR (n.status IN ('CANCELLED', 'DELIVERED') AND i.outcome = 'SENT') AS open
-			FROM   unnest((SELECT $1::int[]), $2::text[], $3::int[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::interval[], $10::boolean[], $12::text[], $13::timestamptz[])
-			           AS i (result, delivery_id, attempt, outcome, provider_status, provider_id, detail, digest_id, took, give_up, owner, next)
+			FROM   unnest((SELECT $1::int[]), $2::text[], $3::int[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::interval[], $10::boolean[], $12::text[], $13::timestamptz[], $14::text[])
+			           AS i (result, delivery_id, attempt, outcome, provider_status, provider_id, detail, digest_id, took, give_up, owner, next, provider)
 			JOIN   notification n USING (delivery_id)
 			ORDER BY n.id
 			FOR UPDATE OF n
@@ -91,6 +91,7 @@ const endAttempts = `
 			                                  ELSE n.status END,
 			       sent_at             = CASE WHEN e.outcome = 'SENT' AND e.open AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN now() ELSE n.sent_at END,
 			       available_at        = CASE WHEN e.open THEN coalesce(n.available_at, now()) ELSE n.available_at END,
+			       provider            = CASE WHEN e.open AND e.outcome IN ('SENT', 'AMBIGUOUS') THEN nullif(e.provider, '') ELSE n.provider END,
 			       provider_message_id = CASE WHEN e.open AND e.outcome = 'SENT' THEN nullif(e.provider_id, '') ELSE n.provider_message_id END,
 			       last_error          = CASE WHEN NOT e.open OR n.receipt_failed THEN n.last_error ELSE nullif(e.detail, '') END,
 			       digest_id           = CASE WHEN e.open AND e.outcome = 'SENT' THEN coalesce(nullif(e.digest_id, ''), n.digest_id) ELSE n.digest_id END
@@ -121,6 +122,7 @@ const endAttempts = `
 type endings struct {
 	results, numbers, providerStatuses                     []int
 	ids, outcomes, providerIDs, details, digestIDs, owners []string
+	providers                                              []string
 	took                                                   []time.Duration
 	giveUps                                                []bool
 	next                                                   []*time.Time // nil: unknown
@@ -134,14 +136,14 @@ func endingsOf(results []notification.AttemptResult) endings {
 			e.ids, e.outcomes, e.providerIDs = append(e.ids, item.DeliveryID), append(e.outcomes, string(r.Outcome)), append(e.providerIDs, r.ProviderID)
 			e.details, e.digestIDs = append(e.details, r.Detail), append(e.digestIDs, r.DigestID)
 			e.took, e.giveUps = append(e.took, r.Took), append(e.giveUps, r.GiveUp)
-			e.owners, e.next = append(e.owners, r.Owner), append(e.next, optional(r.Next))
+			e.owners, e.next, e.providers = append(e.owners, r.Owner), append(e.next, optional(r.Next)), append(e.providers, r.Provider)
 		}
 	}
 	return e
 }
 
 func (e endings) args() []any {
-	return []any{e.results, e.ids, e.numbers, e.outcomes, e.providerStatuses, e.providerIDs, e.details, e.digestIDs, e.took, e.giveUps, bestEffort(), e.owners, e.next}
+	return []any{e.results, e.ids, e.numbers, e.outcomes, e.providerStatuses, e.providerIDs, e.details, e.digestIDs, e.took, e.giveUps, bestEffort(), e.owners, e.next, e.providers}
 }
 
 // itemsOf returns the attempts that a result ends.

@@ -40,14 +40,14 @@ const (
 		       p.strategy, p.priority,
 		       CASE WHEN other.sendable THEN p.send_after END,
 		       p.expires_at,
-		       o.collapse_key, CASE WHEN o.collapse_key IS NOT NULL THEN o.seq END,
+		       (SELECT o.collapse_key FROM event_outbox o WHERE o.event_id = $1),
+		       (SELECT o.seq FROM event_outbox o WHERE o.event_id = $1 AND o.collapse_key IS NOT NULL),
 		       p.strategy <> 'AGGREGATE' AND EXISTS (SELECT FROM event_type_escalation x WHERE x.event_type = $2 AND x.from_channel = p.channel),
 		       `
 	ofDecided = `
 		FROM   jsonb_to_recordset($4) AS p (user_type text, user_id text, entity jsonb, channel text, delivery_id text,
 		                                    title text, body text, address text, problem text, strategy text, priority text, send_after timestamptz, expires_at timestamptz)
 		JOIN   decided USING (user_type, user_id)
-		LEFT JOIN event_outbox o ON o.event_id = $1
 		LEFT JOIN notification n ON n.delivery_id = p.delivery_id AND (n.event_id, n.user_type, n.user_id) <> ($1, p.user_type, p.user_id)
 		CROSS JOIN LATERAL (
 			SELECT CASE WHEN n.id IS NULL THEN '' ELSE '~' END AS mark, n.id IS NULL AND p.problem = '' AS sendable, n.event_id, n.user_type, n.user_id

@@ -56,9 +56,9 @@ func lockThrottles(ctx context.Context, tx pgx.Tx, eventType string, keys []noti
 const recordThrottles = `
 		UPDATE throttle t
 		SET    delivery_id = k.delivery_id,
-		       began_at    = clock_timestamp(),
-		       ends_at     = clock_timestamp() + k.window / 1000 * interval '1 microsecond'
-		FROM   ` + throttleKeys + `
+		       began_at    = m.began,
+		       ends_at     = m.began + k.window / 1000 * interval '1 microsecond'
+		FROM   (SELECT clock_timestamp() AS began) m, ` + throttleKeys + `
 		WHERE  (t.user_type, t.user_id, t.event_type, t.channel_type, t.throttle_key) = (k.user_type, k.user_id, $1, k.channel_type, k.throttle_key)
 		AND    t.delivery_id IS DISTINCT FROM k.delivery_id
 		AND    EXISTS (SELECT FROM notification n WHERE n.delivery_id = k.delivery_id AND NOT (k.throttle_key = '` + notification.FirstOfDigest + `' AND n.strategy = 'AGGREGATE'))`

@@ -1,43 +1,64 @@
-// Package wiring maps each channel to the package that sends over it. The worker makes its senders
+// Package wiring maps each channel to the packages that send over it. The worker makes its senders
 // from this map, and starter checks the configuration with it.
 package wiring
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"herald/internal/channel"
-	"herald/internal/channel/email"
-	"herald/internal/channel/push"
+	"herald/internal/channel/email/sendgrid"
+	"herald/internal/channel/email/smtp"
+	"herald/internal/channel/push/fcm"
 	"herald/internal/channel/slack"
-	"herald/internal/channel/sms"
+	"herald/internal/channel/sms/twilio"
 	"herald/internal/channel/websocket"
 	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
 
-// Wiring maps each channel to the settings of its package.
-type Wiring map[notification.Channel]Settings
+// Wiring maps each channel to its providers.
+type Wiring map[notification.Channel]*Providers
 
-// Settings is the settings of a channel's package. It makes the channel's sender.
+// Settings is the settings of a provider's package. It makes the sender.
 type Settings interface {
 	Read(r *environment.Reader)
 	NewSender(p channel.Process) (channel.Sender, error)
-	// Servers returns the URLs of the channel's providers.
+	// Servers returns the URLs of the provider.
 	Servers() []string
 }
 
-// New returns empty settings for each channel. Add a line here for a new channel.
+// Provider is the settings of one provider.
+type Provider struct {
+	Name string
+	Settings
+}
+
+// Providers are the providers of a channel, in the order in which they are asked.
+type Providers struct {
+	All []Provider
+
+	setting string // that names the order
+	ordered bool   // the setting is set, so each of All is needed
+}
+
+// New returns empty settings for each provider. Add a line here for a new one.
 func New() Wiring {
 	return Wiring{
-		notification.WebSocket: &websocket.Settings{},
-		notification.Email:     &email.Settings{},
-		notification.Push:      &push.Settings{},
-		notification.SMS:       &sms.Settings{},
-		notification.Slack:     &slack.Settings{},
+		notification.WebSocket: {All: []Provider{{"rabbitmq", &websocket.Settings{}}}},
+		notification.Email: {All: []Provider{
+			{"sendgrid", &sendgrid.Settings{}},
+			{"smtp", &smtp.Settings{}},
+		}},
+		notification.Push:  {All: []Provider{{"fcm", &fcm.Settings{}}}},
+		notification.SMS:   {All: []Provider{{"twilio", &twilio.Settings{}}}},
+		notification.Slack: {All: []Provider{{"slack", &slack.Settings{}}}},
 	}
 }
 
-// Complete returns an error if a channel of package notification has no settings in w.
+// Complete returns an error if a channel of package notification has no providers in w.
 func (w Wiring) Complete() error {
 	for _, channel := range notification.Channels() {
 		if w[channel] == nil {
@@ -50,6 +71,73 @@ func (w Wiring) Complete() error {
 // Read reads the settings of all channels, in the order of notification.Channels.
 func (w Wiring) Read(r *environment.Reader) {
 	for _, channel := range notification.Channels() {
-		w[channel].Read(r)
+		w[channel].read(r, OrderSetting(channel))
 	}
+}
+
+// OrderSetting is the setting with the order of a channel's providers.
+func OrderSetting(channel notification.Channel) string { return string(channel) + "_PROVIDERS" }
+
+func (p *Providers) read(r *environment.Reader, setting string) {
+	for _, provider := range p.All {
+		provider.Read(r)
+	}
+	value, found := r.LookupEnv(setting)
+	if !found || value == "" {
+		return
+	}
+	var ordered []Provider
+	for name := range strings.SplitSeq(value, ",") {
+		i := slices.IndexFunc(p.All, func(known Provider) bool { return known.Name == strings.TrimSpace(name) })
+		if i < 0 || slices.Contains(ordered, p.All[i]) {
+			r.Refuse(setting, "must name each provider at most once, with commas between them: "+strings.Join(p.names(), ", "))
+			return
+		}
+		ordered = append(ordered, p.All[i])
+	}
+	p.All, p.setting, p.ordered = ordered, setting, true
+}
+
+func (p *Providers) names() []string {
+	var names []string
+	for _, provider := range p.All {
+		names = append(names, provider.Name)
+	}
+	return names
+}
+
+// NewSender returns a sender over the providers that are on. If none is on, or one of the setting
+// is not, the error is a [channel.OffError].
+func (p *Providers) NewSender(process channel.Process) (channel.Sender, error) {
+	var senders channel.Failover
+	var off *channel.OffError
+	for _, provider := range p.All {
+		sender, err := provider.NewSender(process)
+		var isOff *channel.OffError
+		switch {
+		case errors.As(err, &isOff) && p.ordered:
+			return nil, fmt.Errorf("%s names %s, and %w", p.setting, provider.Name, isOff)
+		case errors.As(err, &isOff):
+			off = off.Or(isOff)
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", provider.Name, err)
+		default:
+			senders = append(senders, channel.Provider{Name: provider.Name, Sender: sender})
+		}
+	}
+	if len(senders) == 0 {
+		return nil, off
+	}
+	return senders, nil
+}
+
+// Servers returns the URLs of the providers that are on.
+func (p *Providers) Servers() []string {
+	var servers []string
+	for _, provider := range p.All {
+		if _, err := provider.NewSender(channel.Process{Slots: 1}); err == nil {
+			servers = append(servers, provider.Servers()...)
+		}
+	}
+	return servers
 }

@@ -1,10 +1,13 @@
 package wiring_test
 
 import (
+	"maps"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
 	"herald/internal/config/environment"
 	"herald/internal/notification"
 	"herald/internal/wiring"
@@ -26,13 +29,71 @@ func TestServers(t *testing.T) {
 	t.Parallel()
 
 	wired := wiring.New()
-	r := environment.NewReader(map[string]string{"FCM_BASE_URL": "http://localhost:9090", "SLACK_ALLOWED_HOSTS": "127.0.0.1:9090,hooks.slack.com"})
+	r := environment.NewReader(map[string]string{"SLACK_ALLOWED_HOSTS": "127.0.0.1:9090,hooks.slack.com"})
 	wired.Read(r)
 	require.NoError(t, r.Err())
 
-	require.Equal(t, []string{"https://api.sendgrid.com"}, wired[notification.Email].Servers())
-	require.Equal(t, []string{"https://api.twilio.com"}, wired[notification.SMS].Servers())
-	require.Equal(t, []string{"http://localhost:9090/v1"}, wired[notification.Push].Servers())
+	require.Empty(t, wired[notification.Email].Servers(), "it is off")
+	require.Empty(t, wired[notification.SMS].Servers())
 	require.Equal(t, []string{"http://127.0.0.1:9090", "https://hooks.slack.com"}, wired[notification.Slack].Servers())
 	require.Empty(t, wired[notification.WebSocket].Servers())
+}
+
+// The providers whose settings are set are asked in the order of the table, or of the setting.
+func TestOrderOfProviders(t *testing.T) {
+	t.Parallel()
+
+	sendGrid := map[string]string{"SENDGRID_API_KEY": "key", "EMAIL_FROM": "herald@example.com"}
+	smtp := map[string]string{"SMTP_URL": "smtps://mail.example.com", "EMAIL_FROM": "herald@example.com"}
+	tests := []struct {
+		name    string
+		set     []map[string]string
+		order   string
+		want    []string // nil: the channel is off
+		problem string
+	}{
+		{name: "none", problem: "SENDGRID_API_KEY, EMAIL_FROM are not set, nor is SMTP_URL"},
+		{name: "one", set: []map[string]string{smtp}, want: []string{"smtp"}},
+		{name: "both", set: []map[string]string{smtp, sendGrid}, want: []string{"sendgrid", "smtp"}},
+		{name: "another order", set: []map[string]string{smtp, sendGrid}, order: "smtp, sendgrid", want: []string{"smtp", "sendgrid"}},
+		{name: "one of both", set: []map[string]string{smtp, sendGrid}, order: "smtp", want: []string{"smtp"}},
+		{name: "one that is off", set: []map[string]string{sendGrid}, order: "sendgrid,smtp", problem: "EMAIL_PROVIDERS names smtp, and SMTP_URL is not set"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			values := map[string]string{"EMAIL_PROVIDERS": tt.order}
+			for _, set := range tt.set {
+				maps.Copy(values, set)
+			}
+			wired, r := wiring.New(), environment.NewReader(values)
+			wired.Read(r)
+			require.NoError(t, r.Err())
+			sender, err := wired[notification.Email].NewSender(channel.Process{Timeout: time.Second, Slots: 1})
+			if tt.problem != "" {
+				var off *channel.OffError
+				require.ErrorAs(t, err, &off)
+				require.EqualError(t, err, tt.problem)
+				return
+			}
+			require.NoError(t, err)
+			var names []string
+			for _, provider := range sender.(channel.Failover) {
+				names = append(names, provider.Name)
+			}
+			require.Equal(t, tt.want, names)
+			require.Len(t, wired[notification.Email].Servers(), len(names))
+		})
+	}
+}
+
+func TestWrongOrderOfProviders(t *testing.T) {
+	t.Parallel()
+
+	for _, order := range []string{"sendgrid,sendgrid", "mailgun", "smtp,", "SMTP"} {
+		r := environment.NewReader(map[string]string{"EMAIL_PROVIDERS": order})
+		wiring.New().Read(r)
+		require.ErrorContains(t, r.Err(), "EMAIL_PROVIDERS must name each provider at most once, with commas between them: sendgrid, smtp", order)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/channel"
 	"herald/internal/channel/email"
+	"herald/internal/channel/email/sendgrid"
 	"herald/internal/notification"
 )
 
@@ -24,7 +25,7 @@ const loopPage = 500 // rows
 
 // newMailLoop returns a loop that sends to the installation's sandbox, with Herald's sender.
 func newMailLoop(h *herald) (*mailLoop, error) {
-	settings := &email.Settings{APIKey: "SG.bench", BaseURL: h.sandbox, From: "herald@example.com"}
+	settings := &sendgrid.Settings{APIKey: "SG.bench", BaseURL: h.sandbox, From: email.From{Address: "herald@example.com"}}
 	sender, err := settings.NewSender(channel.Process{Timeout: 10 * time.Second, Slots: batchSends})
 	return &mailLoop{h.db, sender}, err
 }

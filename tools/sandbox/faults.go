@@ -23,11 +23,14 @@ const faultLimit = 64 << 10 // bytes of a request that sets a fault
 // channels are the channels that the sandbox serves. A websocket has no provider.
 var channels = []notification.Channel{notification.Email, notification.Push, notification.SMS, notification.Slack}
 
+// faulty are the names in PUT /faults.
+var faulty = append(slices.Clone(channels), mailServer)
+
 // parseChannel reads a channel in upper or lower case.
 func parseChannel(name string) (notification.Channel, error) {
 	channel := notification.Channel(strings.ToUpper(name))
-	if !slices.Contains(channels, channel) {
-		return "", fmt.Errorf("channel must be one of %v", channels)
+	if !slices.Contains(faulty, channel) {
+		return "", fmt.Errorf("channel must be one of %v", faulty)
 	}
 	return channel, nil
 }

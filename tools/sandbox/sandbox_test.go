@@ -120,7 +120,7 @@ func accepted() map[notification.Channel]sample {
 		}},
 		notification.Push: {pushCall(goodPush()), sandbox.Entry{
 			Channel: notification.Push, DeliveryID: "evt-1-staff10-PUSH", Recipient: "device-1",
-			Title: "New reservation", Body: "Table for 4", Status: http.StatusOK, Accepted: true,
+			Title: "New reservation", Body: "Table for 4", Status: http.StatusOK, Accepted: true, CollapseKey: "evt-1-staff10-PUSH",
 		}},
 		notification.Slack: {slackCall(slackPath, goodPost), sandbox.Entry{
 			Channel: notification.Slack, DeliveryID: "evt-1-staff10-SLACK", Recipient: slackPath,

@@ -8,9 +8,10 @@ import (
 
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/email"
-	"herald/internal/channel/push"
+	"herald/internal/channel/email/sendgrid"
+	"herald/internal/channel/push/fcm"
 	"herald/internal/channel/slack"
-	"herald/internal/channel/sms"
+	"herald/internal/channel/sms/twilio"
 	"herald/internal/notification"
 )
 
@@ -24,9 +25,9 @@ func TestSenders(t *testing.T) {
 		good, bad string // addresses
 		code      string // of the rejection; empty: SendGrid has no codes
 	}{
-		notification.Email: {settings: &email.Settings{APIKey: "key", BaseURL: b.URL, From: "herald@example.com"}, good: "ada@example.com", bad: "ada@example"},
-		notification.SMS:   {settings: &sms.Settings{AccountSID: "AC123", AuthToken: "token", From: "+15005550006", BaseURL: b.URL}, good: "+15551234567", bad: "+15005550009", code: "21614"},
-		notification.Push:  {settings: &push.Settings{ProjectID: "demo", BaseURL: b.URL}, good: "device-1", bad: "dead-1", code: "no working device"},
+		notification.Email: {settings: &sendgrid.Settings{APIKey: "key", BaseURL: b.URL, From: email.From{Address: "herald@example.com"}}, good: "ada@example.com", bad: "ada@example"},
+		notification.SMS:   {settings: &twilio.Settings{AccountSID: "AC123", AuthToken: "token", From: "+15005550006", BaseURL: b.URL}, good: "+15551234567", bad: "+15005550009", code: "21614"},
+		notification.Push:  {settings: &fcm.Settings{ProjectID: "demo", BaseURL: b.URL}, good: "device-1", bad: "dead-1", code: "no working device"},
 		notification.Slack: {settings: &slack.Settings{AllowedHosts: []string{"127.0.0.1"}}, good: b.URL + slackPath, bad: b.URL + "/services/T1/B1/none-1", code: "no_service"},
 	}
 	for channel, tt := range tests {

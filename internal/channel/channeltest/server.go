@@ -120,19 +120,24 @@ func (s suite) connectSandbox(t *testing.T) Link {
 	})
 	link := s.link(t, far.Listener.Addr())
 	link.Break = far.Close
-	link.Arrivals = func() (arrivals []Arrival) {
-		text, err := os.ReadFile(ledger)
-		require.NoError(t, err)
-		for line := range strings.Lines(string(text)) {
-			var entry sandbox.Entry
-			require.NoError(t, json.Unmarshal([]byte(line), &entry))
-			require.True(t, entry.Accepted, line)
-			if entry.Channel == notification.Slack { // the ledger has only the path
-				entry.Recipient = far.URL + entry.Recipient
-			}
-			arrivals = append(arrivals, Arrival{DeliveryID: entry.DeliveryID, To: entry.Recipient, Text: entry.Body})
-		}
-		return arrivals
-	}
+	link.Arrivals = func() (arrivals []Arrival) { return ArrivalsOf(t, ledger, far.URL) }
 	return link
+}
+
+// ArrivalsOf reads the messages that a sandbox has accepted from its ledger. It puts url before the
+// addresses of Slack, of which the ledger has only the paths.
+func ArrivalsOf(t *testing.T, ledger, url string) (arrivals []Arrival) {
+	t.Helper()
+	text, err := os.ReadFile(ledger)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		var entry sandbox.Entry
+		require.NoError(t, json.Unmarshal([]byte(line), &entry))
+		require.True(t, entry.Accepted, line)
+		if entry.Channel == notification.Slack {
+			entry.Recipient = url + entry.Recipient
+		}
+		arrivals = append(arrivals, Arrival{DeliveryID: entry.DeliveryID, To: entry.Recipient, Text: entry.Body})
+	}
+	return arrivals
 }

@@ -1,87 +1,54 @@
-// Package email sends notifications as mails through SendGrid.
+// Package email holds what the providers of e-mail share: our address, and the checks of a message.
 package email
 
 import (
-	"bytes"
-	"context"
-	"net/http"
 	"net/mail"
-	"strconv"
-	"time"
+	"regexp"
+	"strings"
 
-	"github.com/sendgrid/rest"
-	"github.com/sendgrid/sendgrid-go"
-	sendgridmail "github.com/sendgrid/sendgrid-go/helpers/mail"
-
-	"herald/internal/channel"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
 
-const (
-	provider = "sendgrid"
-	endpoint = "/v3/mail/send"
-)
-
-// Sender sends mails. It is safe for concurrent use.
-type Sender struct {
-	settings Settings
-	timeout  time.Duration
-
-	unsubscribeURL func(notification.Message) string // nil: no links
-	wire           http.RoundTripper
+// From is our address at every provider.
+type From struct {
+	Address string `env:"EMAIL_FROM"`      // in ASCII; providers know it as a verified sender
+	Name    string `env:"EMAIL_FROM_NAME"` // in ASCII, as SendGrid requires; may be empty
 }
 
-// Send passes msg to SendGrid, once, within the sender's time-out. Every error is a
-// [notification.ProviderError].
-func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if code := flaw(msg); code != "" {
-		return notification.Answer{}, channel.Refuse(provider, code)
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
+// ASCIILine is one line of ASCII.
+var ASCIILine = regexp.MustCompile(`^[ -~]*$`)
 
-	// A sendgrid.Client stores the body of its mail. Shared between goroutines, it would send
-	// mails to the wrong people. A separate request is safe.
-	request := sendgrid.GetRequest(string(s.settings.APIKey), endpoint, s.settings.BaseURL)
-	request.Method = rest.Post
-	request.Body = sendgridmail.GetRequestBody(s.compose(msg))
-	exchange := channel.NewExchange(s.wire)
-	client := &rest.Client{HTTPClient: exchange.Client()}
-	_, _ = client.SendWithContext(ctx, request) // the exchange holds the answer, and errors without secrets
-
-	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
-	if failure := exchange.Failure(ctx, provider); failure != nil {
-		if failure.Class == notification.Busy && failure.RetryAfter == 0 {
-			failure.RetryAfter = untilReset(exchange.Header, time.Now())
-		}
-		return answer, failure
+// Check checks the address. A provider that is on, by the setting because, needs it.
+func (f From) Check(r *environment.Reader, on bool, because string) {
+	if on {
+		r.Need("EMAIL_FROM", f.Address, because)
 	}
-	if !accepted(exchange) {
-		return answer, exchange.Unexpected(provider)
+	if f.Address != "" && (!IsAddress(f.Address) || !ASCIILine.MatchString(f.Address)) {
+		r.Refuse("EMAIL_FROM", "must be a mail address in ASCII, without a name")
 	}
-	answer.ProviderID = channel.ProviderID(exchange.Header.Get("X-Message-Id"))
-	return answer, nil
+	r.Match("EMAIL_FROM_NAME", f.Name, ASCIILine, "must be one line of ASCII")
 }
 
-// accepted reports whether the answer is SendGrid's 202, which has no body. A proxy's page is
-// not, and neither is the 200 of a mail that was only validated.
-func accepted(exchange *channel.Exchange) bool {
-	page := bytes.HasPrefix(bytes.TrimSpace(exchange.Body), []byte("<"))
-	return exchange.Status == http.StatusAccepted && !page
-}
-
-// untilReset reads X-RateLimit-Reset, in seconds since 1970, which SendGrid sends instead of
-// Retry-After. It returns 0 without that header.
-func untilReset(header http.Header, now time.Time) time.Duration {
-	reset, err := strconv.ParseInt(header.Get("X-Ratelimit-Reset"), 10, 64)
-	if err != nil || reset <= 0 {
-		return 0
+// Flaw returns why no provider can send a message, or "". A line break in a title would let its
+// author add headers.
+func Flaw(msg notification.Message) string {
+	switch {
+	case strings.ContainsAny(msg.Title, "\r\n"):
+		return "header injection"
+	case !IsAddress(msg.To):
+		return "invalid address"
+	case strings.TrimSpace(msg.Title) == "":
+		return "empty subject"
+	case strings.TrimSpace(msg.Body) == "":
+		return "empty body"
+	default:
+		return ""
 	}
-	return channel.ClampRetry(time.Unix(reset, 0).Sub(now))
 }
 
-// isAddress reports whether address is a plain address without a name: ada@example.com.
-func isAddress(address string) bool {
+// IsAddress reports whether address is a plain address without a name: ada@example.com.
+func IsAddress(address string) bool {
 	parsed, err := mail.ParseAddress(address)
 	return err == nil && parsed.Address == address
 }

@@ -26,6 +26,9 @@ func (r *Reader) ProviderURL(key, value string, on bool) string {
 	return value
 }
 
+// UseProvider notes the host of a provider without a URL of http.
+func (r *Reader) UseProvider(key, host string) { r.useProvider(key, host, true) }
+
 // ProviderHosts returns a provider's permitted hosts, in lower case. The channel needs no
 // credentials, so it counts as used only if the setting is set.
 func (r *Reader) ProviderHosts(key string, hosts []string) []string {

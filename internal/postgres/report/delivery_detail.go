@@ -14,6 +14,7 @@ import (
 // DeliveryDetail is everything that the database knows of one delivery.
 type DeliveryDetail struct {
 	DeliveryRow
+	Provider          string       `json:"provider"` // that has the message, or may have it; empty: none
 	ProviderMessageID string       `json:"provider_message_id"`
 	HasText           bool         `json:"has_text"`       // false: it could not be rendered, and last_error says why
 	DigestItems       int          `json:"digest_items"`   // in its digest, itself included; 0: it is in none
@@ -109,6 +110,7 @@ func (r Reader) DeliveryDetail(ctx context.Context, deliveryID string) (Delivery
 func queueDetail(batch *pgx.Batch, deliveryID string, into **DeliveryDetail) {
 	const query = `
 		SELECT ` + deliveryColumns + `,
+		       coalesce(n.provider, '') AS provider,
 		       coalesce(n.provider_message_id, '') AS provider_message_id,
 		       n.title IS NOT NULL AND n.body IS NOT NULL AS has_text,
 		       n.receipt_failed,

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"herald/internal/config/version"
 	"herald/tools/sandbox"
@@ -29,11 +30,11 @@ func main() {
 
 // command returns the sandbox command, which writes its address and public key to notes.
 func command(notes io.Writer) *cobra.Command {
-	var addr string
+	var addr, smtp string
 	var cfg sandbox.Config
 	cmd := &cobra.Command{
 		Use:   "sandbox",
-		Short: "Answer as SendGrid, Twilio, FCM and Slack until interrupted",
+		Short: "Answer as SendGrid, a mail server, Twilio, FCM and Slack until interrupted",
 		Long: `Answer as all providers on one address, until interrupted. The page / shows the messages.
 The ledger keeps one JSON line per request, also at /ledger. PUT /faults/{channel} makes a
 channel fail.
@@ -53,11 +54,12 @@ prints, and TWILIO_AUTH_TOKEN.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), notes, addr, cfg)
+			return serve(cmd.Context(), notes, addr, smtp, cfg)
 		},
 	}
 	cmd.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:9090", "where to listen; :9090 is open to other machines")
+	cmd.Flags().StringVar(&smtp, "smtp", "", "where to listen as a mail server: 127.0.0.1:1025; without it the sandbox speaks no SMTP")
 	cmd.Flags().StringVar(&cfg.Ledger, "ledger", "", "file of the ledger; an existing file is continued")
 	cmd.Flags().BoolVar(&cfg.Local, "local", false, "accept callbacks that the public internet cannot reach")
 	cmd.Flags().StringVar(&cfg.Gateway, "gateway", "", "where receipts go: scheme and host of PUBLIC_URL; without it the sandbox sends none")
@@ -67,7 +69,7 @@ prints, and TWILIO_AUTH_TOKEN.`,
 	return cmd
 }
 
-func serve(ctx context.Context, notes io.Writer, addr string, cfg sandbox.Config) (err error) {
+func serve(ctx context.Context, notes io.Writer, addr, smtp string, cfg sandbox.Config) (err error) {
 	server, err := sandbox.New(cfg)
 	if err != nil {
 		return err
@@ -81,5 +83,15 @@ func serve(ctx context.Context, notes io.Writer, addr string, cfg sandbox.Config
 	if cfg.Gateway != "" {
 		_, _ = fmt.Fprintf(notes, "the gateway needs SENDGRID_WEBHOOK_PUBLIC_KEY=%s\n", server.PublicKey())
 	}
-	return server.Serve(ctx, listener)
+	var group errgroup.Group
+	if smtp != "" {
+		mails, err := new(net.ListenConfig).Listen(ctx, "tcp", smtp)
+		if err != nil {
+			return fmt.Errorf("%w: choose another address with --smtp", err)
+		}
+		_, _ = fmt.Fprintf(notes, "the sandbox takes mails at smtp://%s\n", mails.Addr())
+		group.Go(func() error { return server.ServeSMTP(ctx, mails) })
+	}
+	group.Go(func() error { return server.Serve(ctx, listener) })
+	return group.Wait()
 }

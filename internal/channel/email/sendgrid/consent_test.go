@@ -1,4 +1,4 @@
-package email_test
+package sendgrid_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/email"
+	"herald/internal/channel/email/sendgrid"
 )
 
 // A mail that its recipient may switch off has the headers of RFC 8058, if there is a gateway. If
@@ -50,7 +51,7 @@ func TestSendSaysHowToUnsubscribe(t *testing.T) {
 			sender := newSender(t, url, time.Minute)
 			if tt.nowhere {
 				var err error
-				sender, err = (&email.Settings{APIKey: key, BaseURL: url, From: "herald@example.com"}).NewSender(channel.Process{Timeout: time.Minute, Slots: 1})
+				sender, err = (&sendgrid.Settings{APIKey: key, BaseURL: url, From: email.From{Address: "herald@example.com"}}).NewSender(channel.Process{Timeout: time.Minute, Slots: 1})
 				require.NoError(t, err)
 			}
 			msg := message()

@@ -1,4 +1,4 @@
-package push_test
+package fcm_test
 
 import (
 	"testing"
@@ -7,13 +7,13 @@ import (
 
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
-	"herald/internal/channel/push"
+	"herald/internal/channel/push/fcm"
 	"herald/internal/config/environment"
 )
 
 func TestSettings(t *testing.T) {
 	channeltest.RunSettings(t, channeltest.Environment{
-		New:   func() channeltest.SenderSettings { return &push.Settings{} },
+		New:   func() channeltest.SenderSettings { return &fcm.Settings{} },
 		Whole: map[string]string{"FCM_PROJECT_ID": "herald-demo", "FCM_BASE_URL": "http://[::1]:9090/v1"},
 		Off:   "FCM_PROJECT_ID",
 		Needs: []string{"FCM_PROJECT_ID", "GOOGLE_APPLICATION_CREDENTIALS"},
@@ -37,10 +37,10 @@ func TestSettingsForGoogle(t *testing.T) {
 
 	for _, values := range []map[string]string{{"FCM_PROJECT_ID": "p"}, {"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "https://eu.fcm.googleapis.com/v1"}} {
 		r := environment.NewReader(values)
-		new(push.Settings).Read(r)
+		new(fcm.Settings).Read(r)
 		require.EqualError(t, r.Err(), "settings: GOOGLE_APPLICATION_CREDENTIALS is not set, but FCM_PROJECT_ID is")
 	}
-	settings := push.Settings{ProjectID: "p", CredentialsFile: "no such file"}
+	settings := fcm.Settings{ProjectID: "p", CredentialsFile: "no such file"}
 	_, err := settings.NewSender(channel.Process{})
 	require.ErrorContains(t, err, "fcm: read credentials")
 }

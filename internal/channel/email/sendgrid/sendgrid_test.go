@@ -1,4 +1,4 @@
-package email_test
+package sendgrid_test
 
 import (
 	"encoding/json"

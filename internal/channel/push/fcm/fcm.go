@@ -1,5 +1,5 @@
 // Package push sends notifications to a recipient's devices through Firebase Cloud Messaging.
-package push
+package fcm
 
 import (
 	"context"

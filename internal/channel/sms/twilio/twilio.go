@@ -1,5 +1,5 @@
 // Package sms sends notifications as text messages through Twilio.
-package sms
+package twilio
 
 import (
 	"context"

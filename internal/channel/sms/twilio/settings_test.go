@@ -1,16 +1,16 @@
-package sms_test
+package twilio_test
 
 import (
 	"testing"
 
 	"herald/internal/channel/channeltest"
-	"herald/internal/channel/sms"
+	"herald/internal/channel/sms/twilio"
 )
 
 func TestSettings(t *testing.T) {
 	const phone = "must be a phone number in E.164, such as +15005550006"
 	channeltest.RunSettings(t, channeltest.Environment{
-		New:   func() channeltest.SenderSettings { return &sms.Settings{} },
+		New:   func() channeltest.SenderSettings { return &twilio.Settings{} },
 		Whole: map[string]string{"TWILIO_ACCOUNT_SID": "AC1", "TWILIO_AUTH_TOKEN": "hunter2", "TWILIO_FROM": "+15005550006", "TWILIO_BASE_URL": "http://127.0.0.1:9090"},
 		Off:   "TWILIO_ACCOUNT_SID",
 		Needs: []string{"TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_FROM"},

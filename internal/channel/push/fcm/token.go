@@ -1,4 +1,4 @@
-package push
+package fcm
 
 import (
 	"context"
@@ -79,7 +79,7 @@ func (t *tokens) get(ctx context.Context) (string, *notification.ProviderError) 
 		}
 		return fetched.Val.(*oauth2.Token).AccessToken, nil
 	case <-ctx.Done():
-		return "", channel.Interrupted(ctx, provider)
+		return "", channel.Interrupted(ctx, provider, nil)
 	}
 }
 

@@ -1,4 +1,4 @@
-package push_test
+package fcm_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
-	"herald/internal/channel/push"
+	"herald/internal/channel/push/fcm"
 	"herald/internal/notification"
 )
 
@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 
 func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
 	t.Helper()
-	return channeltest.NewSender(t, &push.Settings{ProjectID: "demo", BaseURL: baseURL + "/v1"}, timeout)
+	return channeltest.NewSender(t, &fcm.Settings{ProjectID: "demo", BaseURL: baseURL + "/v1"}, timeout)
 }
 
 // message is FCM's message, as documented.

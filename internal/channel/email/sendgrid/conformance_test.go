@@ -1,4 +1,4 @@
-package email_test
+package sendgrid_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/email"
+	"herald/internal/channel/email/sendgrid"
 	"herald/internal/notification"
 )
 
@@ -29,7 +30,7 @@ func TestConformance(t *testing.T) {
 
 func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
 	t.Helper()
-	return channeltest.NewSender(t, &email.Settings{APIKey: key, BaseURL: baseURL, From: "herald@example.com", FromName: "Herald"}, timeout)
+	return channeltest.NewSender(t, &sendgrid.Settings{APIKey: key, BaseURL: baseURL, From: email.From{Address: "herald@example.com", Name: "Herald"}}, timeout)
 }
 
 // request is SendGrid's request, as documented.

@@ -1,4 +1,4 @@
-package email
+package sendgrid
 
 import (
 	"strings"
@@ -6,26 +6,10 @@ import (
 
 	sendgridmail "github.com/sendgrid/sendgrid-go/helpers/mail"
 
+	"herald/internal/channel/email"
 	"herald/internal/mailtext"
 	"herald/internal/notification"
 )
-
-// flaw returns why msg cannot be sent, or "". A line break in a title would let its author add
-// headers.
-func flaw(msg notification.Message) string {
-	switch {
-	case strings.ContainsAny(msg.Title, "\r\n"):
-		return "header injection"
-	case !isAddress(msg.To):
-		return "invalid address"
-	case strings.TrimSpace(msg.Title) == "":
-		return "empty subject"
-	case strings.TrimSpace(msg.Body) == "":
-		return "empty body"
-	default:
-		return ""
-	}
-}
 
 // compose builds the mail: a plain-text part, then HTML, in SendGrid's order. The delivery id
 // goes into the personalization, because only that part is in all of SendGrid's events.
@@ -35,7 +19,7 @@ func (s *Sender) compose(msg notification.Message) *sendgridmail.SGMailV3 {
 	to.SetCustomArg("delivery_id", msg.DeliveryID)
 
 	m := sendgridmail.NewV3Mail()
-	m.SetFrom(sendgridmail.NewEmail(s.settings.FromName, s.settings.From))
+	m.SetFrom(sendgridmail.NewEmail(s.settings.Name, s.settings.Address))
 	m.Subject = msg.Title
 	m.AddPersonalizations(to)
 	if isCategory(msg.Category) {
@@ -56,7 +40,7 @@ func (s *Sender) compose(msg notification.Message) *sendgridmail.SGMailV3 {
 // accepts only ASCII; our categories are never too long.
 // https://www.twilio.com/docs/sendgrid/ui/analytics-and-reporting/categories
 func isCategory(category string) bool {
-	return category != "" && asciiLine.MatchString(category)
+	return category != "" && email.ASCIILine.MatchString(category)
 }
 
 // cleanName removes line breaks and the characters that SendGrid refuses in to.name.

@@ -1,16 +1,16 @@
-package email_test
+package sendgrid_test
 
 import (
 	"testing"
 
 	"herald/internal/channel/channeltest"
-	"herald/internal/channel/email"
+	"herald/internal/channel/email/sendgrid"
 )
 
 func TestSettings(t *testing.T) {
 	const address = "must be a mail address in ASCII, without a name"
 	channeltest.RunSettings(t, channeltest.Environment{
-		New:   func() channeltest.SenderSettings { return &email.Settings{} },
+		New:   func() channeltest.SenderSettings { return &sendgrid.Settings{} },
 		Whole: map[string]string{"SENDGRID_API_KEY": "hunter2", "SENDGRID_BASE_URL": "http://127.0.0.1:9090/", "EMAIL_FROM": "herald@example.com", "EMAIL_FROM_NAME": "Herald & Co"},
 		Off:   "SENDGRID_API_KEY",
 		Needs: []string{"SENDGRID_API_KEY", "EMAIL_FROM"},

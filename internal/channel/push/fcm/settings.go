@@ -1,4 +1,4 @@
-package push
+package fcm
 
 import (
 	"net/url"

@@ -1,4 +1,4 @@
-package push_test
+package fcm_test
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
-	"herald/internal/channel/push"
+	"herald/internal/channel/push/fcm"
 	"herald/internal/notification"
 )
 
@@ -68,7 +68,7 @@ func (g *google) sender(t *testing.T) channel.Sender {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "account.json")
 	require.NoError(t, os.WriteFile(file, content, 0o600))
-	return channeltest.NewSender(t, &push.Settings{ProjectID: "demo", BaseURL: g.URL, CredentialsFile: file}, time.Minute)
+	return channeltest.NewSender(t, &fcm.Settings{ProjectID: "demo", BaseURL: g.URL, CredentialsFile: file}, time.Minute)
 }
 
 // issue answers with a token that is valid for the given seconds.
@@ -227,7 +227,7 @@ func TestTokenIsNoServiceAccount(t *testing.T) {
 
 			file := filepath.Join(t.TempDir(), "account.json")
 			require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
-			settings := push.Settings{ProjectID: "demo", CredentialsFile: file}
+			settings := fcm.Settings{ProjectID: "demo", CredentialsFile: file}
 			_, err := settings.NewSender(channel.Process{})
 			require.ErrorContains(t, err, "service account")
 			require.NotContains(t, err.Error(), "secretmark")

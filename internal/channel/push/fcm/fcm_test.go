@@ -1,4 +1,4 @@
-package push_test
+package fcm_test
 
 import (
 	"fmt"
@@ -43,16 +43,16 @@ var (
 	unknownCode = refusal(400, "", "something with ada@example.com", "oops")
 )
 
-// fcm gives each device its planned answer, and stores the sent messages.
-type fcm struct {
+// firebase gives each device its planned answer, and stores the sent messages.
+type firebase struct {
 	*httptest.Server
 	mu   sync.Mutex
 	sent []message
 }
 
-func newFCM(t *testing.T, answers map[string]answer) *fcm {
+func newFCM(t *testing.T, answers map[string]answer) *firebase {
 	t.Helper()
-	f := &fcm{}
+	f := &firebase{}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got, err := read(r, string(body))

@@ -1,4 +1,4 @@
-package sms_test
+package twilio_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
-	"herald/internal/channel/sms"
+	"herald/internal/channel/sms/twilio"
 	"herald/internal/notification"
 )
 
@@ -35,5 +35,5 @@ func TestConformance(t *testing.T) {
 
 func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
 	t.Helper()
-	return channeltest.NewSender(t, &sms.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: baseURL}, timeout)
+	return channeltest.NewSender(t, &twilio.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: baseURL}, timeout)
 }

@@ -1,4 +1,4 @@
-package sms_test
+package twilio_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
-	"herald/internal/channel/sms"
+	"herald/internal/channel/sms/twilio"
 	"herald/internal/notification"
 )
 
@@ -98,7 +98,7 @@ func TestStatusCallback(t *testing.T) {
 			user, password, _ := r.BasicAuth()
 			form.Set("login", user+":"+password)
 		})
-		settings := sms.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: base}
+		settings := twilio.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: base}
 		sender, err := settings.NewSender(channel.Process{Timeout: time.Minute, Slots: 1, PublicURL: public})
 		require.NoError(t, err)
 		_, err = sender.Send(t.Context(), message())

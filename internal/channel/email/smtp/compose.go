@@ -1,0 +1,36 @@
+package smtp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/wneessen/go-mail"
+
+	"herald/internal/mailtext"
+	"herald/internal/notification"
+)
+
+// compose builds the mail: a plain-text part, then HTML. Repeats of a message have the same
+// Message-ID, by which mailboxes recognise them.
+func (s *Sender) compose(msg notification.Message) (*mail.Msg, error) {
+	m := mail.NewMsg()
+	if err := m.FromFormat(s.settings.Name, s.settings.Address); err != nil {
+		return nil, err
+	}
+	if err := m.AddToFormat(msg.Name, msg.To); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(msg.DeliveryID))
+	m.SetMessageIDWithValue(hex.EncodeToString(sum[:16]) + "@" + s.domain)
+	m.SetDate()
+	m.Subject(msg.Title)
+	m.SetGenHeader("X-Herald-Delivery-Id", msg.DeliveryID)
+	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic answers
+	if msg.Optional && s.unsubscribeURL != nil {
+		m.SetGenHeaderPreformatted("List-Unsubscribe", "<"+s.unsubscribeURL(msg)+">")
+		m.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click") // RFC 8058: a POST to the link is enough
+	}
+	m.SetBodyString(mail.TypeTextPlain, mailtext.Plain(msg.Title, msg.Body))
+	m.AddAlternativeString(mail.TypeTextHTML, msg.Body)
+	return m, nil
+}

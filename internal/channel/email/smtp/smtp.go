@@ -1,0 +1,114 @@
+// Package smtp sends e-mails through a mail server: SES, Postmark, Mailgun or your own.
+package smtp
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"herald/internal/channel"
+	"herald/internal/channel/email"
+	"herald/internal/notification"
+)
+
+const provider = "smtp"
+
+// Sender sends mails. It is safe for concurrent use.
+type Sender struct {
+	settings       Settings
+	domain         string // of our address, for message ids
+	timeout        time.Duration
+	unsubscribeURL func(notification.Message) string // nil: no links
+	roots          *x509.CertPool                    // nil: the machine's
+	idle           chan *session                     // connections for the next mails
+}
+
+// Send passes msg to the mail server, once, within the sender's time-out. Every error is a
+// [notification.ProviderError].
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
+	if code := email.Flaw(msg); code != "" {
+		return notification.Answer{}, channel.Refuse(provider, code)
+	}
+	m, err := s.compose(msg)
+	if err != nil {
+		return notification.Answer{}, channel.Refuse(provider, "invalid message")
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	began := time.Now()
+	connection, err := s.connect(ctx)
+	if err != nil {
+		return notification.Answer{Took: time.Since(began)}, unsent(ctx, err)
+	}
+	err = connection.send(ctx, m)
+	answer := notification.Answer{Took: time.Since(began)}
+	if failure := failureOf(ctx, err); failure != nil {
+		connection.close()
+		return answer, failure
+	}
+	s.keep(connection)
+	answer.ProviderID = channel.ProviderID(strings.Trim(m.GetMessageID(), "<>"))
+	return answer, nil
+}
+
+// unsent returns the failure of a message for which there was no connection.
+func unsent(ctx context.Context, err error) *notification.ProviderError {
+	failure := channel.Interrupted(ctx, provider, err)
+	failure.Unsent = true
+	var answer *textproto.Error
+	if errors.As(err, &answer) { // before any mail, the server speaks of our account
+		failure.Class, failure.Code = notification.Account, strconv.Itoa(answer.Code)
+		if temporary(answer.Code) {
+			failure.Class = notification.Busy
+		}
+	}
+	return failure
+}
+
+// failureOf returns the failure of a mail; nil: the server has it. A server takes or refuses a mail
+// only after the last line of the data (RFC 5321, 4.2.5). If that reply is missing, it may or may
+// not have the mail.
+func failureOf(ctx context.Context, err error) *notification.ProviderError {
+	var failed *mail.SendError
+	if !errors.As(err, &failed) {
+		if err == nil {
+			return nil
+		}
+		return unsent(ctx, err)
+	}
+	code := failed.ErrorCode()
+	if code < 400 || code > 599 {
+		failure := channel.Interrupted(ctx, provider, err)
+		failure.Unsent = failed.Reason != mail.ErrSMTPDataClose
+		return failure
+	}
+	failure := &notification.ProviderError{Provider: provider, Class: notification.Refused, Code: strings.TrimSpace(strconv.Itoa(code) + " " + failed.EnhancedStatusCode())}
+	switch {
+	case temporary(code):
+		failure.Class = notification.Busy
+	case failed.Reason == mail.ErrSMTPMailFrom || code == 530 || code == 535:
+		failure.Class = notification.Account // the server does not take mails from us
+	case failed.Reason == mail.ErrSMTPRcptTo && noMailbox[failed.EnhancedStatusCode()]:
+		failure.Suppress = notification.SuppressedInvalid
+	}
+	return failure
+}
+
+// temporary reports whether a reply asks us to come back later.
+func temporary(code int) bool { return code >= 400 && code < 500 }
+
+// noMailbox are the codes after which no later mail can reach the address.
+// https://www.iana.org/assignments/smtp-enhanced-status-codes
+var noMailbox = map[string]bool{
+	"5.1.1":  true, // no such mailbox
+	"5.1.2":  true, // no such domain
+	"5.1.3":  true, // no valid address
+	"5.1.6":  true, // the mailbox has moved
+	"5.1.10": true, // the domain takes no mail
+}

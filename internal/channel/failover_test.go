@@ -1,0 +1,107 @@
+package channel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/channel"
+	"herald/internal/notification"
+)
+
+// told is a provider that answers with an error, or takes the message.
+type told struct {
+	err   error
+	asked int
+}
+
+func (p *told) Send(context.Context, notification.Message) (notification.Answer, error) {
+	p.asked++
+	return notification.Answer{Status: 202, ProviderID: "id"}, p.err
+}
+
+// The next provider is asked only if the one before it cannot have the message, and the message is
+// not the reason. A message that a provider may have stays with it.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+
+	fails := func(class notification.FailureClass) error {
+		return &notification.ProviderError{Provider: "p", Class: class}
+	}
+	unreachable := &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Code: "no connection", Unsent: true}
+	busy, account, refused, ambiguous := fails(notification.Busy), fails(notification.Account), fails(notification.Refused), fails(notification.Ambiguous)
+	tests := []struct {
+		name     string
+		from     string // the provider that may have the message
+		first    error
+		second   error
+		asked    [2]int
+		provider string
+		want     notification.FailureClass // empty: it is sent
+		text     string
+	}{
+		{name: "the first takes it", asked: [2]int{1, 0}, provider: "a"},
+		{name: "busy", first: busy, asked: [2]int{1, 1}, provider: "b"},
+		{name: "our account", first: account, asked: [2]int{1, 1}, provider: "b"},
+		{name: "no connection", first: unreachable, asked: [2]int{1, 1}, provider: "b"},
+		{name: "the message is refused", first: refused, asked: [2]int{1, 0}, want: notification.Refused, text: "p refused"},
+		{name: "no clear answer", first: ambiguous, asked: [2]int{1, 0}, provider: "a", want: notification.Ambiguous, text: "p gave no clear answer"},
+		{name: "no clear answer of the second", first: busy, second: ambiguous, asked: [2]int{1, 1}, provider: "b", want: notification.Ambiguous, text: "p is busy; p gave no clear answer"},
+		{name: "both are busy", first: busy, second: busy, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p is busy"},
+		{name: "busy, and our account", first: busy, second: account, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p rejected our account"},
+		{name: "our account twice", first: account, second: account, asked: [2]int{1, 1}, want: notification.Account, text: "p rejected our account; p rejected our account"},
+		{name: "both are out of reach", first: unreachable, second: unreachable, asked: [2]int{1, 1}, want: notification.Ambiguous, text: "p gave no clear answer: no connection; p gave no clear answer: no connection"},
+		{name: "the second may have it", from: "b", asked: [2]int{0, 1}, provider: "b"},
+		{name: "the first may have it, and is busy", from: "a", first: busy, asked: [2]int{1, 0}, want: notification.Busy, text: "p is busy"},
+		{name: "the provider that may have it is gone", from: "c", asked: [2]int{1, 0}, provider: "a"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			first, second := &told{err: tt.first}, &told{err: tt.second}
+			both := channel.Failover{{Name: "a", Sender: first}, {Name: "b", Sender: second}}
+
+			answer, err := both.Send(t.Context(), notification.Message{Provider: tt.from})
+
+			require.Equal(t, tt.asked, [2]int{first.asked, second.asked})
+			require.Equal(t, tt.provider, answer.Provider)
+			require.Equal(t, tt.want == "" && tt.asked[0] == 1 && tt.asked[1] == 1, answer.Failover)
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			var failure *notification.ProviderError
+			require.ErrorAs(t, err, &failure)
+			require.Equal(t, tt.want, failure.Class)
+			require.EqualError(t, err, tt.text)
+		})
+	}
+}
+
+// Nobody else is asked when the time is over, or after an error without a provider.
+func TestFailoverEnds(t *testing.T) {
+	t.Parallel()
+
+	busy := &notification.ProviderError{Provider: "p", Class: notification.Busy}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name string
+		ctx  context.Context
+		msg  notification.Message
+		err  error
+	}{
+		{name: "no time is left", ctx: over, err: busy},
+		{name: "the message has expired", ctx: t.Context(), msg: notification.Message{SendBy: time.Now().Add(-time.Second)}, err: busy},
+		{name: "an error without a provider", ctx: t.Context(), err: errors.New("broken")},
+	} {
+		second := &told{}
+		_, err := channel.Failover{{Name: "a", Sender: &told{err: tt.err}}, {Name: "b", Sender: second}}.Send(tt.ctx, tt.msg)
+		require.ErrorIs(t, err, tt.err, tt.name)
+		require.Zero(t, second.asked, tt.name)
+	}
+}

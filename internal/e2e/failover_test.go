@@ -1,0 +1,66 @@
+package e2e_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The first provider has too many requests, and a worker is killed: everybody gets the mail through
+// the mail server. A mail that the first provider may have stays with it, also when the mail server
+// could take it.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+
+	const customers = 40
+	listener := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	s := newSystem(t, append(crashTimeouts, "SMTP_URL=smtp://"+listener.Addr().String(), "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_COEFFICIENT=1")...)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.fakes.ServeSMTP(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-served)
+	})
+	s.starter("migrate", "up")
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'EMAIL')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email) SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com' FROM generate_series(1, $1::int) n`, customers)
+	w := s.startAll()
+	s.startWorker()
+
+	s.fault("email", `{"status":429}`)
+	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+	        SELECT $1 || '-' || n, 'NEWS', 'CUSTOMER', n::text, '{}' FROM generate_series(1, $2::int) n`, s.name, customers)
+	s.awaitSome(customers/2, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+	w.kill()
+	s.awaitCount(customers, `SELECT count(*) FROM notification WHERE status = 'SENT' AND provider = 'smtp'`)
+	accepted, mails := s.accepted(), 0
+	require.Len(t, accepted, customers)
+	for _, m := range s.messages() {
+		require.Equal(t, 250, m.Status)
+		mails++
+	}
+	require.LessOrEqual(t, mails, customers+1, "one more for the kill, at most")
+
+	s.fault("email", `{"drop":"after"}`)
+	unclear := s.emit(s.name+"-unclear", "NEWS", "CUSTOMER/1", "{}") + "-customer1-EMAIL"
+	s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND provider = 'sendgrid'`, unclear)
+	s.fault("email", `{"status":429}`)
+	s.awaitCount(1, `SELECT count(*) FROM (SELECT FROM delivery_attempt WHERE delivery_id = $1 AND outcome = 'BUSY' LIMIT 1) AS busy`, unclear)
+	s.mend()
+	s.awaitDelivery(unclear, "SENT")
+	for _, m := range s.messages() {
+		require.False(t, m.DeliveryID == unclear && m.Status == 250, "the mail server got it too")
+	}
+	require.Contains(t, s.starter("delivery", "show", unclear), "sendgrid")
+
+	cancel()
+	s.fault("email", `{"status":403}`)
+	nobody := s.emit(s.name+"-nobody", "NEWS", "CUSTOMER/2", "{}") + "-customer2-EMAIL"
+	s.awaitCount(1, `SELECT count(*) FROM (SELECT FROM delivery_attempt WHERE delivery_id = $1 AND detail LIKE 'sendgrid rejected our account: 403; smtp gave no clear answer: no connection' LIMIT 1) AS tried`, nobody)
+	s.mend()
+	s.awaitDelivery(nobody, "SENT")
+}
