@@ -5,32 +5,81 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 
 	"herald/internal/notification"
 )
+
+// Failover sends over the first of a channel's providers that takes the message. Make it with
+// [NewFailover]. It is safe for concurrent use.
+type Failover struct {
+	providers []*Provider
+}
 
 // Provider is a sender with the name of its provider.
 type Provider struct {
 	Name string
 	Sender
+
+	breaker failsafe.Executor[notification.Answer] // nil: it never rests
+	open    atomic.Bool
 }
 
-// Failover sends over the first of a channel's providers that takes the message.
-type Failover []Provider
+// NewFailover returns the providers of a channel, in the order in which they are asked. A provider
+// that fails rests, while another one takes its place: see [Provider].
+func NewFailover(providers ...*Provider) *Failover { return newFailover(firstRest, providers) }
 
-// Send asks one provider after the other. The next one is asked only if the one before it cannot
-// have the message: see [notification.ProviderError.PassesOn]. A message that one of them may have
-// from an earlier attempt stays with that one. ctx limits all of them together.
-func (f Failover) Send(ctx context.Context, msg notification.Message) (answer notification.Answer, err error) {
+func newFailover(rest time.Duration, providers []*Provider) *Failover {
+	if len(providers) > 1 {
+		for _, p := range providers {
+			p.breaker = p.newBreaker(rest)
+		}
+	}
+	return &Failover{providers}
+}
+
+// Providers returns the names of the providers, and whether each rests.
+func (f *Failover) Providers() map[string]bool {
+	resting := map[string]bool{}
+	for _, p := range f.providers {
+		resting[p.Name] = p.open.Load()
+	}
+	return resting
+}
+
+// Send asks one provider after the other. The next one is asked only if the one before it rests, or
+// cannot have the message: see [notification.ProviderError.PassesOn]. A message that one of them may
+// have from an earlier attempt stays with that one. If all rest, all are asked. ctx limits all of
+// them together.
+func (f *Failover) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
+	asked := f.askedFor(msg)
+	answer, err := send(ctx, msg, asked, (*Provider).unlessResting)
+	if errors.Is(err, circuitbreaker.ErrOpen) {
+		return send(ctx, msg, asked, (*Provider).Send)
+	}
+	return answer, err
+}
+
+// send asks providers by a method. The error is ErrOpen if all of them rest.
+func send(ctx context.Context, msg notification.Message, providers []*Provider, ask func(*Provider, context.Context, notification.Message) (notification.Answer, error)) (answer notification.Answer, err error) {
 	var failures []*notification.ProviderError
-	for _, p := range f.askedFor(msg) {
-		answer, err = p.Send(ctx, msg)
+	passed := false
+	for _, p := range providers {
+		answer, err = ask(p, ctx, msg)
 		if err == nil {
-			answer.Provider, answer.Failover = p.Name, len(failures) > 0
+			answer.Provider, answer.Failover = p.Name, passed
 			return answer, nil
 		}
+		passed = true
 		var failure *notification.ProviderError
-		if !errors.As(err, &failure) {
+		switch {
+		case errors.Is(err, circuitbreaker.ErrOpen):
+			continue
+		case !errors.As(err, &failure):
 			return answer, err
 		}
 		failures = append(failures, failure)
@@ -41,17 +90,20 @@ func (f Failover) Send(ctx context.Context, msg notification.Message) (answer no
 			break
 		}
 	}
+	if len(failures) == 0 {
+		return answer, circuitbreaker.ErrOpen
+	}
 	return answer, together(failures)
 }
 
 // askedFor returns the providers to ask. Without the provider that may have the message, which is
 // no longer configured, all are asked.
-func (f Failover) askedFor(msg notification.Message) Failover {
-	i := slices.IndexFunc(f, func(p Provider) bool { return p.Name == msg.Provider })
+func (f *Failover) askedFor(msg notification.Message) []*Provider {
+	i := slices.IndexFunc(f.providers, func(p *Provider) bool { return p.Name == msg.Provider })
 	if i < 0 {
-		return f
+		return f.providers
 	}
-	return f[i : i+1]
+	return f.providers[i : i+1]
 }
 
 // together returns the failure of a message that several providers did not take. It counts as the

@@ -14,9 +14,9 @@ import (
 func TestFailover(t *testing.T) {
 	t.Parallel()
 
-	const customers = 40
+	const customers = 16 // after 20 failed calls, the first provider would rest
 	listener := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
-	s := newSystem(t, append(crashTimeouts, "SMTP_URL=smtp://"+listener.Addr().String(), "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_COEFFICIENT=1")...)
+	s := newSystem(t, append(crashTimeouts, "SMTP_URL=smtp://"+listener.Addr().String(), "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_COEFFICIENT=1", "EMAIL_RETRY_INTERVAL=500ms")...)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.fakes.ServeSMTP(ctx, listener) }()
@@ -60,7 +60,7 @@ func TestFailover(t *testing.T) {
 	cancel()
 	s.fault("email", `{"status":403}`)
 	nobody := s.emit(s.name+"-nobody", "NEWS", "CUSTOMER/2", "{}") + "-customer2-EMAIL"
-	s.awaitCount(1, `SELECT count(*) FROM (SELECT FROM delivery_attempt WHERE delivery_id = $1 AND detail LIKE 'sendgrid rejected our account: 403; smtp gave no clear answer: no connection' LIMIT 1) AS tried`, nobody)
+	s.awaitCount(1, `SELECT count(*) FROM (SELECT FROM delivery_attempt WHERE delivery_id = $1 AND detail LIKE '%smtp gave no clear answer: no connection' LIMIT 1) AS tried`, nobody)
 	s.mend()
 	s.awaitDelivery(nobody, "SENT")
 }

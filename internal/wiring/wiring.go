@@ -109,7 +109,7 @@ func (p *Providers) names() []string {
 // NewSender returns a sender over the providers that are on. If none is on, or one of the setting
 // is not, the error is a [channel.OffError].
 func (p *Providers) NewSender(process channel.Process) (channel.Sender, error) {
-	var senders channel.Failover
+	var senders []*channel.Provider
 	var off *channel.OffError
 	for _, provider := range p.All {
 		sender, err := provider.NewSender(process)
@@ -122,13 +122,13 @@ func (p *Providers) NewSender(process channel.Process) (channel.Sender, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", provider.Name, err)
 		default:
-			senders = append(senders, channel.Provider{Name: provider.Name, Sender: sender})
+			senders = append(senders, &channel.Provider{Name: provider.Name, Sender: sender})
 		}
 	}
 	if len(senders) == 0 {
 		return nil, off
 	}
-	return senders, nil
+	return channel.NewFailover(senders...), nil
 }
 
 // Servers returns the URLs of the providers that are on.
