@@ -64,3 +64,22 @@ func TestFailover(t *testing.T) {
 	s.mend()
 	s.awaitDelivery(nobody, "SENT")
 }
+
+// Twilio has too many requests, and then rejects our account: Vonage sends the text messages.
+func TestFailoverOfTexts(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.env = append(s.env, "VONAGE_BASE_URL="+s.sandbox.URL, "VONAGE_API_KEY=abcd1234", "VONAGE_API_SECRET=e2e", "VONAGE_FROM=Herald")
+	s.starter("migrate", "up")
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'SMS')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id, phone) VALUES ('CUSTOMER', '1', '+12025550101')`)
+	s.startAll()
+	for _, fault := range []string{`{"status":429}`, `{"status":403}`} {
+		s.fault("sms", fault)
+		id := s.emit(s.name+"-"+fault[10:13], "NEWS", "CUSTOMER/1", "{}") + "-customer1-SMS"
+		s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'SENT' AND provider = 'vonage'`, id)
+		require.Equal(t, 1, s.accepted()[id])
+	}
+}

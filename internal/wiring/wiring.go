@@ -14,6 +14,7 @@ import (
 	"herald/internal/channel/push/fcm"
 	"herald/internal/channel/slack"
 	"herald/internal/channel/sms/twilio"
+	"herald/internal/channel/sms/vonage"
 	"herald/internal/channel/websocket"
 	"herald/internal/config/environment"
 	"herald/internal/notification"
@@ -52,8 +53,11 @@ func New() Wiring {
 			{"sendgrid", &sendgrid.Settings{}},
 			{"smtp", &smtp.Settings{}},
 		}},
-		notification.Push:  {All: []Provider{{"fcm", &fcm.Settings{}}}},
-		notification.SMS:   {All: []Provider{{"twilio", &twilio.Settings{}}}},
+		notification.Push: {All: []Provider{{"fcm", &fcm.Settings{}}}},
+		notification.SMS: {All: []Provider{
+			{"twilio", &twilio.Settings{}},
+			{"vonage", &vonage.Settings{}},
+		}},
 		notification.Slack: {All: []Provider{{"slack", &slack.Settings{}}}},
 	}
 }

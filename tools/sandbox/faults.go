@@ -24,7 +24,7 @@ const faultLimit = 64 << 10 // bytes of a request that sets a fault
 var channels = []notification.Channel{notification.Email, notification.Push, notification.SMS, notification.Slack}
 
 // faulty are the names in PUT /faults.
-var faulty = append(slices.Clone(channels), mailServer)
+var faulty = append(slices.Clone(channels), mailServer, vonageFaults)
 
 // parseChannel reads a channel in upper or lower case.
 func parseChannel(name string) (notification.Channel, error) {

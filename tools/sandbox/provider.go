@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ const bodyLimit = 1 << 20
 // provider is the behaviour of one provider.
 type provider struct {
 	channel notification.Channel
+	fault   notification.Channel // its name in PUT /faults; empty: the channel
 	// handle returns the message as far as it can read it, also for a rejected request, because
 	// the ledger has a line for each request.
 	handle func(r *http.Request, body []byte) (Entry, response)
@@ -33,13 +35,15 @@ type response struct {
 	header map[string]string
 	body   []byte
 	sent   message // message that gets receipts; nil: none
+
+	refused bool // the body refuses the message, whatever the status
 }
 
 // noResponse cuts the connection without a response.
 var noResponse = response{}
 
 // accepted reports whether the provider would deliver the message.
-func (r response) accepted() bool { return r.status >= 200 && r.status < 300 }
+func (r response) accepted() bool { return r.status >= 200 && r.status < 300 && !r.refused }
 
 // provide answers requests like provider p, and applies the fault of its channel.
 func (s *Server) provide(p provider) http.Handler {
@@ -70,7 +74,7 @@ func (s *Server) provide(p provider) http.Handler {
 // applyFault returns the response after the channel's fault, and whether the message counts
 // as sent.
 func (s *Server) applyFault(ctx context.Context, p provider, resp response) (response, bool) {
-	fault, hit := s.faults.hit(p.channel)
+	fault, hit := s.faults.hit(cmp.Or(p.fault, p.channel))
 	switch {
 	case !hit:
 		return resp, resp.accepted()

@@ -72,6 +72,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) route(local bool) {
 	s.mux.Handle("POST /v3/mail/send", s.provide(sendgrid(local)))
 	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio(local)))
+	s.mux.Handle("POST /sms/json", s.provide(vonage))
 	s.mux.Handle("POST /v1/projects/{project}/messages:send", s.provide(fcm))
 	s.mux.Handle("POST /services/{path...}", s.provide(slack))
 

@@ -5,9 +5,8 @@ import (
 	"net/url"
 	"regexp"
 
-	"github.com/nyaruka/phonenumbers"
-
 	"herald/internal/channel"
+	"herald/internal/channel/sms"
 	"herald/internal/config/environment"
 )
 
@@ -36,14 +35,9 @@ func (s *Settings) Read(r *environment.Reader) {
 		r.Credential("TWILIO_AUTH_TOKEN", s.AuthToken, s.BaseURL)
 		r.Need("TWILIO_ACCOUNT_SID", s.AccountSID, "TWILIO_AUTH_TOKEN")
 	}
-	if s.From != "" && !isNumber(s.From) {
+	if s.From != "" && !sms.IsNumber(s.From) {
 		r.Refuse("TWILIO_FROM", "must be a phone number in E.164, such as +15005550006")
 	}
-}
-
-func isNumber(text string) bool {
-	number, err := phonenumbers.Parse(text, phonenumbers.UNKNOWN_REGION)
-	return err == nil && phonenumbers.IsValidNumber(number) && phonenumbers.Format(number, phonenumbers.E164) == text
 }
 
 // Servers returns Twilio's address.

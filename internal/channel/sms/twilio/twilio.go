@@ -6,22 +6,19 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	twilio "github.com/twilio/twilio-go/client"
 	api "github.com/twilio/twilio-go/rest/api/v2010"
 
 	"herald/internal/channel"
+	"herald/internal/channel/sms"
 	"herald/internal/notification"
 )
 
 const (
 	provider     = "twilio"
-	bodyLimit    = 1600           // Twilio's limit in characters, error 21617
 	maxValidity  = 10 * time.Hour // Twilio's limit for the time in its queue, and its default
 	callbackPath = "/webhooks/twilio"
 
@@ -30,8 +27,6 @@ const (
 	// https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides
 	callbackRetries = "#rc=5&rp=5xx,ct,rt"
 )
-
-var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
 // Sender sends text messages. It is safe for concurrent use.
 type Sender struct {
@@ -45,7 +40,7 @@ type Sender struct {
 // Send passes the body of msg to Twilio, once, within the sender's time-out. It drops the title,
 // because text messages have none. Every error is a [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if code := flaw(msg); code != "" {
+	if code := sms.Flaw(msg); code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
@@ -64,20 +59,6 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	}
 	answer.ProviderID = channel.ProviderID(*created.Sid)
 	return answer, nil
-}
-
-// flaw returns why msg cannot be sent, or "".
-func flaw(msg notification.Message) string {
-	switch {
-	case !e164.MatchString(msg.To):
-		return "invalid number"
-	case strings.TrimSpace(msg.Body) == "":
-		return "empty body"
-	case utf8.RuneCountInString(msg.Body) > bodyLimit:
-		return "body too long"
-	default:
-		return ""
-	}
 }
 
 // service returns Twilio's API for one call. The SDK takes no context, so this call's transport

@@ -1,0 +1,137 @@
+// Package vonage sends text messages through Vonage's SMS API, which has one request. Vonage's SDK
+// for Go is not kept any more.
+package vonage
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"herald/internal/channel"
+	"herald/internal/channel/sms"
+	"herald/internal/notification"
+)
+
+const (
+	provider       = "vonage"
+	referenceLimit = 100                // Vonage's limit for client-ref, in characters
+	minTimeToLive  = 20 * time.Second   // Vonage's limits for ttl
+	maxTimeToLive  = 7 * 24 * time.Hour // the default is 3 days
+)
+
+// Sender sends text messages. It is safe for concurrent use.
+type Sender struct {
+	settings Settings
+	timeout  time.Duration
+	wire     http.RoundTripper
+}
+
+// answer is Vonage's answer, with one element for each part of a long message.
+// https://developer.vonage.com/en/api/sms
+type answer struct {
+	Messages []struct {
+		ID     string `json:"message-id"`
+		Status string `json:"status"`
+	} `json:"messages"`
+}
+
+// Send passes the body of msg to Vonage, once, within the sender's time-out. It drops the title,
+// because text messages have none. Every error is a [notification.ProviderError].
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
+	if code := sms.Flaw(msg); code != "" {
+		return notification.Answer{}, channel.Refuse(provider, code)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.settings.BaseURL+"/sms/json", strings.NewReader(s.form(msg).Encode()))
+	if err != nil {
+		return notification.Answer{}, channel.Refuse(provider, channel.CodeInvalid)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.SetBasicAuth(s.settings.Key, string(s.settings.Secret))
+
+	exchange := channel.NewExchange(s.wire)
+	if response, err := exchange.Client().Do(request); err == nil { // the exchange holds the answer, and errors without secrets
+		_ = response.Body.Close()
+	}
+	result := notification.Answer{Status: exchange.Status, Took: exchange.Took}
+	if failure := exchange.Failure(ctx, provider); failure != nil {
+		return result, failure
+	}
+	var read answer
+	if json.Unmarshal(exchange.Body, &read) != nil || len(read.Messages) == 0 {
+		return result, exchange.Unexpected(provider)
+	}
+	switch first := read.Messages[0]; {
+	case first.Status == accepted && first.ID != "":
+		result.ProviderID = channel.ProviderID(first.ID)
+		return result, nil
+	case first.Status == accepted:
+		return result, exchange.Unexpected(provider)
+	default:
+		return result, refusal(exchange, first.Status)
+	}
+}
+
+func (s *Sender) form(msg notification.Message) url.Values {
+	form := url.Values{
+		"from":       {strings.TrimPrefix(s.settings.From, "+")},
+		"to":         {strings.TrimPrefix(msg.To, "+")},
+		"text":       {msg.Body},
+		"type":       {"text"},
+		"client-ref": {channel.FitID(msg.DeliveryID, referenceLimit)},
+	}
+	if !isGSM(msg.Body) {
+		form.Set("type", "unicode")
+	}
+	if left, expires := msg.TimeLeft(maxTimeToLive); expires {
+		// Vonage's minimum is 20 seconds, so it may send a message up to 20 seconds late.
+		form.Set("ttl", strconv.FormatInt(max(left, minTimeToLive).Milliseconds(), 10))
+	}
+	return form
+}
+
+// accepted is the status of a message that Vonage takes.
+const accepted = "0"
+
+// meaning classifies Vonage's statuses. Any other one is Refused.
+// https://developer.vonage.com/en/api-errors/sms
+var meaning = map[string]notification.FailureClass{
+	"1":  notification.Busy, // too many requests
+	"10": notification.Busy, // too many connections
+
+	"4":  notification.Account, // wrong key or secret
+	"8":  notification.Account, // our account is barred
+	"9":  notification.Account, // no credit
+	"11": notification.Account, // our account may not use this API
+	"14": notification.Account, // wrong signature
+	"15": notification.Account, // our number or name is not allowed there
+	"29": notification.Account, // a demo account may only write to listed numbers
+
+	"5": notification.Ambiguous, // internal error
+}
+
+// refusal returns the failure of a message with a status.
+func refusal(exchange *channel.Exchange, status string) *notification.ProviderError {
+	code, err := strconv.Atoi(status)
+	if err != nil || code < 1 || code > 999 {
+		return exchange.Unexpected(provider)
+	}
+	failure := &notification.ProviderError{Provider: provider, Class: notification.Refused, Status: exchange.Status, Code: status}
+	if class, known := meaning[status]; known {
+		failure.Class = class
+	}
+	return failure
+}
+
+// gsm are the characters of GSM 03.38, and of its extension. Vonage sends any other text as
+// Unicode, of which a part holds less than half as many characters.
+const gsm = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà" + "^{}\\[~]|€"
+
+func isGSM(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(gsm, r) }) < 0
+}

@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/url"
+
+	"github.com/nyaruka/phonenumbers"
+
+	"herald/internal/notification"
+)
+
+// vonageFaults names Vonage in PUT /faults. SMS is Twilio there.
+const vonageFaults notification.Channel = "VONAGE"
+
+var vonage = provider{channel: notification.SMS, fault: vonageFaults, handle: handleVonage, reject: rejectVonage}
+
+// handleVonage answers POST /sms/json like Vonage. It is 200 with a status for each message.
+// https://developer.vonage.com/en/api/sms
+func handleVonage(r *http.Request, body []byte) (Entry, response) {
+	form, err := url.ParseQuery(string(body))
+	entry := Entry{DeliveryID: form.Get("client-ref"), Recipient: "+" + form.Get("to"), Body: form.Get("text")}
+	key, secret, _ := r.BasicAuth()
+	number, numberErr := phonenumbers.Parse(entry.Recipient, phonenumbers.UNKNOWN_REGION)
+	switch {
+	case err != nil || !hasMediaType(r, "application/x-www-form-urlencoded"):
+		return entry, rejectVonage(http.StatusBadRequest)
+	case key == "" || secret == "":
+		return entry, vonageStatus("4", "Bad Credentials")
+	case form.Get("from") == "" || form.Get("to") == "" || form.Get("text") == "":
+		return entry, vonageStatus("2", "Missing parameters")
+	case form.Get("type") != "text" && form.Get("type") != "unicode":
+		return entry, vonageStatus("3", "Invalid value for param: type")
+	case numberErr != nil || !phonenumbers.IsPossibleNumber(number):
+		return entry, vonageStatus("3", "Invalid value for param: to")
+	}
+	return entry, reply(http.StatusOK, map[string]any{"message-count": "1", "messages": []any{map[string]string{
+		"to": form.Get("to"), "message-id": rand.Text(), "status": "0", "remaining-balance": "1.0", "message-price": "0.03", "network": "00000", "client-ref": form.Get("client-ref"),
+	}}})
+}
+
+// vonageStatus refuses a message. Vonage's HTTP status is 200 nevertheless.
+func vonageStatus(status, text string) response {
+	refused := reply(http.StatusOK, map[string]any{"message-count": "1", "messages": []any{map[string]string{"status": status, "error-text": text}}})
+	refused.refused = true
+	return refused
+}
+
+// rejectVonage returns Vonage's response to a request that it rejects as a whole.
+func rejectVonage(status int) response {
+	return reply(status, map[string]string{"type": "https://developer.vonage.com/api-errors", "title": http.StatusText(status)})
+}
