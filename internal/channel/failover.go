@@ -67,14 +67,14 @@ func (f *Failover) Send(ctx context.Context, msg notification.Message) (notifica
 // send asks providers by a method. The error is ErrOpen if all of them rest.
 func send(ctx context.Context, msg notification.Message, providers []*Provider, ask func(*Provider, context.Context, notification.Message) (notification.Answer, error)) (answer notification.Answer, err error) {
 	var failures []*notification.ProviderError
-	passed := false
+	failover := false
 	for _, p := range providers {
 		answer, err = ask(p, ctx, msg)
 		if err == nil {
-			answer.Provider, answer.Failover = p.Name, passed
+			answer.Provider, answer.Failover = p.Name, failover
 			return answer, nil
 		}
-		passed = true
+		failover = true
 		var failure *notification.ProviderError
 		switch {
 		case errors.Is(err, circuitbreaker.ErrOpen):

@@ -34,6 +34,32 @@ func TestEndAttempt(t *testing.T) {
 	require.Equal(t, [2]string{"ACCOUNT 401 sendgrid rejected our account: 401", "SENT 202 00:00:00.04"}, outcomes)
 }
 
+// The row names the provider that has the message, or may have it, until an operator sends it again.
+func TestEndAttemptNamesTheProvider(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	provider := func() string { return postgrestest.Get[string](t, s, "SELECT coalesce(provider, '') FROM notification") }
+	for _, step := range []struct {
+		outcome        notification.AttemptOutcome
+		provider, want string
+	}{
+		{outcome: notification.OutcomeBusy},
+		{outcome: notification.OutcomeAmbiguous}, // there was no connection
+		{outcome: notification.OutcomeAmbiguous, provider: "smtp", want: "smtp"},
+		{outcome: notification.OutcomeBusy, want: "smtp"},
+		{outcome: notification.OutcomeSent, provider: "sendgrid", want: "sendgrid"},
+	} {
+		before := provider()
+		attempt := begin(t, s, mail, 0)
+		require.Equal(t, before, attempt.Message.Provider)
+		endAs(t, s, notification.AttemptResult{DeliveryID: mail, Number: attempt.Number, Outcome: step.outcome, Provider: step.provider, ProviderID: "id"})
+		require.Equal(t, step.want, provider())
+	}
+	reopen(t, s, anew("run-1", true))
+	require.Empty(t, provider())
+}
+
 // The age of the event is measured for messages that are sent as soon as possible: seven
 // hours.
 func TestEndAttemptMeasures(t *testing.T) {
