@@ -39,7 +39,9 @@ func TestEndAttemptNamesTheProvider(t *testing.T) {
 	t.Parallel()
 
 	s := withMail(t)
-	provider := func() string { return postgrestest.Get[string](t, s, "SELECT coalesce(provider, '') FROM notification") }
+	provider := func() string {
+		return postgrestest.Get[string](t, s, "SELECT coalesce(provider, '') FROM notification")
+	}
 	for _, step := range []struct {
 		outcome        notification.AttemptOutcome
 		provider, want string

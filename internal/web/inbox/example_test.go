@@ -13,7 +13,7 @@ func inboxToken(secret, userType, userID, name string) (string, error) {
 		"aud":       "herald",                  // AUTH_AUDIENCE
 		"user_type": userType,                  // recipient.user_type
 		"sub":       userID,                    // recipient.user_id
-		"name":      name,                      // stands on the page; may be left out
+		"name":      name,                      // shown on the page; optional
 		"exp":       time.Now().Add(15 * time.Minute).Unix(),
 	}).SignedString([]byte(secret)) // AUTH_HS256_SECRET
 }

@@ -3,6 +3,7 @@ package smtp
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	address "net/mail"
 
 	"github.com/wneessen/go-mail"
 
@@ -12,14 +13,10 @@ import (
 
 // compose builds the mail: a plain-text part, then HTML. Repeats of a message have the same
 // Message-ID, by which mailboxes recognise them.
-func (s *Sender) compose(msg notification.Message) (*mail.Msg, error) {
+func (s *Sender) compose(msg notification.Message) *mail.Msg {
 	m := mail.NewMsg()
-	if err := m.FromFormat(s.settings.Name, s.settings.Address); err != nil {
-		return nil, err
-	}
-	if err := m.AddToFormat(msg.Name, msg.To); err != nil {
-		return nil, err
-	}
+	m.FromMailAddress(&address.Address{Name: s.settings.Name, Address: s.settings.Address})
+	m.ToMailAddress(&address.Address{Name: msg.Name, Address: msg.To})
 	sum := sha256.Sum256([]byte(msg.DeliveryID))
 	m.SetMessageIDWithValue(hex.EncodeToString(sum[:16]) + "@" + s.domain)
 	m.SetDate()
@@ -32,5 +29,5 @@ func (s *Sender) compose(msg notification.Message) (*mail.Msg, error) {
 	}
 	m.SetBodyString(mail.TypeTextPlain, mailtext.Plain(msg.Title, msg.Body))
 	m.AddAlternativeString(mail.TypeTextHTML, msg.Body)
-	return m, nil
+	return m
 }

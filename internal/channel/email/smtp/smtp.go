@@ -35,10 +35,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	if code := email.Flaw(msg); code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
 	}
-	m, err := s.compose(msg)
-	if err != nil {
-		return notification.Answer{}, channel.Refuse(provider, "invalid message")
-	}
+	m := s.compose(msg)
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	began := time.Now()

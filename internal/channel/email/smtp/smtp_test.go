@@ -333,7 +333,7 @@ func TestSendComposes(t *testing.T) {
 	p := &post{}
 	sender := newSender(t, "smtp://"+p.serve(t, nil, false), time.Minute)
 	msg := message(1)
-	msg.Title, msg.Body, msg.Name, msg.Optional = "Café, 19:30", "<p>Table for 4 – à bientôt</p>", "Ada Löve", true
+	msg.Title, msg.Body, msg.Name, msg.Optional = "Café, 19:30", "<p>Table for 4 – à bientôt</p>", "Ada \"Ace\"\u00a0Löve\r\nBcc: eve@example.com", true
 	answer, err := sender.Send(t.Context(), msg)
 	require.NoError(t, err)
 	again, err := sender.Send(t.Context(), msg)
@@ -347,8 +347,9 @@ func TestSendComposes(t *testing.T) {
 	require.Equal(t, []*mail.Address{{Name: "Herald", Address: "herald@example.com"}}, from)
 	to, err := read.Header.AddressList("To")
 	require.NoError(t, err)
-	require.Equal(t, []*mail.Address{{Name: "Ada Löve", Address: "ada1@example.com"}}, to)
+	require.Equal(t, []*mail.Address{{Name: msg.Name, Address: "ada1@example.com"}}, to)
 	require.Equal(t, "<"+answer.ProviderID+">", read.Header.Get("Message-Id"))
+	require.Empty(t, read.Header.Get("Bcc"))
 	require.Equal(t, msg.DeliveryID, read.Header.Get("X-Herald-Delivery-Id"))
 	require.Equal(t, "auto-generated", read.Header.Get("Auto-Submitted"))
 	require.Equal(t, "<"+channeltest.UnsubscribeURL(msg)+">", read.Header.Get("List-Unsubscribe"))
