@@ -59,7 +59,9 @@ type process struct {
 	cfg                config.Config
 	events, deliveries *postgres.Store
 	broker             *rabbitmq.Broker
-	topics             *kafka.Producer // nil if no source has a topic
+	senders            map[notification.Channel]activities.Sender
+	off                map[notification.Channel]error // why a channel has no sender
+	topics             *kafka.Producer                // nil if no source has a topic
 	launcher           *launch.Launcher
 	temporal           client.Client
 	running            *workers
@@ -94,6 +96,9 @@ func run(ctx context.Context, part part) (err error) {
 	if err != nil {
 		return err
 	}
+	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, part.channels); err != nil {
+		return err
+	}
 	metrics, err := newMetrics(p.watched(sources))
 	if err != nil {
 		return err
@@ -103,10 +108,7 @@ func run(ctx context.Context, part part) (err error) {
 	}
 	defer p.temporal.Close()
 	p.launcher = &launch.Launcher{Client: p.temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource()}
-	acts, err := p.activities(sources)
-	if err != nil {
-		return err
-	}
+	acts := p.activities(sources)
 	p.running = &workers{temporal: p.temporal, namespace: options.Namespace, operator: newOperator(p.events, p.launcher), cfg: cfg, part: part, activities: acts}
 	activities.ZeroMetrics(metrics.temporal, part.channels, slices.Collect(maps.Keys(sources)))
 	group, ctx := errgroup.WithContext(ctx)
@@ -153,7 +155,7 @@ func (p *process) schedule(ctx context.Context, group *errgroup.Group) {
 }
 
 func (p *process) watched(sources map[string]wiredSource) watched {
-	w := watched{sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: p.events.FollowUpState}
+	w := watched{sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: p.events.FollowUpState, senders: p.senders}
 	if p.topics != nil {
 		w.topics = p.topics.Ready
 	}
@@ -161,13 +163,12 @@ func (p *process) watched(sources map[string]wiredSource) watched {
 }
 
 // activities returns the activities with all their dependencies.
-func (p *process) activities(sources map[string]wiredSource) (*activities.Activities, error) {
-	senders, off, err := newSenders(p.wired, p.cfg, p.broker, p.part.channels)
+func (p *process) activities(sources map[string]wiredSource) *activities.Activities {
 	return &activities.Activities{
 		Sources:     polled(sources),
 		Cleaners:    newCleaners(p.cfg, p.events),
-		Senders:     senders,
-		Off:         off,
+		Senders:     p.senders,
+		Off:         p.off,
 		Launcher:    p.launcher,
 		Plans:       p.events,
 		Attempts:    p.deliveries,
@@ -200,7 +201,7 @@ func (p *process) activities(sources map[string]wiredSource) (*activities.Activi
 		RateLimits:    rateLimits(p.cfg),
 		Turns:         p.deliveries,
 		BulkThreshold: p.cfg.BulkThreshold,
-	}, err
+	}
 }
 
 // readSettings reads all settings, also of the channels, Kafka and Temporal.

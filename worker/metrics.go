@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 
 	"herald/activities"
+	"herald/internal/channel"
 	"herald/internal/health"
 	"herald/internal/notification"
 )
@@ -35,6 +36,7 @@ type watched struct {
 	topics  func(context.Context) error // nil if no events go to topics
 
 	followUps func(context.Context) (notification.FollowUpState, error)
+	senders   map[notification.Channel]activities.Sender
 }
 
 const (
@@ -43,6 +45,8 @@ const (
 	watchTimeout = 2 * time.Second
 	// queueLabel is the label with the name of a broker's queue.
 	queueLabel = "queue"
+	// providerLabel is the label with the name of a channel's provider.
+	providerLabel = "provider"
 )
 
 // newMetrics sets up the metrics of this process, without global variables.
@@ -75,7 +79,7 @@ var seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	stream := sdk.Stream{Name: instrument.Name, Description: instrument.Description, Unit: instrument.Unit}
 	if strings.HasPrefix(instrument.Name, "herald_") {
-		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel, activities.SourceLabel, activities.FromLabel, activities.ToLabel)
+		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel, activities.SourceLabel, activities.FromLabel, activities.ToLabel, providerLabel)
 		if stream.Description == "" {
 			stream.Description = activities.MetricHelp(instrument.Name) // Temporal's metrics handler accepts no help text
 		}
@@ -103,12 +107,14 @@ func (w watched) register(meter metric.Meter) error {
 	followUps := gauge("herald_follow_ups_pending", "Deliveries about which something is still to be done after a receipt, counted up to 100,000.")
 	oldestFollowUp := gauge("herald_follow_ups_oldest_pending", "Age of the oldest of these; 0: there is none.", metric.WithUnit("s"))
 	resting := gauge("herald_source_topics_resting", "Topics of a source that take no records: they do not exist, Herald may not write them, or they have no leader.")
+	providers := gauge("herald_provider_resting", "1: the provider fails, and another one sends.")
 	depth := gauge("herald_queue_depth", "Messages that wait in a queue for a consumer.")
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
 		w.observeDepths(ctx, observer, depth)
 		w.observeTopics(ctx, observer, kafkaUp)
 		w.observeFollowUps(ctx, observer, followUps, oldestFollowUp)
+		w.observeProviders(observer, providers)
 		for name, source := range w.sources {
 			outbox, err := source.look(ctx)
 			if name == notification.HeraldSource {
@@ -124,7 +130,7 @@ func (w watched) register(meter metric.Meter) error {
 			observer.ObserveFloat64(resting, float64(outbox.Resting), label)
 		}
 		return nil
-	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, followUps, oldestFollowUp, resting, depth)
+	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, followUps, oldestFollowUp, resting, providers, depth)
 	return errors.Join(append(failed, err)...)
 }
 
@@ -141,6 +147,19 @@ func labelOf(source string) metric.MeasurementOption {
 		return metric.WithAttributes()
 	}
 	return metric.WithAttributes(attribute.String(activities.SourceLabel, source))
+}
+
+// observeProviders reports which providers rest.
+func (w watched) observeProviders(observer metric.Observer, resting metric.Float64Observable) {
+	for name, sender := range w.senders {
+		failover, ok := sender.(*channel.Failover)
+		if !ok {
+			continue
+		}
+		for provider, rests := range failover.Providers() {
+			observer.ObserveFloat64(resting, number(rests), metric.WithAttributes(attribute.String(activities.ChannelLabel, string(name)), attribute.String(providerLabel, provider)))
+		}
+	}
 }
 
 // observeDepths reports the queues' depths, or nothing while the broker does not answer.

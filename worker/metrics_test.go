@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
+	"herald/internal/channel"
 	"herald/internal/health"
 	"herald/internal/notification"
 )
@@ -42,14 +43,14 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 	outbox := []string{"herald_database_up 1", "herald_follow_ups_oldest_pending_seconds 30", "herald_follow_ups_pending 2", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7", "herald_source_topics_resting 0"}
 	databaseDown := []string{"herald_database_up 0"}
 	orders := []string{`herald_outbox_failed{source="orders"} 0`, `herald_outbox_oldest_pending_seconds{source="orders"} 0`, `herald_outbox_pending{source="orders"} 5`, `herald_source_topics_resting{source="orders"} 2`}
-	depth := []string{`herald_queue_depth{queue="q"} 3`}
+	depth := []string{`herald_provider_resting{channel="EMAIL",provider="smtp"} 0`, `herald_queue_depth{queue="q"} 3`}
 	tests := []struct {
 		name                            string
 		broker, database, orders, kafka error
 		want                            []string
 	}{
 		{name: "all is well", want: slices.Concat(brokerUp, kafkaUp, outbox, orders, depth)},
-		{name: "the broker is down", broker: down, want: slices.Concat(brokerDown, kafkaUp, outbox, orders)},
+		{name: "the broker is down", broker: down, want: slices.Concat(brokerDown, kafkaUp, outbox, orders, depth[:1])},
 		{name: "the database is down", database: down, want: slices.Concat(brokerUp, kafkaUp, databaseDown, orders, depth)},
 		{name: "another source is down", orders: down, want: slices.Concat(brokerUp, kafkaUp, outbox, depth)},
 		{name: "the broker of topics is down", kafka: down, want: slices.Concat(brokerUp, kafkaDown, outbox, orders, depth)},
@@ -70,8 +71,9 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 						return outboxState{notification.OutboxState{Pending: 5}, 2}, tt.orders
 					}},
 				},
-				broker: func() error { return tt.broker },
-				queues: func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
+				broker:  func() error { return tt.broker },
+				queues:  func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
+				senders: map[notification.Channel]activities.Sender{notification.Email: channel.NewFailover(&channel.Provider{Name: "smtp"})},
 				followUps: func(ctx context.Context) (notification.FollowUpState, error) {
 					if _, bounded := ctx.Deadline(); !bounded {
 						return notification.FollowUpState{}, errors.New("this might take for ever")

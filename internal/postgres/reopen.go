@@ -70,7 +70,7 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 			SET    status              = CASE $4 WHEN '' THEN 'PENDING' ELSE 'FAILED' END,
 			       receipt_failed      = false,
 			       last_error          = nullif($4, ''),
-			       provider            = CASE WHEN n.provider_message_id IS NULL THEN n.provider END, -- the one that may have it
+			       provider            = CASE WHEN n.provider_message_id IS NULL THEN n.provider END, -- it may have the message
 			       provider_message_id = NULL, -- receipts of the earlier message are not about the next one
 			       delivered_at        = NULL,
 			       recipient_address   = nullif($5, ''),
