@@ -157,13 +157,14 @@ func documented(t *testing.T) map[string]measured {
 func requireBoundedLabels(t *testing.T, page string) {
 	t.Helper()
 	known := map[string]*regexp.Regexp{
-		"outcome": regexp.MustCompile(`^(ASKED|ENDS_SOON|APPROVED|REJECTED|STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|UNKNOWN_USER_TYPE|UNUSABLE_USER_ID|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|NOT_CONFIGURED|ERROR|FOLLOWED|READ|DELIVERED|DROPPED|EXPIRED|UNSUPPORTED|USER_DISABLED|GROUP_DISABLED|ROLE_RESTRICTED|SKIPPED|QUIET_HOURS|MAX_RECIPIENTS|NO_ADDRESS|SUPPRESSED|THROTTLED|CAPPED)$`),
-		"queue":   regexp.MustCompile(`^notification\.[a-z.-]+$`),
-		"source":  regexp.MustCompile(`^[a-z0-9-]{1,30}$`),
-		"version": regexp.MustCompile(`^\S+$`),
-		"commit":  regexp.MustCompile(`^([0-9a-f]{40}(-dirty)?|unknown)$`),
-		"go":      regexp.MustCompile(`^go1\.\d+`),
-		"le":      regexp.MustCompile(`^([0-9.]+|\+Inf)$`),
+		"outcome":  regexp.MustCompile(`^(ASKED|ENDS_SOON|APPROVED|REJECTED|STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|UNKNOWN_USER_TYPE|UNUSABLE_USER_ID|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|NOT_CONFIGURED|ERROR|FOLLOWED|READ|DELIVERED|DROPPED|EXPIRED|UNSUPPORTED|USER_DISABLED|GROUP_DISABLED|ROLE_RESTRICTED|SKIPPED|QUIET_HOURS|MAX_RECIPIENTS|NO_ADDRESS|SUPPRESSED|THROTTLED|CAPPED)$`),
+		"queue":    regexp.MustCompile(`^notification\.[a-z.-]+$`),
+		"provider": regexp.MustCompile(`^(rabbitmq|sendgrid|smtp|fcm|twilio|vonage|slack)$`),
+		"source":   regexp.MustCompile(`^[a-z0-9-]{1,30}$`),
+		"version":  regexp.MustCompile(`^\S+$`),
+		"commit":   regexp.MustCompile(`^([0-9a-f]{40}(-dirty)?|unknown)$`),
+		"go":       regexp.MustCompile(`^go1\.\d+`),
+		"le":       regexp.MustCompile(`^([0-9.]+|\+Inf)$`),
 	}
 	for _, series := range regexp.MustCompile(`(?m)^herald_\w+\{(.*)\} `).FindAllStringSubmatch(page, -1) {
 		for _, label := range label.FindAllStringSubmatch(series[1], -1) {
