@@ -3,8 +3,11 @@ package smtp
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
+	"net"
 	"net/textproto"
 	"strconv"
 	"strings"
@@ -59,11 +62,17 @@ func unsent(ctx context.Context, err error) *notification.ProviderError {
 	failure := channel.Interrupted(ctx, provider, err)
 	failure.Unsent = true
 	var answer *textproto.Error
-	if errors.As(err, &answer) { // before any mail, the server speaks of our account
+	var untrusted *tls.CertificateVerificationError
+	var network net.Error
+	switch {
+	case errors.As(err, &answer) && temporary(answer.Code):
+		failure.Class, failure.Code = notification.Busy, strconv.Itoa(answer.Code)
+	case errors.As(err, &answer): // before any mail, the server speaks of our account
 		failure.Class, failure.Code = notification.Account, strconv.Itoa(answer.Code)
-		if temporary(answer.Code) {
-			failure.Class = notification.Busy
-		}
+	case errors.As(err, &untrusted):
+		failure.Code = "untrusted certificate"
+	case ctx.Err() == nil && !errors.As(err, &network) && !errors.Is(err, io.EOF): // the library refuses the server
+		failure.Class, failure.Code = notification.Account, "no STARTTLS"
 	}
 	return failure
 }

@@ -271,8 +271,9 @@ func TestTLSAndSigningIn(t *testing.T) {
 		{name: "implicit TLS, PLAIN", url: "smtps://herald:hunter2@%s", config: config, mechanisms: []string{"LOGIN", "PLAIN"}, auth: "PLAIN"},
 		{name: "STARTTLS, LOGIN", url: "smtp://herald:hunter2@%s", config: config, mechanisms: []string{"LOGIN"}, auth: "LOGIN"},
 		{name: "wrong password", url: "smtps://herald:hunter3@%s", config: config, mechanisms: []string{"PLAIN"}, class: notification.Account, code: "535", auth: "PLAIN"},
-		{name: "unknown certificate", url: "smtps://%s", config: config, distrusts: true, class: notification.Ambiguous, code: "connection lost"},
-		{name: "unknown certificate after STARTTLS", url: "smtp://%s", config: config, distrusts: true, class: notification.Ambiguous, code: "connection lost"},
+		{name: "unknown certificate", url: "smtps://%s", config: config, distrusts: true, class: notification.Ambiguous, code: "untrusted certificate"},
+		{name: "unknown certificate after STARTTLS", url: "smtp://%s", config: config, distrusts: true, class: notification.Ambiguous, code: "untrusted certificate"},
+		{name: "no STARTTLS", url: "smtp://herald:hunter2@%s", mechanisms: []string{"PLAIN"}, class: notification.Account, code: "no STARTTLS"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -284,6 +285,7 @@ func TestTLSAndSigningIn(t *testing.T) {
 			if !tt.distrusts {
 				smtp.Trust(sender, pool)
 			}
+			smtp.Remote(sender)
 			msg := message(1)
 			_, err := sender.Send(t.Context(), msg)
 
