@@ -250,6 +250,7 @@ func TestSweep(t *testing.T) {
 	require.Equal(t, loadChannels, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'PENDING' AND restarts = 0`, s.eventID("waiting", 0)))
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'PROCESSING' AND restarts = 0`, s.eventID("waiting", 0)))
 
+	s.awaitSuccess(s.eventID("lost", 0))
 	require.Zero(t, s.sweep().StartedAgain)
 	require.NotContains(t, s.starter("status"), "incomplete events")
 	require.Regexp(t, `last sweep .+ 0 started again, 0 closed, 0 failed`, s.starter("status"))
