@@ -78,6 +78,7 @@ emit retrying RESERVATION_REMINDER 101 43 "Ada Brooks"
 retrying=$RUN-retrying-customer43-EMAIL
 reaches "$retrying" 429
 fault
+bin/starter suppression remove --channel SMS --address +15005550001 --yes >/dev/null 2>&1 || true # the demo found that the number is invalid
 emit failing RESERVATION_CONFIRMED 103 45 "Tom Wrong"
 emit quiet RESERVATION_REMINDER 105 46 "Yuki Sato"
 reaches "$RUN-failing" COMPLETED
