@@ -51,9 +51,8 @@ type FollowUpResult struct {
 }
 
 // FollowUp handles, for about a minute, the follow-ups of receipts, acknowledgements, readers and
-// replacements.
-// It deletes a follow-up only after it is done. A crash before that repeats the follow-up, and a
-// second dead letter has the same message id.
+// replacements. It deletes a follow-up only after it is done. A crash before that repeats the
+// follow-up, and a second dead letter has the same message id.
 func (a *Activities) FollowUp(ctx context.Context) (FollowUpResult, error) {
 	working, ended := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, pollTime)

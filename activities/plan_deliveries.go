@@ -95,8 +95,7 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 			return p.result, err
 		}
 	}
-	switch {
-	case p.result.Outcome == "" && len(setup.Routing) > 0:
+	if p.result.Outcome == "" && len(setup.Routing) > 0 {
 		if err := a.planPages(ctx, p, in); err != nil {
 			return PlanResult{}, err
 		}

@@ -30,7 +30,7 @@ type Provider struct {
 }
 
 // NewFailover returns the providers of a channel, in the order in which they are asked. A provider
-// that fails rests, while another one takes its place: see [Provider].
+// that fails rests, while another one takes its place.
 func NewFailover(providers ...*Provider) *Failover { return newFailover(firstRest, providers) }
 
 func newFailover(rest time.Duration, providers []*Provider) *Failover {
@@ -55,6 +55,9 @@ func (f *Failover) Providers() map[string]bool {
 // cannot have the message: see [notification.ProviderError.PassesOn]. A message that one of them may
 // have from an earlier attempt stays with that one. If all rest, all are asked. ctx limits all of
 // them together.
+//
+// If the process dies before the answer is recorded, the repeat asks in the same order again. So a
+// crash may repeat one message, also through another provider.
 func (f *Failover) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	asked := f.askedFor(msg)
 	answer, err := send(ctx, msg, asked, (*Provider).unlessResting)

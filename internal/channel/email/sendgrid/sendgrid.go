@@ -1,4 +1,4 @@
-// Package email sends notifications as mails through SendGrid.
+// Package sendgrid sends e-mails through SendGrid.
 package sendgrid
 
 import (

@@ -1,4 +1,4 @@
-// Package push sends notifications to a recipient's devices through Firebase Cloud Messaging.
+// Package fcm sends notifications to a recipient's devices through Firebase Cloud Messaging.
 package fcm
 
 import (

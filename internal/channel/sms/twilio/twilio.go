@@ -1,4 +1,4 @@
-// Package sms sends notifications as text messages through Twilio.
+// Package twilio sends text messages through Twilio.
 package twilio
 
 import (

@@ -79,7 +79,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// The request has what Vonage documents, and the credentials are in the header alone.
+// The request has the fields that Vonage documents, and the credentials are in the header alone.
 func TestSendComposes(t *testing.T) {
 	t.Parallel()
 
