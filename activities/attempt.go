@@ -73,13 +73,14 @@ type outgoing struct {
 	tried   notification.Tried
 	result  notification.AttemptResult           // names the attempts that its end is recorded on
 	write   func() (notification.Message, error) // an error: it has no text
+	local   bool                                 // a local activity, which does not wait for a provider
 }
 
 // attempt waits for the message's turn, hands it to its provider and records the answer. If the
 // provider accepted the message but the record failed, attempt returns the record.
 //
 // A failed attempt that could not be recorded counts as a crash once its lease has expired,
-// and is repeated. An attempt that gets no turn does not count.
+// and is repeated. An attempt that gets no turn, or for which all providers rest, does not count.
 func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
 	if err := a.awaitTurn(ctx, m.channel); err != nil {
 		a.release(ctx, m.begun)
@@ -90,6 +91,10 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 		return nil, errExpired
 	}
 	err = a.try(ctx, &m)
+	if errors.Is(err, notification.ErrProvidersRest) {
+		a.release(ctx, m.begun)
+		return nil, errResting
+	}
 	countAttempts(ctx, m.channel, m.result)
 	if m.tried.Begun > 1 {
 		countRetry(ctx, m.channel)
@@ -108,9 +113,16 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	return &m.result, nil
 }
 
-// try calls the provider, and completes the result with the answer or the failure.
+// try calls the provider, and completes the result with the answer or the failure. If all providers
+// still rest after restPatience, the error is [notification.ErrProvidersRest].
 func (a *Activities) try(ctx context.Context, m *outgoing) error {
 	answer, err := a.call(ctx, *m)
+	for until := time.Now().Add(restPatience); errors.Is(err, notification.ErrProvidersRest); answer, err = a.call(ctx, *m) {
+		if m.local || ctx.Err() != nil || time.Now().After(until) {
+			return err
+		}
+		time.Sleep(restLook)
+	}
 	m.end(answer, err)
 	if answer.Failover {
 		byChannel(ctx, m.channel).Counter(FailoversMetric).Inc(1)

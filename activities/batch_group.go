@@ -82,7 +82,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 		b.giveBack(whole, begun[next:])
 	}
 	calls.Wait()
-	results = slices.DeleteFunc(results[:next], func(r notification.AttemptResult) bool { return r.DeliveryID == "" }) // expired
+	results = b.withoutRested(whole, begun, results[:next])
 	countAttempts(whole, b.in.Channel, results...)
 	countDeliveries(whole, b.in.Channel, notification.Sent, sentOf(results)) // recorded or not: nothing sends them again
 	b.activities.tellBestEffort(whole, b.in.Channel, results)
@@ -108,6 +108,25 @@ func (b *batch) giveBack(ctx context.Context, begun []notification.Attempt) {
 	}
 }
 
+// withoutRested returns the results of the messages that a provider was asked to send. It gives
+// back messages for which all providers rest, and the batch begins no further group.
+func (b *batch) withoutRested(ctx context.Context, begun []notification.Attempt, results []notification.AttemptResult) (asked []notification.AttemptResult) {
+	var rested []notification.Attempt
+	for i, result := range results {
+		switch {
+		case result.Outcome != "":
+			asked = append(asked, result)
+		case result.DeliveryID != "": // else it expired
+			rested = append(rested, begun[i])
+		}
+	}
+	if len(rested) > 0 {
+		b.fail(errResting)
+		b.giveBack(ctx, rested)
+	}
+	return asked
+}
+
 func sentOf(results []notification.AttemptResult) (sent int) {
 	for _, result := range results {
 		if result.Outcome == notification.OutcomeSent {
@@ -117,13 +136,16 @@ func sentOf(results []notification.AttemptResult) (sent int) {
 	return sent
 }
 
-// sendOne makes one attempt. If it fails for now, a separate workflow retries the delivery; if
+// sendOne makes one attempt. If all providers rest, the result has no outcome. If the attempt fails for now, a separate workflow retries the delivery; if
 // it fails for good, the delivery is given up.
 func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notification.AttemptResult {
 	m := single(b.in.Channel, b.in.AttemptPolicy, begun)
 	err := b.activities.try(ctx, &m)
 	if err == nil {
 		b.note(func(p *BatchProgress) { p.Sent++ })
+		return m.result
+	}
+	if errors.Is(err, notification.ErrProvidersRest) {
 		return m.result
 	}
 	err = attemptFailure(m, err)

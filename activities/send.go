@@ -56,10 +56,10 @@ type SendResult struct {
 // Herald's database and rejections of our account do not.
 func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error) {
 	defer a.underWay.begin(in.Channel)()
-	return a.send(ctx, in)
+	return a.send(ctx, in, false)
 }
 
-func (a *Activities) send(ctx context.Context, in SendInput) (SendResult, error) {
+func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendResult, error) {
 	all, err := a.begin(ctx, in.AttemptPolicy, notification.Begin{
 		DeliveryIDs: []string{in.DeliveryID}, Before: in.AttemptsBefore, SkipQuiet: in.SkipQuiet, Ordered: in.Ordered, Again: in.Again, StatusOnly: in.StatusOnly,
 	})
@@ -78,7 +78,9 @@ func (a *Activities) send(ctx context.Context, in SendInput) (SendResult, error)
 	case begun.Number == 0:
 		return SendResult{}, leased(begun.LeasedFor)
 	}
-	unrecorded, err := a.attempt(ctx, single(in.Channel, in.AttemptPolicy, all[0]))
+	m := single(in.Channel, in.AttemptPolicy, all[0])
+	m.local = local
+	unrecorded, err := a.attempt(ctx, m)
 	if errors.Is(err, errExpired) {
 		return held(notification.Verdict{Dropped: string(notification.DecisionExpired)}), nil
 	}

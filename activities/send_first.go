@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"herald/internal/notification"
@@ -13,7 +14,8 @@ import (
 const FirstAttempts = 32
 
 // SendFirst is [Activities.Send] as a local activity, for the first attempt of a run. It
-// leaves the delivery to Send if the channel has a rate limit, or too many sends in flight.
+// leaves the delivery to Send if the channel has a rate limit, too many sends are in flight, or all
+// providers rest.
 //
 // A local activity runs again when its worker or its workflow task is lost, perhaps while its
 // first run is still calling the provider. The second run finds the lease of the first, and
@@ -28,7 +30,11 @@ func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, e
 		return full, nil
 	}
 	defer done()
-	return a.send(ctx, in)
+	result, err := a.send(ctx, in, true)
+	if errors.Is(err, errResting) {
+		return full, nil
+	}
+	return result, err
 }
 
 // underWay counts the sends of each channel that this process has in flight.

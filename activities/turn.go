@@ -22,13 +22,24 @@ const (
 	// slotPatience is the time that the last of a worker's slots waits for its turn if no
 	// other process takes turns: less than turnPatience.
 	slotPatience = 2 * time.Second
-	// turnRetry is the time until the next attempt of a send that got no turn.
+	// restPatience is the time that a send waits for a provider while all of them rest. Then it
+	// gives its slot back, too. It looks every restLook.
+	restPatience = 3 * time.Second
+	restLook     = 250 * time.Millisecond
+	// turnRetry is the time until the next attempt of a send that got no turn, or no provider.
 	turnRetry = time.Second
 )
 
 // errNoTurn is the failure of an attempt that sent nothing because of the rate limit. Temporal
 // retries it.
 var errNoTurn = temporal.NewApplicationErrorWithOptions("the rate limit left no turn for it: what is more urgent uses them up", RateLimited, temporal.ApplicationErrorOptions{
+	NextRetryDelay: turnRetry,
+	Category:       temporal.ApplicationErrorCategoryBenign,
+})
+
+// errResting is the failure of an attempt that sent nothing because all providers rest. Temporal
+// retries it, and keeps the other messages in the order of their priority meanwhile.
+var errResting = temporal.NewApplicationErrorWithOptions(notification.ErrProvidersRest.Error(), ProvidersRest, temporal.ApplicationErrorOptions{
 	NextRetryDelay: turnRetry,
 	Category:       temporal.ApplicationErrorCategoryBenign,
 })

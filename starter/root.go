@@ -80,7 +80,7 @@ func (a *app) command() *cobra.Command {
 	a.AddFlag(root)
 	root.AddCommand(
 		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.workersCommand(), a.sourceCommand(), a.emitCommand(), a.eventCommand(), a.deliveryCommand(),
-		a.templateCommand(), a.suppressionCommand(), a.secretCommand(), a.statusCommand(), a.checkCommand(), a.auditCommand(), a.whyCommand(), a.replayCommand(), a.purgeCommand(),
+		a.templateCommand(), a.suppressionCommand(), a.channelCommand(), a.secretCommand(), a.statusCommand(), a.checkCommand(), a.auditCommand(), a.whyCommand(), a.replayCommand(), a.purgeCommand(),
 	)
 	takeNoArgs(root)
 	addReasons(root)

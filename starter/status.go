@@ -80,6 +80,7 @@ func printStatus(w io.Writer, view statusView) {
 	printBacklog(w, view)
 	printUntold(w, view)
 	printFollowUps(w, view.FollowUps)
+	printProviders(w, view.Providers)
 	printSweep(w, view.Backlog)
 	terminal.Row(w)
 	printCounts(w, view)

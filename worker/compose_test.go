@@ -101,7 +101,7 @@ func TestComposeSettings(t *testing.T) {
 		wired := wiring.New()
 		cfg, err := config.From(service.Environment, wired.Read)
 		require.NoError(t, err, name)
-		senders, _, err := newSenders(wired, cfg, nil, notification.Channels())
+		senders, _, err := newSenders(wired, cfg, nil, nil, notification.Channels())
 		require.NoError(t, err, name)
 		for _, channel := range []notification.Channel{notification.WebSocket, notification.Email, notification.Push, notification.SMS, notification.Slack} {
 			require.Contains(t, senders, channel, "%s: the broker or the sandbox could take its messages", name)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/activities"
+	"herald/internal/channel"
 	"herald/internal/config"
 	"herald/internal/config/environment"
 	"herald/internal/config/secret"
@@ -59,6 +60,7 @@ type process struct {
 	cfg                config.Config
 	events, deliveries *postgres.Store
 	broker             *rabbitmq.Broker
+	board              *channel.Board
 	senders            map[notification.Channel]activities.Sender
 	off                map[notification.Channel]error // why a channel has no sender
 	topics             *kafka.Producer                // nil if no source has a topic
@@ -96,7 +98,8 @@ func run(ctx context.Context, part part) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, part.channels); err != nil {
+	p.board = channel.NewBoard(p.deliveries)
+	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, p.board, part.channels); err != nil {
 		return err
 	}
 	metrics, err := newMetrics(p.watched(sources))
@@ -131,6 +134,10 @@ func (p *process) serve(ctx context.Context, group *errgroup.Group) error {
 	})
 	group.Go(func() error {
 		warnOfMistakes(ctx, p.events, p.wired, p.part, p.cfg.Sources)
+		return nil
+	})
+	group.Go(func() error {
+		p.board.Run(ctx)
 		return nil
 	})
 	return p.running.run(ctx)

@@ -107,7 +107,7 @@ func (w watched) register(meter metric.Meter) error {
 	followUps := gauge("herald_follow_ups_pending", "Deliveries about which something is still to be done after a receipt, counted up to 100,000.")
 	oldestFollowUp := gauge("herald_follow_ups_oldest_pending", "Age of the oldest of these; 0: there is none.", metric.WithUnit("s"))
 	resting := gauge("herald_source_topics_resting", "Topics of a source that take no records: they do not exist, Herald may not write them, or they have no leader.")
-	providers := gauge("herald_provider_resting", "1: the provider fails, and another one sends.")
+	providers := gauge("herald_provider_resting", "1: the provider rests after failures, or an operator has paused it.")
 	depth := gauge("herald_queue_depth", "Messages that wait in a queue for a consumer.")
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
@@ -156,7 +156,7 @@ func (w watched) observeProviders(observer metric.Observer, resting metric.Float
 		if !ok {
 			continue
 		}
-		for provider, rests := range failover.Providers() {
+		for provider, rests := range failover.Resting() {
 			observer.ObserveFloat64(resting, number(rests), metric.WithAttributes(attribute.String(activities.ChannelLabel, string(name)), attribute.String(providerLabel, provider)))
 		}
 	}

@@ -26,12 +26,16 @@ const connections = slots + activities.FirstAttempts + activities.BatchSends
 
 // newSenders returns a sender for each of the channels that is on, and the reason for each channel
 // that is off. The deliveries of a channel that is off fail with this reason.
-func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker, channels []notification.Channel) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
+func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker, board *channel.Board, channels []notification.Channel) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
 	senders, why = map[notification.Channel]activities.Sender{}, map[notification.Channel]error{}
 	for _, name := range channels {
-		sender, err := wired[name].NewSender(channel.Process{
+		process := channel.Process{
 			Timeout: cfg.Policies[name].Timeout, Slots: connections, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name), Broker: broker,
-		})
+		}
+		if !name.BestEffort() { // such a delivery has one attempt, and never waits
+			process.Board = board
+		}
+		sender, err := wired[name].NewSender(process)
 		var off *channel.OffError
 		switch {
 		case errors.As(err, &off):

@@ -3,63 +3,63 @@ package channel
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
-	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 
 	"herald/internal/notification"
 )
 
 const (
-	// A provider rests after more than half of its calls within restPeriod have failed, if there
-	// were at least restCalls.
+	// A provider rests after more than half of a process's calls within restPeriod have failed,
+	// if there were at least restCalls.
 	restRate   = 0.51
 	restCalls  = 20
 	restPeriod = 30 * time.Second
-
-	// firstRest is the length of the first rest. Each further one takes twice as long, until one
-	// call, the probe, succeeds.
-	firstRest   = 5 * time.Second
-	longestRest = 5 * time.Minute
 )
 
-// newBreaker returns the circuit breaker of a provider. Each process has its own.
-func (p *Provider) newBreaker(rest time.Duration) failsafe.Executor[notification.Answer] {
-	var rests atomic.Int64 // since it last worked
-	breaker := circuitbreaker.NewBuilder[notification.Answer]().
-		HandleIf(func(_ notification.Answer, err error) bool { return isOutage(err) }).
-		WithFailureRateThreshold(restRate, restCalls, restPeriod).
-		WithSuccessThreshold(1).
-		WithDelayFunc(func(failsafe.ExecutionAttempt[notification.Answer]) time.Duration {
-			length := lengthOf(rest, int(rests.Add(1)))
-			slog.Warn("a provider rests: it fails", "provider", p.Name, "for", length)
-			return length
-		}).
-		OnStateChanged(func(e circuitbreaker.StateChangedEvent) {
-			p.open.Store(e.NewState != circuitbreaker.ClosedState)
-			if e.NewState == circuitbreaker.ClosedState {
-				rests.Store(0)
-				slog.Info("a provider works again", "provider", p.Name)
-			}
-		}).
-		Build()
-	return failsafe.With(breaker)
+// breaker counts a provider's failures in this process. The board has the rest.
+type breaker struct {
+	circuitbreaker.CircuitBreaker[any]
+	opening atomic.Bool
 }
 
-// lengthOf returns the length of the nth rest in a row.
-func lengthOf(first time.Duration, n int) time.Duration {
-	return min(first<<min(n-1, 10), longestRest)
+func newBreaker() *breaker {
+	return &breaker{CircuitBreaker: circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(restRate, restCalls, restPeriod).Build()}
 }
 
-// unlessResting sends a message, unless the provider rests: then the error is ErrOpen.
-func (p *Provider) unlessResting(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if p.breaker == nil {
-		return p.Send(ctx, msg)
+// ask sends a message over the provider. If it rests, the error is [notification.ErrProvidersRest],
+// unless the message is the probe.
+func (p *Provider) ask(ctx context.Context, board *Board, msg notification.Message) (notification.Answer, error) {
+	if !board.resting(p.Name) {
+		answer, err := p.Send(ctx, msg)
+		p.note(ctx, board, err)
+		return answer, err
 	}
-	return p.breaker.Get(func() (notification.Answer, error) { return p.Send(ctx, msg) })
+	if !board.claimProbe(ctx, p.Name) {
+		return notification.Answer{}, notification.ErrProvidersRest
+	}
+	answer, err := p.Send(ctx, msg)
+	board.endProbe(ctx, p.Name, err)
+	return answer, err
+}
+
+// note counts the result of a call, and lets the provider rest after too many failures.
+func (p *Provider) note(ctx context.Context, board *Board, err error) {
+	if board == nil || board.resting(p.Name) {
+		return
+	}
+	if !isOutage(err) {
+		p.breaker.RecordSuccess()
+		return
+	}
+	p.breaker.RecordFailure()
+	if p.breaker.IsOpen() && p.breaker.opening.CompareAndSwap(false, true) {
+		board.rest(ctx, p.Name, err, false)
+		p.breaker.Close() // the board says from now on when it works
+		p.breaker.opening.Store(false)
+	}
 }
 
 // isOutage reports whether an error is about the provider: not about the message, and not an end of
@@ -67,4 +67,10 @@ func (p *Provider) unlessResting(ctx context.Context, msg notification.Message) 
 func isOutage(err error) bool {
 	var failure *notification.ProviderError
 	return errors.As(err, &failure) && failure.Class != notification.Refused && failure.Code != CodeCancelled
+}
+
+// isAnswer reports whether an error is a refusal from the provider itself.
+func isAnswer(err error) bool {
+	var failure *notification.ProviderError
+	return errors.As(err, &failure) && failure.Class == notification.Refused && !failure.Unasked
 }

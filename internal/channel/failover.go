@@ -5,11 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
-
-	"github.com/failsafe-go/failsafe-go"
-	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 
 	"herald/internal/notification"
 )
@@ -17,6 +12,7 @@ import (
 // Failover sends over the first of a channel's providers that takes the message. Make it with
 // [NewFailover]. It is safe for concurrent use.
 type Failover struct {
+	board     *Board
 	providers []*Provider
 }
 
@@ -25,62 +21,45 @@ type Provider struct {
 	Name string
 	Sender
 
-	breaker failsafe.Executor[notification.Answer] // nil: it never rests
-	open    atomic.Bool
+	breaker *breaker
 }
 
-// NewFailover returns the providers of a channel, in the order in which they are asked. A provider
-// that fails rests, while another one takes its place.
-func NewFailover(providers ...*Provider) *Failover { return newFailover(firstRest, providers) }
-
-func newFailover(rest time.Duration, providers []*Provider) *Failover {
-	if len(providers) > 1 {
-		for _, p := range providers {
-			p.breaker = p.newBreaker(rest)
-		}
+// NewFailover returns the providers of a channel, in the order in which they are asked. Without a
+// board no provider rests.
+func NewFailover(board *Board, providers ...*Provider) *Failover {
+	for _, p := range providers {
+		p.breaker = newBreaker()
 	}
-	return &Failover{providers}
+	return &Failover{board, providers}
 }
 
-// Providers returns the names of the providers, and whether each rests.
-func (f *Failover) Providers() map[string]bool {
+// Resting returns the names of the providers, and whether each rests or is paused.
+func (f *Failover) Resting() map[string]bool {
 	resting := map[string]bool{}
 	for _, p := range f.providers {
-		resting[p.Name] = p.open.Load()
+		resting[p.Name] = f.board.resting(p.Name)
 	}
 	return resting
 }
 
 // Send asks one provider after the other. The next one is asked only if the one before it rests, or
 // cannot have the message: see [notification.ProviderError.PassesOn]. A message that one of them may
-// have from an earlier attempt stays with that one. If all rest, all are asked. ctx limits all of
-// them together.
+// have from an earlier attempt stays with that one. If all of them rest, nobody is asked, and the
+// error is [notification.ErrProvidersRest]. ctx limits all of them together.
 //
 // If the process dies before the answer is recorded, the repeat asks in the same order again. So a
 // crash may repeat one message, also through another provider.
-func (f *Failover) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	asked := f.askedFor(msg)
-	answer, err := send(ctx, msg, asked, (*Provider).unlessResting)
-	if errors.Is(err, circuitbreaker.ErrOpen) {
-		return send(ctx, msg, asked, (*Provider).Send)
-	}
-	return answer, err
-}
-
-// send asks providers by a method. The error is ErrOpen if all of them rest.
-func send(ctx context.Context, msg notification.Message, providers []*Provider, ask func(*Provider, context.Context, notification.Message) (notification.Answer, error)) (answer notification.Answer, err error) {
+func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer notification.Answer, err error) {
 	var failures []*notification.ProviderError
-	failover := false
-	for _, p := range providers {
-		answer, err = ask(p, ctx, msg)
+	for i, p := range f.askedFor(msg) {
+		answer, err = p.ask(ctx, f.board, msg)
 		if err == nil {
-			answer.Provider, answer.Failover = p.Name, failover
+			answer.Provider, answer.Failover = p.Name, i > 0
 			return answer, nil
 		}
-		failover = true
 		var failure *notification.ProviderError
 		switch {
-		case errors.Is(err, circuitbreaker.ErrOpen):
+		case errors.Is(err, notification.ErrProvidersRest):
 			continue
 		case !errors.As(err, &failure):
 			return answer, err
@@ -94,19 +73,24 @@ func send(ctx context.Context, msg notification.Message, providers []*Provider, 
 		}
 	}
 	if len(failures) == 0 {
-		return answer, circuitbreaker.ErrOpen
+		return answer, notification.ErrProvidersRest
 	}
 	return answer, together(failures)
 }
 
-// askedFor returns the providers to ask. Without the provider that may have the message, which is
-// no longer configured, all are asked.
+// askedFor returns the providers to ask: first the provider that an operator chose, then the others in
+// their order. Without the provider that may have the message, which is no longer configured, all
+// are asked.
 func (f *Failover) askedFor(msg notification.Message) []*Provider {
-	i := slices.IndexFunc(f.providers, func(p *Provider) bool { return p.Name == msg.Provider })
-	if i < 0 {
+	if i := slices.IndexFunc(f.providers, func(p *Provider) bool { return p.Name == msg.Provider }); i >= 0 {
+		return f.providers[i : i+1]
+	}
+	used := slices.IndexFunc(f.providers, func(p *Provider) bool { return f.board.used(p.Name) })
+	if used <= 0 {
 		return f.providers
 	}
-	return f.providers[i : i+1]
+	first := f.providers[used]
+	return append([]*Provider{first}, slices.DeleteFunc(slices.Clone(f.providers), func(p *Provider) bool { return p == first })...)
 }
 
 // together returns the failure of a message that several providers did not take. It counts as the

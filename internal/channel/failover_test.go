@@ -63,7 +63,7 @@ func TestFailover(t *testing.T) {
 			t.Parallel()
 
 			first, second := &told{err: tt.first}, &told{err: tt.second}
-			both := channel.NewFailover(&channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
+			both := channel.NewFailover(nil, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
 
 			answer, err := both.Send(t.Context(), notification.Message{Provider: tt.from})
 
@@ -100,92 +100,9 @@ func TestFailoverEnds(t *testing.T) {
 		{name: "an error without a provider", ctx: t.Context(), err: errors.New("broken")},
 	} {
 		second := &told{}
-		both := channel.NewFailover(&channel.Provider{Name: "a", Sender: &told{err: tt.err}}, &channel.Provider{Name: "b", Sender: second})
+		both := channel.NewFailover(nil, &channel.Provider{Name: "a", Sender: &told{err: tt.err}}, &channel.Provider{Name: "b", Sender: second})
 		_, err := both.Send(tt.ctx, tt.msg)
 		require.ErrorIs(t, err, tt.err, tt.name)
 		require.Zero(t, second.asked, tt.name)
 	}
-}
-
-// A provider that fails rests: the next one gets the messages at once. If that one fails too, both
-// are asked. A probe finds that the first works again.
-func TestRest(t *testing.T) {
-	t.Parallel()
-
-	unreachable := &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Unsent: true}
-	first, second := &told{err: unreachable}, &told{}
-	both := channel.NewRestingFailover(time.Hour, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
-	for range 50 {
-		_, err := both.Send(t.Context(), notification.Message{})
-		require.NoError(t, err)
-	}
-	require.Equal(t, 20, first.asked)
-	require.Equal(t, 50, second.asked)
-	require.Equal(t, map[string]bool{"a": true, "b": false}, both.Providers())
-	answer, err := both.Send(t.Context(), notification.Message{Provider: "a"})
-	require.Error(t, err, "it may have the message, so no other provider gets it")
-	require.Empty(t, answer.Provider)
-	require.Equal(t, 21, first.asked)
-
-	second.err = unreachable
-	for range 80 {
-		_, err := both.Send(t.Context(), notification.Message{})
-		require.Error(t, err)
-	}
-	require.Equal(t, map[string]bool{"a": true, "b": true}, both.Providers())
-	second.err = nil
-	_, err = both.Send(t.Context(), notification.Message{})
-	require.NoError(t, err, "both are asked while both rest")
-}
-
-func TestRestEnds(t *testing.T) {
-	t.Parallel()
-
-	first := &told{err: &notification.ProviderError{Provider: "p", Class: notification.Busy}}
-	both := channel.NewRestingFailover(time.Millisecond, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: &told{}})
-	for range 20 {
-		_, err := both.Send(t.Context(), notification.Message{})
-		require.NoError(t, err)
-	}
-	first.err = nil
-	require.Eventually(t, func() bool {
-		answer, err := both.Send(t.Context(), notification.Message{})
-		return err == nil && answer.Provider == "a"
-	}, time.Minute, time.Millisecond)
-	require.Equal(t, map[string]bool{"a": false, "b": false}, both.Providers())
-}
-
-// A refused message says nothing of its provider, and neither does an attempt that we cancel. A
-// channel's only provider never rests.
-func TestRestNot(t *testing.T) {
-	t.Parallel()
-
-	for _, err := range []error{&notification.ProviderError{Class: notification.Refused}, &notification.ProviderError{Class: notification.Ambiguous, Code: channel.CodeCancelled}, errors.New("broken")} {
-		first := &told{err: err}
-		both := channel.NewFailover(&channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: &told{}})
-		for range 30 {
-			_, got := both.Send(t.Context(), notification.Message{})
-			require.ErrorIs(t, got, err)
-		}
-		require.Equal(t, 30, first.asked)
-	}
-
-	only := &told{err: &notification.ProviderError{Class: notification.Busy}}
-	one := channel.NewFailover(&channel.Provider{Name: "a", Sender: only})
-	for range 30 {
-		_, err := one.Send(t.Context(), notification.Message{})
-		require.Error(t, err)
-	}
-	require.Equal(t, 30, only.asked)
-}
-
-func TestLengthOfRests(t *testing.T) {
-	t.Parallel()
-
-	var lengths []time.Duration
-	for n := range 9 {
-		lengths = append(lengths, channel.LengthOf(5*time.Second, n+1)/time.Second)
-	}
-	require.Equal(t, []time.Duration{5, 10, 20, 40, 80, 160, 300, 300, 300}, lengths)
-	require.Equal(t, 5*time.Minute, channel.LengthOf(5*time.Second, 1000))
 }

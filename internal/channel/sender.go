@@ -25,6 +25,7 @@ type Process struct {
 	// gateway is reachable for people.
 	UnsubscribeURL func(notification.Message) string
 	Broker         Publisher
+	Board          *Board // nil: no provider rests
 }
 
 // Publisher puts a transient message into the queue of an audience's gateways. It refuses an

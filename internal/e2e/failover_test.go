@@ -83,3 +83,38 @@ func TestFailoverOfTexts(t *testing.T) {
 		require.Equal(t, 1, s.accepted()[id])
 	}
 }
+
+// The only provider is down, and the operator's order holds its channel up: the deliveries wait
+// without using attempts, also after a kill. Then everybody gets one message.
+func TestProvidersRest(t *testing.T) {
+	t.Parallel()
+
+	const customers = 60
+	s := newSystem(t, append(crashTimeouts, "SMS_MAX_ATTEMPTS=3")...)
+	s.starter("migrate", "up")
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'SMS')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id, phone) SELECT 'CUSTOMER', n::text, '+12025550' || 100 + n FROM generate_series(1, $1::int) n`, customers)
+	w := s.startAll()
+	s.startWorker()
+	s.fault("sms", `{"status":429}`)
+	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+	        SELECT $1 || '-' || n, 'NEWS', 'CUSTOMER', n::text, '{}' FROM generate_series(1, $2::int) n`, s.name, customers)
+	s.awaitCount(1, `SELECT count(*) FROM provider_state WHERE provider = 'twilio' AND rests > 1`)
+	w.kill()
+	require.Contains(t, s.starter("status"), "provider twilio")
+	require.Contains(t, s.starter("channel", "list"), "twilio is busy: 429")
+	s.starter("channel", "pause", "twilio", "--reason", "e2e")
+	s.mend()
+	require.Contains(t, s.starter("channel", "list"), "paused by")
+	s.awaitCount(customers, `SELECT count(*) FROM notification WHERE status = 'PENDING'`)
+
+	s.starter("channel", "resume", "twilio")
+	s.awaitCount(customers, `SELECT count(*) FROM notification WHERE status = 'SENT' AND provider = 'twilio'`)
+	require.Len(t, s.accepted(), customers)
+	for id, messages := range s.accepted() {
+		require.Equal(t, 1, messages, id)
+	}
+	s.awaitCount(0, `SELECT count(*) FROM provider_state WHERE rests > 0 OR override IS NOT NULL`)
+	require.Contains(t, s.starter("audit", "--command", "channel pause"), "e2e")
+}

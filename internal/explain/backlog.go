@@ -12,12 +12,13 @@ import (
 // receipts. It also holds the result of the last sweep.
 type Backlog struct {
 	notification.OutboxState
-	OldestSeconds float64                `json:"oldest_pending_seconds"` // 0: nothing is pending
-	Deliveries    []report.DeliveryCount `json:"deliveries"`
-	Incomplete    int                    `json:"incomplete_events"` // ended, but the sweep has to start their PENDING deliveries
-	Untold        []report.OutcomeCount  `json:"untold_events"`     // ended in the period, and told nobody or not everybody
-	LastSweep     *notification.Sweep    `json:"last_sweep"`        // null: no sweep yet
-	FollowUps     FollowUps              `json:"follow_ups"`
+	OldestSeconds float64                      `json:"oldest_pending_seconds"` // 0: nothing is pending
+	Deliveries    []report.DeliveryCount       `json:"deliveries"`
+	Incomplete    int                          `json:"incomplete_events"` // ended, but the sweep has to start their PENDING deliveries
+	Untold        []report.OutcomeCount        `json:"untold_events"`     // ended in the period, and told nobody or not everybody
+	LastSweep     *notification.Sweep          `json:"last_sweep"`        // null: no sweep yet
+	FollowUps     FollowUps                    `json:"follow_ups"`
+	Providers     []notification.ProviderState `json:"providers"` // that have rested, or that an operator has paused or chosen
 }
 
 // FollowUps is the lag of the follow-ups of receipts, acknowledgements and reads.
@@ -33,6 +34,9 @@ func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog,
 		return Backlog{}, err
 	}
 	b.OldestSeconds = b.OldestPending.Seconds()
+	if b.Providers, err = e.Store.ProviderStates(ctx); err != nil {
+		return Backlog{}, err
+	}
 	if b.Deliveries, err = e.reader().DeliveryCounts(ctx, since); err != nil {
 		return Backlog{}, err
 	}

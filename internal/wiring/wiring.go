@@ -37,6 +37,12 @@ type Provider struct {
 	Settings
 }
 
+// On reports whether the provider's settings are set.
+func (p Provider) On() bool {
+	_, err := p.NewSender(channel.Process{Slots: 1})
+	return err == nil
+}
+
 // Providers are the providers of a channel, in the order in which they are asked.
 type Providers struct {
 	All []Provider
@@ -94,7 +100,7 @@ func (p *Providers) read(r *environment.Reader, setting string) {
 	for name := range strings.SplitSeq(value, ",") {
 		i := slices.IndexFunc(p.All, func(known Provider) bool { return known.Name == strings.TrimSpace(name) })
 		if i < 0 || slices.Contains(ordered, p.All[i]) {
-			r.Refuse(setting, "must name each provider at most once, with commas between them: "+strings.Join(p.names(), ", "))
+			r.Refuse(setting, "must name each provider at most once, with commas between them: "+strings.Join(p.Names(), ", "))
 			return
 		}
 		ordered = append(ordered, p.All[i])
@@ -102,7 +108,8 @@ func (p *Providers) read(r *environment.Reader, setting string) {
 	p.All, p.setting, p.ordered = ordered, setting, true
 }
 
-func (p *Providers) names() []string {
+// Names returns the names of the providers.
+func (p *Providers) Names() []string {
 	var names []string
 	for _, provider := range p.All {
 		names = append(names, provider.Name)
@@ -132,14 +139,14 @@ func (p *Providers) NewSender(process channel.Process) (channel.Sender, error) {
 	if len(senders) == 0 {
 		return nil, off
 	}
-	return channel.NewFailover(senders...), nil
+	return channel.NewFailover(process.Board, senders...), nil
 }
 
 // Servers returns the URLs of the providers that are on.
 func (p *Providers) Servers() []string {
 	var servers []string
 	for _, provider := range p.All {
-		if _, err := provider.NewSender(channel.Process{Slots: 1}); err == nil {
+		if provider.On() {
 			servers = append(servers, provider.Servers()...)
 		}
 	}

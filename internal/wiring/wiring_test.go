@@ -79,7 +79,7 @@ func TestOrderOfProviders(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.ElementsMatch(t, tt.want, slices.Collect(maps.Keys(sender.(*channel.Failover).Providers())))
+			require.ElementsMatch(t, tt.want, slices.Collect(maps.Keys(sender.(*channel.Failover).Resting())))
 			require.Len(t, wired[notification.Email].Servers(), len(tt.want))
 			if tt.order != "" {
 				require.Equal(t, tt.want[0], wired[notification.Email].All[0].Name)

@@ -1,0 +1,85 @@
+package activities_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// While all providers rest, an attempt waits for a while. Then it is given back, and does not count.
+func TestSendWhileAllRest(t *testing.T) {
+	t.Parallel()
+
+	db, mail := due(1, 0), &provider{err: notification.ErrProvidersRest}
+	_, err := send(t, db, mail, sendInput)
+
+	var failed *temporal.ApplicationError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, activities.ProvidersRest, failed.Type())
+	require.False(t, failed.NonRetryable())
+	require.Equal(t, time.Second, failed.NextRetryDelay())
+	require.Greater(t, mail.calls, 1)
+	require.Equal(t, []notification.Attempt{due(1, 0).attempt}, db.released)
+	require.Empty(t, db.results)
+}
+
+// An attempt that waits is made as soon as a provider works.
+func TestSendAfterRest(t *testing.T) {
+	t.Parallel()
+
+	db, mail := due(1, 0), &provider{err: notification.ErrProvidersRest}
+	mail.during = func(context.Context) {
+		if mail.calls == 3 {
+			mail.err = nil
+		}
+	}
+	require.Equal(t, activities.SendResult{Status: notification.Sent}, must(send(t, db, mail, sendInput))(t))
+	require.Empty(t, db.released)
+	require.Len(t, db.results, 1)
+}
+
+// A local activity does not wait: it leaves the delivery to Send.
+func TestSendFirstWhileAllRest(t *testing.T) {
+	t.Parallel()
+
+	db, mail := due(1, 0), &provider{err: notification.ErrProvidersRest}
+	a := firstSender(db, mail)
+
+	require.Equal(t, activities.SendResult{Status: notification.Pending, NotSent: true}, must(run[activities.SendResult](a, a.SendFirst, sendInput))(t))
+	require.Equal(t, 1, mail.calls)
+	require.Len(t, db.released, 1)
+}
+
+// A batch gives back messages that no provider takes, and Temporal repeats it.
+func TestSendBatchWhileAllRest(t *testing.T) {
+	t.Parallel()
+
+	db := withBatch(t, 100)
+	var sent atomic.Int64
+	over := &mails{answer: func(context.Context, string) error {
+		if sent.Add(1) > 10 {
+			return notification.ErrProvidersRest
+		}
+		return nil
+	}}
+	a := batchActivities(db, over)
+
+	_, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, db))
+
+	var failed *temporal.ApplicationError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, activities.ProvidersRest, failed.Type())
+	require.Equal(t, map[string]int{"SENT": 10, "PENDING": 90}, deliveriesBy(t, db, "status"))
+	require.Equal(t, 10, get[int](t, db, "SELECT count(*) FROM delivery_attempt"))
+
+	over.answer = nil
+	require.Equal(t, 90, must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, db)))(t).Sent)
+	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, db, "status"))
+}

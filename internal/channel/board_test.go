@@ -1,0 +1,221 @@
+package channel_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/channel"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// unreachable is the failure of a provider that cannot have the message.
+var unreachable = &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Code: channel.CodeNoConnection, Unsent: true}
+
+// aFew are messages after which a provider that takes none of them rests.
+const aFew = 20
+
+func sendSome(t *testing.T, f *channel.Failover, n int) {
+	t.Helper()
+	for range n {
+		_, err := f.Send(t.Context(), notification.Message{})
+		require.NoError(t, err)
+	}
+}
+
+// A provider that fails rests in all processes, and the next one gets the messages at once. If that
+// one rests, too, nobody is asked.
+func TestRest(t *testing.T) {
+	t.Parallel()
+
+	db := postgrestest.New(t)
+	first, second := &told{err: unreachable}, &told{}
+	here, there := channel.NewBoard(db), channel.NewBoard(db)
+	both := channel.NewFailover(here, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
+	sendSome(t, both, 50)
+	require.Equal(t, aFew, first.asked)
+	require.Equal(t, 50, second.asked)
+	require.Equal(t, map[string]bool{"a": true, "b": false}, both.Resting())
+
+	first.err = nil
+	other := channel.NewFailover(there, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
+	there.Read(t.Context())
+	answer, err := other.Send(t.Context(), notification.Message{})
+	require.NoError(t, err)
+	require.Equal(t, "b", answer.Provider)
+	require.True(t, answer.Failover)
+
+	_, err = both.Send(t.Context(), notification.Message{Provider: "a"})
+	require.ErrorIs(t, err, notification.ErrProvidersRest, "it may have the message, so no other provider gets it")
+	second.err = unreachable
+	for range 80 {
+		_, err = both.Send(t.Context(), notification.Message{})
+		require.Error(t, err)
+	}
+	require.ErrorIs(t, err, notification.ErrProvidersRest)
+	require.Equal(t, aFew, first.asked)
+	require.Equal(t, map[string]bool{"a": true, "b": true}, both.Resting())
+}
+
+// After a rest, all processes together send one message as a probe. If it fails, the rest gets
+// longer; else the provider works in all processes.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+
+	db := postgrestest.New(t)
+	var asked atomic.Int64
+	var answer atomic.Value
+	answer.Store(error(unreachable))
+	probed, goOn := make(chan struct{}, 100), make(chan struct{})
+	provider := sender(func() error {
+		if asked.Add(1) > aFew {
+			probed <- struct{}{}
+			<-goOn
+		}
+		return answer.Load().(error)
+	})
+	one := processOf(t, db, provider)
+	for range aFew {
+		_, err := one.Send(t.Context(), notification.Message{})
+		require.ErrorIs(t, err, unreachable)
+	}
+	require.Equal(t, 1, rests(t, db))
+	two := processOf(t, db, provider)
+
+	var sends sync.WaitGroup
+	for range 10 {
+		for _, process := range []*channel.Failover{one, two} {
+			sends.Go(func() {
+				for until := time.Now().Add(time.Minute); asked.Load() == aFew && time.Now().Before(until); time.Sleep(time.Millisecond) {
+					_, _ = process.Send(t.Context(), notification.Message{})
+				}
+			})
+		}
+	}
+	<-probed
+	for range 10 {
+		_, err := two.Send(t.Context(), notification.Message{})
+		require.ErrorIs(t, err, notification.ErrProvidersRest)
+	}
+	close(goOn)
+	sends.Wait()
+	require.EqualValues(t, aFew+1, asked.Load(), "one probe")
+	require.Equal(t, 2, rests(t, db))
+
+	answer.Store(error(&notification.ProviderError{Provider: "p", Class: notification.Refused, Status: 400}))
+	require.Eventually(t, func() bool {
+		_, err := one.Send(t.Context(), notification.Message{})
+		return !errors.Is(err, notification.ErrProvidersRest)
+	}, time.Minute, time.Millisecond, "a refusal is an answer")
+	require.Equal(t, map[string]bool{"a": false}, one.Resting())
+	require.Zero(t, rests(t, db))
+}
+
+// A process that dies during its probe leaves it to another one.
+func TestProbeIsLeased(t *testing.T) {
+	t.Parallel()
+
+	db := postgrestest.New(t)
+	require.NoError(t, db.RestProvider(t.Context(), "a", "broken", time.Microsecond, time.Hour, false))
+	claimed, err := db.ClaimProbe(t.Context(), "a", time.Microsecond)
+	require.NoError(t, err)
+	require.True(t, claimed)
+	claimed, err = db.ClaimProbe(t.Context(), "a", time.Hour)
+	require.NoError(t, err)
+	require.True(t, claimed, "the first claim has expired")
+	claimed, err = db.ClaimProbe(t.Context(), "a", time.Hour)
+	require.NoError(t, err)
+	require.False(t, claimed)
+}
+
+// A refused message says nothing of its provider, and neither does an attempt that we cancel.
+func TestRestNot(t *testing.T) {
+	t.Parallel()
+
+	for _, err := range []error{&notification.ProviderError{Class: notification.Refused}, &notification.ProviderError{Class: notification.Ambiguous, Code: channel.CodeCancelled}, errors.New("broken")} {
+		only := &told{err: err}
+		one := channel.NewFailover(channel.NewBoard(postgrestest.New(t)), &channel.Provider{Name: "a", Sender: only})
+		for range 30 {
+			_, got := one.Send(t.Context(), notification.Message{})
+			require.ErrorIs(t, got, err)
+		}
+		require.Equal(t, 30, only.asked)
+	}
+}
+
+// Each rest in a row takes twice as long, up to a limit. A rest that two processes begin counts once.
+func TestLengthOfRests(t *testing.T) {
+	t.Parallel()
+
+	db := postgrestest.New(t)
+	for _, want := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300, 300} {
+		require.NoError(t, db.RestProvider(t.Context(), "a", "broken", 5*time.Second, 5*time.Minute, want > 5))
+		require.NoError(t, db.RestProvider(t.Context(), "a", "broken", 5*time.Second, 5*time.Minute, false))
+		require.Equal(t, int(want), postgrestest.Get[int](t, db, `SELECT extract(epoch FROM rests_until - changed_at)::int FROM provider_state`))
+	}
+	require.Equal(t, 9, rests(t, db))
+}
+
+// An operator's orders beat the failures, in all processes and after a restart.
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+
+	db := postgrestest.New(t)
+	first, second := &told{}, &told{}
+	process := func() *channel.Failover {
+		board := channel.NewBoard(db)
+		board.Read(t.Context())
+		return channel.NewFailover(board, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
+	}
+	takenBy := func() string {
+		answer, err := process().Send(t.Context(), notification.Message{})
+		if err != nil {
+			return err.Error()
+		}
+		return answer.Provider
+	}
+	override := func(provider, other string, order notification.ProviderOverride) {
+		require.NoError(t, db.OverrideProvider(t.Context(), provider, []string{other}, order, "anna@desk", "a test"))
+	}
+
+	require.Equal(t, "a", takenBy())
+	override("b", "a", notification.ProviderUsed)
+	require.Equal(t, "b", takenBy())
+	require.NoError(t, db.RestProvider(t.Context(), "b", "broken", time.Hour, time.Hour, false))
+	require.Equal(t, "b", takenBy(), "even if it fails")
+	override("a", "b", notification.ProviderUsed)
+	require.Equal(t, "a", takenBy(), "only one is used")
+	override("a", "b", notification.ProviderPaused)
+	require.Equal(t, notification.ErrProvidersRest.Error(), takenBy(), "b rests")
+	override("b", "a", "")
+	require.Equal(t, "b", takenBy(), "its rest has ended with the order")
+	override("a", "b", "")
+	require.Equal(t, "a", takenBy())
+}
+
+// sender is a provider with a function.
+type sender func() error
+
+func (s sender) Send(context.Context, notification.Message) (notification.Answer, error) {
+	return notification.Answer{}, s()
+}
+
+// processOf is a process with one provider, whose first rest is short.
+func processOf(t *testing.T, db *postgres.Store, provider channel.Sender) *channel.Failover {
+	t.Helper()
+	board := channel.NewImpatientBoard(db, 200*time.Millisecond)
+	board.Read(t.Context())
+	return channel.NewFailover(board, &channel.Provider{Name: "a", Sender: provider})
+}
+
+func rests(t *testing.T, db *postgres.Store) int {
+	t.Helper()
+	return postgrestest.Get[int](t, db, `SELECT rests FROM provider_state WHERE provider = 'a'`)
+}

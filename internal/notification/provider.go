@@ -1,0 +1,31 @@
+package notification
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrProvidersRest means that all providers that may have a message rest, and nobody was asked. The
+// attempt does not count.
+var ErrProvidersRest = errors.New("all providers that may send it rest or are paused, see `starter channel list`")
+
+// ProviderOverride is an operator's order about a provider, which beats its failures.
+type ProviderOverride string
+
+// The overrides; empty: none.
+const (
+	ProviderPaused ProviderOverride = "PAUSED" // it gets no messages
+	ProviderUsed   ProviderOverride = "USED"   // it is asked first, even if it fails
+)
+
+// ProviderState is a row of provider_state.
+type ProviderState struct {
+	Provider   string           `json:"provider"`
+	Rests      int              `json:"rests"` // in a row; 0: it works
+	RestsFor   time.Duration    `json:"-"`     // from now until its probe; negative: the probe is due
+	RestsUntil time.Time        `json:"rests_until,omitzero"`
+	Failure    string           `json:"failure,omitempty"` // before the last rest
+	Override   ProviderOverride `json:"override,omitempty"`
+	By         string           `json:"by,omitempty"` // the operator
+	Reason     string           `json:"reason,omitempty"`
+}

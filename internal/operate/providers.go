@@ -1,0 +1,71 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"herald/internal/advice"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/wiring"
+)
+
+// ProviderView is a provider of a channel, and its state in all processes.
+type ProviderView struct {
+	Channel notification.Channel `json:"channel"`
+	On      bool                 `json:"on"` // its settings are set here
+	notification.ProviderState
+}
+
+// ReadProviders returns the providers of the channels that retry, each channel's in the order in
+// which they are asked.
+func ReadProviders(ctx context.Context, db *postgres.Store, wired wiring.Wiring) ([]ProviderView, error) {
+	states, err := db.ProviderStates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var views []ProviderView
+	for _, name := range overridable() {
+		for _, p := range wired[name].All {
+			view := ProviderView{name, p.On(), notification.ProviderState{Provider: p.Name}}
+			if i := slices.IndexFunc(states, func(s notification.ProviderState) bool { return s.Provider == p.Name }); i >= 0 {
+				view.ProviderState = states[i]
+			}
+			views = append(views, view)
+		}
+	}
+	return views, nil
+}
+
+// overridable returns the channels whose deliveries can wait for a provider.
+func overridable() []notification.Channel {
+	return slices.DeleteFunc(notification.Channels(), notification.Channel.BestEffort)
+}
+
+// OverrideProvider gives an order about a provider to all workers; empty: they decide again.
+func (o *Operator) OverrideProvider(ctx context.Context, provider string, order notification.ProviderOverride) error {
+	others, err := siblings(provider)
+	if err != nil {
+		return err
+	}
+	if err := o.Record(ctx, o.Order.Flags, provider); err != nil {
+		return err
+	}
+	return o.Store.OverrideProvider(ctx, provider, others, order, o.Order.Actor, o.Order.Reason)
+}
+
+// siblings returns the other providers of a provider's channel.
+func siblings(provider string) ([]string, error) {
+	wired := wiring.New()
+	var known []string
+	for _, name := range overridable() {
+		names := wired[name].Names()
+		if i := slices.Index(names, provider); i >= 0 {
+			return slices.Delete(names, i, i+1), nil
+		}
+		known = append(known, names...)
+	}
+	return nil, advice.With(fmt.Errorf("no provider %q has deliveries that can wait", provider), "name one of these: "+strings.Join(known, ", "))
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/config"
+	"herald/internal/notification"
+	"herald/internal/operate"
+	"herald/internal/terminal"
+	"herald/internal/wiring"
+)
+
+func (a *app) channelCommand() *cobra.Command {
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "Show the providers, in the order in which they are asked",
+		Long: `Show the providers of EMAIL, PUSH and SMS, in the order in which they are asked, and
+their states. A provider rests if too many of its calls have failed: the next one takes
+its place. If all providers of a channel rest, its deliveries wait and use up no attempts.
+WEBSOCKET and SLACK have one attempt and never wait.
+
+ON is yes if the provider's settings are set in this environment.`,
+		Example: "  starter channel list\n  starter channel list -o json",
+		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+			return a.onDatabase(ctx, a.listProviders)
+		}),
+	}
+	return group("channel", "Show, pause and choose the providers of channels", list,
+		a.overrideCommand("pause", notification.ProviderPaused, "gets no messages", "Send nothing through a provider",
+			`Send nothing through a provider until 'starter channel resume'. The next provider of the
+channel takes its place. Without one, the deliveries wait and use up no attempts; they may
+expire meanwhile. A message that the provider may have already waits for it.`),
+		a.overrideCommand("use", notification.ProviderUsed, "is asked first", "Ask a provider first, even if it fails",
+			`Ask a provider before the other providers of its channel, even if it fails, until 'starter
+channel resume'. A message that another provider may have already stays with that one.`),
+		a.overrideCommand("resume", "", "follows the settings and its failures again", "Take an order back, and end the provider's rest",
+			`Take back 'pause' and 'use', and end the provider's rest. The providers are asked
+as the settings say again.`))
+}
+
+// overrideCommand returns the command that gives an order about a provider.
+func (a *app) overrideCommand(use string, order notification.ProviderOverride, result, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use:     use + " PROVIDER",
+		Short:   short,
+		Long:    long + "\n\nAll workers follow within five seconds. The order outlives their restarts.",
+		Example: "  starter channel " + use + " smtp",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
+			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
+				if err := o.OverrideProvider(ctx, args[0], order); err != nil {
+					return err
+				}
+				return a.Print(map[string]any{"provider": args[0], "override": order}, func(w io.Writer) { terminal.Row(w, args[0]+" "+result) })
+			})
+		}),
+	}
+}
+
+func (a *app) listProviders(ctx context.Context, o *operate.Operator) error {
+	wired := wiring.New()
+	if err := config.SendersFrom(a.environment, wired.Read); err != nil {
+		return misset(err)
+	}
+	providers, err := operate.ReadProviders(ctx, o.Store, wired)
+	if err != nil {
+		return err
+	}
+	return a.Print(map[string]any{"providers": providers}, func(w io.Writer) {
+		terminal.Row(w, "CHANNEL", "PROVIDER", "ON", "STATE")
+		for _, p := range providers {
+			terminal.Row(w, p.Channel, p.Provider, yes(p.On), stateOf(p.ProviderState))
+		}
+	})
+}
+
+// stateOf returns a provider's state in words.
+func stateOf(p notification.ProviderState) string {
+	why := ""
+	if p.Reason != "" {
+		why = ": " + p.Reason
+	}
+	switch {
+	case p.Override == notification.ProviderPaused:
+		return "paused by " + p.By + why
+	case p.Override == notification.ProviderUsed:
+		return "asked first, by " + p.By + why
+	case p.Rests == 0:
+		return "works"
+	case time.Now().Before(p.RestsUntil):
+		return fmt.Sprintf("rests until %s, rest %d in a row: %s", terminal.Clock(&p.RestsUntil), p.Rests, p.Failure)
+	default:
+		return fmt.Sprintf("the next message tries it after rest %d in a row: %s", p.Rests, p.Failure)
+	}
+}
+
+// printProviders prints the providers that rest or have an operator's order.
+func printProviders(w io.Writer, states []notification.ProviderState) {
+	for _, p := range states {
+		if p.Rests > 0 || p.Override != "" {
+			terminal.Row(w, "provider "+p.Provider, stateOf(p))
+		}
+	}
+}
