@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,26 +56,28 @@ func (a *app) check(ctx context.Context, since terminal.Age) error {
 	if err != nil {
 		return err
 	}
-	var advised []check.Mistake
+	wired := wiring.New()
+	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
+	known := check.Result{Providers: senders.Providers()}
 	if !config.VerifiesDatabase(cfg.DatabaseURL) {
-		advised = append(advised, check.UnverifiedDatabase())
+		known.Advice = []check.Mistake{check.UnverifiedDatabase()}
 	}
 	brokers, done, err := a.brokers()
 	if err != nil {
 		return err
 	}
 	defer done()
-	subjects := append(a.subjects(ctx, db, since, temporal), check.Sources(cfg.Sources)...)
-	return a.runCheck(ctx, append(subjects, check.Topics(db, brokers, cfg.Sources)...), "starter check", advised...)
+	subjects := append(a.subjects(ctx, db, since, temporal, senders), check.Sources(cfg.Sources)...)
+	return a.runCheck(ctx, append(subjects, check.Topics(db, brokers, cfg.Sources)...), "starter check", known)
 }
 
 // runCheck checks the subjects, and fails if it finds mistakes. command is the command to run
-// again. It also prints advised, which never makes it fail.
-func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command string, advised ...check.Mistake) error {
+// again. It also prints the known advice and providers, which never make it fail.
+func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command string, known check.Result) error {
 	stop := a.Progress(func() string { return "checking …" })
 	result := check.Run(ctx, subjects)
 	stop()
-	result.Advice = append(result.Advice, advised...)
+	result.Advice, result.Providers = append(result.Advice, known.Advice...), known.Providers
 	if err := a.Print(result, func(w io.Writer) { printCheck(w, result) }); err != nil {
 		return err
 	}
@@ -105,9 +108,7 @@ func (a *app) engine(ctx context.Context, cfg config.Starter) (check.Engine, err
 }
 
 // subjects returns everything to check: only the servers if Herald's tables are unusable.
-func (a *app) subjects(ctx context.Context, db *postgres.Store, since terminal.Age, temporal check.Engine) []check.Subject {
-	wired := wiring.New()
-	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
+func (a *app) subjects(ctx context.Context, db *postgres.Store, since terminal.Age, temporal check.Engine, senders check.Senders) []check.Subject {
 	schema, usable := check.Schema(ctx, db, migrations.FS)
 	subjects := []check.Subject{schema}
 	if usable {
@@ -137,6 +138,11 @@ func printCheck(w io.Writer, result check.Result) {
 	for _, advice := range result.Advice {
 		terminal.Row(w, "advice: "+advice.Where()+": "+advice.Problem)
 		terminal.Row(w, "  next: "+advice.Remedy)
+	}
+	for _, name := range notification.Channels() {
+		if providers := result.Providers[name]; len(providers) > 0 {
+			terminal.Row(w, fmt.Sprintf("%s is sent by %s", name, strings.Join(providers, ", then ")))
+		}
 	}
 	for _, skipped := range result.NotChecked {
 		terminal.Row(w, skipped.Subject+" was not checked: "+skipped.Reason)

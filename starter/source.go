@@ -128,7 +128,7 @@ func (a *app) checkSources(ctx context.Context, names []string) error {
 		defer db.Close()
 		subjects = append(subjects, check.Topics(db, brokers, sources)...)
 	}
-	return a.runCheck(ctx, subjects, strings.Join(append([]string{"starter source check"}, names...), " "))
+	return a.runCheck(ctx, subjects, strings.Join(append([]string{"starter source check"}, names...), " "), check.Result{})
 }
 
 func (a *app) listSources(ctx context.Context) error {

@@ -27,6 +27,19 @@ type Senders struct {
 	Channels []notification.Channel // the channels that the process serves
 }
 
+// Providers returns the providers that are on, each channel's in the order in which they are asked.
+func (s Senders) Providers() map[notification.Channel][]string {
+	providers := map[notification.Channel][]string{}
+	for _, name := range s.Channels {
+		for _, p := range s.Wired[name].All {
+			if p.On() && s.Problem == nil {
+				providers[name] = append(providers[name], p.Name)
+			}
+		}
+	}
+	return providers
+}
+
 // routed returns the channels that have a routing row and that the process serves, with the event
 // types of each.
 func (s Senders) routed(ctx context.Context, reader report.Reader) (map[notification.Channel][]string, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/postgres"
 )
@@ -80,6 +81,8 @@ type Result struct {
 	Mistakes   []Mistake    `json:"mistakes"`
 	NotChecked []NotChecked `json:"not_checked"`
 	Advice     []Mistake    `json:"advice"` // settings that work but could be safer; these are no mistakes
+	// Providers holds the providers that are on, each channel's in the order in which they are asked.
+	Providers map[notification.Channel][]string `json:"providers,omitempty"`
 }
 
 // UnverifiedDatabase advises to verify the server's name in DATABASE_URL.
