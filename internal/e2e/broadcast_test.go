@@ -146,6 +146,7 @@ func TestTerminatedEventIsRetried(t *testing.T) {
 	s := newSystem(t)
 	s.prepareNews(recipients, "EMAIL")
 	s.fault("email", `{"status":429,"rate":1,"retry_after":"1h"}`)
+	s.starter("channel", "use", "sendgrid") // else it would rest, and not all would be tried
 	s.startWorker("--events")
 	mails := s.startWorker("--channels", "email")
 	id := s.emitNews()

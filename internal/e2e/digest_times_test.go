@@ -21,10 +21,10 @@ func TestDigestTimes(t *testing.T) {
 	// It is soon the time of reviews for customer 1, at +14 hours. For customer 2, at -12 hours, it
 	// is the time two hours later. Customer 3 wants them soon.
 	s.exec(`UPDATE event_type_channel_routing SET digest_window = '1 hour' WHERE event_type = 'NEW_COMMENT'`)
-	s.exec(`UPDATE event_type_channel_routing SET digest_days = NULL, digest_at = (now() AT TIME ZONE 'Pacific/Kiritimati' + interval '40 seconds')::time WHERE event_type = 'NEW_REVIEW'`)
+	s.exec(`UPDATE event_type_channel_routing SET digest_days = NULL, digest_at = (now() AT TIME ZONE 'Pacific/Kiritimati' + interval '90 seconds')::time WHERE event_type = 'NEW_REVIEW'`)
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, timezone)
 	        SELECT 'CUSTOMER', n::text, n || '@example.com', (ARRAY['Pacific/Kiritimati', 'Etc/GMT+12', 'Asia/Kathmandu'])[n] FROM generate_series(1, $1::int) n`, customers)
-	s.exec(`INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('CUSTOMER', '3', (now() AT TIME ZONE 'Asia/Kathmandu' + interval '40 seconds')::time)`)
+	s.exec(`INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('CUSTOMER', '3', (now() AT TIME ZONE 'Asia/Kathmandu' + interval '90 seconds')::time)`)
 	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'Hello')`)
 	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('NEW_REVIEW.digest', 'Your reviews', '{{len .Items}} reviews')`)
 	s.starter("poller", "start")

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/rand"
 	"net"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestProvidersRest(t *testing.T) {
 	t.Parallel()
 
 	const customers = 60
-	s := newSystem(t, append(crashTimeouts, "SMS_MAX_ATTEMPTS=3")...)
+	s := newSystem(t, append(crashTimeouts, "SMS_MAX_ATTEMPTS=30")...)
 	s.starter("migrate", "up")
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'SMS')`)
 	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
@@ -117,4 +118,48 @@ func TestProvidersRest(t *testing.T) {
 	}
 	s.awaitCount(0, `SELECT count(*) FROM provider_state WHERE rests > 0 OR override IS NOT NULL`)
 	require.Contains(t, s.starter("audit", "--command", "channel pause"), "e2e")
+}
+
+// Each provider in turn loses its connection after the whole message was sent. Nobody knows whether
+// it has the message, so the message waits for that provider, though another one could take it.
+func TestCutStaysWithItsProvider(t *testing.T) {
+	t.Parallel()
+
+	listener := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	s := newSystem(t, "SMTP_URL=smtp://"+listener.Addr().String(), "SMS_MAX_ATTEMPTS=100", "EMAIL_MAX_ATTEMPTS=100", "PUSH_MAX_ATTEMPTS=100", "EMAIL_RETRY_COEFFICIENT=1", "SMS_RETRY_COEFFICIENT=1", "PUSH_RETRY_COEFFICIENT=1")
+	s.env = append(s.env, "VONAGE_BASE_URL="+s.sandbox.URL, "VONAGE_API_KEY=abcd1234", "VONAGE_API_SECRET=e2e", "VONAGE_FROM=Herald")
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.fakes.ServeSMTP(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-served)
+	})
+	s.starter("migrate", "up")
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('MAIL', 'EMAIL'), ('TEXT', 'SMS'), ('PUSH', 'PUSH')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES ('CUSTOMER', '1', 'c1@example.com', '+12025550101')`)
+	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '1', 'token-1')`)
+	s.startAll()
+	for _, tt := range []struct{ provider, fault, eventType, channel string }{
+		{"sendgrid", "email", "MAIL", "EMAIL"},
+		{"smtp", "smtp", "MAIL", "EMAIL"},
+		{"twilio", "sms", "TEXT", "SMS"},
+		{"vonage", "vonage", "TEXT", "SMS"},
+		{"fcm", "push", "PUSH", "PUSH"},
+	} {
+		s.starter("channel", "use", tt.provider)
+		s.eventually(func() bool {
+			probe := s.emit(s.name+"-probe-"+rand.Text(), tt.eventType, "CUSTOMER/1", "{}") + "-customer1-" + tt.channel
+			s.awaitDelivery(probe, "SENT")
+			return s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND provider = $2`, probe, tt.provider) == 1
+		}, "%s is not used", tt.provider)
+		s.fault(tt.fault, `{"drop":"before"}`)
+		id := s.emit(s.name+"-"+tt.provider, tt.eventType, "CUSTOMER/1", "{}") + "-customer1-" + tt.channel
+		s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND provider = $2`, id, tt.provider)
+		s.mend()
+		s.awaitDelivery(id, "SENT")
+		require.Equal(t, 1, s.accepted()[id], tt.provider)
+		require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND provider = $2`, id, tt.provider))
+	}
 }

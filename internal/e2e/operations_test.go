@@ -192,11 +192,13 @@ var situations = map[string]func(n *nightShift){
 		n.confirm("night-3", 45)
 		n.awaitSuccess(n.own("night-3"))
 	},
-	"3. The e-mail provider was out for an hour": func(n *nightShift) {
+	"3. Many e-mails failed while the provider was out": func(n *nightShift) {
+		n.starter("channel", "use", "sendgrid")
 		n.fault("email", fmt.Sprintf(`{"status": %d}`, http.StatusServiceUnavailable))
 		n.emit("night-4", "SHIFT_PLANNED", "RESTAURANT/9", `{"week": 48}`)
 		n.awaitDeliveries(n.own("night-4"), "FAILED", 120)
 		n.awaitSuccess(n.own("night-4"))
+		n.starter("channel", "resume", "sendgrid")
 		n.mend()
 	},
 	"4. A reminder waits for the morning, but must not": func(n *nightShift) {
