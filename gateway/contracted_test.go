@@ -69,7 +69,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
 	hooks, err := receipts.New(receipts.Config{
 		Recorder: store, OptOuts: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
-		SendGridKey: &provider.SendGridKey.PublicKey, TwilioToken: provider.TwilioToken, PublicURL: provider.PublicURL,
+		SendGridKey: &provider.SendGridKey.PublicKey, TwilioToken: provider.TwilioToken, VonageSecret: provider.VonageSecret, PublicURL: provider.PublicURL,
 	})
 	require.NoError(t, err)
 	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, unsubscribe: &unsubscribe.Page{Links: unsubscribing, Preferences: store, Enter: signin.NewShares(share).Enter}}

@@ -161,8 +161,8 @@ func newHub(cfg config.Gateway, db *gateway.Store, meter metric.Meter) (*live.Hu
 func newWebhooks(cfg config.Gateway, db *gateway.Store, meter metric.Meter) (*receipts.Webhooks, error) {
 	return receipts.New(receipts.Config{
 		Recorder: db, OptOuts: db, Logger: slog.Default(), Meter: meter,
-		SendGridKey: cfg.SendGridKey, TwilioToken: string(cfg.TwilioToken), PublicURL: cfg.PublicURL,
-		PreviousSendGridKey: cfg.PreviousSendGridKey, PreviousTwilioToken: string(cfg.PreviousTwilioToken),
+		SendGridKey: cfg.SendGridKey, TwilioToken: string(cfg.TwilioToken), VonageSecret: string(cfg.VonageSecret), PublicURL: cfg.PublicURL,
+		PreviousSendGridKey: cfg.PreviousSendGridKey, PreviousTwilioToken: string(cfg.PreviousTwilioToken), PreviousVonageSecret: string(cfg.PreviousVonageSecret),
 	})
 }
 
@@ -204,6 +204,7 @@ Its settings come from the environment, among them
   AUTH_HS256_SECRET or AUTH_JWKS_URL  what checks their signatures
   SENDGRID_WEBHOOK_PUBLIC_KEY         what checks SendGrid's
   TWILIO_AUTH_TOKEN, PUBLIC_URL       what checks Twilio's, and where it reaches the gateway
+  VONAGE_SIGNATURE_SECRET             what checks Vonage's
 docs/reference.md has all of them.
 
 `

@@ -263,6 +263,10 @@ func webhookCases() []contractCase {
 	}
 	status := url.Values{"MessageSid": {"SM1"}, "MessageStatus": {"delivered"}}
 	text := url.Values{"MessageSid": {"SM2"}, "From": {"+393401234567"}, "Body": {"STOP"}}
+	report := func(body string) request {
+		return request{method: "POST", path: "/webhooks/vonage", body: body, header: http.Header{"Content-Type": {"application/json"}}}
+	}
+	delivered := map[string]string{"messageId": "V1", "status": "delivered", "client-ref": "evt-0-staff10-SMS", "msisdn": "393401234567"}
 	large := url.Values{"Body": {strings.Repeat("x", 64<<10)}}
 	return []contractCase{
 		{"events", events(batch, provider.SendGrid(time.Now(), batch)), 204},
@@ -272,6 +276,9 @@ func webhookCases() []contractCase {
 		{"a status", form(twilio, status, provider.Twilio(twilio, status)), 204},
 		{"a status, forged", form(twilio, status, provider.Twilio(inbound, status)), 403},
 		{"a status, too large", form(twilio, large, provider.Twilio(twilio, large)), 413},
+		{"a report", report(provider.Vonage(time.Now(), delivered)), 204},
+		{"a report, forged", report(`{"messageId": "V1", "sig": "00", "timestamp": "1"}`), 403},
+		{"a report, too large", report(strings.Repeat(" ", 65<<10)), 413},
 		{"a text", form(inbound, text, provider.Twilio(inbound, text)), 200},
 		{"a text, forged", form(inbound, text, provider.Twilio(twilio, text)), 403},
 		{"a text, too large", form(inbound, large, provider.Twilio(inbound, large)), 413},

@@ -29,11 +29,13 @@ type Gateway struct {
 
 	PublicURL         string             `env:"PUBLIC_URL"` // this gateway's URL for Twilio; empty: unreachable
 	TwilioToken       environment.Secret `env:"TWILIO_AUTH_TOKEN"`
+	VonageSecret      environment.Secret `env:"VONAGE_SIGNATURE_SECRET"`
 	SendGridPublicKey string             `env:"SENDGRID_WEBHOOK_PUBLIC_KEY"` // in base64, as SendGrid shows it
 	SendGridKey       *ecdsa.PublicKey   `env:"-"`                           // nil if there is no key
 
 	// The previous token and key are also accepted while operators replace them.
 	PreviousTwilioToken       environment.Secret `env:"TWILIO_AUTH_TOKEN_PREVIOUS"`
+	PreviousVonageSecret      environment.Secret `env:"VONAGE_SIGNATURE_SECRET_PREVIOUS"`
 	PreviousSendGridPublicKey string             `env:"SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS"`
 	PreviousSendGridKey       *ecdsa.PublicKey   `env:"-"`
 
@@ -93,6 +95,11 @@ func (g *Gateway) checkWebhooks(r *environment.Reader) {
 	if g.PreviousTwilioToken != "" {
 		r.Need("TWILIO_AUTH_TOKEN", string(g.TwilioToken), "TWILIO_AUTH_TOKEN_PREVIOUS")
 	}
+	g.checkVonageSecret(r, "VONAGE_SIGNATURE_SECRET", g.VonageSecret)
+	g.checkVonageSecret(r, "VONAGE_SIGNATURE_SECRET_PREVIOUS", g.PreviousVonageSecret)
+	if g.PreviousVonageSecret != "" {
+		r.Need("VONAGE_SIGNATURE_SECRET", string(g.VonageSecret), "VONAGE_SIGNATURE_SECRET_PREVIOUS")
+	}
 	g.SendGridKey = readSendGridKey(r, "SENDGRID_WEBHOOK_PUBLIC_KEY", g.SendGridPublicKey)
 	g.PreviousSendGridKey = readSendGridKey(r, "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS", g.PreviousSendGridPublicKey)
 	if g.PreviousSendGridPublicKey != "" {
@@ -107,6 +114,15 @@ func (g *Gateway) checkTwilioToken(r *environment.Reader, key string, token envi
 	baseURL, _ := r.LookupEnv("TWILIO_BASE_URL")
 	r.Match(key, string(token), alphanumeric, "must be letters and digits")
 	r.Credential(key, token, cmp.Or(baseURL, "https://api.twilio.com"))
+}
+
+func (g *Gateway) checkVonageSecret(r *environment.Reader, key string, secret environment.Secret) {
+	if secret == "" {
+		return
+	}
+	baseURL, _ := r.LookupEnv("VONAGE_BASE_URL")
+	r.Match(key, string(secret), environment.Token, "must be visible ASCII, without spaces")
+	r.Credential(key, secret, cmp.Or(baseURL, "https://rest.nexmo.com"))
 }
 
 // readSendGridKey returns the key in a setting, or nil if the setting is empty or wrong.

@@ -358,3 +358,24 @@ func (s *system) record(receipts ...notification.Receipt) {
 	s.t.Helper()
 	must(s.gatewayStore().RecordReceipts(s.t.Context(), receipts))(s.t)
 }
+
+// Vonage reports what became of the texts that it took. A number that gets no messages is suppressed.
+func TestReceiptsOfVonage(t *testing.T) {
+	t.Parallel()
+
+	s, gateway := newSystemWithReceipts(t, `{"delay":"10ms","twice":true}`)
+	s.env = append(s.env, "SMS_PROVIDERS=vonage", "VONAGE_BASE_URL="+s.sandbox.URL, "VONAGE_API_KEY=abcd1234", "VONAGE_API_SECRET=e2e", "VONAGE_FROM=Herald", "VONAGE_SIGNATURE_SECRET=e2e")
+	s.starter("migrate", "up")
+	s.startGateway("GATEWAY_HTTP_ADDR=" + gateway)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'SMS')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id, phone) VALUES ('CUSTOMER', '1', '+12025550101'), ('CUSTOMER', '2', '+15005550105')`)
+	s.startAll()
+	arrived := s.emit(s.name+"-1", "NEWS", "CUSTOMER/1", "{}") + "-customer1-SMS"
+	lost := s.emit(s.name+"-2", "NEWS", "CUSTOMER/2", "{}") + "-customer2-SMS"
+	s.awaitDelivery(arrived, "DELIVERED")
+	s.awaitDelivery(lost, "FAILED")
+	require.Contains(t, s.starter("delivery", "show", lost), "the number gets no messages")
+	s.awaitCount(1, `SELECT count(*) FROM recipient_suppression WHERE channel = 'SMS' AND reason = 'INVALID'`)
+	s.awaitCount(2, `SELECT count(*) FROM delivery_receipt WHERE provider = 'vonage'`)
+}

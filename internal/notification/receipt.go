@@ -12,6 +12,7 @@ type Provider string
 const (
 	SendGrid Provider = "sendgrid"
 	Twilio   Provider = "twilio"
+	Vonage   Provider = "vonage"
 )
 
 // Receipt is a provider's report about a message after accepting it.

@@ -181,7 +181,7 @@ var refusals = map[string][]string{
 	"entity_notification_settings_quiet_hours_timezone": {
 		`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_timezone) VALUES ('RESTAURANT', '5', 'SMS', 'Europe/Atlantis')`,
 	},
-	"delivery_receipt_provider":                 {insertReceipt + `('fax', 'r', 'd1', now(), 'delivered', NULL, NULL)`},
+	"delivery_receipt_provider":                 {insertReceipt + `('Fax', 'r', 'd1', now(), 'delivered', NULL, NULL)`},
 	"delivery_receipt_id_length":                {insertReceipt + `('twilio', '', 'd1', now(), 'delivered', NULL, NULL)`, insertReceipt + `('twilio', repeat('r', 201), 'd1', now(), 'delivered', NULL, NULL)`},
 	"delivery_receipt_status_length":            {insertReceipt + `('twilio', 'r', 'd1', now(), '', NULL, NULL)`, insertReceipt + `('twilio', 'r', 'd1', now(), repeat('s', 41), NULL, NULL)`},
 	"delivery_receipt_outcome":                  {insertReceipt + `('twilio', 'r', 'd1', now(), 'sent', 'SENT', NULL)`},

@@ -1,9 +1,18 @@
 package sandbox
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/nyaruka/phonenumbers"
 
@@ -34,9 +43,43 @@ func handleVonage(r *http.Request, body []byte) (Entry, response) {
 	case numberErr != nil || !phonenumbers.IsPossibleNumber(number):
 		return entry, vonageStatus("3", "Invalid value for param: to")
 	}
-	return entry, reply(http.StatusOK, map[string]any{"message-count": "1", "messages": []any{map[string]string{
-		"to": form.Get("to"), "message-id": rand.Text(), "status": "0", "remaining-balance": "1.0", "message-price": "0.03", "network": "00000", "client-ref": form.Get("client-ref"),
+	id := rand.Text()
+	accepted := reply(http.StatusOK, map[string]any{"message-count": "1", "messages": []any{map[string]string{
+		"to": form.Get("to"), "message-id": id, "status": "0", "remaining-balance": "1.0", "message-price": "0.03", "network": "00000", "client-ref": form.Get("client-ref"),
 	}}})
+	if form.Get("callback") != "" {
+		accepted.sent = vonageText{key: key, secret: secret, id: id, to: form.Get("to"), reference: form.Get("client-ref")}
+	}
+	return entry, accepted
+}
+
+// vonageText is a text message that Vonage has accepted.
+type vonageText struct{ key, secret, id, to, reference string }
+
+// vonageOutcomes are Vonage's words for the last statuses and errors of Twilio.
+var vonageOutcomes = map[string][2]string{
+	"": {"delivered", "0"}, "30003": {"failed", "2"}, "30005": {"failed", "9"}, "30006": {"rejected", "9"}, "30007": {"rejected", "6"}, "30008": {"failed", "1"}, "21610": {"rejected", "4"},
+}
+
+// receipts returns Vonage's receipt for the message. It is signed with the API secret.
+func (v vonageText) receipts(settings Receipts, now time.Time) []receipt {
+	outcome := settings.outcome("+" + v.to)
+	if outcome == outcomeSilent {
+		return nil
+	}
+	words := vonageOutcomes[textOutcomes[outcome].code]
+	fields := map[string]string{
+		"msisdn": v.to, "messageId": v.id, "status": words[0], "err-code": words[1], "api-key": v.key, "client-ref": v.reference,
+		"scts": now.Format("0601021504"), "message-timestamp": now.UTC().Format(time.DateTime), "timestamp": strconv.FormatInt(now.Unix(), 10), "nonce": rand.Text(),
+	}
+	hash := hmac.New(sha256.New, []byte(v.secret))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(hash, "&%s=%s", name, strings.NewReplacer("&", "_", "=", "_").Replace(fields[name]))
+	}
+	fields["sig"] = hex.EncodeToString(hash.Sum(nil))
+	return []receipt{{due: settings.times(now, 1)[0], post: &post{
+		path: "/webhooks/vonage", body: mustMarshal(fields), repeats: repeatsMail, header: map[string]string{"Content-Type": "application/json"},
+	}}}
 }
 
 // vonageStatus refuses a message. Vonage's HTTP status is 200 nevertheless.

@@ -6,6 +6,7 @@ import "time"
 var (
 	SignedBySendGrid = signedBySendGrid
 	SignedByTwilio   = signedByTwilio
+	ParseReport      = parseReport
 	ParseEvents      = parseEvents
 	ParseStatus      = parseStatus
 	ParseAnswer      = parseAnswer

@@ -65,7 +65,7 @@ func newRoom(t *testing.T, change func(*receipts.Config)) *room {
 	cfg := receipts.Config{
 		Recorder: r.store, OptOuts: r.store, Logger: slog.New(slog.NewTextHandler(r.log, nil)),
 		Meter:       sdk.NewMeterProvider(sdk.WithReader(r.reader)).Meter("test"),
-		SendGridKey: &r.signer.SendGridKey.PublicKey, TwilioToken: r.signer.TwilioToken, PublicURL: r.signer.PublicURL,
+		SendGridKey: &r.signer.SendGridKey.PublicKey, TwilioToken: r.signer.TwilioToken, VonageSecret: r.signer.VonageSecret, PublicURL: r.signer.PublicURL,
 	}
 	if change != nil {
 		change(&cfg)

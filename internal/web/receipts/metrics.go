@@ -75,6 +75,7 @@ func newMetrics(meter metric.Meter, logger *slog.Logger) (*metrics, error) {
 var channels = map[notification.Provider]notification.Channel{
 	notification.SendGrid: notification.Email,
 	notification.Twilio:   notification.SMS,
+	notification.Vonage:   notification.SMS,
 }
 
 func label(name, value string) metric.MeasurementOption {

@@ -33,12 +33,13 @@ type Config struct {
 	Logger   *slog.Logger
 	Meter    metric.Meter
 
-	SendGridKey *ecdsa.PublicKey // verifies SendGrid's event webhook; if nil, its requests are refused
-	TwilioToken string           // of our account; if empty, Twilio's requests are refused
-	// The previous key and token are also valid while operators replace them; nil and empty if
-	// there are none.
-	PreviousSendGridKey *ecdsa.PublicKey
-	PreviousTwilioToken string
+	SendGridKey  *ecdsa.PublicKey // verifies SendGrid's event webhook; if nil, its requests are refused
+	TwilioToken  string           // of our account; if empty, Twilio's requests are refused
+	VonageSecret string           // signs Vonage's receipts; if empty, its requests are refused
+	// The previous ones are also valid while operators replace them; nil and empty if there are none.
+	PreviousSendGridKey  *ecdsa.PublicKey
+	PreviousTwilioToken  string
+	PreviousVonageSecret string
 
 	PublicURL string // the gateway's URL, which Twilio signs; if empty, Twilio's requests are refused
 }
@@ -64,8 +65,9 @@ func New(cfg Config) (*Webhooks, error) {
 func (w *Webhooks) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/webhooks/sendgrid", &endpoint{Webhooks: w, bodyLimit: sendgridBody, admit: w.admitSendGrid, do: w.sendgrid, answer: noContent})
-	mux.Handle("/webhooks/twilio", &endpoint{Webhooks: w, bodyLimit: twilioBody, admit: w.admitTwilio, do: w.twilio, answer: noContent})
-	mux.Handle("/webhooks/twilio/inbound", &endpoint{Webhooks: w, bodyLimit: twilioBody, admit: w.admitTwilio, do: w.inbound, answer: noReply})
+	mux.Handle("/webhooks/twilio", &endpoint{Webhooks: w, bodyLimit: textBody, admit: w.admitTwilio, do: w.twilio, answer: noContent})
+	mux.Handle("/webhooks/twilio/inbound", &endpoint{Webhooks: w, bodyLimit: textBody, admit: w.admitTwilio, do: w.inbound, answer: noReply})
+	mux.Handle("/webhooks/vonage", &endpoint{Webhooks: w, bodyLimit: textBody, admit: w.admitVonage, do: w.vonage, answer: noContent})
 	mux.HandleFunc("/", noSuchPath)
 	return mux
 }

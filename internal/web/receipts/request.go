@@ -14,8 +14,8 @@ import (
 const (
 	// sendgridBody is the maximum body length from SendGrid, in bytes. SendGrid sends up to 768 KB.
 	sendgridBody = 1 << 20
-	// twilioBody is the maximum body length from Twilio, in bytes. Twilio sends a few KB.
-	twilioBody = 64 << 10
+	// textBody is the maximum body length from Twilio and Vonage, in bytes. They send a few KB.
+	textBody = 64 << 10
 	// budget limits the bytes of all bodies in one endpoint. Anybody can send a request, and
 	// Herald can check its signature only after reading the whole body.
 	budget = 64 << 20
@@ -118,7 +118,7 @@ func (e *endpoint) unreadable(err error) *refusal {
 	switch {
 	case errors.As(err, &large):
 		detail := "a body has at most 1 MiB"
-		if e.bodyLimit == twilioBody {
+		if e.bodyLimit == textBody {
 			detail = "a body has at most 64 KiB"
 		}
 		return &refusal{status: http.StatusRequestEntityTooLarge, cause: tooLarge, detail: detail}

@@ -52,13 +52,13 @@ func parseStatus(delivery string, fields url.Values, now time.Time) (notificatio
 		r.Status = notification.Delivered
 	case "undelivered", "failed":
 		r.Status = notification.Failed
-		r.Detail, r.Suppress = explainCode(fields.Get("ErrorCode"))
+		r.Detail, r.Suppress = explain(fields.Get("ErrorCode"), twilioCodes)
 	}
 	return r, nil
 }
 
-// twilioCode is one of Twilio's reasons why a message did not arrive.
-type twilioCode struct {
+// code is a provider's reason why a message did not arrive.
+type code struct {
 	meaning  string
 	suppress notification.SuppressionReason // empty if later messages may arrive
 }
@@ -66,7 +66,7 @@ type twilioCode struct {
 // twilioCodes holds the error codes in receipts. Errors of phones, filters and networks do not
 // suppress the number.
 // https://www.twilio.com/docs/api/errors
-var twilioCodes = map[string]twilioCode{
+var twilioCodes = map[string]code{
 	"21211": {"it is no phone number", notification.SuppressedInvalid},
 	"21610": {"its owner answered STOP", notification.SuppressedOptOut},
 	"21614": {"it is not a mobile number", notification.SuppressedInvalid},
@@ -83,16 +83,16 @@ var twilioCodes = map[string]twilioCode{
 
 var codeForm = regexp.MustCompile(`^[0-9]{1,6}$`)
 
-// explainCode returns a code's meaning, and the reason to suppress the number, if any.
-func explainCode(code string) (detail string, suppress notification.SuppressionReason) {
-	if !codeForm.MatchString(code) {
+// explain returns the meaning of an error, and the reason to suppress the number, if any.
+func explain(number string, codes map[string]code) (detail string, suppress notification.SuppressionReason) {
+	if !codeForm.MatchString(number) {
 		return "", ""
 	}
-	known, ok := twilioCodes[code]
+	known, ok := codes[number]
 	if !ok {
-		return "error " + code, ""
+		return "error " + number, ""
 	}
-	return "error " + code + ": " + known.meaning, known.suppress
+	return "error " + number + ": " + known.meaning, known.suppress
 }
 
 // twilioSignature is the header of a signed request.

@@ -45,5 +45,5 @@ func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if s.Key == "" {
 		return nil, channel.Off([2]string{"VONAGE_API_KEY", s.Key}, [2]string{"VONAGE_API_SECRET", string(s.Secret)}, [2]string{"VONAGE_FROM", s.From})
 	}
-	return &Sender{settings: *s, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
+	return &Sender{settings: *s, publicURL: p.PublicURL, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
 }

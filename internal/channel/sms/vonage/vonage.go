@@ -18,16 +18,18 @@ import (
 
 const (
 	provider       = "vonage"
-	referenceLimit = 100                // Vonage's limit for client-ref, in characters
+	referenceLimit = 100 // Vonage's limit for client-ref and callback, in characters
+	callbackPath   = "/webhooks/vonage"
 	minTimeToLive  = 20 * time.Second   // Vonage's limits for ttl
 	maxTimeToLive  = 7 * 24 * time.Hour // the default is 3 days
 )
 
 // Sender sends text messages. It is safe for concurrent use.
 type Sender struct {
-	settings Settings
-	timeout  time.Duration
-	wire     http.RoundTripper
+	settings  Settings
+	publicURL string // gateway address for receipts; empty: as in the account's settings
+	timeout   time.Duration
+	wire      http.RoundTripper
 }
 
 // answer is Vonage's answer, with one element for each part of a long message.
@@ -87,6 +89,9 @@ func (s *Sender) form(msg notification.Message) url.Values {
 	}
 	if !isGSM(msg.Body) {
 		form.Set("type", "unicode")
+	}
+	if callback := s.publicURL + callbackPath; s.publicURL != "" && len(callback) <= referenceLimit {
+		form.Set("callback", callback)
 	}
 	if left, expires := msg.TimeLeft(maxTimeToLive); expires {
 		// Vonage's minimum is 20 seconds, so it may send a message up to 20 seconds late.

@@ -114,7 +114,7 @@ func TestSendComposes(t *testing.T) {
 			require.NoError(t, err)
 
 			require.Equal(t, []string{key, secret}, []string{user, password})
-			want := url.Values{"from": {"15005550006"}, "to": {"393401200001"}, "text": {tt.body}, "type": {tt.kind}, "client-ref": {tt.reference}}
+			want := url.Values{"from": {"15005550006"}, "to": {"393401200001"}, "text": {tt.body}, "type": {tt.kind}, "client-ref": {tt.reference}, "callback": {channeltest.PublicURL + "/webhooks/vonage"}}
 			if tt.ttl != "" {
 				want.Set("ttl", tt.ttl)
 			}

@@ -10,6 +10,8 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,11 +21,12 @@ import (
 	"time"
 )
 
-// Signer signs with both providers' keys of one installation.
+// Signer signs with the providers' keys of one installation.
 type Signer struct {
-	SendGridKey *ecdsa.PrivateKey
-	TwilioToken string
-	PublicURL   string // the gateway's URL, as configured at Twilio
+	SendGridKey  *ecdsa.PrivateKey
+	TwilioToken  string
+	VonageSecret string
+	PublicURL    string // the gateway's URL, as configured at Twilio
 }
 
 // New returns a signer with new keys.
@@ -32,7 +35,7 @@ func New(publicURL string) Signer {
 	if err != nil {
 		panic(err)
 	}
-	return Signer{SendGridKey: key, TwilioToken: rand.Text(), PublicURL: publicURL}
+	return Signer{SendGridKey: key, TwilioToken: rand.Text(), VonageSecret: rand.Text(), PublicURL: publicURL}
 }
 
 // PublicKey returns the key as SendGrid shows it, for SENDGRID_WEBHOOK_PUBLIC_KEY.
@@ -72,4 +75,19 @@ func (s Signer) Twilio(path string, fields url.Values) http.Header {
 		"Content-Type":       {"application/x-www-form-urlencoded"},
 		"X-Twilio-Signature": {base64.StdEncoding.EncodeToString(hash.Sum(nil))},
 	}
+}
+
+// Vonage returns the body of a receipt signed at the time at. It adds to fields.
+func (s Signer) Vonage(at time.Time, fields map[string]string) string {
+	fields["timestamp"] = strconv.FormatInt(at.Unix(), 10)
+	hash := hmac.New(sha256.New, []byte(s.VonageSecret))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		hash.Write([]byte("&" + name + "=" + strings.NewReplacer("&", "_", "=", "_").Replace(fields[name])))
+	}
+	fields["sig"] = hex.EncodeToString(hash.Sum(nil))
+	body, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
 }
