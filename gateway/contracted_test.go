@@ -56,6 +56,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	store.AddressHash = secret.AddressHash("a secret of the tests, long enough")
 	_, err := store.Pool.Exec(t.Context(), `
 		INSERT INTO recipient (user_type, user_id, name) VALUES ('RESTAURANT_USER', '10', 'Giulia'), ('RESTAURANT_USER', '11', 'Marco');
+		INSERT INTO recipient_device (user_type, user_id, token) VALUES ('RESTAURANT_USER', '10', 'fcm-token-2');
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESERVATION_REQUESTED', 'EMAIL', true), ('RESERVATION_REQUESTED', 'PUSH', false);
 		INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations')`)
 	require.NoError(t, err)
@@ -66,7 +67,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 		Directory: store,
 		Refused:   func(signin.Reason) {},
 	}
-	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
+	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Devices: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
 	hooks, err := receipts.New(receipts.Config{
 		Recorder: store, OptOuts: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
 		SendGridKey: &provider.SendGridKey.PublicKey, TwilioToken: provider.TwilioToken, VonageSecret: provider.VonageSecret, PublicURL: provider.PublicURL,

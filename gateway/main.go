@@ -140,7 +140,7 @@ func newGate(cfg config.Gateway, who signin.Settings, db *gateway.Store, metrics
 
 func newAPI(cfg config.Gateway, db *gateway.Store, tickets signin.Tickets) *inbox.API {
 	codes := signin.Codes{Tickets: tickets, Key: secret.Key(cfg.Secret, secret.InboxCodes), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.InboxCodes)}
-	return &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: tickets, Codes: codes}
+	return &inbox.API{Notifications: db, Readings: db, Preferences: db, Devices: db, Tickets: tickets, Codes: codes}
 }
 
 func newUnsubscribe(cfg config.Gateway, db *gateway.Store) *unsubscribe.Page {

@@ -179,6 +179,7 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		preferences      = "/api/preferences"
 		ticket           = "/api/ws-ticket"
 		code             = "/api/inbox-code"
+		devices          = "/api/devices"
 	)
 	long := strings.Repeat(" ", 64<<10) + "{}"
 	return []contractCase{
@@ -227,6 +228,16 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"change without a type", request{method: "PUT", path: preferences, contentType: "none", body: "{}"}, 415},
 		{"change what is mandatory", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations","channels":[{"channel":"EMAIL","enabled":false}]}]}`}, 422},
 		{"change, no such zone", request{method: "PUT", path: preferences, body: `{"timezone":"Europe/Atlantis"}`}, 422},
+		{"device", request{method: "PUT", path: devices, body: `{"token":"fcm-token-1","kind":"fcm"}`}, 200},
+		{"device, other kind", request{method: "PUT", path: devices, body: `{"token":"fcm-token-1","kind":"apns"}`}, 422},
+		{"device, no token", request{method: "PUT", path: devices, body: `{"kind":"fcm"}`}, 422},
+		{"device, unknown member", request{method: "PUT", path: devices, body: `{"user_id":"11"}`}, 400},
+		{"device by a form", request{method: "PUT", path: devices, body: "token=x", contentType: "application/x-www-form-urlencoded"}, 415},
+		{"device, body too large", request{method: "PUT", path: devices, body: long}, 413},
+		{"remove a device", request{method: "DELETE", path: devices + "/6f980d6c2bbc3c013805f8b228b49b90"}, 204},
+		{"remove what nobody has", request{method: "DELETE", path: devices + "/x"}, 404},
+		{"remove a device, with a body", request{method: "DELETE", path: devices + "/x", body: "{}"}, 400},
+		{"remove a device, body too large", request{method: "DELETE", path: devices + "/x", body: long}, 413},
 		{"ticket", request{method: "POST", path: ticket}, 201},
 		{"ticket, with a body", request{method: "POST", path: ticket, body: `{"user_id":"11"}`}, 400},
 		{"ticket, body too large", request{method: "POST", path: ticket, body: long}, 413},

@@ -72,7 +72,7 @@ func shared(next http.Handler) http.Handler {
 			header.Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id")
 		}
 		if origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-			header.Set("Access-Control-Allow-Methods", "GET, POST, PUT")
+			header.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
 			header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
 			header.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)

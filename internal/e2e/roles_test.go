@@ -247,7 +247,7 @@ func (r *roles) gatewayServes() {
 	require.NoError(r.t, err)
 
 	for _, sql := range []string{
-		"SELECT email FROM recipient", "SELECT phone FROM recipient", "SELECT token FROM recipient_device", "SELECT recipient_address FROM notification", "SELECT payload FROM event_outbox",
+		"SELECT email FROM recipient", "SELECT phone FROM recipient", "SELECT recipient_address FROM notification", "SELECT payload FROM event_outbox",
 		"DELETE FROM notification", "UPDATE notification SET title = 'x'", "UPDATE notification SET status = 'SENT'", "UPDATE notification_state SET user_id = 'x'", "INSERT INTO notification (event_id) VALUES ('x')", "UPDATE recipient SET active = true",
 		"UPDATE event_type_channel_routing SET mandatory = false", "SELECT FROM operator_action", "CREATE TABLE mine (n int)",
 	} {

@@ -126,6 +126,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 			return err
 		},
 		"processed_event_restarting": func(ctx context.Context) error { return errOf(s.RestartingEvents(ctx, "", 20)) },
+		"recipient_device_token":     func(ctx context.Context) error { return errOf(gatewayOf(s).RegisterDevice(ctx, who, "token-7")) },
 		"recipient_in_order":         recipients(notification.Entity{Type: notification.EntityBroadcast, ID: "0"}),
 		"source_row_failed":          func(ctx context.Context) error { _, _, err := s.SourceState(ctx, "orders"); return err },
 		"source_row_held": func(ctx context.Context) error {
@@ -171,6 +172,7 @@ func fillAllTables(t *testing.T, s *postgres.Store) {
 		INSERT INTO gateway_ticket (ticket_hash, user_type, user_id, token_expires_at, expires_at)
 		SELECT sha256(i::text::bytea), 'RESTAURANT_USER', '7', now(), now() + (i - 100) * interval '1 second' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO recipient (user_type, user_id) SELECT 'RESTAURANT_USER', i::text FROM generate_series(1, 20000) AS i`, `
+		INSERT INTO recipient_device (user_type, user_id, token) SELECT user_type, user_id, 'token-' || user_id FROM recipient`, `
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 		SELECT 'RESTAURANT', CASE WHEN i % 2 = 0 THEN '5' ELSE i::text END, 'RESTAURANT_USER', i::text, 'STAFF' FROM generate_series(1, 20000) AS i`,
 		"VACUUM ANALYZE",

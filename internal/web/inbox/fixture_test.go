@@ -42,7 +42,7 @@ func newGateway(t *testing.T) *process {
 		Directory: store,
 		Refused:   func(signin.Reason) {},
 	}
-	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
+	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Devices: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
 	mux := http.NewServeMux()
 	mux.Handle("/api/", gate.Required(api.Handler()))
 	mux.Handle("/api/session", api.Session())

@@ -1,0 +1,107 @@
+package inbox_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// device registers a device, and returns the answer's status and the device's id.
+func (g *process) device(t *testing.T, who notification.RecipientKey, of string) (status int, id string) {
+	t.Helper()
+	_, answer, body := g.do(t, request{method: "PUT", path: "/api/devices", token: token(t, who), body: `{"kind":"fcm","token":"` + of + `"}`})
+	var device struct{ ID string }
+	require.NoError(t, json.Unmarshal(body, &device))
+	return answer.StatusCode, device.ID
+}
+
+func (g *process) remove(t *testing.T, who notification.RecipientKey, id string) int {
+	t.Helper()
+	_, answer, _ := g.do(t, request{method: "DELETE", path: "/api/devices/" + id, token: token(t, who)})
+	return answer.StatusCode
+}
+
+// owners returns the active devices, as 10 has phone.
+func (g *process) owners(t *testing.T) (owners []string) {
+	t.Helper()
+	rows, err := g.store.Pool.Query(t.Context(), `SELECT user_id || ' has ' || token FROM recipient_device WHERE active ORDER BY 1`)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		require.NoError(t, rows.Scan(&text))
+		owners = append(owners, text)
+	}
+	return owners
+}
+
+// Two people share a phone: it belongs to the last one who signed in.
+func TestSharedDevice(t *testing.T) {
+	t.Parallel()
+
+	g := newGateway(t)
+	_, id := g.device(t, giulia, "phone")
+	_, again := g.device(t, giulia, "phone")
+	require.Equal(t, id, again)
+	require.Equal(t, []string{"10 has phone"}, g.owners(t))
+
+	_, hers := g.device(t, marco, "phone")
+	require.Equal(t, id, hers, "it is the same device")
+	require.Equal(t, []string{"11 has phone"}, g.owners(t))
+	require.Equal(t, http.StatusNotFound, g.remove(t, giulia, id), "it is not hers any more")
+
+	g.device(t, giulia, "tablet")
+	require.Equal(t, []string{"10 has tablet", "11 has phone"}, g.owners(t))
+	require.Equal(t, http.StatusNoContent, g.remove(t, marco, id))
+	require.Equal(t, []string{"10 has tablet"}, g.owners(t))
+	require.Equal(t, http.StatusNotFound, g.remove(t, marco, id))
+
+	var both sync.WaitGroup
+	for range 10 {
+		for _, who := range []notification.RecipientKey{giulia, marco} {
+			both.Go(func() { g.device(t, who, "shared") })
+		}
+	}
+	both.Wait()
+	require.Len(t, g.owners(t), 2, "one of them has the shared device")
+}
+
+// A device that Firebase called dead becomes active when it registers again. Inactive devices make
+// room for others, up to 50.
+func TestManyDevices(t *testing.T) {
+	t.Parallel()
+
+	g := newGateway(t)
+	for n := range 50 {
+		status, _ := g.device(t, giulia, "phone-"+strconv.Itoa(n))
+		require.Equal(t, http.StatusOK, status)
+	}
+	status, _ := g.device(t, giulia, "phone-50")
+	require.Equal(t, http.StatusUnprocessableEntity, status)
+	status, _ = g.device(t, giulia, "phone-7")
+	require.Equal(t, http.StatusOK, status, "she has it already")
+	g.exec(`UPDATE recipient_device SET active = false WHERE token IN ('phone-1', 'phone-2')`)
+	status, _ = g.device(t, giulia, "phone-50")
+	require.Equal(t, http.StatusOK, status)
+	require.Len(t, g.owners(t), 49)
+	status, _ = g.device(t, giulia, "phone-1")
+	require.Equal(t, http.StatusOK, status)
+}
+
+// Devices of a view are another system's.
+func TestDevicesOfAView(t *testing.T) {
+	t.Parallel()
+
+	g := newGateway(t)
+	g.exec(`ALTER TABLE recipient_device RENAME TO phone`)
+	g.exec(`CREATE VIEW recipient_device AS SELECT * FROM phone`)
+	status, _ := g.device(t, giulia, "phone")
+	require.Equal(t, http.StatusUnprocessableEntity, status)
+	require.Equal(t, http.StatusNotFound, g.remove(t, giulia, "x"))
+}
