@@ -20,11 +20,7 @@ func TestSendWhileAllRest(t *testing.T) {
 	db, mail := due(1, 0), &provider{err: notification.ErrProvidersRest}
 	_, err := send(t, db, mail, sendInput)
 
-	var failed *temporal.ApplicationError
-	require.ErrorAs(t, err, &failed)
-	require.Equal(t, activities.ProvidersRest, failed.Type())
-	require.False(t, failed.NonRetryable())
-	require.Equal(t, time.Second, failed.NextRetryDelay())
+	requireFailure(t, err, activities.ProvidersRest, false, time.Second)
 	require.Greater(t, mail.calls, 1)
 	require.Equal(t, []notification.Attempt{due(1, 0).attempt}, db.released)
 	require.Empty(t, db.results)
@@ -43,6 +39,18 @@ func TestSendAfterRest(t *testing.T) {
 	require.Equal(t, activities.SendResult{Status: notification.Sent}, must(send(t, db, mail, sendInput))(t))
 	require.Empty(t, db.released)
 	require.Len(t, db.results, 1)
+}
+
+// A digest waits as a whole: no item has an attempt.
+func TestSendDigestWhileAllRest(t *testing.T) {
+	t.Parallel()
+
+	db, mail := dueDigest(1, 0), &provider{err: notification.ErrProvidersRest}
+	_, err := sendDigest(db, mail)
+
+	requireFailure(t, err, activities.ProvidersRest, false, time.Second)
+	require.Equal(t, db.items, db.released)
+	require.Empty(t, db.results)
 }
 
 // A local activity does not wait: it leaves the delivery to Send.
