@@ -98,6 +98,13 @@ func (b *Board) Read(ctx context.Context) {
 // resting reports whether a provider gets no messages, or only a probe.
 func (b *Board) resting(provider string) bool { return b.row(provider).rests() }
 
+// troubled reports the same for the metrics, except for a provider that nobody has needed for a long
+// time after its rest.
+func (b *Board) troubled(provider string) bool {
+	row := b.row(provider)
+	return row.rests() && (row.Override != "" || time.Since(row.until) < longestRest)
+}
+
 // used reports whether an operator wants a provider to be asked first.
 func (b *Board) used(provider string) bool {
 	return b.row(provider).Override == notification.ProviderUsed

@@ -33,11 +33,12 @@ func NewFailover(board *Board, providers ...*Provider) *Failover {
 	return &Failover{board, providers}
 }
 
-// Resting returns the names of the providers, and whether each rests or is paused.
+// Resting returns the names of the providers, and whether each rests or is paused. A provider that
+// nobody has needed for five minutes after its rest does not count.
 func (f *Failover) Resting() map[string]bool {
 	resting := map[string]bool{}
 	for _, p := range f.providers {
-		resting[p.Name] = f.board.resting(p.Name)
+		resting[p.Name] = f.board.troubled(p.Name)
 	}
 	return resting
 }
