@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"herald/internal/config/environment"
 	"herald/internal/config/secret"
 	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
@@ -27,6 +28,7 @@ import (
 	"herald/internal/web/receipts/receiptstest"
 	"herald/internal/web/signin"
 	"herald/internal/web/unsubscribe"
+	"herald/internal/wiring"
 )
 
 var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
@@ -68,9 +70,10 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 		Refused:   func(signin.Reason) {},
 	}
 	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Devices: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
+	wired := wiring.New()
+	wired.ReadReceipts(environment.NewReader(provider.Settings()))
 	hooks, err := receipts.New(receipts.Config{
-		Recorder: store, OptOuts: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
-		SendGridKey: &provider.SendGridKey.PublicKey, TwilioToken: provider.TwilioToken, VonageSecret: provider.VonageSecret, PublicURL: provider.PublicURL,
+		Recorder: store, OptOuts: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, Receivers: wired.Receivers(provider.PublicURL),
 	})
 	require.NoError(t, err)
 	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, unsubscribe: &unsubscribe.Page{Links: unsubscribing, Preferences: store, Enter: signin.NewShares(share).Enter}}

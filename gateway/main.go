@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/config"
+	"herald/internal/config/environment"
 	"herald/internal/config/secret"
 	"herald/internal/config/version"
 	"herald/internal/health"
@@ -53,7 +54,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	cfg, who, err := readSettings(os.Environ())
+	cfg, err := readSettings(os.Environ())
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	served, err := newRooms(cfg, who, db, hooksDB, metrics)
+	served, err := newRooms(cfg, db, hooksDB, metrics)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func run(ctx context.Context) error {
 	if err := metrics.watchBroker(broker.Ready); err != nil {
 		return err
 	}
-	public := newPublic(cfg, served.handler(), served.hub.Drain, metrics)
+	public := newPublic(cfg.Gateway, served.handler(), served.hub.Drain, metrics)
 	group, ctx := errgroup.WithContext(ctx)
 	admin, endAdmin := context.WithCancel(context.WithoutCancel(ctx)) // the admin port stays up until the drain ends
 	group.Go(func() error {
@@ -103,34 +104,34 @@ func run(ctx context.Context) error {
 }
 
 // newRooms returns the services of the public port.
-func newRooms(cfg config.Gateway, who signin.Settings, db, hooksDB *gateway.Store, metrics *metrics) (served rooms, err error) {
-	gate := newGate(cfg, who, db, metrics)
-	hub, err := newHub(cfg, db, metrics.meter)
+func newRooms(cfg settings, db, hooksDB *gateway.Store, metrics *metrics) (served rooms, err error) {
+	gate := newGate(cfg, db, metrics)
+	hub, err := newHub(cfg.Gateway, db, metrics.meter)
 	if err != nil {
 		return served, err
 	}
-	hooks, err := newWebhooks(cfg, hooksDB, metrics.meter)
+	hooks, err := receipts.New(receipts.Config{Recorder: hooksDB, OptOuts: hooksDB, Logger: slog.Default(), Meter: metrics.meter, Receivers: cfg.providers.Receivers(cfg.PublicURL)})
 	if err != nil {
 		return served, err
 	}
 	served = rooms{
 		from:        origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
 		gate:        gate,
-		api:         newAPI(cfg, db, gate.Tickets),
+		api:         newAPI(cfg.Gateway, db, gate.Tickets),
 		hub:         hub,
 		hooks:       hooks,
-		unsubscribe: newUnsubscribe(cfg, hooksDB),
+		unsubscribe: newUnsubscribe(cfg.Gateway, hooksDB),
 	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO: everybody who reaches this gateway can be anybody")
-		served.demo = &inbox.Demo{People: db, Settings: who}
+		served.demo = &inbox.Demo{People: db, Settings: cfg.signIn}
 	}
 	return served, nil
 }
 
-func newGate(cfg config.Gateway, who signin.Settings, db *gateway.Store, metrics *metrics) *signin.Gate {
+func newGate(cfg settings, db *gateway.Store, metrics *metrics) *signin.Gate {
 	return &signin.Gate{
-		Verifier:  signin.NewVerifier(who),
+		Verifier:  signin.NewVerifier(cfg.signIn),
 		Tickets:   signin.Tickets{Store: db, Key: secret.Key(cfg.Secret, secret.Tickets), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Tickets)},
 		Shares:    signin.NewShares(signin.UsualShare),
 		Directory: db,
@@ -158,14 +159,6 @@ func newHub(cfg config.Gateway, db *gateway.Store, meter metric.Meter) (*live.Hu
 	})
 }
 
-func newWebhooks(cfg config.Gateway, db *gateway.Store, meter metric.Meter) (*receipts.Webhooks, error) {
-	return receipts.New(receipts.Config{
-		Recorder: db, OptOuts: db, Logger: slog.Default(), Meter: meter,
-		SendGridKey: cfg.SendGridKey, TwilioToken: string(cfg.TwilioToken), VonageSecret: string(cfg.VonageSecret), PublicURL: cfg.PublicURL,
-		PreviousSendGridKey: cfg.PreviousSendGridKey, PreviousTwilioToken: string(cfg.PreviousTwilioToken), PreviousVonageSecret: string(cfg.PreviousVonageSecret),
-	})
-}
-
 // needs returns the checks of /readyz. The broker has no check: without it the inbox works, and
 // sockets get the missed notifications when it is back.
 func needs(db *gateway.Store, verifier *signin.Verifier, public *public) []health.Need {
@@ -176,10 +169,21 @@ func needs(db *gateway.Store, verifier *signin.Verifier, public *public) []healt
 	}
 }
 
-// readSettings reads all settings of an environment, also of package signin.
-func readSettings(environment []string) (cfg config.Gateway, who signin.Settings, err error) {
-	cfg, err = config.GatewayFrom(env.ToMap(environment), who.Read, wiring.New().Read)
-	return cfg, who, err
+// settings is all that the gateway reads from its environment.
+type settings struct {
+	config.Gateway
+	signIn    signin.Settings
+	providers wiring.Wiring // with the settings of receipts only
+}
+
+func readSettings(environ []string) (cfg settings, err error) {
+	cfg.providers = wiring.New()
+	readOthers := func(r *environment.Reader) {
+		cfg.signIn.Read(r)
+		cfg.providers.ReadReceipts(r)
+	}
+	cfg.Gateway, err = config.GatewayFrom(env.ToMap(environ), readOthers, wiring.New().Read)
+	return cfg, err
 }
 
 // awaitDatabase waits until the database answers and has the schema of this build. It fails if

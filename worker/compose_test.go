@@ -67,6 +67,9 @@ func settingNames() map[string]bool {
 	for channel, providers := range wiring.New() {
 		for _, provider := range providers.All {
 			add("", reflect.TypeOf(provider.Settings).Elem())
+			if provider.Receipts != nil {
+				add("", reflect.TypeOf(provider.Receipts).Elem())
+			}
 		}
 		add(string(channel)+"_", reflect.TypeFor[config.Policy]())
 	}
@@ -88,7 +91,7 @@ func TestComposeSettings(t *testing.T) {
 		}
 		if name == "gateway" {
 			var who signin.Settings
-			_, err := config.GatewayFrom(service.Environment, who.Read, wiring.New().Read)
+			_, err := config.GatewayFrom(service.Environment, func(r *environment.Reader) { who.Read(r); wiring.New().ReadReceipts(r) }, wiring.New().Read)
 			require.NoError(t, err, name)
 			continue
 		}

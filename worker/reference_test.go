@@ -28,6 +28,9 @@ func TestSettingsOfTheReference(t *testing.T) {
 	for channel, providers := range wired {
 		for _, provider := range providers.All {
 			structs = append(structs, provider.Settings)
+			if provider.Receipts != nil {
+				structs = append(structs, provider.Receipts)
+			}
 		}
 		if len(providers.All) > 1 {
 			want[wiring.OrderSetting(channel)] = ""

@@ -1,20 +1,14 @@
 package config
 
 import (
-	"cmp"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/x509"
-	"encoding/base64"
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"herald/internal/config/environment"
 )
 
-// Gateway holds the settings of the gateway, without the settings of package signin.
+// Gateway holds the settings of the gateway, without the settings of sign-in and receipts.
 type Gateway struct {
 	DatabaseURL    environment.Secret `env:"DATABASE_URL,required,notEmpty"`
 	RabbitMQURL    environment.Secret `env:"RABBITMQ_URL,required,notEmpty"`
@@ -27,17 +21,7 @@ type Gateway struct {
 	AllowedOrigins []string `env:"GATEWAY_ALLOWED_ORIGINS"`                        // as browsers send them; the gateway's origin is always allowed
 	Demo           bool     `env:"GATEWAY_DEMO" envDefault:"false"`                // people choose in the page who they are
 
-	PublicURL         string             `env:"PUBLIC_URL"` // this gateway's URL for Twilio; empty: unreachable
-	TwilioToken       environment.Secret `env:"TWILIO_AUTH_TOKEN"`
-	VonageSecret      environment.Secret `env:"VONAGE_SIGNATURE_SECRET"`
-	SendGridPublicKey string             `env:"SENDGRID_WEBHOOK_PUBLIC_KEY"` // in base64, as SendGrid shows it
-	SendGridKey       *ecdsa.PublicKey   `env:"-"`                           // nil if there is no key
-
-	// The previous token and key are also accepted while operators replace them.
-	PreviousTwilioToken       environment.Secret `env:"TWILIO_AUTH_TOKEN_PREVIOUS"`
-	PreviousVonageSecret      environment.Secret `env:"VONAGE_SIGNATURE_SECRET_PREVIOUS"`
-	PreviousSendGridPublicKey string             `env:"SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS"`
-	PreviousSendGridKey       *ecdsa.PublicKey   `env:"-"`
+	PublicURL string `env:"PUBLIC_URL"` // this gateway's URL for providers and recipients; empty: unreachable
 
 	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`                // maximum open sockets
 	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"`     // maximum open sockets of one recipient
@@ -47,15 +31,15 @@ type Gateway struct {
 // maxSockets is much more than one process can serve.
 const maxSockets = 1_000_000
 
-// GatewayFrom does the same as [From] for the gateway. readSignIn reads the settings of package
-// signin. It calls readSenders only for a demo, which must not use real providers.
-func GatewayFrom(values map[string]string, readSignIn, readSenders func(*environment.Reader)) (Gateway, error) {
+// GatewayFrom does the same as [From] for the gateway. readOthers reads the settings of sign-in and
+// receipts. It calls readSenders only for a demo, which must not use real providers.
+func GatewayFrom(values map[string]string, readOthers, readSenders func(*environment.Reader)) (Gateway, error) {
 	r := environment.NewReader(values)
 	var cfg Gateway
 	r.Read("", &cfg)
 	r.AllowCleartext = cfg.AllowCleartext
 	cfg.check(r)
-	readSignIn(r)
+	readOthers(r)
 	if cfg.Demo {
 		readSenders(r)
 		cfg.checkDemo(r)
@@ -82,79 +66,9 @@ func (g *Gateway) check(r *environment.Reader) {
 			r.Refuse("GATEWAY_ALLOWED_ORIGINS", "must be origins such as https://app.example.com, without a path, and with commas between them")
 		}
 	}
-	g.checkWebhooks(r)
 	environment.Within(r, "GATEWAY_MAX_SOCKETS", g.MaxSockets, 1, maxSockets)
 	environment.Within(r, "GATEWAY_MAX_SOCKETS_PER_RECIPIENT", g.MaxSocketsPerRecipient, 1, maxSockets)
 	environment.Within(r, "GATEWAY_MAX_CONNECTIONS_PER_ADDRESS", g.MaxPerAddress, 0, maxSockets)
-}
-
-// checkWebhooks checks the keys and tokens that verify providers' signatures.
-func (g *Gateway) checkWebhooks(r *environment.Reader) {
-	g.checkTwilioToken(r, "TWILIO_AUTH_TOKEN", g.TwilioToken)
-	g.checkTwilioToken(r, "TWILIO_AUTH_TOKEN_PREVIOUS", g.PreviousTwilioToken)
-	if g.PreviousTwilioToken != "" {
-		r.Need("TWILIO_AUTH_TOKEN", string(g.TwilioToken), "TWILIO_AUTH_TOKEN_PREVIOUS")
-	}
-	g.checkVonageSecret(r, "VONAGE_SIGNATURE_SECRET", g.VonageSecret)
-	g.checkVonageSecret(r, "VONAGE_SIGNATURE_SECRET_PREVIOUS", g.PreviousVonageSecret)
-	if g.PreviousVonageSecret != "" {
-		r.Need("VONAGE_SIGNATURE_SECRET", string(g.VonageSecret), "VONAGE_SIGNATURE_SECRET_PREVIOUS")
-	}
-	g.SendGridKey = readSendGridKey(r, "SENDGRID_WEBHOOK_PUBLIC_KEY", g.SendGridPublicKey)
-	g.PreviousSendGridKey = readSendGridKey(r, "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS", g.PreviousSendGridPublicKey)
-	if g.PreviousSendGridPublicKey != "" {
-		r.Need("SENDGRID_WEBHOOK_PUBLIC_KEY", g.SendGridPublicKey, "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS")
-	}
-}
-
-func (g *Gateway) checkTwilioToken(r *environment.Reader, key string, token environment.Secret) {
-	if token == "" {
-		return
-	}
-	baseURL, _ := r.LookupEnv("TWILIO_BASE_URL")
-	r.Match(key, string(token), alphanumeric, "must be letters and digits")
-	r.Credential(key, token, cmp.Or(baseURL, "https://api.twilio.com"))
-}
-
-func (g *Gateway) checkVonageSecret(r *environment.Reader, key string, secret environment.Secret) {
-	if secret == "" {
-		return
-	}
-	baseURL, _ := r.LookupEnv("VONAGE_BASE_URL")
-	r.Match(key, string(secret), environment.Token, "must be visible ASCII, without spaces")
-	r.Credential(key, secret, cmp.Or(baseURL, "https://rest.nexmo.com"))
-}
-
-// readSendGridKey returns the key in a setting, or nil if the setting is empty or wrong.
-func readSendGridKey(r *environment.Reader, name, text string) *ecdsa.PublicKey {
-	if text == "" {
-		return nil
-	}
-	key := sendgridKey(text)
-	if key == nil {
-		r.Refuse(name, "must be the verification key that SendGrid shows for its signed event webhook, such as MFkw…")
-	}
-	return key
-}
-
-var alphanumeric = regexp.MustCompile(`^[a-zA-Z0-9]+$`)
-
-// sendgridKey parses a key as SendGrid shows it: in base64, of the curve P-256. It returns nil for
-// any other text.
-func sendgridKey(text string) *ecdsa.PublicKey {
-	der, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil
-	}
-	key, err := x509.ParsePKIXPublicKey(der)
-	if err != nil {
-		return nil
-	}
-	ec, ok := key.(*ecdsa.PublicKey)
-	if !ok || ec.Curve != elliptic.P256() {
-		return nil
-	}
-	return ec
 }
 
 // checkDemo refuses a demo that other machines can reach, or that has real providers: people can

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/config"
+	"herald/internal/config/environment"
 	"herald/internal/web/signin"
 	"herald/internal/wiring"
 )
@@ -31,7 +32,11 @@ func gatewayWith(changes map[string]string) (config.Gateway, error) {
 
 func gatewayFrom(values map[string]string) (config.Gateway, error) {
 	var who signin.Settings
-	return config.GatewayFrom(values, who.Read, wiring.New().Read)
+	readOthers := func(r *environment.Reader) {
+		who.Read(r)
+		wiring.New().ReadReceipts(r)
+	}
+	return config.GatewayFrom(values, readOthers, wiring.New().Read)
 }
 
 func TestGatewayDefaults(t *testing.T) {

@@ -60,7 +60,7 @@ func TestEscalation(t *testing.T) {
 	require.Contains(t, s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "sms"), "is decided about when a delivery that escalates to it did not get there")
 
 	w.kill()
-	must(s.gatewayStore().RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, Word: "bounce", Status: notification.Failed}}))(t)
+	must(s.gatewayStore().RecordReceipts(t.Context(), []notification.Receipt{{Provider: "sendgrid", ID: "r-1", DeliveryID: mail, Word: "bounce", Status: notification.Failed}}))(t)
 	s.startWorker()
 	s.awaitSuccess(event)
 	require.Equal(t, map[string]int{mail: 1, text: 1}, s.accepted())
@@ -87,7 +87,7 @@ func TestEscalationDocument(t *testing.T) {
 	push, text, mail := event+"-customer42-PUSH", event+"-customer42-SMS", event+"-customer42-EMAIL"
 	s.awaitDelivery(text, "SENT")
 	require.Zero(t, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1", mail), "the SMS has an hour to arrive")
-	must(s.gatewayStore().RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.Twilio, ID: "r-1", DeliveryID: text, Word: "undelivered", Status: notification.Failed}}))(t)
+	must(s.gatewayStore().RecordReceipts(t.Context(), []notification.Receipt{{Provider: "twilio", ID: "r-1", DeliveryID: text, Word: "undelivered", Status: notification.Failed}}))(t)
 	s.awaitDelivery(mail, "SENT")
 	s.awaitSuccess(event)
 	require.Equal(t, 2, s.count("SELECT count(*) FROM notification WHERE (delivery_id, escalated_from) IN (($1, $2), ($3, $1))", text, push, mail))
@@ -149,7 +149,7 @@ func TestEscalationOfAnEventThatWasLost(t *testing.T) {
 
 	s.says(mail, " to be delivered, then SMS")
 	require.Equal(t, map[string]int{mail: 1}, s.accepted())
-	must(s.gatewayStore().RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, Word: "delivered", Status: notification.Delivered}}))(t)
+	must(s.gatewayStore().RecordReceipts(t.Context(), []notification.Receipt{{Provider: "sendgrid", ID: "r-1", DeliveryID: mail, Word: "delivered", Status: notification.Delivered}}))(t)
 	s.awaitSuccess(event)
 	require.Equal(t, map[string]int{mail: 1}, s.accepted())
 }

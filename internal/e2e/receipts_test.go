@@ -301,8 +301,8 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	s.awaitDelivery(text, "SENT")
 	w.kill()
 
-	bounce := notification.Receipt{Provider: notification.SendGrid, ID: "bounce", DeliveryID: mail, At: time.Now(), Word: "bounce", Detail: "550 no such mailbox", Status: notification.Failed}
-	s.record(bounce, notification.Receipt{Provider: notification.Twilio, ID: "delivered", DeliveryID: text, At: time.Now(), Word: "delivered", Status: notification.Delivered})
+	bounce := notification.Receipt{Provider: "sendgrid", ID: "bounce", DeliveryID: mail, At: time.Now(), Word: "bounce", Detail: "550 no such mailbox", Status: notification.Failed}
+	s.record(bounce, notification.Receipt{Provider: "twilio", ID: "delivered", DeliveryID: text, At: time.Now(), Word: "delivered", Status: notification.Delivered})
 	require.Equal(t, 2, s.count(`SELECT count(*) FROM delivery_follow_up`))
 	require.Regexp(t, `follow-ups +2 wait`, s.starter("status"))
 
@@ -317,7 +317,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 
 	// A worker starts the terminated workflow again.
 	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), workflows.FollowUpID(s.name), "", "test"))
-	s.record(bounce, notification.Receipt{Provider: notification.Twilio, ID: "undelivered", DeliveryID: text, At: time.Now(), Word: "undelivered", Detail: "30005", Status: notification.Failed})
+	s.record(bounce, notification.Receipt{Provider: "twilio", ID: "undelivered", DeliveryID: text, At: time.Now(), Word: "undelivered", Detail: "30005", Status: notification.Failed})
 	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
 	letters = s.take("notification.dead-letter")
 	require.Len(t, letters, 1, "of the text alone: the mail's failure was told")

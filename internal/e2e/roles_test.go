@@ -234,7 +234,7 @@ func (r *roles) gatewayServes() {
 	require.NoError(r.t, browsers.Unsubscribe(ctx, customer, "reminders", notification.Email))
 	mail := r.name + "-evt-customer42-EMAIL"
 	recorded, err := browsers.RecordReceipts(ctx, []notification.Receipt{{
-		Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, At: time.Now(), Word: "bounce", Address: "gone@example.com",
+		Provider: "sendgrid", ID: "r-1", DeliveryID: mail, At: time.Now(), Word: "bounce", Address: "gone@example.com",
 		Status: notification.Failed, Suppress: notification.SuppressedBounce, Unsubscribes: true,
 	}})
 	require.NoError(r.t, err)

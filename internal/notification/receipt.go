@@ -5,19 +5,9 @@ import (
 	"time"
 )
 
-// Provider is a service that takes messages and reports their fate.
-type Provider string
-
-// The providers with receipts that Herald understands.
-const (
-	SendGrid Provider = "sendgrid"
-	Twilio   Provider = "twilio"
-	Vonage   Provider = "vonage"
-)
-
 // Receipt is a provider's report about a message after accepting it.
 type Receipt struct {
-	Provider   Provider
+	Provider   string // such as twilio
 	ID         string // identifies repeats
 	DeliveryID string // or a digest's id: the receipt then covers every item
 	MessageID  string // the provider's, as in [Answer]; identifies the attempt; empty: unknown

@@ -145,7 +145,7 @@ func TestReceiptsInEveryOrder(t *testing.T) {
 			default:
 				r := said[h.order[step]]
 				r.Address = h.id + "@example.com"
-				r.Provider, r.DeliveryID, r.ID = notification.SendGrid, h.id, fmt.Sprintf("%s-%d", h.id, h.order[step])
+				r.Provider, r.DeliveryID, r.ID = "sendgrid", h.id, fmt.Sprintf("%s-%d", h.id, h.order[step])
 				receipts = append(receipts, r)
 			}
 		}

@@ -38,13 +38,13 @@ func sentMail(t *testing.T) *postgres.Store {
 
 func bounce(id string) notification.Receipt {
 	return notification.Receipt{
-		Provider: notification.SendGrid, ID: id, DeliveryID: mail, MessageID: "m", Word: "bounce", At: day,
+		Provider: "sendgrid", ID: id, DeliveryID: mail, MessageID: "m", Word: "bounce", At: day,
 		Status: notification.Failed, Detail: "550 no such user", Suppress: notification.SuppressedBounce, Address: "ada@example.com",
 	}
 }
 
 func delivered(id string) notification.Receipt {
-	return notification.Receipt{Provider: notification.SendGrid, ID: id, DeliveryID: mail, MessageID: "m", Word: "delivered", At: day, Status: notification.Delivered}
+	return notification.Receipt{Provider: "sendgrid", ID: id, DeliveryID: mail, MessageID: "m", Word: "delivered", At: day, Status: notification.Delivered}
 }
 
 // Recording returns a result for each receipt. A repeat, also in one batch, changes
@@ -214,7 +214,7 @@ func TestReceiptWithoutAnAttempt(t *testing.T) {
 func TestReceiptWakesTheEscalation(t *testing.T) {
 	t.Parallel()
 
-	opened := notification.Receipt{Provider: notification.SendGrid, ID: "r-0", DeliveryID: mail, MessageID: "m", Word: "open", At: day}
+	opened := notification.Receipt{Provider: "sendgrid", ID: "r-0", DeliveryID: mail, MessageID: "m", Word: "open", At: day}
 	tests := []struct {
 		name     string
 		prepare  string

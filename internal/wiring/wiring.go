@@ -1,10 +1,11 @@
-// Package wiring maps each channel to the packages that send over it. The worker makes its senders
-// from this map, and starter checks the configuration with it.
+// Package wiring maps each channel to the packages of its providers. The worker makes its senders from
+// this map, the gateway takes receipts with it, and starter checks the configuration with it.
 package wiring
 
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -31,10 +32,18 @@ type Settings interface {
 	Servers() []string
 }
 
+// Receipts is the settings of a provider's receipts, which the gateway takes.
+type Receipts interface {
+	Read(r *environment.Reader)
+	// Receivers returns what takes the receipts at publicURL, the gateway's address, which may be empty.
+	Receivers(publicURL string) []channel.Receiver
+}
+
 // Provider is the settings of one provider.
 type Provider struct {
 	Name string
 	Settings
+	Receipts Receipts // nil: it sends none
 }
 
 // On reports whether the provider's settings are set.
@@ -54,17 +63,17 @@ type Providers struct {
 // New returns empty settings for each provider. Add a line here for a new one.
 func New() Wiring {
 	return Wiring{
-		notification.WebSocket: {All: []Provider{{"rabbitmq", &websocket.Settings{}}}},
+		notification.WebSocket: {All: []Provider{{"rabbitmq", &websocket.Settings{}, nil}}},
 		notification.Email: {All: []Provider{
-			{"sendgrid", &sendgrid.Settings{}},
-			{"smtp", &smtp.Settings{}},
+			{"sendgrid", &sendgrid.Settings{}, &sendgrid.Receipts{}},
+			{"smtp", &smtp.Settings{}, nil},
 		}},
-		notification.Push: {All: []Provider{{"fcm", &fcm.Settings{}}}},
+		notification.Push: {All: []Provider{{"fcm", &fcm.Settings{}, nil}}},
 		notification.SMS: {All: []Provider{
-			{"twilio", &twilio.Settings{}},
-			{"vonage", &vonage.Settings{}},
+			{"twilio", &twilio.Settings{}, &twilio.Receipts{}},
+			{"vonage", &vonage.Settings{}, &vonage.Receipts{}},
 		}},
-		notification.Slack: {All: []Provider{{"slack", &slack.Settings{}}}},
+		notification.Slack: {All: []Provider{{"slack", &slack.Settings{}, nil}}},
 	}
 }
 
@@ -82,6 +91,37 @@ func (w Wiring) Complete() error {
 func (w Wiring) Read(r *environment.Reader) {
 	for _, channel := range notification.Channels() {
 		w[channel].read(r, OrderSetting(channel))
+	}
+}
+
+// ReadReceipts reads the settings of all receipts.
+func (w Wiring) ReadReceipts(r *environment.Reader) {
+	for _, provider := range w.withReceipts() {
+		provider.Receipts.Read(r)
+	}
+}
+
+// Receivers returns what takes the receipts at publicURL, the gateway's address, which may be empty.
+func (w Wiring) Receivers(publicURL string) []channel.Receiver {
+	var all []channel.Receiver
+	for channel, provider := range w.withReceipts() {
+		for _, receiver := range provider.Receipts.Receivers(publicURL) {
+			receiver.Channel, receiver.Provider = channel, provider.Name
+			all = append(all, receiver)
+		}
+	}
+	return all
+}
+
+func (w Wiring) withReceipts() iter.Seq2[notification.Channel, Provider] {
+	return func(yield func(notification.Channel, Provider) bool) {
+		for channel, providers := range w {
+			for _, provider := range providers.All {
+				if provider.Receipts != nil && !yield(channel, provider) {
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -78,3 +78,19 @@ func (r *Reader) Credential(key string, value Secret, providerURL string) {
 		r.Refuse(key, "is the sandbox's, but the provider is not: set the key of your account")
 	}
 }
+
+// Keys checks the keys that verify a provider's signatures: the value of a setting, and the value of
+// setting_PREVIOUS, which also counts while operators replace the key. It returns the keys that are set.
+func (r *Reader) Keys(setting string, current, previous Secret, check func(setting string, key Secret)) []Secret {
+	var keys []Secret
+	if current != "" {
+		check(setting, current)
+		keys = append(keys, current)
+	}
+	if previous != "" {
+		check(setting+"_PREVIOUS", previous)
+		r.Need(setting, string(current), setting+"_PREVIOUS")
+		keys = append(keys, previous)
+	}
+	return keys
+}

@@ -56,7 +56,7 @@ func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Rece
 
 // receiptKey identifies a receipt and its repeats.
 type receiptKey struct {
-	provider notification.Provider
+	provider string
 	id       string
 }
 

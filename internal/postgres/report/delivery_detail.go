@@ -39,14 +39,14 @@ type AttemptRow struct {
 // ReceiptRow is a row of delivery_receipt: a provider's report on a message that it had
 // accepted. Receipts of a digest are about each of its items.
 type ReceiptRow struct {
-	At         time.Time             `json:"at"` // by the provider's clock
-	ReceivedAt time.Time             `json:"received_at"`
-	Provider   notification.Provider `json:"provider"`
-	Status     string                `json:"status"`     // the provider's word
-	Outcome    notification.Status   `json:"outcome"`    // DELIVERED or FAILED; empty: it changes no status
-	MessageID  string                `json:"message_id"` // the provider's; empty: it named none
-	Detail     string                `json:"detail"`
-	Earlier    bool                  `db:"-" json:"of_earlier_message"` // another message was sent after it
+	At         time.Time           `json:"at"` // by the provider's clock
+	ReceivedAt time.Time           `json:"received_at"`
+	Provider   string              `json:"provider"`
+	Status     string              `json:"status"`     // the provider's word
+	Outcome    notification.Status `json:"outcome"`    // DELIVERED or FAILED; empty: it changes no status
+	MessageID  string              `json:"message_id"` // the provider's; empty: it named none
+	Detail     string              `json:"detail"`
+	Earlier    bool                `db:"-" json:"of_earlier_message"` // another message was sent after it
 }
 
 // RetryRow is a row of delivery_retry.

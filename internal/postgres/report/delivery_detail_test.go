@@ -69,7 +69,7 @@ func TestReceiptsOfADelivery(t *testing.T) {
 	var words []string
 	for _, receipt := range got.Receipts {
 		words = append(words, fmt.Sprint(receipt.At.UTC().Hour(), " ", receipt.Status, " ", receipt.Outcome, " ", receipt.Earlier, " ", receipt.Detail))
-		require.Equal(t, notification.SendGrid, receipt.Provider)
+		require.Equal(t, "sendgrid", receipt.Provider)
 		require.WithinDuration(t, time.Now(), receipt.ReceivedAt, time.Hour)
 	}
 	require.Equal(t, []string{"9 dropped FAILED true ", "11 deferred  false ", "12 bounce FAILED false no such mailbox"}, words)

@@ -18,10 +18,12 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"herald/internal/config/environment"
 	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/web/receipts"
 	"herald/internal/web/receipts/receiptstest"
+	"herald/internal/wiring"
 )
 
 // room serves a gateway's webhooks, with a separate database.
@@ -52,8 +54,8 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// newRoom returns a room. change, if not nil, changes its configuration.
-func newRoom(t *testing.T, change func(*receipts.Config)) *room {
+// newRoom returns a room. settings are names and values; they replace settings of the signer.
+func newRoom(t *testing.T, settings ...string) *room {
 	t.Helper()
 	r := &room{
 		t: t, store: &gateway.Store{Store: postgrestest.New(t)}, signer: receiptstest.New("https://herald.example.com"), reader: sdk.NewManualReader(), log: &lines{},
@@ -62,13 +64,17 @@ func newRoom(t *testing.T, change func(*receipts.Config)) *room {
 		hash := sha256.Sum256([]byte(address))
 		return hash[:]
 	}
+	values := r.signer.Settings()
+	for i := 0; i < len(settings); i += 2 {
+		values[settings[i]] = settings[i+1]
+	}
+	wired, reader := wiring.New(), environment.NewReader(values)
+	wired.ReadReceipts(reader)
+	require.NoError(t, reader.Err())
 	cfg := receipts.Config{
 		Recorder: r.store, OptOuts: r.store, Logger: slog.New(slog.NewTextHandler(r.log, nil)),
-		Meter:       sdk.NewMeterProvider(sdk.WithReader(r.reader)).Meter("test"),
-		SendGridKey: &r.signer.SendGridKey.PublicKey, TwilioToken: r.signer.TwilioToken, VonageSecret: r.signer.VonageSecret, PublicURL: r.signer.PublicURL,
-	}
-	if change != nil {
-		change(&cfg)
+		Meter:     sdk.NewMeterProvider(sdk.WithReader(r.reader)).Meter("test"),
+		Receivers: wired.Receivers(values["PUBLIC_URL"]),
 	}
 	var err error
 	r.hooks, err = receipts.New(cfg)

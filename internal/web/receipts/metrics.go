@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/time/rate"
 
+	"herald/internal/channel"
 	"herald/internal/notification"
 )
 
@@ -48,9 +49,10 @@ type metrics struct {
 }
 
 // newMetrics creates the metrics. It sets counters to 0, so that an alert sees the first increase.
-func newMetrics(meter metric.Meter, logger *slog.Logger) (*metrics, error) {
+func newMetrics(cfg Config) (*metrics, error) {
 	var failed [3]error
-	m := &metrics{logger: logger, malformed: rate.Sometimes{Interval: saidInterval}, refused: map[string]*rate.Sometimes{}}
+	meter := cfg.Meter
+	m := &metrics{logger: cfg.Logger, malformed: rate.Sometimes{Interval: saidInterval}, refused: map[string]*rate.Sometimes{}}
 	m.receipts, failed[0] = meter.Int64Counter("herald_receipts", metric.WithDescription("What providers said about messages that they had accepted."))
 	m.refusals, failed[1] = meter.Int64Counter("herald_receipts_refused", metric.WithDescription("Requests of providers, or of others, that were not taken."))
 	m.age, failed[2] = meter.Float64Histogram("herald_receipt_age", metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(ageBuckets...),
@@ -58,24 +60,18 @@ func newMetrics(meter metric.Meter, logger *slog.Logger) (*metrics, error) {
 	if err := errors.Join(failed[:]...); err != nil {
 		return nil, err
 	}
-	for _, cause := range []string{unsigned, forged, stale, noKey, tooLarge, incomplete, full, away} {
+	for _, cause := range []string{string(channel.Unsigned), string(channel.Forged), string(channel.Stale), string(channel.NoKey), tooLarge, incomplete, full, away} {
 		m.refused[cause] = &rate.Sometimes{Interval: saidInterval}
 		m.refusals.Add(context.Background(), 0, label(causeLabel, cause))
 	}
-	for _, channel := range channels {
+	for _, receiver := range cfg.Receivers {
 		for _, outcome := range []string{
 			outcomeDelivered, outcomeBounced, outcomeFailed, outcomeComplained, outcomeUnsubscribed, outcomeNoted, outcomeRepeated, outcomeUnknown, outcomeMalformed,
 		} {
-			m.count(channel, outcome, 0)
+			m.count(receiver.Channel, outcome, 0)
 		}
 	}
 	return m, nil
-}
-
-var channels = map[notification.Provider]notification.Channel{
-	notification.SendGrid: notification.Email,
-	notification.Twilio:   notification.SMS,
-	notification.Vonage:   notification.SMS,
 }
 
 func label(name, value string) metric.MeasurementOption {
@@ -87,8 +83,7 @@ func (m *metrics) count(channel notification.Channel, outcome string, n int) {
 }
 
 // received counts a receipt after recording: stored, repeated or of an unknown delivery.
-func (m *metrics) received(r notification.Receipt, recorded notification.RecordedReceipt) {
-	channel := channels[r.Provider]
+func (m *metrics) received(channel notification.Channel, r notification.Receipt, recorded notification.RecordedReceipt) {
 	m.count(channel, outcomeOf(r, recorded), 1)
 	if r.Status != "" && !recorded.Repeated && recorded.Age > 0 {
 		m.age.Record(context.Background(), recorded.Age.Seconds(), label(channelLabel, string(channel)))
@@ -117,11 +112,11 @@ func outcomeOf(r notification.Receipt, recorded notification.RecordedReceipt) st
 
 // dropped counts n signed receipts that are not stored. It logs malformed receipts at most once a
 // minute.
-func (m *metrics) dropped(provider notification.Provider, outcome string, n int) {
-	m.count(channels[provider], outcome, n)
+func (m *metrics) dropped(from channel.Receiver, outcome string, n int) {
+	m.count(from.Channel, outcome, n)
 	if outcome == outcomeMalformed && n > 0 {
 		m.malformed.Do(func() {
-			m.logger.Warn("a provider sent what cannot be read; herald_receipts_total counts it as malformed", "provider", provider)
+			m.logger.Warn("a provider sent what cannot be read; herald_receipts_total counts it as malformed", "provider", from.Provider)
 		})
 	}
 }

@@ -5,13 +5,13 @@ package receipts
 
 import (
 	"context"
-	"crypto/ecdsa"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
 
+	"herald/internal/channel"
 	"herald/internal/notification"
 )
 
@@ -26,63 +26,63 @@ type OptOuts interface {
 	RecordOptOut(ctx context.Context, answer notification.OptOut) error
 }
 
-// Config holds the dependencies and keys of [Webhooks].
+// Config holds the dependencies of [Webhooks].
 type Config struct {
 	Recorder Recorder
 	OptOuts  OptOuts
 	Logger   *slog.Logger
 	Meter    metric.Meter
 
-	SendGridKey  *ecdsa.PublicKey // verifies SendGrid's event webhook; if nil, its requests are refused
-	TwilioToken  string           // of our account; if empty, Twilio's requests are refused
-	VonageSecret string           // signs Vonage's receipts; if empty, its requests are refused
-	// The previous ones are also valid while operators replace them; nil and empty if there are none.
-	PreviousSendGridKey  *ecdsa.PublicKey
-	PreviousTwilioToken  string
-	PreviousVonageSecret string
-
-	PublicURL string // the gateway's URL, which Twilio signs; if empty, Twilio's requests are refused
+	Receivers []channel.Receiver // of all providers; see package wiring
 }
 
 // Webhooks answers the providers' requests.
 type Webhooks struct {
 	Config
 	metrics     *metrics
-	now         func() time.Time
 	bodyTimeout time.Duration
 }
 
 // New returns webhooks with their metrics.
 func New(cfg Config) (*Webhooks, error) {
-	m, err := newMetrics(cfg.Meter, cfg.Logger)
+	m, err := newMetrics(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &Webhooks{Config: cfg, metrics: m, now: time.Now, bodyTimeout: bodyTimeout}, nil
+	return &Webhooks{Config: cfg, metrics: m, bodyTimeout: bodyTimeout}, nil
 }
 
 // Handler serves the paths under /webhooks/.
 func (w *Webhooks) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/webhooks/sendgrid", &endpoint{Webhooks: w, bodyLimit: sendgridBody, admit: w.admitSendGrid, do: w.sendgrid, answer: noContent})
-	mux.Handle("/webhooks/twilio", &endpoint{Webhooks: w, bodyLimit: textBody, admit: w.admitTwilio, do: w.twilio, answer: noContent})
-	mux.Handle("/webhooks/twilio/inbound", &endpoint{Webhooks: w, bodyLimit: textBody, admit: w.admitTwilio, do: w.inbound, answer: noReply})
-	mux.Handle("/webhooks/vonage", &endpoint{Webhooks: w, bodyLimit: textBody, admit: w.admitVonage, do: w.vonage, answer: noContent})
+	for _, receiver := range w.Receivers {
+		mux.Handle(receiver.Path, &endpoint{Webhooks: w, Receiver: receiver})
+	}
 	mux.HandleFunc("/", noSuchPath)
 	return mux
 }
 
-// record stores receipts, and then counts them.
-func (w *Webhooks) record(ctx context.Context, receipts ...notification.Receipt) error {
-	if len(receipts) == 0 {
+// record stores what a provider has sent, and then counts it.
+func (w *Webhooks) record(ctx context.Context, from channel.Receiver, received channel.Received) error {
+	w.metrics.dropped(from, outcomeMalformed, received.Malformed)
+	w.metrics.dropped(from, outcomeUnknown, received.Foreign)
+	for _, answer := range received.OptOuts {
+		if err := w.OptOuts.RecordOptOut(ctx, answer); err != nil {
+			return err
+		}
+	}
+	if len(received.Receipts) == 0 {
 		return nil
 	}
-	recorded, err := w.Recorder.RecordReceipts(ctx, receipts)
+	for i := range received.Receipts {
+		received.Receipts[i].Provider = from.Provider
+	}
+	recorded, err := w.Recorder.RecordReceipts(ctx, received.Receipts)
 	if err != nil {
 		return err
 	}
-	for i, r := range receipts {
-		w.metrics.received(r, recorded[i])
+	for i, r := range received.Receipts {
+		w.metrics.received(from.Channel, r, recorded[i])
 	}
 	return nil
 }

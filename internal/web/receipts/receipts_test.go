@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/web/receipts"
+	"herald/internal/web/receipts/receiptstest"
 )
 
 // event returns an event of SendGrid's webhook.
@@ -28,7 +28,7 @@ const statuses = `SELECT channel || ' ' || status || coalesce(' ' || last_error,
 func TestBatchIsStored(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
+	r := newRoom(t)
 	arrived, gone := r.sent("EMAIL", "grace@example.com", "m1"), r.sent("EMAIL", "Ada@example.com", "m2")
 	batch := "[" + strings.Join([]string{
 		event(arrived, "m1", "e1", "delivered", ""),
@@ -64,7 +64,7 @@ func TestBatchIsStored(t *testing.T) {
 func TestStatusIsStored(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
+	r := newRoom(t)
 	arrived, gone := r.sent("SMS", number, "SM1"), r.sent("SMS", number, "SM2")
 	for range 2 {
 		require.Equal(t, http.StatusNoContent, r.status(arrived, "SM1", "delivered", ""))
@@ -91,7 +91,7 @@ func TestStatusIsStored(t *testing.T) {
 func TestInbound(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
+	r := newRoom(t)
 	suppressed := func() []string {
 		return r.texts(`SELECT reason FROM recipient_suppression WHERE channel = 'SMS' AND address_hash = $1 ORDER BY 1`, r.store.AddressHash(number))
 	}
@@ -126,10 +126,10 @@ func TestInbound(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
+	r := newRoom(t)
 	delivery := r.sent("EMAIL", "ada@example.com", "m1")
-	keyless := newRoom(t, func(cfg *receipts.Config) { cfg.SendGridKey, cfg.TwilioToken = nil, "" })
-	nowhere := newRoom(t, func(cfg *receipts.Config) { cfg.PublicURL = "" })
+	keyless := newRoom(t, "SENDGRID_WEBHOOK_PUBLIC_KEY", "", "TWILIO_AUTH_TOKEN", "")
+	nowhere := newRoom(t, "PUBLIC_URL", "")
 	const sendgrid, twilio, inbound = "/webhooks/sendgrid", "/webhooks/twilio", "/webhooks/twilio/inbound"
 	batch := "[" + event(delivery, "m1", "e1", "bounce", "") + "]"
 	now := time.Now()
@@ -193,7 +193,7 @@ func TestRefusals(t *testing.T) {
 func TestFreshness(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
+	r := newRoom(t)
 	answer, _ := r.post("/webhooks/sendgrid", r.signer.SendGrid(time.Now().Add(-24*time.Hour-30*time.Minute), "[]"), "[]")
 	require.Equal(t, http.StatusNoContent, answer.StatusCode)
 }
@@ -202,7 +202,7 @@ func TestFreshness(t *testing.T) {
 func TestOtherRequests(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
+	r := newRoom(t)
 	answer, err := http.Get(r.URL + "/webhooks/sendgrid")
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
@@ -217,7 +217,7 @@ func TestOtherRequests(t *testing.T) {
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
+	r := newRoom(t)
 	delivery := r.sent("EMAIL", "ada@example.com", "m1")
 	r.store.Close()
 	batch := "[" + event(delivery, "m1", "e1", "delivered", "") + "]"
@@ -267,7 +267,7 @@ func (s stalled) status(t *testing.T) int {
 func TestStalledBodies(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
+	r := newRoom(t)
 	r.hooks.SetBodyTimeout(time.Hour)
 	var endless []stalled
 	for range 70 {
@@ -288,8 +288,8 @@ func TestStalledBodies(t *testing.T) {
 func TestRefusedBeforeTheBody(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
-	keyless := newRoom(t, func(cfg *receipts.Config) { cfg.SendGridKey, cfg.TwilioToken = nil, "" })
+	r := newRoom(t)
+	keyless := newRoom(t, "SENDGRID_WEBHOOK_PUBLIC_KEY", "", "TWILIO_AUTH_TOKEN", "")
 	for _, at := range []*room{r, keyless} {
 		at.hooks.SetBodyTimeout(time.Hour)
 	}
@@ -316,7 +316,7 @@ func TestRefusedBeforeTheBody(t *testing.T) {
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
+	r := newRoom(t)
 	r.hooks.SetBodyTimeout(50 * time.Millisecond)
 	require.Equal(t, http.StatusBadRequest, r.stall("/webhooks/twilio", r.signer.Twilio("/webhooks/twilio", nil), 1000).status(t))
 	require.Equal(t, int64(1), r.counted("herald_receipts_refused", "cause=incomplete"))
@@ -327,7 +327,7 @@ func TestSlowBody(t *testing.T) {
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 
-	r := newRoom(t, nil)
+	r := newRoom(t)
 	delivery := r.sent("EMAIL", "ada@example.com", "m1")
 	for i, reason := range []string{`\u0000`, `\ud800`, "\xff\xfe", `\r\n`, strings.Repeat("é", 5000), `';DROP TABLE notification`, `\u202e`} {
 		batch := "[" + event(delivery, "m1", fmt.Sprint("e", i), "deferred", `,"reason":"`+reason+`"`) + "]"
@@ -340,4 +340,22 @@ func TestHostileTexts(t *testing.T) {
 	}
 	require.Equal(t, http.StatusNoContent, r.status("evt\x00", "SM1", "delivered", ""))
 	require.Equal(t, http.StatusOK, r.text("SM\x00", number, "STOP"))
+}
+
+// While operators replace a key or a token, signatures with the old and the new one are valid.
+func TestPreviousKeys(t *testing.T) {
+	t.Parallel()
+
+	const sendgrid, inbound = "/webhooks/sendgrid", "/webhooks/twilio/inbound"
+	previous, stranger := receiptstest.New("https://herald.example.com"), receiptstest.New("https://herald.example.com")
+	r := newRoom(t, "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS", previous.PublicKey(), "TWILIO_AUTH_TOKEN_PREVIOUS", previous.TwilioToken, "VONAGE_SIGNATURE_SECRET_PREVIOUS", previous.VonageSecret)
+	fields := url.Values{"MessageSid": {"SM1"}, "From": {"+393401234567"}, "Body": {"hello"}}
+	for signer, want := range map[*receiptstest.Signer]bool{&r.signer: true, &previous: true, &stranger: false} {
+		answer, _ := r.post(sendgrid, signer.SendGrid(time.Now(), "[]"), "[]")
+		require.Equal(t, want, answer.StatusCode == http.StatusNoContent)
+		answer, _ = r.post(inbound, signer.Twilio(inbound, fields), fields.Encode())
+		require.Equal(t, want, answer.StatusCode == http.StatusOK)
+		answer, _ = r.post("/webhooks/vonage", http.Header{"Content-Type": {"application/json"}}, signer.Vonage(time.Now(), map[string]string{"messageId": "V1"}))
+		require.Equal(t, want, answer.StatusCode == http.StatusNoContent)
+	}
 }

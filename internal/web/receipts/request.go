@@ -3,19 +3,17 @@ package receipts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
 
+	"herald/internal/channel"
 	"herald/internal/web/problem"
 )
 
 const (
-	// sendgridBody is the maximum body length from SendGrid, in bytes. SendGrid sends up to 768 KB.
-	sendgridBody = 1 << 20
-	// textBody is the maximum body length from Twilio and Vonage, in bytes. They send a few KB.
-	textBody = 64 << 10
 	// budget limits the bytes of all bodies in one endpoint. Anybody can send a request, and
 	// Herald can check its signature only after reading the whole body.
 	budget = 64 << 20
@@ -29,13 +27,8 @@ const (
 // one endpoint do not block another.
 type endpoint struct {
 	*Webhooks
-	bodyLimit int64
-	// admit refuses a request by its headers, before Herald reads the body.
-	admit func(http.Header) error
-	// do processes a request. Its error is a *refusal or the database's error.
-	do     func(ctx context.Context, r *http.Request, body []byte) error
-	answer http.HandlerFunc
-	held   atomic.Int64 // bytes of the bodies being read or processed
+	channel.Receiver
+	held atomic.Int64 // bytes of the bodies being read or processed
 }
 
 // ServeHTTP implements [http.Handler]. A provider sends a request again if the status is 300
@@ -46,31 +39,43 @@ func (e *endpoint) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		problem.Write(to, http.StatusMethodNotAllowed, "this path takes POST")
 		return
 	}
-	if err := e.admit(r.Header); err != nil {
+	if err := e.Admit(r.Header); err != nil {
 		to.Header().Set("Connection", "close") // else the server reads the body before it answers
 		e.refuse(to, refusalFor(err))
 		return
 	}
-	held := &heldBody{from: http.MaxBytesReader(to, r.Body, e.bodyLimit), all: &e.held}
+	held := &heldBody{from: http.MaxBytesReader(to, r.Body, e.BodyLimit), all: &e.held}
 	defer held.release()
-	body, err := e.read(to, held)
+	body, err := e.readBody(to, held)
 	if err != nil {
 		to.Header().Set("Connection", "close")
 		e.refuse(to, e.unreadable(err))
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), timeout)
-	defer cancel()
-	if err := e.do(ctx, r, body); err != nil {
+	received, err := e.Read(r, body)
+	if err == nil {
+		err = e.store(r.Context(), received)
+	}
+	if err != nil {
 		e.refuse(to, refusalFor(err))
 		return
 	}
 	to.Header().Set("Cache-Control", "no-store")
-	e.answer(to, r)
+	if e.Reply == nil {
+		to.WriteHeader(http.StatusNoContent)
+		return
+	}
+	e.Reply(to, r)
 }
 
-// read reads the whole body within [bodyTimeout].
-func (e *endpoint) read(to http.ResponseWriter, held *heldBody) ([]byte, error) {
+func (e *endpoint) store(ctx context.Context, received channel.Received) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return e.record(ctx, e.Receiver, received)
+}
+
+// readBody reads the whole body within [bodyTimeout].
+func (e *endpoint) readBody(to http.ResponseWriter, held *heldBody) ([]byte, error) {
 	connection := http.NewResponseController(to)
 	if err := connection.SetReadDeadline(time.Now().Add(e.bodyTimeout)); err != nil {
 		return nil, err
@@ -82,19 +87,15 @@ func (e *endpoint) read(to http.ResponseWriter, held *heldBody) ([]byte, error) 
 	return body, connection.SetReadDeadline(time.Time{}) // a passed deadline would cancel the request
 }
 
-// Causes of refused requests.
+// Causes of refused requests, in addition to the values of [channel.Distrust].
 const (
-	unsigned   = "unsigned"
-	forged     = "forged"
-	stale      = "stale"
-	noKey      = "no_key"
 	tooLarge   = "too_large"
 	incomplete = "incomplete"
 	full       = "full"
 	away       = "database"
 )
 
-// refusal is the error of a refused request.
+// refusal is the answer to a refused request.
 type refusal struct {
 	status int
 	cause  string
@@ -102,37 +103,26 @@ type refusal struct {
 	err    error // for the log; nil if the cause is enough
 }
 
-func (e *refusal) Error() string { return e.detail }
-
-// forbidden returns the refusal of a request that no provider has signed. Its answer does not say
-// why, because a forger could learn from it.
-func forbidden(cause string) error {
-	return &refusal{
-		status: http.StatusForbidden, cause: cause,
-		detail: "the request is not one that a provider has signed for this gateway: herald_receipts_refused_total says what is wrong",
-	}
-}
-
 func (e *endpoint) unreadable(err error) *refusal {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		detail := "a body has at most 1 MiB"
-		if e.bodyLimit == textBody {
-			detail = "a body has at most 64 KiB"
-		}
-		return &refusal{status: http.StatusRequestEntityTooLarge, cause: tooLarge, detail: detail}
+		return &refusal{status: http.StatusRequestEntityTooLarge, cause: tooLarge, detail: fmt.Sprintf("a body has at most %d KiB", e.BodyLimit>>10)}
 	case errors.Is(err, errFull):
 		return &refusal{status: http.StatusServiceUnavailable, cause: full, detail: "too much is sent at once: send it again"}
 	}
 	return &refusal{status: http.StatusBadRequest, cause: incomplete, detail: "not all of the body came within 5 seconds"}
 }
 
-// refusalFor returns the refusal in an error. Any other error is the database's.
+// refusalFor returns the refusal in an error. The answer to a request that no provider has signed
+// does not say why, because a forger could learn from it. Any other error is the database's.
 func refusalFor(err error) *refusal {
-	var known *refusal
-	if errors.As(err, &known) {
-		return known
+	var distrust channel.Distrust
+	if errors.As(err, &distrust) {
+		return &refusal{
+			status: http.StatusForbidden, cause: string(distrust),
+			detail: "the request is not one that a provider has signed for this gateway: herald_receipts_refused_total says what is wrong",
+		}
 	}
 	return &refusal{status: http.StatusServiceUnavailable, cause: away, detail: "it cannot be stored now: send it again", err: err}
 }
@@ -144,8 +134,6 @@ func (w *Webhooks) refuse(to http.ResponseWriter, why *refusal) {
 	}
 	problem.Write(to, why.status, why.detail)
 }
-
-func noContent(to http.ResponseWriter, _ *http.Request) { to.WriteHeader(http.StatusNoContent) }
 
 func noSuchPath(to http.ResponseWriter, _ *http.Request) {
 	problem.Write(to, http.StatusNotFound, "there is no such path: see /openapi.json")

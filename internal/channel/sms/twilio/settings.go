@@ -31,13 +31,17 @@ func (s *Settings) Read(r *environment.Reader) {
 		r.Need("TWILIO_FROM", s.From, "TWILIO_ACCOUNT_SID")
 	}
 	if s.AuthToken != "" {
-		r.Match("TWILIO_AUTH_TOKEN", string(s.AuthToken), alphanumeric, "must be letters and digits")
-		r.Credential("TWILIO_AUTH_TOKEN", s.AuthToken, s.BaseURL)
+		checkToken(r, "TWILIO_AUTH_TOKEN", s.AuthToken, s.BaseURL)
 		r.Need("TWILIO_ACCOUNT_SID", s.AccountSID, "TWILIO_AUTH_TOKEN")
 	}
 	if s.From != "" && !sms.IsNumber(s.From) {
 		r.Refuse("TWILIO_FROM", "must be a phone number in E.164, such as +15005550006")
 	}
+}
+
+func checkToken(r *environment.Reader, setting string, token environment.Secret, baseURL string) {
+	r.Match(setting, string(token), alphanumeric, "must be letters and digits")
+	r.Credential(setting, token, baseURL)
 }
 
 // Servers returns Twilio's address.

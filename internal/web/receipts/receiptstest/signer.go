@@ -38,6 +38,13 @@ func New(publicURL string) Signer {
 	return Signer{SendGridKey: key, TwilioToken: rand.Text(), VonageSecret: rand.Text(), PublicURL: publicURL}
 }
 
+// Settings returns a gateway's settings that verify the signatures.
+func (s Signer) Settings() map[string]string {
+	return map[string]string{
+		"PUBLIC_URL": s.PublicURL, "SENDGRID_WEBHOOK_PUBLIC_KEY": s.PublicKey(), "TWILIO_AUTH_TOKEN": s.TwilioToken, "VONAGE_SIGNATURE_SECRET": s.VonageSecret,
+	}
+}
+
 // PublicKey returns the key as SendGrid shows it, for SENDGRID_WEBHOOK_PUBLIC_KEY.
 func (s Signer) PublicKey() string {
 	der, err := x509.MarshalPKIXPublicKey(s.SendGridKey.Public())

@@ -1,24 +1,30 @@
-package receipts_test
+package sendgrid_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
+	"herald/internal/channel/channeltest"
+	"herald/internal/channel/email/sendgrid"
 	"herald/internal/notification"
-	"herald/internal/web/receipts"
 	"herald/internal/web/receipts/receiptstest"
 )
+
+// receive returns what a signed batch says.
+func receive(t *testing.T, batch string) channel.Received {
+	t.Helper()
+	signer := receiptstest.New("")
+	receivers := channeltest.NewReceivers(t, &sendgrid.Receipts{}, "", map[string]string{"SENDGRID_WEBHOOK_PUBLIC_KEY": signer.PublicKey()})
+	received, err := receivers.Receive(t, "/webhooks/sendgrid", signer.SendGrid(time.Now(), batch), batch)
+	require.NoError(t, err)
+	return received
+}
 
 // TestEvents reads each kind of event that SendGrid documents, and some that it does not.
 func TestEvents(t *testing.T) {
@@ -68,12 +74,9 @@ func TestEvents(t *testing.T) {
 			t.Parallel()
 
 			body := `[{"email":"ada.l@example.com","timestamp":1600112492,"sg_event_id":"ev-1","sg_message_id":"abc-_.recvd-5f.0","delivery_id":"evt-1-staff10-EMAIL",` + tt.fields + `}]`
-			got, malformed, foreign := receipts.ParseEvents([]byte(body))
-			require.Zero(t, malformed)
-			require.Zero(t, foreign)
-			tt.want.Provider, tt.want.ID, tt.want.MessageID, tt.want.DeliveryID = notification.SendGrid, "ev-1", "abc-_", "evt-1-staff10-EMAIL"
+			tt.want.ID, tt.want.MessageID, tt.want.DeliveryID = "ev-1", "abc-_", "evt-1-staff10-EMAIL"
 			tt.want.At, tt.want.Address = time.Unix(1600112492, 0).UTC(), "ada.l@example.com"
-			require.Equal(t, []notification.Receipt{tt.want}, got)
+			require.Equal(t, channel.Received{Receipts: []notification.Receipt{tt.want}}, receive(t, body))
 		})
 	}
 }
@@ -116,66 +119,23 @@ func TestBatches(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			got, malformed, foreign := receipts.ParseEvents([]byte(tt.body))
+			got := receive(t, tt.body)
 			var ids []string
-			for _, r := range got {
+			for _, r := range got.Receipts {
 				ids = append(ids, r.ID)
 			}
 			require.Equal(t, tt.want, ids)
-			require.Equal(t, tt.malformed, malformed)
-			require.Equal(t, tt.foreign, foreign)
+			require.Equal(t, tt.malformed, got.Malformed)
+			require.Equal(t, tt.foreign, got.Foreign)
 		})
 	}
 }
 
-func TestWithoutAddress(t *testing.T) {
+// TestSignatures compares Herald's signature check with SendGrid's library.
+func TestSignatures(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		name, reason, email, want string
-	}{
-		{name: "nothing"},
-		{name: "no address", reason: "mailbox full", email: "ada@example.com", want: "mailbox full"},
-		{name: "in brackets", reason: "550 <ada@example.com>: unknown", email: "ada@example.com", want: "550 [address] unknown"},
-		{name: "of another", reason: "relayed by postmaster@example.org.", email: "ada@example.com", want: "relayed by [address]"},
-		{name: "in another case", reason: "no mailbox ADA@EXAMPLE.COM", email: "Ada@Example.com", want: "no mailbox [address]"},
-		{name: "its name alone", reason: "user 'ada.l' is unknown", email: "Ada.L@example.com", want: "user '[address]' is unknown"},
-		{name: "its name within a word", reason: "adamant refusal", email: "ada@example.com", want: "adamant refusal"},
-		{name: "a quoted name", reason: `no user "ada l"@example.com`, email: `"ada l"@example.com`, want: "no user [address]"},
-		{name: "in a link", reason: "see https://example.com/?m=ada%40example.com", email: "ada@example.com", want: "see [address]"},
-		{name: "several lines", reason: "550-5.1.1\r\n550 gone\x00\x1b[31m", email: "ada@example.com", want: "550-5.1.1 550 gone [31m"},
-		{name: "broken text", reason: "a\xffb", want: "a\ufffdb"},
-		{name: "long", reason: strings.Repeat("é", 1000), want: strings.Repeat("é", 250)},
-		{name: "a name that is too long", reason: "unknown", email: strings.Repeat("a", 1<<20) + "@example.com", want: "[address]"},
-	}
-	for _, tt := range tests {
-		require.Equal(t, tt.want, receipts.WithoutAddress(tt.reason, tt.email), tt.name)
-	}
-}
-
-// While operators replace a key or a token, signatures with the old and the new one are valid.
-func TestPreviousKeys(t *testing.T) {
-	t.Parallel()
-
-	const sendgrid, inbound = "/webhooks/sendgrid", "/webhooks/twilio/inbound"
-	previous, stranger := receiptstest.New("https://herald.example.com"), receiptstest.New("https://herald.example.com")
-	r := newRoom(t, func(cfg *receipts.Config) {
-		cfg.PreviousSendGridKey, cfg.PreviousTwilioToken = &previous.SendGridKey.PublicKey, previous.TwilioToken
-	})
-	fields := url.Values{"MessageSid": {"SM1"}, "From": {"+393401234567"}, "Body": {"hello"}}
-	for signer, want := range map[*receiptstest.Signer]bool{&r.signer: true, &previous: true, &stranger: false} {
-		answer, _ := r.post(sendgrid, signer.SendGrid(time.Now(), "[]"), "[]")
-		require.Equal(t, want, answer.StatusCode == http.StatusNoContent)
-		answer, _ = r.post(inbound, signer.Twilio(inbound, fields), fields.Encode())
-		require.Equal(t, want, answer.StatusCode == http.StatusOK)
-	}
-}
-
-// TestSendGridVectors compares Herald's signature check with SendGrid's library.
-func TestSendGridVectors(t *testing.T) {
-	t.Parallel()
-
-	vectors := readVectors[struct {
+	vectors := channeltest.ReadVectors[struct {
 		Name      string
 		PublicKey string `json:"public_key"`
 		Timestamp string
@@ -187,55 +147,28 @@ func TestSendGridVectors(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
 
-			require.Equal(t, v.Valid, receipts.SignedBySendGrid(publicKey(t, v.PublicKey), v.Signature, v.Timestamp, []byte(v.Body)))
+			receivers := channeltest.NewReceivers(t, &sendgrid.Receipts{}, "", map[string]string{"SENDGRID_WEBHOOK_PUBLIC_KEY": v.PublicKey})
+			valid := func(signature string) bool {
+				header := http.Header{"X-Twilio-Email-Event-Webhook-Timestamp": {v.Timestamp}, "X-Twilio-Email-Event-Webhook-Signature": {signature}}
+				_, err := receivers[0].Read(&http.Request{Header: header}, []byte(v.Body))
+				return err == nil
+			}
+			require.Equal(t, v.Valid, valid(v.Signature))
 			for _, signature := range []string{"", v.Signature + "x", v.Signature[4:], "AAAA"} {
-				require.False(t, receipts.SignedBySendGrid(publicKey(t, v.PublicKey), signature, v.Timestamp, []byte(v.Body)), signature)
+				require.False(t, valid(signature), signature)
 			}
 		})
 	}
 }
 
-// TestTwilioVectors compares Herald's signature check with Twilio's library.
-func TestTwilioVectors(t *testing.T) {
-	t.Parallel()
-
-	vectors := readVectors[struct {
-		Name, Token, URL, Body, Signature string
-		Valid                             bool
-	}](t, "testdata/twilio.json")
-	for _, v := range vectors {
-		t.Run(v.Name, func(t *testing.T) {
-			t.Parallel()
-
-			fields, err := url.ParseQuery(v.Body)
-			require.NoError(t, err)
-			require.Equal(t, v.Valid, receipts.SignedByTwilio(v.Token, v.Signature, v.URL, fields))
-			for _, signature := range []string{"", v.Signature + "=", v.Signature[1:]} {
-				require.False(t, receipts.SignedByTwilio(v.Token, signature, v.URL, fields), signature)
-			}
-		})
+func FuzzEvents(f *testing.F) {
+	for _, seed := range []string{
+		"[]", "", "[{}]", "null", `[[[[`, `[{"event":"bounce","type":"bounce","reason":"<a@b.c> a\u0000","email":"a@b.c","sg_event_id":"1","sg_message_id":"a.b","timestamp":1600112492,"delivery_id":"d"}]`,
+		`[{"event":"open","EVENT":"click","timestamp":1.6e9,"sg_event_id":"\ud800","delivery_id":"\uffff"}]`,
+	} {
+		f.Add([]byte(seed))
 	}
-}
-
-// readVectors reads a file of test vectors, with valid and invalid signatures.
-func readVectors[V any](t *testing.T, file string) []V {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var vectors []V
-	require.NoError(t, json.Unmarshal(content, &vectors))
-	require.Greater(t, len(vectors), 10)
-	require.Contains(t, string(content), `"valid": true`)
-	require.Contains(t, string(content), `"valid": false`)
-	return vectors
-}
-
-// publicKey reads a key as SendGrid shows it.
-func publicKey(t testing.TB, text string) *ecdsa.PublicKey {
-	t.Helper()
-	der, err := base64.StdEncoding.DecodeString(text)
-	require.NoError(t, err)
-	key, err := x509.ParsePKIXPublicKey(der)
-	require.NoError(t, err)
-	return key.(*ecdsa.PublicKey)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		receive(t, string(body))
+	})
 }

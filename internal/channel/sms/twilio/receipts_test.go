@@ -1,6 +1,7 @@
-package receipts_test
+package twilio_test
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -8,16 +9,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
+	"herald/internal/channel/channeltest"
+	"herald/internal/channel/sms/twilio"
 	"herald/internal/notification"
-	"herald/internal/web/receipts"
+	"herald/internal/web/receipts/receiptstest"
 )
+
+// receive returns what a signed request to a path below /webhooks/twilio says.
+func receive(t *testing.T, path string, fields url.Values) channel.Received {
+	t.Helper()
+	signer := receiptstest.New("https://herald.example.com")
+	receivers := channeltest.NewReceivers(t, &twilio.Receipts{}, signer.PublicURL, map[string]string{"TWILIO_AUTH_TOKEN": signer.TwilioToken})
+	path = "/webhooks/twilio" + path
+	received, err := receivers.Receive(t, path, signer.Twilio(path, fields), fields.Encode())
+	require.NoError(t, err)
+	return received
+}
 
 // TestStatuses reads all of Twilio's statuses and error codes.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 
 	const delivery = "evt-1-customer42-SMS"
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	failed := func(word, detail string, suppress notification.SuppressionReason) notification.Receipt {
 		return notification.Receipt{Word: word, Detail: detail, Status: notification.Failed, Suppress: suppress}
 	}
@@ -47,19 +61,20 @@ func TestStatuses(t *testing.T) {
 		t.Run(tt.status+tt.code, func(t *testing.T) {
 			t.Parallel()
 
-			got, err := receipts.ParseStatus(delivery, url.Values{"MessageSid": {"SM1"}, "MessageStatus": {tt.status}, "ErrorCode": {tt.code}, "To": {"+393401234567"}}, now)
-			require.NoError(t, err)
-			tt.want.Provider, tt.want.ID, tt.want.MessageID, tt.want.DeliveryID, tt.want.At = notification.Twilio, "SM1/"+tt.status, "SM1", delivery, now
+			got := receive(t, "?delivery_id="+delivery, url.Values{"MessageSid": {"SM1"}, "MessageStatus": {tt.status}, "ErrorCode": {tt.code}, "To": {"+393401234567"}})
+			require.Len(t, got.Receipts, 1)
+			require.WithinDuration(t, time.Now(), got.Receipts[0].At, time.Minute)
+			tt.want.ID, tt.want.MessageID, tt.want.DeliveryID, tt.want.At = "SM1/"+tt.status, "SM1", delivery, got.Receipts[0].At
 			tt.want.Address = "+393401234567"
-			require.Equal(t, tt.want, got)
+			require.Equal(t, channel.Received{Receipts: []notification.Receipt{tt.want}}, got)
 		})
 	}
 	for _, fields := range []url.Values{
 		{}, {"MessageSid": {"SM1"}}, {"MessageStatus": {"sent"}}, {"MessageSid": {"SM\x00"}, "MessageStatus": {"sent"}},
 		{"MessageSid": {"SM1"}, "MessageStatus": {strings.Repeat("x", 41)}}, {"MessageSid": {strings.Repeat("x", 300)}, "MessageStatus": {"sent"}},
 	} {
-		_, err := receipts.ParseStatus(delivery, fields, now)
-		require.Error(t, err, "%v", fields)
+		require.Equal(t, channel.Received{Malformed: 1}, receive(t, "?delivery_id="+delivery, fields), "%v", fields)
+		require.Equal(t, channel.Received{Foreign: 1}, receive(t, "", fields), "%v", fields)
 	}
 }
 
@@ -91,17 +106,60 @@ func TestAnswers(t *testing.T) {
 		t.Run(tt.body+" "+tt.optOutType, func(t *testing.T) {
 			t.Parallel()
 
-			answer, ok := receipts.ParseAnswer(url.Values{"MessageSid": {"SM1"}, "From": {"+393401234567"}, "Body": {tt.body}, "OptOutType": {tt.optOutType}})
-			require.Equal(t, tt.want != neither, ok)
-			require.Equal(t, tt.want == start, answer.Lifted)
-			require.Equal(t, notification.OptOut{MessageID: "SM1", Number: "+393401234567", Lifted: tt.want == start}, answer)
-			require.True(t, receipts.Answerable(answer))
+			var want channel.Received
+			if tt.want != neither {
+				want.OptOuts = []notification.OptOut{{MessageID: "SM1", Number: "+393401234567", Lifted: tt.want == start}}
+			}
+			require.Equal(t, want, receive(t, "/inbound", url.Values{"MessageSid": {"SM1"}, "From": {"+393401234567"}, "Body": {tt.body}, "OptOutType": {tt.optOutType}}))
 		})
 	}
-	for _, wrong := range []notification.OptOut{
-		{Number: "+393401234567"}, {MessageID: "SM1"}, {MessageID: "SM1", Number: "whatsapp:+393401234567"}, {MessageID: "SM1", Number: "12345"},
-		{MessageID: "SM\x00", Number: "+393401234567"}, {MessageID: strings.Repeat("x", 300), Number: "+393401234567"},
-	} {
-		require.False(t, receipts.Answerable(wrong), "%+v", wrong)
+}
+
+// TestSignatures compares Herald's signature check with Twilio's library.
+func TestSignatures(t *testing.T) {
+	t.Parallel()
+
+	vectors := channeltest.ReadVectors[struct {
+		Name, Token, URL, Body, Signature string
+		Valid                             bool
+	}](t, "testdata/twilio.json")
+	for _, v := range vectors {
+		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
+
+			target, err := url.Parse(v.URL)
+			require.NoError(t, err)
+			receivers := channeltest.NewReceivers(t, &twilio.Receipts{}, target.Scheme+"://"+target.Host, map[string]string{"TWILIO_AUTH_TOKEN": v.Token})
+			valid := func(signature string) bool {
+				request := &http.Request{URL: &url.URL{Path: target.Path, RawPath: target.RawPath, RawQuery: target.RawQuery}, Header: http.Header{"X-Twilio-Signature": {signature}}}
+				_, err := receivers[0].Read(request, []byte(v.Body))
+				return err == nil
+			}
+			require.Equal(t, v.Valid, valid(v.Signature))
+			for _, signature := range []string{"", v.Signature + "=", v.Signature[1:]} {
+				require.False(t, valid(signature), signature)
+			}
+		})
 	}
+}
+
+// FuzzRequests varies the requests to both paths.
+func FuzzRequests(f *testing.F) {
+	for _, seed := range []string{
+		"", "MessageSid=SM1&MessageStatus=failed&ErrorCode=30005", "MessageSid=%00&MessageStatus=%ff", "MessageSid=SM1&MessageStatus=sent&MessageStatus=x", "a;b",
+		"MessageSid=SM1&From=%2B393401234567&Body=stop", "MessageSid=%00&From=%2B1&OptOutType=START", "From=whatsapp%3A%2B39",
+	} {
+		f.Add("d", seed)
+	}
+	f.Fuzz(func(t *testing.T, delivery, body string) {
+		fields, err := url.ParseQuery(body)
+		if err != nil {
+			return
+		}
+		for name, values := range fields {
+			fields[name] = values[:1] // the signer does not sign more
+		}
+		receive(t, "?"+url.Values{"delivery_id": {delivery}}.Encode(), fields)
+		receive(t, "/inbound", fields)
+	})
 }
