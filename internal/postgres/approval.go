@@ -31,12 +31,6 @@ func (s *Store) AskApproval(ctx context.Context, eventID string) (time.Time, err
 	return at.UTC(), err
 }
 
-const selectApproval = `
-		SELECT a.asked_at, coalesce(a.answer, ''), coalesce(a.answered_by, ''), coalesce(a.reason, ''), a.answered_at,
-		       coalesce((SELECT o.actor FROM operator_action o WHERE o.target = a.event_id AND o.command = 'emit' ORDER BY o.id LIMIT 1), '')
-		FROM   event_approval a
-		WHERE  a.event_id = $1`
-
 // AnswerApproval stores an answer, unless the event was answered before, or its emitter approves it.
 // It returns the stored row.
 func (s *Store) AnswerApproval(ctx context.Context, eventID string, answer notification.Approval) (notification.Approval, error) {
@@ -58,22 +52,28 @@ func (s *Store) AnswerApproval(ctx context.Context, eventID string, answer notif
 	if err := s.Exec(ctx, "answer approval", query, eventID, answer.Answer, answer.AnsweredBy, answer.Reason); err != nil {
 		return notification.Approval{}, err
 	}
-	stored, err := s.Approval(ctx, eventID)
-	if err == nil && stored == nil {
+	stored, err := s.readApproval(ctx, eventID)
+	if errors.Is(err, pgx.ErrNoRows) {
 		err = notification.ErrNoEvent
 	}
-	if err != nil {
-		return notification.Approval{}, err
-	}
-	return *stored, nil
+	return stored, err
 }
 
 // Approval reads the approval of an event; nil: it needed none.
 func (s *Store) Approval(ctx context.Context, eventID string) (*notification.Approval, error) {
-	var a notification.Approval
-	err := s.Pool.QueryRow(ctx, selectApproval, eventID).Scan(&a.AskedAt, &a.Answer, &a.AnsweredBy, &a.Reason, &a.AnsweredAt, &a.Emitter)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil //nolint:nilnil // nil is the answer
+	stored, err := s.readApproval(ctx, eventID)
+	if err != nil {
+		return nil, IgnoreNoRows(err)
 	}
-	return &a, Wrap(err, "read approval")
+	return &stored, nil
+}
+
+func (s *Store) readApproval(ctx context.Context, eventID string) (notification.Approval, error) {
+	const query = `
+		SELECT a.asked_at, coalesce(a.answer, ''), coalesce(a.answered_by, ''), coalesce(a.reason, ''), a.answered_at,
+		       coalesce((SELECT o.actor FROM operator_action o WHERE o.target = a.event_id AND o.command = 'emit' ORDER BY o.id LIMIT 1), '')
+		FROM   event_approval a
+		WHERE  a.event_id = $1`
+
+	return One(ctx, s.Pool, "read approval", pgx.RowToStructByPos[notification.Approval], query, eventID)
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -80,19 +81,21 @@ const digestUnderWay = `n.digest_id IS NOT NULL AND coalesce(n.attempt_until > n
 // Failure reads the dead letter of a delivery. If the delivery does not exist, the error is
 // [notification.ErrNoDelivery].
 func (s *Store) Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error) {
-	const query = deadLetter + `
-		WHERE  delivery_id = $1`
-
-	return readDeadLetter(s.Pool.QueryRow(ctx, query, deliveryID))
+	letter, err := s.deadLetter(ctx, "", deliveryID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = notification.ErrNoDelivery
+	}
+	return letter, err
 }
 
-// deadLetter reads the columns that [readDeadLetter] scans.
-const deadLetter = `
+// deadLetter reads the dead letter of a delivery with a status; empty: any. If there is none,
+// the error is [pgx.ErrNoRows].
+func (s *Store) deadLetter(ctx context.Context, status notification.Status, deliveryID string) (notification.DeadLetter, error) {
+	const query = `
 		SELECT delivery_id, event_id, coalesce(correlation_id, ''), channel, user_type, user_id, coalesce(last_error, ''), attempt_count, now()
-		FROM   notification`
+		FROM   notification
+		WHERE  delivery_id = $1
+		AND    $2 IN ('', status)`
 
-func readDeadLetter(row pgx.Row) (d notification.DeadLetter, err error) {
-	err = scanDelivery(row, "read failure",
-		&d.DeliveryID, &d.EventID, &d.CorrelationID, &d.Channel, &d.UserType, &d.UserID, &d.Reason, &d.Attempts, &d.FailedAt)
-	return d, err
+	return One(ctx, s.Pool, "read failure", pgx.RowToStructByPos[notification.DeadLetter], query, deliveryID, status)
 }

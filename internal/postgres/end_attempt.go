@@ -136,7 +136,7 @@ func endingsOf(results []notification.AttemptResult) endings {
 			e.ids, e.outcomes, e.providerIDs = append(e.ids, item.DeliveryID), append(e.outcomes, string(r.Outcome)), append(e.providerIDs, r.ProviderID)
 			e.details, e.digestIDs = append(e.details, r.Detail), append(e.digestIDs, r.DigestID)
 			e.took, e.giveUps = append(e.took, r.Took), append(e.giveUps, r.GiveUp)
-			e.owners, e.next, e.providers = append(e.owners, r.Owner), append(e.next, optional(r.Next)), append(e.providers, r.Provider)
+			e.owners, e.next, e.providers = append(e.owners, r.Owner), append(e.next, Optional(r.Next)), append(e.providers, r.Provider)
 		}
 	}
 	return e

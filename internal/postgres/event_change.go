@@ -33,12 +33,11 @@ func (s *Store) EventState(ctx context.Context, eventID string) (EventState, err
 		FROM   (SELECT * FROM event_outbox WHERE event_id = $1) n
 		FULL JOIN (SELECT * FROM processed_event WHERE event_id = $1) p USING (event_id)`
 
-	var state EventState
-	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&state.Source, &state.Outbox, &state.Error, &state.Processed, &state.Outcome, &state.Cancels, &state.CancelledBy)
+	state, err := One(ctx, s.Pool, "read event", pgx.RowToStructByPos[EventState], query, eventID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return EventState{}, notification.ErrNoEvent
+		err = notification.ErrNoEvent
 	}
-	return state, Wrap(err, "read event")
+	return state, err
 }
 
 // RetryEvent puts an event whose workflow does not run back to PENDING and deletes its row
@@ -136,9 +135,8 @@ func (s *Store) WithdrawEvent(ctx context.Context, eventID string) (bool, error)
 func (s *Store) EventCounts(ctx context.Context, eventID string) (map[notification.Status]int, error) {
 	counts := map[notification.Status]int{}
 	batch := &pgx.Batch{}
-	queueCounts(batch, counts, countByStatus, eventID)
-	err := s.Pool.SendBatch(ctx, batch).Close()
-	return counts, Wrap(err, "count deliveries of event")
+	QueueCounts(batch, counts, CountByStatus, eventID)
+	return counts, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "count deliveries of event")
 }
 
 // RecordActions records that an actor ordered a command for each target.

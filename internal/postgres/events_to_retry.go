@@ -92,7 +92,7 @@ func (s *Store) EventsToRetry(ctx context.Context, filter RetryFilter, after str
 // retryPage reads the next page of events. It returns the events that filter selects, the
 // last event that it read, and whether more may follow.
 func (s *Store) retryPage(ctx context.Context, filter RetryFilter, after string) (ids []string, last string, more bool, err error) {
-	query, args := failedEvents, []any{optional(filter.EventType), optional(filter.Since), optional(filter.Until), optional(filter.Source), after, lookedAtOnce}
+	query, args := failedEvents, []any{Optional(filter.EventType), Optional(filter.Since), Optional(filter.Until), Optional(filter.Source), after, lookedAtOnce}
 	if filter.Outcome != "" {
 		query, args = eventsWithOutcome, append(args, filter.Outcome)
 	}
@@ -107,8 +107,8 @@ func (s *Store) retryPage(ctx context.Context, filter RetryFilter, after string)
 	return ids, last, looked.RowsAffected() == lookedAtOnce, Wrap(err, "read events to retry")
 }
 
-// optional returns nil for a zero value.
-func optional[T comparable](value T) *T {
+// Optional returns nil for a zero value.
+func Optional[T comparable](value T) *T {
 	var zero T
 	if value == zero {
 		return nil

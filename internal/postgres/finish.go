@@ -59,8 +59,8 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(mark, end.EventID, end.Success, end.Outcome, end.Problem, end.First).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
-	queueCounts(batch, counts.Deliveries, countByStatus, end.EventID)
-	queueCounts(batch, counts.Decisions, byDecision, end.EventID)
+	QueueCounts(batch, counts.Deliveries, CountByStatus, end.EventID)
+	QueueCounts(batch, counts.Decisions, byDecision, end.EventID)
 	err := s.Pool.SendBatch(ctx, batch).Close()
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = notification.ErrEnded
@@ -79,15 +79,16 @@ func (s *Store) Acknowledge(ctx context.Context, eventID string) error {
 	return s.Exec(ctx, "acknowledge event", query, eventID)
 }
 
-// countByStatus counts an event's deliveries. The planner cannot see their number, and
+// CountByStatus counts an event's deliveries. The planner cannot see their number, and
 // keeps its plan.
-const countByStatus = `
+const CountByStatus = `
 		SELECT status, count(*)
 		FROM   notification
 		WHERE  event_id = (SELECT $1::text)
 		GROUP BY status`
 
-func queueCounts[K ~string](batch *pgx.Batch, into map[K]int, query, eventID string) {
+// QueueCounts adds a query that counts rows by a key.
+func QueueCounts[K ~string](batch *pgx.Batch, into map[K]int, query, eventID string) {
 	batch.Queue(query, eventID).Query(func(rows pgx.Rows) error {
 		var key K
 		var count int

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -53,13 +52,6 @@ func (s *Store) FollowUpState(ctx context.Context) (notification.FollowUpState, 
 // DeadLetterOf reads the dead letter of a FAILED delivery. It returns false if an operator
 // has retried the delivery, or it is gone.
 func (s *Store) DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error) {
-	const query = deadLetter + `
-		WHERE  delivery_id = $1
-		AND    status = 'FAILED'`
-
-	letter, err := readDeadLetter(s.Pool.QueryRow(ctx, query, deliveryID))
-	if errors.Is(err, notification.ErrNoDelivery) {
-		return notification.DeadLetter{}, false, nil
-	}
-	return letter, err == nil, err
+	letter, err := s.deadLetter(ctx, notification.Failed, deliveryID)
+	return letter, err == nil, IgnoreNoRows(err)
 }

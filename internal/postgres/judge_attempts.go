@@ -100,7 +100,7 @@ func (s *Store) settle(ctx context.Context, released, moved []notification.Attem
 	for i, a := range slices.Concat(released, moved) {
 		ids, owners, moves = append(ids, a.Message.DeliveryID), append(owners, a.Owner), append(moves, i >= len(released))
 		counted, addresses = append(counted, a.Counted), append(addresses, a.Message.To)
-		reasons, notBefore = append(reasons, a.Dropped), append(notBefore, optional(a.NotBefore))
+		reasons, notBefore = append(reasons, a.Dropped), append(notBefore, Optional(a.NotBefore))
 	}
 	if len(ids) == 0 {
 		return nil

@@ -80,10 +80,7 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 // own row stays.
 func (s *Store) EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) error {
 	const query = `
-		WITH result AS (
-			SELECT *
-			FROM   unnest($2::text[], $3::text[], $4::text[]) AS r (event_id, outcome, error)
-		), ended AS (
+		WITH ended AS (
 			UPDATE event_outbox o
 			SET    status        = CASE r.outcome WHEN 'STARTED' THEN 'PROCESSED' WHEN 'FAILED' THEN 'FAILED' ELSE 'PENDING' END,
 			       published_at  = CASE r.outcome WHEN 'STARTED' THEN now() END,
@@ -91,7 +88,7 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 			       attempt_count = o.attempt_count - CASE r.outcome WHEN 'RELEASED' THEN 1 ELSE 0 END,
 			       lease_owner   = CASE r.outcome WHEN 'KEPT' THEN o.lease_owner END,
 			       lease_until   = CASE r.outcome WHEN 'KEPT' THEN o.lease_until END
-			FROM   result r
+			FROM   unnest($2::text[], $3::text[], $4::text[]) AS r (event_id, outcome, error)
 			WHERE  o.event_id = r.event_id
 			AND    o.lease_owner = $1
 			RETURNING o.event_id, o.status

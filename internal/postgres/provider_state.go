@@ -17,7 +17,7 @@ func (s *Store) ProviderStates(ctx context.Context) ([]notification.ProviderStat
 		FROM   provider_state
 		ORDER  BY provider
 		LIMIT  100`
-	return Collect(ctx, s.Pool, "read provider_state", scanProviderState, query)
+	return Collect(ctx, s.Pool, "read provider_state", pgx.RowToStructByPos[notification.ProviderState], query)
 }
 
 // RestProvider lets a provider rest: for first, and in each further rest in a row for twice as long,
@@ -33,8 +33,8 @@ func (s *Store) RestProvider(ctx context.Context, provider, failure string, firs
 		       changed_at  = now()
 		WHERE  s.rests = 0
 		OR     $5`
-	_, err := s.Pool.Exec(ctx, query, provider, failure, first, longest, probed)
-	return Wrap(err, "let a provider rest")
+
+	return s.Exec(ctx, "let a provider rest", query, provider, failure, first, longest, probed)
 }
 
 // ClaimProbe reports whether this process may send the message that tries a provider after its
@@ -56,8 +56,8 @@ func (s *Store) ProviderWorks(ctx context.Context, provider string) error {
 		SET    rests = 0, rests_until = NULL, changed_at = now()
 		WHERE  provider = $1
 		AND    rests > 0`
-	_, err := s.Pool.Exec(ctx, query, provider)
-	return Wrap(err, "end a provider's rest")
+
+	return s.Exec(ctx, "end a provider's rest", query, provider)
 }
 
 // OverrideProvider stores an operator's order about a provider; empty: it takes the order back, and
@@ -85,9 +85,4 @@ func (s *Store) OverrideProvider(ctx context.Context, provider string, others []
 		batch.Queue(unuse, others)
 	}
 	return Wrap(s.Pool.SendBatch(ctx, batch).Close(), "override a provider")
-}
-
-func scanProviderState(row pgx.CollectableRow) (p notification.ProviderState, err error) {
-	err = row.Scan(&p.Provider, &p.Rests, &p.RestsFor, &p.RestsUntil, &p.Failure, &p.Override, &p.By, &p.Reason)
-	return p, err
 }

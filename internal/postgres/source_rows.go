@@ -56,10 +56,10 @@ func (s *Store) KnownRows(ctx context.Context, source string, keys []string, has
 func (s *Store) KeepRows(ctx context.Context, source string, rows []outboxes.KnownRow) error {
 	const query = `
 		INSERT INTO source_row AS k (source, row_key, event_id, key_hash, refusals, next_attempt_at, error, people_error, sent_at, failed_at, marked_at)
-		SELECT $1, row_key, event_id, nullif(key_hash, 0), refusals, CASE WHEN wait > '0' THEN now() + wait END, nullif(error, ''), nullif(people_error, ''),
-		       CASE WHEN sent THEN now() END, CASE WHEN failed THEN now() END, CASE WHEN marked THEN now() END
-		FROM   unnest($2::text[], $3::text[], $4::bigint[], $5::int[], $6::interval[], $7::text[], $8::text[], $9::boolean[], $10::boolean[], $11::boolean[])
-		       AS r (row_key, event_id, key_hash, refusals, wait, error, people_error, sent, failed, marked)
+		SELECT $1, "Key", "EventID", nullif("KeyHash", 0), "Refusals", CASE WHEN "Wait" > 0 THEN now() + "Wait" / 1000 * interval '1 microsecond' END,
+		       nullif("Error", ''), nullif("PeopleError", ''), CASE WHEN "Sent" THEN now() END, CASE WHEN "Failed" THEN now() END, CASE WHEN "Marked" THEN now() END
+		FROM   jsonb_to_recordset($2) AS r ("Key" text, "EventID" text, "KeyHash" bigint, "Refusals" int, "Wait" bigint, "Error" text, "PeopleError" text,
+		                                    "Sent" boolean, "Failed" boolean, "Marked" boolean)
 		ON CONFLICT (source, row_key) DO UPDATE
 		SET    event_id        = excluded.event_id,
 		       key_hash        = excluded.key_hash,
@@ -71,14 +71,7 @@ func (s *Store) KeepRows(ctx context.Context, source string, rows []outboxes.Kno
 		       failed_at       = CASE WHEN excluded.failed_at IS NOT NULL THEN coalesce(k.failed_at, excluded.failed_at) END,
 		       marked_at       = CASE WHEN excluded.marked_at IS NOT NULL THEN coalesce(k.marked_at, excluded.marked_at) END`
 
-	n := len(rows)
-	keys, ids, hashes, refusals, waits := make([]string, n), make([]string, n), make([]int64, n), make([]int, n), make([]time.Duration, n)
-	errs, peopleErrs, sent, failed, marked := make([]string, n), make([]string, n), make([]bool, n), make([]bool, n), make([]bool, n)
-	for i, row := range rows {
-		keys[i], ids[i], hashes[i], refusals[i], waits[i] = row.Key, row.EventID, row.KeyHash, row.Refusals, row.Wait
-		errs[i], peopleErrs[i], sent[i], failed[i], marked[i] = row.Error, row.PeopleError, row.Sent, row.Failed, row.Marked
-	}
-	return s.Exec(ctx, "keep rows of a source", query, source, keys, ids, hashes, refusals, waits, errs, peopleErrs, sent, failed, marked)
+	return s.Exec(ctx, "keep rows of a source", query, source, rows)
 }
 
 // ForgetRows deletes the state of rows.

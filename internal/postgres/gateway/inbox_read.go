@@ -29,7 +29,7 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 		WITH found AS (
 			SELECT n.id
 			FROM   notification_state n
-			JOIN   unnest($1::bigint[], $2::text[], $3::text[]) AS a (id, user_type, user_id) USING (id, user_type, user_id)
+			JOIN   jsonb_to_recordset($1) AS a ("ID" bigint, "UserType" text, "UserID" text) ON (a."ID", a."UserType", a."UserID") = (n.id, n.user_type, n.user_id)
 			WHERE  n.channel = 'WEBSOCKET'
 			AND    n.attempt_count > 0
 			AND    n.status <> 'DELIVERED'
@@ -50,12 +50,7 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 		)
 		` + wakeFollowUps
 
-	ids := make([]int64, len(acknowledgements))
-	userTypes, userIDs := make([]string, len(ids)), make([]string, len(ids))
-	for i, a := range acknowledgements {
-		ids[i], userTypes[i], userIDs[i] = a.ID, string(a.UserType), a.UserID
-	}
-	return s.Exec(ctx, "acknowledge notifications", query, ids, userTypes, userIDs)
+	return s.Exec(ctx, "acknowledge notifications", query, acknowledgements)
 }
 
 // readChosen continues a query that has chosen WEBSOCKET rows n of the recipient, $1 and
@@ -163,14 +158,10 @@ func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, 
 func (s *Store) ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error) {
 	const query = `
 		SELECT DISTINCT r.user_type, r.user_id
-		FROM   unnest($1::text[], $2::text[]) AS w (user_type, user_id)
-		JOIN   ` + postgres.DirectoryPerson + ` r USING (user_type, user_id)
+		FROM   jsonb_to_recordset($1) AS w ("UserType" text, "UserID" text)
+		JOIN   ` + postgres.DirectoryPerson + ` r ON (r.user_type, r.user_id) = (w."UserType", w."UserID")
 		JOIN   user_type u USING (user_type)
 		WHERE  r.active`
 
-	userTypes, userIDs := make([]string, len(who)), make([]string, len(who))
-	for i, w := range who {
-		userTypes[i], userIDs[i] = string(w.UserType), w.UserID
-	}
-	return postgres.Collect(ctx, s.Pool, "read active recipients", pgx.RowToStructByPos[notification.RecipientKey], query, userTypes, userIDs)
+	return postgres.Collect(ctx, s.Pool, "read active recipients", pgx.RowToStructByPos[notification.RecipientKey], query, who)
 }

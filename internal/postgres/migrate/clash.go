@@ -70,29 +70,19 @@ func (m *Migrator) refuseClashes(ctx context.Context, applied map[int64]bool) er
 	return m.clash(taken)
 }
 
+// takenNames lists the relations and types of the names $2, and the functions of the names $3.
+// It skips indexes on the tables $4.
 const takenNames = `
-	SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'view' WHEN 'i' THEN 'index' WHEN 'I' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 'c' THEN 'type' ELSE 'table' END
-	       || ' ' || c.relname
-	FROM   pg_class c
-	JOIN   pg_namespace n ON n.oid = c.relnamespace
-	LEFT   JOIN pg_index i ON i.indexrelid = c.oid
-	LEFT   JOIN pg_class indexed ON indexed.oid = i.indrelid
+	SELECT pg_describe_object(o.classid, o.oid, 0)
+	FROM  (SELECT tableoid AS classid, oid, relname AS name, relnamespace AS schema FROM pg_class
+	       UNION ALL
+	       SELECT tableoid, oid, typname, typnamespace FROM pg_type WHERE typrelid = 0
+	       UNION ALL
+	       SELECT tableoid, oid, proname, pronamespace FROM pg_proc) o
+	JOIN   pg_namespace n ON n.oid = o.schema
 	WHERE  n.nspname = $1
-	AND    c.relname = ANY ($2)
-	AND    coalesce(indexed.relname <> ALL ($4), true)
-	UNION  ALL
-	SELECT 'type ' || t.typname
-	FROM   pg_type t
-	JOIN   pg_namespace n ON n.oid = t.typnamespace
-	WHERE  n.nspname = $1
-	AND    t.typname = ANY ($2)
-	AND    t.typrelid = 0
-	UNION  ALL
-	SELECT 'function ' || p.proname
-	FROM   pg_proc p
-	JOIN   pg_namespace n ON n.oid = p.pronamespace
-	WHERE  n.nspname = $1
-	AND    p.proname = ANY ($3)
+	AND    o.name = ANY (CASE o.classid WHEN 'pg_proc'::regclass THEN $3::text[] ELSE $2::text[] END)
+	AND    NOT EXISTS (SELECT FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid WHERE i.indexrelid = o.oid AND t.relname = ANY ($4))
 	ORDER  BY 1`
 
 // clash returns the error for names that others use.

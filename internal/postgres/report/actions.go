@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // Action is a row of operator_action: who ordered what.
@@ -41,8 +42,8 @@ func (r Reader) Actions(ctx context.Context, filter ActionFilter, limit int) ([]
 		ORDER BY id DESC
 		LIMIT  $5`
 
-	return list(ctx, r, "what operators did", pgx.RowToStructByName[Action], query,
-		optional(filter.Target), optional(filter.Actor), optional(filter.Command), optional(filter.Since), limit)
+	return postgres.Collect(ctx, r.Pool, "read what operators did", pgx.RowToStructByName[Action], query,
+		postgres.Optional(filter.Target), postgres.Optional(filter.Actor), postgres.Optional(filter.Command), postgres.Optional(filter.Since), limit)
 }
 
 // Suppression is a row of recipient_suppression.
@@ -83,8 +84,8 @@ func (r Reader) Suppressions(ctx context.Context, filter SuppressionFilter, limi
 		ORDER BY since DESC, channel DESC, address_hash DESC, reason DESC -- backwards through an index
 		LIMIT  $5`
 
-	return list(ctx, r, "suppressions", scanSuppression, query,
-		optional(filter.Channel), optional(filter.Reason), optional(filter.Since), filter.AddressHashes, limit)
+	return postgres.Collect(ctx, r.Pool, "read suppressions", scanSuppression, query,
+		postgres.Optional(filter.Channel), postgres.Optional(filter.Reason), postgres.Optional(filter.Since), filter.AddressHashes, limit)
 }
 
 func scanSuppression(row pgx.CollectableRow) (s Suppression, err error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // DeliveryCount counts the deliveries of one channel in one status.
@@ -26,7 +27,7 @@ func (r Reader) DeliveryCounts(ctx context.Context, since time.Duration) ([]Deli
 		GROUP BY channel, status
 		ORDER BY channel, status`
 
-	return list(ctx, r, "counts of deliveries", pgx.RowToStructByName[DeliveryCount], query, since)
+	return postgres.Collect(ctx, r.Pool, "read counts of deliveries", pgx.RowToStructByName[DeliveryCount], query, since)
 }
 
 // mostCounted limits the events that one count reads.
@@ -55,7 +56,7 @@ func (r Reader) UntoldEvents(ctx context.Context, since time.Duration) ([]Outcom
 		WHERE  count > 0
 		ORDER BY outcome`
 
-	return list(ctx, r, "events that told nobody", pgx.RowToStructByName[OutcomeCount], query, notification.MendableOutcomes(), since, mostCounted)
+	return postgres.Collect(ctx, r.Pool, "read events that told nobody", pgx.RowToStructByName[OutcomeCount], query, notification.MendableOutcomes(), since, mostCounted)
 }
 
 // IncompleteEvents counts the events that ended with PENDING deliveries, up to 100,000. The
@@ -68,5 +69,5 @@ func (r Reader) IncompleteEvents(ctx context.Context) (int, error) {
 		       WHERE  outcome = 'INCOMPLETE'
 		       LIMIT  $1) AS any_of_them`
 
-	return one(ctx, r, "the number of incomplete events", pgx.RowTo[int], query, mostCounted)
+	return postgres.One(ctx, r.Pool, "read the number of incomplete events", pgx.RowTo[int], query, mostCounted)
 }

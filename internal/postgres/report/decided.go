@@ -2,13 +2,12 @@ package report
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // DecisionKey names one recipient and one channel of an event.
@@ -62,17 +61,17 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 	queueOutboxRow(batch, &event)
 	queueProcessedRow(batch, &event)
 	batch.Queue(decided, key.EventID, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error {
-		return unlessNoRows(row.Scan(&found.DecidedAt, &found.Decisions, &found.ThrottledBy))
+		return postgres.IgnoreNoRows(row.Scan(&found.DecidedAt, &found.Decisions, &found.ThrottledBy))
 	})
 	batch.Queue(chosen, key.EventID, string(key.Channel)).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Chosen) })
 	batch.Queue("SELECT event_type FROM notification WHERE event_id = $1 LIMIT 1", key.EventID).QueryRow(func(row pgx.Row) error {
-		return unlessNoRows(row.Scan(&found.EventType))
+		return postgres.IgnoreNoRows(row.Scan(&found.EventType))
 	})
 	batch.Queue(entity, key.EventID, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error {
-		return unlessNoRows(row.Scan(&found.Entity.Type, &found.Entity.ID))
+		return postgres.IgnoreNoRows(row.Scan(&found.Entity.Type, &found.Entity.ID))
 	})
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return Decided{}, fmt.Errorf("read decision: %w", err)
+		return Decided{}, postgres.Wrap(err, "read decision")
 	}
 	found.Outbox, found.Processed = event.Outbox, event.Processed
 	if found.Outbox != nil {
@@ -82,14 +81,6 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 		return Decided{}, notification.ErrNoEvent
 	}
 	return found, nil
-}
-
-// unlessNoRows returns err, but nil if there is no row.
-func unlessNoRows(err error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	return err
 }
 
 // RecipientDecision is a decision about a person, an event and a channel, and its delivery.
@@ -138,6 +129,6 @@ func (r Reader) RecipientDecisions(ctx context.Context, filter RecipientFilter, 
 	if err := r.checkUserType(ctx, filter.UserType); err != nil {
 		return nil, err
 	}
-	return list(ctx, r, "decisions", pgx.RowToStructByName[RecipientDecision], query,
-		filter.UserType, filter.UserID, optional(filter.Since), optional(filter.Channel), limit)
+	return postgres.Collect(ctx, r.Pool, "read decisions", pgx.RowToStructByName[RecipientDecision], query,
+		filter.UserType, filter.UserID, postgres.Optional(filter.Since), postgres.Optional(filter.Channel), limit)
 }

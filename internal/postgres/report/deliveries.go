@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // DeliveryFilter selects deliveries. A zero field is no condition. The zero value selects
@@ -78,8 +79,8 @@ const filtered = `
 // params returns the parameters of filtered, followed by others.
 func (f DeliveryFilter) params(others ...any) []any {
 	params := []any{
-		f.Statuses, f.Channels, optional(f.EventID), optional(f.EventType), optional(f.CorrelationID), optional(f.UserType), optional(f.UserID),
-		optional(f.Entity.Type), optional(f.Entity.ID), optional(f.Since), optional(f.Until),
+		f.Statuses, f.Channels, postgres.Optional(f.EventID), postgres.Optional(f.EventType), postgres.Optional(f.CorrelationID), postgres.Optional(f.UserType), postgres.Optional(f.UserID),
+		postgres.Optional(f.Entity.Type), postgres.Optional(f.Entity.ID), postgres.Optional(f.Since), postgres.Optional(f.Until),
 	}
 	return append(params, others...)
 }
@@ -94,7 +95,7 @@ func (r Reader) CountDeliveries(ctx context.Context, filter DeliveryFilter) (int
 	if err := r.checkUserType(ctx, filter.UserType); err != nil {
 		return 0, err
 	}
-	return one(ctx, r, "the number of deliveries", pgx.RowTo[int], query, filter.params()...)
+	return postgres.One(ctx, r.Pool, "read the number of deliveries", pgx.RowTo[int], query, filter.params()...)
 }
 
 // DeliveryPage reads the next deliveries that the filter selects: up to limit deliveries
@@ -108,7 +109,7 @@ func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, after i
 		ORDER BY n.id
 		LIMIT  $13`
 
-	return list(ctx, r, "page of deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(after, limit)...)
+	return postgres.Collect(ctx, r.Pool, "read page of deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(after, limit)...)
 }
 
 // LatestDeliveries reads the latest deliveries that the filter selects, up to limit, newest
@@ -124,7 +125,7 @@ func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, lim
 	if err := r.checkUserType(ctx, filter.UserType); err != nil {
 		return nil, err
 	}
-	return list(ctx, r, "deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(limit)...)
+	return postgres.Collect(ctx, r.Pool, "read deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(limit)...)
 }
 
 // DeliveryIDs reads delivery ids that begin with prefix, newest first: up to limit ids of
@@ -137,5 +138,5 @@ func (r Reader) DeliveryIDs(ctx context.Context, prefix string, limit int) ([]st
 		ORDER BY id DESC
 		LIMIT  $2`
 
-	return list(ctx, r, "delivery ids", pgx.RowTo[string], query, prefix, limit)
+	return postgres.Collect(ctx, r.Pool, "read delivery ids", pgx.RowTo[string], query, prefix, limit)
 }

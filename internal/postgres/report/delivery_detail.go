@@ -3,12 +3,12 @@ package report
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // DeliveryDetail is everything that the database knows of one delivery.
@@ -75,7 +75,7 @@ func (r Reader) DeliveryOf(ctx context.Context, key DecisionKey) (id string, err
 	if err := r.checkUserType(ctx, key.UserType); err != nil {
 		return "", err
 	}
-	id, err = one(ctx, r, "delivery", pgx.RowTo[string], query, key.EventID, key.UserType, key.UserID, key.Channel)
+	id, err = postgres.One(ctx, r.Pool, "read delivery", pgx.RowTo[string], query, key.EventID, key.UserType, key.UserID, key.Channel)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", notification.ErrNoDelivery
 	}
@@ -95,7 +95,7 @@ func (r Reader) DeliveryDetail(ctx context.Context, deliveryID string) (Delivery
 	queueReceipts(batch, deliveryID, &receipts)
 	queueRetries(batch, deliveryID, &retries)
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return DeliveryDetail{}, fmt.Errorf("read delivery: %w", err)
+		return DeliveryDetail{}, postgres.Wrap(err, "read delivery")
 	}
 	if found == nil {
 		return DeliveryDetail{}, notification.ErrNoDelivery
@@ -198,6 +198,6 @@ func (r Reader) Escalation(ctx context.Context, deliveryID string) (Escalation, 
 		WHERE  n.delivery_id = $1
 		LIMIT  1`
 
-	found, err := one(ctx, r, "escalation", pgx.RowToStructByName[Escalation], query, deliveryID)
-	return found, unlessNoRows(err)
+	found, err := postgres.One(ctx, r.Pool, "read escalation", pgx.RowToStructByName[Escalation], query, deliveryID)
+	return found, postgres.IgnoreNoRows(err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // MostLookedAt limits the rows of one table that a search for mistakes reads.
@@ -38,7 +39,7 @@ func (r Reader) Relation(ctx context.Context, name string) (Relation, error) {
 		Name, Type string
 		View       bool
 	}
-	columns, err := list(ctx, r, "columns of "+name, pgx.RowToStructByName[column], query, name)
+	columns, err := postgres.Collect(ctx, r.Pool, "read columns of "+name, pgx.RowToStructByName[column], query, name)
 	relation := Relation{Columns: map[string]string{}}
 	for _, c := range columns {
 		relation.View, relation.Columns[c.Name] = c.View, c.Type
@@ -99,7 +100,7 @@ func (r Reader) IDFlaws(ctx context.Context, table string) (IDFlaws, error) {
 		       CASE WHEN $1 = 'recipient' THEN count(user_id) - count(DISTINCT (user_type, user_id)) FILTER (WHERE user_id IS NOT NULL) ELSE 0 END AS twice
 		FROM  (SELECT user_type::text, user_id::text FROM ` + pgx.Identifier{table}.Sanitize() + ` LIMIT $2) AS looked_at`
 
-	return one(ctx, r, "the ids of "+table, pgx.RowToStructByName[IDFlaws], query, table, MostLookedAt)
+	return postgres.One(ctx, r.Pool, "read the ids of "+table, pgx.RowToStructByName[IDFlaws], query, table, MostLookedAt)
 }
 
 // People counts the rows of recipient.
@@ -115,7 +116,7 @@ func (r Reader) People(ctx context.Context) (People, error) {
 		       count(*) FILTER (WHERE active) AS active
 		FROM  (SELECT active::boolean FROM recipient LIMIT $1) AS looked_at`
 
-	return one(ctx, r, "the number of people", pgx.RowToStructByName[People], query, MostLookedAt)
+	return postgres.One(ctx, r.Pool, "read the number of people", pgx.RowToStructByName[People], query, MostLookedAt)
 }
 
 // Strangers counts members who are not in recipient.
@@ -140,7 +141,7 @@ func (r Reader) Strangers(ctx context.Context) ([]Strangers, error) {
 		ORDER BY count DESC, m.entity_type, m.user_type
 		LIMIT  $2`
 
-	return list(ctx, r, "members who are not in recipient", pgx.RowToStructByName[Strangers], query, MostLookedAt, mostValues)
+	return postgres.Collect(ctx, r.Pool, "read members who are not in recipient", pgx.RowToStructByName[Strangers], query, MostLookedAt, mostValues)
 }
 
 // ValueCount counts the rows that have a value.
@@ -173,7 +174,7 @@ func (r Reader) values(ctx context.Context, table, expression string) ([]ValueCo
 		ORDER BY count DESC, value
 		LIMIT  $2`
 
-	return list(ctx, r, "values of "+table, pgx.RowToStructByName[ValueCount], query, MostLookedAt, mostValues)
+	return postgres.Collect(ctx, r.Pool, "read values of "+table, pgx.RowToStructByName[ValueCount], query, MostLookedAt, mostValues)
 }
 
 // maxUserTypes is the number of user types that an error names.
@@ -191,7 +192,7 @@ func (r Reader) checkUserType(ctx context.Context, userType notification.UserTyp
 	if userType == "" {
 		return nil
 	}
-	known, err := list(ctx, r, "user types", pgx.RowTo[notification.UserType], query, userType, maxUserTypes)
+	known, err := postgres.Collect(ctx, r.Pool, "read user types", pgx.RowTo[notification.UserType], query, userType, maxUserTypes)
 	switch {
 	case err != nil:
 		return err
@@ -211,5 +212,5 @@ func (r Reader) RecipientPrefixes(ctx context.Context, prefix string, limit int)
 		ORDER BY user_type
 		LIMIT  $2`
 
-	return list(ctx, r, "user types", pgx.RowTo[string], query, prefix, limit)
+	return postgres.Collect(ctx, r.Pool, "read user types", pgx.RowTo[string], query, prefix, limit)
 }

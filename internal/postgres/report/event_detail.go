@@ -2,12 +2,12 @@ package report
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // EventDetail is everything that the database knows of one event.
@@ -97,7 +97,7 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients i
 	queueDeliveries(batch, &detail, maxRecipients)
 	queueCancelled(batch, &detail)
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return EventDetail{}, fmt.Errorf("read event: %w", err)
+		return EventDetail{}, postgres.Wrap(err, "read event")
 	}
 	if detail.Outbox == nil && detail.Processed == nil && decided == 0 {
 		return EventDetail{}, notification.ErrNoEvent
@@ -135,11 +135,6 @@ func queueProcessedRow(batch *pgx.Batch, detail *EventDetail) {
 // queueTotals counts all deliveries of the event, the recipients who have read any, and the
 // failed deliveries without a Temporal workflow.
 func queueTotals(batch *pgx.Batch, detail *EventDetail) {
-	const byStatus = `
-		SELECT status, count(*)
-		FROM   notification
-		WHERE  event_id = $1
-		GROUP BY status`
 	const readBy = `
 		SELECT count(DISTINCT (user_type, user_id))
 		FROM   notification
@@ -154,22 +149,9 @@ func queueTotals(batch *pgx.Batch, detail *EventDetail) {
 		AND    NOT n.failed_child`
 
 	detail.Deliveries.ByStatus = map[notification.Status]int{}
-	queueCounts(batch, detail.Deliveries.ByStatus, byStatus, detail.EventID)
+	postgres.QueueCounts(batch, detail.Deliveries.ByStatus, postgres.CountByStatus, detail.EventID)
 	batch.Queue(readBy, detail.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&detail.Deliveries.ReadBy) })
 	batch.Queue(withoutWorkflow, detail.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&detail.Deliveries.FailedWithoutWorkflow) })
-}
-
-// queueCounts adds a query that counts deliveries by status.
-func queueCounts(batch *pgx.Batch, into map[notification.Status]int, query, eventID string) {
-	batch.Queue(query, eventID).Query(func(rows pgx.Rows) error {
-		var status notification.Status
-		var count int
-		_, err := pgx.ForEachRow(rows, []any{&status, &count}, func() error {
-			into[status] = count
-			return nil
-		})
-		return err
-	})
 }
 
 // queueCancelled counts the deliveries of the event that this event takes back.
@@ -182,7 +164,7 @@ func queueCancelled(batch *pgx.Batch, detail *EventDetail) {
 		GROUP BY n.status`
 
 	detail.Cancelled = map[notification.Status]int{}
-	queueCounts(batch, detail.Cancelled, query, detail.EventID)
+	postgres.QueueCounts(batch, detail.Cancelled, query, detail.EventID)
 }
 
 // firstRecipients reads the first recipients of the event $1, up to $2.

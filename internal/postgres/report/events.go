@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // EventFilter selects events. A zero field is no condition.
@@ -88,13 +89,13 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 		LIMIT  $7`
 
 	query, params := latest, []any{
-		optional(filter.Status), optional(filter.Type), optional(filter.Aggregate.Type), filter.Aggregate.ID,
-		optional(filter.Since), optional(filter.CorrelationID), limit, optional(filter.Source),
+		postgres.Optional(filter.Status), postgres.Optional(filter.Type), postgres.Optional(filter.Aggregate.Type), filter.Aggregate.ID,
+		postgres.Optional(filter.Since), postgres.Optional(filter.CorrelationID), limit, postgres.Optional(filter.Source),
 	}
 	if filter.Outcome != "" {
 		query, params = latestOfOutcome, append(params, filter.Outcome)
 	}
-	return list(ctx, r, "events", pgx.RowToStructByName[EventRow], query, params...)
+	return postgres.Collect(ctx, r.Pool, "read events", pgx.RowToStructByName[EventRow], query, params...)
 }
 
 // EventIDs reads event ids that begin with prefix, newest first: up to limit ids of the
@@ -107,7 +108,7 @@ func (r Reader) EventIDs(ctx context.Context, prefix string, limit int) ([]strin
 		ORDER BY created_at DESC, seq DESC
 		LIMIT  $2`
 
-	return list(ctx, r, "event ids", pgx.RowTo[string], query, prefix, limit)
+	return postgres.Collect(ctx, r.Pool, "read event ids", pgx.RowTo[string], query, prefix, limit)
 }
 
 // EventTypes reads the configured event types that begin with prefix, up to limit.
@@ -123,5 +124,5 @@ func (r Reader) EventTypes(ctx context.Context, prefix string, limit int) ([]str
 		ORDER BY event_type
 		LIMIT  $2`
 
-	return list(ctx, r, "event types", pgx.RowTo[string], query, prefix, limit)
+	return postgres.Collect(ctx, r.Pool, "read event types", pgx.RowTo[string], query, prefix, limit)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // mostRules limits the rows of a table of rules that are read at once. It is far above what
@@ -34,7 +35,7 @@ func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 		ORDER BY event_type, channel_type
 		LIMIT  $1`
 
-	return list(ctx, r, "routing", pgx.RowToStructByName[Route], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, "read routing", pgx.RowToStructByName[Route], query, mostRules)
 }
 
 // VainCap is a row of frequency_cap that limits nothing, or not as it says.
@@ -57,7 +58,7 @@ func (r Reader) VainCaps(ctx context.Context) ([]VainCap, error) {
 		       LIMIT  $1) AS caps
 		WHERE  is_unknown OR is_unmet`
 
-	return list(ctx, r, "caps", pgx.RowToStructByName[VainCap], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, "read caps", pgx.RowToStructByName[VainCap], query, mostRules)
 }
 
 // VainApprovals reads the event types that need approval, and that have no routes.
@@ -69,7 +70,7 @@ func (r Reader) VainApprovals(ctx context.Context) ([]string, error) {
 		ORDER BY a.event_type
 		LIMIT  $1`
 
-	return list(ctx, r, "approvals", pgx.RowTo[string], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, "read approvals", pgx.RowTo[string], query, mostRules)
 }
 
 // EscalationRule is a row of event_type_escalation, without its delay.
@@ -87,7 +88,7 @@ func (r Reader) Escalations(ctx context.Context) ([]EscalationRule, error) {
 		ORDER BY event_type, from_channel
 		LIMIT  $1`
 
-	return list(ctx, r, "escalations", pgx.RowToStructByName[EscalationRule], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, "read escalations", pgx.RowToStructByName[EscalationRule], query, mostRules)
 }
 
 // ServingChannels returns the channels that serve any user type.
@@ -97,7 +98,7 @@ func (r Reader) ServingChannels(ctx context.Context) ([]notification.Channel, er
 		FROM   channel_user_type
 		ORDER BY channel_type`
 
-	return list(ctx, r, "the channels of a user type", pgx.RowTo[notification.Channel], query)
+	return postgres.Collect(ctx, r.Pool, "read the channels of a user type", pgx.RowTo[notification.Channel], query)
 }
 
 // Templates reads the templates.
@@ -108,7 +109,7 @@ func (r Reader) Templates(ctx context.Context) ([]notification.Template, error) 
 		ORDER BY event_type, channel, locale
 		LIMIT  $1`
 
-	return list(ctx, r, "templates", pgx.RowToStructByName[notification.Template], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, "read templates", pgx.RowToStructByName[notification.Template], query, mostRules)
 }
 
 // RecipientRule is a row of event_type_recipients.
@@ -147,7 +148,7 @@ func (r Reader) Paths(ctx context.Context) ([]PathRule, error) {
 		ORDER BY 1 DESC, 4
 		LIMIT  $1`
 
-	return list(ctx, r, "paths", pgx.RowToStructByName[PathRule], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, "read paths", pgx.RowToStructByName[PathRule], query, mostRules)
 }
 
 // RulesOfNobody reads the rows of event_type_recipients that name nobody, whatever the
@@ -170,7 +171,7 @@ func (r Reader) RulesOfNobody(ctx context.Context) ([]RecipientRule, error) {
 		ORDER BY e.id
 		LIMIT  $1`
 
-	return list(ctx, r, "rules without members", pgx.RowToStructByName[RecipientRule], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, "read rules without members", pgx.RowToStructByName[RecipientRule], query, mostRules)
 }
 
 // RulesOverNoChannel reads the rows of event_type_recipients whose event type has routes,
@@ -189,7 +190,7 @@ func (r Reader) RulesOverNoChannel(ctx context.Context) ([]RecipientRule, error)
 		ORDER BY e.id
 		LIMIT  $1`
 
-	return list(ctx, r, "rules without channels", pgx.RowToStructByName[RecipientRule], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, "read rules without channels", pgx.RowToStructByName[RecipientRule], query, mostRules)
 }
 
 // RestrictedSetting is a row of entity_notification_settings with roles that nobody has.
@@ -221,7 +222,7 @@ func (r Reader) SettingsOfNobody(ctx context.Context) ([]RestrictedSetting, erro
 		ORDER BY s.entity_type, s.entity_id, s.channel_type, s.event_type
 		LIMIT  $1`
 
-	return list(ctx, r, "settings with roles that nobody has", pgx.RowToStructByName[RestrictedSetting], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, "read settings with roles that nobody has", pgx.RowToStructByName[RestrictedSetting], query, mostRules)
 }
 
 // RestrictedRoute is a row of event_type_channel_routing with roles that nobody has.
@@ -247,7 +248,7 @@ func (r Reader) RoutesOfNobody(ctx context.Context) ([]RestrictedRoute, error) {
 		ORDER BY e.event_type, e.channel_type
 		LIMIT  $1`
 
-	return list(ctx, r, "routing for roles that nobody has", pgx.RowToStructByName[RestrictedRoute], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, "read routing for roles that nobody has", pgx.RowToStructByName[RestrictedRoute], query, mostRules)
 }
 
 // RecentType is a type of event with the ids of its last events, newest first.
@@ -291,5 +292,5 @@ func (r Reader) RecentTypes(ctx context.Context, since time.Duration, sources []
 		ORDER BY max(created_at) DESC, max(seq) DESC
 		LIMIT  $3`
 
-	return list(ctx, r, "the last events", pgx.RowToStructByName[RecentType], query, since, mostRecentEvents, mostRecentTypes, eventsOfType, mostSourceEvents, sources)
+	return postgres.Collect(ctx, r.Pool, "read the last events", pgx.RowToStructByName[RecentType], query, since, mostRecentEvents, mostRecentTypes, eventsOfType, mostSourceEvents, sources)
 }
