@@ -30,20 +30,6 @@ func planWaitedMail(t *testing.T, s *postgres.Store) {
 	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
 }
 
-// unplanned undoes planWaitedMail, and the changes of the cases of
-// TestBeginAttemptAfterAWait.
-const unplanned = `
-	DELETE FROM notification_decision;
-	DELETE FROM notification;
-	DELETE FROM recipient;
-	DELETE FROM event_type_channel_routing;
-	DELETE FROM event_category;
-	DELETE FROM entity_notification_settings;
-	DELETE FROM user_notification_preferences;
-	DELETE FROM user_category_preferences;
-	DELETE FROM recipient_suppression;
-	INSERT INTO channel_user_type (channel_type, user_type) VALUES ('EMAIL', 'RESTAURANT_USER') ON CONFLICT DO NOTHING`
-
 // Changes while a delivery waited count, by the rules that planned it. Fewer rules apply if
 // an operator ordered it.
 func TestBeginAttemptAfterAWait(t *testing.T) {
@@ -103,7 +89,7 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for ordered, want := range map[bool]string{false: tt.dropped, true: tt.ordered} {
-				postgrestest.Exec(t, s, unplanned)
+				empty(t, s)
 				planWaitedMail(t, s)
 				postgrestest.Exec(t, s, tt.sql)
 
@@ -162,11 +148,11 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 		{name: "the group's, deferred", sql: []string{group + always + ")", deferred}, deferred: true},
 		{name: "the group's, not now", sql: []string{group + never + ")"}},
 	}
+	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := waitedMail(t)
+			empty(t, s)
+			planWaitedMail(t, s)
 			for _, sql := range tt.sql {
 				postgrestest.Exec(t, s, sql)
 			}
@@ -294,11 +280,11 @@ func TestQuietCheck(t *testing.T) {
 		{name: "the entity's row for the event's own type has none", rows: []string{group, ofType}},
 		{name: "the entity is not known", rows: []string{group, older}},
 	}
+	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := withMail(t)
+			empty(t, s)
+			planMail(t, s)
 			postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE', entity_type = 'RESTAURANT', entity_id = '5'")
 			for _, sql := range tt.rows {
 				postgrestest.Exec(t, s, sql)

@@ -22,8 +22,7 @@ func TestBatchDeliveries(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE notification SET priority = CASE user_id WHEN '4' THEN 'LOW' WHEN '8' THEN 'HIGH' ELSE 'NORMAL' END")
 	ids := notification.IDRange{First: 1, Last: 1 << 40}
 	read := func(of notification.IDRange) []string {
-		found := must(s.BatchDeliveries(t.Context(), "evt-1", notification.Email, of))(t)
-		return found
+		return must(s.BatchDeliveries(t.Context(), "evt-1", notification.Email, of))(t)
 	}
 	require.Equal(t, []string{staffMail(8), staffMail(6), staffMail(4)}, read(ids))
 
@@ -55,7 +54,7 @@ func TestBatchLeft(t *testing.T) {
 func TestBatchLeftReadsNoFurther(t *testing.T) {
 	t.Parallel()
 
-	s := failedMails(t, 30_000)
+	s := failedMails(t, 10_000)
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := heard(t, s)
 	require.False(t, must(listening.BatchLeft(t.Context(), "evt-1", notification.Email, notification.IDRange{First: 1, Last: 100}))(t))

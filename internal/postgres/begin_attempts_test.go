@@ -274,19 +274,6 @@ func TestBeginAttemptsOfARetriedDelivery(t *testing.T) {
 	require.Equal(t, 1, attempts[1].Number)
 }
 
-// If another event takes their event back, no delivery begins, however new it is.
-func TestBeginAttemptsOfACancelledEvent(t *testing.T) {
-	t.Parallel()
-
-	s, ids := mailsTo(t, 2)
-	cancel(t, s)
-
-	for i, attempt := range beginBatch(t, s, ids) {
-		require.Contains(t, attempt.Dropped, notification.CancelledByEvent)
-		require.Equal(t, "CANCELLED", delivery(t, s, ids[i]).Status)
-	}
-}
-
 // Two executions of one batch begin each delivery once, in any order.
 func TestBeginAttemptsTwice(t *testing.T) {
 	t.Parallel()

@@ -17,9 +17,7 @@ const byEvent2 = "cancelled by event evt-2"
 // cancel writes an event, evt-2, that takes evt-1 back.
 func cancel(t *testing.T, s *postgres.Store) {
 	t.Helper()
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels)
-		VALUES ('evt-2', 'RESERVATION_CANCELLED', 'RESTAURANT', '5', '{}', 'evt-1')`)
+	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: "evt-2", Cancels: "evt-1"})
 }
 
 // Every reader sees a cancellation from its commit on: the planner of an event that comes
@@ -60,7 +58,7 @@ func TestBeginAttemptOfACancelledEvent(t *testing.T) {
 			s := store(t)
 			addRecipientOnce(t, s)
 			cancel(t, s)
-			for _, in := range []notification.Begin{{}, {SkipQuiet: true}, {Ordered: true}} {
+			for _, in := range []notification.Begin{{First: true}, {}, {SkipQuiet: true}, {Ordered: true}} {
 				in.DeliveryIDs = []string{mail}
 				attempt := beginAs(t, s, in)[0]
 				require.Equal(t, byEvent2, attempt.Dropped)
@@ -113,11 +111,11 @@ func TestCancelDeliveries(t *testing.T) {
 		{name: "delivered", before: func(t *testing.T, s *postgres.Store) { setStatus(t, s, item(1), notification.Delivered) }, want: notification.Delivered},
 		{name: "failed", before: func(t *testing.T, s *postgres.Store) { setStatus(t, s, item(1), notification.Failed) }, want: notification.Failed},
 	}
+	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := sealedItems(t, 2)
+			empty(t, s)
+			sealItems(t, s, 2)
 			addRecipient(t, s, notification.RestaurantUser, "10")
 			tt.before(t, s)
 

@@ -19,8 +19,13 @@ const mail = "evt-1-staff10-EMAIL"
 func withMail(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
-	savePlan(t, s, decided("10", planned(notification.Email)))
+	planMail(t, s)
 	return s
+}
+
+func planMail(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	savePlan(t, s, decided("10", planned(notification.Email)))
 }
 
 // setStatus sets a delivery's status, and the columns that belong to it.
@@ -89,8 +94,7 @@ func endAs(t *testing.T, s *postgres.Store, result notification.AttemptResult) t
 // status that it reports, if any.
 var operations = map[string]func(t *testing.T, s *postgres.Store, id string) notification.Status{
 	"read": func(t *testing.T, s *postgres.Store, id string) notification.Status {
-		state := must(s.DeliveryState(t.Context(), id))(t)
-		return state.Status
+		return must(s.DeliveryState(t.Context(), id))(t).Status
 	},
 	"begin": func(t *testing.T, s *postgres.Store, id string) notification.Status {
 		attempt := begin(t, s, id, 0)
@@ -106,8 +110,7 @@ var operations = map[string]func(t *testing.T, s *postgres.Store, id string) not
 
 func giveUp(status notification.Status) func(t *testing.T, s *postgres.Store, id string) notification.Status {
 	return func(t *testing.T, s *postgres.Store, id string) notification.Status {
-		now := must(s.GiveUp(t.Context(), id, status, "why"))(t)
-		return now
+		return must(s.GiveUp(t.Context(), id, status, "why"))(t)
 	}
 }
 
@@ -178,7 +181,10 @@ func TestNoSuchDelivery(t *testing.T) {
 		"failure":     func(id string) error { return errOf(s.Failure(ctx, id)) },
 		"quiet check": func(id string) error { return errOf(s.QuietCheck(ctx, id)) },
 		"digest":      func(id string) error { return errOf(s.DigestPlace(ctx, id)) },
-		"reopening":   func(id string) error { return errOf(s.Reopening(ctx, id)) },
+		"follow": func(id string) error {
+			return errOf(s.Follow(ctx, notification.EscalationKey{DeliveryID: id, To: notification.SMS}, nil))
+		},
+		"reopening": func(id string) error { return errOf(s.Reopening(ctx, id)) },
 		"reopen": func(id string) error {
 			return errOf(s.Reopen(ctx, notification.Reopened{DeliveryID: id, RunID: "run-1"}))
 		},
@@ -205,68 +211,35 @@ func TestFailure(t *testing.T) {
 	}, letter)
 }
 
-// The current rules decide whether a message is optional, and its category, for single
-// messages and digests. A message without a routing row is not optional.
-func TestOptionalMessages(t *testing.T) {
+// The current rules decide whether a message is optional, its category and the kind of a push,
+// for single messages and digests. A message without a routing row is not optional.
+func TestCurrentRulesOfAMessage(t *testing.T) {
 	t.Parallel()
 
+	const routes = `INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, push_kind) VALUES `
 	tests := []struct {
 		name, rules string
 		category    string
 		optional    bool
+		push        notification.PushKind
 	}{
 		{name: "no routing row"},
-		{name: "optional", rules: `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')`, optional: true},
-		{name: "optional over another channel alone", rules: `INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESERVATION_REQUESTED', 'EMAIL', true), ('RESERVATION_REQUESTED', 'SMS', false)`},
-		{name: "optional, with a category", rules: `
-			INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL');
-			INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations'), ('OTHER', 'offers')`, category: "reservations", optional: true},
+		{name: "optional", rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', false, 'NOTIFICATION')`, optional: true},
+		{name: "optional over another channel alone", rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', true, 'DATA'), ('RESERVATION_REQUESTED', 'SMS', false, 'DATA')`},
+		{
+			name: "optional, with a category", category: "reservations", optional: true,
+			rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', false, 'DATA'); INSERT INTO event_category VALUES ('RESERVATION_REQUESTED', 'reservations'), ('OTHER', 'offers')`,
+		},
+		{name: "a notification", rules: routes + `('RESERVATION_REQUESTED', 'PUSH', true, 'NOTIFICATION')`, push: notification.PushNotification},
+		{name: "data", rules: routes + `('RESERVATION_REQUESTED', 'PUSH', true, 'DATA')`, push: notification.PushData},
 	}
+	s := postgrestest.New(t)
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := postgrestest.New(t)
-			emit(t, s, 1)
-			addRecipient(t, s, notification.RestaurantUser, "10")
-			postgrestest.Exec(t, s, tt.rules)
-			savePlan(t, s, decided("10", planned(notification.Email)))
-			single := begin(t, s, "evt-1-staff10-EMAIL", 0).Message
-			require.Equal(t, tt.category, single.Category)
-			require.Equal(t, tt.optional, single.Optional)
-		})
-	}
-}
-
-// The current routing decides the kind of a push, for single messages and digests. Without
-// a routing row it is the default.
-func TestPushKind(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name, routing string
-		push, mail    notification.PushKind
-	}{
-		{name: "without a row"},
-		{name: "notification", routing: `('PUSH', 'NOTIFICATION'), ('EMAIL', 'NOTIFICATION')`, push: notification.PushNotification},
-		{name: "data", routing: `('PUSH', 'DATA'), ('EMAIL', 'DATA')`, push: notification.PushData},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := postgrestest.New(t)
-			emit(t, s, 1)
-			addRecipient(t, s, notification.RestaurantUser, "10")
-			if tt.routing != "" {
-				postgrestest.Exec(t, s, `
-					INSERT INTO event_type_channel_routing (event_type, channel_type, push_kind)
-					SELECT 'RESERVATION_REQUESTED', channel, kind
-					FROM   (VALUES `+tt.routing+`) AS v (channel, kind)`)
-			}
-			savePlan(t, s, decided("10", planned(notification.Push), planned(notification.Email)))
-			require.Equal(t, tt.push, begin(t, s, "evt-1-staff10-PUSH", 0).Message.PushKind)
-			require.Equal(t, tt.mail, begin(t, s, "evt-1-staff10-EMAIL", 0).Message.PushKind)
-		})
+		empty(t, s)
+		postgrestest.Exec(t, s, tt.rules)
+		savePlan(t, s, decided("10", planned(notification.Push), planned(notification.Email)))
+		single := begin(t, s, mail, 0).Message
+		require.Equal(t, []any{tt.category, tt.optional, notification.PushKind("")}, []any{single.Category, single.Optional, single.PushKind}, tt.name)
+		require.Equal(t, tt.push, begin(t, s, "evt-1-staff10-PUSH", 0).Message.PushKind, tt.name)
 	}
 }

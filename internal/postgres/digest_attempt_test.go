@@ -16,9 +16,15 @@ import (
 // sealedItems returns a store with n deliveries that digest-1 lists.
 func sealedItems(t *testing.T, n int) *postgres.Store {
 	t.Helper()
-	s := withItems(t, n)
-	require.Len(t, seal(t, s, "digest-1", reviewMails).Items, n)
+	s := postgrestest.New(t)
+	sealItems(t, s, n)
 	return s
+}
+
+func sealItems(t *testing.T, s *postgres.Store, n int) {
+	t.Helper()
+	waitingItems(t, s, n)
+	require.Len(t, seal(t, s, "digest-1", reviewMails).Items, n)
 }
 
 // endDigest ends an attempt at digest-1 for all items that it listed.
@@ -227,11 +233,11 @@ func TestGiveUpAnItemOfADigest(t *testing.T) {
 			begin(t, s, item(1), 0)
 		}, asked: cancelled, want: cancelled},
 	}
+	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := sealedItems(t, 1)
+			empty(t, s)
+			sealItems(t, s, 1)
 			tt.after(t, s)
 
 			require.Equal(t, tt.want, must(s.GiveUp(t.Context(), item(1), tt.asked, "why"))(t))

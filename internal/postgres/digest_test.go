@@ -43,15 +43,19 @@ func items(first, last int) []string {
 func withItems(t *testing.T, n int) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'to-10')")
-	addItems(t, s, reviewMails, 1, n, 10)
+	waitingItems(t, s, n)
 	return s
+}
+
+func waitingItems(t *testing.T, s *postgres.Store, n int) {
+	t.Helper()
+	postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "10", Email: "to-10"})
+	addItems(t, s, reviewMails, 1, n, 10)
 }
 
 func seal(t *testing.T, s *postgres.Store, id string, key notification.DigestKey) notification.SealedDigest {
 	t.Helper()
-	sealed := must(s.SealDigest(t.Context(), id, key, notification.DigestWindow{Length: 5 * time.Minute}))(t)
-	return sealed
+	return must(s.SealDigest(t.Context(), id, key, notification.DigestWindow{Length: 5 * time.Minute}))(t)
 }
 
 // digestAttempt is an attempt at a digest, as the activity makes it.
@@ -111,6 +115,8 @@ func TestSealDigest(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'IMMEDIATE' WHERE delivery_id = $1", item(9))
 	want := []string{item(2), item(4), item(6), item(8)}
 
+	none := notification.DigestKey{UserType: notification.Admin, UserID: "1", Channel: notification.Email, EventType: "REVIEW_POSTED"}
+	require.Equal(t, notification.SealedDigest{Items: []string{}}, seal(t, s, "digest-0", none))
 	require.Equal(t, notification.SealedDigest{Items: want}, seal(t, s, "digest-1", reviewMails))
 	require.Equal(t, want, ofDigest(t, s, "digest-1"))
 	require.Equal(t, notification.SealedDigest{Items: want}, seal(t, s, "digest-1", reviewMails), "a repeat")
@@ -118,12 +124,6 @@ func TestSealDigest(t *testing.T) {
 	setStatus(t, s, item(4), notification.Cancelled)
 	addItems(t, s, reviewMails, 10, 10, 10)
 	require.Equal(t, []string{item(2), item(6), item(8), item(10)}, seal(t, s, "digest-1", reviewMails).Items, "it may change until it is sent")
-}
-
-func TestSealDigestOfNothing(t *testing.T) {
-	t.Parallel()
-
-	require.Equal(t, notification.SealedDigest{Items: []string{}}, seal(t, postgrestest.New(t), "digest-1", reviewMails))
 }
 
 // Items that a dead digest sealed are not lost with it.
@@ -198,11 +198,10 @@ func TestSealDigestBySize(t *testing.T) {
 	}
 	texts := reviewMails
 	texts.Channel = notification.SMS
+	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := postgrestest.New(t)
+			empty(t, s)
 			for i, size := range tt.sizes {
 				addItems(t, s, texts, i+1, i+1, size)
 			}
@@ -254,8 +253,7 @@ func TestDigestPlace(t *testing.T) {
 
 	s := withItems(t, 1)
 	place := func() notification.DigestPlace {
-		place := must(s.DigestPlace(t.Context(), item(1)))(t)
-		return place
+		return must(s.DigestPlace(t.Context(), item(1)))(t)
 	}
 	want := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Who: "staff", Priority: notification.Normal, Window: 5 * time.Minute}
 	require.Equal(t, want, place(), "without a separate rule")

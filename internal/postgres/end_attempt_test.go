@@ -84,11 +84,11 @@ func TestEndAttemptMeasures(t *testing.T) {
 		{name: "of an event from the future", sql: "UPDATE event_outbox SET created_at = now() + interval '1 hour'", outcome: sent},
 		{name: "sent before", sql: "UPDATE notification SET status = 'SENT', sent_at = now()", outcome: sent},
 	}
+	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := withMail(t)
+			empty(t, s)
+			planMail(t, s)
 			emitEvent(t, s, "evt-1")
 			postgrestest.Exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '7 hours'")
 			begin(t, s, mail, 0)

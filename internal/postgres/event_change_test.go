@@ -142,8 +142,7 @@ func TestWithdrawEvent(t *testing.T) {
 	s := postgrestest.New(t)
 	emit(t, s, 1)
 	withdraw := func() bool {
-		withdrawn := must(s.WithdrawEvent(t.Context(), "evt-1"))(t)
-		return withdrawn
+		return must(s.WithdrawEvent(t.Context(), "evt-1"))(t)
 	}
 	claim(t, s, "a", 1)
 	require.False(t, withdraw())

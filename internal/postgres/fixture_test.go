@@ -19,6 +19,17 @@ const lease = time.Hour
 // gatewayOf returns the statements of a gateway on a database.
 func gatewayOf(s *postgres.Store) *gateway.Store { return &gateway.Store{Store: s} }
 
+// empty deletes the rows of an earlier case. It is much quicker than a new database.
+func empty(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	postgrestest.Exec(t, s, `
+		DELETE FROM notification_decision; DELETE FROM notification; DELETE FROM delivery_receipt; DELETE FROM delivery_follow_up;
+		DELETE FROM event_type_escalation; DELETE FROM event_type_channel_routing; DELETE FROM event_category;
+		DELETE FROM entity_notification_settings; DELETE FROM user_notification_preferences; DELETE FROM user_category_preferences;
+		DELETE FROM user_settings; DELETE FROM recipient_suppression; DELETE FROM recipient; DELETE FROM processed_event; DELETE FROM event_outbox;
+		INSERT INTO channel_user_type (channel_type, user_type) VALUES ('EMAIL', 'RESTAURANT_USER') ON CONFLICT DO NOTHING`)
+}
+
 // awaitLock waits until a session waits for the lock of another session.
 func awaitLock(t *testing.T, s *postgres.Store) {
 	t.Helper()
@@ -37,9 +48,7 @@ func emit(t *testing.T, s *postgres.Store, n int) {
 
 func emitEvent(t *testing.T, s *postgres.Store, id string) {
 	t.Helper()
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-		VALUES ($1, 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"restaurantId": 5}')`, id)
+	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: `{"restaurantId": 5}`})
 }
 
 // outboxRow holds the columns of an event that tests check.
@@ -68,8 +77,7 @@ func claim(t *testing.T, s *postgres.Store, owner string, limit int) []string {
 
 func claimEvents(t *testing.T, s *postgres.Store, owner string, limit int) []notification.PendingEvent {
 	t.Helper()
-	events := must(s.ClaimEvents(t.Context(), owner, limit, lease))(t)
-	return events
+	return must(s.ClaimEvents(t.Context(), owner, limit, lease))(t)
 }
 
 func eventIDs(events []notification.PendingEvent) []string {

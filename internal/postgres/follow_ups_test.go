@@ -47,11 +47,7 @@ func TestListenFollowUps(t *testing.T) {
 	s, woken := postgrestest.New(t), make(chan struct{}, 10)
 	go s.ListenFollowUps(t.Context(), func() { woken <- struct{}{} })
 	for range 2 { // for rows from before it listened, and for new rows
-		select {
-		case <-woken:
-		case <-time.After(time.Minute):
-			require.Fail(t, "nobody is woken")
-		}
+		awaitWake(t, woken)
 		postgrestest.Exec(t, s, "SELECT pg_notify('delivery_follow_up', '')")
 	}
 }

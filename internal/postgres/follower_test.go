@@ -85,8 +85,7 @@ func TestSavePlanEscalates(t *testing.T) {
 
 func undelivered(t *testing.T, s *postgres.Store) []notification.Delivery {
 	t.Helper()
-	deliveries := must(s.Undelivered(t.Context(), "evt-1", 10))(t)
-	return deliveries
+	return must(s.Undelivered(t.Context(), "evt-1", 10))(t)
 }
 
 // An event whose workflow was lost checks again whether a sent delivery needs a follower.
@@ -206,13 +205,6 @@ func TestFollowTakesTurns(t *testing.T) {
 	}
 	require.NoError(t, group.Wait())
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE channel = 'SMS'"))
-}
-
-func TestFollowNoDelivery(t *testing.T) {
-	t.Parallel()
-
-	_, err := postgrestest.New(t).Follow(t.Context(), notification.EscalationKey{DeliveryID: "evt-1-staff10-PUSH", To: notification.SMS}, nil)
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
 }
 
 // A delivery that was dropped because its recipient can no longer be reached is

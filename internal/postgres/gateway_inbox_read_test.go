@@ -21,8 +21,13 @@ const socket = "evt-1-staff10-WEBSOCKET"
 func withSocket(t *testing.T) (*postgres.Store, int64) {
 	t.Helper()
 	s := postgrestest.New(t)
+	return s, planSocket(t, s)
+}
+
+func planSocket(t *testing.T, s *postgres.Store) (id int64) {
+	t.Helper()
 	savePlan(t, s, decided("10", planned(notification.WebSocket)))
-	return s, postgrestest.Get[int64](t, s, "SELECT id FROM notification")
+	return postgrestest.Get[int64](t, s, "SELECT id FROM notification")
 }
 
 func deliver(t *testing.T, s *postgres.Store, ids ...int64) {
@@ -71,11 +76,9 @@ func TestArrivalInEachStatus(t *testing.T) {
 		{name: "being sent", row: inboxRow{status: notification.Pending}, not: []string{"all read"}},
 		{name: "cancelled after it was handed over", row: inboxRow{status: notification.Cancelled}, not: []string{"read", "all read"}},
 	}
+	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := postgrestest.New(t)
 			for way, arrive := range ways {
 				if slices.Contains(tt.not, way) {
 					continue
@@ -257,11 +260,11 @@ func TestAvailableAt(t *testing.T) {
 		{name: "retried at once", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeRefused), gaveUp(notification.Failed), reopened(notification.Reopened{})}, at: 1},
 		{name: "retried for later", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeRefused), gaveUp(notification.Failed), reopened(notification.Reopened{SendAfter: &tomorrow})}},
 	}
+	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s, id := withSocket(t)
+			empty(t, s)
+			id := planSocket(t, s)
 			var want *time.Time
 			for i, step := range tt.by {
 				step(t, s)

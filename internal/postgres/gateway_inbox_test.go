@@ -71,14 +71,12 @@ func inboxPage(t *testing.T, s *postgres.Store, filter notification.InboxFilter)
 	if filter.Limit == 0 {
 		filter.Limit = 100
 	}
-	page := must(gatewayOf(s).InboxPage(t.Context(), staff10, filter))(t)
-	return page.Items
+	return must(gatewayOf(s).InboxPage(t.Context(), staff10, filter))(t).Items
 }
 
 func inboxAfter(t *testing.T, s *postgres.Store, after notification.InboxPosition) []notification.InboxItem {
 	t.Helper()
-	page := must(gatewayOf(s).InboxAfter(t.Context(), staff10, after, false, 100))(t)
-	return page.Items
+	return must(gatewayOf(s).InboxAfter(t.Context(), staff10, after, false, 100))(t).Items
 }
 
 // A recipient sees only their own rows over WEBSOCKET whose first attempt has ended.

@@ -16,8 +16,7 @@ import (
 
 func record(t *testing.T, s *postgres.Store, receipts ...notification.Receipt) []notification.RecordedReceipt {
 	t.Helper()
-	recorded := must(gatewayOf(s).RecordReceipts(t.Context(), receipts))(t)
-	return recorded
+	return must(gatewayOf(s).RecordReceipts(t.Context(), receipts))(t)
 }
 
 // followUpsOf returns the follow-ups of deliveries.
@@ -29,11 +28,16 @@ func followUpsOf(t *testing.T, s *postgres.Store) []string {
 // sentMail returns a store with one mail to staff 10, whose provider id is m.
 func sentMail(t *testing.T) *postgres.Store {
 	t.Helper()
-	s := withMail(t)
-	s.AddressHash = hashed
+	s := withSecret(t)
+	sendMail(t, s)
+	return s
+}
+
+func sendMail(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	planMail(t, s)
 	begin(t, s, mail, 0)
 	endAs(t, s, notification.AttemptResult{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeSent, ProviderID: "m"})
-	return s
 }
 
 func bounce(id string) notification.Receipt {
@@ -231,11 +235,11 @@ func TestReceiptWakesTheEscalation(t *testing.T) {
 		},
 		{name: "it says nothing of that", prepare: "UPDATE notification SET escalates = true", receipts: []notification.Receipt{opened}},
 	}
+	s := withSecret(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := sentMail(t)
+			empty(t, s)
+			sendMail(t, s)
 			postgrestest.Exec(t, s, tt.prepare)
 			record(t, s, tt.receipts...)
 			require.ElementsMatch(t, tt.want, followUpsOf(t, s))

@@ -205,8 +205,8 @@ func TestLatestEventsByIndex(t *testing.T) {
 	s := postgrestest.New(t)
 	postgrestest.Exec(t, s, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
-		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - (50000 - i) * interval '1 second'
-		FROM   generate_series(1, 50000) i`)
+		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - (20000 - i) * interval '1 second'
+		FROM   generate_series(1, 20000) i`)
 	postgrestest.Exec(t, s, "ANALYZE event_outbox")
 	for name, ask := range map[string]func(*postgres.Store) error{
 		"list": func(s *postgres.Store) error {

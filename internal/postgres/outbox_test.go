@@ -30,20 +30,6 @@ func TestClaimEventsInOrder(t *testing.T) {
 	require.Empty(t, claim(t, s, "c", 3))
 }
 
-func TestClaimEventsTakesOverWhenALeaseRunsOut(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	emit(t, s, 2)
-	claim(t, s, "a", 1)
-	endLeases(t, s)
-
-	again := claimEvents(t, s, "b", 2)
-	require.Equal(t, []string{"evt-1", "evt-2"}, eventIDs(again))
-	require.Equal(t, 2, again[0].Claims)
-	require.Equal(t, 1, again[1].Claims)
-}
-
 // An insert takes a sequence number, and the commit makes it visible. So the row of a slow
 // transaction appears behind later rows.
 func TestClaimEventsFindsARowCommittedLate(t *testing.T) {
@@ -87,11 +73,10 @@ func TestEndClaim(t *testing.T) {
 		{outcome: notification.ClaimReleased, err: "unavailable", want: outboxRow{Status: notification.OutboxPending, Claims: 0, Error: ptr("unavailable")}},
 		{outcome: notification.ClaimKept, err: "internal", want: outboxRow{Status: notification.OutboxPending, Claims: 1, Error: ptr("internal"), Leased: true}},
 	}
+	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(string(tt.outcome)+" "+tt.err, func(t *testing.T) {
-			t.Parallel()
-
-			s := postgrestest.New(t)
+			empty(t, s)
 			emit(t, s, 2)
 			claim(t, s, "a", 2)
 			require.NoError(t, s.EndClaim(t.Context(), "a", []notification.ClaimResult{{EventID: "evt-1", Outcome: tt.outcome, Error: tt.err}}))

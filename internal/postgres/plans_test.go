@@ -82,7 +82,7 @@ func planOf(t *testing.T, s *postgres.Store, statement pgx.TraceQueryStartData) 
 	return plans[0].Plan.all(), text
 }
 
-// In a table of 200,000 rows, every inbox query reads only what an index leads to. This
+// In a table of 40,000 rows, every inbox query reads only what an index leads to. This
 // holds for a recipient with a quarter of the rows, and for one with few or none.
 func TestInboxReadsByIndex(t *testing.T) {
 	t.Parallel()
@@ -92,11 +92,11 @@ func TestInboxReadsByIndex(t *testing.T) {
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, created_at, available_at, sent_at, read_at)
 		SELECT 'e' || i, 'T', 'RESTAURANT_USER', CASE WHEN i % 4 = 0 THEN '10' ELSE (20 + i % 2000)::text END, CASE WHEN i % 3 = 0 THEN 'EMAIL' ELSE 'WEBSOCKET' END, 'd' || i, 'title', 'body',
 		       'SENT', 1, $1::timestamptz + i * interval '1 second', $1::timestamptz + i * interval '1 second', $1::timestamptz + i * interval '1 second', CASE WHEN i % 50 <> 0 THEN $1::timestamptz END
-		FROM   generate_series(1, 200000) AS i`, inboxStart)
+		FROM   generate_series(1, 40000) AS i`, inboxStart)
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := heard(t, s)
 	const inbox, unread = "notification_inbox_newest", "notification_unread_newest"
-	middle := notification.InboxPosition{AvailableAt: inboxStart.Add(100_000 * time.Second), ID: 100_000}
+	middle := notification.InboxPosition{AvailableAt: inboxStart.Add(20_000 * time.Second), ID: 20_000}
 
 	for _, userID := range []string{"10", "21", "nobody"} {
 		who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: userID}
@@ -276,7 +276,7 @@ func way(t *testing.T, s *postgres.Store, eventID string) {
 	must(s.FinishEvent(ctx, notification.EventEnd{EventID: eventID, Success: true}))(t)
 }
 
-// Among 200,000 deliveries, recording receipts reads only the deliveries that they name,
+// Among 40,000 deliveries, recording receipts reads only the deliveries that they name,
 // alone and in digests.
 func TestReceiptsReadByIndex(t *testing.T) {
 	t.Parallel()
@@ -284,25 +284,25 @@ func TestReceiptsReadByIndex(t *testing.T) {
 	s := postgrestest.New(t)
 	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, provider_message_id, digest_id)
-		SELECT 'e' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 't', 'b', 'SENT', 1, now(), 'm' || i, CASE WHEN i % 10 = 0 THEN 'digest-' || i / 100 END
-		FROM   generate_series(1, 200000) AS i`)
+		SELECT 'e' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 't', 'b', 'SENT', 1, now(), 'm' || i, CASE WHEN i % 10 = 0 THEN 'digest-' || i / 40 END
+		FROM   generate_series(1, 40000) AS i`)
 	postgrestest.Exec(t, s, `
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status)
 		SELECT 'sendgrid', 'r' || i, 'd' || i, 'm' || i, now(), 'processed'
-		FROM   generate_series(1, 200000) AS i`)
+		FROM   generate_series(1, 40000) AS i`)
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification, delivery_receipt")
 	listening, asked := heard(t, s)
 	var receipts []notification.Receipt
-	for n := range 1000 {
+	for n := range 200 {
 		r := bounce(fmt.Sprint("b-", n))
 		r.DeliveryID, r.MessageID = fmt.Sprint("d", n*7+1), fmt.Sprint("m", n*7+1)
-		if n%100 == 0 {
+		if n%20 == 0 {
 			r.DeliveryID, r.MessageID = fmt.Sprint("digest-", n+1), ""
 		}
 		receipts = append(receipts, r)
 	}
 
-	require.Len(t, must(gatewayOf(listening).RecordReceipts(t.Context(), receipts))(t), 1000)
+	require.Len(t, must(gatewayOf(listening).RecordReceipts(t.Context(), receipts))(t), 200)
 	read := map[string]int{}
 	for _, statement := range asked.heard {
 		if len(statement.Args) == 0 {

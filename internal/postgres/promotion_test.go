@@ -114,8 +114,7 @@ func TestAttemptsUnderWay(t *testing.T) {
 	process(t, s, 1, "1 hour")
 	savePlan(t, s, decided("10", planned(notification.Email)))
 	underWay := func() bool {
-		found := must(s.AttemptsUnderWay(t.Context(), "evt-1"))(t)
-		return found
+		return must(s.AttemptsUnderWay(t.Context(), "evt-1"))(t)
 	}
 	require.False(t, underWay())
 	begin(t, s, "evt-1-staff10-EMAIL", 0)

@@ -27,8 +27,7 @@ func addRecipient(t *testing.T, s *postgres.Store, userType notification.UserTyp
 // addMember writes an active recipient who is an active member of an entity.
 func addMember(t *testing.T, s *postgres.Store, entity notification.Entity, userType notification.UserType, userID, role string) {
 	t.Helper()
-	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING", userType, userID)
-	postgrestest.Exec(t, s, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ($1, $2, $3, $4, $5)", entity.Type, entity.ID, userType, userID, role)
+	postgrestest.Add(t, s.Pool, postgrestest.Member{EntityType: entity.Type, EntityID: entity.ID, UserType: userType, UserID: userID, Role: role})
 }
 
 // directory returns a store with a restaurant, an agency, two customers and two admins,

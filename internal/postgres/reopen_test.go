@@ -14,8 +14,7 @@ import (
 
 func reopen(t *testing.T, s *postgres.Store, plan notification.Reopened) notification.ReopenedState {
 	t.Helper()
-	state := must(s.Reopen(t.Context(), plan))(t)
-	return state
+	return must(s.Reopen(t.Context(), plan))(t)
 }
 
 // anew returns a plan of the mail with another text and another address.
@@ -28,15 +27,14 @@ func TestReopening(t *testing.T) {
 
 	s := withMail(t)
 	reopening := func() notification.Reopening {
-		found := must(s.Reopening(t.Context(), mail))(t)
-		return found
+		return must(s.Reopening(t.Context(), mail))(t)
 	}
 	nobody := notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Preferences: []notification.Preference{}}
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, HasText: true, Recipient: nobody}, reopening())
 
-	postgrestest.Exec(t, s, `INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)
-		VALUES ('RESTAURANT_USER', '10', 'Ada', 'ada@example.com', '+1', 'https://slack', 'it', 'Europe/Rome', false)`)
-	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token, active) VALUES ('RESTAURANT_USER', '10', 'dead', false)")
+	postgrestest.Add(t, s.Pool,
+		postgrestest.Recipient{UserType: nobody.UserType, UserID: "10", Name: "Ada", Email: "ada@example.com", Phone: "+1", Slack: "https://slack", Locale: "it", Timezone: "Europe/Rome", Inactive: true},
+		postgrestest.Device{UserType: nobody.UserType, UserID: "10", Inactive: true})
 	postgrestest.Exec(t, s, "UPDATE notification SET body = NULL, last_error = 'no key pax'")
 	ada := notification.Recipient{
 		UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Email: "ada@example.com", Phone: "+1", SlackWebhookURL: "https://slack",

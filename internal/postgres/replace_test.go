@@ -19,9 +19,7 @@ import (
 func emitVersion(t *testing.T, s *postgres.Store, n int, key string) notification.Event {
 	t.Helper()
 	event := notification.Event{ID: fmt.Sprint("v", n), Type: "ORDER_STATUS", CollapseKey: key}
-	postgrestest.Exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, collapse_key)
-		VALUES ($1, $2, 'CUSTOMER', '42', '{}', $3)`, event.ID, event.Type, key)
+	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: event.ID, Type: event.Type, CollapseKey: key})
 	return event
 }
 
@@ -120,7 +118,7 @@ func TestReplaces(t *testing.T) {
 	require.Equal(t, []string{"v2-staff11-PUSH"}, idsOfDeliveries(must(s.Undelivered(t.Context(), "v2", 10))(t)))
 
 	late := notification.Event{ID: "v4", Type: "ANOTHER", CollapseKey: "order-7"}
-	postgrestest.Exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, collapse_key) VALUES ('v4', 'ANOTHER', 'CUSTOMER', '42', '{}', 'order-7')")
+	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: late.ID, Type: late.Type, CollapseKey: late.CollapseKey})
 	saveVersion(t, s, late, version(late, "10", notification.Push))
 	require.Contains(t, rowsBy(t, s), "v3-staff10-PUSH PENDING")
 }

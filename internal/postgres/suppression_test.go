@@ -35,11 +35,11 @@ func TestReceiptSuppresses(t *testing.T) {
 		{name: "it bounced before the retry", message: "old", address: "ada@example.com", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
 		{name: "it names no address", message: "m", reason: notification.SuppressedBounce},
 	}
+	s := withSecret(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := sentMail(t)
+			empty(t, s)
+			sendMail(t, s)
 			postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = 'newer@example.com'")
 			postgrestest.Exec(t, s, insertRetry[:len(insertRetry)-len(") VALUES ")]+`, message_id_before) VALUES ($1, 'run', true, 'SENT', 'old')`, mail)
 			r := bounce("r-1")

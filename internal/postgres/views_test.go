@@ -66,11 +66,10 @@ func TestCompatibilityViews(t *testing.T) {
 		{name: "never retried", channel: "WEBSOCKET", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED"},
 		{name: "nor this", channel: "SLACK", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED"},
 	}
+	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := postgrestest.New(t)
+			empty(t, s)
 			postgrestest.Exec(t, s, insertShown, "CUSTOMER", tt.channel, tt.status, tt.lastError, tt.times.after, tt.times.sent, tt.times.delivered)
 			id := postgrestest.Get[int64](t, s, "SELECT id FROM notification")
 

@@ -148,22 +148,33 @@ func TestMigrateOverAHalfBuiltIndex(t *testing.T) {
 	require.True(t, postgrestest.Get[bool](t, s, "SELECT indisvalid AND NOT indisunique FROM pg_index WHERE indexrelid = $1::regclass", name))
 }
 
+var comment = regexp.MustCompile(`--.*`)
+
+// scripts returns the texts of all migrations by name.
+func scripts(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	require.NoError(t, err)
+	texts := map[string]string{}
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations.FS, name)
+		require.NoError(t, err)
+		texts[name] = string(text)
+	}
+	return texts
+}
+
 // A migration without a transaction waits for its locks without limit. So it may only take
 // locks that block nobody else.
 func TestMigrationsWithoutTransactionLockNobodyOut(t *testing.T) {
 	t.Parallel()
 
 	harmless := regexp.MustCompile(`^(CREATE (UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS|DROP INDEX CONCURRENTLY IF EXISTS|ALTER TABLE \w+ VALIDATE CONSTRAINT|INSERT|UPDATE|DELETE|SELECT)\b`)
-	names, err := fs.Glob(migrations.FS, "*.sql")
-	require.NoError(t, err)
-	for _, name := range names {
-		text, err := fs.ReadFile(migrations.FS, name)
-		require.NoError(t, err)
-		if !strings.Contains(string(text), "-- +goose NO TRANSACTION") {
+	for name, text := range scripts(t) {
+		if !strings.Contains(text, "-- +goose NO TRANSACTION") {
 			continue
 		}
-		plain := regexp.MustCompile(`--.*`).ReplaceAllString(string(text), "")
-		for statement := range strings.SplitSeq(plain, ";") {
+		for statement := range strings.SplitSeq(comment.ReplaceAllString(text, ""), ";") {
 			if statement = strings.TrimSpace(statement); statement != "" {
 				require.Regexp(t, harmless, statement, name)
 			}
@@ -176,13 +187,9 @@ func TestMigrationsWithoutTransactionLockNobodyOut(t *testing.T) {
 func TestMigrationsThatReadTablesOnlyRead(t *testing.T) {
 	t.Parallel()
 
-	names, err := fs.Glob(migrations.FS, "*.sql")
-	require.NoError(t, err)
-	for _, name := range names {
-		text, err := fs.ReadFile(migrations.FS, name)
-		require.NoError(t, err)
-		up, _, _ := strings.Cut(string(text), "-- +goose Down")
-		up = regexp.MustCompile(`--.*`).ReplaceAllString(up, "")
+	for name, text := range scripts(t) {
+		up, _, _ := strings.Cut(text, "-- +goose Down")
+		up = comment.ReplaceAllString(up, "")
 		reads := regexp.MustCompile(`(?m)^FROM +(event_outbox|processed_event)\b`)
 		if strings.Contains(up, "VALIDATE CONSTRAINT") || name > "0043" && reads.MatchString(up) {
 			require.NotRegexp(t, `(?i)\b(ADD|DROP) (CONSTRAINT|COLUMN)\b`, up, name)

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/postgres"
-	"herald/internal/postgres/migrate"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -59,8 +58,15 @@ func TestMigrateUpSideBySide(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	_, err := postgrestest.Migrator(t, s).Down(t.Context())
+	migrator := postgrestest.Migrator(t, s)
+	down, err := migrator.Down(t.Context())
 	require.NoError(t, err)
+	statuses, err := migrator.Status(t.Context())
+	require.NoError(t, err)
+	for i, status := range statuses {
+		require.Equal(t, i < len(statuses)-1, status.Applied, status.Name)
+	}
+	require.Equal(t, down, statuses[len(statuses)-1].Name)
 
 	applied := make([][]string, 3)
 	var group errgroup.Group
@@ -79,21 +85,4 @@ func TestMigrateUpSideBySide(t *testing.T) {
 	}
 	require.Len(t, all, 1, "the missing migration was applied once")
 	require.NoError(t, s.Ready(t.Context()))
-}
-
-func TestMigrationStatus(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	migrator := postgrestest.Migrator(t, s)
-	down, err := migrator.Down(t.Context())
-	require.NoError(t, err)
-
-	statuses, err := migrator.Status(t.Context())
-	require.NoError(t, err)
-	last := len(statuses) - 1
-	require.Equal(t, migrate.Status{Name: down, Applied: false}, statuses[last])
-	for _, status := range statuses[:last] {
-		require.True(t, status.Applied, status.Name)
-	}
 }

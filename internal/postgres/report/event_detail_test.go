@@ -11,8 +11,7 @@ import (
 
 func eventDetail(t *testing.T, r report.Reader, limit int) report.EventDetail {
 	t.Helper()
-	got := must(r.EventDetail(t.Context(), "evt-1", limit))(t)
-	return got
+	return must(r.EventDetail(t.Context(), "evt-1", limit))(t)
 }
 
 func TestEventDetail(t *testing.T) {
