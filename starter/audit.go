@@ -47,9 +47,7 @@ func printActions(w io.Writer, actions []report.Action) {
 	}
 	terminal.Row(w)
 	terminal.Row(w, "WHAT OPERATORS DID")
-	var rows [][]string
-	for _, action := range actions {
-		rows = append(rows, []string{terminal.Clock(&action.At), action.Actor, action.Command, terminal.Dash(action.Detail)})
-	}
-	terminal.List(w, []string{"AT", "ACTOR", "COMMAND", "DETAIL"}, rows)
+	terminal.List(w, []string{"AT", "ACTOR", "COMMAND", "DETAIL"}, actions, func(action report.Action) []string {
+		return []string{terminal.Clock(&action.At), action.Actor, action.Command, terminal.Dash(action.Detail)}
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -83,11 +82,8 @@ func (a *app) change(ctx context.Context, o *operate.Operator, verb operate.Verb
 		return misused(fmt.Errorf("nothing changed: %s match; to %s more than %d at once add --yes, to look first --dry-run",
 			countOf(verb.Noun, to.Matched), verb.Name, maxUnasked))
 	}
-	var line atomic.Value
-	progress := func(s operate.Summary) { line.Store(progressText(verb, s)) }
-	progress(operate.Summary{Matched: to.Matched, Through: to.After})
-	stop := a.Progress(func() string { return line.Load().(string) })
-	summary, err := o.Do(ctx, verb, to, progress)
+	set, stop := a.ProgressLine(progressText(verb, operate.Summary{Matched: to.Matched, Through: to.After}))
+	summary, err := o.Do(ctx, verb, to, func(s operate.Summary) { set(progressText(verb, s)) })
 	stop()
 	return a.report(verb, to.Named, summary, err)
 }

@@ -24,8 +24,7 @@ func TestChangeWantsYes(t *testing.T) {
 
 	err := newScreen().change(t.Context(), nil, operate.CancelDelivery(), operate.Selection{Matched: 101}, bulkFlags{})
 
-	var misuse *usageError
-	require.ErrorAs(t, err, &misuse)
+	require.ErrorAs(t, err, new(*usageError))
 	require.ErrorContains(t, err, "nothing changed: 101 deliveries match; to cancel more than 100 at once add --yes")
 }
 

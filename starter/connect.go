@@ -14,11 +14,14 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"herald/internal/advice"
+	"herald/internal/check"
 	"herald/internal/config"
 	"herald/internal/config/secret"
 	"herald/internal/explain"
 	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/operate"
+	"herald/internal/outboxes/kafka"
 	"herald/internal/postgres"
 	"herald/internal/postgres/migrate"
 	"herald/outbox"
@@ -55,8 +58,7 @@ func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error
 	if err != nil || cfg.Secret == "" {
 		return db, cfg, err
 	}
-	var changed *postgres.SecretChangedError
-	if errors.As(db.AgreeOnSecret(ctx), &changed) {
+	if changed, ok := errors.AsType[*postgres.SecretChangedError](db.AgreeOnSecret(ctx)); ok {
 		return nil, config.Starter{}, misset(changed)
 	}
 	return db, cfg, nil
@@ -126,28 +128,23 @@ func (a *app) namespace() string {
 // nextStep returns what an operator can do about an error; empty if nothing is known.
 func (a *app) nextStep(err error) string {
 	var advised *advice.Error
-	var connect *pgconn.ConnectError
 	var statement *pgconn.PgError
-	var refused *outbox.RefusedError
 	var schema *migrate.SchemaError
-	var unknownType *notification.UnknownUserTypeError
-	var late *serviceerror.DeadlineExceeded
-	var unavailable *serviceerror.Unavailable
 	var namespace *serviceerror.NamespaceNotFound
 	switch {
 	case errors.As(err, &advised):
 		return advised.Next
-	case errors.As(err, &refused):
+	case errors.As(err, new(*outbox.RefusedError)):
 		return "correct the event, or choose another --event-id, and run it again"
 	case errors.As(err, &schema):
 		return schema.Remedy
-	case errors.As(err, &unknownType):
+	case errors.As(err, new(*notification.UnknownUserTypeError)):
 		return "name one of these types, or add yours with a row of user_type"
-	case errors.As(err, &unavailable):
+	case errors.As(err, new(*serviceerror.Unavailable)):
 		return startTemporal
 	case errors.As(err, &namespace):
 		return "set TEMPORAL_NAMESPACE to a namespace of this Temporal"
-	case errors.As(err, &connect):
+	case errors.As(err, new(*pgconn.ConnectError)):
 		return postgres.ConnectRemedy(err)
 	case errors.As(err, &statement) && slices.Contains([]string{undefinedTable, undefinedColumn}, statement.Code):
 		return "run `starter migrate up`"
@@ -157,7 +154,7 @@ func (a *app) nextStep(err error) string {
 		return "the database took too long: ask for less, for example with --since, and run it again"
 	case errors.Is(err, context.Canceled):
 		return "it was interrupted; run it again"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &late):
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*serviceerror.DeadlineExceeded)):
 		return "it took too long; see `starter status`, then run it again"
 	default:
 		return ""
@@ -172,3 +169,26 @@ const (
 	invalidText     = "22021"
 	queryCanceled   = "57014"
 )
+
+// topicBrokers lists and creates Kafka topics.
+type topicBrokers interface {
+	check.Brokers
+	operate.TopicCreator
+}
+
+// brokers returns Kafka's brokers, or nil if KAFKA_BROKERS is not set. It connects at the first
+// request. The caller must call done.
+func (a *app) brokers() (brokers topicBrokers, done func(), err error) {
+	var settings kafka.Settings
+	if err := config.SendersFrom(a.environment, settings.Read); err != nil {
+		return nil, nil, misset(err)
+	}
+	if !settings.On() {
+		return nil, func() {}, nil
+	}
+	producer, err := kafka.New(settings)
+	if err != nil {
+		return nil, nil, misset(err)
+	}
+	return producer, func() { producer.Close(context.Background()) }, nil
+}

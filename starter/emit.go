@@ -47,7 +47,7 @@ One transaction writes up to 1,000 events.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&e.event.Type, "type", "", "what happened: RESERVATION_REQUESTED")
-	_ = cmd.RegisterFlagCompletionFunc("type", a.completeEventTypes()) // it fails only for a flag that does not exist
+	terminal.Complete(cmd, "type", a.completeEventTypes())
 	flags.StringVar(&e.event.AggregateType, "aggregate-type", "", "who acts: RESTAURANT, CUSTOMER, AGENCY, ADMIN, BROADCAST, or one of yours")
 	flags.StringVar(&e.event.AggregateID, "aggregate-id", "", "the id of the aggregate")
 	flags.StringVar(&e.payload, "payload", "", "a JSON object; @FILE reads it from a file, - from the standard input")
@@ -57,9 +57,7 @@ One transaction writes up to 1,000 events.`,
 	flags.StringVar(&e.event.CollapseKey, "collapse-key", "", "the event takes the place of older events of its type with the same key: order-7")
 	flags.DurationVar(&e.expires, "expires-in", 0, "the time until the event expires: 10m (default: no limit)")
 	flags.IntVar(&e.count, "count", 1, "how many events to write, up to 1,000,000")
-	for _, name := range []string{"type", "aggregate-type", "aggregate-id", "payload"} {
-		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that does not exist
-	}
+	terminal.Require(cmd, "type", "aggregate-type", "aggregate-id", "payload")
 	return cmd
 }
 

@@ -43,7 +43,7 @@ func checkTimes(f report.DeliveryFilter) error {
 // eventFlag adds --event, and completes it with the ids of the latest events.
 func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
 	terminal.TextFlag(cmd.Flags(), target, "event", usage)
-	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents()) // it fails only for a flag that does not exist
+	terminal.Complete(cmd, "event", a.completeEvents())
 }
 
 // eventTypeFlag adds a flag for an event type, and completes it with the configured types. Its
@@ -51,7 +51,7 @@ func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
 // command accepts both names.
 func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage string) {
 	terminal.TextFlag(cmd.Flags(), target, name, usage)
-	_ = cmd.RegisterFlagCompletionFunc(name, a.completeEventTypes()) // it fails only for a flag that does not exist
+	terminal.Complete(cmd, name, a.completeEventTypes())
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, typed string) pflag.NormalizedName {
 		if typed == "type" || typed == "event-type" {
 			typed = name
@@ -71,7 +71,7 @@ func (a *app) recipientFlag(cmd *cobra.Command, userType *notification.UserType,
 		}
 		return string(*userType) + "/" + rest, nil
 	}}, "recipient", usage)
-	_ = cmd.RegisterFlagCompletionFunc("recipient", a.completeUserTypes()) // it fails only for a flag that does not exist
+	terminal.Complete(cmd, "recipient", a.completeUserTypes())
 }
 
 // recipientsFlag adds a flag for recipients, which may be repeated.

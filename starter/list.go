@@ -40,11 +40,7 @@ func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 				terminal.Row(w, l.none)
 				return
 			}
-			var cells [][]string
-			for _, row := range rows {
-				cells = append(cells, l.cells(row))
-			}
-			terminal.List(w, l.header, cells)
+			terminal.List(w, l.header, rows, l.cells)
 			if more {
 				terminal.More(w)
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,10 +50,17 @@ You can interrupt it at any time. Run it again, and it continues. It deletes onl
   starter purge --outbox 720h --yes -o json
   starter purge --source herald --older-than 720h --dry-run`,
 		RunE: a.within(0, func(ctx context.Context, _ []string) error {
-			if flags.source != "" {
-				return a.purgeSource(ctx, flags)
+			plan, err := a.purgePlan(flags)
+			if err != nil {
+				return err
 			}
-			return a.purge(ctx, flags)
+			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
+				tables, err := plan(o, ctx)
+				if err != nil {
+					return err
+				}
+				return a.purge(ctx, o, tables, flags)
+			})
 		}),
 	}
 	terminal.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the first five tables that has no flag")
@@ -138,41 +144,27 @@ type purgeView struct {
 	Tables []operate.PurgedTable `json:"tables"`
 }
 
-func (a *app) purge(ctx context.Context, flags purgeFlags) error {
-	kept, err := flags.retentions()
-	if err != nil {
-		return err
+// purgePlan returns the function that counts the old rows: of one outbox with --source, else of
+// Herald's tables.
+func (a *app) purgePlan(flags purgeFlags) (func(*operate.Operator, context.Context) ([]operate.PurgedTable, error), error) {
+	if flags.source == "" {
+		kept, err := flags.retentions()
+		return func(o *operate.Operator, ctx context.Context) ([]operate.PurgedTable, error) {
+			return o.PlanPurge(ctx, kept)
+		}, err
 	}
-	return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
-		tables, err := o.PlanPurge(ctx, kept)
-		if err != nil {
-			return err
-		}
-		return a.purgePlanned(ctx, o, tables, flags)
-	})
-}
-
-// purgeSource deletes the finished rows of one outbox.
-func (a *app) purgeSource(ctx context.Context, flags purgeFlags) error {
 	kept, err := flags.sourceRetention()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	source, err := a.source(flags.source)
-	if err != nil {
-		return err
-	}
-	return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
-		tables, err := o.PlanSourcePurge(ctx, source, kept)
-		if err != nil {
-			return err
-		}
-		return a.purgePlanned(ctx, o, tables, flags)
-	})
+	return func(o *operate.Operator, ctx context.Context) ([]operate.PurgedTable, error) {
+		return o.PlanSourcePurge(ctx, source, kept)
+	}, err
 }
 
-// purgePlanned deletes the planned rows. With --dry-run it only prints their number.
-func (a *app) purgePlanned(ctx context.Context, o *operate.Operator, tables []operate.PurgedTable, flags purgeFlags) error {
+// purge deletes the planned rows. With --dry-run it only prints their number.
+func (a *app) purge(ctx context.Context, o *operate.Operator, tables []operate.PurgedTable, flags purgeFlags) error {
 	view := purgeView{DryRun: flags.dryRun, Tables: tables}
 	if flags.dryRun {
 		return a.Print(view, view.print)
@@ -180,20 +172,15 @@ func (a *app) purgePlanned(ctx context.Context, o *operate.Operator, tables []op
 	if total := view.matched(); total != "0" && !flags.yes {
 		return misused(fmt.Errorf("nothing deleted: %s rows match; repeat with --yes to delete them", total))
 	}
-	var line atomic.Value
-	line.Store("")
-	stop := a.Progress(func() string { return line.Load().(string) })
+	set, stop := a.ProgressLine("")
 	purgeErr := o.Purge(ctx, tables, func(t operate.PurgedTable) {
-		line.Store(fmt.Sprintf("%s: %s rows deleted …", t.Table, terminal.Grouped(t.Deleted)))
+		set(fmt.Sprintf("%s: %s rows deleted …", t.Table, terminal.Grouped(t.Deleted)))
 	})
 	stop()
-	if err := a.Print(view, view.print); err != nil {
+	if err := a.Print(view, view.print); err != nil || purgeErr == nil {
 		return err
 	}
-	if purgeErr != nil {
-		return advice.With(fmt.Errorf("stopped: %w", purgeErr), "run it again: it continues with the remaining rows")
-	}
-	return nil
+	return advice.With(fmt.Errorf("stopped: %w", purgeErr), "run it again: it continues with the remaining rows")
 }
 
 // matched returns the number of rows that match, such as "more than 100,000".

@@ -62,8 +62,7 @@ func (a *app) replay(ctx context.Context, from replaySource) error {
 		return misused(errors.New("name either a workflow ID or a file by --history FILE"))
 	}
 	view, err := a.readAndReplay(ctx, from)
-	var bad *explain.BadHistoryError
-	if errors.As(err, &bad) {
+	if errors.As(err, new(*explain.BadHistoryError)) {
 		return misused(err)
 	}
 	if err != nil {

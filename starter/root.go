@@ -37,11 +37,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.command()
 	root.SetArgs(args)
 	called, err := root.ExecuteContextC(ctx)
-	var misuse *usageError
 	switch {
 	case err == nil:
 		return succeeded
-	case !a.begun, errors.As(err, &misuse):
+	case !a.begun, errors.As(err, new(*usageError)):
 		_, _ = fmt.Fprintf(a.Err, "error: %s\nnext: see `%s --help`\n", terminal.PrintableLines(err.Error()), called.CommandPath())
 		return calledWrong
 	default:

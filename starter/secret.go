@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -64,11 +63,9 @@ func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error
 			return err
 		}
 	}
-	var line atomic.Value
-	line.Store("reading the directory …")
-	stop := a.Progress(func() string { return line.Load().(string) })
+	set, stop := a.ProgressLine("reading the directory …")
 	done, err := o.Store.Rekey(ctx, dryRun, func(r postgres.Rekeying) {
-		line.Store(fmt.Sprintf("%s recipients and %s notifications read, %s suppressions moved …",
+		set(fmt.Sprintf("%s recipients and %s notifications read, %s suppressions moved …",
 			terminal.Grouped(r.Recipients), terminal.Grouped(r.Notifications), terminal.Grouped(r.Moved)))
 	})
 	stop()

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +45,7 @@ the exit code is 1. It changes nothing. "starter check" does this, too.`,
 // sourceFlag adds the flag --source.
 func (a *app) sourceFlag(cmd *cobra.Command, target *string, usage string) {
 	cmd.Flags().StringVar(target, "source", "", usage)
-	_ = cmd.RegisterFlagCompletionFunc("source", a.completeSources()) // it fails only for a flag that does not exist
+	terminal.Complete(cmd, "source", a.completeSources())
 }
 
 // source returns the source with this name, which may be Herald's own outbox.
@@ -172,10 +172,8 @@ func (a *app) migrateSource(ctx context.Context, name string, topics bool) error
 		return err
 	}
 	return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
-		var doing atomic.Value
-		doing.Store("looking at " + named[0].Table)
-		stop := a.Progress(func() string { return doing.Load().(string) })
-		created, err := o.MigrateSource(ctx, named[0], func(i dialects.Index) { doing.Store("creating " + i.Name) })
+		set, stop := a.ProgressLine("looking at " + named[0].Table)
+		created, err := o.MigrateSource(ctx, named[0], func(i dialects.Index) { set("creating " + i.Name) })
 		var topic string
 		if err == nil && topics {
 			topic, err = a.createTopic(ctx, o, named[0])
@@ -251,15 +249,9 @@ func (a *app) sourceRows(ctx context.Context, name, after string, limit int) err
 		return err
 	}
 	return a.Print(map[string]any{"rows": append([]postgres.SourceRow{}, rows...)}, func(w io.Writer) {
-		cells := make([][]string, len(rows))
-		for i, row := range rows {
-			problem := row.Error
-			if problem == "" {
-				problem = row.PeopleError
-			}
-			cells[i] = []string{row.Key, row.State, fmt.Sprint(row.Refusals), terminal.Clock(row.NextAttemptAt), terminal.Printable(problem)}
-		}
-		terminal.List(w, []string{"KEY", "STATE", "REFUSED", "NEXT ATTEMPT", "ERROR"}, cells)
+		terminal.List(w, []string{"KEY", "STATE", "REFUSED", "NEXT ATTEMPT", "ERROR"}, rows, func(row postgres.SourceRow) []string {
+			return []string{row.Key, row.State, fmt.Sprint(row.Refusals), terminal.Clock(row.NextAttemptAt), cmp.Or(row.Error, row.PeopleError)}
+		})
 	})
 }
 

@@ -89,9 +89,7 @@ func (a *app) hashesOf(address operate.Address) ([][]byte, error) {
 func addressFlags(cmd *cobra.Command, address *operate.Address) {
 	terminal.WordFlag(cmd, &address.Channel, "channel", operate.AddressedChannels(), "over which it gets nothing")
 	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "e-mail address, phone number or Slack webhook; Herald does not store it")
-	for _, name := range []string{"channel", "address"} {
-		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that does not exist
-	}
+	terminal.Require(cmd, "channel", "address")
 }
 
 var suppressionHeader = []string{"CHANNEL", "REASON", "SINCE", "ADDRESS", "DETAIL"}
@@ -121,7 +119,7 @@ still be sent. Herald stores only a hash of the address. The reason is one of
 	addressFlags(cmd, &order.Address)
 	terminal.WordFlag(cmd, &order.Reason, "reason", notification.SuppressionReasons(), "why")
 	terminal.TextFlag(cmd.Flags(), &order.Detail, "detail", "a note, without the address")
-	_ = cmd.MarkFlagRequired("reason") // it fails only for a flag that does not exist
+	terminal.Require(cmd, "reason")
 	return cmd
 }
 
@@ -136,7 +134,7 @@ func (a *app) addSuppression(ctx context.Context, o *operate.Operator, order ope
 			said = "nothing changed: the address is suppressed for this reason already"
 		}
 		terminal.Row(w, said)
-		terminal.List(w, suppressionHeader, [][]string{suppressionCells(row)})
+		terminal.List(w, suppressionHeader, []report.Suppression{row}, suppressionCells)
 	})
 }
 
@@ -185,11 +183,7 @@ func (a *app) removeSuppression(ctx context.Context, o *operate.Operator, addres
 	}
 	return a.Print(map[string]any{"removed": rows}, func(w io.Writer) {
 		terminal.Row(w, "removed: the address gets messages again, unless another reason remains")
-		var cells [][]string
-		for _, row := range rows {
-			cells = append(cells, suppressionCells(row))
-		}
-		terminal.List(w, suppressionHeader, cells)
+		terminal.List(w, suppressionHeader, rows, suppressionCells)
 	})
 }
 

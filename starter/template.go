@@ -41,8 +41,7 @@ error. It sends and changes nothing.`,
 	terminal.WordFlag(cmd, &in.Channel, "channel", notification.Channels(), "the channel")
 	terminal.TextFlag(cmd.Flags(), &in.Locale, "locale", "a locale instead of the recipient's: it, it-CH")
 	cmd.Flags().BoolVar(&in.Digest, "digest", false, "the text of a digest with this event as its item")
-	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that does not exist
-	_ = cmd.MarkFlagRequired("channel")
+	terminal.Require(cmd, "recipient", "channel")
 	return cmd
 }
 

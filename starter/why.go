@@ -25,7 +25,7 @@ starter delivery why explains one decision in detail.`,
 	a.recipientFlag(cmd, &filter.UserType, &filter.UserID, "the recipient: CUSTOMER/42")
 	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	terminal.WordFlag(cmd, &filter.Channel, "channel", notification.Channels(), "only this channel")
-	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that does not exist
+	terminal.Require(cmd, "recipient")
 	return listCommand(a, cmd, list[report.RecipientDecision]{
 		name: "decisions", none: "nothing was decided about them: no event named them, or it was purged",
 		header: []string{"DECIDED", "EVENT", "TYPE", "CHANNEL", "DECISION", "STATUS", "WHY"},

@@ -128,35 +128,27 @@ func (p *process) serve(ctx context.Context, group *errgroup.Group) error {
 	if err := awaitDatabase(ctx, p.events); err != nil || ctx.Err() != nil {
 		return err
 	}
-	group.Go(func() error {
-		declareQueues(ctx, p.events, p.broker)
-		return nil
-	})
-	group.Go(func() error {
-		warnOfMistakes(ctx, p.events, p.wired, p.part, p.cfg.Sources)
-		return nil
-	})
-	group.Go(func() error {
-		p.board.Run(ctx)
-		return nil
-	})
+	background(group, func() { declareQueues(ctx, p.events, p.broker) })
+	background(group, func() { warnOfMistakes(ctx, p.events, p.wired, p.part, p.cfg.Sources) })
+	background(group, func() { p.board.Run(ctx) })
 	return p.running.run(ctx)
 }
 
 // schedule starts the permanent workflows, which an upgraded installation may not have yet.
 func (p *process) schedule(ctx context.Context, group *errgroup.Group) {
-	group.Go(func() error {
-		retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, p.launcher.ScheduleSweep)
-		return nil
-	})
-	group.Go(func() error {
-		keep(ctx, "the follow-ups of receipts do not run yet", p.launcher.StartFollowUp)
-		return nil
-	})
-	group.Go(func() error {
+	background(group, func() { retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, p.launcher.ScheduleSweep) })
+	background(group, func() { keep(ctx, "the follow-ups of receipts do not run yet", p.launcher.StartFollowUp) })
+	background(group, func() {
 		retry(ctx, "the cleaning of outboxes is not scheduled yet", maxScheduleRetry, func(ctx context.Context) error {
 			return p.launcher.ScheduleCleaning(ctx, retentions(p.cfg))
 		})
+	})
+}
+
+// background runs work that cannot fail. The process waits for its end.
+func background(group *errgroup.Group, work func()) {
+	group.Go(func() error {
+		work()
 		return nil
 	})
 }

@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/smtp"
 	"net/url"
 	"slices"
 	"strings"
@@ -180,11 +182,10 @@ func (p provider) ask(ctx context.Context) string {
 	if err == nil {
 		_ = response.Body.Close() // the body is in memory
 	}
-	var untrusted *tls.CertificateVerificationError
 	switch {
 	case exchange.Status != 0:
 		return ""
-	case errors.As(err, &untrusted):
+	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return untrustedCertificate
 	default:
 		return cmp.Or(exchange.Failure(ctx, "").Code, "no answer")
@@ -207,4 +208,27 @@ func (s Senders) slackFlaw(webhook string) string {
 		return ""
 	}
 	return settings.Flaw(webhook)
+}
+
+// greet returns the reason why a mail server does not answer EHLO; empty: it answers.
+func greet(ctx context.Context, server *url.URL) string {
+	dial := new(net.Dialer).DialContext
+	if server.Scheme == "smtps" {
+		dial = new(tls.Dialer).DialContext
+	}
+	conn, err := dial(ctx, "tcp", server.Host)
+	switch {
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return untrustedCertificate
+	case err != nil:
+		return "no connection"
+	}
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	client, err := smtp.NewClient(conn, server.Hostname())
+	if err != nil || client.Hello("localhost") != nil {
+		return "no answer to EHLO"
+	}
+	return ""
 }

@@ -135,49 +135,42 @@ func (d directory) ids(ctx context.Context) ([]Mistake, error) {
 var userTypeTables = append([]string{"event_type_recipients", "channel_user_type", "user_notification_preferences"}, directoryTables...)
 
 // userTypes finds user types that table user_type does not have.
-func (d directory) userTypes(ctx context.Context) ([]Mistake, error) {
+func (d directory) userTypes(ctx context.Context) (mistakes []Mistake, err error) {
 	known, err := d.db.UserTypes(ctx)
-	if err != nil {
-		return nil, err
+	isKnown := func(value string) bool {
+		return slices.ContainsFunc(known, func(row notification.UserTypeRow) bool { return string(row.UserType) == value })
 	}
-	var mistakes []Mistake
 	for _, table := range userTypeTables {
-		values, err := d.reader.Values(ctx, table, "user_type")
-		if err != nil {
-			return mistakes, err
+		if err == nil {
+			mistakes, err = d.addUnknown(ctx, mistakes, table, "user_type", isKnown, "this type, which is not in user_type, so that nobody of it is told anything",
+				"correct it, or insert it into user_type and channel_user_type")
 		}
-		var unknown []Mistake
-		for _, value := range values {
-			if !slices.ContainsFunc(known, func(row notification.UserTypeRow) bool { return string(row.UserType) == value.Value }) {
-				unknown = append(unknown, Mistake{Place: table, Row: "user_type " + shown(value.Value),
-					Problem: have(value.Count) + " this type, which is not in user_type, so that nobody of it is told anything",
-					Remedy:  "correct it, or insert it into user_type and channel_user_type"})
-			}
-		}
-		mistakes = append(mistakes, few(unknown)...)
 	}
-	return mistakes, nil
+	return mistakes, err
 }
 
 // timezones finds unknown time zones, for which quiet hours use UTC.
-func (d directory) timezones(ctx context.Context) ([]Mistake, error) {
-	var mistakes []Mistake
+func (d directory) timezones(ctx context.Context) (mistakes []Mistake, err error) {
+	isKnown := func(value string) bool { _, known := notification.KnownZone(value); return known }
 	for _, of := range []struct{ table, column string }{{"recipient", "timezone"}, {"entity_notification_settings", "quiet_hours_timezone"}, {"user_settings", "timezone"}} {
-		values, err := d.reader.Values(ctx, of.table, of.column)
-		if err != nil {
-			return mistakes, err
+		if err == nil {
+			mistakes, err = d.addUnknown(ctx, mistakes, of.table, of.column, isKnown, "this time zone, which the worker does not know, so that their quiet hours are in UTC",
+				"use the name of the IANA database, in its spelling: Europe/Rome")
 		}
-		var unknown []Mistake
-		for _, value := range values {
-			if _, known := notification.KnownZone(value.Value); !known {
-				unknown = append(unknown, Mistake{Place: of.table, Row: of.column + " " + shown(value.Value),
-					Problem: have(value.Count) + " this time zone, which the worker does not know, so that their quiet hours are in UTC",
-					Remedy:  "use the name of the IANA database, in its spelling: Europe/Rome"})
-			}
-		}
-		mistakes = append(mistakes, few(unknown)...)
 	}
-	return mistakes, nil
+	return mistakes, err
+}
+
+// addUnknown adds a mistake for each value of a column that is not known.
+func (d directory) addUnknown(ctx context.Context, mistakes []Mistake, table, column string, isKnown func(string) bool, problem, remedy string) ([]Mistake, error) {
+	values, err := d.reader.Values(ctx, table, column)
+	var unknown []Mistake
+	for _, value := range values {
+		if !isKnown(value.Value) {
+			unknown = append(unknown, Mistake{Place: table, Row: column + " " + shown(value.Value), Problem: have(value.Count) + " " + problem, Remedy: remedy})
+		}
+	}
+	return append(mistakes, few(unknown)...), err
 }
 
 // webhooks finds addresses that Slack's sender refuses. It reads only their scheme and host.

@@ -17,20 +17,26 @@ const (
 	routingRules   = "event_type_channel_routing"
 )
 
+// finder finds mistakes of one kind.
+type finder func(ctx context.Context, reader report.Reader) ([]Mistake, error)
+
 // rulesOf checks the rules against the last events, as planning reads them, and against the
 // directory.
 func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
-	reader := report.Reader{Pool: db.Pool}
-	return Subject{"rules", func(ctx context.Context) ([]Mistake, error) {
+	return Subject{"rules", func(ctx context.Context) (mistakes []Mistake, err error) {
 		types, err := recent.read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		mistakes := append(few(unrouted(types)), few(nameless(types))...)
-		mistakes = append(mistakes, few(vainPaths(types))...)
-		mistakes = append(mistakes, few(timeless(types))...)
-		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){impossiblePaths, rulesOfNobody, rulesOverNoChannel, routesOfNobody, expiredRoutes, vainCaps, vainApprovals, settingsOfNobody, categories, escalations} {
-			found, err := find(ctx, reader)
+		for _, find := range []func([]recentType) []Mistake{unrouted, nameless, vainPaths, timeless} {
+			mistakes = append(mistakes, few(find(types))...)
+		}
+		for _, find := range []finder{
+			eachOf(report.Reader.Paths, impossiblePath), eachOf(report.Reader.RulesOfNobody, ruleOfNobody), eachOf(report.Reader.RulesOverNoChannel, ruleOverNoChannel),
+			eachOf(report.Reader.RoutesOfNobody, routeOfNobody), eachOf(report.Reader.Routes, expiredRoute), vainCaps,
+			eachOf(report.Reader.VainApprovals, vainApproval), eachOf(report.Reader.SettingsOfNobody, settingOfNobody), categories, escalations,
+		} {
+			found, err := find(ctx, report.Reader{Pool: db.Pool})
 			if err != nil {
 				return mistakes, err
 			}
@@ -38,6 +44,19 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 		}
 		return mistakes, nil
 	}}
+}
+
+// eachOf returns a finder that describes each row. A row without a problem is no mistake.
+func eachOf[Row any](read func(report.Reader, context.Context) ([]Row, error), describe func(Row) Mistake) finder {
+	return func(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+		rows, err := read(reader, ctx)
+		for _, row := range rows {
+			if mistake := describe(row); mistake.Problem != "" {
+				mistakes = append(mistakes, mistake)
+			}
+		}
+		return mistakes, err
+	}
 }
 
 // unrouted finds event types that have events but no routes.
@@ -69,15 +88,9 @@ func nameless(types []recentType) (mistakes []Mistake) {
 	return mistakes
 }
 
-// impossiblePaths finds paths that no payload can have, even before an event comes.
-func impossiblePaths(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
-	found, err := reader.Paths(ctx)
-	for _, rule := range found {
-		if flaw := notification.PathFlaw(rule.Path); flaw != "" {
-			mistakes = append(mistakes, Mistake{Place: rule.Table, Row: rule.Row, Problem: flaw, Remedy: "correct " + rule.Column + " to where the payload has it"})
-		}
-	}
-	return mistakes, err
+// impossiblePath describes a path that no payload can have, even before an event comes.
+func impossiblePath(rule report.PathRule) Mistake {
+	return Mistake{Place: rule.Table, Row: rule.Row, Problem: notification.PathFlaw(rule.Path), Remedy: "correct " + rule.Column + " to where the payload has it"}
 }
 
 // vainPaths finds rows whose entity_id_path finds nobody in any of the last events.
@@ -97,7 +110,7 @@ func vainPaths(types []recentType) (mistakes []Mistake) {
 // vain returns the reason why a row finds nobody in any of the events; empty: it finds somebody.
 func vain(row notification.EventRecipients, events []notification.Event) (problem string) {
 	if notification.PathFlaw(row.EntityIDPath) != "" {
-		return "" // impossiblePaths reports it
+		return "" // impossiblePath reports it
 	}
 	for _, event := range events {
 		targets, problems := notification.Targets(event, []notification.EventRecipients{row})
@@ -140,20 +153,17 @@ func ruleKey(eventType string, userType notification.UserType, entityType, path 
 	return strings.Join([]string{eventType, cmp.Or(string(userType), "any"), entityType, cmp.Or(path, "no path")}, "/")
 }
 
-func rulesOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
-	found, err := reader.RulesOfNobody(ctx)
-	for _, rule := range found {
-		mistake := Mistake{Place: recipientRules, Row: ruleKey(rule.EventType, rule.UserType, rule.EntityType, rule.EntityIDPath)}
-		if rule.EntityType == notification.EntityCustomer || rule.EntityType == notification.EntityAdmin {
-			mistake.Problem = fmt.Sprintf("it tells nobody: %s means people of that type, and the row wants %s", rule.EntityType, rule.UserType)
-			mistake.Remedy = "correct user_type, or name an entity type of your own and write its members into entity_member"
-		} else {
-			mistake.Problem = "it tells nobody: no active member of any " + rule.EntityType + members(rule)
-			mistake.Remedy = "write the members into entity_member, or correct the row"
-		}
-		mistakes = append(mistakes, mistake)
+// ruleOfNobody describes a row that names nobody.
+func ruleOfNobody(rule report.RecipientRule) Mistake {
+	mistake := Mistake{Place: recipientRules, Row: ruleKey(rule.EventType, rule.UserType, rule.EntityType, rule.EntityIDPath)}
+	if rule.EntityType == notification.EntityCustomer || rule.EntityType == notification.EntityAdmin {
+		mistake.Problem = fmt.Sprintf("it tells nobody: %s means people of that type, and the row wants %s", rule.EntityType, rule.UserType)
+		mistake.Remedy = "correct user_type, or name an entity type of your own and write its members into entity_member"
+	} else {
+		mistake.Problem = "it tells nobody: no active member of any " + rule.EntityType + members(rule)
+		mistake.Remedy = "write the members into entity_member, or correct the row"
 	}
-	return mistakes, err
+	return mistake
 }
 
 func members(rule report.RecipientRule) string {
@@ -167,41 +177,30 @@ func members(rule report.RecipientRule) string {
 	return cmp.Or(text, " is in entity_member")
 }
 
-// rulesOverNoChannel finds rows for a user type that no routed channel serves.
-func rulesOverNoChannel(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
-	found, err := reader.RulesOverNoChannel(ctx)
-	for _, rule := range found {
-		mistakes = append(mistakes, Mistake{Place: recipientRules, Row: ruleKey(rule.EventType, rule.UserType, rule.EntityType, rule.EntityIDPath),
-			Problem: fmt.Sprintf("none of the channels that %s is routed over serves %s: every delivery is UNSUPPORTED", rule.EventType, rule.UserType),
-			Remedy:  fmt.Sprintf("insert a row into channel_user_type for %s and one of these channels, or route the type over one that serves them", rule.UserType)})
-	}
-	return mistakes, err
+// ruleOverNoChannel describes a row for a user type that no routed channel serves.
+func ruleOverNoChannel(rule report.RecipientRule) Mistake {
+	return Mistake{Place: recipientRules, Row: ruleKey(rule.EventType, rule.UserType, rule.EntityType, rule.EntityIDPath),
+		Problem: fmt.Sprintf("none of the channels that %s is routed over serves %s: every delivery is UNSUPPORTED", rule.EventType, rule.UserType),
+		Remedy:  fmt.Sprintf("insert a row into channel_user_type for %s and one of these channels, or route the type over one that serves them", rule.UserType)}
 }
 
-// routesOfNobody finds routes for roles that no active member has.
-func routesOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
-	found, err := reader.RoutesOfNobody(ctx)
-	for _, route := range found {
-		problem := "no active member of any entity has the role " + strings.Join(route.Vacant, ", ")
-		if len(route.Vacant) == 0 {
-			problem = "roles is empty, so that the channel is for nobody"
-		}
-		mistakes = append(mistakes, Mistake{Place: routingRules, Row: route.EventType + "/" + string(route.Channel), Problem: problem, Remedy: "correct roles; NULL allows every role"})
+// routeOfNobody describes a route for roles that no active member has.
+func routeOfNobody(route report.RestrictedRoute) Mistake {
+	problem := "no active member of any entity has the role " + strings.Join(route.Vacant, ", ")
+	if len(route.Vacant) == 0 {
+		problem = "roles is empty, so that the channel is for nobody"
 	}
-	return mistakes, err
+	return Mistake{Place: routingRules, Row: route.EventType + "/" + string(route.Channel), Problem: problem, Remedy: "correct roles; NULL allows every role"}
 }
 
-// expiredRoutes finds routing whose deliveries expire before they are due.
-func expiredRoutes(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
-	routes, err := reader.Routes(ctx)
-	for _, r := range routes {
-		if r.ExpiresAfter > 0 && r.ExpiresAfter <= r.Wait {
-			mistakes = append(mistakes, Mistake{Place: routingRules, Row: r.EventType + "/" + string(r.Channel),
-				Problem: fmt.Sprintf("its deliveries wait %s and expire after %s: none is ever sent", r.Wait, r.ExpiresAfter),
-				Remedy:  "set expires_after to more than delay or digest_window"})
-		}
+// expiredRoute describes a route whose deliveries expire before they are due.
+func expiredRoute(r report.Route) (mistake Mistake) {
+	if r.ExpiresAfter > 0 && r.ExpiresAfter <= r.Wait {
+		mistake = Mistake{Place: routingRules, Row: r.EventType + "/" + string(r.Channel),
+			Problem: fmt.Sprintf("its deliveries wait %s and expire after %s: none is ever sent", r.Wait, r.ExpiresAfter),
+			Remedy:  "set expires_after to more than delay or digest_window"}
 	}
-	return mistakes, err
+	return mistake
 }
 
 // vainCaps finds caps of an unknown category, and caps whose spacing makes at_most superfluous.
@@ -221,23 +220,16 @@ func vainCaps(ctx context.Context, reader report.Reader) (mistakes []Mistake, er
 	return mistakes, err
 }
 
-func vainApprovals(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
-	types, err := reader.VainApprovals(ctx)
-	for _, name := range types {
-		mistakes = append(mistakes, Mistake{Place: "event_type_approval", Row: name, Problem: "no channel is routed for the event type, so nothing of it ever waits",
-			Remedy: "correct event_type, or insert rows into event_type_channel_routing"})
-	}
-	return mistakes, err
+func vainApproval(eventType string) Mistake {
+	return Mistake{Place: "event_type_approval", Row: eventType, Problem: "no channel is routed for the event type, so nothing of it ever waits",
+		Remedy: "correct event_type, or insert rows into event_type_channel_routing"}
 }
 
-func settingsOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
-	found, err := reader.SettingsOfNobody(ctx)
-	for _, s := range found {
-		row := fmt.Sprintf("%s/%s/%s/%s", s.EntityType, s.EntityID, s.Channel, cmp.Or(s.EventType, "every event type"))
-		mistakes = append(mistakes, Mistake{Place: "entity_notification_settings", Row: row, Problem: "it allows only the roles " + strings.Join(s.Roles, ", ") + ", which no active member of the entity has: it keeps the channel from everybody",
-			Remedy: "correct allowed_roles; NULL allows every role, and enabled = false is how a channel is switched off"})
-	}
-	return mistakes, err
+// settingOfNobody describes a setting that allows only roles which no active member has.
+func settingOfNobody(s report.RestrictedSetting) Mistake {
+	return Mistake{Place: "entity_notification_settings", Row: fmt.Sprintf("%s/%s/%s/%s", s.EntityType, s.EntityID, s.Channel, cmp.Or(s.EventType, "every event type")),
+		Problem: "it allows only the roles " + strings.Join(s.Roles, ", ") + ", which no active member of the entity has: it keeps the channel from everybody",
+		Remedy:  "correct allowed_roles; NULL allows every role, and enabled = false is how a channel is switched off"}
 }
 
 // categories finds categories that recipients switched off but that no event type has any more, so
@@ -265,4 +257,55 @@ func categories(ctx context.Context, reader report.Reader) (mistakes []Mistake, 
 		}
 	}
 	return mistakes, err
+}
+
+const escalationRules = "event_type_escalation"
+
+// escalations finds rules that cannot work, and channels that wait for an escalation that does not
+// exist.
+func escalations(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+	rules, err := reader.Escalations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	routes, err := reader.Routes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, rule := range rules {
+		mistakes = append(mistakes, mistakesOf(rule, routes)...)
+	}
+	for _, route := range routes {
+		leadsThere := func(rule report.EscalationRule) bool {
+			return rule.EventType == route.EventType && rule.To == route.Channel
+		}
+		if route.OnEscalationOnly && !slices.ContainsFunc(rules, leadsThere) {
+			mistakes = append(mistakes, Mistake{Place: routingRules, Row: route.EventType + "/" + string(route.Channel), Problem: "it is on_escalation_only, and nothing escalates to it: it is never used",
+				Remedy: fmt.Sprintf("insert a row into %s, or set on_escalation_only to false", escalationRules)})
+		}
+	}
+	return mistakes, nil
+}
+
+// mistakesOf finds the mistakes of one rule.
+func mistakesOf(rule report.EscalationRule, routes []report.Route) (mistakes []Mistake) {
+	row := rule.EventType + "/" + string(rule.From)
+	routed := func(channel notification.Channel) (report.Route, bool) {
+		i := slices.IndexFunc(routes, func(r report.Route) bool { return r.EventType == rule.EventType && r.Channel == channel })
+		if i < 0 {
+			return report.Route{}, false
+		}
+		return routes[i], true
+	}
+	for _, channel := range []notification.Channel{rule.From, rule.To} {
+		if route, _ := routed(channel); route.Strategy == notification.Aggregate {
+			mistakes = append(mistakes, Mistake{Place: escalationRules, Row: row, Problem: fmt.Sprintf("%s is AGGREGATE, and a digest neither escalates nor follows", channel),
+				Remedy: fmt.Sprintf("give %s/%s another delivery_strategy in %s, or delete the row", rule.EventType, channel, routingRules)})
+		}
+	}
+	if _, inbox := routed(notification.WebSocket); rule.Until == notification.UntilRead && !inbox {
+		mistakes = append(mistakes, Mistake{Place: escalationRules, Row: row, Problem: fmt.Sprintf("it waits until somebody has read it, which only the inbox can tell, and %s is not routed over WEBSOCKET: %s follows always", rule.EventType, rule.To),
+			Remedy: "route it over WEBSOCKET too, or wait until DELIVERED, which EMAIL and SMS can tell"})
+	}
+	return mistakes
 }

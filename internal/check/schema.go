@@ -53,8 +53,7 @@ func schemaMistakes(gap migrate.Gap, err error) []Mistake {
 // unreachable returns a short reason why the database did not answer. The driver's error would show
 // addresses.
 func unreachable(err error) string {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return "SQLSTATE " + refused.Code
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

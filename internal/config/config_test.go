@@ -34,16 +34,8 @@ func TestDefaults(t *testing.T) {
 		BulkThreshold:  1000,
 		WorkerHTTPAddr: ":8081",
 		WorkerPromote:  config.PromoteAuto,
-		Policies:       cfg.Policies, // see TestDefaultPolicies
+		Policies:       cfg.Policies,
 	}, cfg)
-}
-
-func TestDefaultPolicies(t *testing.T) {
-	t.Parallel()
-
-	cfg, err := from(required())
-
-	require.NoError(t, err)
 	for _, channel := range notification.Channels() {
 		want := config.Policy{MaxAttempts: 3, RetryInterval: channel.FirstRetry(), RetryCoefficient: 2, Timeout: 10 * time.Second}
 		if channel.BestEffort() {

@@ -41,8 +41,7 @@ func (c *Starter) sources(r *environment.Reader) []outboxes.Source {
 
 // cause returns the reason of err without the file's name.
 func cause(err error) string {
-	var path *os.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
 		return path.Err.Error()
 	}
 	return err.Error()

@@ -78,16 +78,14 @@ func (f *sourcesFile) entries(text []byte) []entry {
 // refuseYAML records a mistake that the YAML library found.
 func (f *sourcesFile) refuseYAML(line int, err error) {
 	message := "it is not YAML"
-	var found yaml.Error
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[yaml.Error](err); ok {
 		line, message = found.GetToken().Position.Line, found.GetMessage()
 	}
 	var mismatch *yaml.TypeError
-	var unknown *yaml.UnknownFieldError
 	switch {
 	case errors.As(err, &mismatch) && mismatch.DstType.Kind() == reflect.Bool:
 		message = "the value must be true or false"
-	case errors.As(err, &unknown):
+	case errors.As(err, new(*yaml.UnknownFieldError)):
 		message += "; docs/outboxes.md lists the keys of a source"
 	}
 	f.refuse(line, "%s", message)

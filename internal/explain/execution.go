@@ -84,8 +84,7 @@ func (e Explainer) execution(ctx context.Context, id string, result any) (*workf
 
 // cause returns the message of a workflow's failure, without ids and without Temporal's wrapping.
 func cause(err error) string {
-	var failure *temporal.ApplicationError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return failure.Message()
 	}
 	if inner := errors.Unwrap(err); inner != nil {

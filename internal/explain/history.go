@@ -50,12 +50,11 @@ func badHistory(format string, args ...any) error {
 // run.
 func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History, error) {
 	described, err := e.Temporal.DescribeWorkflowExecution(ctx, id, runID)
-	var invalid *serviceerror.InvalidArgument
 	switch {
 	case launch.IsNotFound(err):
 		return History{}, advice.With(fmt.Errorf("no workflow %s is known to Temporal", strings.TrimSpace(id+" "+runID)),
 			"check the ID; Temporal forgets a workflow when the retention after its end is over")
-	case errors.As(err, &invalid):
+	case errors.As(err, new(*serviceerror.InvalidArgument)):
 		return History{}, badHistory("workflow ID or --run-id: %w", err)
 	case err != nil:
 		return History{}, fmt.Errorf("describe %s: %w", id, err)

@@ -117,30 +117,38 @@ const countedPages, countedPage = 20, 100
 // recipient, or as soon as the entity's limit is used up. It gives up after 2,000 recipients and
 // sets Uncounted in the facts.
 func (e Explainer) countBefore(ctx context.Context, setup notification.EventSetup, targets []notification.Target, facts *notification.Facts) (notification.Used, error) {
-	me, used, after := facts.Recipient, notification.Used{}, notification.Cursor{}
-	for range countedPages {
-		page, err := e.Store.Recipients(ctx, setup.Event.Type, targets, after, countedPage)
-		if err != nil {
-			return used, err
-		}
-		if err := e.addAmounts(ctx, setup, page.Recipients); err != nil {
-			return used, err
-		}
+	me, used, counted := facts.Recipient, notification.Used{}, 0
+	err := e.pages(ctx, setup, targets, countedPage, func(page notification.RecipientPage) (done bool, err error) {
 		for _, r := range page.Recipients {
 			*facts = setup.Facts(me, facts.Routing.Channel, facts.Now, used)
 			settled := facts.AtCapacity() && !facts.Routing.OnEscalationOnly
 			if settled || (r.UserType == me.UserType && r.UserID == me.UserID) {
-				return used, nil
+				return true, nil
 			}
 			setup.Decide(r, facts.Now, used)
 		}
-		if page.Next == nil {
-			return used, nil
+		counted++
+		facts.Uncounted = counted == countedPages && page.Next != nil
+		return facts.Uncounted, nil
+	})
+	return used, err
+}
+
+// pages calls f for each page of an event's recipients, in planning's order, until f is done.
+func (e Explainer) pages(ctx context.Context, setup notification.EventSetup, targets []notification.Target, size int, f func(notification.RecipientPage) (done bool, err error)) error {
+	for after := (notification.Cursor{}); ; {
+		page, err := e.Store.Recipients(ctx, setup.Event.Type, targets, after, size)
+		if err != nil {
+			return err
+		}
+		if err := e.addAmounts(ctx, setup, page.Recipients); err != nil {
+			return err
+		}
+		if done, err := f(page); done || err != nil || page.Next == nil {
+			return err
 		}
 		after = *page.Next
 	}
-	facts.Uncounted = true
-	return used, nil
 }
 
 // RulesNow holds the current finding of each rule, and the rows that the rules read.

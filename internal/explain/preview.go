@@ -50,7 +50,7 @@ const unwritten = "preview"
 // Preview renders a text with planning's code. An error is the error that planning would record,
 // with advice.
 func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, error) {
-	setup, err := e.previewed(ctx, in)
+	setup, err := e.eventSetup(ctx, in.EventID, notification.Event{Type: in.Type, Payload: in.Payload})
 	if err != nil {
 		return Preview{}, err
 	}
@@ -105,13 +105,16 @@ func (e Explainer) digest(ctx context.Context, channel notification.Channel, eve
 	return row, text, nil
 }
 
-func (e Explainer) previewed(ctx context.Context, in PreviewRequest) (notification.EventSetup, error) {
-	if in.EventID != "" {
-		setup, err := e.Store.EventSetup(ctx, in.EventID)
-		return setup, advice.NoEvent(in.EventID, err)
+// eventSetup reads what planning reads for the event with this id. An empty id means `draft`, an
+// event that nobody wrote.
+func (e Explainer) eventSetup(ctx context.Context, id string, draft notification.Event) (notification.EventSetup, error) {
+	if id != "" {
+		setup, err := e.Store.EventSetup(ctx, id)
+		return setup, advice.NoEvent(id, err)
 	}
-	setup, err := e.Store.TypeSetup(ctx, in.Type)
-	setup.Event = notification.Event{ID: unwritten, Type: in.Type, Payload: in.Payload}
+	setup, err := e.Store.TypeSetup(ctx, draft.Type)
+	setup.Event = draft
+	setup.Event.ID = unwritten
 	return setup, err
 }
 

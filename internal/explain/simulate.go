@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"herald/internal/advice"
 	"herald/internal/notification"
 	"herald/internal/template"
 )
@@ -105,18 +104,14 @@ func (e Explainer) Simulate(ctx context.Context, in SimulateRequest) (Simulation
 
 // simulated reads the event, or gives the event that nobody wrote an id and times.
 func (e Explainer) simulated(ctx context.Context, in SimulateRequest) (setup notification.EventSetup, err error) {
-	if in.EventID != "" {
-		setup, err = e.Store.EventSetup(ctx, in.EventID)
-		err = advice.NoEvent(in.EventID, err)
-	} else if setup, err = e.Store.TypeSetup(ctx, in.Event.Type); err == nil {
-		now := setup.Now
-		setup.Event = in.Event
-		setup.Event.ID, setup.Event.CreatedAt = unwritten, cmp.Or(in.At, now)
+	setup, err = e.eventSetup(ctx, in.EventID, in.Event)
+	setup.Now = cmp.Or(in.At, setup.Now)
+	if in.EventID == "" {
+		setup.Event.CreatedAt = setup.Now
 		if in.ExpiresIn > 0 {
-			setup.Event.ExpiresAt = setup.Event.CreatedAt.Add(in.ExpiresIn)
+			setup.Event.ExpiresAt = setup.Now.Add(in.ExpiresIn)
 		}
 	}
-	setup.Now = cmp.Or(in.At, setup.Now)
 	setup.ReadPayload()
 	return setup, err
 }
@@ -132,15 +127,8 @@ type simulation struct {
 
 func (e Explainer) simulatePages(ctx context.Context, s *simulation, targets []notification.Target, progress func(int)) error {
 	s.texts, s.escalated = template.NewSet(s.setup.Event, s.setup.Templates), template.NewEscalatedSet(s.setup.Event, s.setup.Templates)
-	used, after := notification.Used{}, notification.Cursor{}
-	for {
-		page, err := e.Store.Recipients(ctx, s.setup.Event.Type, targets, after, simulatedPage)
-		if err != nil {
-			return err
-		}
-		if err := e.addAmounts(ctx, s.setup, page.Recipients); err != nil {
-			return err
-		}
+	used := notification.Used{}
+	return e.pages(ctx, s.setup, targets, simulatedPage, func(page notification.RecipientPage) (done bool, err error) {
 		s.setup.Settings = page.Settings
 		for _, some := range page.PassedOver {
 			s.Problem = strings.TrimPrefix(s.Problem+"; "+some.String(), "; ")
@@ -148,17 +136,11 @@ func (e Explainer) simulatePages(ctx context.Context, s *simulation, targets []n
 		for _, recipient := range page.Recipients {
 			s.plan(ctx, recipient, s.setup.Decide(recipient, s.setup.Now, used))
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		if progress != nil {
 			progress(s.Recipients)
 		}
-		if page.Next == nil {
-			return nil
-		}
-		after = *page.Next
-	}
+		return false, ctx.Err()
+	})
 }
 
 // plan counts the decisions about a recipient.

@@ -37,8 +37,7 @@ type RetryInput struct {
 func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.WorkflowRun, error) {
 	deliver := workflows.DeliverInput{DeliveryID: in.DeliveryID, Channel: in.Channel, Retry: true, Again: in.Again, OwnTime: true}
 	run, err := l.Client.ExecuteWorkflow(ctx, l.retryOptions(in, "retried"), workflows.DeliverNotification, deliver)
-	var already *serviceerror.WorkflowExecutionAlreadyStarted
-	if errors.As(err, &already) {
+	if errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted)) {
 		return nil, ErrRunning
 	}
 	return run, err

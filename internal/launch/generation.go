@@ -66,12 +66,10 @@ func (e *NoVersioningError) Unwrap() error { return e.Err }
 func (l *Launcher) Generations(ctx context.Context) (Generations, error) {
 	found := Generations{Current: Unversioned}
 	described, err := l.deployment().Describe(ctx, client.WorkerDeploymentDescribeOptions{})
-	var unimplemented *serviceerror.Unimplemented
-	var disabled *serviceerror.PermissionDenied
 	switch {
 	case IsNotFound(err):
 		return found, nil
-	case errors.As(err, &unimplemented), errors.As(err, &disabled):
+	case errors.As(err, new(*serviceerror.Unimplemented)), errors.As(err, new(*serviceerror.PermissionDenied)):
 		return found, &NoVersioningError{err}
 	case err != nil:
 		return found, fmt.Errorf("describe worker deployment: %w", err)

@@ -103,10 +103,9 @@ func TestGenerations(t *testing.T) {
 			server := mocks.NewClient(t)
 			server.On("WorkerDeploymentClient").Return(deployments{info: tt.info, err: tt.err})
 			found, err := (&launch.Launcher{Client: server, Namespace: "default", Prefix: "herald"}).Generations(t.Context())
-			var lacking *launch.NoVersioningError
 			require.Equal(t, tt.lacking, err != nil && strings.Contains(err.Error(), "1.28"))
 			if tt.lacking {
-				require.ErrorAs(t, err, &lacking)
+				require.ErrorAs(t, err, new(*launch.NoVersioningError))
 				return
 			}
 			if tt.want.Current == 0 {

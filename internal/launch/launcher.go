@@ -35,8 +35,7 @@ type Launcher struct {
 
 // IsNotFound reports whether Temporal did not find the workflow, schedule or other object.
 func IsNotFound(err error) bool {
-	var notFound *serviceerror.NotFound
-	return errors.As(err, &notFound)
+	return errors.As(err, new(*serviceerror.NotFound))
 }
 
 // Describe describes a run of a workflow; without runID, the last run. nil: Temporal does not know
@@ -58,8 +57,7 @@ var errForgotten = serviceerror.NewUnavailable("another workflow had the id a mo
 // unlessStarted drops the error of a start if the workflow that has the id is the workflow to
 // start. It compares the type and the task queue: nothing else uses an installation's queues.
 func (l *Launcher) unlessStarted(ctx context.Context, err error, options client.StartWorkflowOptions, workflowType string) error {
-	var already *serviceerror.WorkflowExecutionAlreadyStarted
-	if !errors.As(err, &already) {
+	if !errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted)) {
 		return err
 	}
 	found, err := l.Execution(ctx, options.ID)
@@ -110,9 +108,8 @@ func MissingSearchAttributes(ctx context.Context, temporal client.Client, namesp
 	var missing []string
 	for _, name := range workflows.SearchAttributes() {
 		_, err := temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: name + `="?"`})
-		var unknown *serviceerror.InvalidArgument
 		switch {
-		case errors.As(err, &unknown):
+		case errors.As(err, new(*serviceerror.InvalidArgument)):
 			missing = append(missing, name)
 		case err != nil:
 			return nil, fmt.Errorf("look for search attribute %s: %w", name, err)

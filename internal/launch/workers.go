@@ -137,9 +137,7 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 
 // withheld reports whether the server keeps no heartbeats, or does not show them to us.
 func withheld(err error) bool {
-	var denied *serviceerror.PermissionDenied
-	var unknown *serviceerror.Unimplemented
-	return errors.As(err, &denied) || errors.As(err, &unknown)
+	return errors.As(err, new(*serviceerror.PermissionDenied)) || errors.As(err, new(*serviceerror.Unimplemented))
 }
 
 // heartbeats returns the last heartbeats of a queue's workers, newest first. kept reports whether

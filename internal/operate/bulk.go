@@ -211,10 +211,7 @@ func (b *bulk) change(ctx context.Context, id string) (Outcome, error) {
 // When a server goes away, Temporal's client retries until the timeout, and then returns
 // DeadlineExceeded.
 func outOfReach(err error) bool {
-	var unavailable *serviceerror.Unavailable
-	var late *serviceerror.DeadlineExceeded
-	var connect *pgconn.ConnectError
-	return errors.As(err, &unavailable) || errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &connect)
+	return errors.As(err, new(*serviceerror.Unavailable)) || errors.As(err, new(*serviceerror.DeadlineExceeded)) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*pgconn.ConnectError))
 }
 
 func (b *bulk) count(outcome Outcome) {

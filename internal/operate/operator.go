@@ -119,8 +119,7 @@ func (o *Operator) awaitEnd(ctx context.Context, limit time.Duration, run client
 	waiting, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	err = run.Get(waiting, nil)
-	var end *temporal.WorkflowExecutionError
-	if err != nil && !errors.As(err, &end) { // the wait timed out, by our clock or by Temporal's
+	if err != nil && !errors.As(err, new(*temporal.WorkflowExecutionError)) { // the wait timed out, by our clock or by Temporal's
 		o.waited.Add(int64(time.Since(began)))
 		return false, nil
 	}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/advice"
@@ -108,4 +111,104 @@ func (o *Operator) CreateTopic(ctx context.Context, brokers TopicCreator, source
 		return "", advice.With(err, "grant Herald the right to create it, or create it by Kafka's own tools")
 	}
 	return topic, nil
+}
+
+// MigrateSource creates the indexes that the dialect needs and that the table of another service
+// lacks, and returns them. It calls begun before each index: an index on a large table takes long.
+// It changes nothing else in the table.
+func (o *Operator) MigrateSource(ctx context.Context, config outboxes.Source, begun func(dialects.Index)) ([]dialects.Index, error) {
+	table, err := dialects.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
+	missing, err := table.MissingIndexes(ctx)
+	if err != nil || len(missing) == 0 {
+		return nil, ofSource(err, seeCheck(config))
+	}
+	var names, statements []string
+	for _, index := range missing {
+		names, statements = append(names, index.Name), append(statements, index.Statement)
+	}
+	if err := o.Record(ctx, fmt.Sprintf("source %s: %s", config.Name, strings.Join(names, ", ")), config.Table); err != nil {
+		return nil, err
+	}
+	if err := table.CreateIndexes(ctx, missing, begun); err != nil {
+		return nil, ofSource(err, "have the table's owner run: "+strings.Join(statements, "; "))
+	}
+	return missing, nil
+}
+
+// ofSource adds advice to an error of a source's database. refused is the advice if the database
+// refuses a statement.
+func ofSource(err error, refused string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, dialects.ErrMigrating):
+		return advice.With(err, "wait until it is done, and run it again")
+	case errors.As(err, new(*pgconn.ConnectError)):
+		return advice.With(err, "start the database, or set the variable of its URL (`database_url_env:`, else DATABASE_URL) to where it is")
+	case errors.As(err, new(*pgconn.PgError)):
+		return advice.With(err, refused)
+	default:
+		return err
+	}
+}
+
+func seeCheck(source outboxes.Source) string {
+	return fmt.Sprintf("see `starter source check %s`", source.Name)
+}
+
+// RetriedRows is the result of a retry of a source's failed rows.
+type RetriedRows struct {
+	Source  string   `json:"source"`
+	Matched int      `json:"matched"` // rows that have failed
+	Retried int      `json:"retried"`
+	Skipped []string `json:"skipped"` // named keys whose rows have not failed
+}
+
+// retryPage is the number of rows that one step retries.
+const retryPage = 500
+
+// RetrySource retries the failed rows of a source: the rows with the keys, or all if there are no
+// keys. It first marks the rows as pending in their table, and then deletes Herald's record of
+// them. If it is interrupted between the two steps, the walk retries the rows as well.
+func (o *Operator) RetrySource(ctx context.Context, source outboxes.Source, keys []string, dryRun bool) (RetriedRows, error) {
+	result := RetriedRows{Source: source.Name, Skipped: slices.Clone(keys)}
+	table, err := dialects.Open(ctx, source)
+	if err != nil {
+		return result, err
+	}
+	defer table.Close()
+	for after := ""; ; {
+		failed, err := o.Store.FailedRows(ctx, source.Name, keys, after, retryPage)
+		if err != nil || len(failed) == 0 {
+			return result, err
+		}
+		result.Matched += len(failed)
+		result.Skipped = slices.DeleteFunc(result.Skipped, func(key string) bool { return slices.Contains(failed, key) })
+		after = failed[len(failed)-1]
+		if dryRun {
+			continue
+		}
+		if err := o.retryRows(ctx, source, table, failed); err != nil {
+			return result, ofSource(err, seeCheck(source))
+		}
+		result.Retried += len(failed)
+	}
+}
+
+func (o *Operator) retryRows(ctx context.Context, source outboxes.Source, table *dialects.Table, keys []string) error {
+	targets := make([]string, len(keys))
+	for i, key := range keys {
+		targets[i] = source.EventID(key)
+	}
+	if err := o.Record(ctx, "source "+source.Name, targets...); err != nil {
+		return err
+	}
+	if err := table.Reopen(ctx, keys); err != nil {
+		return err
+	}
+	return o.Store.ForgetRows(ctx, source.Name, keys)
 }

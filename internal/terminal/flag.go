@@ -130,9 +130,21 @@ const (
 	completedIDs = 50
 )
 
+// Require makes flags of cmd required.
+func Require(cmd *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		_ = cmd.MarkFlagRequired(name) // this fails only if the flag does not exist
+	}
+}
+
+// Complete sets the function that completes a flag of cmd.
+func Complete(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, complete) // this fails only if the flag does not exist
+}
+
 // completeWords offers words for a flag, also after a comma.
 func completeWords[T ~string](cmd *cobra.Command, flag string, allowed []T) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	Complete(cmd, flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		begun := typed[strings.LastIndex(typed, ",")+1:]
 		before := strings.TrimSuffix(typed, begun)
 		var offered []string
@@ -142,7 +154,7 @@ func completeWords[T ~string](cmd *cobra.Command, flag string, allowed []T) {
 			}
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
-	}) // this fails only if the flag does not exist
+	})
 }
 
 // CompleteIDs offers the ids that read finds, except ids that were typed already. If read fails, it

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -37,8 +38,7 @@ func (o *Output) AddFlag(cmd *cobra.Command) {
 		}
 		return text, nil
 	}}, "output", "o", "how to print results: table or json")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{string(Table), string(JSON)},
-		cobra.ShellCompDirectiveNoFileComp)) // this fails only if the flag does not exist
+	Complete(cmd, "output", cobra.FixedCompletions([]string{string(Table), string(JSON)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Print writes value as JSON, or calls text, which writes columns separated by tabs.
@@ -85,6 +85,13 @@ func (o *Output) Note(format string, args ...any) {
 
 // progressInterval is the time between two lines of progress.
 const progressInterval = 2 * time.Second
+
+// ProgressLine prints the latest line that was set, every two seconds until stop is called.
+func (o *Output) ProgressLine(first string) (set func(line string), stop func()) {
+	var latest atomic.Value
+	latest.Store(first)
+	return func(line string) { latest.Store(line) }, o.Progress(func() string { return latest.Load().(string) })
+}
 
 // Progress prints a line every two seconds until stop is called. It calls line in another
 // goroutine.

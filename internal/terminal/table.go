@@ -27,10 +27,13 @@ func Row(w io.Writer, cells ...any) {
 	_, _ = fmt.Fprintln(w)
 }
 
-// List writes a table. It cuts the last column at lineWidth.
-func List(w io.Writer, header []string, rows [][]string) {
+// List writes a table with a line for each row. It cuts the last column at lineWidth.
+func List[T any](w io.Writer, header []string, rows []T, cells func(T) []string) {
 	last, before := len(header)-1, 0
-	lines := append([][]string{header}, rows...)
+	lines := [][]string{header}
+	for _, row := range rows {
+		lines = append(lines, cells(row))
+	}
 	for i := range last {
 		widest := 0
 		for _, cells := range lines {

@@ -73,19 +73,17 @@ func badRequest(detail string) error { return &refusal{http.StatusBadRequest, de
 // logs it, and the client may try again.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var (
-		wrong    *refusal
-		invalid  *notification.PreferenceError
-		tooLarge *http.MaxBytesError
-		unknown  *signin.Refusal
+		wrong   *refusal
+		invalid *notification.PreferenceError
 	)
 	switch {
-	case errors.As(err, &unknown):
+	case errors.As(err, new(*signin.Refusal)):
 		signin.Refuse(w, err)
 	case errors.As(err, &wrong):
 		problem.Write(w, wrong.status, wrong.detail)
 	case errors.As(err, &invalid):
 		problem.Write(w, http.StatusUnprocessableEntity, "nothing was changed", invalid.Problems...)
-	case errors.As(err, &tooLarge):
+	case errors.As(err, new(*http.MaxBytesError)):
 		problem.Write(w, http.StatusRequestEntityTooLarge, "a body has at most 64 KiB")
 	case errors.Is(err, notification.ErrNoNotification):
 		problem.Write(w, http.StatusNotFound, "you have no such notification")

@@ -101,11 +101,10 @@ func holdsNull(body []byte) bool {
 // bodyError returns the error for a body that cannot be read or decoded.
 func bodyError(err error) error {
 	var (
-		tooLarge *http.MaxBytesError
 		mistyped *json.UnmarshalTypeError
 	)
 	switch {
-	case errors.As(err, &tooLarge):
+	case errors.As(err, new(*http.MaxBytesError)):
 		return err
 	case errors.As(err, &mistyped):
 		return badRequest(fmt.Sprintf("the body is not as openapi.json says: %s cannot be a JSON %s", cmp.Or(mistyped.Field, "it"), mistyped.Value))

@@ -16,6 +16,7 @@ import (
 	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
+	"herald/internal/rabbitmq"
 	"herald/workflows"
 )
 
@@ -55,11 +56,10 @@ func Temporal(db *postgres.Store, e Engine) Subject {
 // failed describes a failed call to Temporal.
 func (e Engine) failed(err error) Mistake {
 	var namespace *serviceerror.NamespaceNotFound
-	var denied *serviceerror.PermissionDenied
 	switch {
 	case errors.As(err, &namespace):
 		return Mistake{Place: "setting TEMPORAL_NAMESPACE", Row: e.Namespace, Problem: "Temporal has no such namespace", Remedy: "create it, or set TEMPORAL_NAMESPACE to one that this Temporal has"}
-	case errors.As(err, &denied):
+	case errors.As(err, new(*serviceerror.PermissionDenied)):
 		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: err.Error(), Remedy: "permit it to the identity of TEMPORAL_API_KEY or of the certificate"}
 	default:
 		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: "it could not be asked: " + err.Error(), Remedy: "see Temporal's log, then check again"}
@@ -133,4 +133,26 @@ func (e Engine) workers(ctx context.Context, db *postgres.Store) (mistakes []Mis
 		return []Mistake{{Place: temporalPlace, Row: "workers", Problem: "no worker runs: no event is handled and nothing is sent", Remedy: "start one: `worker`. It also makes what it needs of Temporal and RabbitMQ", noWorker: true}}, nil
 	}
 	return mistakes, nil
+}
+
+// Broker checks that RabbitMQ answers, and that the exchange and the queues exist with the settings
+// that Herald needs.
+func Broker(url string) Subject {
+	return Subject{"broker", func(ctx context.Context) ([]Mistake, error) {
+		ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+		defer cancel()
+		flaws, err := rabbitmq.Flaws(ctx, url)
+		if err != nil {
+			return []Mistake{{Place: "setting RABBITMQ_URL", Problem: "RabbitMQ cannot be looked at: " + rabbitmq.Cause(err), Remedy: "start RabbitMQ, or set RABBITMQ_URL to where it is, with a user who may use the vhost"}}, nil
+		}
+		var mistakes []Mistake
+		for _, flaw := range flaws {
+			mistake := Mistake{Place: "RabbitMQ", Row: flaw.Name, Problem: "it exists with other settings than Herald's", Remedy: "empty and delete it (rabbitmqctl delete_queue, or the management page); a worker creates it anew"}
+			if flaw.Missing {
+				mistake.Problem, mistake.Remedy, mistake.byWorker = "it is missing", "start a worker, which declares it when it connects", true
+			}
+			mistakes = append(mistakes, mistake)
+		}
+		return few(mistakes), nil
+	}}
 }
