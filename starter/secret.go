@@ -15,10 +15,6 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) secretCommand() *cobra.Command {
-	return group("secret", "Replace HERALD_SECRET", a.rekeyCommand())
-}
-
 func (a *app) rekeyCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{

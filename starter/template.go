@@ -13,10 +13,6 @@ import (
 	"herald/internal/terminal"
 )
 
-func (a *app) templateCommand() *cobra.Command {
-	return group("template", "Show the texts of an event", a.previewTemplateCommand())
-}
-
 func (a *app) previewTemplateCommand() *cobra.Command {
 	var in explain.PreviewRequest
 	var payload string

@@ -157,6 +157,18 @@ func cause(err error) string {
 	}
 }
 
+// inTurn calls functions that find mistakes, until one of them fails.
+func inTurn(ctx context.Context, finds ...func(context.Context) ([]Mistake, error)) (mistakes []Mistake, err error) {
+	for _, find := range finds {
+		found, err := find(ctx)
+		mistakes = append(mistakes, found...)
+		if err != nil {
+			return mistakes, err
+		}
+	}
+	return mistakes, nil
+}
+
 // listed is the highest number of listed mistakes of one kind.
 const listed = 10
 

@@ -51,14 +51,7 @@ func (d directory) find(ctx context.Context) ([]Mistake, error) {
 	if views { // tables have constraints that prevent these mistakes
 		parts = append(parts, d.ids, d.strangers, d.planned)
 	}
-	for _, part := range parts {
-		found, err := part(ctx)
-		mistakes = append(mistakes, found...)
-		if err != nil {
-			return mistakes, err
-		}
-	}
-	return mistakes, nil
+	return inTurn(ctx, parts...)
 }
 
 // columns finds columns that are missing, or that cannot be cast.

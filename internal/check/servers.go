@@ -37,17 +37,9 @@ func Temporal(db *postgres.Store, e Engine) Subject {
 		if e.Launcher == nil {
 			return []Mistake{{Place: "setting TEMPORAL_ADDRESS", Problem: e.Problem.Error(), Remedy: "start Temporal, or set TEMPORAL_ADDRESS to where it is"}}, nil
 		}
-		var mistakes []Mistake
-		parts := []func(context.Context) ([]Mistake, error){
-			e.searchAttributes, e.sweep, e.pollers,
-			func(ctx context.Context) ([]Mistake, error) { return e.workers(ctx, db) },
-		}
-		for _, part := range parts {
-			found, err := part(ctx)
-			if err != nil {
-				return append(mistakes, e.failed(err)), nil
-			}
-			mistakes = append(mistakes, found...)
+		mistakes, err := inTurn(ctx, e.searchAttributes, e.sweep, e.pollers, func(ctx context.Context) ([]Mistake, error) { return e.workers(ctx, db) })
+		if err != nil {
+			mistakes = append(mistakes, e.failed(err))
 		}
 		return mistakes, nil
 	}}

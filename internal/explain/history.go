@@ -131,7 +131,7 @@ func (h *History) check() error {
 			return badHistory("the history of %s is not whole: event %d stands where %d should", name, event.GetEventId(), i+1)
 		}
 	}
-	if known := WorkflowTypes(); !slices.Contains(known, h.WorkflowType) {
+	if known := workflowTypes(); !slices.Contains(known, h.WorkflowType) {
 		return badHistory("the history of %s is of a workflow of the type %.300s, which this build does not have; it has %s",
 			name, h.WorkflowType, strings.Join(known, ", "))
 	}
@@ -142,8 +142,8 @@ func (h *History) check() error {
 	return nil
 }
 
-// WorkflowTypes returns the names of this build's workflows.
-func WorkflowTypes() []string {
+// workflowTypes returns the names of this build's workflows.
+func workflowTypes() []string {
 	var names []string
 	for _, f := range workflows.All() {
 		names = append(names, registeredName(f))

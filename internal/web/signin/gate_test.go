@@ -141,29 +141,26 @@ func TestShares(t *testing.T) {
 
 	shares := signin.NewShares(signin.Share{InARow: 3, AtOnce: 2})
 	bob := notification.RecipientKey{UserType: anna.UserType, UserID: "11"}
-	enter := func(ctx context.Context, who notification.RecipientKey) (func(), error) {
-		return shares.Enter(ctx, who)
-	}
-	first, err := enter(t.Context(), anna)
+	first, err := shares.Enter(t.Context(), anna)
 	require.NoError(t, err)
-	_, err = enter(t.Context(), anna)
+	_, err = shares.Enter(t.Context(), anna)
 	require.NoError(t, err)
 	entered := make(chan error)
 	go func() {
-		_, err := enter(t.Context(), anna)
+		_, err := shares.Enter(t.Context(), anna)
 		entered <- err
 	}()
 	first()
 	require.NoError(t, <-entered)
-	_, err = enter(t.Context(), anna)
+	_, err = shares.Enter(t.Context(), anna)
 	require.Equal(t, &signin.Refusal{Reason: signin.TooMany}, err)
-	_, err = enter(t.Context(), bob)
+	_, err = shares.Enter(t.Context(), bob)
 	require.NoError(t, err)
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = enter(t.Context(), bob)
+	_, err = shares.Enter(t.Context(), bob)
 	require.NoError(t, err)
-	_, err = enter(ended, bob)
+	_, err = shares.Enter(ended, bob)
 	require.Equal(t, &signin.Refusal{Reason: signin.TooMany}, err, "nobody waits for ever")
 }
