@@ -21,7 +21,7 @@ const (
 	UnknownSource        = "UnknownSource"        // the worker has no outbox source of that name
 	NoText               = "NoText"               // the text cannot be written, or the recipient cannot be reached
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
-	ProvidersRest        = "ProvidersRest"        // all providers rest or are paused; nothing was sent
+	ProvidersRest        = "ProvidersRest"        // all providers rest, are paused or are at their limits; nothing was sent
 	RateLimited          = "RateLimited"          // the channel's rate limit left no turn; nothing was sent
 )
 

@@ -111,7 +111,7 @@ func (q *turnQueue) wanted() (notification.TurnsWanted, bool) {
 			most += w.most
 		}
 	}
-	return notification.TurnsWanted{Channel: q.channel, Rate: q.rate, Most: most, Ahead: turnAhead(q.wantedRank)}, true
+	return notification.TurnsWanted{Name: string(q.channel), Rate: q.rate, Most: most, Ahead: turnAhead(q.wantedRank)}, true
 }
 
 // answer gives turns to the first senders, or an error to all senders.

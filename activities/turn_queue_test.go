@@ -104,7 +104,7 @@ func TestTurnsFollowEachOther(t *testing.T) {
 	begun := time.Now()
 	g.answers <- turnAnswer{Turns: notification.Turns{Granted: 6, Wait: time.Hour}}
 
-	require.Equal(t, notification.TurnsWanted{Channel: notification.Email, Rate: 10, Most: 1, Ahead: turnAhead(0)}, <-g.asked)
+	require.Equal(t, notification.TurnsWanted{Name: string(notification.Email), Rate: 10, Most: 1, Ahead: turnAhead(0)}, <-g.asked)
 	require.Equal(t, []int{0, 1, 2}, answered(all))
 	for place, want := range []struct {
 		granted int

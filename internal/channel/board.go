@@ -9,12 +9,13 @@ import (
 	"herald/internal/notification"
 )
 
-// States is the table provider_state, which all processes share.
+// States is the tables provider_state and channel_turn, which all processes share.
 type States interface {
 	ProviderStates(ctx context.Context) ([]notification.ProviderState, error)
 	RestProvider(ctx context.Context, provider, failure string, first, longest time.Duration, probed bool) error
 	ClaimProbe(ctx context.Context, provider string, lease time.Duration) (bool, error)
 	ProviderWorks(ctx context.Context, provider string) error
+	TakeTurns(ctx context.Context, in notification.TurnsWanted) (notification.Turns, error)
 }
 
 const (

@@ -29,10 +29,13 @@ func newBreaker() *breaker {
 	return &breaker{CircuitBreaker: circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(restRate, restCalls, restPeriod).Build()}
 }
 
-// ask sends a message over the provider. If it rests, the error is [notification.ErrProvidersRest],
+// ask sends a message over the provider. If it rests or is at its limit, the error is [notification.ErrProvidersRest],
 // unless the message is the probe.
 func (p *Provider) ask(ctx context.Context, board *Board, msg notification.Message) (notification.Answer, error) {
 	if !board.resting(p.Name) {
+		if !p.takeTurn(ctx, board) {
+			return notification.Answer{}, notification.ErrProvidersRest
+		}
 		answer, err := p.Send(ctx, msg)
 		p.note(ctx, board, err)
 		return answer, err

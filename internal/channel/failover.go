@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"herald/internal/notification"
 )
@@ -20,12 +21,14 @@ type Failover struct {
 type Provider struct {
 	Name string
 	Sender
+	RateLimit float64 // messages a second over all processes; 0: no limit
 
-	breaker *breaker
+	breaker   *breaker
+	fullUntil atomic.Int64 // in Unix nanoseconds: no turn is free before
 }
 
 // NewFailover returns the providers of a channel, in the order in which they are asked. Without a
-// board no provider rests.
+// board no provider rests, and none has a rate limit.
 func NewFailover(board *Board, providers ...*Provider) *Failover {
 	for _, p := range providers {
 		p.breaker = newBreaker()
@@ -43,9 +46,9 @@ func (f *Failover) Resting() map[string]bool {
 	return resting
 }
 
-// Send asks one provider after the other. The next one is asked only if the one before it rests, or
-// cannot have the message: see [notification.ProviderError.PassesOn]. A message that one of them may
-// have from an earlier attempt stays with that one. If all of them rest, nobody is asked, and the
+// Send asks one provider after the other. The next one is asked only if the one before it rests, is
+// at its rate limit, or cannot have the message: see [notification.ProviderError.PassesOn]. A message that one of them may
+// have from an earlier attempt stays with that one. If all of them rest or are at their limits, nobody is asked, and the
 // error is [notification.ErrProvidersRest]. ctx limits all of them together.
 //
 // If the process dies before the answer is recorded, the repeat asks in the same order again. So a

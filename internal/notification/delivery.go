@@ -116,10 +116,10 @@ func (c QuietCheck) Silence(now time.Time) (silence Silence, deferred bool) {
 
 // TurnsWanted asks for turns to send over a channel that has a rate limit.
 type TurnsWanted struct {
-	Channel Channel
-	Rate    float64       // turns per second
-	Most    int           // the largest useful number of turns, at least 1
-	Ahead   time.Duration // how far ahead a turn may be due; at most a minute
+	Name  string        // of a channel, or of a provider
+	Rate  float64       // turns per second
+	Most  int           // the largest useful number of turns, at least 1
+	Ahead time.Duration // how far ahead a turn may be due; at most a minute
 }
 
 // Turns are consecutive turns at the rate of their channel.

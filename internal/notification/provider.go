@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// ErrProvidersRest means that all providers that may have a message rest, and nobody was asked. The
+// ErrProvidersRest means that all providers that may have a message rest or are at their rate limit, and nobody was asked. The
 // attempt does not count.
-var ErrProvidersRest = errors.New("all providers that may send it rest or are paused, see `starter channel list`")
+var ErrProvidersRest = errors.New("all providers that may send it rest, are paused or are at their rate limit, see `starter channel list`")
 
 // ProviderOverride is an operator's order about a provider, which beats its failures.
 type ProviderOverride string

@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// TakeTurns takes turns to send over a channel: the next free turns, up to the wanted
+// TakeTurns takes turns to send over a channel or a provider: the next free turns, up to the wanted
 // number, and none further ahead than in.Ahead. All processes share the turns of a channel,
 // which follow each other at the rate, by the clock of the database.
 //
@@ -27,7 +27,7 @@ func (s *Store) TakeTurns(ctx context.Context, in notification.TurnsWanted) (not
 			INSERT INTO channel_turn (channel, next_at)
 			VALUES ($1, now())
 			ON CONFLICT DO NOTHING`
-		if _, err := s.Pool.Exec(ctx, insert, in.Channel); err != nil {
+		if _, err := s.Pool.Exec(ctx, insert, in.Name); err != nil {
 			return notification.Turns{}, Wrap(err, "insert channel_turn")
 		}
 	}
@@ -67,6 +67,6 @@ func (s *Store) takeTurns(ctx context.Context, in notification.TurnsWanted) (not
 
 	const oneAYear = 1 / (365 * 86400.)
 	var turns notification.Turns
-	err := s.Pool.QueryRow(ctx, query, in.Channel, max(in.Rate, oneAYear), in.Most, min(in.Ahead, time.Minute)).Scan(&turns.Granted, &turns.Wait)
+	err := s.Pool.QueryRow(ctx, query, in.Name, max(in.Rate, oneAYear), in.Most, min(in.Ahead, time.Minute)).Scan(&turns.Granted, &turns.Wait)
 	return turns, err
 }

@@ -36,7 +36,7 @@ func TestTakeTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test.in.Channel = notification.Channel(name) // a separate channel for each case
+			test.in.Name = name // a separate channel for each case
 			begun := time.Now()
 			if test.nextAt != "" {
 				postgrestest.Exec(t, s, `INSERT INTO channel_turn VALUES ($1, now() + $2::interval)`, name, test.nextAt)
@@ -65,7 +65,7 @@ func TestTurnsAreGivenOnce(t *testing.T) {
 	for range takers {
 		taking.Go(func() {
 			for {
-				turns, err := s.TakeTurns(t.Context(), notification.TurnsWanted{Channel: notification.SMS, Rate: 2, Most: each, Ahead: time.Minute})
+				turns, err := s.TakeTurns(t.Context(), notification.TurnsWanted{Name: "SMS", Rate: 2, Most: each, Ahead: time.Minute})
 				if !assert.NoError(t, err) || turns.Granted == 0 {
 					return
 				}

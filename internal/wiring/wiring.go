@@ -3,10 +3,13 @@
 package wiring
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"herald/internal/channel"
@@ -56,8 +59,9 @@ func (p Provider) On() bool {
 type Providers struct {
 	All []Provider
 
-	setting string // that names the order
-	ordered bool   // the setting is set, so each of All is needed
+	setting string             // that names the order
+	ordered bool               // the setting is set, so each of All is needed
+	limits  map[string]float64 // by provider
 }
 
 // New returns empty settings for each provider. Add a line here for a new one.
@@ -90,7 +94,7 @@ func (w Wiring) Complete() error {
 // Read reads the settings of all channels, in the order of notification.Channels.
 func (w Wiring) Read(r *environment.Reader) {
 	for _, channel := range notification.Channels() {
-		w[channel].read(r, OrderSetting(channel))
+		w[channel].read(r, channel)
 	}
 }
 
@@ -128,10 +132,24 @@ func (w Wiring) withReceipts() iter.Seq2[notification.Channel, Provider] {
 // OrderSetting is the setting with the order of a channel's providers.
 func OrderSetting(channel notification.Channel) string { return string(channel) + "_PROVIDERS" }
 
-func (p *Providers) read(r *environment.Reader, setting string) {
+// LimitSetting is the setting with the rate limit of a provider. It is empty for a provider without a
+// limit: messages of its channel never wait.
+func LimitSetting(channel notification.Channel, provider string) string {
+	if channel.BestEffort() || strings.EqualFold(provider, string(channel)) { // the channel's setting has that name
+		return ""
+	}
+	return strings.ToUpper(provider) + "_RATE_LIMIT"
+}
+
+func (p *Providers) read(r *environment.Reader, channel notification.Channel) {
+	p.limits = map[string]float64{}
 	for _, provider := range p.All {
 		provider.Read(r)
+		if setting := LimitSetting(channel, provider.Name); setting != "" {
+			p.limits[provider.Name] = readLimit(r, setting)
+		}
 	}
+	setting := OrderSetting(channel)
 	value, found := r.LookupEnv(setting)
 	if !found || value == "" {
 		return
@@ -146,6 +164,15 @@ func (p *Providers) read(r *environment.Reader, setting string) {
 		ordered = append(ordered, p.All[i])
 	}
 	p.All, p.setting, p.ordered = ordered, setting, true
+}
+
+func readLimit(r *environment.Reader, setting string) float64 {
+	text, _ := r.LookupEnv(setting)
+	limit, err := strconv.ParseFloat(cmp.Or(text, "0"), 64)
+	if err != nil || !(limit >= 0 && limit <= math.MaxFloat64) { // false for NaN and infinity
+		r.Refuse(setting, "must be messages a second, or 0 for no limit")
+	}
+	return limit
 }
 
 // Names returns the names of the providers.
@@ -173,7 +200,7 @@ func (p *Providers) NewSender(process channel.Process) (channel.Sender, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", provider.Name, err)
 		default:
-			senders = append(senders, &channel.Provider{Name: provider.Name, Sender: sender})
+			senders = append(senders, &channel.Provider{Name: provider.Name, Sender: sender, RateLimit: p.limits[provider.Name]})
 		}
 	}
 	if len(senders) == 0 {

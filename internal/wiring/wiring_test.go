@@ -88,6 +88,16 @@ func TestOrderOfProviders(t *testing.T) {
 	}
 }
 
+func TestWrongRateLimits(t *testing.T) {
+	t.Parallel()
+
+	for _, limit := range []string{"-1", "NaN", "+Inf", "ten"} {
+		r := environment.NewReader(map[string]string{"TWILIO_RATE_LIMIT": limit, "RABBITMQ_RATE_LIMIT": limit})
+		wiring.New().Read(r)
+		require.EqualError(t, r.Err(), "settings: TWILIO_RATE_LIMIT must be messages a second, or 0 for no limit", limit)
+	}
+}
+
 func TestWrongOrderOfProviders(t *testing.T) {
 	t.Parallel()
 
