@@ -69,11 +69,9 @@ func readAttemptFacts(ctx context.Context, on Querier, condition string, args ..
 
 func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
 	var f attemptFacts
-	var expires *time.Time
 	r := &f.Recipient
 	err := row.Scan(append(recipientFields(r), &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Roles,
-		&f.now, &f.DeliveryID, &f.Channel, &f.Withdrawn, &expires, &f.Known, &f.Active, &f.Member, &f.Setup)...)
-	f.ExpiresAt = utc(expires)
+		&f.now, &f.DeliveryID, &f.Channel, &f.Withdrawn, orZero{&f.ExpiresAt}, &f.Known, &f.Active, &f.Member, &f.Setup)...)
 	return f, err
 }
 

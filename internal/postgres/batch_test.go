@@ -45,8 +45,7 @@ func TestBatchLeft(t *testing.T) {
 		first, last int
 		want        bool
 	}{{0, 9, true}, {0, 3, false}, {2, 4, true}, {4, 4, true}, {9, 9, false}, {5, 5, false}} {
-		left := must(s.BatchLeft(t.Context(), "evt-1", notification.Email, notification.IDRange{First: id(tt.first), Last: id(tt.last)}))(t)
-		require.Equal(t, tt.want, left, fmt.Sprint(tt.first, tt.last))
+		require.Equal(t, tt.want, must(s.BatchLeft(t.Context(), "evt-1", notification.Email, notification.IDRange{First: id(tt.first), Last: id(tt.last)}))(t), fmt.Sprint(tt.first, tt.last))
 	}
 }
 

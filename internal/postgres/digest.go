@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -27,10 +26,8 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 		WHERE  n.delivery_id = $1`
 
 	var p notification.DigestPlace
-	var due *time.Time
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read place in digest", &p.Status, &p.Problem,
-		&p.Key.UserType, &p.Key.UserID, &p.Key.Channel, &p.Key.EventType, &p.Who, &p.Priority, &p.Window, &due, &p.Timed)
-	p.Due = utc(due)
+		&p.Key.UserType, &p.Key.UserID, &p.Key.Channel, &p.Key.EventType, &p.Who, &p.Priority, &p.Window, orZero{&p.Due}, &p.Timed)
 	return p, err
 }
 
@@ -74,10 +71,8 @@ func (s *Store) SealDigest(ctx context.Context, digestID string, key notificatio
 		       (SELECT min(due) FROM measured WHERE id NOT IN (SELECT id FROM sealed))`
 
 	var sealed notification.SealedDigest
-	var next *time.Time
 	err := s.Pool.QueryRow(ctx, query, digestID, key.UserType, key.UserID, key.Channel, key.EventType,
-		notification.MaxDigestItems, key.Channel.DigestBytes(), window.Length, window.Timed, window.ReadyOnly).Scan(&sealed.Items, &next)
-	sealed.Next = utc(next)
+		notification.MaxDigestItems, key.Channel.DigestBytes(), window.Length, window.Timed, window.ReadyOnly).Scan(&sealed.Items, orZero{&sealed.Next})
 	return sealed, Wrap(err, "seal digest")
 }
 

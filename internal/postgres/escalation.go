@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -51,12 +50,10 @@ func escalating(ctx context.Context, on Querier, key notification.EscalationKey)
 		WHERE  n.delivery_id = $1`
 
 	var e notification.Escalating
-	var sendAfter *time.Time
 	var reason string
 	err := scanDelivery(on.QueryRow(ctx, query, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID), "read delivery that is waited for",
-		&e.Now, &e.EventType, &e.Status, &reason, &sendAfter, &e.CancelledBy, &e.Ended, &e.Expired, &e.Read, &e.Told, &e.Followed, &e.Selected)
+		&e.Now, &e.EventType, &e.Status, &reason, orZero{&e.SendAfter}, &e.CancelledBy, &e.Ended, &e.Expired, &e.Read, &e.Told, &e.Followed, &e.Selected)
 	e.Unreachable = e.Status == notification.Cancelled && notification.Decision(reason).Unreachable()
-	e.SendAfter = utc(sendAfter)
 	return e, err
 }
 

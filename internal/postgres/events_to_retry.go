@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"herald/internal/notification"
 )
@@ -116,10 +117,12 @@ func Optional[T comparable](value T) *T {
 	return &value
 }
 
-// utc returns the zero time for nil.
-func utc(at *time.Time) time.Time {
-	if at == nil {
-		return time.Time{}
+// orZero scans a time in UTC; NULL is the zero time.
+type orZero struct{ at *time.Time }
+
+func (z orZero) ScanTimestamptz(read pgtype.Timestamptz) error {
+	if *z.at = (time.Time{}); read.Valid {
+		*z.at = read.Time.UTC()
 	}
-	return at.UTC()
+	return nil
 }

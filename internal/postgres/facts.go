@@ -137,9 +137,7 @@ func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event, now
 		WHERE  n.event_id = $1`
 
 	batch.Queue(query, eventID).QueryRow(func(row pgx.Row) error {
-		var expires *time.Time
-		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, &expires, &event.CollapseKey, &event.Cancels, &event.CancelledBy, &event.Answer, now)
-		event.ExpiresAt = utc(expires)
+		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, orZero{&event.ExpiresAt}, &event.CollapseKey, &event.Cancels, &event.CancelledBy, &event.Answer, now)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return notification.ErrNoEvent
 		}

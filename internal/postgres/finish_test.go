@@ -120,8 +120,7 @@ func TestFinishEventLeavesARetryAlone(t *testing.T) {
 	t.Parallel()
 
 	s := ofThree(t)
-	reopened := must(s.Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-SMS", RunID: "run-1", KeepText: true}))(t)
-	require.Equal(t, notification.Pending, reopened.Status)
+	require.Equal(t, notification.Pending, must(s.Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-SMS", RunID: "run-1", KeepText: true}))(t).Status)
 
 	counts := must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventFailed}))(t)
 

@@ -74,8 +74,7 @@ func TestSavePlanEscalates(t *testing.T) {
 	require.ElementsMatch(t, []string{"evt-1-staff11-PUSH", "evt-1-staff12-PUSH"}, read(t, s, ids, true), "they wait")
 	require.Equal(t, []string{"evt-1-staff12-EMAIL"}, read(t, s, ids, false))
 
-	lanes := must(s.Lanes(t.Context(), "evt-1"))(t)
-	require.Equal(t, []notification.Lane{{Channel: notification.Email}, {Channel: notification.Push, Waiting: true}}, lanes)
+	require.Equal(t, []notification.Lane{{Channel: notification.Email}, {Channel: notification.Push, Waiting: true}}, must(s.Lanes(t.Context(), "evt-1"))(t))
 
 	postgrestest.Exec(t, s, "DELETE FROM event_type_escalation")
 	for _, d := range undelivered(t, s) {

@@ -182,6 +182,10 @@ func TestReceiptStands(t *testing.T) {
 		require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 	}
 
+	unsent := withMail(t)
+	record(t, unsent, delivered("r-1"))
+	require.Equal(t, "PENDING", delivery(t, unsent, mail).Status, "without an attempt, the receipt belongs to another installation")
+
 	s := sentMail(t)
 	record(t, s, bounce("r-1"))
 	require.Equal(t, notification.Pending, reopen(t, s, anew("run-1", false)).Status)
@@ -201,16 +205,6 @@ func TestReceiptStands(t *testing.T) {
 	require.Equal(t, "m-2", *got.ProviderID)
 	require.Nil(t, got.Error)
 	require.Equal(t, 5, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_receipt"), "they are kept all the same")
-}
-
-// A delivery without an attempt cannot have arrived: the receipt belongs to another
-// installation.
-func TestReceiptWithoutAnAttempt(t *testing.T) {
-	t.Parallel()
-
-	s := withMail(t)
-	record(t, s, delivered("r-1"))
-	require.Equal(t, "PENDING", delivery(t, s, mail).Status)
 }
 
 // A receipt wakes the escalation, once for all receipts that come together. If no

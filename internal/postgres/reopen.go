@@ -22,11 +22,9 @@ func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.
 		WHERE  n.delivery_id = $1`
 
 	var found notification.Reopening
-	var sendAfter *time.Time
 	r := &found.Recipient
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery to reopen",
-		append(recipientFields(r), &r.UserType, &r.UserID, &found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active, &sendAfter, &found.Follows)...)
-	found.SendAfter = utc(sendAfter)
+		append(recipientFields(r), &r.UserType, &r.UserID, &found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active, orZero{&found.SendAfter}, &found.Follows)...)
 	return found, err
 }
 
@@ -94,9 +92,7 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 		WHERE  NOT EXISTS (SELECT FROM reopened)`
 
 	var state notification.ReopenedState
-	var sendAfter *time.Time
 	row := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body, plan.SendAfter)
-	err := scanDelivery(row, "reopen delivery", &state.Status, &state.Attempts, &state.LastError, &sendAfter)
-	state.SendAfter = utc(sendAfter)
+	err := scanDelivery(row, "reopen delivery", &state.Status, &state.Attempts, &state.LastError, orZero{&state.SendAfter})
 	return state, err
 }

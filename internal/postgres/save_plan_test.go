@@ -185,6 +185,10 @@ func TestSavePlan(t *testing.T) {
 	require.Equal(t, "RESERVATION_REQUESTED", postgrestest.Get[string](t, s, "SELECT event_type FROM notification WHERE channel = 'EMAIL'"))
 	require.JSONEq(t, `{"EMAIL": "SELECTED", "PUSH": "SELECTED", "SLACK": "NO_ADDRESS"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
 	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '8'"))
+
+	deliveries, ids = savePlan(t, s) // for nobody
+	require.Empty(t, deliveries)
+	require.Zero(t, ids)
 }
 
 // A delivery that cannot be sent does not wait for its own time or for the end of quiet
@@ -269,14 +273,6 @@ func TestSavePlanRefused(t *testing.T) {
 	require.NotContains(t, err.Error(), "to-SMS")
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_decision"))
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification"))
-}
-
-func TestSavePlanOfNobody(t *testing.T) {
-	t.Parallel()
-
-	deliveries, ids := savePlan(t, postgrestest.New(t))
-	require.Empty(t, deliveries)
-	require.Zero(t, ids)
 }
 
 // read returns the ids of a page's deliveries that wait, or that do not.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -142,26 +143,21 @@ func readSecrets(ctx context.Context, on Querier) ([]knownSecret, error) {
 // present one first. A process with only the superseded secret can work until suppressions
 // move.
 func mismatch(known []knownSecret, current, previous string) error {
-	var found *knownSecret
-	for i := range known {
-		if known[i].Fingerprint == current {
-			found = &known[i]
-		}
-	}
+	found := slices.IndexFunc(known, func(k knownSecret) bool { return k.Fingerprint == current })
 	switch {
 	case len(known) == 0:
 		return nil
 	case current == "":
 		return &SecretChangedError{known[0].Since, SecretUnset}
-	case found == nil:
+	case found < 0:
 		return &SecretChangedError{known[0].Since, SecretUnknown}
 	}
 	for _, other := range known {
 		switch {
 		case other.Fingerprint == current || other.Fingerprint == previous:
-		case !found.Superseded:
+		case !known[found].Superseded:
 			return &SecretChangedError{other.Since, PreviousMissing}
-		case found.Rekeyed:
+		case known[found].Rekeyed:
 			return &SecretChangedError{other.Since, SecretSuperseded}
 		}
 	}

@@ -142,8 +142,7 @@ func TestSecretsOverlap(t *testing.T) {
 		require.Empty(t, reasonsOf(t, process, "2"))
 	}
 	require.NoError(t, after.Suppress(t.Context(), notification.SMS, number(4), notification.SuppressedInvalid, ""))
-	lifted := must(after.Unsuppress(t.Context(), notification.SMS, number(4), ""))(t)
-	require.Equal(t, []notification.SuppressionReason{notification.SuppressedInvalid}, lifted)
+	require.Equal(t, []notification.SuppressionReason{notification.SuppressedInvalid}, must(after.Unsuppress(t.Context(), notification.SMS, number(4), ""))(t))
 	require.Zero(t, postgrestest.Get[int](t, after, "SELECT count(*) FROM recipient_suppression"))
 }
 

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -83,9 +82,7 @@ func (s *Store) ReadThrottles(ctx context.Context, eventType string, people []no
 
 func scanThrottle(row pgx.CollectableRow) (notification.Throttle, error) {
 	var t notification.Throttle
-	var at *time.Time
-	err := row.Scan(&t.UserType, &t.UserID, &t.Channel, &t.Key, &t.DeliveryID, &at)
-	t.At = utc(at)
+	err := row.Scan(&t.UserType, &t.UserID, &t.Channel, &t.Key, &t.DeliveryID, orZero{&t.At})
 	return t, err
 }
 

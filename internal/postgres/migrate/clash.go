@@ -17,11 +17,11 @@ var created = regexp.MustCompile(`(?im)^\s*CREATE (?:OR REPLACE )?(?:UNIQUE )?(T
 // shares their names: views, indexes, sequences, types.
 type names struct{ tables, relations, functions []string }
 
-// named returns the names that the migrations of some versions create.
-func (m *Migrator) named(versions map[int64]bool) (names, error) {
+// named returns the names that migrations create: the applied ones, or the others.
+func (m *Migrator) named(versions map[int64]bool, applied bool) (names, error) {
 	var found names
 	for _, source := range m.polite.ListSources() {
-		if !versions[source.Version] {
+		if versions[source.Version] != applied {
 			continue
 		}
 		text, err := fs.ReadFile(m.files, source.Path)
@@ -48,15 +48,11 @@ func (m *Migrator) named(versions map[int64]bool) (names, error) {
 // migrations need. Names from applied migrations are Herald's, whatever replaced them. So
 // is an index that an interrupted migration left on a table of Herald's.
 func (m *Migrator) refuseClashes(ctx context.Context, applied map[int64]bool) error {
-	ours, err := m.named(applied)
+	ours, err := m.named(applied, true)
 	if err != nil {
 		return err
 	}
-	missing := map[int64]bool{}
-	for _, source := range m.polite.ListSources() {
-		missing[source.Version] = !applied[source.Version]
-	}
-	wanted, err := m.named(missing)
+	wanted, err := m.named(applied, false)
 	if err != nil {
 		return err
 	}

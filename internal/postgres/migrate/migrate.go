@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"herald/internal/postgres"
 )
 
 // Migrator applies migrations while producers and workers run. Several migrators may run at
@@ -108,7 +110,7 @@ func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 		}
 		return nil
 	})
-	return names, wrap(err, "migrate up")
+	return names, postgres.Wrap(err, "migrate up")
 }
 
 // Down reverts the newest migration, deletes the data in its tables, and returns its name,
@@ -128,7 +130,7 @@ func (m *Migrator) Down(ctx context.Context) (name string, err error) {
 		}
 		return nil
 	})
-	return name, wrap(err, "migrate down")
+	return name, postgres.Wrap(err, "migrate down")
 }
 
 // alone calls f while it holds the lock.
@@ -156,21 +158,13 @@ type Status struct {
 func (m *Migrator) Status(ctx context.Context) ([]Status, error) {
 	record, err := m.find(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("migration status: %w", err)
+		return nil, postgres.Wrap(err, "migration status")
 	}
 	var statuses []Status
 	for _, source := range m.polite.ListSources() {
 		statuses = append(statuses, Status{Name: source.Path, Applied: record.applied[source.Version]})
 	}
 	return statuses, nil
-}
-
-// wrap adds to an error what was being done; nil stays nil.
-func wrap(err error, doing string) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // RecordsActions reports whether the schema has a table for operators' actions.

@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
+
+	"herald/internal/postgres"
 )
 
 // VersionTable holds the applied migrations. It is not goose's default, so that Herald can
@@ -139,7 +141,7 @@ func (m *Migrator) columns(ctx context.Context, table string) ([]string, error) 
 func (m *Migrator) list(ctx context.Context, query string, args ...any) ([]string, error) {
 	rows, _ := m.pool.Query(ctx, query, args...) // CollectRows returns its error
 	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return found, wrap(err, "look at schema "+m.schema)
+	return found, postgres.Wrap(err, "look at schema "+m.schema)
 }
 
 func has(all []string, wanted ...string) bool {

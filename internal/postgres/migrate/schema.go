@@ -111,7 +111,7 @@ func (m *Migrator) findFormer(ctx context.Context) (record, error) {
 			return record{}, m.mixed()
 		}
 	}
-	names, err := m.named(applied)
+	names, err := m.named(applied, true)
 	if err != nil {
 		return record{}, err
 	}

@@ -45,6 +45,8 @@ func TestDeliveryDetail(t *testing.T) {
 	require.Equal(t, "no", got.Retries[0].ErrorBefore)
 	require.Equal(t, notification.Sent, got.Retries[1].StatusBefore)
 	require.True(t, got.Retries[1].Again)
+
+	require.ErrorIs(t, errOf(r.DeliveryDetail(t.Context(), "evt-1-staff12-EMAIL")), notification.ErrNoDelivery)
 }
 
 // Receipts come in the order of the providers' clocks, including receipts of the message's
@@ -95,11 +97,4 @@ func TestDeliveryDetailIsBounded(t *testing.T) {
 	require.Len(t, got.Retries, 50)
 	require.Len(t, got.Receipts, 50)
 	require.Equal(t, "r-60", got.Receipts[49].Status)
-}
-
-func TestDeliveryDetailOfNoDelivery(t *testing.T) {
-	t.Parallel()
-
-	_, err := told(t).DeliveryDetail(t.Context(), "evt-1-staff12-EMAIL")
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
 }

@@ -53,6 +53,12 @@ func TestEventDetail(t *testing.T) {
 		DeliveryID: mail, Status: notification.Failed, Attempts: 1, LastError: "no", CreatedAt: delivery.CreatedAt, DigestID: "digest-1", Retries: 1,
 	}, delivery)
 	require.Equal(t, notification.Pending, got.Recipients[2].Deliveries[notification.SMS].Status)
+
+	bounded := eventDetail(t, r, 2)
+	require.Len(t, bounded.Recipients, 2)
+	require.Equal(t, 1, bounded.More)
+	require.Equal(t, "10", bounded.Recipients[1].UserID)
+	require.Len(t, bounded.Recipients[1].Deliveries, 1)
 }
 
 // All deliveries of an event count, also of recipients who are not shown. A recipient who
@@ -92,28 +98,13 @@ func TestEventDetailCountsFailuresWithoutAWorkflow(t *testing.T) {
 	require.Equal(t, 2, eventDetail(t, r, 1).Deliveries.FailedWithoutWorkflow, "not 11, which has one; not 12, which failed in a workflow")
 }
 
-func TestEventDetailIsBounded(t *testing.T) {
-	t.Parallel()
-
-	got := eventDetail(t, told(t), 2)
-
-	require.Len(t, got.Recipients, 2)
-	require.Equal(t, 1, got.More)
-	require.Equal(t, "10", got.Recipients[1].UserID)
-	require.Len(t, got.Recipients[1].Deliveries, 1)
-}
-
 func TestEventDetailOfNoEvent(t *testing.T) {
 	t.Parallel()
 
 	r := told(t)
-	_, err := r.EventDetail(t.Context(), "evt-404", 10)
-	require.ErrorIs(t, err, notification.ErrNoEvent)
-
+	require.ErrorIs(t, errOf(r.EventDetail(t.Context(), "evt-404", 10)), notification.ErrNoEvent)
 	exec(t, r, "DELETE FROM event_outbox")
-
 	got := eventDetail(t, r, 10)
-
 	require.Nil(t, got.Outbox)
 	require.Equal(t, notification.Processing, got.Processed.Status)
 }
@@ -155,6 +146,5 @@ func TestDecided(t *testing.T) {
 	require.Equal(t, "RESERVATION_REQUESTED", got.EventType, "by its deliveries")
 
 	key.EventID = "evt-404"
-	_, err := r.Decided(t.Context(), key)
-	require.ErrorIs(t, err, notification.ErrNoEvent)
+	require.ErrorIs(t, errOf(r.Decided(t.Context(), key)), notification.ErrNoEvent)
 }
