@@ -104,12 +104,11 @@ func TestAccountRejected(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=1")
-	s.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '42', 'ada@example.com')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('T', 'hello', 'you')`)
+	s.customers(1)
+	s.route("T", "EMAIL")
 	s.fault("EMAIL", `{"status":401}`)
 	s.startAll()
-	id := s.emit(s.name+"-evt", "T", "CUSTOMER/42", "{}") + "-customer42-EMAIL"
+	id := s.emit(s.name+"-evt", "T", "CUSTOMER/1", "{}") + "-customer1-EMAIL"
 	var answer string
 	s.eventually(func() bool {
 		answer, _ = s.tryStarter("delivery", "why", id)
@@ -128,8 +127,7 @@ func TestMissingSettings(t *testing.T) {
 
 	s := newSystem(t, "SENDGRID_API_KEY=", "EMAIL_FROM=", "SLACK_ALLOWED_HOSTS=hooks.slack.com", "PUBLIC_URL=https://herald.example.com")
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, slack_webhook_url) VALUES ('ADMIN', '1', 'ada@example.com', 'https://chat.example.com/services/T/B/hunter2')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL'), ('T', 'SLACK')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('T', 'hello', 'you')`)
+	s.route("T", "EMAIL", "SLACK")
 	w := s.startWorker()
 	for _, fact := range []string{"channel is off", "EMAIL", "SENDGRID_API_KEY", "EMAIL_FROM"} {
 		require.Contains(t, w.output.String(), fact, "at its start")

@@ -73,46 +73,10 @@ func (s *system) requireShortHistories(eventID string, bulk bool, channels ...no
 	require.Less(s.t, longest, int64(maxHistory))
 }
 
-func TestCancelledEvent(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.prepareLoad()
-	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour' WHERE channel_type <> 'PUSH'`)
-	s.startAll()
-	s.writeEvents("cancel", 1)
-	id := s.eventID("cancel", 0)
-	s.eventually(func() bool {
-		return s.count(`SELECT count(*) FROM notification WHERE channel = 'PUSH' AND status = 'SENT'`) == 1 && s.running(id) == 3
-	}, "the push was not sent, or the others do not wait")
-
-	require.NoError(t, s.temporal.CancelWorkflow(t.Context(), id, ""))
-	require.Error(t, s.temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
-
-	require.Equal(t, 2, s.count(`SELECT count(*) FROM notification WHERE status = 'CANCELLED'`))
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`))
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE status = 'FAILED'`))
-	require.Len(t, s.accepted(), 1)
-}
-
-// running returns the number of running workflows of an event and its deliveries.
-func (s *system) running(eventID string) int {
-	open := 0
-	for _, id := range []string{eventID, eventID + "-customer1-EMAIL", eventID + "-customer1-SMS"} {
-		described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
-		if err == nil && described.GetWorkflowExecutionInfo().GetCloseTime() == nil {
-			open++
-		}
-	}
-	return open
-}
-
 // prepareNews inserts many customers who get events of type NEWS over the channels.
 func (s *system) prepareNews(recipients int, channels ...string) {
-	s.starter("migrate", "up")
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com', '+1201555' || lpad((n % 10000)::text, 4, '0') FROM generate_series(1, $1::int) n`, recipients)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) SELECT 'NEWS', unnest($1::text[])`, channels)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'For {{.recipient.user_id}}')`)
+	s.customers(recipients)
+	s.route("NEWS", channels...)
 	s.starter("poller", "start")
 }
 
@@ -120,8 +84,8 @@ func (s *system) emitNews() string {
 	return s.emit(s.name+"-news", "NEWS", "BROADCAST/0", "{}")
 }
 
-// A channel without a worker does not delay another channel: all deliveries of the other channel
-// are sent, on all pages.
+// --channels and --events divide the work between processes. A channel without a worker does not
+// delay another channel: all deliveries of the other channel are sent, on all pages.
 func TestChannelsDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 
@@ -134,6 +98,9 @@ func TestChannelsDoNotWaitForEachOther(t *testing.T) {
 
 	s.awaitCount(recipients, `SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND status = 'SENT'`)
 	require.Equal(t, recipients, s.count(`SELECT count(*) FROM notification WHERE channel = 'SMS' AND status = 'PENDING'`))
+
+	s.startWorker("--channels", "sms")
+	s.awaitCount(recipients, `SELECT count(*) FROM notification WHERE channel = 'SMS' AND status = 'SENT'`)
 }
 
 // An event is terminated while its deliveries are sent, and retried while they still close. The

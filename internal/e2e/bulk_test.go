@@ -127,7 +127,8 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 	require.Equal(t, len(died), s.count(`SELECT count(*) FROM delivery_attempt WHERE attempt = 2`), "what was under way left the batch")
 }
 
-// An operator cancels one delivery of a running batch, and then the event. The sweep does not
+// Operators see the batch of a delivery that it has not reached yet, and cannot hasten, reschedule
+// or retry the delivery. They cancel it, and then the event. The sweep does not
 // touch the batch.
 func TestCancelOfABatch(t *testing.T) {
 	t.Parallel()
@@ -150,9 +151,14 @@ func TestCancelOfABatch(t *testing.T) {
 		}
 		return found != nil
 	}, "%s is in no batch", last)
+	for _, order := range [][]string{{"send-now", last}, {"reschedule", last, "--in", "2h"}, {"retry", last}} {
+		s.fails(1, "is being sent in a batch", append([]string{"delivery"}, order...)...)
+	}
 	s.fails(1, batch, "delivery", "send-now", last)
-	require.Contains(t, s.starter("event", "show", event), batch)
+	require.Contains(t, s.starter("delivery", "show", last), batch)
+	require.Contains(t, s.starter("event", "show", event), batch+": ")
 	require.Contains(t, s.starter("delivery", "cancel", last), "cancelled")
+	require.Contains(t, s.starter("delivery", "retry", last, "--dry-run"), "would be retried")
 	s.exec(`UPDATE processed_event SET created_at = created_at - interval '1 hour'`)
 	s.exec(`UPDATE notification SET created_at = created_at - interval '1 hour'`)
 	swept := s.sweep()
@@ -259,40 +265,4 @@ func (s *system) deliveries(sql string) []string {
 	rows, _ := s.store.Pool.Query(s.t.Context(), sql) // CollectRows returns its error
 	ids := must(pgx.CollectRows(rows, pgx.RowTo[string]))(s.t)
 	return ids
-}
-
-// A slow batch has not reached a delivery yet. Operators see the batch of the delivery and the
-// possible commands. After they cancel the delivery, it is not sent.
-func TestOperateBatch(t *testing.T) {
-	t.Parallel()
-
-	const recipients = 12
-	o := &operation{system: newSystem(t, "BULK_THRESHOLD=5", "EMAIL_RATE_LIMIT=0.2")} // the last message would be sent after a minute
-	o.prepareNews(recipients, "EMAIL")
-	o.startWorker()
-	event := o.emitNews()
-	o.awaitCount(1, `SELECT count(*) FROM delivery_attempt WHERE outcome = 'SENT'`)
-	batch := event + "-batch-EMAIL-1"
-	last := o.text(`SELECT delivery_id FROM notification WHERE attempt_count = 0 ORDER BY id DESC LIMIT 1`)
-
-	o.says(batch, "delivery", "show", last)
-	o.says("it is sent in the batch "+batch, "delivery", "why", last)
-	o.says(batch+": ", "event", "show", event)
-	o.fails(1, "is being sent in a batch", "delivery", "send-now", last)
-	o.fails(1, "is being sent in a batch", "delivery", "reschedule", last, "--in", "2h")
-	o.fails(1, "is being sent in a batch", "delivery", "retry", last)
-	o.says("cancelled", "delivery", "cancel", last)
-	o.says("would be retried", "delivery", "retry", last, "--dry-run")
-
-	o.says("of its deliveries", "event", "cancel", event)
-	o.awaitCount(0, `SELECT count(*) FROM notification WHERE status = 'PENDING'`)
-	require.Zero(t, o.accepted()[last])
-	o.requireDelivery(last, "CANCELLED", "cancelled")
-}
-
-// text returns the text that the SQL selects.
-func (o *operation) text(sql string) (value string) {
-	o.t.Helper()
-	require.NoError(o.t, o.store.Pool.QueryRow(o.t.Context(), sql).Scan(&value))
-	return value
 }

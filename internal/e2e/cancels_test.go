@@ -215,39 +215,43 @@ func (b *broadcast) requireCancelled(processed string) {
 	}
 }
 
-func TestCancelAnEventInTemporal(t *testing.T) {
+// An event, a lane, or the lane's children are cancelled in Temporal. Nothing more is sent: no
+// batch, no row without a batch, no page of waiting deliveries.
+func TestCancelInTemporal(t *testing.T) {
 	t.Parallel()
 
-	b := startBroadcast(t, 300, inBatches)
-	b.begin(5)
-	b.cancel(b.event)
-	b.requireCancelled("FAILED")
-}
-
-// To cancel a lane cancels its batches, and also rows without a batch.
-func TestCancelALaneInTemporal(t *testing.T) {
-	t.Parallel()
-
-	for name, settings := range map[string][]string{"in batches": {inBatches}, "a workflow each": nil} {
+	event := func(b *broadcast) { b.cancel(b.event) }
+	lane := func(b *broadcast) { b.cancel(workflows.LaneID(b.event, notification.Email)) }
+	children := func(b *broadcast) { b.cancelChildren(workflows.LaneID(b.event, notification.Email)) }
+	for name, tt := range map[string]struct {
+		recipients, sent int
+		settings         string
+		cancel           func(*broadcast)
+		processed        string
+	}{
+		"a small event":            {20, 1, "EMAIL_RATE_LIMIT=1", event, "FAILED"},
+		"an event in batches":      {300, 5, inBatches, event, "FAILED"},
+		"a lane in batches":        {300, 5, inBatches, lane, "SUCCESS"},
+		"a lane of workflows":      {300, 5, "", lane, "SUCCESS"},
+		"the batches of a lane":    {300, 5, inBatches, children, "SUCCESS"},
+		"pages that wait, of lane": {150, 0, "", (*broadcast).cancelWaitingPages, "SUCCESS"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			b := startBroadcast(t, 300, settings...)
-			b.begin(5)
-			b.cancel(workflows.LaneID(b.event, notification.Email))
-			b.requireCancelled("SUCCESS")
+			b := startBroadcast(t, tt.recipients, tt.settings)
+			if tt.sent == 0 {
+				b.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour'`)
+			}
+			b.begin(tt.sent)
+			tt.cancel(&b)
+			b.requireCancelled(tt.processed)
 		})
 	}
 }
 
-// All batches of an event are cancelled. The lane does not send their remaining deliveries.
-func TestCancelBatchesInTemporal(t *testing.T) {
-	t.Parallel()
-
-	b := startBroadcast(t, 300, inBatches)
-	b.begin(5)
-	b.cancelChildren(workflows.LaneID(b.event, notification.Email))
-	b.requireCancelled("SUCCESS")
+func (b *broadcast) cancelWaitingPages() {
+	require.Contains(b.t, b.cancelChildren(workflows.LaneID(b.event, notification.Email)+"-waiting"), b.event+"-page-EMAIL-1-waiting")
 }
 
 // cancelChildren cancels each child of a lane until the lane has ended. It returns their ids.
@@ -289,17 +293,6 @@ func TestCancelADeliveryInTemporal(t *testing.T) {
 			b.requireCancelled("SUCCESS")
 		})
 	}
-}
-
-// The pages of an event with waiting deliveries are cancelled. The lane does not send the rest.
-func TestCancelPagesInTemporal(t *testing.T) {
-	t.Parallel()
-
-	b := startBroadcast(t, 150, "EMAIL_RATE_LIMIT=0")
-	b.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour'`)
-	b.begin(0)
-	require.Contains(t, b.cancelChildren(workflows.LaneID(b.event, notification.Email)+"-waiting"), b.event+"-page-EMAIL-1-waiting")
-	b.requireCancelled("SUCCESS")
 }
 
 // Temporal accepts each query in docs/operations.md. The document's batch operation cancels all

@@ -15,9 +15,7 @@ func TestSharedPhone(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t, "PUSH_MAX_ATTEMPTS=100", "PUSH_RETRY_COEFFICIENT=1")
-	s.starter("migrate", "up")
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'PUSH')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
+	s.route("NEWS", "PUSH")
 	s.exec(`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '1'), ('CUSTOMER', '2')`)
 	g := s.startGateway()
 	s.startAll()

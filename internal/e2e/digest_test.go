@@ -43,7 +43,6 @@ func newDigests(t *testing.T) *digests {
 	}
 	t.Logf("to repeat this run's choices: -digest-seed %d", seed)
 	d := &digests{system: newSystem(t, append(crashTimeouts, "SMS_MAX_ATTEMPTS=100")...), random: rand.New(rand.NewPCG(seed, seed))}
-	d.starter("migrate", "up")
 	for customer := range customers + 1 {
 		d.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', $1, 'Ada', $2, $3)`,
 			fmt.Sprint(customer), fmt.Sprintf("ada%d@example.com", customer), fmt.Sprintf("+1201555010%d", customer))

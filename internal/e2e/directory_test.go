@@ -18,9 +18,7 @@ import (
 func newClinic(t *testing.T) *system {
 	t.Helper()
 	s := newSystem(t)
-	for _, script := range runnable(t, "docs/directory.md") {
-		s.exec(script)
-	}
+	s.configure("docs/directory.md")
 	s.exec(`
 		INSERT INTO patient (full_name, mail, mobile, language) VALUES (NULL, 'ada@example.com', '+12025550110', NULL);
 		INSERT INTO doctor (id, full_name, mail) VALUES ('d0c00000-0000-0000-0000-000000000001', 'Bo', 'bo@example.com'), ('d0c00000-0000-0000-0000-000000000002', 'Cy', 'cy@example.com');

@@ -18,23 +18,14 @@ func TestFailover(t *testing.T) {
 	const customers = 16 // after 20 failed calls, the first provider would rest
 	listener := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	s := newSystem(t, append(crashTimeouts, "SMTP_URL=smtp://"+listener.Addr().String(), "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_COEFFICIENT=1", "EMAIL_RETRY_INTERVAL=500ms")...)
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- s.fakes.ServeSMTP(ctx, listener) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-served)
-	})
-	s.starter("migrate", "up")
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'EMAIL')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
-	s.exec(`INSERT INTO recipient (user_type, user_id, email) SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com' FROM generate_series(1, $1::int) n`, customers)
+	cancel := s.serveSMTP(listener)
+	s.customers(customers)
+	s.route("NEWS", "EMAIL")
 	w := s.startAll()
 	s.startWorker()
 
 	s.fault("email", `{"status":429}`)
-	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-	        SELECT $1 || '-' || n, 'NEWS', 'CUSTOMER', n::text, '{}' FROM generate_series(1, $2::int) n`, s.name, customers)
+	s.burst("", "NEWS", customers)
 	s.awaitSome(customers/2, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
 	w.kill()
 	s.awaitCount(customers, `SELECT count(*) FROM notification WHERE status = 'SENT' AND provider = 'smtp'`)
@@ -66,25 +57,6 @@ func TestFailover(t *testing.T) {
 	s.awaitDelivery(nobody, "SENT")
 }
 
-// Twilio has too many requests, and then rejects our account: Vonage sends the text messages.
-func TestFailoverOfTexts(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.env = append(s.env, "VONAGE_BASE_URL="+s.sandbox.URL, "VONAGE_API_KEY=abcd1234", "VONAGE_API_SECRET=e2e", "VONAGE_FROM=Herald")
-	s.starter("migrate", "up")
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'SMS')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
-	s.exec(`INSERT INTO recipient (user_type, user_id, phone) VALUES ('CUSTOMER', '1', '+12025550101')`)
-	s.startAll()
-	for _, fault := range []string{`{"status":429}`, `{"status":403}`} {
-		s.fault("sms", fault)
-		id := s.emit(s.name+"-"+fault[10:13], "NEWS", "CUSTOMER/1", "{}") + "-customer1-SMS"
-		s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'SENT' AND provider = 'vonage'`, id)
-		require.Equal(t, 1, s.accepted()[id])
-	}
-}
-
 // The only provider is down, and the operator's order holds its channel up: the deliveries wait
 // without using attempts, also after a kill. Then everybody gets one message.
 func TestProvidersRest(t *testing.T) {
@@ -92,15 +64,12 @@ func TestProvidersRest(t *testing.T) {
 
 	const customers = 60
 	s := newSystem(t, append(crashTimeouts, "SMS_MAX_ATTEMPTS=30")...)
-	s.starter("migrate", "up")
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'SMS')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
-	s.exec(`INSERT INTO recipient (user_type, user_id, phone) SELECT 'CUSTOMER', n::text, '+12025550' || 100 + n FROM generate_series(1, $1::int) n`, customers)
+	s.customers(customers)
+	s.route("NEWS", "SMS")
 	w := s.startAll()
 	s.startWorker()
 	s.fault("sms", `{"status":429}`)
-	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-	        SELECT $1 || '-' || n, 'NEWS', 'CUSTOMER', n::text, '{}' FROM generate_series(1, $2::int) n`, s.name, customers)
+	s.burst("", "NEWS", customers)
 	s.awaitCount(1, `SELECT count(*) FROM provider_state WHERE provider = 'twilio' AND rests > 1`)
 	w.kill()
 	require.Contains(t, s.starter("status"), "provider twilio")
@@ -120,27 +89,29 @@ func TestProvidersRest(t *testing.T) {
 	require.Contains(t, s.starter("audit", "--command", "channel pause"), "e2e")
 }
 
-// Each provider in turn loses its connection after the whole message was sent. Nobody knows whether
-// it has the message, so the message waits for that provider, though another one could take it.
+// Twilio refuses text messages, and Vonage sends them. Then each provider in turn loses its
+// connection after the whole message was sent. Nobody knows whether it has the message, so the
+// message waits for that provider, though another one could take it.
 func TestCutStaysWithItsProvider(t *testing.T) {
 	t.Parallel()
 
 	listener := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	s := newSystem(t, "SMTP_URL=smtp://"+listener.Addr().String(), "SMS_MAX_ATTEMPTS=100", "EMAIL_MAX_ATTEMPTS=100", "PUSH_MAX_ATTEMPTS=100", "EMAIL_RETRY_COEFFICIENT=1", "SMS_RETRY_COEFFICIENT=1", "PUSH_RETRY_COEFFICIENT=1")
-	s.env = append(s.env, "VONAGE_BASE_URL="+s.sandbox.URL, "VONAGE_API_KEY=abcd1234", "VONAGE_API_SECRET=e2e", "VONAGE_FROM=Herald")
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- s.fakes.ServeSMTP(ctx, listener) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-served)
-	})
-	s.starter("migrate", "up")
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('MAIL', 'EMAIL'), ('TEXT', 'SMS'), ('PUSH', 'PUSH')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES ('CUSTOMER', '1', 'c1@example.com', '+12025550101')`)
-	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '1', 'token-1')`)
+	s.env = append(s.env, s.vonage()...)
+	s.serveSMTP(listener)
+	s.customers(1)
+	for eventType, channel := range map[string]string{"MAIL": "EMAIL", "TEXT": "SMS", "PUSH": "PUSH"} {
+		s.route(eventType, channel)
+	}
 	s.startAll()
+
+	for _, fault := range []string{`{"status":429}`, `{"status":403}`} { // too many requests; our account is rejected
+		s.fault("sms", fault)
+		id := s.emit(s.name+"-"+fault[10:13], "TEXT", "CUSTOMER/1", "{}") + "-customer1-SMS"
+		s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'SENT' AND provider = 'vonage'`, id)
+		require.Equal(t, 1, s.accepted()[id])
+		s.mend()
+	}
 	for _, tt := range []struct{ provider, fault, eventType, channel string }{
 		{"sendgrid", "email", "MAIL", "EMAIL"},
 		{"smtp", "smtp", "MAIL", "EMAIL"},
@@ -162,4 +133,21 @@ func TestCutStaysWithItsProvider(t *testing.T) {
 		require.Equal(t, 1, s.accepted()[id], tt.provider)
 		require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND provider = $2`, id, tt.provider))
 	}
+}
+
+// serveSMTP serves the sandbox's mail server until cancel, or the end of the test.
+func (s *system) serveSMTP(listener net.Listener) (cancel func()) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.fakes.ServeSMTP(ctx, listener) }()
+	s.t.Cleanup(func() {
+		cancel()
+		require.NoError(s.t, <-served)
+	})
+	return cancel
+}
+
+// vonage returns the settings with which Vonage sends text messages.
+func (s *system) vonage() []string {
+	return []string{"VONAGE_BASE_URL=" + s.sandbox.URL, "VONAGE_API_KEY=abcd1234", "VONAGE_API_SECRET=e2e", "VONAGE_FROM=Herald"}
 }

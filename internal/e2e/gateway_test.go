@@ -41,14 +41,7 @@ type gateway struct {
 func (s *system) startGateway(settings ...string) *gateway {
 	s.t.Helper()
 	g := s.launchGateway(settings...)
-	s.eventually(func() bool {
-		select {
-		case <-g.ended:
-			s.t.Fatalf("gateway ended early: %v\n%s", g.err, g.output)
-		default:
-		}
-		return g.ready() == http.StatusOK
-	}, "gateway is not ready:\n%s", g.output)
+	s.awaitReady(g.worker)
 	return g
 }
 
@@ -138,17 +131,9 @@ func TestGatewaysHaveOneSecret(t *testing.T) {
 	s := newSystem(t)
 	secrets := []string{"HERALD_SECRET=one secret of an installation, 1", "HERALD_SECRET=one secret of an installation, 2"}
 	running := []*gateway{s.launchGateway(secrets[0]), s.launchGateway(secrets[1])}
-	ended := func(g *gateway) bool {
-		select {
-		case <-g.ended:
-			return true
-		default:
-			return false
-		}
-	}
-	s.eventually(func() bool { return ended(running[0]) || ended(running[1]) }, "both continue")
+	s.eventually(func() bool { return running[0].hasEnded() || running[1].hasEnded() }, "both continue")
 	winner, loser := 0, 1
-	if ended(running[0]) {
+	if running[0].hasEnded() {
 		winner, loser = 1, 0
 	}
 	s.eventually(func() bool { return running[winner].ready() == http.StatusOK }, "the other one is not ready")
@@ -168,38 +153,50 @@ func TestGatewaysHaveOneSecret(t *testing.T) {
 	}
 }
 
-// With the gateway of `make demo`, a user of this machine can log in as anybody. Pages of other
-// origins cannot, also not with a host name that points to this machine.
-func TestGatewayOfTheDemo(t *testing.T) {
+// Everything that clients do at gateways, without a worker.
+func TestGateway(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
 	s.exec(people)
-	g := s.startGateway("GATEWAY_DEMO=true")
+	g, demo, other := s.startGateway("GATEWAY_ALLOWED_ORIGINS=https://app.example.com"), s.startGateway("GATEWAY_DEMO=true"), s.startGateway()
+	g.signsIn()
+	slow := g.openSlowly()
+	g.opensSockets()
+	g.rejectsLargeRequests()
+	s.letsPeopleOfThisMachineIn(demo, other)
+	s.servesBesideHalfOpenConnections(other)
+	s.stops(other)
+	slow.Wait()
+	s.usesEachTicketOnce(g, demo)
+}
+
+// With the gateway of `make demo`, a user of this machine can log in as anybody. Pages of other
+// origins cannot, also not with a host name that points to this machine.
+func (s *system) letsPeopleOfThisMachineIn(g, other *gateway) {
 	choose := func(header map[string]string) (status int, answer string) {
 		header["Content-Type"] = "application/json"
 		return g.request(http.MethodPost, "/demo/token", `{"user_type":"ADMIN","user_id":"1"}`, header)
 	}
 	status, answer := choose(map[string]string{"Origin": "http://" + g.host()})
-	require.Equal(t, http.StatusCreated, status, answer)
+	require.Equal(s.t, http.StatusCreated, status, answer)
 	var chosen struct{ Token string }
-	require.NoError(t, json.Unmarshal([]byte(answer), &chosen))
+	require.NoError(s.t, json.Unmarshal([]byte(answer), &chosen))
 	status, answer = g.request(http.MethodGet, "/api/notifications", "", bearer(chosen.Token))
-	require.Equal(t, http.StatusOK, status, answer)
+	require.Equal(s.t, http.StatusOK, status, answer)
 
 	status, _ = choose(map[string]string{"Origin": "https://evil.example.com"})
-	require.Equal(t, http.StatusForbidden, status)
+	require.Equal(s.t, http.StatusForbidden, status)
 	rebound := bufio.NewReader(g.dial("GET /demo/people HTTP/1.1\r\nHost: evil.example.com\r\n\r\n"))
-	require.Contains(t, must(rebound.ReadString('\n'))(t), " 403 ")
+	require.Contains(s.t, must(rebound.ReadString('\n'))(s.t), " 403 ")
 
-	other := s.startGateway()
 	status, _ = other.request(http.MethodGet, "/demo/people", "", nil)
-	require.Equal(t, http.StatusNotFound, status, "without GATEWAY_DEMO nobody chooses")
+	require.Equal(s.t, http.StatusNotFound, status, "without GATEWAY_DEMO nobody chooses")
 
 	open := s.launchGateway("GATEWAY_DEMO=true", "GATEWAY_HTTP_ADDR=:0")
 	<-open.ended
-	require.Error(t, open.err)
-	require.Contains(t, open.output.String(), "GATEWAY_HTTP_ADDR must be a loopback address")
+	require.Error(s.t, open.err)
+	require.Contains(s.t, open.output.String(), "GATEWAY_HTTP_ADDR must be a loopback address")
 }
 
 var (
@@ -211,16 +208,11 @@ var (
 const people = `INSERT INTO recipient (user_type, user_id, active) VALUES ('ADMIN', '1', true), ('ADMIN', '2', false)`
 
 // Requests with valid and invalid tokens. A rejected client gets no reason, but operators see it.
-func TestSignIn(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.exec(people)
-	g := s.startGateway()
-	good := tokenOf(t, ada)
+func (g *gateway) signsIn() {
+	good := tokenOf(g.t, ada)
 	parts := strings.Split(good, ".")
 	status, _ := g.request(http.MethodGet, "/api/notifications", "", bearer(good))
-	require.NotEqual(t, http.StatusUnauthorized, status)
+	require.NotEqual(g.t, http.StatusUnauthorized, status)
 
 	tests := []struct {
 		cause, token string
@@ -228,8 +220,8 @@ func TestSignIn(t *testing.T) {
 		{cause: "none"},
 		{cause: "malformed", token: "hunter2"},
 		{cause: "signature", token: parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2]))},
-		{cause: "recipient", token: tokenOf(t, gone)},
-		{cause: "recipient", token: tokenOf(t, other)},
+		{cause: "recipient", token: tokenOf(g.t, gone)},
+		{cause: "recipient", token: tokenOf(g.t, other)},
 	}
 	var answers []string
 	for _, tt := range tests {
@@ -240,17 +232,17 @@ func TestSignIn(t *testing.T) {
 		}
 		for _, path := range []string{"/api/notifications", "/api/nowhere"} {
 			status, answer := g.request(http.MethodGet, path, "", header)
-			require.Equal(t, http.StatusUnauthorized, status, tt.cause)
+			require.Equal(g.t, http.StatusUnauthorized, status, tt.cause)
 			answers = append(answers, answer)
 		}
-		require.InDelta(t, before+2, g.metric(`herald_gateway_refusals_total{cause="`+tt.cause+`"}`), 0, tt.cause)
-		require.Contains(t, g.output.String(), `"cause":"`+tt.cause+`"`)
+		require.EqualValues(g.t, before+2, g.metric(`herald_gateway_refusals_total{cause="`+tt.cause+`"}`), tt.cause)
+		require.Contains(g.t, g.output.String(), `"cause":"`+tt.cause+`"`)
 	}
 	for _, answer := range answers {
-		require.Equal(t, answers[0], answer, "the answer does not tell why")
+		require.Equal(g.t, answers[0], answer, "the answer does not tell why")
 	}
 	for _, secret := range []string{parts[0], parts[1], parts[2], "hunter2", tokenSecret} {
-		require.NotContains(t, g.output.String(), secret)
+		require.NotContains(g.t, g.output.String(), secret)
 	}
 }
 

@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -77,22 +75,26 @@ func shows(text string, listed, unread int) string {
 		text, listed, count)
 }
 
-// Events appear on the open page as they are committed. A click marks them as read, also in other
-// tabs of the same person.
-func TestPageIsLive(t *testing.T) {
+// The page of one installation, in the tabs of two people.
+func TestInboxPage(t *testing.T) {
 	t.Parallel()
 
-	p := newInboxes(newSystem(t))
-	b := newBrowser(t)
+	p, b := newInboxes(newSystem(t)), newBrowser(t)
 	ada, again, admin := p.openAs(b, "Ada Brooks"), p.openAs(b, "Ada Brooks"), p.openAs(b, "Root Admin")
+	p.areLive(ada, again, admin)
+	p.showScriptsAsText(admin)
+	p.obeyTheKeyboard(admin)
+}
+
+// Events appear on the open page as they are committed. A click marks them as read, also in other
+// tabs of the same person.
+func (p *inboxes) areLive(ada, again, admin *tab) {
 
 	first := p.confirm("19:15")
-	began := time.Now()
 	ada.await(shows("19:15", 1, 1))
-	t.Logf("shown %s after the commit", time.Since(began).Round(time.Millisecond))
 	again.await(shows("19:15", 1, 1))
 	p.awaitDelivery(first+"-customer43-WEBSOCKET", "DELIVERED")
-	require.Zero(t, p.count("SELECT count(*) FROM notification WHERE read_at IS NOT NULL"))
+	require.Zero(p.t, p.count("SELECT count(*) FROM notification WHERE read_at IS NOT NULL"))
 
 	second := p.confirm("19:30")
 	ada.await(shows("19:30", 1, 2))
@@ -106,7 +108,7 @@ func TestPageIsLive(t *testing.T) {
 	again.await(shows("", 2, 0))
 	ada.await(shows("", 2, 0))
 	admin.await(shows("", 0, 0))
-	require.Equal(t, "Notifications", evaluate[string](admin, "document.title"))
+	require.Equal(p.t, "Notifications", evaluate[string](admin, "document.title"))
 }
 
 // link returns a link to the page, made like in an application's backend.
@@ -155,11 +157,7 @@ func TestLinkToThePage(t *testing.T) {
 }
 
 // The page shows scripts in titles and bodies as text, and does not run them.
-func TestScriptIsText(t *testing.T) {
-	t.Parallel()
-
-	p := newInboxes(newSystem(t))
-	admin := p.openAs(newBrowser(t), "Root Admin")
+func (p *inboxes) showScriptsAsText(admin *tab) {
 	title := `<script>document.title='owned'</script>`
 	body := `<img src=x onerror="document.title='owned'"><a href="javascript:alert(1)">x</a>`
 	p.alert(title, body)
@@ -169,8 +167,8 @@ func TestScriptIsText(t *testing.T) {
 	p.broadcast(title, body) // from another publisher
 	admin.awaitText("#notices strong", title)
 	admin.awaitText("#notices span", body)
-	require.True(t, evaluate[bool](admin, "!document.querySelector('main script, main img, main a, #announcements img, #announcements script')"))
-	require.Equal(t, "(1) Notifications", evaluate[string](admin, "document.title"))
+	require.True(p.t, evaluate[bool](admin, "!document.querySelector('main script, main img, main a, #announcements img, #announcements script')"))
+	require.Equal(p.t, "(1) Notifications", evaluate[string](admin, "document.title"))
 	admin.click("#notices button")
 	admin.await("!document.querySelector('.notice')")
 }
@@ -187,11 +185,8 @@ func (p *inboxes) broadcast(title, body string) {
 
 // The inbox can be switched off and on with the keyboard. The setting applies to later events.
 // Mandatory messages cannot be switched off.
-func TestPreferencesByKeyboard(t *testing.T) {
-	t.Parallel()
-
-	p := newInboxes(newSystem(t))
-	admin := p.openAs(newBrowser(t), "Root Admin")
+func (p *inboxes) obeyTheKeyboard(admin *tab) {
+	unread := 1 // of the step before
 	toggle := func() {
 		admin.tabTo("#open-preferences")
 		admin.press(kb.Enter)
@@ -207,17 +202,17 @@ func TestPreferencesByKeyboard(t *testing.T) {
 	}
 
 	decided(p.alert("payments", "before"), "SELECTED")
-	admin.await(shows("before", 1, 1))
+	admin.await(shows("before", 1, unread+1))
 	toggle()
 	decided(p.alert("payments", "meanwhile"), "USER_DISABLED")
 	toggle()
 	decided(p.alert("payments", "after"), "SELECTED")
-	admin.await(shows("after", 1, 2))
-	require.True(t, evaluate[bool](admin, shows("meanwhile", 0, 2)))
+	admin.await(shows("after", 1, unread+2))
+	require.True(p.t, evaluate[bool](admin, shows("meanwhile", 0, unread+2)))
 
 	admin.tabTo("#list li:first-child button")
 	admin.press(kb.Enter)
-	admin.await(shows("after", 1, 1))
+	admin.await(shows("after", 1, unread+1))
 }
 
 // A gateway restarts, is killed, and the broker restarts. The page shows that it is offline,
@@ -262,8 +257,7 @@ func TestInboxDocument(t *testing.T) {
 	steps := runnable(t, "docs/inbox.md")
 	require.Len(t, steps, 4, "an example in docs/inbox.md that this test does not know")
 	emit, code, requests, preferences := steps[0], steps[1], steps[2], steps[3]
-	r := &reader{system: newSystem(t), dir: t.TempDir()}
-	require.NoError(t, os.Symlink(binaries, filepath.Join(r.dir, "bin")))
+	r := newSystem(t).reader(t.TempDir())
 	r.starter("seed", "--slack-url", r.sandbox.URL)
 	r.startAll()
 	token := tokenOf(t, notification.RecipientKey{UserType: notification.Customer, UserID: "43"})

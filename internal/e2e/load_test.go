@@ -26,7 +26,6 @@ const loadChannels = 3
 // prepareLoad inserts customer 1, who gets events of type LOAD by e-mail, push and SMS.
 func (s *system) prepareLoad() {
 	s.t.Helper()
-	s.starter("migrate", "up")
 	s.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', '1', 'Ada', 'ada@example.com', '+12015550101')`)
 	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '1', 'token-1')`)
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('LOAD', 'EMAIL'), ('LOAD', 'PUSH'), ('LOAD', 'SMS')`)
@@ -243,36 +242,6 @@ func TestGracefulStop(t *testing.T) {
 
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND status = 'SENT'`))
 	require.Equal(t, 1, s.count(`SELECT attempt_count FROM notification WHERE channel = 'EMAIL'`))
-}
-
-// --channels and --events divide the work between processes.
-func TestPartOfTheWorker(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.prepareLoad()
-	s.startWorker("--events")
-	s.startWorker("--channels", "email,push")
-	s.starter("poller", "start")
-	s.writeEvents("part", 3)
-	s.awaitCount(6, `SELECT count(*) FROM notification WHERE channel IN ('EMAIL', 'PUSH') AND status = 'SENT'`)
-	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE channel = 'SMS' AND status = 'SENT'`))
-
-	s.startWorker("--channels", "sms")
-	s.waitForLoad(3)
-}
-
-func TestWorkerRefusesBadSettings(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t, "OUTBOX_BATCH_SIZE=many", "EMAIL_TIMEOUT=-1s", "SENDGRID_BASE_URL=nowhere", "TWILIO_AUTH_TOKEN=", "TASK_QUEUE_PREFIX=Not Allowed")
-	w := s.launchWorker()
-
-	<-w.ended
-	require.Error(t, w.err)
-	for _, name := range []string{"OUTBOX_BATCH_SIZE", "EMAIL_TIMEOUT", "SENDGRID_BASE_URL", "TWILIO_AUTH_TOKEN", "TASK_QUEUE_PREFIX"} {
-		require.Contains(t, w.output.String(), name)
-	}
 }
 
 // randomShare returns a number between a tenth and nine tenths of n.

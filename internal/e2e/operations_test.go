@@ -117,7 +117,6 @@ type nightShift struct {
 func newNightShift(t *testing.T) *nightShift {
 	t.Helper()
 	n := &nightShift{newDesk(t, "night")}
-	n.starter("migrate", "up")
 	n.starter("seed", "--slack-url", n.sandbox.URL)
 	n.exec(nightDirectory)
 	n.exec(`UPDATE recipient SET timezone = $1 WHERE user_type = 'CUSTOMER' AND user_id = '46'`, nightZone(t, time.Now()))

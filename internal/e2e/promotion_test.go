@@ -106,7 +106,6 @@ func TestPromotionInterrupted(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
-	s.starter("migrate", "up")
 	s.lostEvent("large")
 	event := s.eventID("large", 0)
 	s.lostDelivery(event, "1", 0)

@@ -42,11 +42,16 @@ type reader struct {
 
 func newReader(t *testing.T) *reader {
 	t.Helper()
-	r := &reader{dir: t.TempDir()}
-	r.system = newSystem(t, "WORKER_HTTP_ADDR=127.0.0.1:0")
-	r.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-	require.NoError(t, os.Symlink(binaries, filepath.Join(r.dir, "bin")))
-	return r
+	s := newSystem(t, "WORKER_HTTP_ADDR=127.0.0.1:0")
+	s.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	return s.reader(t.TempDir())
+}
+
+// reader returns a reader who works in a folder.
+func (s *system) reader(dir string) *reader {
+	s.t.Helper()
+	require.NoError(s.t, os.Symlink(binaries, filepath.Join(dir, "bin")))
+	return &reader{system: s, dir: dir}
 }
 
 // placeholders are the lines of documents that a reader replaces, or that the test has already

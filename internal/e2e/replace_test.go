@@ -40,11 +40,7 @@ func TestReplace(t *testing.T) {
 		for order := range orders {
 			ids[emit(order, n)] = true
 		}
-		switch n {
-		case 2:
-			w.kill()
-			w = s.startWorker()
-		case 5:
+		if n == 2 || n == 5 {
 			w.kill()
 			w = s.startWorker()
 		}

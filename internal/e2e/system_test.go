@@ -28,7 +28,8 @@ import (
 	"herald/workflows"
 )
 
-// binaries is the folder of the real programs, built once.
+// binaries is the folder of the real programs, built once. They have no symbols for a debugger, whose
+// linking would take a third of the time.
 var binaries string
 
 func TestMain(m *testing.M) {
@@ -42,14 +43,15 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	build := exec.Command("go", "build", "-o", dir, "herald/worker", "herald/starter", "herald/gateway", "herald/tools/sandbox/cmd/sandbox", "herald/tools/demo/cmd/demo")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "herald/worker", "herald/starter", "herald/gateway", "herald/tools/sandbox/cmd/sandbox", "herald/tools/demo/cmd/demo")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "build the binaries:", err)
 		return 1
 	}
 	binaries = dir
-	// Tests mostly wait for intervals and timeouts, so more tests than cores run in parallel.
+	// Tests mostly wait for intervals and timeouts, so more tests than cores run in parallel. They start
+	// about in the order of their files' names: the longest tests are in files whose names sort first.
 	// The flag -parallel overrides this.
 	_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	return m.Run()
@@ -188,6 +190,37 @@ func (s *system) gatewayStore() *gatewaystore.Store { return &gatewaystore.Store
 func (s *system) exec(sql string, args ...any) {
 	s.t.Helper()
 	must(s.store.Pool.Exec(s.t.Context(), sql, args...))(s.t)
+}
+
+// configure runs the SQL of a document.
+func (s *system) configure(document string) {
+	s.t.Helper()
+	for _, script := range runnable(s.t, document) {
+		s.exec(script)
+	}
+}
+
+// customers inserts customers 1 to n, who have an address on every channel for customers.
+func (s *system) customers(n int) {
+	s.t.Helper()
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone)
+	        SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com', '+1201555' || lpad((n % 10000)::text, 4, '0') FROM generate_series(1, $1::int) n`, n)
+	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) SELECT user_type, user_id, 'token-' || user_id FROM recipient`)
+}
+
+// route sends an event type over channels at once, each event with the same text.
+func (s *system) route(eventType string, channels ...string) {
+	s.t.Helper()
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) SELECT $1, unnest($2::text[])`, eventType, channels)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'For {{.recipient.user_id}}') ON CONFLICT DO NOTHING`)
+}
+
+// burst commits n events of a type at once, for all customers in turn.
+func (s *system) burst(name, eventType string, n int) {
+	s.t.Helper()
+	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+	        SELECT $1 || '-' || n, $2, 'CUSTOMER', (n % (SELECT count(*) FROM recipient) + 1)::text, jsonb_build_object('number', n) FROM generate_series(1, $3::int) n`,
+		s.name+name, eventType, n)
 }
 
 // count returns the number that the SQL selects, or -1 if the database does not answer.

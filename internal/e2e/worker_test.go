@@ -39,15 +39,18 @@ func (s *system) startAll() *worker {
 // startWorker starts a worker process and waits until it is ready.
 func (s *system) startWorker(args ...string) *worker {
 	s.t.Helper()
-	w := s.launchWorker(args...)
+	return s.awaitReady(s.launchWorker(args...))
+}
+
+// awaitReady waits until a process is ready.
+func (s *system) awaitReady(w *worker) *worker {
+	s.t.Helper()
 	s.eventually(func() bool {
-		select {
-		case <-w.ended:
-			s.t.Fatalf("worker ended early: %v\n%s", w.err, w.output)
-		default:
+		if w.hasEnded() {
+			s.t.Fatalf("%s ended early: %v\n%s", w.cmd.Path, w.err, w.output)
 		}
 		return w.ready() == http.StatusOK
-	}, "worker is not ready:\n%s", w.output)
+	}, "%s is not ready:\n%s", w.cmd.Path, w.output)
 	return w
 }
 
@@ -102,6 +105,15 @@ func (w *worker) ready() int {
 	return answer.StatusCode
 }
 
+func (w *worker) hasEnded() bool {
+	select {
+	case <-w.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // kill ends the process like a power cut.
 func (w *worker) kill() {
 	_ = w.cmd.Process.Kill() // fails if it has ended already
@@ -113,6 +125,16 @@ func (w *worker) stop() error {
 	require.NoError(w.t, w.cmd.Process.Signal(syscall.SIGTERM))
 	<-w.ended
 	return w.err
+}
+
+// killWhile kills a worker each time that the SQL returns one of the numbers, and starts another.
+func (s *system) killWhile(w *worker, sql string, numbers ...int) {
+	s.t.Helper()
+	for _, number := range numbers {
+		s.awaitSome(number, sql)
+		w.kill()
+		w = s.startWorker()
+	}
 }
 
 // buffer collects a process's output. It is safe for concurrent use.
@@ -138,7 +160,7 @@ func (b *buffer) tail(n int) string {
 	return text[max(0, len(text)-n):]
 }
 
-// All programs print their version. A worker logs it first.
+// All programs print their version.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 
@@ -146,11 +168,6 @@ func TestVersion(t *testing.T) {
 	for _, program := range []string{"worker", "starter", "gateway", "sandbox"} {
 		require.Regexp(t, build, string(must(exec.CommandContext(t.Context(), filepath.Join(binaries, program), "--version").Output())(t)))
 	}
-	s := newSystem(t)
-	w := s.startWorker()
-	first, _, _ := strings.Cut(w.output.String(), "\n")
-	require.Regexp(t, `"msg":"worker starts","version":"\S+","commit":"\S+","go":"go1\.`, first)
-	require.Regexp(t, `(?m)^herald_build_info\{commit="\S+",go="go1\.\S+",version="\S+"\} 1$`, w.metrics())
 }
 
 // seenWithin is the maximum time until every command reports a dead worker.

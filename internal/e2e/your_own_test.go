@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,8 +60,7 @@ func newNewcomer(t *testing.T) *newcomer {
 	n.more = [2]string{"127.0.0.1:9090", freeAddress(t)}
 	n.before = "[ ! -e exports ] || . ./exports; trap 'export -p > exports' EXIT\n"
 	n.env = append(n.env, "WORKER_HTTP_ADDR=127.0.0.1:0")
-	require.NoError(t, os.Symlink(binaries, filepath.Join(n.dir, "bin")))
-	n.reader = &reader{system: n.system, dir: n.dir}
+	n.reader = n.system.reader(n.dir)
 	return n
 }
 
