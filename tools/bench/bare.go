@@ -19,8 +19,8 @@ type bare struct {
 	temporal client.Client
 	name     string
 
-	mu  sync.Mutex
-	ran map[string]time.Time // start time of each activity, by workflow id
+	mu   sync.Mutex
+	last time.Time // start time of the last activity
 }
 
 // startsAtOnce is the number of events that Herald's poller starts concurrently.
@@ -41,7 +41,7 @@ type bareParent struct {
 
 // newBare starts the workers of bare Temporal in this process.
 func newBare(ctx context.Context, h *herald) (*bare, error) {
-	b := &bare{temporal: h.temporal, name: h.name + "-bare", ran: map[string]time.Time{}}
+	b := &bare{temporal: h.temporal, name: h.name + "-bare"}
 	parents := worker.New(b.temporal, b.name+"-events", worker.Options{})
 	parents.RegisterWorkflowWithOptions(parent, workflow.RegisterOptions{Name: "BareParent"})
 	children := worker.New(b.temporal, b.name+"-email", worker.Options{MaxConcurrentActivityExecutionSize: slots})
@@ -83,19 +83,12 @@ func childID(parentID string, n int) string { return fmt.Sprintf("%s-%d", parent
 // nothing is the name of the activity that only records its start time.
 const nothing = "Nothing"
 
-func (b *bare) nothing(ctx context.Context) error {
+func (b *bare) nothing(context.Context) error {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ran[activity.GetInfo(ctx).WorkflowExecution.ID] = now
+	b.last = now
 	return nil
-}
-
-// start starts one parent workflow.
-func (b *bare) start(ctx context.Context, id string, children int) error {
-	options := client.StartWorkflowOptions{ID: id, TaskQueue: b.name + "-events"}
-	_, err := b.temporal.ExecuteWorkflow(ctx, options, "BareParent", bareParent{children, b.name + "-email"})
-	return err
 }
 
 // startAll starts parent workflows, startsAtOnce of them concurrently, like Herald's poller.
@@ -103,18 +96,13 @@ func (b *bare) startAll(ctx context.Context, ids []string, children int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(startsAtOnce)
 	for _, id := range ids {
-		group.Go(func() error { return b.start(ctx, id, children) })
+		group.Go(func() error {
+			options := client.StartWorkflowOptions{ID: id, TaskQueue: b.name + "-events"}
+			_, err := b.temporal.ExecuteWorkflow(ctx, options, "BareParent", bareParent{children, b.name + "-email"})
+			return err
+		})
 	}
 	return group.Wait()
-}
-
-// take returns the start times of the activities and resets them.
-func (b *bare) take() map[string]time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	ran := b.ran
-	b.ran = map[string]time.Time{}
-	return ran
 }
 
 // heraldAndBare holds Herald, with a restaurant whose staff gets e-mails, and bare Temporal.

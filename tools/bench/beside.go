@@ -48,7 +48,7 @@ func (s *besideSizes) open(ctx context.Context, stage *stage) (a, b round, err e
 	if r.herald, err = stage.herald(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err := r.herald.makeCrowd(ctx, news, s.Recipients); err != nil {
+	if err := r.herald.makeCrowd(ctx, s.Recipients); err != nil {
 		return nil, nil, err
 	}
 	if err := r.herald.makeRestaurant(ctx, s.small.Recipients); err != nil {
@@ -83,7 +83,7 @@ func (r *besideRounds) during(ctx context.Context) (*figures, error) {
 		return nil, err
 	}
 	id := fmt.Sprintf("%s-news-%d", r.herald.name, r.small.rounds)
-	if _, err := r.herald.announce(ctx, id, news); err != nil {
+	if _, err := r.herald.announce(ctx, id); err != nil {
 		return nil, err
 	}
 	if err := r.herald.awaitCount(ctx, 1, "SELECT count(*) FROM (SELECT FROM notification WHERE event_id = $1 AND status = 'SENT' LIMIT 1) n", id); err != nil {

@@ -18,7 +18,6 @@ type herald struct {
 	*installation
 	temporal client.Client
 	sandbox  string // base URL of the sandbox
-	provider *process
 }
 
 // herald starts an installation with the defaults and additional settings.
@@ -78,7 +77,7 @@ const startTime = 30 * time.Second
 const lookInterval = 100 * time.Millisecond
 
 // until waits until done returns true. It fails if the worker or the sandbox has ended.
-func (h *herald) until(ctx context.Context, limit time.Duration, otherwise string, done func() (bool, error)) error {
+func (in *installation) until(ctx context.Context, limit time.Duration, otherwise string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
@@ -86,37 +85,37 @@ func (h *herald) until(ctx context.Context, limit time.Duration, otherwise strin
 		if err != nil || ok {
 			return err
 		}
-		for _, p := range []*process{h.worker, h.provider} {
+		for _, p := range []*process{in.worker, in.provider} {
 			if p != nil && p.alive() != nil {
 				return p.alive()
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("%s: %w", otherwise, ctx.Err()), h.said())
+			return errors.Join(fmt.Errorf("%s: %w", otherwise, ctx.Err()), in.said())
 		case <-time.After(lookInterval):
 		}
 	}
 }
 
 // said returns the worker's last output as an error.
-func (h *herald) said() error {
-	if h.worker == nil {
+func (in *installation) said() error {
+	if in.worker == nil {
 		return nil
 	}
-	return fmt.Errorf("the worker said last: %s", h.worker.log)
+	return fmt.Errorf("the worker said last: %s", in.worker.log)
 }
 
-// count runs SQL that returns one number. The meter does not count the statement.
+// count runs SQL that returns one number.
 func (in *installation) count(ctx context.Context, sql string, args ...any) (n int, err error) {
-	err = in.db.QueryRow(ctx, sql+notCounted, args...).Scan(&n)
+	err = in.db.QueryRow(ctx, sql, args...).Scan(&n)
 	return n, err
 }
 
 // awaitCount waits until the SQL returns at least want.
-func (h *herald) awaitCount(ctx context.Context, want int, sql string, args ...any) error {
-	return h.until(ctx, roundTime, "a round does not end", func() (bool, error) {
-		n, err := h.count(ctx, sql, args...)
+func (in *installation) awaitCount(ctx context.Context, want int, sql string, args ...any) error {
+	return in.until(ctx, roundTime, "a round does not end", func() (bool, error) {
+		n, err := in.count(ctx, sql, args...)
 		return n >= want, err
 	})
 }

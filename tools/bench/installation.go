@@ -31,7 +31,8 @@ type installation struct {
 	programs string // the folder of worker, starter and sandbox
 	env      []string
 	worker   *process
-	vhost    string // URL of the vhost
+	provider *process // the sandbox; nil: none
+	vhost    string   // URL of the vhost
 	brokers  []string
 	db       *pgxpool.Pool
 	kafka    *kgo.Client
@@ -236,9 +237,6 @@ func (s *stage) install(ctx context.Context) (*installation, error) {
 	if err := in.command(ctx, in.program("starter"), "migrate", "up"); err != nil {
 		return nil, err
 	}
-	// The view covers all databases of the server. Without the extension the meter counts no
-	// statements.
-	_, _ = in.db.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements SCHEMA bench")
 	return in, nil
 }
 

@@ -37,7 +37,7 @@ func (l *mailLoop) write(ctx context.Context, id, like string) error {
 		SELECT $1, event_type, user_type, user_id, entity_type, entity_id, channel, $1 || '-' || user_id, title, body, recipient_address, 'PENDING', strategy, priority
 		FROM   notification
 		WHERE  event_id = $2
-		ORDER  BY id`+notCounted, id, like)
+		ORDER  BY id`, id, like)
 	return err
 }
 

@@ -30,7 +30,7 @@ func help(out io.Writer) {
 	fmt.Fprint(out, `bench measures Herald on the local stack, in turn with other ways to do the same.
 
   make bench                                    run the table
-  make bench ARGS='deliveries latency'          run these cases of it
+  make bench ARGS='deliveries broadcast'        run these cases of it
   make bench ARGS='--against HEAD~1 deliveries' compare with Herald at another commit
   make bench ARGS='--pairs 7 deliveries --events 20'
   make bench ARGS='CASE --help'                 say what it measures, and its flags
@@ -66,8 +66,6 @@ cases:
 func comparisons() []*comparison {
 	return []*comparison{
 		deliveries(),
-		latency(),
-		caps(),
 		broadcast(),
 		nextToABroadcast(),
 		relayToKafka(),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -160,23 +159,13 @@ func (in *installation) fill(ctx context.Context, table, eventType string, rows,
 // awaitSent waits until no row is pending. It checks the last row first, which costs the senders
 // almost nothing.
 func (in *installation) awaitSent(ctx context.Context, table, last string) error {
-	for {
-		var status string
-		if err := in.db.QueryRow(ctx, "SELECT status FROM "+table+" WHERE id = $1::text::uuid", last).Scan(&status); err != nil {
-			return err
+	return in.until(ctx, roundTime, "not all rows are sent", func() (bool, error) {
+		if sent, err := in.count(ctx, "SELECT count(*) FROM "+table+" WHERE id = $1::text::uuid AND status = 'SENT'", last); err != nil || sent == 0 {
+			return false, err
 		}
-		if status == "SENT" {
-			var pending int
-			if err := in.db.QueryRow(ctx, "SELECT count(*) FROM "+table+" WHERE status = 'NEW'").Scan(&pending); err != nil || pending == 0 {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(errors.New("not all rows are sent"), ctx.Err())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+		pending, err := in.count(ctx, "SELECT count(*) FROM "+table+" WHERE status = 'NEW'")
+		return pending == 0, err
+	})
 }
 
 // rate returns the rows per second between the first and the last mark. It does not count the

@@ -55,12 +55,12 @@ func (s *relayMemorySizes) open(ctx context.Context, stage *stage) (a, b round, 
 // drain fills the table, and measures the worker until it has sent the last row.
 func (in *installation) drain(ctx context.Context, rows int) (*figures, error) {
 	m := newMeter(ctx, in, in.worker.pid)
-	m.begin(ctx)
+	m.begin()
 	last, err := in.fill(ctx, table("herald"), "OrderCreated", rows, 1000)
 	if err == nil {
 		err = in.awaitSent(ctx, table("herald"), last)
 	}
 	f := &figures{}
-	m.end(ctx, f, "row", rows)
+	m.end(f, "row", rows)
 	return f, err
 }

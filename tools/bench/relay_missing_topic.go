@@ -67,23 +67,24 @@ func (in *installation) writePaced(ctx context.Context, side string, rate, secon
 		err := in.db.QueryRow(ctx, `
 			INSERT INTO `+table(side)+` (id, aggregate_type, aggregate_id, event_type, payload, status, created_at)
 			VALUES (gen_random_uuid(), 'Order', gen_random_uuid(), $1, '{}', 'NEW', timezone('UTC', now()))
-			RETURNING id::text`+notCounted, in.topic(side)).Scan(&id)
+			RETURNING id::text`, in.topic(side)).Scan(&id)
 		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, id)
 	}
-	for pending := 1; pending > 0; time.Sleep(lookInterval) {
-		var err error
-		if pending, err = in.count(ctx, "SELECT count(*) FROM "+table(side)+" WHERE status = 'NEW' AND event_type = $1", in.topic(side)); err != nil {
-			return nil, err
-		}
+	err := in.until(ctx, roundTime, "not all rows are sent", func() (bool, error) {
+		pending, err := in.count(ctx, "SELECT count(*) FROM "+table(side)+" WHERE status = 'NEW' AND event_type = $1", in.topic(side))
+		return pending == 0, err
+	})
+	if err != nil {
+		return nil, err
 	}
 	rows, _ := in.db.Query(ctx, `
 		SELECT extract(epoch FROM sent_at - created_at)::float8 * 1000
 		FROM   `+table(side)+`
 		WHERE  id = ANY ($1::text[]::uuid[])
-		AND    status = 'SENT'`+notCounted, ids)
+		AND    status = 'SENT'`, ids)
 	times, err := pgx.CollectRows(rows, pgx.RowTo[float64])
 	if err == nil && len(times) != len(ids) {
 		err = fmt.Errorf("%d rows are sent, of %d", len(times), len(ids))

@@ -116,7 +116,7 @@ func (r *relayToKafkaRounds) b(ctx context.Context) (*figures, error) {
 func (r *relayToKafkaRounds) round(ctx context.Context, side string, send func(context.Context) error) (*figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()
-	before, err := r.in.records(ctx, r.in.topic(side))
+	before, err := r.in.records(ctx, r.in.topic(side), r.Partitions)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (r *relayToKafkaRounds) round(ctx context.Context, side string, send func(c
 	if err != nil {
 		return nil, err
 	}
-	after, err := r.in.records(ctx, r.in.topic(side))
+	after, err := r.in.records(ctx, r.in.topic(side), r.Partitions)
 	if err == nil && after-before != int64(r.Rows) {
 		err = fmt.Errorf("the topic got %d records of %d rows", after-before, r.Rows)
 	}
@@ -151,17 +151,10 @@ func (r *relayToKafkaRounds) round(ctx context.Context, side string, send func(c
 // awaitStarted waits until the workflows of all events are started. Starts during the next round
 // would slow it down.
 func (in *installation) awaitStarted(ctx context.Context) error {
-	for {
+	return in.until(ctx, roundTime, "not all events start", func() (bool, error) {
 		pending, err := in.count(ctx, "SELECT count(*) FROM event_outbox WHERE status = 'PENDING' AND source <> 'loop'")
-		if err != nil || pending == 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+		return pending == 0, err
+	})
 }
 
 // topicTime limits a request about a topic.
@@ -197,44 +190,29 @@ func (in *installation) deleteTopic(ctx context.Context, name string) error {
 }
 
 // records returns the number of records in a topic.
-func (in *installation) records(ctx context.Context, name string) (count int64, err error) {
+func (in *installation) records(ctx context.Context, name string, partitions int) (count int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, topicTime)
 	defer cancel()
-	cluster, err := in.metadata(ctx, name)
+	topic := kmsg.NewListOffsetsRequestTopic()
+	topic.Topic = name
+	for n := range partitions {
+		asked := kmsg.NewListOffsetsRequestTopicPartition()
+		asked.Partition, asked.Timestamp = int32(n), -1 // the end
+		topic.Partitions = append(topic.Partitions, asked)
+	}
+	request := kmsg.NewPtrListOffsetsRequest()
+	request.ReplicaID, request.Topics = -1, append(request.Topics, topic)
+	response, err := request.RequestWith(ctx, in.kafka) // the client asks the leader of each partition
 	if err != nil {
 		return 0, err
 	}
-	for _, partition := range cluster.Topics[0].Partitions {
-		asked := kmsg.NewListOffsetsRequestTopicPartition()
-		asked.Partition, asked.Timestamp = partition.Partition, -1 // the end
-		topic := kmsg.NewListOffsetsRequestTopic()
-		topic.Topic, topic.Partitions = name, append(topic.Partitions, asked)
-		request := kmsg.NewPtrListOffsetsRequest()
-		request.ReplicaID, request.Topics = -1, append(request.Topics, topic)
-		response, err := in.kafka.Broker(int(partition.Leader)).Request(ctx, request)
-		if err != nil {
-			return 0, err
+	for _, topic := range response.Topics {
+		for _, found := range topic.Partitions {
+			err = errors.Join(err, kerr.ErrorForCode(found.ErrorCode))
+			count += found.Offset
 		}
-		found := response.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0]
-		if err := kerr.ErrorForCode(found.ErrorCode); err != nil {
-			return 0, err
-		}
-		count += found.Offset
 	}
-	return count, nil
-}
-
-// metadata returns the cluster's metadata with one topic.
-func (in *installation) metadata(ctx context.Context, topic string) (*kmsg.MetadataResponse, error) {
-	asked := kmsg.NewMetadataRequestTopic()
-	asked.Topic = &topic
-	request := kmsg.NewPtrMetadataRequest()
-	request.Topics = append(request.Topics, asked)
-	response, err := request.RequestWith(ctx, in.kafka)
-	if err == nil && len(response.Topics) == 0 {
-		err = errors.New("the broker does not know the topic")
-	}
-	return response, err
+	return count, err
 }
 
 // connectKafka connects to the brokers.

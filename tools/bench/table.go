@@ -63,7 +63,6 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	if len(r.Cases) == 0 {
 		return errors.Join(append(errs, ctx.Err())...)
 	}
-	r.judge(picked)
 	r.print(out)
 	fmt.Fprintf(out, "\nall of it took %s\n", time.Since(began).Round(time.Second))
 	return errors.Join(append(errs, ctx.Err())...)

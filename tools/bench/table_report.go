@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -23,7 +22,6 @@ type caseResult struct {
 	Seconds float64
 	Figures []compared
 	Goals   []judgement
-	found   [2][]series
 }
 
 // compared is a figure of both sides. A or B is nil if that side does not have the figure.
@@ -37,16 +35,21 @@ type compared struct {
 
 func newCaseResult(c *comparison, found [2][]*figures, took time.Duration) caseResult {
 	r := caseResult{Name: c.name, A: c.a, B: c.b, Pairs: len(found[0]), Seconds: math.Round(took.Seconds())}
-	r.found = [2][]series{seriesOf(found[0]), seriesOf(found[1])}
-	for _, a := range r.found[0] {
+	ofA, ofB := seriesOf(found[0]), seriesOf(found[1])
+	for _, a := range ofA {
 		both := compared{Name: a.Name, Unit: a.Unit, A: &a}
-		if b, has := named(r.found[1], a.Name); has {
-			both.B, both.Ratio = &b, ratio(a, b)
+		if b := named(ofB, a.Name); b != nil {
+			both.B, both.Ratio = b, ratio(a, *b)
 		}
 		r.Figures = append(r.Figures, both)
+		for _, g := range c.goals {
+			if j, known := g.judge(both.Ratio); known && g.figure == a.Name {
+				r.Goals = append(r.Goals, j)
+			}
+		}
 	}
-	for _, b := range r.found[1] {
-		if _, has := named(r.found[0], b.Name); !has {
+	for _, b := range ofB {
+		if named(ofA, b.Name) == nil {
 			r.Figures = append(r.Figures, compared{Name: b.Name, Unit: b.Unit, B: &b})
 		}
 	}
@@ -123,15 +126,12 @@ func number(f float64) string {
 	return strconv.FormatFloat(f, 'f', min(digits, 4), 64)
 }
 
-// goal is a bound for a figure of A, compared with the same figure of B or with another case.
-// Exactly one of least, most and more is set.
+// goal is a bound for a figure of A, compared with the same figure of B. One of least and most is
+// set.
 type goal struct {
-	figure  string
-	against string  // compare with A of this case; empty: with B of the same case
-	other   string  // the figure to compare with; empty: the same figure
-	least   float64 // minimum of A/B
-	most    float64 // maximum of A/B
-	more    float64 // maximum of A - B, in the figure's unit
+	figure string
+	least  float64 // minimum of A/B
+	most   float64 // maximum of A/B
 }
 
 // judgement is the result of a goal.
@@ -142,57 +142,18 @@ type judgement struct {
 	Reached bool
 }
 
-// judge compares the results with the goals. It leaves out a goal if it needs a case that did
-// not run.
-func (r *tableReport) judge(all []*comparison) {
-	for i := range r.Cases {
-		result := &r.Cases[i]
-		c := all[slices.IndexFunc(all, func(c *comparison) bool { return c.name == result.Name })]
-		for _, g := range c.goals {
-			a, _ := named(result.found[0], g.figure)
-			b, has := r.otherFigure(result, g)
-			if has {
-				result.Goals = append(result.Goals, g.judge(a, b))
-			}
-		}
+// judge compares a figure's ratio with the goal. The ratio is nil if a side does not have the figure.
+func (g goal) judge(of *series) (j judgement, known bool) {
+	if of == nil {
+		return j, false
 	}
-}
-
-// otherFigure returns the figure that a goal compares with.
-func (r *tableReport) otherFigure(result *caseResult, g goal) (series, bool) {
-	other := cmp.Or(g.other, g.figure)
-	if g.against == "" {
-		return named(result.found[1], other)
+	j = judgement{Figure: g.figure, Value: of.Median}
+	if g.least > 0 {
+		j.ToReach, j.Reached = fmt.Sprintf("≥ %s × B", number(g.least)), of.Median >= g.least
+	} else {
+		j.ToReach, j.Reached = fmt.Sprintf("≤ %s × B", number(g.most)), of.Median <= g.most
 	}
-	i := slices.IndexFunc(r.Cases, func(c caseResult) bool { return c.Name == g.against })
-	if i < 0 {
-		return series{}, false
-	}
-	return named(r.Cases[i].found[0], other)
-}
-
-// judge compares a with b. It uses the ratios of the pairs, or the medians if a and b are from
-// two cases, whose rounds are not pairs.
-func (g goal) judge(a, b series) judgement {
-	of := a.Median / b.Median
-	if pairs := ratio(a, b); pairs != nil && g.against == "" {
-		of = pairs.Median
-	}
-	j := judgement{Figure: g.figure, Value: of}
-	other := "B"
-	if g.against != "" {
-		other = "A of " + g.against
-	}
-	switch {
-	case g.least > 0:
-		j.ToReach, j.Reached = fmt.Sprintf("≥ %s × %s", number(g.least), other), of >= g.least
-	case g.most > 0:
-		j.ToReach, j.Reached = fmt.Sprintf("≤ %s × %s", number(g.most), other), of <= g.most
-	default:
-		j.Value = a.Median - b.Median
-		j.ToReach, j.Reached = fmt.Sprintf("≤ %s + %s %s", other, number(g.more), a.Unit), j.Value <= g.more
-	}
-	return j
+	return j, true
 }
 
 // series is a figure of one side over all rounds.
@@ -284,11 +245,11 @@ func ratio(a, b series) *series {
 	return &r
 }
 
-// named returns the series with the given name.
-func named(all []series, name string) (series, bool) {
+// named returns the series with the given name, or nil.
+func named(all []series, name string) *series {
 	i := slices.IndexFunc(all, func(s series) bool { return s.Name == name })
 	if i < 0 {
-		return series{}, false
+		return nil
 	}
-	return all[i], true
+	return &all[i]
 }

@@ -30,31 +30,24 @@ func sampledRounds(name string, rounds ...[]float64) (all []*figures) {
 	return all
 }
 
-// A goal compares the ratios of the pairs, the percentiles of all samples, or two cases.
+// A goal compares the ratios of the pairs, or the percentiles of all samples.
 func TestGoals(t *testing.T) {
 	t.Parallel()
 
-	fast := &comparison{name: "fast", goals: []goal{{figure: "mails", least: 20, against: "slow"}, {figure: "mails", least: 1.5}}}
-	slow := &comparison{name: "slow", goals: []goal{{figure: "mails", least: 1.2}, {figure: "wait p50", more: 10}, {figure: "wait p99", most: 1.5}}}
-	ofSlow := [2][]*figures{roundsOf("mails", 60, 50, 40), roundsOf("mails", 30, 50, 20)}
+	c := &comparison{goals: []goal{{figure: "mails", least: 1.2}, {figure: "wait p99", most: 1.5}, {figure: "absent", most: 1}}}
+	found := [2][]*figures{roundsOf("mails", 60, 50, 40), roundsOf("mails", 30, 50, 20)}
 	for i, samples := range sampledRounds("wait", []float64{1, 2, 3}, []float64{4, 5, 6}, []float64{7, 8, 90}) {
-		ofSlow[0][i].all = append(ofSlow[0][i].all, samples.all...)
+		found[0][i].all = append(found[0][i].all, samples.all...)
 	}
 	for i, samples := range sampledRounds("wait", []float64{1, 1, 1}, []float64{1, 1, 1}, []float64{1, 1, 50}) {
-		ofSlow[1][i].all = append(ofSlow[1][i].all, samples.all...)
+		found[1][i].all = append(found[1][i].all, samples.all...)
 	}
-	r := &tableReport{Cases: []caseResult{
-		newCaseResult(slow, ofSlow, time.Second),
-		newCaseResult(fast, [2][]*figures{roundsOf("mails", 1000), nil}, time.Second),
-	}}
-	r.judge([]*comparison{fast, slow})
+	r := &tableReport{Cases: []caseResult{newCaseResult(c, found, time.Second)}}
 
 	require.Equal(t, []judgement{
 		{Figure: "mails", ToReach: "≥ 1.20 × B", Value: 2, Reached: true}, // the median of 2, 1 and 2
-		{Figure: "wait p50", ToReach: "≤ B + 10.0 ms", Value: 4, Reached: true},
 		{Figure: "wait p99", ToReach: "≤ 1.50 × B", Value: 1.8, Reached: false},
 	}, r.Cases[0].Goals)
-	require.Equal(t, []judgement{{Figure: "mails", ToReach: "≥ 20.0 × A of slow", Value: 20, Reached: true}}, r.Cases[1].Goals, "it has no B")
 	var printed strings.Builder
 	r.print(&printed)
 	require.Regexp(t, `mails, per second +50.0 +\(40.0–60.0\) +30.0 +\(20.0–50.0\) +2.00 +\(1.00–2.00\) +≥ 1.20 × B: reached \(2.00\)`, printed.String())
@@ -67,14 +60,14 @@ func TestRoundLacksFigure(t *testing.T) {
 	a, b := roundsOf("mails", 6, 4, 2), roundsOf("mails", 3, 2, 1)
 	for _, rounds := range [][]*figures{a, b[:2]} {
 		for i, round := range rounds {
-			round.add("statements", "", float64(i+1))
+			round.add("waits", "", float64(i+1))
 		}
 	}
 	result := newCaseResult(&comparison{}, [2][]*figures{a, b}, time.Second)
 	require.Len(t, result.Figures, 2)
-	require.InDelta(t, 2, result.Figures[0].Ratio.Median, 0)
-	require.InDelta(t, 2, result.Figures[1].A.Median, 0)
-	require.InDelta(t, 1.5, result.Figures[1].B.Median, 0)
+	require.EqualValues(t, 2, result.Figures[0].Ratio.Median)
+	require.EqualValues(t, 2, result.Figures[1].A.Median)
+	require.EqualValues(t, 1.5, result.Figures[1].B.Median)
 	require.Nil(t, result.Figures[1].Ratio)
 }
 
@@ -82,7 +75,7 @@ func TestRoundLacksFigure(t *testing.T) {
 func TestTableArguments(t *testing.T) {
 	t.Parallel()
 
-	s, picked, err := parseTable(strings.Fields("--pairs 2 deliveries --events 7 latency"), io.Discard)
+	s, picked, err := parseTable(strings.Fields("--pairs 2 deliveries --events 7 broadcast"), io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 2, s.Pairs)
 	require.Len(t, picked, 2)
@@ -92,7 +85,7 @@ func TestTableArguments(t *testing.T) {
 	for _, c := range picked {
 		require.False(t, c.named, c.name)
 	}
-	for args, want := range map[string]string{"nothing": `no case "nothing"`, "--pairs 0": "a pair", "latency --pairs x": "invalid value"} {
+	for args, want := range map[string]string{"nothing": `no case "nothing"`, "--pairs 0": "a pair", "beside --pairs x": "invalid value"} {
 		_, _, err := parseTable(strings.Fields(args), io.Discard)
 		require.ErrorContains(t, err, want, args)
 	}
@@ -120,7 +113,7 @@ func TestRoundsInTurn(t *testing.T) {
 	require.Equal(t, "removed", removed)
 }
 
-// Each goal has one bound, and names an existing case.
+// Each case has its own name, and each goal has one bound.
 func TestGoalsOfTheCases(t *testing.T) {
 	t.Parallel()
 
@@ -129,18 +122,7 @@ func TestGoalsOfTheCases(t *testing.T) {
 		require.False(t, known[c.name], c.name)
 		known[c.name] = true
 		for _, g := range c.goals {
-			set := 0
-			for _, bound := range []float64{g.least, g.most, g.more} {
-				if bound > 0 {
-					set++
-				}
-			}
-			require.Equal(t, 1, set, "%s: %s", c.name, g.figure)
-		}
-	}
-	for _, c := range comparisons() {
-		for _, g := range c.goals {
-			require.True(t, g.against == "" || known[g.against], "%s: %s", c.name, g.against)
+			require.NotEqual(t, g.least > 0, g.most > 0, "%s: %s", c.name, g.figure)
 		}
 	}
 }

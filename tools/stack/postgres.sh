@@ -77,9 +77,8 @@ postgres_start() {
   if [[ ! -s $PG_PASSWORD_FILE ]]; then pg_set_password "$home"; fi
 
   # fsync and synchronous_commit stay on: crash tests must be able to trust a commit.
-  # `make bench` counts statements with pg_stat_statements.
   as_postgres "$(pg_bin)/pg_ctl" start --silent --wait --timeout "$PG_TIMEOUT" --pgdata "$home/data" --log "$home/postgres.log" \
-    --options "-p $PG_PORT -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=400 -c shared_buffers=256MB -c shared_preload_libraries=pg_stat_statements" \
+    --options "-p $PG_PORT -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=400 -c shared_buffers=256MB" \
     </dev/null >/dev/null 2>&1 9>&- || return 1
   within "$PG_TIMEOUT" "$(pg_bin)/pg_isready" --quiet -h 127.0.0.1 -p "$PG_PORT" || return 1
   pg_database
