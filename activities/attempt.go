@@ -124,6 +124,7 @@ func (a *Activities) try(ctx context.Context, m *outgoing) error {
 		time.Sleep(restLook)
 	}
 	m.end(answer, err)
+	countSegments(ctx, answer)
 	if answer.Failover {
 		byChannel(ctx, m.channel).Counter(FailoversMetric).Inc(1)
 	}

@@ -24,6 +24,7 @@ var (
 	DeliveriesMetric      = declare("herald_deliveries", "Deliveries that ended.")
 	AttemptsMetric        = declare("herald_attempts", "Attempts at deliveries and digests that ended.")
 	FailoversMetric       = declare("herald_failovers", "Messages that a provider took after another one could not have them.")
+	SegmentsMetric        = declare("herald_sms_segments", "Segments of text messages that a provider took, each of which it charges for.")
 	RetriesMetric         = declare("herald_retries", "Attempts beyond the first of a run.")
 	DeadLettersMetric     = declare("herald_dead_letters", "Failed deliveries that the dead-letter queue was told of.")
 	NotSentMetric         = declare("herald_not_sent", "Deliveries that a rule stopped, at planning or before an attempt, by decision.")
@@ -58,6 +59,8 @@ const (
 	SourceLabel  = "source"
 	FromLabel    = "from" // a channel
 	ToLabel      = "to"   // a channel
+
+	ProviderLabel = "provider" // of a channel
 )
 
 // eventTold is the outcome, in EventsMetric, of an event without an outcome in
@@ -212,6 +215,14 @@ func countAttempts(ctx context.Context, channel notification.Channel, ended ...n
 	}
 	for outcome, count := range outcomes {
 		byOutcome(metrics, string(outcome)).Counter(AttemptsMetric).Inc(count)
+	}
+}
+
+// countSegments counts the segments of a text message.
+func countSegments(ctx context.Context, answer notification.Answer) {
+	if answer.Segments > 0 {
+		metrics := activity.GetMetricsHandler(ctx).WithTags(map[string]string{ProviderLabel: answer.Provider})
+		metrics.Counter(SegmentsMetric).Inc(int64(answer.Segments))
 	}
 }
 

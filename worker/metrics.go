@@ -45,8 +45,6 @@ const (
 	watchTimeout = 2 * time.Second
 	// queueLabel is the label with the name of a broker's queue.
 	queueLabel = "queue"
-	// providerLabel is the label with the name of a channel's provider.
-	providerLabel = "provider"
 )
 
 // newMetrics sets up the metrics of this process, without global variables.
@@ -79,7 +77,7 @@ var seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	stream := sdk.Stream{Name: instrument.Name, Description: instrument.Description, Unit: instrument.Unit}
 	if strings.HasPrefix(instrument.Name, "herald_") {
-		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel, activities.SourceLabel, activities.FromLabel, activities.ToLabel, providerLabel)
+		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel, activities.SourceLabel, activities.FromLabel, activities.ToLabel, activities.ProviderLabel)
 		if stream.Description == "" {
 			stream.Description = activities.MetricHelp(instrument.Name) // Temporal's metrics handler accepts no help text
 		}
@@ -157,7 +155,7 @@ func (w watched) observeProviders(observer metric.Observer, resting metric.Float
 			continue
 		}
 		for provider, rests := range failover.Resting() {
-			observer.ObserveFloat64(resting, number(rests), metric.WithAttributes(attribute.String(activities.ChannelLabel, string(name)), attribute.String(providerLabel, provider)))
+			observer.ObserveFloat64(resting, number(rests), metric.WithAttributes(attribute.String(activities.ChannelLabel, string(name)), attribute.String(activities.ProviderLabel, provider)))
 		}
 	}
 }

@@ -63,6 +63,7 @@ func TestMetrics(t *testing.T) {
 		`herald_commit_to_sent_seconds_count{channel="SMS"} 1`,
 		`herald_turn_wait_seconds_count{channel="EMAIL"} 1`,
 		`herald_retries_total{channel="EMAIL"} 0`,
+		`herald_sms_segments_total{provider="twilio"} 1`,
 	} {
 		s.eventually(func() bool {
 			page = w.metrics()

@@ -59,6 +59,7 @@ type Answer struct {
 	Failover    bool     // another provider could not have it
 	ProviderID  string   // the provider's message id; may be empty
 	Status      int      // HTTP status of the answer; 0: none
+	Segments    int      // of a text message, which the provider charges for; 0: no text message
 	DeadDevices []string // tokens that the provider will never accept again
 
 	// Took is the duration of the call, up to the end of the answer or the time-out. For several

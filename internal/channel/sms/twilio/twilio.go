@@ -57,7 +57,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	if err != nil || created.Sid == nil || *created.Sid == "" {
 		return answer, exchange.Unexpected(provider)
 	}
-	answer.ProviderID = channel.ProviderID(*created.Sid)
+	answer.ProviderID, answer.Segments = channel.ProviderID(*created.Sid), sms.Segments(msg.Body)
 	return answer, nil
 }
 

@@ -70,7 +70,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	}
 	switch first := read.Messages[0]; {
 	case first.Status == accepted && first.ID != "":
-		result.ProviderID = channel.ProviderID(first.ID)
+		result.ProviderID, result.Segments = channel.ProviderID(first.ID), sms.Segments(msg.Body)
 		return result, nil
 	case first.Status == accepted:
 		return result, exchange.Unexpected(provider)
@@ -87,7 +87,7 @@ func (s *Sender) form(msg notification.Message) url.Values {
 		"type":       {"text"},
 		"client-ref": {channel.FitID(msg.DeliveryID, referenceLimit)},
 	}
-	if !isGSM(msg.Body) {
+	if !sms.IsGSM(msg.Body) {
 		form.Set("type", "unicode")
 	}
 	if callback := s.publicURL + callbackPath; s.publicURL != "" && len(callback) <= referenceLimit {
@@ -131,12 +131,4 @@ func refusal(exchange *channel.Exchange, status string) *notification.ProviderEr
 		failure.Class = class
 	}
 	return failure
-}
-
-// gsm are the characters of GSM 03.38, and of its extension. Vonage sends any other text as
-// Unicode, of which a part holds less than half as many characters.
-const gsm = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà" + "^{}\\[~]|€"
-
-func isGSM(text string) bool {
-	return strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(gsm, r) }) < 0
 }
