@@ -88,7 +88,7 @@ func (a *app) hashesOf(address operate.Address) ([][]byte, error) {
 // addressFlags adds the flags that name an address, and makes them required.
 func addressFlags(cmd *cobra.Command, address *operate.Address) {
 	terminal.WordFlag(cmd, &address.Channel, "channel", operate.AddressedChannels(), "over which it gets nothing")
-	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "e-mail address, phone number or Slack webhook; Herald does not store it")
+	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "e-mail address, phone number or webhook; Herald does not store it")
 	terminal.Require(cmd, "channel", "address")
 }
 

@@ -43,6 +43,7 @@ export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005
 export PUBLIC_URL=http://127.0.0.1:$GATEWAY_PORT # for links in e-mails, and for the sandbox's receipts
 export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$SANDBOX_URL/v1
 export SLACK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT
+export WEBHOOK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT WEBHOOK_SECRET=whsec_c2FuZGJveC1zYW5kYm94LXNhbmRib3gt
 export WORKER_HTTP_ADDR=127.0.0.1:$WORKER_PORT
 # Visitors of the gateway's page can log in as any user, so it is reachable only from this machine.
 export GATEWAY_DEMO=true GATEWAY_HTTP_ADDR=127.0.0.1:$GATEWAY_PORT GATEWAY_ADMIN_ADDR=127.0.0.1:$GATEWAY_ADMIN_PORT

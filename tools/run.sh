@@ -26,6 +26,7 @@ sandbox=http://$SANDBOX_ADDR
 export SENDGRID_API_KEY=sandbox SENDGRID_BASE_URL=$sandbox EMAIL_FROM=herald@example.com EMAIL_FROM_NAME=Herald
 export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005550006 TWILIO_BASE_URL=$sandbox
 export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$sandbox/v1 SLACK_ALLOWED_HOSTS=$SANDBOX_ADDR
+export WEBHOOK_ALLOWED_HOSTS=$SANDBOX_ADDR WEBHOOK_SECRET=whsec_c2FuZGJveC1zYW5kYm94LXNhbmRib3gt
 unset GOOGLE_APPLICATION_CREDENTIALS AUTH_JWKS_URL
 
 # Receipts and unsubscribe links go to PUBLIC_URL. GATEWAY_DEMO lets you log in as any user.

@@ -106,7 +106,7 @@ func TestComposeSettings(t *testing.T) {
 		require.NoError(t, err, name)
 		senders, _, err := newSenders(wired, cfg, nil, nil, notification.Channels())
 		require.NoError(t, err, name)
-		for _, channel := range []notification.Channel{notification.WebSocket, notification.Email, notification.Push, notification.SMS, notification.Slack} {
+		for _, channel := range notification.Channels() {
 			require.Contains(t, senders, channel, "%s: the broker or the sandbox could take its messages", name)
 		}
 		grace, err := time.ParseDuration(service.StopGrace)

@@ -139,7 +139,7 @@ func TestProbeIsLeased(t *testing.T) {
 func TestRestNot(t *testing.T) {
 	t.Parallel()
 
-	for _, err := range []error{&notification.ProviderError{Class: notification.Refused}, &notification.ProviderError{Class: notification.Ambiguous, Code: channel.CodeCancelled}, errors.New("broken")} {
+	for _, err := range []error{&notification.ProviderError{Class: notification.Refused}, &notification.ProviderError{Class: notification.Ambiguous, Code: channel.CodeCancelled}, &notification.ProviderError{Class: notification.Ambiguous, Theirs: true}, errors.New("broken")} {
 		only := &told{err: err}
 		one := channel.NewFailover(channel.NewBoard(postgrestest.New(t)), &channel.Provider{Name: "a", Sender: only})
 		for range 30 {

@@ -69,7 +69,7 @@ func (p *Provider) note(ctx context.Context, board *Board, err error) {
 // the attempt from our side.
 func isOutage(err error) bool {
 	var failure *notification.ProviderError
-	return errors.As(err, &failure) && failure.Class != notification.Refused && failure.Code != CodeCancelled
+	return errors.As(err, &failure) && failure.Class != notification.Refused && !failure.Theirs && failure.Code != CodeCancelled
 }
 
 // isAnswer reports whether an error is a refusal from the provider itself.

@@ -20,10 +20,9 @@ const (
 // slots, so that a busy sender does not open one per message. Its errors may contain addresses,
 // so only an [Exchange] may see them.
 func NewTransport(slots int) *http.Transport {
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAliveInterval}
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dialer.DialContext,
+		DialContext:            NewDialer().DialContext,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingInterval, PingTimeout: pingTimeout},
 		TLSHandshakeTimeout:    handshakeTimeout,
@@ -33,3 +32,6 @@ func NewTransport(slots int) *http.Transport {
 		MaxResponseHeaderBytes: headerLimit,
 	}
 }
+
+// NewDialer returns the dialer of [NewTransport].
+func NewDialer() *net.Dialer { return &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAliveInterval} }

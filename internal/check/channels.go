@@ -200,14 +200,14 @@ func (p provider) host() string {
 	return ""
 }
 
-// slackFlaw returns the reason why Herald sends nothing to a webhook; empty: it sends, or this
-// process does not serve Slack.
-func (s Senders) slackFlaw(webhook string) string {
-	settings, judges := s.Wired[notification.Slack].All[0].Settings.(interface{ Flaw(webhook string) string })
-	if !judges || !slices.Contains(s.Channels, notification.Slack) || s.Problem != nil {
-		return ""
+// flawOf returns a function that says why Herald sends nothing to a webhook of a channel; empty: it
+// sends. It is nil for a channel without such a rule, and one that this process does not serve.
+func (s Senders) flawOf(name notification.Channel) func(webhook string) string {
+	settings, judges := s.Wired[name].All[0].Settings.(interface{ Flaw(webhook string) string })
+	if !judges || !slices.Contains(s.Channels, name) || s.Problem != nil {
+		return nil
 	}
-	return settings.Flaw(webhook)
+	return settings.Flaw
 }
 
 // greet returns the reason why a mail server does not answer EHLO; empty: it answers.

@@ -18,14 +18,14 @@ var directoryTables = []string{"recipient", "recipient_device", "entity_member"}
 // directoryOf checks recipient, recipient_device and entity_member. A view must have the columns
 // that planning reads, with types that can be cast, and rows that planning can use.
 func directoryOf(db *postgres.Store, s Senders) Subject {
-	d := directory{db: db, reader: report.Reader{Pool: db.Pool}, flaw: s.slackFlaw}
+	d := directory{db: db, reader: report.Reader{Pool: db.Pool}, senders: s}
 	return Subject{"directory", d.find}
 }
 
 type directory struct {
-	db     *postgres.Store
-	reader report.Reader
-	flaw   func(webhook string) string
+	db      *postgres.Store
+	reader  report.Reader
+	senders Senders
 }
 
 func (d directory) find(ctx context.Context) ([]Mistake, error) {
@@ -65,6 +65,9 @@ func (d directory) columns(ctx context.Context, table string, relation report.Re
 			continue
 		}
 		has, found := relation.Columns[column.Name]
+		if !found && column.Null == postgres.MayLack {
+			continue
+		}
 		if !found {
 			mistakes = append(mistakes, Mistake{Place: table, Row: "column " + column.Name, Problem: "it is missing", Remedy: added(column)})
 			continue
@@ -166,22 +169,31 @@ func (d directory) addUnknown(ctx context.Context, mistakes []Mistake, table, co
 	return append(mistakes, few(unknown)...), err
 }
 
-// webhooks finds addresses that Slack's sender refuses. It reads only their scheme and host.
-func (d directory) webhooks(ctx context.Context) ([]Mistake, error) {
-	bases, err := d.reader.SlackBases(ctx)
+// webhooks finds addresses that a channel's sender refuses. It reads only their scheme and host.
+func (d directory) webhooks(ctx context.Context) (mistakes []Mistake, err error) {
+	relation, err := d.reader.Relation(ctx, "recipient")
 	if err != nil {
 		return nil, err
 	}
-	counts := map[string]int{}
-	for _, base := range bases {
-		if problem := d.flaw(base.Value); problem != "" {
-			counts[problem] += base.Count
+	for _, channel := range notification.Channels() {
+		column, flaw := channel.AddressColumn(), d.senders.flawOf(channel)
+		if relation.Columns[column] == "" || flaw == nil {
+			continue
 		}
-	}
-	var mistakes []Mistake
-	for _, problem := range slices.Sorted(maps.Keys(counts)) {
-		mistakes = append(mistakes, Mistake{Place: "recipient", Row: "slack_webhook_url", Problem: fmt.Sprintf("%s a webhook to which nothing is sent: %s", have(counts[problem]), problem),
-			Remedy: "correct the webhooks, or add their host to SLACK_ALLOWED_HOSTS where the worker runs, and here"})
+		bases, err := d.reader.URLBases(ctx, column)
+		if err != nil {
+			return mistakes, err
+		}
+		counts := map[string]int{}
+		for _, base := range bases {
+			if problem := flaw(base.Value); problem != "" {
+				counts[problem] += base.Count
+			}
+		}
+		for _, problem := range slices.Sorted(maps.Keys(counts)) {
+			mistakes = append(mistakes, Mistake{Place: "recipient", Row: column, Problem: fmt.Sprintf("%s a webhook to which nothing is sent: %s", have(counts[problem]), problem),
+				Remedy: fmt.Sprintf("correct the webhooks, or add their host to %s_ALLOWED_HOSTS where the worker runs, and here", channel)})
+		}
 	}
 	return mistakes, nil
 }

@@ -48,7 +48,7 @@ func newInstallation(t *testing.T) *installation {
 	i.environment = map[string]string{
 		"SENDGRID_BASE_URL": server.URL, "SENDGRID_API_KEY": "SG.check", "EMAIL_FROM": "herald@example.com",
 		"TWILIO_BASE_URL": server.URL, "TWILIO_ACCOUNT_SID": "AC0", "TWILIO_AUTH_TOKEN": "check", "TWILIO_FROM": "+15005550006",
-		"FCM_BASE_URL": server.URL + "/v1", "FCM_PROJECT_ID": "herald-check", "SLACK_ALLOWED_HOSTS": strings.TrimPrefix(server.URL, "http://"),
+		"FCM_BASE_URL": server.URL + "/v1", "FCM_PROJECT_ID": "herald-check", "WEBHOOK_ALLOWED_HOSTS": "*", "WEBHOOK_SECRET": "whsec_aHVudGVyMi1odW50ZXIyLWh1bnRlcjItaHVudGVyMg==", "SLACK_ALLOWED_HOSTS": strings.TrimPrefix(server.URL, "http://"),
 	}
 	scripts, settings := seed.Scripts(server.URL)
 	agree := func(context.Context, map[string]int) error { return nil }

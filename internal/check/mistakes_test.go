@@ -69,6 +69,7 @@ func TestMistakes(t *testing.T) {
 		{name: "zone that somebody set", sql: `INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('CUSTOMER', '42', 'PST')`, where: "user_settings timezone PST", problem: "does not know", remedy: "Europe/Rome"},
 		{name: "value that may be an address", sql: ownDirectory + people + `SELECT 'CUSTOMER', '1', '', '', '', '', 'en', 'ada@example.com', true`, where: "recipient timezone (a value that is not shown)", problem: "does not know", remedy: "IANA"},
 		{name: "webhook elsewhere", sql: `UPDATE recipient SET slack_webhook_url = 'https://evil.example.com/services/secret' WHERE user_id IN ('42', '43')`, where: "recipient slack_webhook_url", problem: "2 rows have a webhook to which nothing is sent: the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS", remedy: "SLACK_ALLOWED_HOSTS"},
+		{name: "webhook in clear text", sql: `UPDATE recipient SET webhook_url = 'http://hooks.example.com/secret' WHERE user_id = '42'`, where: "recipient webhook_url", problem: "1 row has a webhook to which nothing is sent: webhook is not https", remedy: "WEBHOOK_ALLOWED_HOSTS"},
 
 		// The rules.
 		{name: "no routing", event: `{}`, sql: "", where: "event_type_channel_routing ORDER_PAID", problem: "evt-1", remedy: "insert a row for each channel"},

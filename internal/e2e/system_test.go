@@ -121,10 +121,10 @@ func (s *system) environment() []string {
 		"SENDGRID_BASE_URL="+fake, "SENDGRID_API_KEY=SG.e2e", "EMAIL_FROM=herald@example.com", "EMAIL_FROM_NAME=Herald",
 		"TWILIO_BASE_URL="+fake, "TWILIO_ACCOUNT_SID=AC00000000000000000000000000000000", "TWILIO_AUTH_TOKEN=e2e", "TWILIO_FROM=+15005550006",
 		"FCM_BASE_URL="+fake+"/v1", "FCM_PROJECT_ID=herald-e2e",
-		"SLACK_ALLOWED_HOSTS="+strings.TrimPrefix(fake, "http://"),
+		"SLACK_ALLOWED_HOSTS="+strings.TrimPrefix(fake, "http://"), "WEBHOOK_ALLOWED_HOSTS="+strings.TrimPrefix(fake, "http://"), "WEBHOOK_SECRET="+sandbox.WebhookSecret,
 		"PUBLIC_URL=http://localhost:8080", "HERALD_SECRET="+heraldSecret,
-		"EMAIL_RETRY_INTERVAL=200ms", "PUSH_RETRY_INTERVAL=200ms", "SMS_RETRY_INTERVAL=200ms",
-		"EMAIL_TIMEOUT=30s", "PUSH_TIMEOUT=30s", "SMS_TIMEOUT=30s", "SLACK_TIMEOUT=30s", "WEBSOCKET_TIMEOUT=30s", // long, because a timeout on a busy machine would repeat a message
+		"EMAIL_RETRY_INTERVAL=200ms", "PUSH_RETRY_INTERVAL=200ms", "SMS_RETRY_INTERVAL=200ms", "WEBHOOK_RETRY_INTERVAL=200ms",
+		"EMAIL_TIMEOUT=30s", "PUSH_TIMEOUT=30s", "SMS_TIMEOUT=30s", "WEBHOOK_TIMEOUT=30s", "SLACK_TIMEOUT=30s", "WEBSOCKET_TIMEOUT=30s", // long, because a timeout on a busy machine would repeat a message
 	)
 }
 

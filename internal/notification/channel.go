@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ const (
 	Push      Channel = "PUSH"
 	SMS       Channel = "SMS"
 	Slack     Channel = "SLACK"
+	Webhook   Channel = "WEBHOOK"
 )
 
 // channelRow holds Herald's facts about one channel. Only the channel's package in
@@ -30,9 +32,15 @@ type channelRow struct {
 	digestBytes  int           // see [Channel.DigestBytes]
 	reach        func(Recipient) (address string, ok bool)
 	normal       func(address string) string // returns the one spelling of an address; nil: only trims spaces
+	column       string                      // of recipient, with the address; empty: the channel knows people by their id
+	form         *regexp.Regexp              // of an address in one spelling; nil, as column
+	example      string                      // an address
 	reachedBy    string                      // the kind of address that reach returns; empty: everybody is reachable
 	remedy       string                      // how to give the recipient an address
 }
+
+// webhookForm is the form of a webhook's URL.
+var webhookForm = regexp.MustCompile(`^https?://[^\s/]+/\S+$`)
 
 // channelTable has one row for each channel, in display order.
 var channelTable = []channelRow{
@@ -53,6 +61,9 @@ var channelTable = []channelRow{
 		digestBytes:  48 << 10, // the limit is 64 KiB
 		reach:        func(r Recipient) (string, bool) { return r.Email, r.Email != "" },
 		normal:       normalMail,
+		column:       "email",
+		form:         regexp.MustCompile(`^[^@\s]+@[^@\s]+$`),
+		example:      "anna@example.com",
 		reachedBy:    "an e-mail address",
 		remedy:       "enter their e-mail address (recipient)",
 	},
@@ -74,6 +85,9 @@ var channelTable = []channelRow{
 		digestBytes:  1200, // the limit is 1,600 characters
 		reach:        func(r Recipient) (string, bool) { return r.Phone, r.Phone != "" },
 		normal:       normalPhone,
+		column:       "phone",
+		form:         regexp.MustCompile(`^\+[1-9]\d{6,14}$`),
+		example:      "+41791234567",
 		reachedBy:    "a phone number",
 		remedy:       "enter their phone number (recipient)",
 	},
@@ -83,8 +97,23 @@ var channelTable = []channelRow{
 		bestEffort:   true,
 		digestBytes:  2500, // the limit is 3,000 characters
 		reach:        func(r Recipient) (string, bool) { return r.SlackWebhookURL, r.SlackWebhookURL != "" },
+		column:       "slack_webhook_url",
+		form:         webhookForm,
+		example:      "https://hooks.slack.com/services/…",
 		reachedBy:    "a Slack webhook",
 		remedy:       "enter their Slack webhook (recipient)",
+	},
+	{
+		name:         Webhook,
+		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser, Admin},
+		firstRetry:   10 * time.Second,
+		digestBytes:  48 << 10, // the limit is 64 KiB
+		reach:        func(r Recipient) (string, bool) { return r.WebhookURL, r.WebhookURL != "" },
+		column:       "webhook_url",
+		form:         webhookForm,
+		example:      "https://example.com/hooks/…",
+		reachedBy:    "a webhook",
+		remedy:       "enter their webhook (recipient)",
 	},
 }
 
@@ -130,6 +159,20 @@ func (c Channel) HTML() bool { return c.row().html }
 
 // NeedsTitle reports whether the channel's provider refuses a message without a title.
 func (c Channel) NeedsTitle() bool { return c.row().needsTitle }
+
+// IsAddress reports whether text, in the spelling of [NormalAddress], is an address of the channel.
+// It is false for every text if the channel knows people by their id.
+func (c Channel) IsAddress(text string) bool {
+	form := c.row().form
+	return form != nil && form.MatchString(text)
+}
+
+// AddressColumn is the column of recipient with the channel's addresses. It is empty if the channel
+// knows people by their id.
+func (c Channel) AddressColumn() string { return c.row().column }
+
+// AddressExample is an address of the channel. It is empty if the channel knows people by their id.
+func (c Channel) AddressExample() string { return c.row().example }
 
 // DigestBytes limits the texts of a digest's items, in bytes, so that the provider accepts the
 // digest. Items over the limit go into the next digest.

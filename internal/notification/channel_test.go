@@ -24,8 +24,9 @@ func TestChannels(t *testing.T) {
 		{channel: notification.Push, quieted: true, firstRetry: 10 * time.Second, limit: 4 << 10},
 		{channel: notification.SMS, quieted: true, address: "phone", firstRetry: 5 * time.Second, limit: 1600},
 		{channel: notification.Slack, bestEffort: true, address: "hook", limit: 3000},
+		{channel: notification.Webhook, address: "url", firstRetry: 10 * time.Second, limit: 64 << 10},
 	}
-	recipient := notification.Recipient{Email: "mail", Phone: "phone", SlackWebhookURL: "hook", HasDevice: true}
+	recipient := notification.Recipient{Email: "mail", Phone: "phone", SlackWebhookURL: "hook", WebhookURL: "url", HasDevice: true}
 	for i, tt := range tests {
 		require.Equal(t, tt.channel, notification.Channels()[i])
 		require.Equal(t, tt.bestEffort, tt.channel.BestEffort(), "%s", tt.channel)
@@ -50,6 +51,9 @@ func TestEveryChannelHasAWholeRow(t *testing.T) {
 		require.NotEmpty(t, nobody.AddressWord(), "%s", channel)
 		require.Equal(t, notification.Recipient{}.Reachable(channel), notification.DecisionNoAddress.Remedy(channel) == "", "%s", channel)
 		require.Positive(t, channel.DigestBytes(), "%s", channel)
+		require.Equal(t, channel.AddressColumn() == "", channel.AddressExample() == "", "%s", channel)
+		example := notification.NormalAddress(channel, channel.AddressExample())
+		require.Equal(t, example != "", channel.IsAddress(example), "%s", channel)
 	}
 }
 

@@ -89,12 +89,13 @@ func ClassOf(status int) FailureClass {
 // ProviderError is a failed attempt, as its provider reports it. It never contains an address, a
 // token, a text or a URL.
 type ProviderError struct {
-	Provider   string // sendgrid, smtp, twilio, fcm, slack, rabbitmq
+	Provider   string // sendgrid, smtp, twilio, fcm, slack, webhook, rabbitmq
 	Class      FailureClass
 	Status     int           // HTTP status; 0: no answer
 	Code       string        // the provider's code, or a short cause such as "timeout"; may be empty
 	Unasked    bool          // Herald did not call the provider, because it would never accept the message
 	Unsent     bool          // there was no connection, so the provider cannot have the message
+	Theirs     bool          // the recipient's own server failed, which says nothing about other recipients
 	RetryAfter time.Duration // the provider's request; 0: none
 
 	Suppress SuppressionReason // why nothing more may be sent to the address; empty: sending is allowed

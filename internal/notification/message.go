@@ -16,7 +16,7 @@ type Message struct {
 	Audience       string // of the user type: the last word of its queue names; "": the type is gone
 	UserID         string
 	Name           string   // of the recipient; may be empty
-	To             string   // as in [Recipient.Address]: e-mail address, phone number (E.164) or Slack webhook URL
+	To             string   // as in [Recipient.Address]: e-mail address, phone number (E.164) or webhook URL
 	Devices        []string // FCM tokens of the active devices; PUSH only
 	Title          string   // one line, no markup
 	Body           string   // HTML if [Channel.HTML], else plain text

@@ -34,6 +34,7 @@ type Recipient struct {
 	Email           string
 	Phone           string // E.164
 	SlackWebhookURL string
+	WebhookURL      string
 	HasDevice       bool           // for push messages
 	Locale          string         // it-CH; empty: unknown
 	Timezone        string         // IANA; empty: UTC

@@ -37,7 +37,7 @@ func situations() []situation {
 
 // want restates the specification: each decision with all its conditions.
 func (s situation) want() notification.Decision {
-	quieted := s.channel != notification.WebSocket && s.channel != notification.Slack
+	quieted := s.channel != notification.WebSocket && s.channel != notification.Slack && s.channel != notification.Webhook
 	userOff := s.userOff || s.categoryOff
 	wanted := s.mandatory || (!userOff && !s.groupOff)
 	dropped := s.quiet && quieted && !s.deferred
@@ -100,7 +100,7 @@ func (s situation) rules() notification.EventSetup {
 func (s situation) recipient() notification.Recipient {
 	recipient := staff("1", "WAITER")
 	if s.noAddress {
-		recipient.Email, recipient.Phone, recipient.SlackWebhookURL, recipient.HasDevice = "", "", "", false
+		recipient.Email, recipient.Phone, recipient.SlackWebhookURL, recipient.WebhookURL, recipient.HasDevice = "", "", "", "", false
 	}
 	recipient.Suppressions = []notification.Suppression{{Channel: "FAX", Reason: notification.SuppressedBounce}}
 	if s.suppressed {
@@ -144,7 +144,7 @@ func TestDecideEverySituation(t *testing.T) {
 			continue
 		}
 		require.Equal(t, before+1, used[key], "%+v", s)
-		deferred := s.quiet && s.channel != notification.WebSocket && s.channel != notification.Slack
+		deferred := s.quiet && s.channel != notification.WebSocket && s.channel != notification.Slack && s.channel != notification.Webhook
 		require.Equal(t, deferred, choice.Wait.Quiet, "%+v", s)
 	}
 	require.Len(t, seen, 10, "every decision was taken")
@@ -371,6 +371,6 @@ var restaurant5 = notification.Entity{Type: "RESTAURANT", ID: "5"}
 func staff(id, role string) notification.Recipient {
 	return notification.Recipient{
 		UserType: notification.RestaurantUser, UserID: id, Roles: []string{role}, Entity: restaurant5,
-		Email: "staff@example.com", Phone: "+390612345678", SlackWebhookURL: "https://hooks.slack.com/services/T/B/x", HasDevice: true,
+		Email: "staff@example.com", Phone: "+390612345678", SlackWebhookURL: "https://hooks.slack.com/services/T/B/x", WebhookURL: "https://example.com/hooks/x", HasDevice: true,
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,22 +13,9 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// addressForms holds the form of each channel's normalized addresses. Channels that are not listed
-// know people by their id, so they have no address to suppress.
-var addressForms = map[notification.Channel]addressForm{
-	notification.Email: {regexp.MustCompile(`^[^@\s]+@[^@\s]+$`), "anna@example.com"},
-	notification.SMS:   {regexp.MustCompile(`^\+[1-9]\d{6,14}$`), "+41791234567"},
-	notification.Slack: {regexp.MustCompile(`^https?://[^\s/]+/\S+$`), "https://hooks.slack.com/services/…"},
-}
-
-type addressForm struct {
-	is      *regexp.Regexp
-	example string
-}
-
 // AddressedChannels returns the channels whose addresses can be suppressed.
 func AddressedChannels() []notification.Channel {
-	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return addressForms[c].is == nil })
+	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return c.AddressExample() == "" })
 }
 
 // Address is an address that an operator has typed. Herald stores and prints only its hash.
@@ -40,8 +26,8 @@ type Address struct {
 
 // Check returns an error if the text is no address of the channel.
 func (a Address) Check() error {
-	if form := addressForms[a.Channel]; !form.is.MatchString(a.normal()) {
-		return fmt.Errorf("the address is none of %s, such as %s", a.Channel, form.example)
+	if !a.Channel.IsAddress(a.normal()) {
+		return fmt.Errorf("the address is none of %s, such as %s", a.Channel, a.Channel.AddressExample())
 	}
 	return nil
 }

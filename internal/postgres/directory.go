@@ -22,11 +22,16 @@ const (
 	DirectoryPerson = `(
 	    SELECT user_type::text, user_id::text, ` + directoryZone + ` AS timezone, active::boolean
 	    FROM   recipient)`
+	// directoryRecipient reads an optional column as NULL from a view that lacks it: then the name
+	// means the column of absent.
 	directoryRecipient = `(
-	    SELECT user_type::text, user_id::text, name::text, email::text, phone::text, slack_webhook_url::text,
-	           locale::text,
-	           ` + directoryZone + ` AS timezone, active::boolean
-	    FROM   recipient)`
+	    SELECT present.*
+	    FROM  (SELECT NULL::text AS webhook_url) absent
+	    CROSS JOIN LATERAL (
+	        SELECT user_type::text, user_id::text, name::text, email::text, phone::text, slack_webhook_url::text, webhook_url::text,
+	               locale::text,
+	               ` + directoryZone + ` AS timezone, active::boolean
+	        FROM   recipient) present)`
 	directoryDevice = `(
 	    SELECT user_type::text, user_id::text, token::text, active::boolean
 	    FROM   recipient_device
@@ -61,7 +66,7 @@ const (
 		) m`
 )
 
-// DirectoryColumn is a column of the directory. A view must have it too.
+// DirectoryColumn is a column of the directory. A view must have it too, except for [MayLack].
 type DirectoryColumn struct {
 	Table string
 	Name  string
@@ -72,6 +77,9 @@ type DirectoryColumn struct {
 // PassedOver is the meaning of a NULL in a column that identifies a person.
 const PassedOver = "the row is passed over"
 
+// MayLack is the meaning of a NULL in a column that a view may lack.
+const MayLack = "no webhook; a view may lack the column"
+
 // DirectoryColumns returns all columns of the directory that Herald reads.
 func DirectoryColumns() []DirectoryColumn {
 	return []DirectoryColumn{
@@ -81,6 +89,7 @@ func DirectoryColumns() []DirectoryColumn {
 		{"recipient", "email", "text", "no address"},
 		{"recipient", "phone", "text", "no number"},
 		{"recipient", "slack_webhook_url", "text", "no webhook"},
+		{"recipient", "webhook_url", "text", MayLack},
 		{"recipient", "locale", "text", "en"},
 		{"recipient", "timezone", "text", "UTC"},
 		{"recipient", "active", "boolean", "not active"},

@@ -16,7 +16,7 @@ import (
 const (
 	// recipientFacts is a row r of recipient, as [recipientFields] scans it.
 	recipientFacts = `coalesce(r.user_type, ''), coalesce(r.user_id, ''),
-	       coalesce(r.name, ''), coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''),
+	       coalesce(r.name, ''), ` + addressFacts + `,
 	       coalesce(r.locale, ''), coalesce(r.timezone, ''), (SELECT (extract(epoch FROM z.digest_at) * 1e9)::bigint FROM user_settings z WHERE z.user_type = r.user_type AND z.user_id = r.user_id),
 	       EXISTS (
 	           SELECT FROM ` + directoryDevice + ` d
@@ -37,6 +37,8 @@ const (
 	           AND    o.user_id = r.user_id
 	           AND    NOT o.enabled
 	       )`
+	// addressFacts are the addresses of a row r of recipient, as [addressFields] scans them.
+	addressFacts = `coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''), coalesce(r.webhook_url, '')`
 	// preferenceFacts is a row u of user_notification_preferences as a [notification.Preference].
 	preferenceFacts = `jsonb_build_object(
 	                   'Channel', u.channel_type,
@@ -81,7 +83,13 @@ const (
 
 // recipientFields returns the fields that [recipientFacts] fills.
 func recipientFields(r *notification.Recipient) []any {
-	return []any{&r.UserType, &r.UserID, &r.Name, &r.Email, &r.Phone, &r.SlackWebhookURL, &r.Locale, &r.Timezone, &r.DigestAt, &r.HasDevice, &r.Preferences, &r.CategoriesOff}
+	fields := append([]any{&r.UserType, &r.UserID, &r.Name}, addressFields(r)...)
+	return append(fields, &r.Locale, &r.Timezone, &r.DigestAt, &r.HasDevice, &r.Preferences, &r.CategoriesOff)
+}
+
+// addressFields returns the fields that [addressFacts] fills.
+func addressFields(r *notification.Recipient) []any {
+	return []any{&r.Email, &r.Phone, &r.SlackWebhookURL, &r.WebhookURL}
 }
 
 // These expressions are the type of an event in a query.

@@ -87,15 +87,15 @@ type addressed struct {
 // eachDirectoryPage calls do for each page of recipients, with their addresses.
 func (s *Store) eachDirectoryPage(ctx context.Context, do func(people int, found []addressed) error) error {
 	const query = `
-		SELECT d.user_type, d.user_id, coalesce(d.email, ''), coalesce(d.phone, ''), coalesce(d.slack_webhook_url, '')
-		FROM   ` + directoryRecipient + ` d
-		WHERE  (d.user_type, d.user_id) > ($1, $2)
-		ORDER BY d.user_type, d.user_id
+		SELECT r.user_type, r.user_id, ` + addressFacts + `
+		FROM   ` + directoryRecipient + ` r
+		WHERE  (r.user_type, r.user_id) > ($1, $2)
+		ORDER BY r.user_type, r.user_id
 		LIMIT  $3`
 
 	var userType, userID string
 	var r notification.Recipient
-	return s.eachPage(ctx, query, []any{&userType, &userID}, []any{&r.Email, &r.Phone, &r.SlackWebhookURL}, func() []addressed {
+	return s.eachPage(ctx, query, []any{&userType, &userID}, addressFields(&r), func() []addressed {
 		var found []addressed
 		for _, channel := range notification.Channels() {
 			found = append(found, addressed{channel, r.Address(channel)})

@@ -19,6 +19,7 @@ import (
 	"herald/internal/channel/slack"
 	"herald/internal/channel/sms/twilio"
 	"herald/internal/channel/sms/vonage"
+	"herald/internal/channel/webhook"
 	"herald/internal/channel/websocket"
 	"herald/internal/config/environment"
 	"herald/internal/notification"
@@ -77,7 +78,8 @@ func New() Wiring {
 			{"twilio", &twilio.Settings{}, &twilio.Receipts{}},
 			{"vonage", &vonage.Settings{}, &vonage.Receipts{}},
 		}},
-		notification.Slack: {All: []Provider{{"slack", &slack.Settings{}, nil}}},
+		notification.Slack:   {All: []Provider{{"slack", &slack.Settings{}, nil}}},
+		notification.Webhook: {All: []Provider{{"webhook", &webhook.Settings{}, nil}}},
 	}
 }
 

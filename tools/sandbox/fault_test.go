@@ -28,7 +28,7 @@ func TestFaultStatus(t *testing.T) {
 		notification.Email: `{"errors":[{"message":"Service Unavailable"`,
 		notification.SMS:   `"code":20503`,
 		notification.Push:  `"status":"UNAVAILABLE"`,
-		notification.Slack: `Service Unavailable`,
+		notification.Slack: `Service Unavailable`, notification.Webhook: `Service Unavailable`,
 	}
 	for channel, tt := range accepted() {
 		t.Run(string(channel), func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 const faultLimit = 64 << 10 // bytes of a request that sets a fault
 
 // channels are the channels that the sandbox serves. A websocket has no provider.
-var channels = []notification.Channel{notification.Email, notification.Push, notification.SMS, notification.Slack}
+var channels = slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return c == notification.WebSocket })
 
 // faulty are the names in PUT /faults.
 var faulty = append(slices.Clone(channels), mailServer, vonageFaults)

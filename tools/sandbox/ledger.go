@@ -31,6 +31,7 @@ type Entry struct {
 
 	CollapseKey string `json:"collapse_key,omitempty"` // a message replaces older ones with the same key on the phone; only of push messages
 	Unsubscribe string `json:"unsubscribe,omitempty"`  // link that a mailbox posts to for one-click unsubscribe; only of e-mails
+	Repeat      bool   `json:"repeat,omitempty"`       // the receiver knows the id already, and ignores the message; only of webhooks
 }
 
 const (
@@ -46,6 +47,7 @@ type ledger struct {
 	mu     sync.Mutex
 	file   *os.File
 	newest []Entry
+	hooks  map[string]bool // the ids of accepted webhooks
 	counts map[notification.Channel]requestCounts
 }
 
@@ -55,7 +57,7 @@ func openLedger(path string) (*ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: open ledger: %w", err)
 	}
-	l := &ledger{file: file, counts: map[notification.Channel]requestCounts{}}
+	l := &ledger{file: file, hooks: map[string]bool{}, counts: map[notification.Channel]requestCounts{}}
 	err = eachEntry(file, func(entry Entry, _ []byte) error {
 		l.remember(entry)
 		return nil
@@ -96,6 +98,7 @@ func (l *ledger) append(entry Entry) error {
 	defer l.mu.Unlock()
 
 	entry.Time = time.Now().UTC() // under the lock, so that times never go back
+	entry.Repeat = entry.Accepted && l.hooks[entry.DeliveryID] && entry.Channel == notification.Webhook
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false) // people read the e-mails in the ledger
@@ -118,6 +121,9 @@ func (l *ledger) remember(entry Entry) {
 		count.Refused++
 	}
 	l.counts[entry.Channel] = count
+	if entry.Channel == notification.Webhook && entry.Accepted {
+		l.hooks[entry.DeliveryID] = true
+	}
 
 	for _, text := range []*string{&entry.DeliveryID, &entry.Recipient, &entry.Title, &entry.Body, &entry.Unsubscribe} {
 		*text = clip(*text)

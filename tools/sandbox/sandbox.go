@@ -1,4 +1,4 @@
-// Package sandbox replaces SendGrid, Twilio, FCM and Slack, so that the real SDKs run on one
+// Package sandbox replaces SendGrid, Twilio, FCM, Slack and receivers of webhooks, so that the real SDKs run on one
 // machine, with faults on demand. It rejects the same requests as the providers, with the
 // same errors. It sends nothing: its ledger records the messages that people would receive.
 //
@@ -75,6 +75,7 @@ func (s *Server) route(local bool) {
 	s.mux.Handle("POST /sms/json", s.provide(vonage))
 	s.mux.Handle("POST /v1/projects/{project}/messages:send", s.provide(fcm))
 	s.mux.Handle("POST /services/{path...}", s.provide(slack))
+	s.mux.Handle("POST /hooks/{path...}", s.provide(webhook))
 
 	s.mux.HandleFunc("GET /{$}", s.page)
 	s.mux.HandleFunc("GET /ledger", s.ledger.serve)

@@ -43,12 +43,16 @@ func startWith(t *testing.T, cfg sandbox.Config) box {
 // call is one request. An empty authorization or content type sends no such header.
 type call struct {
 	method, path, authorization, contentType, body string
+	header                                         map[string]string
 }
 
 func (b box) do(t *testing.T, c call) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), c.method, b.URL+c.path, strings.NewReader(c.body))
 	require.NoError(t, err)
+	for name, value := range c.header {
+		request.Header.Set(name, value)
+	}
 	if c.authorization != "" {
 		request.Header.Set("Authorization", c.authorization)
 	}
@@ -125,6 +129,10 @@ func accepted() map[notification.Channel]sample {
 		notification.Slack: {slackCall(slackPath, goodPost), sandbox.Entry{
 			Channel: notification.Slack, DeliveryID: "evt-1-staff10-SLACK", Recipient: slackPath,
 			Title: "New reservation", Body: "*New reservation*\nTable for 4", Status: http.StatusOK, Accepted: true,
+		}},
+		notification.Webhook: {hookCall("/hooks/x", "evt-1-staff10-WEBHOOK", time.Now(), goodHook), sandbox.Entry{
+			Channel: notification.Webhook, DeliveryID: "evt-1-staff10-WEBHOOK", Recipient: "/hooks/x",
+			Title: "New reservation", Body: "Table for 4", Status: http.StatusNoContent, Accepted: true,
 		}},
 	}
 }

@@ -23,6 +23,8 @@ type HTTP struct {
 	ProviderID string
 	// EmptySuccess reports whether a success has no body.
 	EmptySuccess bool
+	// AnySuccess reports whether every 2xx is a success, whatever its body.
+	AnySuccess bool
 	// OneSuccess reports whether only the status of Success is a success, and no other 2xx.
 	OneSuccess bool
 	// Exceptions are the statuses that [notification.ClassOf] classifies wrongly for this

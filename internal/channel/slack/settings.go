@@ -1,8 +1,6 @@
 package slack
 
 import (
-	"net/url"
-
 	"herald/internal/channel"
 	"herald/internal/config/environment"
 )
@@ -19,23 +17,17 @@ func (s *Settings) Read(r *environment.Reader) {
 	s.AllowedHosts = r.ProviderHosts("SLACK_ALLOWED_HOSTS", s.AllowedHosts)
 }
 
-// Servers returns the allowed webhook hosts. Only hosts on this machine get plain http.
-func (s *Settings) Servers() []string {
-	var urls []string
-	for _, host := range s.AllowedHosts {
-		scheme := "https://"
-		if u, err := url.Parse("//" + host); err == nil && environment.IsLocal(u.Hostname()) {
-			scheme = "http://"
-		}
-		urls = append(urls, scheme+host)
-	}
-	return urls
+func (s *Settings) rules() channel.WebhookRules {
+	return channel.WebhookRules{Hosts: s.AllowedHosts, Setting: "SLACK_ALLOWED_HOSTS"}
 }
 
+// Servers returns the allowed webhook hosts.
+func (s *Settings) Servers() []string { return s.rules().Servers() }
+
 // Flaw returns why a webhook gets no messages; empty: it gets them.
-func (s *Settings) Flaw(webhook string) string { return flaw(webhook, s.AllowedHosts) }
+func (s *Settings) Flaw(webhook string) string { return s.rules().Flaw(webhook) }
 
 // NewSender returns the sender.
 func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
-	return &Sender{hosts: s.AllowedHosts, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
+	return &Sender{rules: s.rules(), timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
 }

@@ -15,7 +15,7 @@ const provider = "slack"
 
 // Sender posts to webhooks. It is safe for concurrent use.
 type Sender struct {
-	hosts   []string
+	rules   channel.WebhookRules
 	timeout time.Duration
 	wire    http.RoundTripper
 }
@@ -23,7 +23,7 @@ type Sender struct {
 // Send posts msg to its webhook, once, within the sender's time-out. Every error is a
 // [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if code := flaw(msg.To, s.hosts); code != "" {
+	if code := s.rules.Flaw(msg.To); code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	payload, ok := compose(msg)

@@ -68,13 +68,14 @@ func (r *Reader) PreviousSecret(key string, previous, current Secret) {
 	}
 }
 
-// sandboxCredential is the key and the token for the sandbox in Herald's files.
-const sandboxCredential = "sandbox"
+// sandboxCredentials are the keys, the token and the secret of webhooks for the sandbox in Herald's
+// files.
+var sandboxCredentials = []Secret{"sandbox", "whsec_c2FuZGJveC1zYW5kYm94LXNhbmRib3gt"}
 
 // Credential refuses the sandbox's credential for other providers, because everybody knows it.
 // The sandbox never has https.
 func (r *Reader) Credential(key string, value Secret, providerURL string) {
-	if value == sandboxCredential && strings.HasPrefix(providerURL, "https:") {
+	if slices.Contains(sandboxCredentials, value) && strings.HasPrefix(providerURL, "https:") {
 		r.Refuse(key, "is the sandbox's, but the provider is not: set the key of your account")
 	}
 }

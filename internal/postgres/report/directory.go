@@ -158,11 +158,12 @@ func (r Reader) Values(ctx context.Context, table, column string) ([]ValueCount,
 	return r.values(ctx, table, pgx.Identifier{column}.Sanitize()+"::text")
 }
 
-// SlackBases counts the recipients by the scheme and host of their webhooks. A webhook that
-// begins otherwise counts as "?". The rest of it is a secret, and stays in the database.
-func (r Reader) SlackBases(ctx context.Context) ([]ValueCount, error) {
-	return r.values(ctx, "recipient", `coalesce(substring(nullif(slack_webhook_url::text, '') FROM '^[a-zA-Z]+://[A-Za-z0-9.:\[\]-]+(?=/|$)'),
-		CASE WHEN slack_webhook_url::text <> '' THEN '?' END)`)
+// URLBases counts the recipients by the scheme and host of the URLs in a column. A URL that begins
+// otherwise counts as "?". The rest of it is a secret, and stays in the database.
+func (r Reader) URLBases(ctx context.Context, column string) ([]ValueCount, error) {
+	url := pgx.Identifier{column}.Sanitize() + "::text"
+	return r.values(ctx, "recipient", `coalesce(substring(nullif(`+url+`, '') FROM '^[a-zA-Z]+://[A-Za-z0-9.:\[\]-]+(?=/|$)'),
+		CASE WHEN `+url+` <> '' THEN '?' END)`)
 }
 
 func (r Reader) values(ctx context.Context, table, expression string) ([]ValueCount, error) {

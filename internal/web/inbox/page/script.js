@@ -433,8 +433,8 @@ function acknowledge() {
 
 // --- Preferences ---
 
-const channelNames = { WEBSOCKET: "This inbox", EMAIL: "E-mail", PUSH: "Push notifications", SMS: "Text messages", SLACK: "Slack" };
-const nameOf = (channel) => channelNames[channel] || channel;
+const channelNames = { WEBSOCKET: "This inbox", EMAIL: "E-mail", PUSH: "Push notifications", SMS: "Text messages" };
+const nameOf = (channel) => channelNames[channel] || channel[0] + channel.slice(1).toLowerCase(); // Slack
 let edited = null; // the preferences in the form
 
 async function openPreferences() {
@@ -521,7 +521,7 @@ async function savePreferences(event) {
 }
 
 function showProblems(error) {
-  const named = (text) => Object.entries(channelNames).reduce((words, [channel, name]) => words.replaceAll(channel, name), text);
+  const named = (text) => edited.channels.reduce((words, { channel }) => words.replaceAll(channel, nameOf(channel)), text);
   const texts = error.problems?.length ? error.problems.map(named) : ["Your preferences could not be saved. Try again."];
   byId("problems").replaceChildren(
     ...texts.map((text) => {

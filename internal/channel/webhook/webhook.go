@@ -1,0 +1,114 @@
+// Package webhook posts notifications to recipients' servers, signed as Standard Webhooks says.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"herald/internal/channel"
+	"herald/internal/notification"
+)
+
+const (
+	provider  = "webhook"
+	idLimit   = 128       // bytes
+	bodyLimit = 256 << 10 // bytes; twice the longest texts, and JSON's escapes
+)
+
+// Sender posts to webhooks. It is safe for concurrent use.
+type Sender struct {
+	rules   channel.WebhookRules
+	keys    []*standardwebhooks.Webhook // the present one first
+	timeout time.Duration
+	wire    http.RoundTripper
+}
+
+// Send posts msg to its webhook, once, within the sender's time-out. The body is a
+// [notification.Frame]. Every error is a [notification.ProviderError].
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
+	if code := s.rules.Flaw(msg.To); code != "" {
+		return notification.Answer{}, channel.Refuse(provider, code)
+	}
+	body, err := json.Marshal(msg.Frame())
+	if err != nil || len(body) > bodyLimit {
+		return notification.Answer{}, channel.Refuse(provider, "message too long")
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, msg.To, bytes.NewReader(body))
+	if err != nil {
+		return notification.Answer{}, channel.Refuse(provider, "invalid webhook")
+	}
+	if err := s.sign(request, ID(msg.DeliveryID), body); err != nil {
+		return notification.Answer{}, channel.Refuse(provider, channel.CodeInvalid)
+	}
+
+	exchange := channel.NewExchange(s.wire)
+	response, err := exchange.Client().Do(request) // err quotes the URL, so nobody else sees it
+	if err == nil {
+		_ = response.Body.Close() // the body is in memory
+	}
+	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
+	failure := exchange.Failure(ctx, provider)
+	switch {
+	case failure == nil:
+		return answer, nil
+	case errors.Is(err, errPrivate):
+		return notification.Answer{}, channel.Refuse(provider, "the recipient's webhook has an address that is not public")
+	default:
+		refine(failure)
+		return answer, failure
+	}
+}
+
+// sign adds the headers of Standard Webhooks, with a signature of each key. Receivers accept any.
+func (s *Sender) sign(request *http.Request, id string, body []byte) error {
+	now := time.Now()
+	signatures := make([]string, len(s.keys))
+	for i, key := range s.keys {
+		signature, err := key.Sign(id, now, body)
+		if err != nil {
+			return err
+		}
+		signatures[i] = signature
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "Herald")
+	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
+	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	request.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
+	return nil
+}
+
+// plain is an id that a header may have, without the dot that separates the signed parts.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_~:@-]+$`)
+
+// ID returns the webhook-id of a delivery. It is the same in each attempt.
+func ID(deliveryID string) string {
+	if !plain.MatchString(deliveryID) {
+		return channel.FitID(deliveryID, 0)
+	}
+	return channel.FitID(deliveryID, idLimit)
+}
+
+// refine adapts a failure. The server belongs to the recipient: it has no account of ours, its
+// failures say nothing about others' servers, and a redirect leads to a URL that nobody has entered.
+// After 410 it wants no more messages.
+func refine(failure *notification.ProviderError) {
+	failure.Theirs = true
+	switch status := failure.Status; {
+	case status == http.StatusGone:
+		failure.Suppress = notification.SuppressedInvalid
+	case failure.Class == notification.Account, status >= 300 && status < 400:
+		failure.Class = notification.Refused
+	}
+}

@@ -1,0 +1,55 @@
+package channel
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"herald/internal/config/environment"
+)
+
+// WebhookRules says which webhooks of recipients get messages. Other people write the URLs into the
+// database. Without the rules they could make us post to any server that we can reach.
+type WebhookRules struct {
+	Hosts     []string // host or host:port, in lower case
+	AnyHost   bool     // every other host, too
+	Setting   string   // that holds Hosts
+	Cleartext bool     // http to other machines, too
+}
+
+// Flaw returns why a webhook gets no messages, or "". It names no host, because the author of the URL
+// chose that text.
+func (r WebhookRules) Flaw(webhook string) string {
+	u, err := url.Parse(webhook)
+	switch {
+	case err != nil, u.Host == "", u.User != nil, u.Opaque != "":
+		return "invalid webhook"
+	case !r.AnyHost && !r.Lists(u.Host):
+		return "the host of the recipient's webhook is not in " + r.Setting
+	case u.Scheme != "https" && (u.Scheme != "http" || !r.Cleartext && !environment.IsLocal(u.Hostname())):
+		return "webhook is not https"
+	default:
+		return ""
+	}
+}
+
+// Lists reports whether Hosts has the host of host or host:port.
+func (r WebhookRules) Lists(host string) bool {
+	u, err := url.Parse("//" + host)
+	return err == nil && slices.ContainsFunc(r.Hosts, func(listed string) bool {
+		return strings.EqualFold(listed, u.Host) || strings.EqualFold(listed, u.Hostname())
+	})
+}
+
+// Servers returns the URLs of the hosts. Only hosts on this machine get plain http.
+func (r WebhookRules) Servers() []string {
+	var urls []string
+	for _, host := range r.Hosts {
+		scheme := "https://"
+		if u, err := url.Parse("//" + host); err == nil && environment.IsLocal(u.Hostname()) {
+			scheme = "http://"
+		}
+		urls = append(urls, scheme+host)
+	}
+	return urls
+}

@@ -1,0 +1,47 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// The receiver takes a message, and its answer is lost: the retry has the same id, so that the
+// receiver ignores it. Another receiver answers 410, and gets nothing more.
+func TestWebhook(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.starter("migrate", "up")
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'WEBHOOK')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'Hello')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id, webhook_url) VALUES ('CUSTOMER', '1', $1 || '/hooks/one'), ('CUSTOMER', '2', $1 || '/hooks/gone')`, s.sandbox.URL)
+	s.startAll()
+
+	s.fault("webhook", `{"drop":"after"}`)
+	id := s.emit(s.name+"-a", "NEWS", "CUSTOMER/1", "{}") + "-customer1-WEBHOOK"
+	s.awaitCount(1, `SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1 AND attempt = 1 AND outcome = 'AMBIGUOUS'`, id)
+	s.mend()
+	s.awaitDelivery(id, "SENT")
+	var repeats []bool
+	for _, m := range s.messages() {
+		require.Equal(t, id, m.DeliveryID)
+		require.Equal(t, "Hello", m.Body)
+		require.True(t, m.Accepted)
+		repeats = append(repeats, m.Repeat)
+	}
+	require.Greater(t, len(repeats), 1)
+	for i, repeat := range repeats {
+		require.Equal(t, i > 0, repeat)
+	}
+
+	gone := s.emit(s.name+"-b", "NEWS", "CUSTOMER/2", "{}") + "-customer2-WEBHOOK"
+	s.awaitDelivery(gone, "FAILED")
+	s.requireDelivery(gone, "FAILED", "webhook refused: 410")
+	s.awaitCount(1, `SELECT count(*) FROM recipient_suppression WHERE channel = 'WEBHOOK' AND reason = 'INVALID'`)
+	s.awaitCount(1, `SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1`, gone)
+	later := s.emit(s.name+"-c", "NEWS", "CUSTOMER/2", "{}")
+	s.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels ->> 'WEBHOOK' = $2`, later, string(notification.DecisionSuppressed))
+}
