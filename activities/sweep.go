@@ -24,6 +24,8 @@ type SweepStore interface {
 	// DeleteThrottles deletes up to limit windows that are over, and returns their number.
 	DeleteThrottles(ctx context.Context, limit int) (int, error)
 	DeleteCounted(ctx context.Context, limit int) (int, error)
+	// CountDeliveries counts the deliveries of the last hours for the console.
+	CountDeliveries(ctx context.Context) error
 	EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error
 }
 
@@ -74,7 +76,8 @@ type SweepResult struct {
 // operator ended the workflow, the sweep closes the row too. Any other workflow was
 // lost in a failover, never started, or ended without a record. The sweep starts it
 // again, three times at most. It describes each workflow, since Temporal's lists may
-// be late. The sweep also deletes rows of throttles and caps that are over.
+// be late. The sweep also counts deliveries, and deletes rows of throttles and caps that
+// are over.
 //
 // When its process dies, the next attempt continues after the last row that was
 // handled. A second look at a row does no harm.
@@ -84,6 +87,9 @@ func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 		return SweepResult{}, err
 	}
 	defer s.pace.Stop()
+	if err := a.Sweeps.CountDeliveries(ctx); err != nil { // the next sweep counts
+		activity.GetLogger(ctx).Warn("the sweep cannot count deliveries", "error", Unquoted(err))
+	}
 	total := cmp.Or(a.SweepTime, sweepTime)
 	for i, look := range []func(context.Context) error{s.events, s.deliveries, s.waitingEvents} {
 		s.until = s.begin.Add(total * time.Duration(i+1) / 3)

@@ -80,6 +80,8 @@ func TestLooks(t *testing.T) {
 		{"preferences", inbox("#open-preferences"), looksOf(960, 860), []string{"inbox-preferences", "", "", ""}},
 		{"unsubscribe", page(g.URL + offers), looksOf(300, 400), []string{"", "", "", ""}},
 		{"sandbox", page(sandboxOf(t)), looksOf(700, 700), []string{"", "", "", ""}},
+		{"console", page(consoleOf(g) + "/?span=day"), looksOf(900, 900), []string{"console", "", "", ""}},
+		{"console-recipient", page(consoleOf(g) + "/recipient?type=CUSTOMER&id=7"), looksOf(900, 900), []string{"console-recipient", "", "", ""}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,8 +56,7 @@ func (a *app) check(ctx context.Context, since terminal.Age) error {
 	if err != nil {
 		return err
 	}
-	wired := wiring.New()
-	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
+	senders := a.senders(wiring.New())
 	known := check.Result{Providers: senders.Providers()}
 	if !config.VerifiesDatabase(cfg.DatabaseURL) {
 		known.Advice = []check.Mistake{check.UnverifiedDatabase()}
@@ -69,6 +68,11 @@ func (a *app) check(ctx context.Context, since terminal.Age) error {
 	defer done()
 	subjects := append(a.subjects(ctx, db, since, temporal, senders), check.Sources(cfg.Sources)...)
 	return a.runCheck(ctx, append(subjects, check.Topics(db, brokers, cfg.Sources)...), "starter check", known)
+}
+
+// senders reads the settings of all providers.
+func (a *app) senders(wired wiring.Wiring) check.Senders {
+	return check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
 }
 
 // runCheck checks the subjects, and fails if it finds mistakes. command is the command to run

@@ -69,7 +69,7 @@ func printEvent(w io.Writer, view explain.EventView) {
 // totalsText returns an event's delivery counts: "2 DELIVERED, 1 FAILED; read by 1 recipient".
 func totalsText(totals report.DeliveryTotals) string {
 	var parts []string
-	for _, status := range statuses() {
+	for _, status := range notification.Statuses() {
 		if count := totals.ByStatus[status]; count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count, status))
 		}

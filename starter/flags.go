@@ -14,14 +14,10 @@ import (
 	"herald/internal/terminal"
 )
 
-func statuses() []notification.Status {
-	return []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled}
-}
-
 // filterFlags adds the flags that select deliveries.
 func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
 	flags := cmd.Flags()
-	terminal.WordsFlag(cmd, &f.Statuses, "status", statuses(), "only these statuses")
+	terminal.WordsFlag(cmd, &f.Statuses, "status", notification.Statuses(), "only these statuses")
 	terminal.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
 	a.eventFlag(cmd, &f.EventID, "only rows of this event id")
 	a.eventTypeFlag(cmd, &f.EventType, "event-type", "only rows of this event type")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
 	"herald/internal/terminal"
@@ -35,26 +36,9 @@ starter delivery why explains one decision in detail.`,
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.RecipientDecision, error) {
 			found, err := r.RecipientDecisions(ctx, filter, limit)
 			for i := range found {
-				found[i].Reason = reasonOf(found[i], filter.UserType)
+				found[i].Reason = explain.Reason(found[i], filter.UserType)
 			}
 			return found, err
 		},
 	})
-}
-
-// reasonOf returns why the recipient was not selected, or how the selected delivery ended or
-// why it waits.
-func reasonOf(d report.RecipientDecision, userType notification.UserType) string {
-	switch {
-	case d.ThrottledBy != "":
-		return d.ThrottledBy + " went before"
-	case d.Decision != notification.DecisionSelected:
-		return d.Decision.Meaning(d.Channel, userType)
-	case d.Status == notification.Pending && d.SendAfter != nil:
-		return "waits until " + terminal.Clock(d.SendAfter)
-	case d.SentAt != nil && d.LastError == "":
-		return "sent at " + terminal.Clock(d.SentAt)
-	default:
-		return d.LastError
-	}
 }

@@ -18,12 +18,12 @@ import (
 )
 
 // docs/reference.md lists exactly the settings of worker, gateway and starter, with their
-// defaults. Only starter reads HERALD_ACTOR.
+// defaults. Only starter reads HERALD_ACTOR and the settings of its console.
 func TestSettingsOfTheReference(t *testing.T) {
 	t.Parallel()
 
 	wired := wiring.New()
-	want := map[string]string{"HERALD_ACTOR": "user@host"}
+	want := map[string]string{"HERALD_ACTOR": "user@host", "CONSOLE_USER_HEADER": "", "CONSOLE_ORIGIN": ""}
 	structs := []any{&config.Config{}, &kafka.Settings{}, &config.Gateway{}, &signin.Settings{}}
 	for channel, providers := range wired {
 		for _, provider := range providers.All {

@@ -213,7 +213,7 @@ func (h *help) try(example string) {
 	}
 	command := h.helpValues(example, event)
 	switch {
-	case strings.HasPrefix(command, "sandbox --"):
+	case strings.HasPrefix(command, "sandbox --"), strings.HasPrefix(command, "starter console"):
 		h.answers(command)
 		return
 	case strings.HasPrefix(command, "temporal "): // Temporal's CLI: what it would print
@@ -242,7 +242,7 @@ var helpPreviews = map[string]string{
 	"starter suppression remove --channel EMAIL --address ada@example.com": "to remove that add --yes",
 }
 
-var sandboxAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+var serverAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 // answers runs an example's server on a free port until it answers.
 func (h *help) answers(command string) {
@@ -252,7 +252,7 @@ func (h *help) answers(command string) {
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.dir, h.env, output, output
 	require.NoError(h.t, cmd.Start())
 	h.eventually(func() bool {
-		answer, err := http.Get(sandboxAddress.FindString(output.String()) + "/ledger")
+		answer, err := http.Get(serverAddress.FindString(output.String()) + "/")
 		if err != nil {
 			return false
 		}

@@ -16,6 +16,9 @@ const (
 	Cancelled Status = "CANCELLED"
 )
 
+// Statuses returns every status.
+func Statuses() []Status { return []Status{Pending, Sent, Delivered, Failed, Cancelled} }
+
 // EndReason is the reason why a delivery was not sent. last_error shows it to operators.
 type EndReason string
 

@@ -27,6 +27,7 @@ type Order struct {
 	Command string // such as delivery cancel
 	Flags   string // such as --channel SMS
 	Reason  string // in the operator's words; empty: none was given
+	Form    string // the id of the console's form, which may give one order; empty: another way
 }
 
 // Operator carries out one order. It reads the state of deliveries and events from the database,
@@ -47,7 +48,7 @@ func (o *Operator) Record(ctx context.Context, detail string, targets ...string)
 	if o.Order.Reason != "" {
 		detail = strings.TrimSpace(detail + " --reason " + o.Order.Reason)
 	}
-	return o.Store.RecordActions(ctx, o.Order.Actor, o.Order.Command, detail, targets)
+	return o.Store.RecordActions(ctx, o.Order.Actor, o.Order.Command, detail, o.Order.Form, targets)
 }
 
 // recordTimeout bounds the record of a bulk action's changes, also after an interruption.

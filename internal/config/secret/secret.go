@@ -18,11 +18,12 @@ type Purpose string
 
 // Purposes of keys.
 const (
-	Tickets     Purpose = "herald tickets"
-	InboxCodes  Purpose = "herald inbox codes"
-	Unsubscribe Purpose = "herald unsubscribe"
-	addresses   Purpose = "herald addresses"
-	fingerprint Purpose = "herald fingerprint"
+	Tickets      Purpose = "herald tickets"
+	InboxCodes   Purpose = "herald inbox codes"
+	Unsubscribe  Purpose = "herald unsubscribe"
+	ConsoleForms Purpose = "herald console forms"
+	addresses    Purpose = "herald addresses"
+	fingerprint  Purpose = "herald fingerprint"
 )
 
 // Key derives the key for a purpose, 32 bytes, from HERALD_SECRET.

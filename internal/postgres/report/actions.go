@@ -27,6 +27,7 @@ type Action struct {
 type ActionFilter struct {
 	Target, Actor, Command string
 	Since                  time.Time // earliest time of the order
+	Before                 int64     // only ids below this one; 0: all
 }
 
 // Actions reads the latest actions that the filter selects, up to limit, newest first.
@@ -39,11 +40,12 @@ func (r Reader) Actions(ctx context.Context, filter ActionFilter, limit int) ([]
 		AND    ($2::text IS NULL OR actor = $2)
 		AND    ($3::text IS NULL OR command = $3)
 		AND    ($4::timestamptz IS NULL OR at >= $4)
+		AND    ($6::bigint IS NULL OR id < $6)
 		ORDER BY id DESC
 		LIMIT  $5`
 
 	return postgres.Collect(ctx, r.Pool, "read what operators did", pgx.RowToStructByName[Action], query,
-		postgres.Optional(filter.Target), postgres.Optional(filter.Actor), postgres.Optional(filter.Command), postgres.Optional(filter.Since), limit)
+		postgres.Optional(filter.Target), postgres.Optional(filter.Actor), postgres.Optional(filter.Command), postgres.Optional(filter.Since), limit, postgres.Optional(filter.Before))
 }
 
 // Suppression is a row of recipient_suppression.

@@ -100,12 +100,20 @@ type RecipientDecision struct {
 	ThrottledBy string `json:"throttled_by,omitempty"` // the delivery that they got instead
 }
 
-// RecipientFilter names a person. A zero Since or Channel is no condition.
+// RecipientFilter names a person. A zero Since, Channel or Before is no condition.
 type RecipientFilter struct {
 	UserType notification.UserType
 	UserID   string
 	Since    time.Time // earliest time of the decision
 	Channel  notification.Channel
+	Before   DecisionCursor // only the decisions after this one, in the order of the list
+}
+
+// DecisionCursor is the place of a decision in a person's list.
+type DecisionCursor struct {
+	DecidedAt time.Time
+	EventID   string
+	Channel   notification.Channel
 }
 
 // RecipientDecisions reads the decisions about a person, up to limit, newest first.
@@ -123,12 +131,14 @@ func (r Reader) RecipientDecisions(ctx context.Context, filter RecipientFilter, 
 		AND    d.user_id = $2
 		AND    ($3::timestamptz IS NULL OR d.decided_at >= $3)
 		AND    ($4::text IS NULL OR c.channel = $4)
-		ORDER BY d.decided_at DESC, d.event_id, c.channel
+		AND    ($6::timestamptz IS NULL OR d.decided_at <= $6 AND (d.decided_at, d.event_id, c.channel) < ($6, $7, $8))
+		ORDER BY d.decided_at DESC, d.event_id DESC, c.channel DESC
 		LIMIT  $5`
 
 	if err := r.checkUserType(ctx, filter.UserType); err != nil {
 		return nil, err
 	}
 	return postgres.Collect(ctx, r.Pool, "read decisions", pgx.RowToStructByName[RecipientDecision], query,
-		filter.UserType, filter.UserID, postgres.Optional(filter.Since), postgres.Optional(filter.Channel), limit)
+		filter.UserType, filter.UserID, postgres.Optional(filter.Since), postgres.Optional(filter.Channel), limit,
+		postgres.Optional(filter.Before.DecidedAt), filter.Before.EventID, filter.Before.Channel)
 }

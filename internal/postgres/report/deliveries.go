@@ -23,6 +23,7 @@ type DeliveryFilter struct {
 	Entity        notification.Entity // through which the recipient was told
 	Since         time.Time           // earliest time of planning
 	Until         time.Time           // planned before this time
+	Before        int64               // only ids below this one; 0: all
 }
 
 // DeliveryRow is a row of notification, without its address and its text.
@@ -62,7 +63,7 @@ const deliveryColumns = `
 	       n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error, n.send_after, n.expires_at, coalesce(n.digest_id, '') AS digest_id,
 	       n.created_at, n.sent_at, n.delivered_at, n.read_at, coalesce(n.replaced_by, '') AS replaced_by`
 
-// filtered is the condition of a [DeliveryFilter], with the parameters $1 to $11.
+// filtered is the condition of a [DeliveryFilter], with the parameters $1 to $12.
 const filtered = `
 	($1::text[] IS NULL OR n.status = ANY ($1))
 	AND ($2::text[] IS NULL OR n.channel = ANY ($2))
@@ -74,13 +75,14 @@ const filtered = `
 	AND ($8::text IS NULL OR n.entity_type = $8)
 	AND ($9::text IS NULL OR n.entity_id = $9)
 	AND ($10::timestamptz IS NULL OR n.created_at >= $10)
-	AND ($11::timestamptz IS NULL OR n.created_at < $11)`
+	AND ($11::timestamptz IS NULL OR n.created_at < $11)
+	AND ($12::bigint IS NULL OR n.id < $12)`
 
 // params returns the parameters of filtered, followed by others.
 func (f DeliveryFilter) params(others ...any) []any {
 	params := []any{
 		f.Statuses, f.Channels, postgres.Optional(f.EventID), postgres.Optional(f.EventType), postgres.Optional(f.CorrelationID), postgres.Optional(f.UserType), postgres.Optional(f.UserID),
-		postgres.Optional(f.Entity.Type), postgres.Optional(f.Entity.ID), postgres.Optional(f.Since), postgres.Optional(f.Until),
+		postgres.Optional(f.Entity.Type), postgres.Optional(f.Entity.ID), postgres.Optional(f.Since), postgres.Optional(f.Until), postgres.Optional(f.Before),
 	}
 	return append(params, others...)
 }
@@ -105,9 +107,9 @@ func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, after i
 		SELECT ` + deliveryColumns + `
 		FROM   notification n
 		WHERE  ` + filtered + `
-		AND    n.id > $12
+		AND    n.id > $13
 		ORDER BY n.id
-		LIMIT  $13`
+		LIMIT  $14`
 
 	return postgres.Collect(ctx, r.Pool, "read page of deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(after, limit)...)
 }
@@ -120,7 +122,7 @@ func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, lim
 		FROM   notification n
 		WHERE  ` + filtered + `
 		ORDER BY n.id DESC
-		LIMIT  $12`
+		LIMIT  $13`
 
 	if err := r.checkUserType(ctx, filter.UserType); err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type EventFilter struct {
 	Aggregate     notification.Entity
 	CorrelationID string
 	Since         time.Time // earliest time of writing
+	Before        string    // only the events after this one, in the order of the list; empty: from the first one
 }
 
 // OutboxRow is a row of event_outbox, without its payload.
@@ -78,19 +79,21 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 	const latest = columns + `
 		FROM   event_outbox e
 		LEFT JOIN processed_event p USING (event_id)` + conditions + `
+		AND    ($9::text IS NULL OR (e.created_at, e.seq) < (SELECT b.created_at, b.seq FROM event_outbox b WHERE b.event_id = $9))
 		ORDER BY e.created_at DESC, e.seq DESC
 		LIMIT  $7`
 	const latestOfOutcome = columns + `
 		FROM   processed_event p
 		JOIN   event_outbox e USING (event_id)` + conditions + `
 		AND    ($5::timestamptz IS NULL OR p.updated_at >= $5) -- an event ends after it was written
-		AND    p.outcome = $9
-		ORDER BY p.updated_at DESC
+		AND    p.outcome = $10
+		AND    ($9::text IS NULL OR (p.updated_at, p.event_id) < (SELECT b.updated_at, b.event_id FROM processed_event b WHERE b.event_id = $9))
+		ORDER BY p.updated_at DESC, p.event_id DESC
 		LIMIT  $7`
 
 	query, params := latest, []any{
 		postgres.Optional(filter.Status), postgres.Optional(filter.Type), postgres.Optional(filter.Aggregate.Type), filter.Aggregate.ID,
-		postgres.Optional(filter.Since), postgres.Optional(filter.CorrelationID), limit, postgres.Optional(filter.Source),
+		postgres.Optional(filter.Since), postgres.Optional(filter.CorrelationID), limit, postgres.Optional(filter.Source), postgres.Optional(filter.Before),
 	}
 	if filter.Outcome != "" {
 		query, params = latestOfOutcome, append(params, filter.Outcome)

@@ -28,7 +28,7 @@ func Page(demo bool) http.Handler {
 		index = bytes.Replace(index, []byte(`data-demo="false"`), []byte(`data-demo="true"`), 1)
 	}
 	mux.Handle("GET /{$}", file("text/html; charset=utf-8", index))
-	mux.Handle("GET /style.css", file("text/css; charset=utf-8", read("page/style.css")))
+	mux.Handle("GET /style.css", file("text/css; charset=utf-8", Style()))
 	mux.Handle("GET /script.js", file("text/javascript; charset=utf-8", read("page/script.js")))
 	mux.Handle("GET /openapi.json", file("application/json", read("openapi.json")))
 	mux.HandleFunc("/", noSuchPath)
@@ -38,6 +38,9 @@ func Page(demo bool) http.Handler {
 func noSuchPath(w http.ResponseWriter, _ *http.Request) {
 	problem.Write(w, http.StatusNotFound, "there is no such path: see /openapi.json")
 }
+
+// Style returns the stylesheet of all pages: inbox, unsubscribing and console.
+func Style() []byte { return read("page/style.css") }
 
 // read returns an embedded file. A missing file stops the process at its start.
 func read(name string) []byte {

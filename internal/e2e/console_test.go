@@ -1,0 +1,175 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// startConsole starts `starter console` and returns its address.
+func (s *system) startConsole(settings ...string) string {
+	s.t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(s.t.Context()))
+	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, "starter"), "console", "--addr", "127.0.0.1:0")
+	cmd.Env = append(slices.Clone(s.env), settings...)
+	stderr := must(cmd.StderrPipe())(s.t)
+	require.NoError(s.t, cmd.Start())
+	lines := bufio.NewReader(stderr)
+	line := must(lines.ReadString('\n'))(s.t)
+	var logs sync.WaitGroup
+	logs.Go(func() { _, _ = io.Copy(s.t.Output(), lines) })
+	s.t.Cleanup(func() {
+		stop()
+		logs.Wait()
+		_ = cmd.Wait()
+	})
+	address := regexp.MustCompile(`http://\S+\d`).FindString(line)
+	require.NotEmpty(s.t, address, line)
+	return address
+}
+
+// A person without a terminal finds out why customer 7 got no promotion, sends it again, and stops a
+// broadcast.
+func TestConsole(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "HERALD_ACTOR=ada@support")
+	s.starter("migrate", "up")
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('PROMOTION', 'SMS', 'IMMEDIATE', '0'), ('NEWS', 'EMAIL', 'DELAYED', '1 hour')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('Sale', 'Half price')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id, phone, email) SELECT 'CUSTOMER', n::text, '+1202555010' || n, n || '@example.com' FROM generate_series(1, 7) n`)
+	s.exec(`UPDATE recipient SET phone = '+15005550009' WHERE user_id = '7'`) // a landline
+	s.startAll()
+	promotion := s.emit(s.name+"-promotion", "PROMOTION", "CUSTOMER/7", `{}`)
+	news := s.emit(s.name+"-news", "NEWS", "BROADCAST/0", `{}`)
+	delivery := promotion + "-customer7-SMS"
+	s.awaitDelivery(delivery, "FAILED")
+	s.awaitDeliveries(news, "PENDING", 7)
+
+	tab := newBrowser(t).open(s.startConsole())
+	follow := func(selector string, steps ...chromedp.Action[chromedp.Void]) {
+		t.Helper()
+		tab.do(steps...)
+		tab.click(selector)
+	}
+	says := func(text string) {
+		t.Helper()
+		tab.await(fmt.Sprintf("document.querySelector('main')?.innerText.includes(%q) === true", text))
+	}
+	follow(".search button", chromedp.SendKeys(chromedp.CSS("#text"), "CUSTOMER/7"))
+	says("Not sent over SMS: ")
+	follow(fmt.Sprintf("a[href=%q]", "/delivery?id="+url.QueryEscape(delivery)))
+	says("What happens next")
+	says("21614") // Twilio: it is not a mobile number
+
+	s.exec(`UPDATE recipient SET phone = '+12025550107' WHERE user_id = '7'`)
+	s.exec(`DELETE FROM recipient_suppression`)
+	follow(".answers button")
+	says("The plan")
+	follow("button.main", chromedp.SendKeys(chromedp.CSS("[name=reason]"), "they have a new number"))
+	says("Done")
+	s.awaitDelivery(delivery, "SENT")
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM operator_action WHERE target = $1 AND actor = 'ada@support' AND command = 'delivery retry' AND detail LIKE '%they have a new number'`, delivery))
+
+	follow(".search button", chromedp.SendKeys(chromedp.CSS("#text"), news))
+	says("7 PENDING")
+	follow(".answers form button")
+	says("The plan")
+	follow("button.main", chromedp.SendKeys(chromedp.CSS("[name=reason]"), "wrong text"))
+	says("Done")
+	s.awaitDeliveries(news, "CANCELLED", 7)
+}
+
+var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
+
+// Two people, double clicks, old pages and a restart change a delivery once, and each answer says so.
+func TestConsoleChangesOnce(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.starter("migrate", "up")
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('NEWS', 'EMAIL', 'DELAYED', '1 hour')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'News')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '1', 'one@example.com'), ('CUSTOMER', '2', 'two@example.com')`)
+	s.startAll()
+	event := s.emit(s.name+"-news", "NEWS", "BROADCAST/0", `{}`)
+	s.awaitDeliveries(event, "PENDING", 2)
+	first, second := event+"-customer1-EMAIL", event+"-customer2-EMAIL"
+
+	ada, bob := s.startConsole("HERALD_ACTOR=ada"), s.startConsole("HERALD_ACTOR=bob")
+	change := func(address, delivery, token, reason string) string {
+		t.Helper()
+		answer := must(http.PostForm(address+"/change", url.Values{"change": {"delivery cancel"}, "id": {delivery}, "token": {token}, "reason": {reason}}))(t)
+		defer func() { _ = answer.Body.Close() }()
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+		return string(must(io.ReadAll(answer.Body))(t))
+	}
+	token := func(page string) string {
+		t.Helper()
+		found := tokenField.FindStringSubmatch(page)
+		require.NotNil(t, found, page)
+		return found[1]
+	}
+	orders := func(delivery string) int {
+		t.Helper()
+		return s.count(`SELECT count(*) FROM operator_action WHERE target = $1`, delivery)
+	}
+
+	plan := change(ada, first, "", "")
+	require.Contains(t, change(ada, first, token(plan), " "), "Write a reason")
+	require.Contains(t, change(bob, first, token(plan), "seen"), "Nothing was changed by this form", "the form is Ada's")
+	require.Zero(t, orders(first))
+
+	var clicks sync.WaitGroup
+	answers := make([]string, 4)
+	tokenOfAda := token(plan)
+	for i := range answers { // a double click, twice
+		clicks.Go(func() { answers[i] = change(ada, first, tokenOfAda, "seen") })
+	}
+	clicks.Wait()
+	require.Equal(t, 1, orders(first))
+	done := 0
+	for _, answer := range answers {
+		if strings.Contains(answer, "<h2>Done</h2>") {
+			done++
+			continue
+		}
+		require.Regexp(t, "This form was used before|Nothing was changed by this form", answer)
+	}
+	require.Equal(t, 1, done)
+
+	// Ada and Bob see the same plan, and the console restarts in between.
+	planOfAda, planOfBob := change(ada, second, "", ""), change(bob, second, "", "")
+	again := s.startConsole("HERALD_ACTOR=ada")
+	require.Contains(t, change(again, second, token(planOfAda), "seen"), "<h2>Done</h2>", "a form outlives a restart")
+	s.awaitDelivery(second, "CANCELLED")
+	late := change(bob, second, token(planOfBob), "seen")
+	require.Contains(t, late, "Nothing was changed by this form")
+	require.Contains(t, late, "was cancelled")
+	require.Equal(t, 1, orders(second))
+	require.Equal(t, 2, s.count(`SELECT count(*) FROM notification WHERE status = 'CANCELLED'`))
+}
+
+// Without a proxy that signs people in, the console listens on loopback addresses only.
+func TestConsoleRefusesToStart(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.starter("migrate", "up")
+	out, err := s.tryStarter("console", "--addr", "0.0.0.0:0")
+	require.Error(t, err)
+	require.Contains(t, out, "CONSOLE_USER_HEADER")
+}

@@ -1,0 +1,49 @@
+package explain
+
+import (
+	"fmt"
+	"time"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+// Reason returns why a recipient was not selected, or how the selected delivery ended or why it waits.
+func Reason(d report.RecipientDecision, userType notification.UserType) string {
+	switch {
+	case d.ThrottledBy != "":
+		return d.ThrottledBy + " went before"
+	case d.Decision != notification.DecisionSelected:
+		return d.Decision.Meaning(d.Channel, userType)
+	case d.Status == notification.Pending && d.SendAfter != nil:
+		return "waits until " + clock(d.SendAfter)
+	case d.SentAt != nil && d.LastError == "":
+		return "sent at " + clock(d.SentAt)
+	default:
+		return d.LastError
+	}
+}
+
+// Sentence tells what became of a decision: "Not sent by SMS: …". Times are by the recipient's clock.
+func Sentence(d report.RecipientDecision, userType notification.UserType, timezone string) string {
+	at := func(t *time.Time) string { return notification.WallText(*t, time.Now(), timezone) }
+	way := "over " + string(d.Channel)
+	switch {
+	case d.Decision != notification.DecisionSelected || d.ThrottledBy != "":
+		return fmt.Sprintf("Not sent %s: %s.", way, Reason(d, userType))
+	case d.Status == notification.Pending && d.SendAfter != nil:
+		return fmt.Sprintf("Waits until %s, then goes %s.", at(d.SendAfter), way)
+	case d.Status == notification.Pending:
+		return fmt.Sprintf("Is being sent %s.", way)
+	case d.Status == notification.Failed || d.Status == notification.Cancelled:
+		return fmt.Sprintf("Not sent %s: %s.", way, d.LastError)
+	case d.Status == "":
+		return fmt.Sprintf("Chosen to be sent %s. The delivery was purged, or is not planned yet.", way)
+	case d.Status == notification.Delivered && d.SentAt != nil:
+		return fmt.Sprintf("Sent %s at %s, and delivered.", way, at(d.SentAt))
+	case d.SentAt != nil:
+		return fmt.Sprintf("Sent %s at %s.", way, at(d.SentAt))
+	default:
+		return fmt.Sprintf("%s %s.", d.Status, way)
+	}
+}

@@ -1,0 +1,116 @@
+package report
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// PeriodCount counts the deliveries of one channel and status that were planned in a period.
+type PeriodCount struct {
+	Since   time.Time // when the period begins
+	Channel notification.Channel
+	Status  notification.Status
+	Count   int
+}
+
+// DeliveryHistory reads the counts of the sweep since a time, in periods of the given length: a
+// multiple of ten minutes.
+func (r Reader) DeliveryHistory(ctx context.Context, since time.Time, period time.Duration) ([]PeriodCount, error) {
+	const query = `
+		SELECT date_bin($2::interval, since, $1) AS since, channel, status, sum(count)::bigint AS count
+		FROM   delivery_count
+		WHERE  since >= $1
+		GROUP BY 1, channel, status
+		ORDER BY 1, channel, status`
+
+	return postgres.Collect(ctx, r.Pool, "read counts of deliveries", pgx.RowToStructByName[PeriodCount], query, since, period)
+}
+
+// FailureCount counts recent failed deliveries with one cause.
+type FailureCount struct {
+	Channel  notification.Channel
+	Provider string // empty: none had the message
+	Error    string
+	Count    int
+	Last     time.Time // the planning of the last one
+}
+
+// recentFailures is the number of failed deliveries that [Reader.Failures] reads.
+const recentFailures = 1000
+
+// Failures counts the causes of the last 1,000 failed deliveries, the most frequent first, up to
+// limit causes.
+func (r Reader) Failures(ctx context.Context, limit int) ([]FailureCount, error) {
+	const query = `
+		SELECT channel, coalesce(provider, '') AS provider, coalesce(last_error, '') AS error, count(*) AS count, max(created_at) AS last
+		FROM  (SELECT channel, provider, last_error, created_at
+		       FROM   notification
+		       WHERE  status = 'FAILED'
+		       ORDER BY id DESC
+		       LIMIT  $1) AS recent
+		GROUP BY channel, provider, last_error
+		ORDER BY count(*) DESC, max(created_at) DESC
+		LIMIT  $2`
+
+	return postgres.Collect(ctx, r.Pool, "read causes of failures", pgx.RowToStructByName[FailureCount], query, recentFailures, limit)
+}
+
+// AwaitingEvent is an event that waits for approval.
+type AwaitingEvent struct {
+	EventID   string
+	EventType string // empty: its row was purged
+	AskedAt   time.Time
+}
+
+// AwaitingEvents reads events that wait for approval, up to limit, the oldest first.
+func (r Reader) AwaitingEvents(ctx context.Context, limit int) ([]AwaitingEvent, error) {
+	const query = `
+		SELECT a.event_id, coalesce(e.event_type, '') AS event_type, a.asked_at
+		FROM   event_approval a
+		JOIN   processed_event p USING (event_id)
+		LEFT JOIN event_outbox e USING (event_id)
+		WHERE  a.answer IS NULL
+		AND    p.status = 'PROCESSING'
+		ORDER BY a.asked_at
+		LIMIT  $1`
+
+	return postgres.Collect(ctx, r.Pool, "read events that wait for approval", pgx.RowToStructByName[AwaitingEvent], query, limit)
+}
+
+// PreferenceChange is the last change of one preference of a recipient.
+type PreferenceChange struct {
+	ChangedAt *time.Time // nil: before Herald recorded it
+	ChangedBy string     // inbox, unsubscribe link, sms STOP, or an operator; empty: not recorded
+	Category  string     // empty: all messages over the channel
+	Channel   notification.Channel
+	Enabled   bool
+	Quiet     string // the quiet hours: 22:00–08:00; empty: none
+}
+
+// PreferenceChanges reads the preferences that a recipient has set, the last change first.
+func (r Reader) PreferenceChanges(ctx context.Context, who notification.RecipientKey) ([]PreferenceChange, error) {
+	const query = `
+		SELECT changed_at, coalesce(changed_by, '') AS changed_by, '' AS category, channel_type AS channel, enabled,
+		       CASE WHEN quiet_hours_enabled AND quiet_hours_start <> quiet_hours_end
+		            THEN to_char(quiet_hours_start, 'HH24:MI') || '–' || to_char(quiet_hours_end, 'HH24:MI') ELSE '' END AS quiet
+		FROM   user_notification_preferences
+		WHERE  user_type = $1
+		AND    user_id = $2
+		UNION ALL
+		SELECT changed_at, coalesce(changed_by, ''), category, channel_type, enabled, ''
+		FROM   user_category_preferences
+		WHERE  user_type = $1
+		AND    user_id = $2
+		ORDER BY changed_at DESC NULLS LAST, category, channel
+		LIMIT  500`
+
+	if err := r.checkUserType(ctx, who.UserType); err != nil {
+		return nil, err
+	}
+	return postgres.Collect(ctx, r.Pool, "read preferences", pgx.RowToStructByName[PreferenceChange], query, who.UserType, who.UserID)
+}

@@ -1,0 +1,143 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"herald/internal/operate"
+	"herald/internal/postgres"
+)
+
+// ask is a change that a person asks for.
+type ask struct {
+	Name  string // such as delivery retry, the command of starter that does the same
+	ID    string
+	Again bool   // retry also what was sent
+	Until string // reschedule to this time, in UTC, as a browser writes it
+}
+
+const (
+	inputTime = "2006-01-02T15:04" // of <input type="datetime-local">
+	maxReason = 500                // bytes
+)
+
+// retryWait is the time that a retry waits for the end of its delivery.
+const retryWait = 10 * time.Second
+
+// verb returns the verb of package operate.
+func (a ask) verb() (operate.Verb, error) {
+	switch a.Name {
+	case "delivery cancel":
+		return operate.CancelDelivery(), nil
+	case "delivery send-now":
+		return operate.SendNow(), nil
+	case "delivery retry":
+		return operate.RetryDelivery(a.Again, retryWait), nil
+	case "delivery reschedule":
+		until, err := time.Parse(inputTime, a.Until)
+		if err != nil {
+			return operate.Verb{}, &refusal{http.StatusBadRequest, "Name a time for the delivery."}
+		}
+		return operate.Reschedule(until), nil
+	case "event cancel":
+		return operate.CancelEvent(), nil
+	case "event retry":
+		return operate.RetryEvent(false), nil
+	case "event approve":
+		return operate.ApproveEvent(), nil
+	case "event reject":
+		return operate.RejectEvent(), nil
+	default:
+		return operate.Verb{}, &refusal{http.StatusBadRequest, "There is no such change."}
+	}
+}
+
+// flags returns the flags that the same command of starter would have, for the audit.
+func (a ask) flags() string {
+	var flags []string
+	if a.Again {
+		flags = append(flags, "--again")
+	}
+	if a.Until != "" {
+		flags = append(flags, "--until "+a.Until+"Z")
+	}
+	return strings.Join(flags, " ")
+}
+
+// Subject returns the page of the delivery or event.
+func (a ask) Subject() string {
+	kind, _, _ := strings.Cut(a.Name, " ")
+	return "/" + kind + "?" + url.Values{"id": {a.ID}}.Encode()
+}
+
+// changing is the data of the page of a change.
+type changing struct {
+	ask
+	Plan    operate.Outcome // of the dry run, or of the change
+	Token   string          // empty: there is nothing to confirm
+	Reason  string
+	Notice  string
+	Changed bool
+}
+
+// change shows the plan of a change. With the token of that page and a reason, it makes the change
+// once. If the plan differs from the plan that the person saw, it shows the new plan instead.
+func (c *Console) change(ctx context.Context, r *http.Request) (page, error) {
+	a := ask{r.PostForm.Get("change"), r.PostForm.Get("id"), r.PostForm.Get("again") != "", r.PostForm.Get("until")}
+	verb, err := a.verb()
+	if err != nil {
+		return page{}, err
+	}
+	order := operate.Order{Actor: actorOf(ctx), Command: a.Name, Flags: a.flags(), Reason: strings.TrimSpace(r.PostForm.Get("reason"))}
+	planned, err := c.Operator(order).DryRun(ctx, verb, operate.SelectIDs([]string{a.ID}))
+	if err != nil {
+		return page{}, err
+	}
+	shown := changing{ask: a, Plan: planned.Items[0], Reason: order.Reason}
+	if shown.Plan.Err != nil {
+		return page{}, shown.Plan.Err
+	}
+	binds := []string{order.Actor, a.Name, a.ID, order.Flags, shown.Plan.String()}
+	token := r.PostForm.Get("token")
+	form, confirmed := c.forms.id(c.now(), token, binds...)
+	switch {
+	case token != "" && !confirmed:
+		shown.Notice = "Nothing was changed by this form: it is old, or the plan has changed since you saw it. This is the plan now."
+	case confirmed && !fit(order.Reason):
+		shown.Notice = "Nothing was changed yet. Write a reason of up to 500 bytes, on one line."
+	case confirmed:
+		order.Form = form
+		return c.make(ctx, order, verb, shown)
+	}
+	if shown.Plan.Done {
+		shown.Token = c.forms.issue(c.now(), binds...)
+	}
+	return page{name: "change", title: a.Name, data: shown}, nil
+}
+
+// make makes a change, unless its form was used before.
+func (c *Console) make(ctx context.Context, order operate.Order, verb operate.Verb, shown changing) (page, error) {
+	done, err := c.Operator(order).Do(ctx, verb, operate.SelectIDs([]string{shown.ID}), nil)
+	if err != nil {
+		return page{}, err
+	}
+	shown.Plan = done.Items[0]
+	switch {
+	case errors.Is(shown.Plan.Err, postgres.ErrFormUsed):
+		shown.Plan, shown.Notice = operate.Outcome{}, "This form was used before, so nothing was changed now. The audit has the first use."
+	case shown.Plan.Err != nil:
+		return page{}, shown.Plan.Err
+	default:
+		shown.Changed = true
+	}
+	return page{name: "change", title: shown.Name, data: shown}, nil
+}
+
+func fit(reason string) bool {
+	return reason != "" && len(reason) <= maxReason && !strings.ContainsFunc(reason, func(r rune) bool { return !unicode.IsPrint(r) })
+}

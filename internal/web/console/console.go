@@ -1,0 +1,89 @@
+// Package console serves the knowledge and the verbs of `starter` as pages, for people without a
+// shell. It decides nothing: packages explain, report, check and operate do.
+package console
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"herald/internal/check"
+	"herald/internal/explain"
+	"herald/internal/operate"
+	"herald/internal/outboxes"
+	"herald/internal/postgres/report"
+)
+
+// Config holds the dependencies and settings of a [Console].
+type Config struct {
+	Explain explain.Explainer
+	// Operator returns an operator who carries out one order.
+	Operator  func(operate.Order) *operate.Operator
+	Providers func(context.Context) ([]operate.ProviderView, error)
+	Pollers   func(context.Context) (operate.Pollers, error)
+	Check     func(context.Context) check.Result
+	Sources   []outboxes.Source
+
+	Access Access
+	// Key signs the forms, 32 bytes. A form is valid as long as its key.
+	Key    []byte
+	Logger *slog.Logger
+}
+
+// Console answers operators' browsers. It is safe for concurrent use.
+type Console struct {
+	Config
+	forms forms
+	slots chan struct{} // one for each request in flight
+	now   func() time.Time
+}
+
+const (
+	maxInFlight = 16
+	// timeout limits the time of a page, and checkTimeout the time of a check and of a change.
+	timeout      = 10 * time.Second
+	checkTimeout = time.Minute
+	// maxForm limits a form's bytes. A payload for a preview has up to 256 KiB, which percent
+	// encoding may triple.
+	maxForm = 1 << 20
+)
+
+// New returns a console.
+func New(cfg Config) *Console {
+	return &Console{Config: cfg, forms: forms{key: cfg.Key}, slots: make(chan struct{}, maxInFlight), now: time.Now}
+}
+
+func (c *Console) reader() report.Reader { return report.Reader{Pool: c.Explain.Store.Pool} }
+
+// Handler serves the pages and takes their forms.
+func (c *Console) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /style.css", serveStyle)
+	pages := map[string]func(context.Context, *http.Request) (page, error){
+		"GET /{$}":        c.overview,
+		"GET /events":     c.events,
+		"GET /event":      c.event,
+		"GET /deliveries": c.deliveries,
+		"GET /delivery":   c.delivery,
+		"GET /why":        c.why,
+		"GET /recipient":  c.recipient,
+		"GET /templates":  c.templates,
+		"POST /templates": c.preview,
+		"GET /check":      c.askCheck,
+		"POST /check":     c.check,
+		"GET /audit":      c.audit,
+		"GET /search":     c.askSearch,
+		"POST /search":    c.search,
+		"POST /change":    c.change,
+		"/":               notFound,
+	}
+	for pattern, serve := range pages {
+		mux.Handle(pattern, c.handler(pattern, serve))
+	}
+	return c.guarded(mux)
+}
+
+func notFound(context.Context, *http.Request) (page, error) {
+	return page{}, &refusal{http.StatusNotFound, "There is no such page."}
+}

@@ -1,0 +1,61 @@
+package console
+
+import (
+	"context"
+	"net/http"
+
+	"herald/internal/explain"
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+// eventList is the data of a list of events, with its filters.
+type eventList struct {
+	Status, Outcome, Type, Aggregate, Correlation string
+
+	Statuses []notification.OutboxStatus
+	Outcomes []notification.EventOutcome
+	Rows     []report.EventRow
+	Older    string
+}
+
+func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
+	query := r.URL.Query()
+	data := eventList{
+		Status: query.Get("status"), Outcome: query.Get("outcome"), Type: query.Get("type"), Aggregate: query.Get("aggregate"), Correlation: query.Get("correlation"),
+		Statuses: []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed},
+		Outcomes: notification.EventOutcomes(),
+	}
+	filter := report.EventFilter{
+		Status: notification.OutboxStatus(data.Status), Outcome: notification.EventOutcome(data.Outcome), Type: data.Type,
+		CorrelationID: data.Correlation, Before: query.Get("before"),
+	}
+	if data.Aggregate != "" {
+		who, err := recipientOf(data.Aggregate)
+		if err != nil {
+			return page{}, err
+		}
+		filter.Aggregate = notification.Entity{Type: string(who.UserType), ID: who.UserID}
+	}
+	var err error
+	data.Rows, err = c.reader().LatestEvents(ctx, filter, pageSize)
+	data.Older = older(r, len(data.Rows), func(last int) string { return data.Rows[last].EventID })
+	return page{name: "events", title: "Events", data: data}, err
+}
+
+// eventPage is the data of an event's page.
+type eventPage struct {
+	explain.EventView
+	CanRetry bool
+	Running  bool
+}
+
+func (c *Console) event(ctx context.Context, r *http.Request) (page, error) {
+	view, err := c.Explain.Event(ctx, r.URL.Query().Get("id"))
+	if err != nil {
+		return page{}, err
+	}
+	running := view.Workflow.Status == explain.Running
+	data := eventPage{EventView: view, Running: running || view.Processed == nil, CanRetry: !running}
+	return page{name: "event", title: view.EventID, data: data, running: running && !view.AwaitsApproval()}, nil
+}

@@ -1,0 +1,45 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"herald/internal/check"
+	"herald/internal/postgres/report"
+)
+
+// auditPage is the data of the list of operators' actions.
+type auditPage struct {
+	Actor, Command, Target string
+
+	Rows  []report.Action
+	Older string
+}
+
+func (c *Console) audit(ctx context.Context, r *http.Request) (page, error) {
+	query := r.URL.Query()
+	data := auditPage{Actor: query.Get("actor"), Command: query.Get("command"), Target: query.Get("target")}
+	filter := report.ActionFilter{Actor: data.Actor, Command: data.Command, Target: data.Target}
+	var err error
+	if before := query.Get("before"); before != "" {
+		if filter.Before, err = strconv.ParseInt(before, 10, 64); err != nil {
+			return page{}, &refusal{http.StatusBadRequest, "The address of this page is damaged."}
+		}
+	}
+	data.Rows, err = c.reader().Actions(ctx, filter, pageSize)
+	data.Older = older(r, len(data.Rows), func(last int) string { return strconv.FormatInt(data.Rows[last].ID, 10) })
+	return page{name: "audit", title: "Audit", data: data}, err
+}
+
+// checkPage is the data of the check. Result is nil before the check.
+type checkPage struct{ Result *check.Result }
+
+func (c *Console) askCheck(context.Context, *http.Request) (page, error) {
+	return page{name: "check", title: "Check", data: checkPage{}}, nil
+}
+
+func (c *Console) check(ctx context.Context, _ *http.Request) (page, error) {
+	result := c.Check(ctx)
+	return page{name: "check", title: "Check", data: checkPage{&result}}, nil
+}

@@ -1,0 +1,202 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"herald/internal/advice"
+	"herald/internal/notification"
+	"herald/internal/web/inbox"
+)
+
+//go:embed page
+var files embed.FS
+
+// page is the answer to a request: the name of a template and its data.
+type page struct {
+	name    string
+	title   string
+	data    any
+	running bool   // the browser loads the page again every few seconds
+	goTo    string // a path to go to, instead of a template
+}
+
+// refusal is an answer without a page. The text is for the person.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string { return r.text }
+
+// view is what the layout shows around a page's data.
+type view struct {
+	Title   string
+	Actor   string
+	Running bool
+	Data    any
+}
+
+var templates = parse()
+
+// parse returns each page's template with the layout and the parts that pages share.
+func parse() map[string]*template.Template {
+	shared := template.Must(template.New("layout.html").Funcs(functions).ParseFS(files, "page/layout.html", "page/parts.html"))
+	parsed := map[string]*template.Template{}
+	names, err := files.ReadDir("page")
+	if err != nil {
+		panic(err)
+	}
+	for _, file := range names {
+		name := strings.TrimSuffix(file.Name(), ".html")
+		if name != "layout" && name != "parts" {
+			parsed[name] = template.Must(template.Must(shared.Clone()).ParseFS(files, path.Join("page", file.Name())))
+		}
+	}
+	return parsed
+}
+
+var functions = template.FuncMap{
+	"clock": clock,
+	"duration": func(seconds float64) string {
+		return (time.Duration(seconds * float64(time.Second))).Round(time.Second).String()
+	},
+	"word":  channelWord,
+	"lower": strings.ToLower,
+	"list":  func(values ...any) []any { return values },
+}
+
+// clock formats a time, which may be nil or zero.
+func clock(at any) string {
+	switch t := at.(type) {
+	case time.Time:
+		if !t.IsZero() {
+			return t.UTC().Format("2006-01-02 15:04:05 UTC")
+		}
+	case *time.Time:
+		if t != nil {
+			return clock(*t)
+		}
+	}
+	return "–"
+}
+
+// handler serves one page within its time limit.
+func (c *Console) handler(pattern string, serve func(context.Context, *http.Request) (page, error)) http.Handler {
+	limit := timeout
+	if pattern == "POST /check" || pattern == "POST /change" {
+		limit = checkTimeout
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
+		defer cancel()
+		if err := r.ParseForm(); err != nil {
+			c.refuse(w, r, &refusal{http.StatusBadRequest, "The form or the address cannot be read."})
+			return
+		}
+		served, err := serve(ctx, r)
+		switch {
+		case err != nil:
+			c.refuse(w, r, err)
+		case served.goTo != "":
+			http.Redirect(w, r, served.goTo, http.StatusSeeOther)
+		default:
+			c.show(w, r, http.StatusOK, served)
+		}
+	})
+}
+
+func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, p page) {
+	var text bytes.Buffer
+	if err := templates[p.name].Execute(&text, view{p.title, actorOf(r.Context()), p.running, p.data}); err != nil {
+		c.Logger.ErrorContext(r.Context(), "a page of the console cannot be written", "page", p.name, "error", err)
+		http.Error(w, "This page cannot be written.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes()) // it fails only if the client has disconnected
+}
+
+// problem is the data of the page that explains an error.
+type problem struct{ Text, Next string }
+
+// refuse answers with a page that says what is wrong and what to do. Only the log has errors of servers.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var refused *refusal
+	var advised *advice.Error
+	var unknownType *notification.UnknownUserTypeError
+	status, shown := http.StatusServiceUnavailable, problem{"The database or Temporal does not answer in time.", "Load the page again. `starter status` tells more."}
+	switch {
+	case errors.As(err, &refused):
+		status, shown = refused.status, problem{Text: refused.text}
+	case errors.Is(err, notification.ErrNoEvent), errors.Is(err, notification.ErrNoDelivery):
+		status, shown = http.StatusNotFound, problem{err.Error(), "Look for it in the search."}
+	case errors.As(err, &unknownType):
+		status, shown = http.StatusNotFound, problem{err.Error(), "Name a type of user_type."}
+	case errors.As(err, &advised):
+		status, shown = http.StatusUnprocessableEntity, problem{err.Error(), advised.Next}
+	default:
+		c.Logger.ErrorContext(r.Context(), "a page of the console failed", "path", r.URL.Path, "error", err)
+	}
+	c.show(w, r, status, page{name: "problem", title: http.StatusText(status), data: shown})
+}
+
+func serveStyle(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(inbox.Style()))
+}
+
+// pageSize is the number of rows of a list.
+const pageSize = 50
+
+// older returns the address of the rows after the last one: the same filters, and the cursor. It
+// is empty after the last page.
+func older(r *http.Request, rows int, cursor func(last int) string) string {
+	if rows < pageSize {
+		return ""
+	}
+	query := url.Values{}
+	for name, values := range r.URL.Query() {
+		query[name] = values
+	}
+	query.Set("before", cursor(rows-1))
+	return r.URL.Path + "?" + query.Encode()
+}
+
+// recipientOf reads a name such as CUSTOMER/7.
+func recipientOf(text string) (notification.RecipientKey, error) {
+	userType, id, found := strings.Cut(strings.TrimSpace(text), "/")
+	if !found || userType == "" || id == "" {
+		return notification.RecipientKey{}, &refusal{http.StatusBadRequest, fmt.Sprintf("%q is no recipient. Write the type and the id, such as CUSTOMER/7.", text)}
+	}
+	return notification.RecipientKey{UserType: notification.UserType(userType), UserID: id}, nil
+}
+
+// channelOf reads a channel; empty: none.
+func channelOf(text string) (notification.Channel, error) {
+	channel := notification.Channel(strings.ToUpper(text))
+	if text != "" && !channel.Valid() {
+		return "", &refusal{http.StatusBadRequest, fmt.Sprintf("%q is no channel.", text)}
+	}
+	return channel, nil
+}
+
+// channelWord is the name of a channel in a heading.
+func channelWord(channel notification.Channel) string {
+	text := strings.ToLower(string(channel))
+	if len(text) <= 3 {
+		return strings.ToUpper(text)
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}

@@ -1,0 +1,82 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"herald/internal/notification"
+	"herald/internal/operate"
+	"herald/internal/postgres/report"
+)
+
+// searchPage is the data of the search.
+type searchPage struct {
+	Channels []notification.Channel // whose addresses can be looked for
+	Nothing  bool                   // nothing was found
+	Address  bool                   // suppressions of an address
+	Found    []report.Suppression
+}
+
+func newSearch() searchPage { return searchPage{Channels: operate.AddressedChannels()} }
+
+func (c *Console) askSearch(context.Context, *http.Request) (page, error) {
+	return page{name: "search", title: "Search", data: newSearch()}, nil
+}
+
+// search goes to the page of what the person looks for: a delivery, an event, a recipient or a
+// correlation id. It takes an address by POST only, and looks for its hash.
+func (c *Console) search(ctx context.Context, r *http.Request) (page, error) {
+	text := strings.TrimSpace(r.PostForm.Get("text"))
+	if channel := r.PostForm.Get("channel"); channel != "" {
+		return c.searchAddress(ctx, notification.Channel(channel), text)
+	}
+	if who, err := recipientOf(text); err == nil {
+		entry, err := c.Explain.Store.DirectoryEntry(ctx, who.UserType, who.UserID, nil)
+		if err == nil && entry.Known {
+			return page{goTo: "/recipient?" + url.Values{"type": {string(who.UserType)}, "id": {who.UserID}}.Encode()}, nil
+		}
+	}
+	for _, look := range []struct {
+		path   string
+		found  func() error
+		absent error
+	}{
+		{"/delivery", func() error { _, err := c.Explain.Store.DeliveryState(ctx, text); return err }, notification.ErrNoDelivery},
+		{"/event", func() error { _, err := c.Explain.Store.EventState(ctx, text); return err }, notification.ErrNoEvent},
+	} {
+		switch err := look.found(); {
+		case err == nil:
+			return page{goTo: look.path + "?" + url.Values{"id": {text}}.Encode()}, nil
+		case !errors.Is(err, look.absent):
+			return page{}, err
+		}
+	}
+	events, err := c.reader().LatestEvents(ctx, report.EventFilter{CorrelationID: text}, 1)
+	if err != nil {
+		return page{}, err
+	}
+	if text != "" && len(events) > 0 {
+		return page{goTo: "/events?" + url.Values{"correlation": {text}}.Encode()}, nil
+	}
+	data := newSearch()
+	data.Nothing = true
+	return page{name: "search", title: "Search", data: data}, nil
+}
+
+func (c *Console) searchAddress(ctx context.Context, channel notification.Channel, text string) (page, error) {
+	address := operate.Address{Channel: channel, Text: text}
+	if err := address.Check(); err != nil {
+		return page{}, &refusal{http.StatusBadRequest, "The address is no address of this channel."}
+	}
+	hashes, err := address.Hashes(c.Explain.Store.AddressKeys())
+	if err != nil {
+		return page{}, err
+	}
+	data := newSearch()
+	data.Address = true
+	data.Found, err = c.reader().Suppressions(ctx, report.SuppressionFilter{Channel: channel, AddressHashes: hashes}, maxSuppressions)
+	return page{name: "search", title: "Search", data: data}, err
+}

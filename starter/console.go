@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/check"
+	"herald/internal/config/secret"
+	"herald/internal/explain"
+	"herald/internal/launch"
+	"herald/internal/operate"
+	"herald/internal/terminal"
+	"herald/internal/web/console"
+	"herald/internal/wiring"
+)
+
+func (a *app) consoleCommand() *cobra.Command {
+	addr := "127.0.0.1:8083"
+	cmd := &cobra.Command{
+		Use:   "console",
+		Short: "Serve what starter knows as pages, for operators and support",
+		Long: `Serve what starter knows as pages: what each recipient got and did not get, and why; events,
+deliveries, failures and providers. Each change has a plan, a reason and a row in the audit.
+
+On a loopback address, everybody who reaches it is you. On any other address, a proxy has to
+sign people in: CONSOLE_USER_HEADER is the header with their name, and CONSOLE_ORIGIN is the
+address that browsers see. Nobody else may reach the console then.`,
+		Example: "  starter console\n  starter console --addr 127.0.0.1:9000",
+	}
+	cmd.Flags().StringVar(&addr, "addr", addr, "the `ADDRESS` to listen on")
+	cmd.RunE = a.within(0, func(ctx context.Context, _ []string) error { return a.serveConsole(ctx, addr) })
+	return cmd
+}
+
+func (a *app) serveConsole(ctx context.Context, addr string) error {
+	actor, err := a.actor()
+	if err != nil {
+		return err
+	}
+	access := console.Access{Actor: actor, UserHeader: a.environment["CONSOLE_USER_HEADER"], Origin: a.environment["CONSOLE_ORIGIN"]}
+	if err := access.Check(addr); err != nil {
+		return misset(err)
+	}
+	pages, err := a.newConsole(ctx, access)
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	server := &http.Server{Handler: pages.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute}
+	ended := context.AfterFunc(ctx, func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		_ = server.Shutdown(closing)
+	})
+	defer ended()
+	a.Note("the console is at http://%s; stop it with Ctrl+C", listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func (a *app) newConsole(ctx context.Context, access console.Access) (*console.Console, error) {
+	db, cfg, err := a.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	launcher, err := a.launcher(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wired := wiring.New()
+	senders := a.senders(wired)
+	key := secret.Key(cfg.Secret, secret.ConsoleForms)
+	if cfg.Secret == "" { // forms of before a restart are invalid then
+		key = []byte(rand.Text())
+	}
+	return console.New(console.Config{
+		Explain: explain.Explainer{Store: db, Temporal: launcher.Client, Namespace: a.namespace()},
+		Operator: func(order operate.Order) *operate.Operator {
+			return &operate.Operator{Order: order, Store: db, Launcher: launcher}
+		},
+		Providers: func(ctx context.Context) ([]operate.ProviderView, error) {
+			return operate.ReadProviders(ctx, db, wired)
+		},
+		Pollers: func(ctx context.Context) (operate.Pollers, error) {
+			return operate.ReadPollers(ctx, launcher, cfg.Sources)
+		},
+		Check: func(ctx context.Context) check.Result {
+			engine := check.Engine{Namespace: a.namespace(), Sources: cfg.Sources, Launcher: &launch.Launcher{Client: launcher.Client, Prefix: cfg.TaskQueuePrefix}}
+			week := terminal.Age{Duration: 7 * 24 * time.Hour}
+			return check.Run(ctx, append(a.subjects(ctx, db, week, engine, senders), check.Sources(cfg.Sources)...))
+		},
+		Sources: cfg.Sources, Access: access, Key: key, Logger: slog.New(slog.NewTextHandler(a.Err, nil)),
+	}), nil
+}
