@@ -23,6 +23,7 @@ import (
 	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/web/inbox"
+	"herald/internal/web/ingest"
 	"herald/internal/web/live"
 	"herald/internal/web/receipts"
 	"herald/internal/web/receipts/receiptstest"
@@ -60,7 +61,9 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 		INSERT INTO recipient (user_type, user_id, name) VALUES ('RESTAURANT_USER', '10', 'Giulia'), ('RESTAURANT_USER', '11', 'Marco');
 		INSERT INTO recipient_device (user_type, user_id, token) VALUES ('RESTAURANT_USER', '10', 'fcm-token-2');
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESERVATION_REQUESTED', 'EMAIL', true), ('RESERVATION_REQUESTED', 'PUSH', false);
-		INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations')`)
+		INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations');
+		INSERT INTO notification_template (title, body) VALUES ('Title', 'Body');
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-written', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"note": null}')`)
 	require.NoError(t, err)
 	gate := &signin.Gate{
 		Verifier:  signin.NewVerifier(signInSettings),
@@ -77,6 +80,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	})
 	require.NoError(t, err)
 	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, unsubscribe: &unsubscribe.Page{Links: unsubscribing, Preferences: store, Enter: signin.NewShares(share).Enter}}
+	served.ingest = &ingest.Endpoint{Store: store, Verifier: gate.Verifier.For("herald-events", signInSettings), Shares: signin.NewShares(share), Refused: gate.Refused}
 	served.hub, err = live.NewHub(live.Config{
 		Inbox: store, Acknowledger: store, Directory: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, MaxSockets: 10, MaxSocketsPerRecipient: 10,
 	})
@@ -139,6 +143,16 @@ func (c *contracted) do(t *testing.T, r request) (*http.Request, *http.Response,
 func token(t testing.TB, userID string) string {
 	t.Helper()
 	return tokenOfNamed(t, userID, "")
+}
+
+// producerToken returns a token of a program that may write events of a type.
+func producerToken(t testing.TB, eventType string) string {
+	t.Helper()
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"iss": signInSettings.Issuer, "aud": "herald-events", "sub": "orders", "events": []string{eventType}, "exp": time.Now().Add(time.Hour).Unix(),
+	}).SignedString([]byte(signInSettings.HS256Secret))
+	require.NoError(t, err)
+	return signed
 }
 
 func tokenOfNamed(t testing.TB, userID, name string) string {

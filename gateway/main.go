@@ -25,6 +25,7 @@ import (
 	"herald/internal/postgres/migrate"
 	"herald/internal/rabbitmq"
 	"herald/internal/web/inbox"
+	"herald/internal/web/ingest"
 	"herald/internal/web/live"
 	"herald/internal/web/receipts"
 	"herald/internal/web/signin"
@@ -121,6 +122,9 @@ func newRooms(cfg settings, db, hooksDB *gateway.Store, metrics *metrics) (serve
 		hub:         hub,
 		hooks:       hooks,
 		unsubscribe: newUnsubscribe(cfg.Gateway, hooksDB),
+	}
+	if cfg.IngestAudience != "" {
+		served.ingest = &ingest.Endpoint{Store: db, Verifier: gate.Verifier.For(cfg.IngestAudience, cfg.signIn), Shares: signin.NewShares(ingest.Share), Refused: gate.Refused}
 	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO: everybody who reaches this gateway can be anybody")

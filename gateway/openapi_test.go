@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
@@ -41,7 +42,7 @@ func TestOpenAPI(t *testing.T) {
 				contract.check(t, g, tt.request, tt.want)
 			})
 		}
-		for _, tt := range slices.Concat(webhookCases(), unsubscribeCases(), sessionCases(g.code(t, signedIn))) {
+		for _, tt := range slices.Concat(eventCases(t), webhookCases(), unsubscribeCases(), sessionCases(g.code(t, signedIn))) {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
 
@@ -49,7 +50,7 @@ func TestOpenAPI(t *testing.T) {
 				if tt.want < 300 {
 					contract.check(t, away, tt.request, 503)
 				}
-				if tt.want < 300 && strings.HasPrefix(tt.request.path, "/unsubscribe") {
+				if tt.want < 300 && (strings.HasPrefix(tt.request.path, "/unsubscribe") || tt.request.path == "/api/events") {
 					contract.check(t, busy, tt.request, 429)
 				}
 			})
@@ -68,6 +69,11 @@ func TestOpenAPI(t *testing.T) {
 		}
 	})
 
+	contract.check(t, g, request{method: "GET", path: "/ws", token: signedIn}, 426)
+	socket, _, err := websocket.Dial(t.Context(), g.URL+"/ws", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + signedIn}}})
+	require.NoError(t, err)
+	require.NoError(t, socket.CloseNow())
+	contract.seen[outcome("GET", "/ws", http.StatusSwitchingProtocols)] = true
 	require.Empty(t, contract.unseen(), "the document has answers that no request got")
 }
 
@@ -131,8 +137,8 @@ func (c *contract) operations() []request {
 	var all []request
 	for path, item := range c.document.Paths.Map() {
 		for method, operation := range item.Operations() {
-			if operation.Security != nil && len(*operation.Security) == 0 {
-				continue // it needs no sign-in
+			if operation.Security != nil && path != "/ws" {
+				continue // it needs no sign-in of a recipient
 			}
 			r := request{method: method, path: strings.Replace(path, "{id}", "7", 1)}
 			switch {
@@ -244,6 +250,35 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"code", request{method: "POST", path: code}, 201},
 		{"code, with a body", request{method: "POST", path: code, body: `{"user_id":"11"}`}, 400},
 		{"code, body too large", request{method: "POST", path: code, body: long}, 413},
+	}
+}
+
+// eventCases returns requests of producers. The first one writes an event of RESERVATION_REQUESTED.
+func eventCases(t *testing.T) []contractCase {
+	t.Helper()
+	const events = "/api/events"
+	body := func(id, eventType, payload string) string {
+		return fmt.Sprintf(`{"event_id":%q,"event_type":%q,"aggregate_type":"RESTAURANT","aggregate_id":5,"payload":%s}`, id, eventType, payload)
+	}
+	post := func(token, body string) request {
+		return request{method: "POST", path: events, token: token, body: body}
+	}
+	all, one := producerToken(t, "*"), producerToken(t, "RESERVATION_REQUESTED")
+	written := body("evt-written", "RESERVATION_REQUESTED", `{"note":null}`)
+	return []contractCase{
+		{"event", post(one, body("evt-new", "RESERVATION_REQUESTED", `{"n":1}`)), 201},
+		{"event again", post(all, written), 200},
+		{"event, other payload", post(all, body("evt-written", "RESERVATION_REQUESTED", `{"n":2}`)), 409},
+		{"event of another type", post(one, body("evt-other", "NEWS", `{}`)), 403},
+		{"event of an unknown type", post(all, body("evt-other", "NEWS", `{}`)), 422},
+		{"event without an id", post(all, body("", "RESERVATION_REQUESTED", `{}`)), 400},
+		{"event, unknown member", post(all, `{"text":"x"}`), 400},
+		{"event, a list", post(all, body("evt-other", "RESERVATION_REQUESTED", `[]`)), 422},
+		{"event, a fraction as id", post(all, `{"event_id":"e","event_type":"RESERVATION_REQUESTED","aggregate_type":"A","aggregate_id":1.5,"payload":{}}`), 400},
+		{"event by a form", request{method: "POST", path: events, token: all, body: "x", contentType: "text/plain"}, 415},
+		{"event, too large", post(all, body("evt-other", "RESERVATION_REQUESTED", `{"x":"`+strings.Repeat("x", 256<<10)+`"}`)), 413},
+		{"event of a recipient", post(token(t, "10"), written), 401},
+		{"event of nobody", post("", written), 401},
 	}
 }
 

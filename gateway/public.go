@@ -13,6 +13,7 @@ import (
 
 	"herald/internal/config"
 	"herald/internal/web/inbox"
+	"herald/internal/web/ingest"
 	"herald/internal/web/live"
 	"herald/internal/web/receipts"
 	"herald/internal/web/signin"
@@ -120,13 +121,17 @@ type rooms struct {
 	hub         *live.Hub
 	hooks       *receipts.Webhooks
 	unsubscribe *unsubscribe.Page
-	demo        *inbox.Demo // nil if GATEWAY_DEMO is off
+	ingest      *ingest.Endpoint // nil if INGEST_AUDIENCE is not set
+	demo        *inbox.Demo      // nil if GATEWAY_DEMO is off
 }
 
 // handler routes requests to the rooms.
 func (r rooms) handler() http.Handler {
 	routes := http.NewServeMux()
 	routes.Handle("/api/", r.from.guard(shared(r.gate.Required(r.api.Handler()))))
+	if r.ingest != nil {
+		routes.Handle("/api/events", r.from.guard(shared(r.ingest)))
+	}
 	routes.Handle("/api/session", r.from.guard(shared(r.api.Session())))
 	routes.Handle("/ws", r.from.guard(http.HandlerFunc(r.socket)))
 	routes.Handle("/webhooks/", r.from.guard(r.hooks.Handler()))
@@ -142,6 +147,7 @@ func (r rooms) handler() http.Handler {
 
 // socket opens a WebSocket for a signed-in recipient. guard has checked the origin.
 func (r rooms) socket(w http.ResponseWriter, request *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
 	who, err := r.gate.Socket(request)
 	if err != nil {
 		signin.Refuse(w, err)

@@ -21,6 +21,8 @@ type Gateway struct {
 	AllowedOrigins []string `env:"GATEWAY_ALLOWED_ORIGINS"`                        // as browsers send them; the gateway's origin is always allowed
 	Demo           bool     `env:"GATEWAY_DEMO" envDefault:"false"`                // people choose in the page who they are
 
+	IngestAudience string `env:"INGEST_AUDIENCE"` // the `aud` of producers' tokens; empty: POST /api/events is off
+
 	PublicURL string `env:"PUBLIC_URL"` // this gateway's URL for providers and recipients; empty: unreachable
 
 	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`                // maximum open sockets
@@ -65,6 +67,9 @@ func (g *Gateway) check(r *environment.Reader) {
 		if g.AllowedOrigins[i] = browserOrigin(strings.TrimSpace(origin)); g.AllowedOrigins[i] == "" {
 			r.Refuse("GATEWAY_ALLOWED_ORIGINS", "must be origins such as https://app.example.com, without a path, and with commas between them")
 		}
+	}
+	if audience, _ := r.LookupEnv("AUTH_AUDIENCE"); g.IngestAudience != "" && g.IngestAudience == audience {
+		r.Refuse("INGEST_AUDIENCE", "must differ from AUTH_AUDIENCE: recipients could write events")
 	}
 	environment.Within(r, "GATEWAY_MAX_SOCKETS", g.MaxSockets, 1, maxSockets)
 	environment.Within(r, "GATEWAY_MAX_SOCKETS_PER_RECIPIENT", g.MaxSocketsPerRecipient, 1, maxSockets)

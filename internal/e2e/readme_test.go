@@ -141,6 +141,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/escalation.md":  true, // TestEscalationDocument
 		"docs/events.md":      true, // TestReadme
 		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/web/inbox
+		"docs/ingest.md":      true, // TestIngest
 		"docs/metrics.md":     true, // TestMetrics
 		"docs/operations.md":  true, // TestOperations
 		"docs/outboxes.md":    true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/outboxes/dialects

@@ -45,7 +45,7 @@ func TestAccessCheck(t *testing.T) {
 	}
 }
 
-// The console refuses requests of pages elsewhere, and of people whom the proxy does not name.
+// The console refuses requests of pages elsewhere, and of people without a name from the proxy.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 

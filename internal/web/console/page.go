@@ -38,7 +38,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// view is what the layout shows around a page's data.
+// view holds a page's data and what the layout adds.
 type view struct {
 	Title   string
 	Actor   string

@@ -9,6 +9,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"herald/internal/notification"
+	"herald/internal/web/problem"
 	"herald/internal/web/signin"
 )
 
@@ -55,7 +56,7 @@ func (d *Demo) become(w http.ResponseWriter, r *http.Request) error {
 	}
 	found := slices.IndexFunc(people, func(p notification.Person) bool { return p.UserType == chosen.UserType && p.UserID == chosen.UserID })
 	if found < 0 {
-		return &refusal{http.StatusNotFound, "there is nobody of that type and id"}
+		return &problem.Refusal{Status: http.StatusNotFound, Detail: "there is nobody of that type and id"}
 	}
 	token, err := d.sign(people[found])
 	if err != nil {

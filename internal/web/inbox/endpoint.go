@@ -59,28 +59,18 @@ func (e endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 	return e.answer(w, r)
 }
 
-// refusal is the error of an invalid request.
-type refusal struct {
-	status int
-	detail string
-}
-
-func (e *refusal) Error() string { return e.detail }
-
-func badRequest(detail string) error { return &refusal{http.StatusBadRequest, detail} }
-
 // refuse answers with a problem for an error. Any unknown error counts as the database's: refuse
 // logs it, and the client may try again.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var (
-		wrong   *refusal
+		wrong   *problem.Refusal
 		invalid *notification.PreferenceError
 	)
 	switch {
 	case errors.As(err, new(*signin.Refusal)):
 		signin.Refuse(w, err)
 	case errors.As(err, &wrong):
-		problem.Write(w, wrong.status, wrong.detail)
+		problem.Write(w, wrong.Status, wrong.Detail)
 	case errors.As(err, &invalid):
 		problem.Write(w, http.StatusUnprocessableEntity, "nothing was changed", invalid.Problems...)
 	case errors.As(err, new(*http.MaxBytesError)):

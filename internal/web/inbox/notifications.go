@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
+	"herald/internal/web/problem"
 )
 
 const (
@@ -67,7 +68,7 @@ func readFilter(r *http.Request) (filter notification.InboxFilter, err error) {
 	case "false":
 	default:
 		if values.Has("unread") {
-			return filter, badRequest("unread must be true or false")
+			return filter, problem.BadRequest("unread must be true or false")
 		}
 	}
 	if filter.Before, err = idParameter(values, "before"); err != nil {
@@ -83,7 +84,7 @@ func limitParameter(values url.Values) (int, error) {
 	}
 	limit, err := strconv.Atoi(values.Get("limit"))
 	if err != nil || limit < 1 || limit > maxPageSize {
-		return 0, badRequest("limit must be a number from 1 to 100")
+		return 0, problem.BadRequest("limit must be a number from 1 to 100")
 	}
 	return limit, nil
 }
@@ -111,7 +112,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) error {
 func (a *API) readAll(w http.ResponseWriter, r *http.Request) error {
 	values := r.URL.Query()
 	if !values.Has("until") {
-		return badRequest("until is missing: it is the notification_id of the newest that was shown")
+		return problem.BadRequest("until is missing: it is the notification_id of the newest that was shown")
 	}
 	until, err := idParameter(values, "until")
 	if err != nil {

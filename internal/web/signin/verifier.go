@@ -44,15 +44,19 @@ func NewVerifier(settings Settings) *Verifier {
 	} else {
 		v.keys, v.methods = newKeySet(settings.JWKSURL), []string{jwt.SigningMethodRS256.Name, jwt.SigningMethodES256.Name}
 	}
-	v.parser = jwt.NewParser(
-		jwt.WithValidMethods(v.methods),
+	v.parser = newParser(settings, v.methods)
+	return v
+}
+
+func newParser(settings Settings, methods []string) *jwt.Parser {
+	return jwt.NewParser(
+		jwt.WithValidMethods(methods),
 		jwt.WithIssuer(settings.Issuer),
 		jwt.WithAudience(settings.Audience),
 		jwt.WithExpirationRequired(),
 		jwt.WithLeeway(leeway),
 		jwt.WithStrictDecoding(),
 	)
-	return v
 }
 
 // claims holds the claims of a token. `sub` is the user id.

@@ -1,0 +1,49 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/postgres"
+	"herald/outbox"
+)
+
+// TakeEvent writes an event in a transaction without any other row. written is false if exactly this
+// event was there already. If another event has its id, the error is [outbox.ErrDuplicateID].
+func (s *Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool, err error) {
+	const same = `
+		SELECT event_type = $2
+		       AND aggregate_type = $3
+		       AND aggregate_id = $4
+		       AND payload = $5::text::jsonb
+		       AND coalesce(correlation_id, '') = $6
+		       AND coalesce(cancels, '') = $7
+		       AND expires_at IS NOT DISTINCT FROM $8::timestamptz
+		       AND coalesce(collapse_key, '') = $9
+		FROM   event_outbox
+		WHERE  event_id = $1`
+
+	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, event) })
+	if !errors.Is(err, outbox.ErrDuplicateID) {
+		return err == nil, err
+	}
+	payload, _ := event.Payload.(json.RawMessage)
+	var expires *time.Time
+	if !event.ExpiresAt.IsZero() {
+		expires = &event.ExpiresAt
+	}
+	known, failure := postgres.One(ctx, s.Pool, "compare events", pgx.RowTo[bool], same, event.ID, event.Type, event.AggregateType, event.AggregateID,
+		string(payload), event.CorrelationID, event.Cancels, expires, event.CollapseKey)
+	switch {
+	case failure != nil:
+		return false, failure
+	case !known:
+		return false, err
+	default:
+		return false, nil
+	}
+}
