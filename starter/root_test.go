@@ -154,7 +154,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "an aggregate without an id", args: []string{"event", "list", "--aggregate", "RESTAURANT"}, want: `"--aggregate" flag: must be a type and an id`},
 		{name: "an argument of a list", args: []string{"event", "list", "evt-1"}, want: "evt-1"},
 		{name: "status", args: []string{"delivery", "list", "--status", "failed,lost"}, want: `"--status" flag: "lost" is none of PENDING, SENT, DELIVERED, FAILED, CANCELLED`},
-		{name: "channel", args: []string{"delivery", "list", "--channel", "fax"}, want: `"--channel" flag: "fax" is none of WEBSOCKET, EMAIL, PUSH, SMS, SLACK`},
+		{name: "channel", args: []string{"delivery", "list", "--channel", "fax"}, want: `"--channel" flag: "fax" is none of WEBSOCKET, EMAIL, PUSH, SMS, SLACK, WEBHOOK`},
 		{name: "recipient without an id", args: []string{"delivery", "list", "--recipient", "CUSTOMER/"}, want: `"CUSTOMER/" for "--recipient" flag: must be a user type and an id`},
 		{name: "recipient of no type", args: []string{"delivery", "list", "--recipient", "42"}, want: `"42" for "--recipient" flag: must be a user type and an id`},
 		{name: "group without an id", args: []string{"delivery", "list", "--entity", "RESTAURANT"}, want: `"--entity" flag: must be a type and an id, such as RESTAURANT/5`},

@@ -85,7 +85,7 @@ func TestSuppressionRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{name: "no channel of addresses", args: []string{"list", "--channel", "push"}, want: `"push" is none of EMAIL, SMS, SLACK`},
+		{name: "no channel of addresses", args: []string{"list", "--channel", "push"}, want: `"push" is none of EMAIL, SMS, SLACK, WEBHOOK`},
 		{name: "an address without a channel", args: []string{"list", "--address", "maria@example.com"}, want: "--address goes with --channel"},
 		{name: "no address", args: []string{"add", "--channel", "EMAIL", "--reason", "BOUNCE"}, want: `required flag(s) "address" not set`},
 		{name: "no reason", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com"}, want: `required flag(s) "reason" not set`},

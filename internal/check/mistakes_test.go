@@ -18,9 +18,9 @@ const ownDirectory = `
 // ours is a view that leaves the example as it is.
 const ours = `CREATE VIEW recipient AS SELECT * FROM person;`
 
-// people begins a view that adds rows to the example. Each test appends a query with the columns of
-// recipient.
-const people = `CREATE VIEW recipient AS SELECT * FROM person UNION ALL `
+// people begins a view that adds rows to the example. Each test appends a query with its columns. It
+// lacks webhook_url, as a view may.
+const people = `CREATE VIEW recipient AS SELECT user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active FROM person UNION ALL `
 
 // TestMistakes makes each mistake in a separate database. The check finds this mistake and no
 // other.
