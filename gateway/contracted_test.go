@@ -37,6 +37,9 @@ var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience
 // provider signs the webhook requests of providers in these tests.
 var provider = receiptstest.New("https://herald.example.com")
 
+// pushKey is a public key for the browsers of these tests.
+const pushKey = "BIyGuP_YJAaEq-dIhdGX-Si72fmOpkyO000ppBHcTmaoE0vs8DsWqWogNisZjw3REQm57MdNFl2iEBnsbABEn5w"
+
 // unsubscribing makes unsubscribe links for these tests' gateways.
 var unsubscribing = unsubscribe.Links{Key: []byte("key")}
 
@@ -72,14 +75,14 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 		Directory: store,
 		Refused:   func(signin.Reason) {},
 	}
-	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Devices: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
+	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Devices: store, WebPush: true, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
 	wired := wiring.New()
 	wired.ReadReceipts(environment.NewReader(provider.Settings()))
 	hooks, err := receipts.New(receipts.Config{
 		Recorder: store, OptOuts: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, Receivers: wired.Receivers(provider.PublicURL),
 	})
 	require.NoError(t, err)
-	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, unsubscribe: &unsubscribe.Page{Links: unsubscribing, Preferences: store, Enter: signin.NewShares(share).Enter}}
+	served := rooms{pushKey: pushKey, from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, unsubscribe: &unsubscribe.Page{Links: unsubscribing, Preferences: store, Enter: signin.NewShares(share).Enter}}
 	served.ingest = &ingest.Endpoint{Store: store, Verifier: gate.Verifier.For("herald-events", signInSettings), Shares: signin.NewShares(share), Refused: gate.Refused}
 	served.hub, err = live.NewHub(live.Config{
 		Inbox: store, Acknowledger: store, Directory: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, MaxSockets: 10, MaxSocketsPerRecipient: 10,

@@ -122,6 +122,7 @@ func newRooms(cfg settings, db, hooksDB *gateway.Store, metrics *metrics) (serve
 		hub:         hub,
 		hooks:       hooks,
 		unsubscribe: newUnsubscribe(cfg.Gateway, hooksDB),
+		pushKey:     cfg.WebPushKey,
 	}
 	if cfg.IngestAudience != "" {
 		served.ingest = &ingest.Endpoint{Store: db, Verifier: gate.Verifier.For(cfg.IngestAudience, cfg.signIn), Shares: signin.NewShares(ingest.Share), Refused: gate.Refused}
@@ -145,7 +146,7 @@ func newGate(cfg settings, db *gateway.Store, metrics *metrics) *signin.Gate {
 
 func newAPI(cfg config.Gateway, db *gateway.Store, tickets signin.Tickets) *inbox.API {
 	codes := signin.Codes{Tickets: tickets, Key: secret.Key(cfg.Secret, secret.InboxCodes), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.InboxCodes)}
-	return &inbox.API{Notifications: db, Readings: db, Preferences: db, Devices: db, Tickets: tickets, Codes: codes}
+	return &inbox.API{Notifications: db, Readings: db, Preferences: db, Devices: db, WebPush: cfg.WebPushKey != "", Tickets: tickets, Codes: codes}
 }
 
 func newUnsubscribe(cfg config.Gateway, db *gateway.Store) *unsubscribe.Page {
@@ -213,6 +214,7 @@ Its settings come from the environment, among them
   SENDGRID_WEBHOOK_PUBLIC_KEY         what checks SendGrid's
   TWILIO_AUTH_TOKEN, PUBLIC_URL       what checks Twilio's, and where it reaches the gateway
   VONAGE_SIGNATURE_SECRET             what checks Vonage's
+  WEBPUSH_VAPID_PUBLIC_KEY            the page offers browser notifications
 docs/reference.md has all of them.
 
 `

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/web/signin"
+	"herald/tools/sandbox"
 )
 
 // TestOpenAPI checks the server against the OpenAPI document that it serves: each path answers
@@ -176,6 +177,11 @@ type contractCase struct {
 	want    int
 }
 
+// browser returns the registration of a browser that has subscribed at an address.
+func browser(address string) string {
+	return fmt.Sprintf(`{"kind":"webpush","token":%q}`, sandbox.Subscription(address, "1"))
+}
+
 // contractCases returns valid and invalid requests for every path of a signed-in user, who has the
 // three notifications in mine. The notification theirs is another user's.
 func contractCases(mine []int64, theirs int64) []contractCase {
@@ -235,6 +241,10 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"change what is mandatory", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations","channels":[{"channel":"EMAIL","enabled":false}]}]}`}, 422},
 		{"change, no such zone", request{method: "PUT", path: preferences, body: `{"timezone":"Europe/Atlantis"}`}, 422},
 		{"device", request{method: "PUT", path: devices, body: `{"token":"fcm-token-1","kind":"fcm"}`}, 200},
+		{"browser", request{method: "PUT", path: devices, body: browser("https://fcm.googleapis.com")}, 200},
+		{"browser over http", request{method: "PUT", path: devices, body: browser("http://fcm.googleapis.com")}, 422},
+		{"browser's token as fcm", request{method: "PUT", path: devices, body: strings.Replace(browser("https://fcm.googleapis.com"), `"webpush"`, `"fcm"`, 1)}, 422},
+		{"browser without keys", request{method: "PUT", path: devices, body: `{"kind":"webpush","token":"{\"endpoint\":\"https://fcm.googleapis.com/1\"}"}`}, 422},
 		{"device, other kind", request{method: "PUT", path: devices, body: `{"token":"fcm-token-1","kind":"apns"}`}, 422},
 		{"device, no token", request{method: "PUT", path: devices, body: `{"kind":"fcm"}`}, 422},
 		{"device, unknown member", request{method: "PUT", path: devices, body: `{"user_id":"11"}`}, 400},

@@ -123,6 +123,7 @@ type rooms struct {
 	unsubscribe *unsubscribe.Page
 	ingest      *ingest.Endpoint // nil if INGEST_AUDIENCE is not set
 	demo        *inbox.Demo      // nil if GATEWAY_DEMO is off
+	pushKey     string
 }
 
 // handler routes requests to the rooms.
@@ -141,7 +142,7 @@ func (r rooms) handler() http.Handler {
 	if r.demo != nil {
 		routes.Handle("/demo/", r.from.guard(r.demo.Handler()))
 	}
-	routes.Handle("/", r.from.guard(inbox.Page(r.demo != nil)))
+	routes.Handle("/", r.from.guard(inbox.Page{Demo: r.demo != nil, PushKey: r.pushKey}.Handler()))
 	return logged(routes)
 }
 

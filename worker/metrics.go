@@ -17,7 +17,6 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 
 	"herald/activities"
-	"herald/internal/channel"
 	"herald/internal/health"
 	"herald/internal/notification"
 )
@@ -150,11 +149,11 @@ func labelOf(source string) metric.MeasurementOption {
 // observeProviders reports which providers rest.
 func (w watched) observeProviders(observer metric.Observer, resting metric.Float64Observable) {
 	for name, sender := range w.senders {
-		failover, ok := sender.(*channel.Failover)
+		over, ok := sender.(interface{ Resting() map[string]bool })
 		if !ok {
 			continue
 		}
-		for provider, rests := range failover.Resting() {
+		for provider, rests := range over.Resting() {
 			observer.ObserveFloat64(resting, number(rests), metric.WithAttributes(attribute.String(activities.ChannelLabel, string(name)), attribute.String(activities.ProviderLabel, provider)))
 		}
 	}

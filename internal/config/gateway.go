@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/ecdh"
+	"encoding/base64"
 	"net"
 	"net/url"
 	"strings"
@@ -23,7 +25,8 @@ type Gateway struct {
 
 	IngestAudience string `env:"INGEST_AUDIENCE"` // the `aud` of producers' tokens; empty: POST /api/events is off
 
-	PublicURL string `env:"PUBLIC_URL"` // this gateway's URL for providers and recipients; empty: unreachable
+	PublicURL  string `env:"PUBLIC_URL"`               // this gateway's URL for providers and recipients; empty: unreachable
+	WebPushKey string `env:"WEBPUSH_VAPID_PUBLIC_KEY"` // browsers subscribe with it; empty: the page offers no notifications
 
 	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`                // maximum open sockets
 	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"`     // maximum open sockets of one recipient
@@ -70,6 +73,11 @@ func (g *Gateway) check(r *environment.Reader) {
 	}
 	if audience, _ := r.LookupEnv("AUTH_AUDIENCE"); g.IngestAudience != "" && g.IngestAudience == audience {
 		r.Refuse("INGEST_AUDIENCE", "must differ from AUTH_AUDIENCE: recipients could write events")
+	}
+	if key, err := base64.RawURLEncoding.DecodeString(g.WebPushKey); g.WebPushKey != "" {
+		if _, invalid := ecdh.P256().NewPublicKey(key); err != nil || invalid != nil {
+			r.Refuse("WEBPUSH_VAPID_PUBLIC_KEY", "must be a public key: make one with `starter secret vapid`")
+		}
 	}
 	environment.Within(r, "GATEWAY_MAX_SOCKETS", g.MaxSockets, 1, maxSockets)
 	environment.Within(r, "GATEWAY_MAX_SOCKETS_PER_RECIPIENT", g.MaxSocketsPerRecipient, 1, maxSockets)

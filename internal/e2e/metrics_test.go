@@ -163,7 +163,7 @@ func requireBoundedLabels(t *testing.T, page string) {
 	known := map[string]*regexp.Regexp{
 		"outcome":  regexp.MustCompile(`^(ASKED|ENDS_SOON|APPROVED|REJECTED|STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|UNKNOWN_USER_TYPE|UNUSABLE_USER_ID|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|NOT_CONFIGURED|ERROR|FOLLOWED|READ|DELIVERED|DROPPED|EXPIRED|UNSUPPORTED|USER_DISABLED|GROUP_DISABLED|ROLE_RESTRICTED|SKIPPED|QUIET_HOURS|MAX_RECIPIENTS|NO_ADDRESS|SUPPRESSED|THROTTLED|CAPPED)$`),
 		"queue":    regexp.MustCompile(`^notification\.[a-z.-]+$`),
-		"provider": regexp.MustCompile(`^(rabbitmq|sendgrid|smtp|fcm|twilio|vonage|slack|webhook)$`),
+		"provider": regexp.MustCompile(`^(rabbitmq|sendgrid|smtp|fcm|webpush|twilio|vonage|slack|webhook)$`),
 		"source":   regexp.MustCompile(`^[a-z0-9-]{1,30}$`),
 		"version":  regexp.MustCompile(`^\S+$`),
 		"commit":   regexp.MustCompile(`^([0-9a-f]{40}(-dirty)?|unknown)$`),

@@ -89,7 +89,7 @@ func ClassOf(status int) FailureClass {
 // ProviderError is a failed attempt, as its provider reports it. It never contains an address, a
 // token, a text or a URL.
 type ProviderError struct {
-	Provider   string // sendgrid, smtp, twilio, fcm, slack, webhook, rabbitmq
+	Provider   string // as in package wiring
 	Class      FailureClass
 	Status     int           // HTTP status; 0: no answer
 	Code       string        // the provider's code, or a short cause such as "timeout"; may be empty

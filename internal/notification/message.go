@@ -17,12 +17,13 @@ type Message struct {
 	UserID         string
 	Name           string   // of the recipient; may be empty
 	To             string   // as in [Recipient.Address]: e-mail address, phone number (E.164) or webhook URL
-	Devices        []string // FCM tokens of the active devices; PUSH only
+	Devices        []string // tokens of the active devices, of each [DeviceKind]; PUSH only
 	Title          string   // one line, no markup
 	Body           string   // HTML if [Channel.HTML], else plain text
 	PushKind       PushKind // PUSH only; empty: [PushNotification]
 	Category       string   // of the event type; empty: it has none
 	Optional       bool     // the recipient may switch such notifications off
+	Priority       Priority // of the delivery; empty: [Normal]
 	CollapseKey    string   // of the event; empty: none
 	CreatedAt      time.Time
 	Provider       string    // that may have it from an earlier attempt without a clear end; empty: none

@@ -131,7 +131,7 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 		m := &a.Message
 		err := rows.Scan(&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge, &capped, &expires, &left,
 			&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body,
-			&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional, &m.CollapseKey, &m.Provider)
+			&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional, &m.CollapseKey, &m.Provider, &m.Priority)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -195,7 +195,8 @@ const (
 		       coalesce(g.category, ''),
 		       coalesce(NOT p.mandatory, false),
 		       coalesce(n.collapse_key, ''),
-		       coalesce(n.provider, '')`
+		       coalesce(n.provider, ''),
+		       n.priority`
 	// messageOf joins the tables that messageFacts reads to the begun deliveries n.
 	messageOf = `FROM   begun n
 		LEFT JOIN user_type u USING (user_type)

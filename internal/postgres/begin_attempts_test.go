@@ -70,7 +70,7 @@ func TestBeginAnAttempt(t *testing.T) {
 	s := withMail(t)
 	addRecipient(t, s, notification.RestaurantUser, "10")
 	postgrestest.Exec(t, s, "UPDATE recipient SET name = 'Ada'")
-	postgrestest.Exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
+	postgrestest.Exec(t, s, "UPDATE notification SET correlation_id = 'c-1', priority = 'HIGH'")
 
 	before := postgrestest.Get[time.Time](t, s, "SELECT clock_timestamp()")
 	attempt := begin(t, s, mail, 0)
@@ -82,6 +82,7 @@ func TestBeginAnAttempt(t *testing.T) {
 	require.Equal(t, notification.Attempt{
 		Status: notification.Pending, Number: 1, Tried: notification.Tried{Begun: 1},
 		Message: notification.Message{
+			Priority:   notification.High,
 			DeliveryID: mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1", UserType: notification.RestaurantUser, Audience: "restaurant", UserID: "10",
 			Name: "Ada", To: "to-EMAIL", Title: "title", Body: "body",
 		},

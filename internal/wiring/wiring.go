@@ -15,7 +15,9 @@ import (
 	"herald/internal/channel"
 	"herald/internal/channel/email/sendgrid"
 	"herald/internal/channel/email/smtp"
+	"herald/internal/channel/push"
 	"herald/internal/channel/push/fcm"
+	"herald/internal/channel/push/webpush"
 	"herald/internal/channel/slack"
 	"herald/internal/channel/sms/twilio"
 	"herald/internal/channel/sms/vonage"
@@ -60,6 +62,8 @@ func (p Provider) On() bool {
 type Providers struct {
 	All []Provider
 
+	byDevice bool // each provider reaches other devices, so none takes the place of another one
+
 	setting string             // that names the order
 	ordered bool               // the setting is set, so each of All is needed
 	limits  map[string]float64 // by provider
@@ -73,7 +77,10 @@ func New() Wiring {
 			{"sendgrid", &sendgrid.Settings{}, &sendgrid.Receipts{}},
 			{"smtp", &smtp.Settings{}, nil},
 		}},
-		notification.Push: {All: []Provider{{"fcm", &fcm.Settings{}, nil}}},
+		notification.Push: {byDevice: true, All: []Provider{
+			{"fcm", &fcm.Settings{}, nil},
+			{"webpush", &webpush.Settings{}, nil},
+		}},
 		notification.SMS: {All: []Provider{
 			{"twilio", &twilio.Settings{}, &twilio.Receipts{}},
 			{"vonage", &vonage.Settings{}, &vonage.Receipts{}},
@@ -207,6 +214,9 @@ func (p *Providers) NewSender(process channel.Process) (channel.Sender, error) {
 	}
 	if len(senders) == 0 {
 		return nil, off
+	}
+	if p.byDevice {
+		return push.NewSender(process.Board, senders...), nil
 	}
 	return channel.NewFailover(process.Board, senders...), nil
 }

@@ -24,7 +24,7 @@ const faultLimit = 64 << 10 // bytes of a request that sets a fault
 var channels = slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return c == notification.WebSocket })
 
 // faulty are the names in PUT /faults.
-var faulty = append(slices.Clone(channels), mailServer, vonageFaults)
+var faulty = append(slices.Clone(channels), mailServer, vonageFaults, webPushFaults)
 
 // parseChannel reads a channel in upper or lower case.
 func parseChannel(name string) (notification.Channel, error) {

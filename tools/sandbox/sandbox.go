@@ -1,4 +1,4 @@
-// Package sandbox replaces SendGrid, Twilio, FCM, Slack and receivers of webhooks, so that the real SDKs run on one
+// Package sandbox replaces SendGrid, Twilio, FCM, Slack, browsers and receivers of webhooks, so that the real SDKs run on one
 // machine, with faults on demand. It rejects the same requests as the providers, with the
 // same errors. It sends nothing: its ledger records the messages that people would receive.
 //
@@ -74,6 +74,7 @@ func (s *Server) route(local bool) {
 	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio(local)))
 	s.mux.Handle("POST /sms/json", s.provide(vonage))
 	s.mux.Handle("POST /v1/projects/{project}/messages:send", s.provide(fcm))
+	s.mux.Handle("POST /push/{id}", s.provide(webPush))
 	s.mux.Handle("POST /services/{path...}", s.provide(slack))
 	s.mux.Handle("POST /hooks/{path...}", s.provide(webhook))
 

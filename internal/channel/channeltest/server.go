@@ -124,8 +124,8 @@ func (s suite) connectSandbox(t *testing.T) Link {
 	return link
 }
 
-// ArrivalsOf reads the messages that a sandbox has accepted from its ledger. It puts url before the
-// addresses of Slack and of webhooks, of which the ledger has only the paths.
+// ArrivalsOf reads the messages that a sandbox at url has accepted from its ledger. Of Slack, webhooks
+// and browsers, the ledger has only the paths.
 func ArrivalsOf(t *testing.T, ledger, url string) (arrivals []Arrival) {
 	t.Helper()
 	text, err := os.ReadFile(ledger)
@@ -134,7 +134,9 @@ func ArrivalsOf(t *testing.T, ledger, url string) (arrivals []Arrival) {
 		var entry sandbox.Entry
 		require.NoError(t, json.Unmarshal([]byte(line), &entry))
 		require.True(t, entry.Accepted, line)
-		if entry.Channel == notification.Slack || entry.Channel == notification.Webhook {
+		if browser, found := strings.CutPrefix(entry.Recipient, "/push/"); found {
+			entry.Recipient = sandbox.Subscription(url, browser)
+		} else if entry.Channel == notification.Slack || entry.Channel == notification.Webhook {
 			entry.Recipient = url + entry.Recipient
 		}
 		arrivals = append(arrivals, Arrival{DeliveryID: entry.DeliveryID, To: entry.Recipient, Text: entry.Body})

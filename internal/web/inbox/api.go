@@ -56,6 +56,7 @@ type API struct {
 	Readings      Readings
 	Preferences   Preferences
 	Devices       Devices
+	WebPush       bool // browsers may register
 	Tickets       Tickets
 	Codes         Codes
 }

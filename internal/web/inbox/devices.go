@@ -16,31 +16,50 @@ type Devices interface {
 	RemoveDevice(ctx context.Context, who notification.RecipientKey, id string) error
 }
 
-const (
-	fcmKind    = "fcm" // a registration token of Firebase Cloud Messaging
-	tokenLimit = 1024  // bytes
-)
+const tokenLimit = 1024 // bytes; the limit of recipient_device
 
 // registerDevice gives a device to the signed-in recipient, who may have it already.
 func (a *API) registerDevice(w http.ResponseWriter, r *http.Request) error {
 	var device struct {
-		Token string `json:"token"`
-		Kind  string `json:"kind"`
+		Token string                  `json:"token"`
+		Kind  notification.DeviceKind `json:"kind"`
 	}
 	if err := decode(r, &device); err != nil {
 		return err
 	}
-	switch visible := func(c rune) bool { return c > ' ' && c <= '~' }; {
-	case device.Kind != fcmKind:
-		return unchanged(w, "kind must be fcm")
-	case device.Token == "" || len(device.Token) > tokenLimit || strings.TrimLeftFunc(device.Token, visible) != "":
-		return unchanged(w, "token must be the registration token of the device: up to 1,024 visible ASCII characters")
+	token, wrong := a.token(device.Kind, device.Token)
+	if wrong != "" {
+		return unchanged(w, wrong)
 	}
-	id, err := a.Devices.RegisterDevice(r.Context(), who(r.Context()), device.Token)
+	id, err := a.Devices.RegisterDevice(r.Context(), who(r.Context()), token)
 	if err != nil {
 		return err
 	}
 	return reply(w, http.StatusOK, map[string]string{"id": id})
+}
+
+// token returns a device's token in the form that is stored, or what is wrong with it.
+func (a *API) token(kind notification.DeviceKind, token string) (stored, wrong string) {
+	switch kind {
+	case notification.FCMDevice:
+		wrong = "token must be the registration token of the device: up to 1,024 visible ASCII characters"
+	case notification.WebPushDevice:
+		if !a.WebPush {
+			return "", "kind must be fcm: WEBPUSH_VAPID_PUBLIC_KEY is not set"
+		}
+		subscription, err := notification.ParseSubscription(token)
+		if err != nil {
+			return "", "token is " + err.Error()
+		}
+		token, wrong = subscription.Token(), "token must be a subscription of up to 1,024 visible ASCII characters"
+	default:
+		return "", "kind must be fcm or webpush"
+	}
+	visible := func(c rune) bool { return c > ' ' && c <= '~' }
+	if token == "" || len(token) > tokenLimit || strings.TrimLeftFunc(token, visible) != "" || notification.KindOf(token) != kind {
+		return "", wrong
+	}
+	return token, ""
 }
 
 // unchanged answers that the request changed nothing, because something is wrong.

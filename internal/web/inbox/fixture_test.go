@@ -47,7 +47,7 @@ func newGateway(t *testing.T) *process {
 	mux.Handle("/api/", gate.Required(api.Handler()))
 	mux.Handle("/api/session", api.Session())
 	mux.Handle("/demo/", (&inbox.Demo{People: store, Settings: settings}).Handler())
-	mux.Handle("/", inbox.Page(false))
+	mux.Handle("/", inbox.Page{}.Handler())
 	g := &process{Server: httptest.NewServer(mux), t: t, store: store}
 	t.Cleanup(g.Close)
 	g.exec(`INSERT INTO recipient (user_type, user_id, name, active)

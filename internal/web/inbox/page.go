@@ -16,20 +16,29 @@ var files embed.FS
 
 // policy lets the page load files from, and send requests to, only its server. Inline scripts and
 // scripts of other origins do not run, and no other page may frame it.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types herald"
 
-// Page returns the page at /, with its style and script, and the document at /openapi.json.
-// If demo is true, the page asks people who they are.
-func Page(demo bool) http.Handler {
+// Page holds what the page gets from its gateway.
+type Page struct {
+	Demo    bool   // the page asks people who they are
+	PushKey string // public key of our Web Push, in base64url; empty: the page offers no browser notifications
+}
+
+// Handler returns the page at /, with its style and scripts, and the document at /openapi.json. The
+// service worker is at the same level as the page, so that it may serve it.
+func (p Page) Handler() http.Handler {
 	mux := http.NewServeMux()
 	index := read("page/index.html")
-	if demo {
+	if p.Demo {
 		index = bytes.Replace(index, []byte(`data-demo="false"`), []byte(`data-demo="true"`), 1)
 	}
+	index = bytes.Replace(index, []byte(`data-push-key=""`), []byte(`data-push-key="`+p.PushKey+`"`), 1)
 	mux.Handle("GET /{$}", file("text/html; charset=utf-8", index))
 	mux.Handle("GET /style.css", file("text/css; charset=utf-8", Style()))
-	mux.Handle("GET /script.js", file("text/javascript; charset=utf-8", read("page/script.js")))
+	for _, script := range []string{"script.js", "service-worker.js"} {
+		mux.Handle("GET /"+script, file("text/javascript; charset=utf-8", read("page/"+script)))
+	}
 	mux.Handle("GET /openapi.json", file("application/json", read("openapi.json")))
 	mux.HandleFunc("/", noSuchPath)
 	return mux

@@ -37,7 +37,7 @@ func get(t *testing.T, server *httptest.Server, path, tag string) (*http.Respons
 func TestPage(t *testing.T) {
 	t.Parallel()
 
-	server := httptest.NewServer(inbox.Page(false))
+	server := httptest.NewServer(inbox.Page{}.Handler())
 	defer server.Close()
 	for path, contentType := range map[string]string{
 		"/": "text/html; charset=utf-8", "/style.css": "text/css; charset=utf-8", "/script.js": "text/javascript; charset=utf-8", "/openapi.json": "application/json",
@@ -69,7 +69,7 @@ func TestPage(t *testing.T) {
 func TestNothingInline(t *testing.T) {
 	t.Parallel()
 
-	server := httptest.NewServer(inbox.Page(false))
+	server := httptest.NewServer(inbox.Page{}.Handler())
 	defer server.Close()
 	_, html := get(t, server, "/", "")
 	require.NotRegexp(t, regexp.MustCompile(`(?i)<style|\sstyle=|\son\w+=|<script[^>]*>[^<]`), html)
@@ -82,7 +82,7 @@ func TestDemoIsSaid(t *testing.T) {
 	t.Parallel()
 
 	for _, demo := range []bool{true, false} {
-		server := httptest.NewServer(inbox.Page(demo))
+		server := httptest.NewServer(inbox.Page{Demo: demo}.Handler())
 		_, html := get(t, server, "/", "")
 		server.Close()
 		require.Contains(t, html, fmt.Sprintf(`data-demo="%t"`, demo))

@@ -5,14 +5,13 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"time"
 
 	firebase "firebase.google.com/go/v4"
 	"firebase.google.com/go/v4/messaging"
 	"google.golang.org/api/option"
 
 	"herald/internal/channel"
-	"herald/internal/notification"
+	"herald/internal/channel/push"
 )
 
 // statusNoRetry is a status that no server sends. Firebase's SDK retries a 503 and every failed
@@ -43,25 +42,16 @@ func (a *deviceAttempt) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// deviceAnswer is the result of one message to one device.
-type deviceAnswer struct {
-	name    string // FCM's message id; empty: not accepted
-	status  int
-	took    time.Duration
-	failure *notification.ProviderError // nil: accepted
-	dead    bool                        // the device will never accept a message again
-}
-
-func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Message) deviceAnswer {
+func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Message) push.DeviceAnswer {
 	exchange := channel.NewExchange(s.wire)
 	name, err := s.call(ctx, &deviceAttempt{exchange, token}, message)
 
-	got := deviceAnswer{name: channel.ProviderID(name), status: exchange.Status, took: exchange.Took}
-	switch got.failure = exchange.Failure(ctx, provider); {
-	case got.failure != nil:
-		got.dead = refine(got.failure, exchange.Body)
+	got := push.DeviceAnswer{ID: channel.ProviderID(name), Status: exchange.Status, Took: exchange.Took}
+	switch got.Failure = exchange.Failure(ctx, provider); {
+	case got.Failure != nil:
+		got.Dead = refine(got.Failure, exchange.Body)
 	case err != nil || name == "":
-		got.failure = exchange.Unexpected(provider)
+		got.Failure = exchange.Unexpected(provider)
 	}
 	return got
 }

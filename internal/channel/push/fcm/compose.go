@@ -1,14 +1,13 @@
 package fcm
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strconv"
 	"time"
 
 	"firebase.google.com/go/v4/messaging"
 
 	"herald/internal/channel"
+	"herald/internal/channel/push"
 	"herald/internal/notification"
 )
 
@@ -32,7 +31,7 @@ func size(msg notification.Message) int {
 	if msg.PushKind == notification.PushData {
 		all += len(titleKey) + len(bodyKey)
 	}
-	if id := collapseID(msg); id != "" {
+	if id := push.CollapseID(msg); id != "" {
 		all += len(collapseIDKey) + len(id)
 	}
 	return all
@@ -45,7 +44,7 @@ func compose(msg notification.Message, device string) *messaging.Message {
 		message = composeData(msg, device)
 	}
 	web := map[string]string{}
-	if id := collapseID(msg); id != "" {
+	if id := push.CollapseID(msg); id != "" {
 		replaceOlder(message, id)
 		web["Topic"] = id
 	}
@@ -58,17 +57,6 @@ func compose(msg notification.Message, device string) *messaging.Message {
 		message.Webpush = &messaging.WebpushConfig{Headers: web}
 	}
 	return message
-}
-
-// collapseID identifies messages that replace each other on a device: the same 32 characters for
-// the same event type and collapse key. Empty: the message replaces none. A browser's push service
-// takes no more.
-func collapseID(msg notification.Message) string {
-	if msg.CollapseKey == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(msg.EventType + "\n" + msg.CollapseKey))
-	return hex.EncodeToString(sum[:16])
 }
 
 // replaceOlder makes a message replace older messages with the id, on the device and on the way to

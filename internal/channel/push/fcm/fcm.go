@@ -6,16 +6,12 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"herald/internal/channel"
+	"herald/internal/channel/push"
 	"herald/internal/notification"
 )
 
-const (
-	provider      = "fcm"
-	devicesAtOnce = 8 // per message, so that one person does not use all connections
-)
+const provider = "fcm"
 
 // Sender sends push messages. It is safe for concurrent use.
 type Sender struct {
@@ -33,7 +29,7 @@ type Sender struct {
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	switch {
 	case len(msg.Devices) == 0:
-		return notification.Answer{}, channel.Refuse(provider, codeNoDevice)
+		return notification.Answer{}, channel.Refuse(provider, push.CodeNoDevice)
 	case size(msg) > messageLimit:
 		return notification.Answer{}, channel.Refuse(provider, "message too big")
 	}
@@ -44,15 +40,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	if failure != nil {
 		return notification.Answer{}, failure
 	}
-	answers := make([]deviceAnswer, len(msg.Devices))
-	var group errgroup.Group
-	group.SetLimit(devicesAtOnce)
-	for i, device := range msg.Devices {
-		group.Go(func() error {
-			answers[i] = s.sendTo(ctx, token, compose(msg, device))
-			return nil
-		})
-	}
-	_ = group.Wait() // no error: each device has its answer
-	return summarize(msg.Devices, answers)
+	return push.SendToEach(provider, msg.Devices, func(device string) push.DeviceAnswer {
+		return s.sendTo(ctx, token, compose(msg, device))
+	})
 }

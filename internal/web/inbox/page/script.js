@@ -9,11 +9,12 @@ const copyOf = (template) => byId(template).content.firstElementChild.cloneNode(
 const demo = document.documentElement.dataset.demo === "true";
 const tokenKey = "herald-token";
 
+const bytesOf = (base64url) => Uint8Array.from(atob(base64url.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+
 // claims returns the token's claims, to show whose token it is. The server verifies it.
 function claims(jwt) {
   try {
-    const part = jwt.split(".")[1].replaceAll("-", "+").replaceAll("_", "/");
-    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(part), (c) => c.charCodeAt(0))));
+    return JSON.parse(new TextDecoder().decode(bytesOf(jwt.split(".")[1])));
   } catch {
     return {};
   }
@@ -532,6 +533,74 @@ function showProblems(error) {
   );
 }
 
+// --- Notifications of the browser ---
+
+const { pushKey } = document.documentElement.dataset; // empty: the gateway offers none
+const hasPush = Boolean(pushKey) && "serviceWorker" in navigator && "PushManager" in window;
+const policy = window.trustedTypes?.createPolicy("herald", { createScriptURL: () => "service-worker.js" });
+let device = null; // id of this browser at the server, if it gets notifications
+
+function showPush(problem = "") {
+  byId("push-part").hidden = !hasPush;
+  byId("push").textContent = device ? "Stop notifications in this browser" : "Notify me in this browser";
+  byId("push").disabled = false;
+  byId("push-problem").textContent = problem;
+}
+
+const subscriptionOf = async (registration) => (await registration?.pushManager.getSubscription()) ?? null;
+
+// noAnswer fails after a while. Some browsers wait forever for their push service.
+const noAnswer = () => new Promise((_, fail) => setTimeout(() => fail(new Error("the push service of your browser does not answer")), 15_000));
+
+// register tells the server that this browser is the person's. It replaces a subscription for a key
+// that is no longer the gateway's.
+async function register(registration) {
+  let subscription = await subscriptionOf(registration);
+  if (subscription && String(new Uint8Array(subscription.options.applicationServerKey)) !== String(bytesOf(pushKey))) {
+    await subscription.unsubscribe();
+    subscription = null;
+  }
+  subscription ??= await Promise.race([registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: pushKey }), noAnswer()]);
+  device = (await api("PUT", "api/devices", { kind: "webpush", token: JSON.stringify(subscription) })).id;
+}
+
+// resumePush registers a browser that gets notifications already. From now on it gets the
+// notifications of the person who has signed in.
+async function resumePush() {
+  showPush();
+  const registration = hasPush ? await navigator.serviceWorker.getRegistration() : null;
+  if (await subscriptionOf(registration)) await register(registration);
+  showPush();
+}
+
+async function switchPush() {
+  byId("push").disabled = true;
+  try {
+    if (device) await stopPush();
+    else await startPush();
+    showPush();
+  } catch (error) {
+    if (error instanceof SignedOut) return;
+    showPush(`This did not work: ${error.problems?.[0] || error.message}.`);
+  }
+}
+
+async function startPush() {
+  if ((await Notification.requestPermission()) !== "granted") {
+    throw new Error("your browser blocks notifications of this page, so allow them in its settings");
+  }
+  await navigator.serviceWorker.register(policy ? policy.createScriptURL("") : "service-worker.js");
+  await register(await navigator.serviceWorker.ready);
+}
+
+async function stopPush() {
+  const subscription = await subscriptionOf(await navigator.serviceWorker.getRegistration());
+  await subscription?.unsubscribe();
+  const id = device;
+  device = null; // without a subscription, the server finds out at the next notification
+  await api("DELETE", `api/devices/${id}`);
+}
+
 // --- Session ---
 
 let tabs = null; // channel to the person's other tabs
@@ -547,6 +616,7 @@ function start() {
   connection("connecting");
   view("inbox");
   connect();
+  quietly(resumePush());
 }
 
 // signOut removes all data of the person.
@@ -561,6 +631,7 @@ function signOut() {
   olderThan = null;
   unread = 0;
   attempts = 0;
+  device = null;
   items.clear();
   toAcknowledge.clear();
   byId("notices").replaceChildren();
@@ -603,6 +674,7 @@ byId("older").addEventListener("click", () => quietly(showOlder()));
 byId("open-preferences").addEventListener("click", openPreferences);
 byId("preferences-form").addEventListener("submit", savePreferences);
 byId("cancel").addEventListener("click", () => byId("preferences").close());
+byId("push").addEventListener("click", switchPush);
 byId("switch").addEventListener("click", signOut);
 addEventListener("hashchange", () => location.hash && location.reload());
 addEventListener("online", connectNow);

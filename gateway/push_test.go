@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	cdp "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"herald/tools/sandbox"
+)
+
+// permit answers the browser's question whether the page may show notifications.
+func (tab *tab) permit(setting cdp.PermissionSetting) {
+	tab.t.Helper()
+	tab.do(func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, cdp.SetPermission, cdp.SetPermissionParams{Permission: &cdp.PermissionDescriptor{Name: "notifications"}, Setting: setting})
+		return chromedp.Void{}, err
+	})
+}
+
+// The page asks for the permission after a click only, registers its service worker, and tells the
+// gateway of the browser. The browsers of tests have no push service, so one that works is simulated.
+func TestPushButton(t *testing.T) {
+	t.Parallel()
+
+	g := newContracted(t)
+	browsers := func() (count int) {
+		require.NoError(t, g.store.Pool.QueryRow(t.Context(), `SELECT count(*) FROM recipient_device WHERE token LIKE '{"endpoint":"https://push.example.com/push/1"%' AND user_id = '10'`).Scan(&count))
+		return count
+	}
+	tab := newTab(t)
+	open := func() {
+		tab.open("about:blank")
+		tab.open(g.URL + "/#code=" + g.code(t, tokenOfNamed(t, "10", "Giulia Conti")))
+		tab.await("document.body?.dataset.connection === 'online' && !document.getElementById('push-part').hidden")
+	}
+	press := func() { tab.evaluate("document.getElementById('push').click()") }
+	says := func(text string) string {
+		return fmt.Sprintf("document.getElementById('push').textContent === %q && !document.getElementById('push').disabled", text)
+	}
+	const on, off = "Stop notifications in this browser", "Notify me in this browser"
+
+	open()
+	tab.evaluate("navigator.serviceWorker.getRegistrations().then((all) => (window.workers = all.length))")
+	tab.await("window.workers === 0")
+	tab.permit("denied")
+	press()
+	tab.await("document.getElementById('push-problem').textContent.includes('your browser blocks notifications') && " + says(off))
+	tab.permit("granted")
+	press()
+	tab.await("document.getElementById('push-problem').textContent.startsWith('This did not work: ') && !document.getElementById('push-problem').textContent.includes('blocks') && " + says(off))
+	tab.evaluate("navigator.serviceWorker.getRegistration().then((r) => (window.scope = r.scope))")
+	tab.await("window.scope === location.origin + '/'")
+	require.Zero(t, browsers())
+
+	tab.evaluate(fmt.Sprintf(`PushManager.prototype.subscribe = async ({ userVisibleOnly, applicationServerKey }) => {
+		if (!userVisibleOnly || applicationServerKey !== %q) throw new Error("wrong options");
+		const subscription = { toJSON: () => (%s), unsubscribe: async () => (window.gone = true), options: {} };
+		PushManager.prototype.getSubscription = async () => subscription;
+		return subscription;
+	}`, pushKey, sandbox.Subscription("https://push.example.com", "1")))
+	press()
+	tab.await(says(on))
+	require.Equal(t, 1, browsers())
+	press()
+	tab.await(says(off) + " && window.gone")
+	require.Zero(t, browsers())
+}

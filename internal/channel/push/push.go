@@ -1,0 +1,115 @@
+// Package push sends each device its message through the provider of its kind. It also holds what
+// these providers share.
+package push
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"herald/internal/channel"
+	"herald/internal/notification"
+)
+
+// Sender passes a message to the providers of the recipient's devices. Make it with [NewSender]. It
+// is safe for concurrent use.
+type Sender struct {
+	providers []provider
+}
+
+// provider reaches the devices of one kind. It fails and rests alone, because no other provider
+// reaches them.
+type provider struct {
+	kind notification.DeviceKind
+	*channel.Failover
+}
+
+// NewSender returns a sender over providers, whose names are the kinds of their devices.
+func NewSender(board *channel.Board, providers ...*channel.Provider) *Sender {
+	s := &Sender{}
+	for _, p := range providers {
+		s.providers = append(s.providers, provider{notification.DeviceKind(p.Name), channel.NewFailover(board, p)})
+	}
+	return s
+}
+
+// Resting returns the names of the providers, and whether each rests or is paused.
+func (s *Sender) Resting() map[string]bool {
+	resting := map[string]bool{}
+	for _, p := range s.providers {
+		maps.Copy(resting, p.Resting())
+	}
+	return resting
+}
+
+// errOff means that no provider is on that reaches one of the recipient's devices.
+var errOff = &notification.NotConfiguredError{Channel: notification.Push, Why: errors.New("the provider of the recipient's devices is off")}
+
+// Send passes msg to the providers of its devices concurrently. It succeeds if one device accepted
+// the message. The answer names all dead devices, even with an error. If all providers rest, the error
+// is [notification.ErrProvidersRest].
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
+	if len(msg.Devices) == 0 {
+		return notification.Answer{}, channel.Refuse("push", CodeNoDevice)
+	}
+	var results []*result
+	var sends sync.WaitGroup
+	for _, p := range s.providers {
+		part := msg
+		part.Devices = slices.DeleteFunc(slices.Clone(msg.Devices), func(token string) bool { return notification.KindOf(token) != p.kind })
+		part.Provider = "" // a repeat goes to the devices of all providers, and replaces the message there
+		if len(part.Devices) == 0 {
+			continue
+		}
+		r := &result{kind: p.kind}
+		results = append(results, r)
+		sends.Go(func() { r.answer, r.err = p.Send(ctx, part) })
+	}
+	sends.Wait()
+	return combine(results)
+}
+
+// result is a provider's answer for all of its devices.
+type result struct {
+	kind   notification.DeviceKind
+	answer notification.Answer
+	err    error
+}
+
+func (r *result) rests() bool { return errors.Is(r.err, notification.ErrProvidersRest) }
+
+// rank orders results: first a success, then the failures for which a retry is most likely to succeed.
+func (r *result) rank() int {
+	var failure *notification.ProviderError
+	switch {
+	case r.err == nil:
+		return -1
+	case r.rests():
+		return 0 // it is as busy as a provider that says so
+	case errors.As(r.err, &failure):
+		return promise(failure)
+	default:
+		return len(byPromise)
+	}
+}
+
+// combine returns the best of the results, with the dead devices of all.
+func combine(results []*result) (notification.Answer, error) {
+	if len(results) == 0 {
+		return notification.Answer{}, errOff
+	}
+	best := slices.MinFunc(results, func(a, b *result) int { return a.rank() - b.rank() })
+	answer, err := best.answer, best.err
+	for _, r := range results {
+		if r != best {
+			answer.DeadDevices = append(answer.DeadDevices, r.answer.DeadDevices...)
+			answer.Took = max(answer.Took, r.answer.Took)
+		}
+		if best.rests() && !r.rests() { // the attempt counts, so that the other provider is not asked without end
+			err = &notification.ProviderError{Provider: string(best.kind), Class: notification.Busy, Code: "rests"}
+		}
+	}
+	return answer, err
+}
