@@ -70,9 +70,14 @@ func policySettings(channel notification.Channel, policy config.Policy) map[stri
 	return settings
 }
 
-var settingName = regexp.MustCompile("`([A-Z][A-Z0-9_]*)`")
+// setting is an item of a list of settings: names, the default in brackets if there is one, and
+// the meaning.
+var (
+	setting     = regexp.MustCompile("(?m)^\\* ((?:`[A-Z][A-Z0-9_]*`,?\\s+)*`[A-Z][A-Z0-9_]*`)(?:\\s+\\((.*?)\\))?:\\s")
+	settingName = regexp.MustCompile("`([A-Z][A-Z0-9_]*)`")
+)
 
-// documentedSettings returns the defaults in the tables of the section on settings.
+// documentedSettings returns the defaults in the lists of the section on settings.
 func documentedSettings(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/reference.md")
@@ -80,11 +85,9 @@ func documentedSettings(t *testing.T) map[string]string {
 	_, section, _ := strings.Cut(string(text), "\n## Settings\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	defaults := map[string]string{}
-	for line := range strings.Lines(section) {
-		if cells := strings.Split(line, "|"); len(cells) > 2 {
-			for _, name := range settingName.FindAllStringSubmatch(cells[1], -1) {
-				defaults[name[1]] = strings.Trim(cells[2], " `")
-			}
+	for _, item := range setting.FindAllStringSubmatch(section, -1) {
+		for _, name := range settingName.FindAllStringSubmatch(item[1], -1) {
+			defaults[name[1]] = strings.Trim(item[2], "`")
 		}
 	}
 	return defaults

@@ -227,6 +227,6 @@ func TestSourcesOfTheDocument(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, cfg.Sources, 3)
 	for key := range strings.SplitSeq("name dialect database_url_env table timezone poll_interval batch_size pollers kafka retries retry_interval people aggregate retention", " ") {
-		require.Contains(t, string(document), "\n| `"+key+"` |")
+		require.Contains(t, string(document), "\n* `"+key+"`")
 	}
 }

@@ -1,15 +1,11 @@
 package e2e_test
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/notification"
-	"herald/internal/postgres"
 	"herald/internal/rabbitmq/rabbitmqtest"
 )
 
@@ -59,24 +55,6 @@ func TestDirectoryOfViews(t *testing.T) {
 	s.starter("delivery", "retry", push, mail, sms, "--again", "--yes")
 	s.awaitCount(3, "SELECT count(*) FROM delivery_attempt a JOIN notification n USING (delivery_id) WHERE a.attempt = 2 AND a.outcome = 'SENT' AND n.status = 'SENT'")
 	require.Contains(t, s.starter("delivery", "why", push), "a dead token could not be switched off in recipient_device: this view cannot be updated")
-}
-
-// docs/directory.md describes each column like the code.
-func TestDirectoryDocument(t *testing.T) {
-	t.Parallel()
-
-	text := must(os.ReadFile("../../docs/directory.md"))(t)
-	table := ""
-	for _, c := range postgres.DirectoryColumns() {
-		name := ""
-		if c.Table != table {
-			name = " `" + c.Table + "`"
-		}
-		table = c.Table
-		require.Contains(t, string(text), fmt.Sprintf("|%s | `%s` | `%s` | %s |\n", name, c.Name, c.Type, c.Null))
-	}
-	require.Equal(t, len(postgres.DirectoryColumns()), strings.Count(string(text), "| `text` |")+strings.Count(string(text), "| `boolean` |"))
-	require.Contains(t, string(text), notification.NoLongerRecipient)
 }
 
 // A user type is added while a worker runs, so that a clinic can notify patients. Then the clinic

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"herald/internal/notification"
 	"herald/internal/outboxes/kafka/kafkatest"
@@ -106,7 +107,7 @@ func TestMetricsOfTheGateway(t *testing.T) {
 	require.Equal(t, of, exposed(t, page), "docs/metrics.md tells of every metric, and of no other")
 	text := must(os.ReadFile("../../docs/metrics.md"))(t)
 	for _, series := range regexp.MustCompile(`(?m)^(herald_(?:gateway|receipts)_\w+)\{(.*)\} `).FindAllStringSubmatch(page, -1) {
-		row := regexp.MustCompile("(?m)^\\| `" + series[1] + "` .*$").FindString(string(text))
+		row := regexp.MustCompile("(?ms)^\\* `" + series[1] + "` .*?\n(\\*|\n)").FindString(string(text))
 		for _, label := range label.FindAllStringSubmatch(series[2], -1) {
 			require.Contains(t, row, "`"+label[2]+"`", series[0])
 		}
@@ -137,21 +138,24 @@ func exposed(t *testing.T, page string) map[string]measured {
 
 var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
-// documented returns Herald's metrics in the table of docs/metrics.md. It requires that the alerts
-// and docs/outboxes.md name no other metrics, and that the alerts in docs/outboxes.md exist.
+// documented returns Herald's metrics in the lists of docs/metrics.md. It requires that
+// docs/alerts.yaml and docs/outboxes.md name no other metrics, and that the alerts in docs/outboxes.md
+// exist.
 func documented(t *testing.T) map[string]measured {
 	t.Helper()
 	text := must(os.ReadFile("../../docs/metrics.md"))(t)
 	found := map[string]measured{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(herald_\\w+)` \\| (\\w+) \\| (.*?)\\| \\S.* \\|$").FindAllStringSubmatch(string(text), -1) {
-		found[row[1]] = measured{row[2], strings.TrimSpace(strings.ReplaceAll(row[3], "`", ""))}
+	for _, row := range regexp.MustCompile("(?m)^\\* `(herald_\\w+)` (\\w+)((?:, `\\w+`)*):\\s+\\S").FindAllStringSubmatch(string(text), -1) {
+		found[row[1]] = measured{row[2], strings.TrimPrefix(strings.ReplaceAll(row[3], "`", ""), ", ")}
 	}
 	outboxes := must(os.ReadFile("../../docs/outboxes.md"))(t)
-	for _, name := range regexp.MustCompile(`herald_\w+`).FindAllString(string(text)+string(outboxes), -1) {
-		require.Contains(t, found, strings.TrimSuffix(name, "_bucket"), "it is named, and not in the table")
+	alerts := must(os.ReadFile("../../docs/alerts.yaml"))(t)
+	require.NoError(t, yaml.Unmarshal(alerts, new(any)))
+	for _, name := range regexp.MustCompile(`herald_\w+`).FindAllString(string(text)+string(outboxes)+string(alerts), -1) {
+		require.Contains(t, found, strings.TrimSuffix(name, "_bucket"), "it is named, and not in the list")
 	}
 	for _, name := range regexp.MustCompile(`Herald[A-Z]\w+`).FindAllString(string(outboxes), -1) {
-		require.Contains(t, string(text), "alert: "+name+" ", "it is named, and no alert")
+		require.Contains(t, string(alerts), "alert: "+name+" ", "it is named, and no alert")
 	}
 	return found
 }

@@ -144,7 +144,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/ingest.md":      true, // TestIngest
 		"docs/metrics.md":     true, // TestMetrics
 		"docs/operations.md":  true, // TestOperations
-		"docs/outboxes.md":    true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/outboxes/dialects
+		"docs/outboxes.md":    true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
 		"docs/performance.md": true, // TestPerformanceDocument
 		"docs/processes.md":   true, // TestReadme, TestRun
 		"docs/queues.md":      true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq

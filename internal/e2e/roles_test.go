@@ -34,7 +34,8 @@ func TestRoles(t *testing.T) {
 	r.setPasswords()
 	require.Equal(t, "DATABASE_URL=postgres://herald_migrator@… bin/starter migrate up\n", steps[1])
 	r.as("migrator", "migrate", "up")
-	r.sql("migrator", steps[2])
+	require.Equal(t, "psql postgres://herald_migrator@… -v ON_ERROR_STOP=1 -f docs/roles.sql\n", steps[2])
+	r.sql("migrator", string(must(os.ReadFile("../../docs/roles.sql"))(t)))
 	r.as("migrator", "seed", "--slack-url", r.sandbox.URL)
 
 	r.env = append(r.env, "DATABASE_URL="+r.address("worker"))

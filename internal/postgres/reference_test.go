@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -23,8 +24,9 @@ var writeDocs = flag.Bool("write-docs", false, "write the tables and their comme
 
 const reference = "../../docs/reference.md"
 
-// docs/reference.md shows the database's comments: all columns of each table that has a
-// heading, and one line for each other table. All tables and columns have a comment.
+// docs/reference.md shows the database's comments: the columns of each table that has a heading,
+// one line for each other table that users fill, and the names of Herald's tables. All tables and
+// columns have a comment.
 //
 // To update the document: go test ./internal/postgres -run TestReference -write-docs
 func TestReference(t *testing.T) {
@@ -33,7 +35,7 @@ func TestReference(t *testing.T) {
 	source := must(os.ReadFile(reference))(t)
 	want := describe(t, string(source), relations(t, postgrestest.New(t)))
 	for _, decision := range notification.Decisions() {
-		require.Contains(t, want, "\n| `"+string(decision)+"` |")
+		require.Contains(t, want, "\n   * `"+string(decision)+"`: ")
 	}
 	if *writeDocs {
 		require.NoError(t, os.WriteFile(reference, []byte(want), 0o644))
@@ -42,16 +44,17 @@ func TestReference(t *testing.T) {
 	require.Equal(t, want, string(source), "to update it: go test ./internal/postgres -run TestReference -write-docs")
 }
 
-var (
-	tableHeading = regexp.MustCompile("(?m)^### `(\\w+)`\n")
-	nextHeading  = regexp.MustCompile("(?m)^##")
+var tableHeading = regexp.MustCompile("(?m)^### `(\\w+)`\n")
+
+const (
+	otherTables   = "These are yours too:\n\n"
+	heraldsTables = "with its comment.\n\n"
 )
 
-// otherTables begins the list of the tables that have no heading.
-const otherTables = "| table | holds |\n|---|---|\n"
+// alsoYours lists the tables without a heading that users fill.
+var alsoYours = []string{"channel_user_type", "event_category", "event_type_approval", "frequency_cap", "user_category_preferences", "user_settings", "user_type"}
 
-// describe writes the description of each table below its heading, and the list of the
-// others.
+// describe writes the description of each table below its heading, and the lists of the others.
 func describe(t *testing.T, document string, all []relation) string {
 	t.Helper()
 	byName := map[string]relation{}
@@ -66,27 +69,65 @@ func describe(t *testing.T, document string, all []relation) string {
 		return heading + "\n" + r.text() + "\n\x00"
 	})
 	document = regexp.MustCompile("(?s)\x00.*?\n(#|$)").ReplaceAllString(document, "$1")
-	before, after, found := strings.Cut(document, otherTables)
-	require.True(t, found, "%s has no list of the other tables", reference)
-	var list strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
+	var yours strings.Builder
+	for _, name := range alsoYours {
+		require.Contains(t, byName, name)
 		about, _, _ := strings.Cut(byName[name].comment, ". ")
-		fmt.Fprintf(&list, "| `%s` | %s |\n", name, escaped(strings.TrimSuffix(about, ".")))
+		yours.WriteString(wrapped("* `"+name+"`: "+escaped(strings.TrimSuffix(about, ".")), "  "))
+		delete(byName, name)
 	}
-	return before + otherTables + list.String() + after[nextHeading.FindStringIndex(after)[0]-1:]
+	herald := wrapped("`"+strings.Join(slices.Sorted(maps.Keys(byName)), "`, `")+"`", "")
+	return replaceAfter(t, replaceAfter(t, document, otherTables, yours.String()), heraldsTables, herald)
 }
 
-// text returns the comment of a table and the table of its columns.
+// replaceAfter replaces the paragraph after a text.
+func replaceAfter(t *testing.T, document, text, paragraph string) string {
+	t.Helper()
+	before, after, found := strings.Cut(document, text)
+	require.True(t, found, "%s has no %q", reference, text)
+	_, rest, _ := strings.Cut(after, "\n\n")
+	return before + text + paragraph + "\n" + rest
+}
+
+// heralds lists the columns of tables with a heading that Herald fills.
+var heralds = []string{
+	"created_at", "published_at", "attempt_count", "lease_owner", "lease_until", "source", "sink_attempts", "acknowledged_at", "row_failed_at", "produced_at", "withdrawn_at",
+	"shipped", "changed_at", "changed_by",
+}
+
+// text returns the comment of a table and the list of its columns.
 func (r relation) text() string {
 	text := escaped(r.comment)
 	for _, key := range r.keys {
-		text += " One row per `" + strings.ReplaceAll(key, ", ", "`, `") + "`."
+		text += " Key: `" + strings.ReplaceAll(key, ", ", "`, `") + "`."
 	}
-	text += "\n\n| column | type | default | meaning |\n|---|---|---|---|\n"
+	text = wrapped(text, "") + "\n"
 	for _, c := range r.columns {
-		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", c.Name, typeNames.Replace(c.Type), c.unset(), escaped(c.Comment))
+		if !c.Counted && !c.Computed && !slices.Contains(heralds, c.Name) {
+			text += wrapped(fmt.Sprintf("* `%s`%s: %s", c.Name, c.form(), escaped(c.Comment)), "  ")
+		}
 	}
 	return text
+}
+
+// wrapped breaks a text into lines of at most 100 characters. indent begins all lines but the first.
+func wrapped(text, indent string) string {
+	var lines strings.Builder
+	length := 0
+	for i, word := range strings.Fields(text) {
+		switch n := utf8.RuneCountInString(word); {
+		case i == 0:
+			length = n
+		case length+1+n > 100:
+			lines.WriteString("\n" + indent)
+			length = len(indent) + n
+		default:
+			lines.WriteString(" ")
+			length += 1 + n
+		}
+		lines.WriteString(word)
+	}
+	return lines.String() + "\n"
 }
 
 var (
@@ -94,20 +135,20 @@ var (
 	cast      = regexp.MustCompile(`::[a-z ]+$`)
 )
 
-// unset returns the value of a column that an INSERT does not name.
-func (c column) unset() string {
-	switch {
-	case c.Counted:
-		return "counts up"
-	case c.Computed:
-		return "computed"
-	case c.Default != "":
-		return "`" + cast.ReplaceAllString(c.Default, "") + "`"
-	case c.Required:
-		return "required"
-	default:
-		return "null"
+// form returns the type of a column, except text and boolean, and the value of a column that an
+// INSERT does not name, except null.
+func (c column) form() string {
+	form := ""
+	if c.Type != "text" && c.Type != "boolean" {
+		form = " " + typeNames.Replace(c.Type)
 	}
+	switch {
+	case c.Default != "":
+		form += " (`" + cast.ReplaceAllString(c.Default, "") + "`)"
+	case c.Required:
+		form += " (required)"
+	}
+	return form
 }
 
 func escaped(comment string) string {

@@ -26,22 +26,8 @@ type eventMessage struct {
 	Payload       json.RawMessage `json:"payload"`
 }
 
-// seenIDs holds the message ids that were handled. It forgets them when the process ends. A
-// service keeps them in a table, and inserts the id in the transaction of handle.
-type seenIDs map[string]bool
-
-// once calls handle for an id that is new. An id counts as seen if handle succeeds.
-func (s seenIDs) once(id string, handle func() error) error {
-	if s[id] {
-		return nil
-	}
-	err := handle()
-	s[id] = err == nil
-	return err
-}
-
-// bindQueue creates a durable queue for this service and binds it to the routing keys.
-func bindQueue(ch *amqp.Channel, queue string, keys ...string) error {
+// bindQueue creates a durable queue for this service and binds it to a routing key.
+func bindQueue(ch *amqp.Channel, queue, key string) error {
 	const exchange = "notifications.exchange"
 	if err := ch.ExchangeDeclare(exchange, "topic", true, false, false, false, nil); err != nil {
 		return fmt.Errorf("declare exchange %s: %w", exchange, err)
@@ -49,19 +35,18 @@ func bindQueue(ch *amqp.Channel, queue string, keys ...string) error {
 	if _, err := ch.QueueDeclare(queue, true, false, false, false, nil); err != nil {
 		return fmt.Errorf("declare queue %s: %w", queue, err)
 	}
-	for _, key := range keys {
-		if err := ch.QueueBind(queue, key, exchange, false, nil); err != nil {
-			return fmt.Errorf("bind queue %s to %s: %w", queue, key, err)
-		}
+	if err := ch.QueueBind(queue, key, exchange, false, nil); err != nil {
+		return fmt.Errorf("bind queue %s to %s: %w", queue, key, err)
 	}
 	return nil
 }
 
-// consumeEvents handles each event of the queue once, until ctx ends. If handle fails or the
+// consumeEvents calls handle once for each event of the queue, until ctx ends. seen holds handled
+// message ids: a service keeps them in a table, in the transaction of handle. If handle fails or the
 // connection breaks, it returns an error, and the broker keeps the messages that were not
 // acknowledged. The caller waits a moment, then calls it again.
 func consumeEvents(
-	ctx context.Context, url, queue, key string, seen seenIDs, handle func(eventMessage) error,
+	ctx context.Context, url, queue, key string, seen map[string]bool, handle func(eventMessage) error,
 ) error {
 	conn, err := amqp.Dial(url)
 	if err != nil {
@@ -87,8 +72,11 @@ func consumeEvents(
 		if err := json.Unmarshal(delivery.Body, &event); err != nil {
 			return fmt.Errorf("read message %s: %w", delivery.MessageId, err)
 		}
-		if err := seen.once(delivery.MessageId, func() error { return handle(event) }); err != nil {
-			return fmt.Errorf("handle event %s: %w", event.EventID, err)
+		if !seen[delivery.MessageId] {
+			if err := handle(event); err != nil {
+				return fmt.Errorf("handle event %s: %w", event.EventID, err)
+			}
+			seen[delivery.MessageId] = true
 		}
 		if err := delivery.Ack(false); err != nil {
 			return fmt.Errorf("acknowledge event %s: %w", event.EventID, err)
@@ -121,7 +109,7 @@ func TestConsumerOfTheDocument(t *testing.T) {
 
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
-	seen := seenIDs{}
+	seen := map[string]bool{}
 	var handled []string
 	failing := func(eventMessage) error { return errors.New("the database is away") }
 	require.ErrorContains(t, consumeEvents(ctx, vhost.URL, queue, key, seen, failing), "handle event evt-1: the database is away")

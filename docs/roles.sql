@@ -1,0 +1,82 @@
+-- What Herald's roles may do. Run it as the migrator, again after each upgrade: docs/roles.md.
+BEGIN;
+
+-- The columns of a producer's INSERT. The others are Herald's.
+REVOKE INSERT (cancels) ON event_outbox FROM herald_producer;
+GRANT INSERT (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, expires_at, collapse_key) ON event_outbox TO herald_producer;
+
+-- Directory and rules.
+GRANT SELECT ON recipient, recipient_device, entity_member, event_type_recipients, event_type_channel_routing, entity_notification_settings,
+                user_notification_preferences, event_category, user_category_preferences, user_settings, user_type, channel_user_type, notification_template,
+                event_type_escalation, frequency_cap, event_type_approval TO herald_worker;
+GRANT UPDATE (active) ON recipient_device TO herald_worker;
+
+-- Events and deliveries. A worker inserts events of other outboxes only.
+GRANT SELECT, INSERT, UPDATE ON event_outbox, processed_event, notification_decision, notification, delivery_attempt, delivery_retry TO herald_worker;
+GRANT SELECT, INSERT, UPDATE ON event_approval TO herald_worker;
+GRANT SELECT (id, actor, command, target) ON operator_action TO herald_worker;
+GRANT SELECT, INSERT, DELETE ON sweep TO herald_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON throttle, counted_message, delivery_count TO herald_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON source_row, source_topic, source_start, source_position TO herald_worker;
+GRANT SELECT, INSERT, UPDATE ON channel_turn, provider_state TO herald_worker;
+
+-- A worker promotes its generation when it starts, and records that it did.
+GRANT SELECT, INSERT, UPDATE ON worker_promotion TO herald_worker;
+GRANT INSERT (actor, command, target, detail) ON operator_action TO herald_worker;
+GRANT SELECT, INSERT, UPDATE ON recipient_suppression TO herald_worker;
+
+-- What follows receipts, acknowledgements and readers, and deliveries that fail in a batch.
+GRANT SELECT, INSERT, DELETE ON delivery_follow_up TO herald_worker;
+GRANT INSERT ON delivery_follow_up TO herald_gateway;
+
+-- Recipients at a gateway: their inbox and their settings, but neither names nor addresses.
+GRANT SELECT (user_type, user_id, timezone, active) ON recipient TO herald_gateway;
+REVOKE ALL ON notification FROM herald_gateway;
+GRANT SELECT (id, event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, attempt_count,
+              created_at, available_at, attempt_began, sent_at, delivered_at, read_at, collapse_key, replaced_by) ON notification TO herald_gateway;
+GRANT SELECT, UPDATE (status, available_at, sent_at, delivered_at, read_at, last_error, receipt_failed) ON notification_state TO herald_gateway;
+GRANT SELECT (delivery_id, started_at) ON delivery_attempt TO herald_gateway;
+GRANT SELECT ON event_type_recipients, event_type_channel_routing, event_category, user_type, channel_user_type, notification_template TO herald_gateway;
+-- Only for POST /api/events:
+GRANT INSERT (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, expires_at, collapse_key, cancels) ON event_outbox TO herald_gateway;
+GRANT SELECT (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, expires_at, collapse_key, cancels) ON event_outbox TO herald_gateway;
+GRANT SELECT, INSERT, UPDATE ON user_notification_preferences, user_category_preferences, user_settings TO herald_gateway;
+GRANT SELECT, INSERT, UPDATE, DELETE ON gateway_ticket TO herald_gateway;
+
+-- Devices that recipients register at a gateway. It can read tokens, which are of no use without the worker's account at Firebase, or its key of Web Push.
+-- Leave this out if recipient_device is your view.
+GRANT SELECT, INSERT, DELETE, UPDATE (active) ON recipient_device TO herald_gateway;
+
+-- What providers say of messages, and what follows from it.
+GRANT SELECT, INSERT ON delivery_receipt TO herald_gateway;
+GRANT SELECT (delivery_id, message_id_before) ON delivery_retry TO herald_gateway;
+GRANT SELECT ON event_type_escalation TO herald_gateway;
+GRANT SELECT, INSERT, UPDATE, DELETE ON recipient_suppression TO herald_gateway;
+
+-- A gateway reads texts of WEBSOCKET alone, and lifts a suppression only where somebody answered START.
+ALTER TABLE notification ENABLE ROW LEVEL SECURITY;
+ALTER TABLE recipient_suppression ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS herald_worker ON notification;
+DROP POLICY IF EXISTS herald_gateway ON notification;
+DROP POLICY IF EXISTS herald_worker ON recipient_suppression;
+DROP POLICY IF EXISTS herald_gateway ON recipient_suppression;
+DROP POLICY IF EXISTS herald_gateway_delete ON recipient_suppression;
+CREATE POLICY herald_worker ON notification TO herald_worker USING (true);
+CREATE POLICY herald_gateway ON notification FOR SELECT TO herald_gateway USING (channel = 'WEBSOCKET');
+CREATE POLICY herald_worker ON recipient_suppression TO herald_worker USING (true);
+CREATE POLICY herald_gateway ON recipient_suppression TO herald_gateway USING (true);
+CREATE POLICY herald_gateway_delete ON recipient_suppression AS RESTRICTIVE FOR DELETE TO herald_gateway USING (reason = 'OPT_OUT');
+
+-- All of them know the fingerprints of HERALD_SECRET and the version of the schema.
+GRANT SELECT, INSERT, UPDATE (superseded_at) ON herald_secret TO herald_worker, herald_gateway;
+GRANT SELECT ON herald_migrations TO herald_worker, herald_gateway;
+
+-- Operators also purge, let suppressed addresses be written to again, replace the secret, and write the record of who did what.
+-- They can neither change it nor write in another role's name: the database fills db_user in.
+GRANT DELETE ON event_outbox, processed_event, notification_decision, notification, delivery_attempt, delivery_retry, recipient_suppression TO herald_operator;
+GRANT SELECT, UPDATE, DELETE ON delivery_receipt TO herald_operator;
+GRANT UPDATE (rekeyed_at), DELETE ON herald_secret TO herald_operator;
+REVOKE INSERT ON operator_action FROM herald_operator;
+GRANT SELECT, INSERT (actor, command, target, detail, form) ON operator_action TO herald_operator;
+
+COMMIT;
