@@ -1,13 +1,33 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/tools/sandbox"
 )
+
+// signIn registers a device of a customer.
+func (g *gateway) signIn(user, kind, token string) {
+	g.t.Helper()
+	header := bearer(tokenOf(g.t, notification.RecipientKey{UserType: notification.Customer, UserID: user}))
+	header["Content-Type"] = "application/json"
+	body := must(json.Marshal(map[string]string{"kind": kind, "token": token}))(g.t)
+	status, answer := g.request(http.MethodPut, "/api/devices", string(body), header)
+	require.Equal(g.t, http.StatusOK, status, answer)
+}
+
+// usePush makes keys of Web Push for the processes that start afterwards.
+func (s *system) usePush() {
+	s.t.Helper()
+	s.env = append(s.env, "WEBPUSH_SUBJECT=mailto:herald@example.com", "WEBPUSH_ALLOWED_HOSTS="+strings.TrimPrefix(s.sandbox.URL, "http://"))
+	s.env = append(s.env, strings.Fields(s.starter("secret", "vapid"))...)
+}
 
 // Two people share a phone. It gets the notifications of the last one who signed in, and nobody
 // else's, not even of an event from before.
@@ -19,14 +39,7 @@ func TestSharedPhone(t *testing.T) {
 	s.exec(`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '1'), ('CUSTOMER', '2')`)
 	g := s.startGateway()
 	s.startAll()
-	signIn := func(user string, token string) {
-		t.Helper()
-		who := notification.RecipientKey{UserType: notification.Customer, UserID: user}
-		header := bearer(tokenOf(t, who))
-		header["Content-Type"] = "application/json"
-		status, answer := g.request(http.MethodPut, "/api/devices", `{"kind":"fcm","token":"`+token+`"}`, header)
-		require.Equal(t, http.StatusOK, status, answer)
-	}
+	signIn := func(user string, token string) { g.signIn(user, "fcm", token) }
 	signIn("1", "phone")
 	signIn("1", "tablet")
 	first := s.emit(s.name+"-first", "NEWS", "CUSTOMER/1", "{}") + "-customer1-PUSH"
@@ -46,4 +59,57 @@ func TestSharedPhone(t *testing.T) {
 	}
 	require.Equal(t, []string{first, hers}, got["phone"])
 	require.Equal(t, []string{first, waiting}, got["tablet"])
+}
+
+// A recipient has a phone and browsers. Each push goes to all of them, and is sent if one of them took
+// it. A browser whose subscription has ended gets no more.
+func TestPhoneAndBrowser(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "PUSH_MAX_ATTEMPTS=100", "PUSH_RETRY_COEFFICIENT=1")
+	s.usePush()
+	s.starter("migrate", "up")
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'PUSH')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'Read {{.payload.id}}')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '1'), ('CUSTOMER', '2')`)
+	g := s.startGateway()
+	s.startAll()
+	g.signIn("1", "fcm", "phone")
+	g.signIn("1", "webpush", sandbox.Subscription(s.sandbox.URL, "browser"))
+	g.signIn("1", "webpush", sandbox.Subscription(s.sandbox.URL, "dead-browser"))
+
+	for _, tt := range []struct {
+		name, fault, provider string
+		devices               []string
+	}{
+		{name: "both", provider: "fcm", devices: []string{"/push/browser", "phone"}},
+		{name: "no-fcm", fault: "push", provider: "webpush", devices: []string{"/push/browser"}},
+		{name: "no-webpush", fault: "webpush", provider: "fcm", devices: []string{"phone"}},
+	} {
+		if tt.fault != "" {
+			s.fault(tt.fault, `{"status":429}`)
+		}
+		id := s.emit(s.name+"-"+tt.name, "NEWS", "CUSTOMER/1", `{"id":"`+tt.name+`"}`) + "-customer1-PUSH"
+		s.awaitDelivery(id, "SENT")
+		s.mend()
+		require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND provider = $2`, id, tt.provider), tt.name)
+		var devices []string
+		for _, m := range s.messages() {
+			if m.DeliveryID == id {
+				devices = append(devices, m.Recipient)
+				require.Equal(t, []string{"News", "Read " + tt.name}, []string{m.Title, m.Body})
+			}
+		}
+		require.ElementsMatch(t, tt.devices, devices, tt.name)
+	}
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM recipient_device WHERE NOT active AND token LIKE '%/push/dead-browser%'`))
+	require.Equal(t, 2, s.count(`SELECT count(*) FROM recipient_device WHERE active`))
+
+	g.signIn("2", "webpush", sandbox.Subscription(s.sandbox.URL, "other-browser"))
+	s.fault("webpush", `{"drop":"before"}`)
+	cut := s.emit(s.name+"-cut", "NEWS", "CUSTOMER/2", `{"id":"cut"}`) + "-customer2-PUSH"
+	s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND provider = 'webpush'`, cut)
+	s.mend()
+	s.awaitDelivery(cut, "SENT")
+	require.Equal(t, 1, s.accepted()[cut])
 }
