@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// herald is a running installation: one worker process, its poller, and the sandbox as e-mail
+// herald is a running installation: one worker process, its poller, and the sandbox as
 // provider, which answers at once.
 type herald struct {
 	*installation
@@ -39,7 +39,8 @@ func (s *stage) heraldServing(ctx context.Context, part []string, settings ...st
 	if err := h.startSandbox(ctx); err != nil {
 		return nil, err
 	}
-	in.env = append(in.env, "SENDGRID_BASE_URL="+h.sandbox, "SENDGRID_API_KEY=SG.bench", "EMAIL_FROM=herald@example.com", "PUBLIC_URL=https://herald.example")
+	in.env = append(in.env, "SENDGRID_BASE_URL="+h.sandbox, "SENDGRID_API_KEY=SG.bench", "EMAIL_FROM=herald@example.com", "PUBLIC_URL=https://herald.example",
+		"TWILIO_BASE_URL="+h.sandbox, "TWILIO_ACCOUNT_SID=ACbench", "TWILIO_AUTH_TOKEN=bench", "TWILIO_FROM=+15005550006")
 	in.env = append(in.env, settings...)
 	if h.worker, err = in.startWorker(part...); err != nil {
 		return nil, err

@@ -68,6 +68,7 @@ func comparisons() []*comparison {
 		deliveries(),
 		broadcast(),
 		nextToABroadcast(),
+		outage(),
 		relayToKafka(),
 		relayToKafkaAndPeople(),
 		relayMemory(),
