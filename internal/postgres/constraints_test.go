@@ -103,6 +103,8 @@ var refusals = map[string][]string{
 	"provider_state_failure_check":            {`INSERT INTO provider_state (provider, failure) VALUES ('twilio', repeat('x', 501))`},
 	"provider_state_override_check":           {`INSERT INTO provider_state (provider, override, override_by) VALUES ('twilio', 'OFF', 'anna')`},
 	"provider_state_override":                 {`INSERT INTO provider_state (provider, override) VALUES ('twilio', 'PAUSED')`, `INSERT INTO provider_state (provider, override_by) VALUES ('twilio', 'anna')`},
+	"delivery_count_channel":                  {`INSERT INTO delivery_count (since, channel, status, count) VALUES (now(), 'FAX', 'SENT', 1)`},
+	"delivery_count_positive":                 {`INSERT INTO delivery_count (since, channel, status, count) VALUES (now(), 'SMS', 'SENT', 0)`},
 	"throttle_user_type":                      {`INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) VALUES ('DOCTOR', '1', 'T', 'SMS', '')`},
 	"throttle_channel":                        {`INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) VALUES ('CUSTOMER', '1', 'T', 'FAX', '')`},
 	"frequency_cap_channel":                   {`INSERT INTO frequency_cap (channel_type, spacing) VALUES ('FAX', '1 hour')`},
