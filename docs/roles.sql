@@ -37,9 +37,6 @@ GRANT SELECT (id, event_id, event_type, correlation_id, user_type, user_id, chan
 GRANT SELECT, UPDATE (status, available_at, sent_at, delivered_at, read_at, last_error, receipt_failed) ON notification_state TO herald_gateway;
 GRANT SELECT (delivery_id, started_at) ON delivery_attempt TO herald_gateway;
 GRANT SELECT ON event_type_recipients, event_type_channel_routing, event_category, user_type, channel_user_type, notification_template TO herald_gateway;
--- Only for POST /api/events:
-GRANT INSERT (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, expires_at, collapse_key, cancels) ON event_outbox TO herald_gateway;
-GRANT SELECT (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, expires_at, collapse_key, cancels) ON event_outbox TO herald_gateway;
 GRANT SELECT, INSERT, UPDATE ON user_notification_preferences, user_category_preferences, user_settings TO herald_gateway;
 GRANT SELECT, INSERT, UPDATE, DELETE ON gateway_ticket TO herald_gateway;
 
