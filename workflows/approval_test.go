@@ -55,8 +55,8 @@ func TestNotifyEventWaitsForApproval(t *testing.T) {
 			}).Times(len(tt.stored))
 			if tt.warned {
 				env.OnActivity(acts.WarnApproval, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.WarnApprovalInput) error {
-					require.WithinDuration(t, start.Add(6*day), env.Now(), time.Second)
-					require.WithinDuration(t, start.Add(7*day), in.Until, time.Second)
+					require.Equal(t, 6*day, env.Now().Sub(start))
+					require.Equal(t, 7*day, in.Until.Sub(start))
 					return nil
 				}).Once()
 			}

@@ -114,7 +114,7 @@ func TestPlanDigest(t *testing.T) {
 
 			require.Equal(t, notification.DecisionSelected, choice.Decision)
 			require.Equal(t, tt.strategy, choice.Strategy)
-			require.WithinDuration(t, tt.due, choice.SendAfter("evt-1-customer1-EMAIL"), 0)
+			require.True(t, tt.due.Equal(choice.SendAfter("evt-1-customer1-EMAIL")), "%v", choice.Wait)
 		})
 	}
 }

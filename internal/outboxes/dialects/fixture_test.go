@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
 	"herald/internal/outboxes/dialects/dialecttest"
@@ -71,6 +72,22 @@ func (s service) text(t *testing.T, sql string, args ...any) (value string) {
 	t.Helper()
 	require.NoError(t, s.conn.QueryRow(t.Context(), sql, args...).Scan(&value))
 	return value
+}
+
+// state reads the backlog of the service's table. The age of its oldest row lies between two
+// readings of the database's clock.
+func (s service) state(t *testing.T, pending string) (state notification.OutboxState) {
+	t.Helper()
+	age := func() (age time.Duration) {
+		require.NoError(t, s.conn.QueryRow(t.Context(), "SELECT clock_timestamp() - timezone('UTC', min(created_at)) FROM "+s.config.Table+" WHERE "+pending).Scan(&age))
+		return age
+	}
+	before := age()
+	state, err := s.table(t).State(t.Context())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, state.OldestPending, before)
+	require.LessOrEqual(t, state.OldestPending, age())
+	return state
 }
 
 // id is a uuid that ends in two digits.
