@@ -147,6 +147,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/outboxes.md":    true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
 		"docs/performance.md": true, // TestPerformanceDocument
 		"docs/processes.md":   true, // TestReadme, TestRun
+		"docs/providers.md":   true, // TestFilesOfTheDocument in internal/channel/sms/example
 		"docs/queues.md":      true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
 		"docs/roles.md":       true, // TestRoles
 		"docs/your-own.md":    true, // TestYourOwn

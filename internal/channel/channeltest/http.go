@@ -32,16 +32,22 @@ type HTTP struct {
 	Exceptions map[int]notification.FailureClass
 	// Secrets are the sender's keys and tokens.
 	Secrets []string
+	// Arrival reads a request's body. Nil: the sandbox speaks for the provider.
+	Arrival func(body string) Arrival
 }
 
-// Run tests a sender against the sandbox, and against servers with the answers in p or with bad
+// Run tests a sender against the sandbox or a server that takes each message, and against servers with the answers in p or with bad
 // answers. It calls t.Parallel.
 func Run(t *testing.T, newSender Connect, p HTTP) {
 	t.Helper()
 	t.Parallel()
 
 	suite := suite{newSender, p}
-	RunBasics(t, suite.connectSandbox)
+	if p.Arrival == nil {
+		RunBasics(t, suite.connectSandbox)
+	} else {
+		RunBasics(t, suite.connectTaker)
+	}
 	tests := map[string]func(*testing.T){
 		"receipt":                           suite.testReceipt,
 		"time of the call":                  suite.testTook,

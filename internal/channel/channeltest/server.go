@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -121,6 +123,26 @@ func (s suite) connectSandbox(t *testing.T) Link {
 	link := s.link(t, far.Listener.Addr())
 	link.Break = far.Close
 	link.Arrivals = func() (arrivals []Arrival) { return ArrivalsOf(t, ledger, far.URL) }
+	return link
+}
+
+// connectTaker returns a sender for a server that takes each message.
+func (s suite) connectTaker(t *testing.T) Link {
+	t.Helper()
+	var mutex sync.Mutex
+	var arrivals []Arrival
+	far, link := s.connect(t, func(w http.ResponseWriter, _ *http.Request, body string) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		arrivals = append(arrivals, s.p.Arrival(body))
+		s.p.Success.write(w)
+	})
+	link.Break = far.Close
+	link.Arrivals = func() []Arrival {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return slices.Clone(arrivals)
+	}
 	return link
 }
 
