@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demo: starts the stack, the sandbox, a worker and a gateway, loads the example directory,
+# The demo: starts the stack, the sandbox, a worker, a gateway and a console, loads the example directory,
 # delivers the example events, also events of two services with separate outboxes, and shows the
 # results for recipients and topics. Everything keeps running until `make down`.
 # The exit code is the exit code of bin/demo.
@@ -29,6 +29,7 @@ SANDBOX_URL=http://127.0.0.1:$SANDBOX_PORT
 WORKER_URL=http://127.0.0.1:$WORKER_PORT
 GATEWAY_PORT=$((HERALD_STACK + 18))
 GATEWAY_ADMIN_PORT=$((HERALD_STACK + 19))
+CONSOLE_PORT=$((HERALD_STACK + 20))
 
 # shellcheck source=tools/stack/process.sh
 source tools/stack/process.sh
@@ -81,7 +82,7 @@ bin/starter migrate up
 
 # Restarts the programs each time, so that the new builds run.
 programs_stop graceful
-free "$SANDBOX_PORT" "$WORKER_PORT" "$GATEWAY_PORT" "$GATEWAY_ADMIN_PORT"
+free "$SANDBOX_PORT" "$WORKER_PORT" "$GATEWAY_PORT" "$GATEWAY_ADMIN_PORT" "$CONSOLE_PORT"
 say "starting the sandbox"
 detach "$(program_pid sandbox)" "$DEV/log/sandbox.log" "$(program sandbox)" --local --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl" \
   --gateway "$PUBLIC_URL" --sendgrid-key "$DEV/run/sendgrid.pem" --receipts '{"delay":"300ms"}'
@@ -105,6 +106,13 @@ answers 60 "$(program_pid gateway)" answers_ok "$GATEWAY_ADMIN_PORT" /readyz || 
   fail "the gateway does not become ready"
 }
 
+say "starting the console"
+detach "$(program_pid console)" "$DEV/log/console.log" "$(program console)" console --addr "127.0.0.1:$CONSOLE_PORT"
+answers 60 "$(program_pid console)" answers_ok "$CONSOLE_PORT" /search || {
+  tail -n 20 "$DEV/log/console.log" >&2
+  fail "the console does not answer"
+}
+
 bin/starter seed --yes --slack-url "$SANDBOX_URL"
 bin/starter poller start
 say "checking all that is configured"
@@ -118,6 +126,7 @@ Everything keeps running until \`make down\`. To look at:
   what failed, in Temporal      ${TEMPORAL_UI_URL:-(your server)}/namespaces/${TEMPORAL_NAMESPACE:-default}/workflows?query=HeraldOutcome%3D%22FAILED%22
   what went out, in the sandbox ${SANDBOX_URL}/
   the inbox of anybody          http://127.0.0.1:$GATEWAY_PORT/
+  who got what, and why         http://127.0.0.1:$CONSOLE_PORT/
   RabbitMQ                      ${RABBITMQ_MANAGEMENT_URL:-(your server)}
   the worker                    $WORKER_URL/readyz
   the order service's topic     kcat -b $KAFKA_BROKERS -C -t order-events -e

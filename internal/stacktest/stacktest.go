@@ -20,7 +20,7 @@ import (
 
 const (
 	// ports is the highest number of ports that a stack uses, from its base on.
-	ports = 20
+	ports = 21
 	// commandTimeout limits one command, such as starting all servers.
 	commandTimeout = 10 * time.Minute
 )
