@@ -36,7 +36,7 @@ func TestPagesShowHostileValues(t *testing.T) {
 		`INSERT INTO processed_event (event_id, status, outcome, problem) VALUES ($1, 'PROCESSING', 'AWAITING_APPROVAL', $1)`,
 		`INSERT INTO event_approval (event_id) VALUES ($1)`,
 		`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ($1, 'CUSTOMER', $1, '{"EMAIL": "SELECTED", "SMS": "NO_ADDRESS"}')`,
-		`INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome, detail) VALUES ('d1', 1, now(), now(), 'REFUSED', $1)`,
+		`INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, took, outcome, detail) VALUES ('d1', 1, now(), now(), '1 second', 'REFUSED', $1)`,
 		`INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', '1', 'd1', now(), 'bounce', $1)`,
 		`INSERT INTO operator_action (actor, command, target, detail) VALUES ($1, $1, 'd1', $1)`,
 		`INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled, changed_by) VALUES ('CUSTOMER', $1, $1, 'EMAIL', false, $1)`,
@@ -75,6 +75,7 @@ func TestPagesShowHostileValues(t *testing.T) {
 func requireSafe(t *testing.T, path, page string, secrets ...string) {
 	t.Helper()
 	require.NotContains(t, page, "<script", path)
+	require.NotContains(t, page, "%!", path)
 	require.NotContains(t, page, `"><`+"script", path)
 	for _, secret := range secrets {
 		require.NotContains(t, page, secret, path)

@@ -66,6 +66,7 @@ func parse() map[string]*template.Template {
 }
 
 var functions = template.FuncMap{
+	"took":  took,
 	"clock": clock,
 	"duration": func(seconds float64) string {
 		return (time.Duration(seconds * float64(time.Second))).Round(time.Second).String()
@@ -73,6 +74,14 @@ var functions = template.FuncMap{
 	"word":  channelWord,
 	"lower": strings.ToLower,
 	"list":  func(values ...any) []any { return values },
+}
+
+// took formats the time that a provider took; nil: it was not called.
+func took(seconds *float64) string {
+	if seconds == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f s", *seconds)
 }
 
 // clock formats a time, which may be nil or zero.
