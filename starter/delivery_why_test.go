@@ -95,7 +95,7 @@ func TestWhyADeliveryFailed(t *testing.T) {
 
 	for _, line := range []string{
 		"event      evt-1: BOOKED of RESTAURANT/5, written at 2026-11-21 08:00:00.000Z",
-		"decision   SELECTED, at 2026-11-21 08:00:00.000Z: they were chosen to be told over EMAIL",
+		"decision   SELECTED, at 2026-11-21 08:00:00.000Z: the rules chose them for EMAIL",
 		"THE RULES AS THEY ARE NOW, which may differ from the rules of then",
 		"routing      BOOKED over EMAIL: optional, IMMEDIATE, in quiet hours DROP, priority the recipient's",
 		"channel      EMAIL may serve ADMIN, AGENCY_USER, CUSTOMER, RESTAURANT_USER",
@@ -131,7 +131,7 @@ func TestWhySomebodyGotNothing(t *testing.T) {
 	}
 
 	quiet := why("restaurant_user/10", "push")
-	require.Contains(t, quiet, "decision   QUIET_HOURS, at 2026-11-21 08:00:00.000Z: it was quiet hours for them")
+	require.Contains(t, quiet, "decision   QUIET_HOURS, at 2026-11-21 08:00:00.000Z: they or their entity had quiet hours")
 	require.Contains(t, quiet, "quiet hours  00:00:00.000001-00:00 Europe/Rome, it is ")
 	require.Contains(t, quiet, "quiet until 00:00 Europe/Rome")
 	require.Contains(t, quiet, "delivery  none was planned")

@@ -58,7 +58,7 @@ func TestServersOutOfReach(t *testing.T) {
 
 	c := shell{environment: map[string]string{"DATABASE_URL": "postgres://herald:verysecret@" + unreachable + "/herald", "TEMPORAL_ADDRESS": unreachable}}
 	for command, next := range map[string]string{
-		"status": "start Postgres, or set DATABASE_URL to where it is", "poller status": "start Temporal, or set TEMPORAL_ADDRESS to its address",
+		"status": "start Postgres, or set DATABASE_URL to its address", "poller status": "start Temporal, or set TEMPORAL_ADDRESS to its address",
 	} {
 		got := c.run(t, strings.Fields(command)...)
 		require.Equal(t, failed, got.code)

@@ -101,7 +101,7 @@ func TestSourceCheckAndMigrate(t *testing.T) {
 	got = c.run(t, "check")
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.out, "source orders orders.outbox: there is no column sent_at")
-	require.Contains(t, got.out, "source wallet public.outbox: its database cannot be looked at")
+	require.Contains(t, got.out, "source wallet public.outbox: its database cannot be read")
 }
 
 // actions returns the targets of a command's recorded actions.
@@ -119,7 +119,7 @@ func TestSourceOutOfReach(t *testing.T) {
 	got := c.run(t, "source", "check")
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.out, "source orders orders.outbox: there is no index")
-	require.Contains(t, got.out, "source wallet public.outbox: its database cannot be looked at")
+	require.Contains(t, got.out, "source wallet public.outbox: its database cannot be read")
 	require.Contains(t, got.out, "`database_url_env:`")
 
 	migrated := c.run(t, "source", "migrate", "wallet")

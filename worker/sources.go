@@ -41,7 +41,7 @@ func (w *sourcesWiring) sources(ctx context.Context) (map[string]wiredSource, er
 	wired := map[string]wiredSource{}
 	for _, source := range w.cfg.Sources {
 		if source.Kafka != nil && w.topics == nil {
-			slog.Warn("KAFKA_BROKERS is not set: the rows of a source wait for a worker that has it", "source", source.Name)
+			slog.Warn("KAFKA_BROKERS is not set: the rows of a source wait for a worker with brokers", "source", source.Name)
 			if !source.IsHerald() {
 				continue
 			}

@@ -94,7 +94,7 @@ func (s Senders) unset(name notification.Channel, types []string) []Mistake {
 	case err == nil, s.Problem != nil:
 		return nil
 	case errors.As(err, &off):
-		return []Mistake{{Place: "settings of " + string(name), Problem: fmt.Sprintf("%v, so that the channel is off; %s are routed over it: these deliveries fail with ChannelNotConfigured", err, some(types)),
+		return []Mistake{{Place: "settings of " + string(name), Problem: fmt.Sprintf("%v, so the channel is off; %s are routed over it: these deliveries fail with ChannelNotConfigured", err, some(types)),
 			Remedy: "set what is missing where the worker runs, and here; or delete the rows of " + routingRules + " for " + string(name)}}
 	default:
 		return []Mistake{{Place: "settings of " + string(name), Problem: err.Error(), Remedy: "correct them where the worker runs, and here"}}
@@ -161,7 +161,7 @@ func silent(ctx context.Context, providers []provider) (mistakes []Mistake) {
 	return few(mistakes)
 }
 
-const untrustedCertificate = "its certificate is not one that this machine trusts"
+const untrustedCertificate = "this machine does not trust its certificate"
 
 // ask returns the reason why the provider does not answer; empty: it answers. Any status is an
 // answer.

@@ -93,11 +93,11 @@ func (d directory) columns(ctx context.Context, table string, relation report.Re
 func added(column postgres.DirectoryColumn) string {
 	switch {
 	case column.Type == "boolean":
-		return fmt.Sprintf("add it to the view as boolean; where you have no such thing, as true AS %s, since NULL means not active", column.Name)
+		return fmt.Sprintf("add it to the view as boolean; without such a column, as true AS %s, since NULL means not active", column.Name)
 	case column.Null == postgres.PassedOver:
-		return fmt.Sprintf("add it to the view as %s; where it is NULL, %s", column.Type, column.Null)
+		return fmt.Sprintf("add it to the view as %s; if it is NULL, %s", column.Type, column.Null)
 	default:
-		return fmt.Sprintf("add it to the view as %s; where you have no such thing, as NULL::%[1]s AS %s", column.Type, column.Name)
+		return fmt.Sprintf("add it to the view as %s; without such a column, as NULL::%[1]s AS %s", column.Type, column.Name)
 	}
 }
 
@@ -113,9 +113,9 @@ func (d directory) ids(ctx context.Context) ([]Mistake, error) {
 			count                int
 			row, problem, remedy string
 		}{
-			{flaws.NoType, "user_type", "no user_type, so that nobody tells them anything", "give each row a user_type in the view, or leave such rows out"},
-			{flaws.NoID, "user_id", "no user_id, so that nobody tells them anything", "give each row a user_id in the view, or leave such rows out"},
-			{flaws.LongID, "user_id", "a user_id of more than 64 bytes, so that nobody tells them anything", "use a shorter key in the view: a number, or a uuid"},
+			{flaws.NoType, "user_type", "no user_type, so Herald tells them nothing", "give each row a user_type in the view, or leave such rows out"},
+			{flaws.NoID, "user_id", "no user_id, so Herald tells them nothing", "give each row a user_id in the view, or leave such rows out"},
+			{flaws.LongID, "user_id", "a user_id of more than 64 bytes, so Herald tells them nothing", "use a shorter key in the view: a number, or a uuid"},
 			{flaws.UnshownID, "user_id", "control characters in their user_id", "use another key in the view: a number, or a uuid"},
 			{flaws.Twice, "user_type, user_id", "the user of another row; either counts", "let the view have one row for each user"},
 		} {
@@ -138,7 +138,7 @@ func (d directory) userTypes(ctx context.Context) (mistakes []Mistake, err error
 	}
 	for _, table := range userTypeTables {
 		if err == nil {
-			mistakes, err = d.addUnknown(ctx, mistakes, table, "user_type", isKnown, "this type, which is not in user_type, so that nobody of it is told anything",
+			mistakes, err = d.addUnknown(ctx, mistakes, table, "user_type", isKnown, "this type, which is not in user_type, so Herald tells them nothing",
 				"correct it, or insert it into user_type and channel_user_type")
 		}
 	}
@@ -150,7 +150,7 @@ func (d directory) timezones(ctx context.Context) (mistakes []Mistake, err error
 	isKnown := func(value string) bool { _, known := notification.KnownZone(value); return known }
 	for _, of := range []struct{ table, column string }{{"recipient", "timezone"}, {"entity_notification_settings", "quiet_hours_timezone"}, {"user_settings", "timezone"}} {
 		if err == nil {
-			mistakes, err = d.addUnknown(ctx, mistakes, of.table, of.column, isKnown, "this time zone, which the worker does not know, so that their quiet hours are in UTC",
+			mistakes, err = d.addUnknown(ctx, mistakes, of.table, of.column, isKnown, "this time zone, which the worker does not know, so their quiet hours are in UTC",
 				"use the name of the IANA database, in its spelling: Europe/Rome")
 		}
 	}
@@ -220,7 +220,7 @@ func (d directory) inactive(ctx context.Context) ([]Mistake, error) {
 	if err != nil || people.All == 0 || people.Active > 0 {
 		return nil, err
 	}
-	return []Mistake{{Place: "recipient", Row: "active", Problem: fmt.Sprintf("none of the people is active, of %d that were looked at, so that nobody is told anything", people.All),
+	return []Mistake{{Place: "recipient", Row: "active", Problem: fmt.Sprintf("of the first %d people none is active, so Herald tells nobody anything", people.All),
 		Remedy: "set active to true for people who may be told; in a view, write coalesce(active, true) or true AS active, since NULL means not active"}}, nil
 }
 
@@ -229,8 +229,8 @@ func (d directory) strangers(ctx context.Context) (mistakes []Mistake, err error
 	found, err := d.reader.Strangers(ctx)
 	for _, s := range found {
 		mistakes = append(mistakes, Mistake{Place: "entity_member", Row: shown(s.EntityType) + "/" + shown(s.UserType),
-			Problem: have(s.Count) + " a user who is not in recipient, so that nobody tells them anything",
-			Remedy:  "let both have the same user_type and user_id for the same person, and recipient everybody who is a member"})
+			Problem: have(s.Count) + " a user who is not in recipient, so Herald tells them nothing",
+			Remedy:  "use the same user_type and user_id in both tables, and add every member to recipient"})
 	}
 	return few(mistakes), err
 }

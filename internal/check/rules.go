@@ -64,7 +64,7 @@ func unrouted(types []recentType) (mistakes []Mistake) {
 	for _, t := range types {
 		if telling := t.telling(); len(telling) > 0 && len(t.setup.Routing) == 0 {
 			mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name, Problem: fmt.Sprintf("events of this type come, such as %s, and no row routes them: they tell nobody", telling[0].ID),
-				Remedy: "insert a row for each channel that it goes over"})
+				Remedy: "insert a row for each channel of the type"})
 		}
 	}
 	return mistakes
@@ -80,7 +80,7 @@ func nameless(types []recentType) (mistakes []Mistake) {
 		for _, event := range t.telling() {
 			if _, problems := notification.Targets(event, nil); len(problems) > 0 {
 				mistakes = append(mistakes, Mistake{Place: recipientRules, Row: t.name, Problem: fmt.Sprintf("event %s tells nobody: %s", event.ID, strings.Join(problems, "; ")),
-					Remedy: "insert a row that says who is told of this type of event, and where its payload has their id"})
+					Remedy: "insert a row that names the recipients of this event type, and the path of their id in the payload"})
 				break
 			}
 		}
@@ -100,7 +100,7 @@ func vainPaths(types []recentType) (mistakes []Mistake) {
 			if problem := vain(row, t.events); problem != "" {
 				mistakes = append(mistakes, Mistake{Place: recipientRules, Row: ruleKey(t.name, row.UserType, row.EntityType, row.EntityIDPath),
 					Problem: fmt.Sprintf("it finds nobody in the last %d events of its type, such as %s: %s", len(t.events), t.events[0].ID, problem),
-					Remedy:  "correct entity_id_path to where the payload has the id; restaurantId and restaurant_id are different keys, and @aggregate is the event's aggregate_id"})
+					Remedy:  "correct entity_id_path to the path of the id in the payload; restaurantId and restaurant_id are different keys, and @aggregate is the event's aggregate_id"})
 			}
 		}
 	}
@@ -134,12 +134,12 @@ func timeless(types []recentType) (mistakes []Mistake) {
 				if route.ThrottleKeyPath != "" && route.ThrottleKey == "" && !keyless[route.Channel] && notification.PathFlaw(route.ThrottleKeyPath) == "" {
 					keyless[route.Channel] = true
 					mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name + "/" + string(route.Channel), Problem: fmt.Sprintf("event %s has no value at throttle_key_path %s: such events share one throttle window", event.ID, route.ThrottleKeyPath),
-						Remedy: "correct throttle_key_path to where the payload has the key, or the producer"})
+						Remedy: "correct throttle_key_path to the path of the key in the payload, or correct the producer"})
 				}
 				if route.DueProblem != "" && !named[route.Channel] && notification.PathFlaw(route.SendAtPath) == "" {
 					named[route.Channel] = true
-					mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name + "/" + string(route.Channel), Problem: fmt.Sprintf("of event %s the time is not known: %s", event.ID, route.DueProblem),
-						Remedy: "correct send_at_path to where the payload has the time, or the producer"})
+					mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name + "/" + string(route.Channel), Problem: fmt.Sprintf("event %s has no known time: %s", event.ID, route.DueProblem),
+						Remedy: "correct send_at_path to the path of the time in the payload, or correct the producer"})
 				}
 			}
 		}
@@ -188,7 +188,7 @@ func ruleOverNoChannel(rule report.RecipientRule) Mistake {
 func routeOfNobody(route report.RestrictedRoute) Mistake {
 	problem := "no active member of any entity has the role " + strings.Join(route.Vacant, ", ")
 	if len(route.Vacant) == 0 {
-		problem = "roles is empty, so that the channel is for nobody"
+		problem = "roles is empty, so nobody gets the channel"
 	}
 	return Mistake{Place: routingRules, Row: route.EventType + "/" + string(route.Channel), Problem: problem, Remedy: "correct roles; NULL allows every role"}
 }
@@ -228,8 +228,8 @@ func vainApproval(eventType string) Mistake {
 // settingOfNobody describes a setting that allows only roles which no active member has.
 func settingOfNobody(s report.RestrictedSetting) Mistake {
 	return Mistake{Place: "entity_notification_settings", Row: fmt.Sprintf("%s/%s/%s/%s", s.EntityType, s.EntityID, s.Channel, cmp.Or(s.EventType, "every event type")),
-		Problem: "it allows only the roles " + strings.Join(s.Roles, ", ") + ", which no active member of the entity has: it keeps the channel from everybody",
-		Remedy:  "correct allowed_roles; NULL allows every role, and enabled = false is how a channel is switched off"}
+		Problem: "it allows only the roles " + strings.Join(s.Roles, ", ") + ", which no active member of the entity has: nobody gets the channel",
+		Remedy:  "correct allowed_roles; NULL allows every role; to switch the channel off, set enabled to false"}
 }
 
 // categories finds categories that recipients switched off but that no event type has any more, so
@@ -241,7 +241,7 @@ func categories(ctx context.Context, reader report.Reader) (mistakes []Mistake, 
 		return nil, err
 	}
 	if slices.ContainsFunc(types, func(v report.ValueCount) bool { return v.Value == "*" }) {
-		mistakes = append(mistakes, Mistake{Place: "event_category", Row: "*", Problem: "* is no event type, so this row is for none",
+		mistakes = append(mistakes, Mistake{Place: "event_category", Row: "*", Problem: "* is no event type, so this row matches nothing",
 			Remedy: "insert a row for each event type of the category"})
 	}
 	known, err := reader.Values(ctx, "event_category", "category")
@@ -252,7 +252,7 @@ func categories(ctx context.Context, reader report.Reader) (mistakes []Mistake, 
 	for _, value := range wanted {
 		if !slices.ContainsFunc(known, func(v report.ValueCount) bool { return v.Value == value.Value }) {
 			mistakes = append(mistakes, Mistake{Place: "user_category_preferences", Row: "category " + shown(value.Value),
-				Problem: have(value.Count) + " this category, which no event type has, so that what these recipients switched off comes again",
+				Problem: have(value.Count) + " this category, which no event type has, so these recipients get again what they switched off",
 				Remedy:  "if it has another name now, UPDATE user_category_preferences SET category; if it is gone, delete these rows"})
 		}
 	}
@@ -304,8 +304,8 @@ func mistakesOf(rule report.EscalationRule, routes []report.Route) (mistakes []M
 		}
 	}
 	if _, inbox := routed(notification.WebSocket); rule.Until == notification.UntilRead && !inbox {
-		mistakes = append(mistakes, Mistake{Place: escalationRules, Row: row, Problem: fmt.Sprintf("it waits until somebody has read it, which only the inbox can tell, and %s is not routed over WEBSOCKET: %s follows always", rule.EventType, rule.To),
-			Remedy: "route it over WEBSOCKET too, or wait until DELIVERED, which EMAIL and SMS can tell"})
+		mistakes = append(mistakes, Mistake{Place: escalationRules, Row: row, Problem: fmt.Sprintf("it waits until the recipient reads it in the inbox, but %s is not routed over WEBSOCKET, so %s always follows", rule.EventType, rule.To),
+			Remedy: "route it over WEBSOCKET too, or wait until DELIVERED, which EMAIL and SMS report"})
 	}
 	return mistakes
 }

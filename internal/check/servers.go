@@ -35,7 +35,7 @@ const temporalPlace = "Temporal"
 func Temporal(db *postgres.Store, e Engine) Subject {
 	return Subject{"temporal", func(ctx context.Context) ([]Mistake, error) {
 		if e.Launcher == nil {
-			return []Mistake{{Place: "setting TEMPORAL_ADDRESS", Problem: e.Problem.Error(), Remedy: "start Temporal, or set TEMPORAL_ADDRESS to where it is"}}, nil
+			return []Mistake{{Place: "setting TEMPORAL_ADDRESS", Problem: e.Problem.Error(), Remedy: "start Temporal, or set TEMPORAL_ADDRESS to its address"}}, nil
 		}
 		mistakes, err := inTurn(ctx, e.searchAttributes, e.sweep, e.pollers, func(ctx context.Context) ([]Mistake, error) { return e.workers(ctx, db) })
 		if err != nil {
@@ -50,7 +50,7 @@ func (e Engine) failed(err error) Mistake {
 	var namespace *serviceerror.NamespaceNotFound
 	switch {
 	case errors.As(err, &namespace):
-		return Mistake{Place: "setting TEMPORAL_NAMESPACE", Row: e.Namespace, Problem: "Temporal has no such namespace", Remedy: "create it, or set TEMPORAL_NAMESPACE to one that this Temporal has"}
+		return Mistake{Place: "setting TEMPORAL_NAMESPACE", Row: e.Namespace, Problem: "Temporal has no such namespace", Remedy: "create it, or set TEMPORAL_NAMESPACE to an existing namespace"}
 	case errors.As(err, new(*serviceerror.PermissionDenied)):
 		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: err.Error(), Remedy: "permit it to the identity of TEMPORAL_API_KEY or of the certificate"}
 	default:
@@ -61,8 +61,8 @@ func (e Engine) failed(err error) Mistake {
 func (e Engine) searchAttributes(ctx context.Context) (mistakes []Mistake, err error) {
 	missing, err := launch.MissingSearchAttributes(ctx, e.Launcher.Client, e.Namespace)
 	if len(missing) > 0 {
-		mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "search attributes " + strings.Join(missing, ", "), Problem: "the namespace " + e.Namespace + " does not have them, and no workflow can be started without",
-			Remedy: "start a worker, which adds them; where it may not, as on Temporal Cloud, add them by hand, as keywords", byWorker: true})
+		mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "search attributes " + strings.Join(missing, ", "), Problem: "the namespace " + e.Namespace + " does not have them, and without them no workflow starts",
+			Remedy: "start a worker, which adds them; if it may not, as on Temporal Cloud, add them by hand as keywords", byWorker: true})
 	}
 	return mistakes, err
 }
@@ -74,9 +74,9 @@ func (e Engine) sweep(ctx context.Context) ([]Mistake, error) {
 	case err != nil:
 		return nil, err
 	case !scheduled:
-		return []Mistake{{Place: temporalPlace, Row: row, Problem: "there is no such schedule, so that nobody looks for lost workflows", Remedy: "start a worker that serves events, which creates it", byWorker: true}}, nil
+		return []Mistake{{Place: temporalPlace, Row: row, Problem: "there is no such schedule, so nobody looks for lost workflows", Remedy: "start a worker that serves events, which creates it", byWorker: true}}, nil
 	case paused:
-		return []Mistake{{Place: temporalPlace, Row: row, Problem: "it is paused, so that nobody looks for lost workflows", Remedy: "unpause it in the Temporal Web UI"}}, nil
+		return []Mistake{{Place: temporalPlace, Row: row, Problem: "it is paused, so nobody looks for lost workflows", Remedy: "unpause it in the Temporal Web UI"}}, nil
 	default:
 		return nil, nil
 	}
@@ -91,7 +91,7 @@ func (e Engine) pollers(ctx context.Context) (mistakes []Mistake, err error) {
 		switch poller.Status {
 		case operate.PollerRunning:
 		case operate.PollerPaused, operate.PollerPausing:
-			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "poller " + poller.ID, Problem: "it is paused: events stay in the outbox", Remedy: "when the maintenance is over, run `starter poller resume`"})
+			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "poller " + poller.ID, Problem: "it is paused: events stay in the outbox", Remedy: "after the maintenance, run `starter poller resume`"})
 		default:
 			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "poller " + poller.ID, Problem: fmt.Sprintf("it does not run (%s): events stay in the outbox", poller.Status), Remedy: "run `starter poller start`"})
 		}
@@ -118,11 +118,11 @@ func (e Engine) workers(ctx context.Context, db *postgres.Store) (mistakes []Mis
 			return mistakes, err
 		}
 		if serving.Running() == 0 {
-			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "task queue " + queue, Problem: "what is in it waits: " + serving.Absent(queue, time.Now()), Remedy: "start a worker, without flags or with --events and --channels for all that are routed"})
+			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "task queue " + queue, Problem: "its tasks wait: " + serving.Absent(queue, time.Now()), Remedy: "start a worker, without flags or with --events and --channels for all that are routed"})
 		}
 	}
 	if len(mistakes) == len(queues) {
-		return []Mistake{{Place: temporalPlace, Row: "workers", Problem: "no worker runs: no event is handled and nothing is sent", Remedy: "start one: `worker`. It also makes what it needs of Temporal and RabbitMQ", noWorker: true}}, nil
+		return []Mistake{{Place: temporalPlace, Row: "workers", Problem: "no worker runs: no event is handled and nothing is sent", Remedy: "start one: `worker`. It also creates what it needs in Temporal and RabbitMQ", noWorker: true}}, nil
 	}
 	return mistakes, nil
 }
@@ -135,7 +135,7 @@ func Broker(url string) Subject {
 		defer cancel()
 		flaws, err := rabbitmq.Flaws(ctx, url)
 		if err != nil {
-			return []Mistake{{Place: "setting RABBITMQ_URL", Problem: "RabbitMQ cannot be looked at: " + rabbitmq.Cause(err), Remedy: "start RabbitMQ, or set RABBITMQ_URL to where it is, with a user who may use the vhost"}}, nil
+			return []Mistake{{Place: "setting RABBITMQ_URL", Problem: "RabbitMQ cannot be reached: " + rabbitmq.Cause(err), Remedy: "start RabbitMQ, or set RABBITMQ_URL to its address, with a user that may use the vhost"}}, nil
 		}
 		var mistakes []Mistake
 		for _, flaw := range flaws {

@@ -61,7 +61,7 @@ func missingTopics(ctx context.Context, brokers Brokers, sources []outboxes.Sour
 	defer cancel()
 	missing, err := brokers.MissingTopics(ctx, slices.Sorted(maps.Keys(sourceOf)))
 	if err != nil {
-		return []Mistake{{Place: "setting KAFKA_BROKERS", Problem: "the brokers cannot be asked for topics: " + cause(err), Remedy: "start Kafka, or set KAFKA_BROKERS to where it is"}}, nil
+		return []Mistake{{Place: "setting KAFKA_BROKERS", Problem: "the brokers cannot be asked for topics: " + cause(err), Remedy: "start Kafka, or set KAFKA_BROKERS to their address"}}, nil
 	}
 	for _, topic := range slices.Sorted(maps.Keys(missing)) {
 		mistakes = append(mistakes, Mistake{
@@ -97,8 +97,8 @@ func sourceOf(config outboxes.Source) Subject {
 		lacking, err := table.Missing(ctx)
 		if err != nil {
 			return []Mistake{{
-				Place: place, Row: config.Table, Problem: "its database cannot be looked at: " + cause(err),
-				Remedy: "start it, or set the variable that `database_url_env:` names to where it is",
+				Place: place, Row: config.Table, Problem: "its database cannot be read: " + cause(err),
+				Remedy: "start it, or set the variable that `database_url_env:` names to its address",
 			}}, nil
 		}
 		var mistakes []Mistake

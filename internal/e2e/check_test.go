@@ -39,7 +39,7 @@ func TestCheck(t *testing.T) {
 	s.exec("DELETE FROM channel_user_type WHERE channel_type = 'SMS'")
 	s.env = append(s.env, "TEMPORAL_NAMESPACE=nowhere", "RABBITMQ_URL=amqp://guest:guest@127.0.0.1:1/")
 	for _, mistake := range []string{
-		"channel_user_type SMS: ", "setting RABBITMQ_URL: RabbitMQ cannot be looked at: no connection", "setting TEMPORAL_NAMESPACE nowhere: Temporal has no such namespace",
+		"channel_user_type SMS: ", "setting RABBITMQ_URL: RabbitMQ cannot be reached: no connection", "setting TEMPORAL_NAMESPACE nowhere: Temporal has no such namespace",
 	} {
 		s.fails(1, mistake, "check")
 	}

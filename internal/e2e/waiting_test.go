@@ -181,7 +181,7 @@ func (s *system) delayEndsInQuietHours() {
 		s.starter("delivery", "reschedule", id, "--in", "1s")
 	}
 	s.awaitDelivery(ids["DROPPED"], "CANCELLED")
-	require.Contains(s.t, s.starter("delivery", "why", ids["DROPPED"]), "when it was due it was quiet hours")
+	require.Contains(s.t, s.starter("delivery", "why", ids["DROPPED"]), "when it was due they or their entity had quiet hours")
 	s.says(ids["DEFERRED"], ": quiet hours")
 	s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND send_after > now() + interval '4 hours'`, ids["DEFERRED"])
 }

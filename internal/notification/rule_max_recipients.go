@@ -9,7 +9,7 @@ var maxRecipients = rule{
 	decision: DecisionMaxRecipients,
 	applies:  Facts.AtCapacity,
 	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("as many recipients as their entity allows had been chosen for %s before them", channel)
+		return fmt.Sprintf("recipients before them had used up max_recipients of their entity for %s", channel)
 	},
 	remedy: func(Channel) string {
 		return "raise max_recipients (entity_notification_settings), or make it mandatory (event_type_channel_routing)"

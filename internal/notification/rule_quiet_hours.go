@@ -14,10 +14,10 @@ var inQuietHours = rule{
 	decision: DecisionQuietHours,
 	applies:  func(f Facts) bool { return f.Silence.Quiet && !f.Routing.defers(f.Silence) },
 	meaning: func(Channel, UserType) string {
-		return "it was quiet hours for them or their entity, and what comes in quiet hours is dropped"
+		return "they or their entity had quiet hours, in which this event type is dropped"
 	},
 	remedy: func(Channel) string {
-		return "set quiet_hours_action to DEFER (event_type_channel_routing), so that it waits until they end: 48 hours at most"
+		return "set quiet_hours_action to DEFER (event_type_channel_routing): it then waits for their end, at most 48 hours"
 	},
 	subject: "quiet hours",
 	fact: func(f Facts) string {
@@ -26,7 +26,7 @@ var inQuietHours = rule{
 			text += "; of their entity " + f.Setting.QuietText(f.Recipient.Timezone, f.Now)
 		}
 		if f.ahead() {
-			text += "; judged when its time comes"
+			text += "; they count when its time comes"
 		}
 		return text
 	},

@@ -15,7 +15,7 @@ var roleRestricted = rule{
 		return !roleIn(f.Recipient.Roles, f.Routing.Roles) || !roleIn(f.Recipient.Roles, f.Setting.AllowedRoles)
 	},
 	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("the event type, or their entity, allows %s to certain roles only, and theirs was none of them", channel)
+		return fmt.Sprintf("the event type or their entity allows %s only to certain roles, and they had none of these", channel)
 	},
 	remedy: func(Channel) string {
 		return "add their role to roles (event_type_channel_routing), or to allowed_roles (entity_notification_settings)"

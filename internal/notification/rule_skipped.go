@@ -13,7 +13,7 @@ var skipped = rule{
 		return fmt.Sprintf("the time to send it over %s was past when the event was planned, and such deliveries are skipped", channel)
 	},
 	remedy: func(Channel) string {
-		return "set skip_if_past to false (event_type_channel_routing), so that it is sent at once; or write the event earlier"
+		return "set skip_if_past to false (event_type_channel_routing) to send it at once, or write the event earlier"
 	},
 	subject: "its time",
 	fact:    Facts.dueText,

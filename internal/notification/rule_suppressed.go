@@ -14,7 +14,7 @@ var suppressed = rule{
 	decision: DecisionSuppressed,
 	applies:  func(f Facts) bool { return len(f.suppressions()) > 0 },
 	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("nothing is sent to the address that they had for %s: it did not work, or its owner had said no", channel)
+		return fmt.Sprintf("their address for %s was suppressed: it did not work, or its owner had said no", channel)
 	},
 	remedy: func(channel Channel) string {
 		return fmt.Sprintf("enter another address (recipient); or, if this one works again and its owner agrees, run starter suppression remove --channel %s", channel)
@@ -25,7 +25,7 @@ var suppressed = rule{
 		for _, s := range f.suppressions() {
 			found = append(found, s.String())
 		}
-		return cmp.Or(strings.Join(found, "; "), "nothing is against their address")
+		return cmp.Or(strings.Join(found, "; "), "their address is not suppressed")
 	},
 	ordered: true,
 

@@ -16,7 +16,7 @@ var throttled = rule{
 	decision: DecisionThrottled,
 	applies:  func(f Facts) bool { return f.throttledBy().DeliveryID != "" },
 	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("another event of the type, with the same key, went over %s within throttle_window before", channel)
+		return fmt.Sprintf("another event of the type with the same key had gone over %s within throttle_window", channel)
 	},
 	remedy: func(Channel) string {
 		return "shorten throttle_window (event_type_channel_routing), or set throttle_key_path to a value that differs"

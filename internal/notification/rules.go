@@ -92,7 +92,7 @@ func Decisions() []Decision {
 // Meaning explains a past decision about a channel to people, in a sentence.
 func (d Decision) Meaning(channel Channel, userType UserType) string {
 	if d == DecisionSelected {
-		return "they were chosen to be told over " + string(channel)
+		return "the rules chose them for " + string(channel)
 	}
 	if r, found := ruleOf(d); found {
 		return r.meaning(channel, userType)

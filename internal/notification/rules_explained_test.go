@@ -42,14 +42,14 @@ func TestMeaning(t *testing.T) {
 		{decision: notification.DecisionGroupDisabled, channel: notification.SMS, tells: []string{"entity", "switched SMS off", "not mandatory"}},
 		{decision: notification.DecisionRoleRestricted, channel: notification.SMS, tells: []string{"entity", "SMS", "roles"}},
 		{decision: notification.DecisionSkipped, channel: notification.SMS, tells: []string{"time", "SMS", "past", "skipped"}},
-		{decision: notification.DecisionQuietHours, channel: notification.SMS, tells: []string{"quiet hours", "them or their entity", "dropped"}},
-		{decision: notification.DecisionMaxRecipients, channel: notification.Email, tells: []string{"as many recipients as their entity allows", "EMAIL"}},
+		{decision: notification.DecisionQuietHours, channel: notification.SMS, tells: []string{"quiet hours", "they or their entity", "dropped"}},
+		{decision: notification.DecisionMaxRecipients, channel: notification.Email, tells: []string{"max_recipients of their entity", "EMAIL"}},
 		{decision: notification.DecisionNoAddress, channel: notification.Email, tells: []string{"no e-mail address"}},
 		{decision: notification.DecisionNoAddress, channel: notification.Push, tells: []string{"no active device"}},
 		{decision: notification.DecisionNoAddress, channel: notification.SMS, tells: []string{"no phone number"}},
 		{decision: notification.DecisionNoAddress, channel: notification.Slack, tells: []string{"no Slack webhook"}},
-		{decision: notification.DecisionSuppressed, channel: notification.SMS, tells: []string{"nothing is sent", "SMS", "did not work", "owner had said no"}},
-		{decision: notification.DecisionSelected, channel: notification.Slack, tells: []string{"chosen", "SLACK"}},
+		{decision: notification.DecisionSuppressed, channel: notification.SMS, tells: []string{"was suppressed", "SMS", "did not work", "owner had said no"}},
+		{decision: notification.DecisionSelected, channel: notification.Slack, tells: []string{"chose them", "SLACK"}},
 	}
 	for _, tt := range tests {
 		for _, fact := range tt.tells {
@@ -142,14 +142,14 @@ func TestFindings(t *testing.T) {
 			day := hours("09:00", "17:00")
 			preference(notification.Preference{QuietHours: &day})(s, r)
 			s.Routing[0].Due = noon.Add(time.Hour)
-		}, rule: notification.DecisionQuietHours, finds: "09:00-17:00 UTC, it is 12:00 UTC now, quiet until 17:00 UTC; judged when its time comes"},
+		}, rule: notification.DecisionQuietHours, finds: "09:00-17:00 UTC, it is 12:00 UTC now, quiet until 17:00 UTC; they count when its time comes"},
 		{name: "any number", rule: notification.DecisionMaxRecipients, finds: "any number is allowed"},
 		{name: "a number", change: group(func(s *notification.Setting) { s.MaxRecipients = &one }), rule: notification.DecisionMaxRecipients, finds: "at most 1 are allowed, and 0 come before them"},
 		{name: "an address", rule: notification.DecisionNoAddress, finds: "a phone number"},
 		{name: "no address", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Phone = "" }, rule: notification.DecisionNoAddress, finds: "no phone number"},
 		{name: "nothing is suppressed", change: func(_ *notification.EventSetup, r *notification.Recipient) {
 			r.Suppressions = []notification.Suppression{{Channel: notification.Email, Reason: notification.SuppressedBounce}}
-		}, rule: notification.DecisionSuppressed, finds: "nothing is against their address"},
+		}, rule: notification.DecisionSuppressed, finds: "their address is not suppressed"},
 		{name: "suppressed", change: func(_ *notification.EventSetup, r *notification.Recipient) {
 			r.Suppressions = []notification.Suppression{
 				{Channel: notification.SMS, Reason: notification.SuppressedInvalid, Since: noon, Detail: "twilio refused: 400 21614"},

@@ -148,7 +148,7 @@ func ofSource(err error, refused string) error {
 	case errors.Is(err, dialects.ErrMigrating):
 		return advice.With(err, "wait until it is done, and run it again")
 	case errors.As(err, new(*pgconn.ConnectError)):
-		return advice.With(err, "start the database, or set the variable of its URL (`database_url_env:`, else DATABASE_URL) to where it is")
+		return advice.With(err, "start the database, or set the variable of its URL (`database_url_env:`, else DATABASE_URL) to its address")
 	case errors.As(err, new(*pgconn.PgError)):
 		return advice.With(err, refused)
 	default:

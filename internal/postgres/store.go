@@ -162,5 +162,5 @@ func ConnectRemedy(err error) string {
 	if LoginRefused(err) {
 		return "correct the user and the password in DATABASE_URL; special characters in them are percent-encoded"
 	}
-	return "start Postgres, or set DATABASE_URL to where it is"
+	return "start Postgres, or set DATABASE_URL to its address"
 }
