@@ -105,13 +105,15 @@ func (w watched) register(meter metric.Meter) error {
 	oldestFollowUp := gauge("herald_follow_ups_oldest_pending", "Age of the oldest such row; 0: there is none.", metric.WithUnit("s"))
 	resting := gauge("herald_source_topics_resting", "Topics of a source that take no records: they do not exist, Herald may not write them, or they have no leader.")
 	providers := gauge("herald_provider_resting", "1: the provider rests after failures, or an operator has paused it.")
+	calls, err := meter.Int64ObservableCounter("herald_provider_calls", metric.WithDescription("Calls of a provider by this worker, by outcome."))
+	failed = append(failed, err)
 	depth := gauge("herald_queue_depth", "Messages that wait in a queue for a consumer.")
-	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
+	_, err = meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
 		w.observeDepths(ctx, observer, depth)
 		w.observeTopics(ctx, observer, kafkaUp)
 		w.observeFollowUps(ctx, observer, followUps, oldestFollowUp)
-		w.observeProviders(observer, providers)
+		w.observeProviders(observer, providers, calls)
 		for name, source := range w.sources {
 			outbox, err := source.look(ctx)
 			if name == notification.HeraldSource {
@@ -127,7 +129,7 @@ func (w watched) register(meter metric.Meter) error {
 			observer.ObserveFloat64(resting, float64(outbox.Resting), label)
 		}
 		return nil
-	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, followUps, oldestFollowUp, resting, providers, depth)
+	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, followUps, oldestFollowUp, resting, providers, calls, depth)
 	return errors.Join(append(failed, err)...)
 }
 
@@ -146,15 +148,26 @@ func labelOf(source string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String(activities.SourceLabel, source))
 }
 
-// observeProviders reports which providers rest.
-func (w watched) observeProviders(observer metric.Observer, resting metric.Float64Observable) {
+// observeProviders reports which providers rest, and how often this worker has called each.
+func (w watched) observeProviders(observer metric.Observer, resting metric.Float64Observable, calls metric.Int64Observable) {
 	for name, sender := range w.senders {
-		over, ok := sender.(interface{ Resting() map[string]bool })
+		over, ok := sender.(interface {
+			Resting() map[string]bool
+			Calls() map[string]map[notification.AttemptOutcome]int64
+		})
 		if !ok {
 			continue
 		}
+		of := func(provider string) metric.MeasurementOption {
+			return metric.WithAttributes(attribute.String(activities.ChannelLabel, string(name)), attribute.String(activities.ProviderLabel, provider))
+		}
 		for provider, rests := range over.Resting() {
-			observer.ObserveFloat64(resting, number(rests), metric.WithAttributes(attribute.String(activities.ChannelLabel, string(name)), attribute.String(activities.ProviderLabel, provider)))
+			observer.ObserveFloat64(resting, number(rests), of(provider))
+		}
+		for provider, byOutcome := range over.Calls() {
+			for outcome, count := range byOutcome {
+				observer.ObserveInt64(calls, count, of(provider), metric.WithAttributes(attribute.String(activities.OutcomeLabel, string(outcome))))
+			}
 		}
 	}
 }

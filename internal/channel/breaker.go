@@ -37,6 +37,7 @@ func (p *Provider) ask(ctx context.Context, board *Board, msg notification.Messa
 			return notification.Answer{}, notification.ErrProvidersRest
 		}
 		answer, err := p.Send(ctx, msg)
+		p.calls.count(err)
 		p.note(ctx, board, err)
 		return answer, err
 	}
@@ -44,6 +45,7 @@ func (p *Provider) ask(ctx context.Context, board *Board, msg notification.Messa
 		return notification.Answer{}, notification.ErrProvidersRest
 	}
 	answer, err := p.Send(ctx, msg)
+	p.calls.count(err)
 	board.endProbe(ctx, p.Name, err)
 	return answer, err
 }

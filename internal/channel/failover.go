@@ -24,6 +24,7 @@ type Provider struct {
 	RateLimit float64 // messages a second over all processes; 0: no limit
 
 	breaker   *breaker
+	calls     calls
 	fullUntil atomic.Int64 // in Unix nanoseconds: no turn is free before
 }
 
@@ -34,6 +35,15 @@ func NewFailover(board *Board, providers ...*Provider) *Failover {
 		p.breaker = newBreaker()
 	}
 	return &Failover{board, providers}
+}
+
+// Calls returns how often this process has called each provider, by outcome.
+func (f *Failover) Calls() map[string]map[notification.AttemptOutcome]int64 {
+	calls := map[string]map[notification.AttemptOutcome]int64{}
+	for _, p := range f.providers {
+		calls[p.Name] = p.calls.counts()
+	}
+	return calls
 }
 
 // Resting returns the names of the providers, and whether each rests or is paused. A provider that

@@ -68,6 +68,7 @@ func TestFailover(t *testing.T) {
 			answer, err := both.Send(t.Context(), notification.Message{Provider: tt.from})
 
 			require.Equal(t, tt.asked, [2]int{first.asked, second.asked})
+			require.Equal(t, map[string]map[notification.AttemptOutcome]int64{"a": counted(tt.asked[0], tt.first), "b": counted(tt.asked[1], tt.second)}, both.Calls())
 			require.Equal(t, tt.provider, answer.Provider)
 			require.Equal(t, tt.want == "" && tt.asked[0] == 1 && tt.asked[1] == 1, answer.Failover)
 			if tt.want == "" {
@@ -80,6 +81,19 @@ func TestFailover(t *testing.T) {
 			require.EqualError(t, err, tt.text)
 		})
 	}
+}
+
+// counted returns the outcomes of a provider that was asked, or not, and answers with err.
+func counted(asked int, err error) map[notification.AttemptOutcome]int64 {
+	outcome := notification.OutcomeSent
+	var failure *notification.ProviderError
+	if errors.As(err, &failure) {
+		outcome = failure.Class.Outcome()
+	}
+	if asked == 0 {
+		return nil
+	}
+	return map[notification.AttemptOutcome]int64{outcome: int64(asked)}
 }
 
 // Nobody else is asked when the time is over, or after an error without a provider.

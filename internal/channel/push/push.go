@@ -44,6 +44,15 @@ func (s *Sender) Resting() map[string]bool {
 	return resting
 }
 
+// Calls returns how often this process has called each provider, by outcome.
+func (s *Sender) Calls() map[string]map[notification.AttemptOutcome]int64 {
+	calls := map[string]map[notification.AttemptOutcome]int64{}
+	for _, p := range s.providers {
+		maps.Copy(calls, p.Calls())
+	}
+	return calls
+}
+
 // errOff means that no provider is on that reaches one of the recipient's devices.
 var errOff = &notification.NotConfiguredError{Channel: notification.Push, Why: errors.New("the provider of the recipient's devices is off")}
 
