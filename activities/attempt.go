@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 )
@@ -39,10 +38,7 @@ const AttemptLost = "AttemptLost"
 
 // leased is the failure of an attempt while another sender has the delivery's lease.
 func leased(until time.Duration) error {
-	return temporal.NewApplicationErrorWithOptions("another attempt was begun before, and may still be under way", AttemptLost, temporal.ApplicationErrorOptions{
-		NextRetryDelay: max(until, time.Second),
-		Category:       temporal.ApplicationErrorCategoryBenign,
-	})
+	return benign("another attempt was begun before, and may still be under way", AttemptLost, max(until, time.Second))
 }
 
 // begin takes the leases of deliveries for the longest time that attempts by the policy take.
@@ -97,7 +93,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	}
 	countAttempts(ctx, m.channel, m.result)
 	if m.tried.Begun > 1 {
-		countRetry(ctx, m.channel)
+		byChannel(ctx, m.channel).Counter(RetriesMetric).Inc(1)
 	}
 	recordErr := a.record(ctx, m)
 	if recordErr != nil {

@@ -3,8 +3,6 @@ package activities
 import (
 	"context"
 	"fmt"
-
-	"go.temporal.io/sdk/temporal"
 )
 
 // HolderInput is the input of [Activities.AwaitHolder].
@@ -35,9 +33,7 @@ func (a *Activities) AwaitHolder(ctx context.Context, in HolderInput) (HolderRes
 	case found.Type != in.Type || found.TaskQueue != in.TaskQueue:
 		return HolderResult{Other: fmt.Sprintf("the workflow %s of task queue %s", found.Type, found.TaskQueue)}, nil
 	case found.State == WorkflowRunning:
-		return HolderResult{}, temporal.NewApplicationErrorWithOptions(in.WorkflowID+" still runs", StillRunning, temporal.ApplicationErrorOptions{
-			Category: temporal.ApplicationErrorCategoryBenign,
-		})
+		return HolderResult{}, benign(in.WorkflowID+" still runs", StillRunning, 0)
 	default:
 		return HolderResult{Completed: found.State == WorkflowCompleted}, nil
 	}

@@ -17,8 +17,6 @@ type batch struct {
 	in         SendBatchInput
 	until      time.Time // the batch begins no group after that
 	deadline   time.Time // of the activity
-	stopped    <-chan struct{}
-	beat       func(progress BatchProgress)
 
 	ids        []string // of the deliveries that no group has had yet
 	unrecorded []notification.AttemptResult
@@ -32,8 +30,6 @@ type batch struct {
 func newBatch(ctx context.Context, a *Activities, in SendBatchInput, ids []string) *batch {
 	b := &batch{
 		activities: a, in: in, ids: ids, until: time.Now().Add(batchStint + rand.N(batchStint)), deadline: activity.GetInfo(ctx).Deadline,
-		stopped: activity.GetWorkerStopChannel(ctx),
-		beat:    func(progress BatchProgress) { activity.RecordHeartbeat(ctx, progress) },
 	}
 	if activity.HasHeartbeatDetails(ctx) {
 		_ = activity.GetHeartbeatDetails(ctx, &b.progress) // an error loses only counts
@@ -71,14 +67,14 @@ func (b *batch) over(ctx context.Context) bool {
 
 // ended reports whether the batch was cancelled, or its worker stops.
 func (b *batch) ended(ctx context.Context) bool {
-	return ctx.Err() != nil || isClosed(b.stopped)
+	return ctx.Err() != nil || stopping(ctx)
 }
 
-func isClosed(stopped <-chan struct{}) bool {
-	select {
-	case <-stopped:
-		return true
-	default:
-		return false
-	}
+// told returns the current progress.
+func (b *batch) told() BatchProgress {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	progress := b.progress
+	progress.Resting = b.activities.singles.resting()
+	return progress
 }

@@ -150,15 +150,49 @@ func (s *launcher) count(id string) int {
 	return s.calls[id]
 }
 
-// poller is a running PollOutbox.
-type poller struct {
+// running is an activity that runs in the background until the end of the test.
+type running[Result any] struct {
 	worker chan struct{} // closed: the worker stops
 	cancel context.CancelFunc
 	done   chan struct{}
-	result activities.PollOutboxResult
+	result Result
 	err    error
 	beats  atomic.Int64
 }
+
+func begin[Result any](t *testing.T, a *activities.Activities, metrics client.MetricsHandler, activityFunction any, in ...any) *running[Result] {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running[Result]{worker: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
+	env := newEnv(a, metrics)
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+	env.SetWorkerStopChannel(r.worker)
+	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { r.beats.Add(1) })
+	go func() {
+		defer close(r.done)
+		r.result, r.err = execute[Result](env, activityFunction, in...)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-r.done
+	})
+	return r
+}
+
+// stop ends the activity like the shutdown of its worker.
+func (r *running[Result]) stop(t *testing.T) Result {
+	t.Helper()
+	close(r.worker)
+	select {
+	case <-r.done:
+	case <-time.After(patience):
+		require.Fail(t, "the activity does not end")
+	}
+	require.NoError(t, r.err)
+	return r.result
+}
+
+type poller = running[activities.PollOutboxResult]
 
 // poll starts a poller that looks at its outbox every interval.
 func poll(t *testing.T, outbox activities.Outbox, launcher activities.EventLauncher, source activities.Source) *poller {
@@ -168,41 +202,9 @@ func poll(t *testing.T, outbox activities.Outbox, launcher activities.EventLaunc
 
 func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, launcher activities.EventLauncher, source activities.Source) *poller {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &poller{worker: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
 	source.Outbox = outbox
 	a := &activities.Activities{Sources: map[string]activities.Source{"orders": source}, Launcher: launcher}
-	env := newEnv(a, metrics)
-	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
-	env.SetWorkerStopChannel(p.worker)
-	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { p.beats.Add(1) })
-	go func() {
-		defer close(p.done)
-		p.result, p.err = execute[activities.PollOutboxResult](env, a.PollOutbox, activities.PollOutboxInput{Source: "orders"})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-p.done
-	})
-	return p
-}
-
-// stop ends a poller like the shutdown of its worker.
-func (p *poller) stop(t *testing.T) activities.PollOutboxResult {
-	t.Helper()
-	close(p.worker)
-	return p.wait(t)
-}
-
-func (p *poller) wait(t *testing.T) activities.PollOutboxResult {
-	t.Helper()
-	select {
-	case <-p.done:
-	case <-time.After(patience):
-		require.Fail(t, "the poller does not end")
-	}
-	require.NoError(t, p.err)
-	return p.result
+	return begin[activities.PollOutboxResult](t, a, metrics, a.PollOutbox, activities.PollOutboxInput{Source: "orders"})
 }
 
 // emit writes events evt-<from> to evt-<to> in one statement.
@@ -222,9 +224,7 @@ func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
 // events counts the events that a condition holds for.
 func events(t *testing.T, s *postgres.Store, condition string) int {
 	t.Helper()
-	var count int
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM event_outbox WHERE "+condition).Scan(&count))
-	return count
+	return get[int](t, s, "SELECT count(*) FROM event_outbox WHERE "+condition)
 }
 
 // await waits until a condition holds for so many events.

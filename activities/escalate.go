@@ -137,7 +137,7 @@ func (e *escalating) due(now notification.Escalating) bool {
 // end counts an escalation that has ended.
 func (e *escalating) end(ctx context.Context) (EscalateResult, error) {
 	if e.result.Outcome != "" {
-		countEscalation(ctx, e.in.Escalation, e.result.Outcome)
+		escalations(activity.GetMetricsHandler(ctx), e.in.Escalation, e.result.Outcome).Inc(1)
 		activity.GetLogger(ctx).Info("escalation ended", "delivery_id", e.in.DeliveryID, "outcome", e.result.Outcome, "reason", e.result.Reason)
 	}
 	return e.result, nil
@@ -212,13 +212,8 @@ func (e *escalating) decide(now notification.Escalating) *notification.DecidedRe
 	e.facts.Selected, e.facts.Recipient.Throttles = now.Selected, now.Throttles
 	e.choice = e.escalatedChoice()
 	choice := e.choice
-	decided := &notification.DecidedRecipient{
-		UserType: e.recipient.UserType, UserID: e.recipient.UserID, Entity: e.recipient.Entity,
-		Decisions: map[notification.Channel]notification.Decision{choice.Channel: choice.Decision},
-	}
-	if choice.ThrottledBy != "" {
-		decided.ThrottledBy = map[notification.Channel]string{choice.Channel: choice.ThrottledBy}
-	}
+	decided := notification.NewDecided(e.recipient)
+	decided.Add(choice)
 	switch until := e.planned.SendAfter; {
 	case choice.Decision != notification.DecisionSelected:
 		e.result = EscalateResult{Outcome: notification.EscalationDropped, Reason: string(choice.Decision)}
@@ -229,5 +224,5 @@ func (e *escalating) decide(now notification.Escalating) *notification.DecidedRe
 	default:
 		decided.Deliveries = []notification.PlannedDelivery{e.planned}
 	}
-	return decided
+	return &decided
 }

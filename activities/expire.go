@@ -2,9 +2,8 @@ package activities
 
 import (
 	"context"
+	"slices"
 	"time"
-
-	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 )
@@ -17,19 +16,11 @@ const expiredRetry = time.Millisecond
 
 // errExpired is the failure of an attempt whose message expired while it waited for its turn. The
 // next attempt at a digest sends the other items.
-var errExpired = temporal.NewApplicationErrorWithOptions("it expired while it waited for its turn", DeliveryExpired, temporal.ApplicationErrorOptions{
-	NextRetryDelay: expiredRetry,
-	Category:       temporal.ApplicationErrorCategoryBenign,
-})
+var errExpired = benign("it expired while it waited for its turn", DeliveryExpired, expiredRetry)
 
 // expired reports whether the message, or an item of the digest, has expired.
 func (m outgoing) expired() bool {
-	for _, begun := range m.begun {
-		if begun.Message.Expired() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.begun, func(begun notification.Attempt) bool { return begun.Message.Expired() })
 }
 
 // releaseExpired gives back the leases of attempts that are not made, because a delivery has

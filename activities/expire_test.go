@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -41,9 +40,7 @@ func TestSendExpiresInMidCall(t *testing.T) {
 
 	_, err := send(t, db, slow, sendInput)
 
-	var failed *temporal.ApplicationError
-	require.ErrorAs(t, err, &failed)
-	require.False(t, failed.NonRetryable())
+	requireFailure(t, err, string(notification.Ambiguous), false, time.Millisecond)
 	require.Len(t, db.results, 1)
 	require.Equal(t, notification.OutcomeAmbiguous, db.results[0].Outcome)
 }

@@ -79,9 +79,15 @@ func isPermanent(err error) bool {
 }
 
 // later returns a failure that Temporal retries after a delay; 0: the retry policy
-// decides. It is benign: a provider's failure is not logged as an error.
+// decides.
 func later(provider *notification.ProviderError, delay time.Duration) error {
-	return temporal.NewApplicationErrorWithOptions(provider.Error(), string(provider.Class), temporal.ApplicationErrorOptions{
+	return benign(provider.Error(), string(provider.Class), delay)
+}
+
+// benign returns a failure that Temporal retries after a delay, and does not log as an error; 0:
+// the retry policy decides.
+func benign(message, failureType string, delay time.Duration) error {
+	return temporal.NewApplicationErrorWithOptions(message, failureType, temporal.ApplicationErrorOptions{
 		NextRetryDelay: delay,
 		Category:       temporal.ApplicationErrorCategoryBenign,
 	})

@@ -1,8 +1,8 @@
 package activities
 
 import (
+	"cmp"
 	"context"
-	"sync"
 
 	"go.temporal.io/sdk/activity"
 
@@ -26,18 +26,13 @@ type FinishEventInput struct {
 // its statement, and meanwhile the event gets another end. So a local activity does not change
 // a recorded end. It fails, and the workflow records the end by an activity.
 func (a *Activities) FinishEvent(ctx context.Context, in FinishEventInput) (notification.Counts, error) {
-	working, ended := context.WithCancel(ctx)
-	var background sync.WaitGroup
-	defer background.Wait()
-	defer ended()
-	background.Go(func() { heartbeat(working) })
-
+	defer heartbeats(ctx, PollHeartbeat/5, nil)()
 	counts, err := a.Events.FinishEvent(ctx, notification.EventEnd{
 		EventID: in.EventID, Success: in.Success, Outcome: in.Outcome, Problem: in.Problem,
 		First: activity.GetInfo(ctx).IsLocalActivity,
 	})
 	if err == nil {
-		countEvent(ctx, counts.Outcome)
+		byOutcome(activity.GetMetricsHandler(ctx), cmp.Or(string(counts.Outcome), eventTold)).Counter(EventsMetric).Inc(1)
 	}
 	return counts, err
 }

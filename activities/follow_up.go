@@ -54,14 +54,11 @@ type FollowUpResult struct {
 // replacements. It deletes a follow-up only after it is done. A crash before that repeats the
 // follow-up, and a second dead letter has the same message id.
 func (a *Activities) FollowUp(ctx context.Context) (FollowUpResult, error) {
-	working, ended := context.WithCancel(context.WithoutCancel(ctx))
+	defer heartbeats(ctx, PollHeartbeat/5, nil)()
 	ctx, cancel := context.WithTimeout(ctx, pollTime)
 	var background sync.WaitGroup
 	defer background.Wait()
-	defer ended()
 	defer cancel()
-	background.Go(func() { heartbeat(working) })
-
 	wake := make(chan struct{}, 1)
 	background.Go(func() { a.FollowUps.ListenFollowUps(ctx, waker(wake)) })
 	f := &followUpLoop{Activities: a, wake: wake, backoff: firstBackoff}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -71,43 +70,14 @@ func (w *told) all() (letters, settled []string) {
 // following is a running FollowUp.
 type following struct {
 	*told
-	db     *postgres.Store
-	worker chan struct{} // closed: the worker stops
-	done   chan struct{}
-	result activities.FollowUpResult
-	err    error
+	*running[activities.FollowUpResult]
+	db *postgres.Store
 }
 
 func follow(t *testing.T, db *postgres.Store, store activities.FollowUpStore, world *told, metrics client.MetricsHandler) *following {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	f := &following{told: world, db: db, worker: make(chan struct{}), done: make(chan struct{})}
-	a := &activities.Activities{FollowUps: store, Escalations: f, Canceller: f, DeadLetters: f}
-	env := newEnv(a, metrics)
-	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
-	env.SetWorkerStopChannel(f.worker)
-	go func() {
-		defer close(f.done)
-		f.result, f.err = execute[activities.FollowUpResult](env, a.FollowUp)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-f.done
-	})
-	return f
-}
-
-// stop ends the activity like the shutdown of its worker.
-func (f *following) stop(t *testing.T) activities.FollowUpResult {
-	t.Helper()
-	close(f.worker)
-	select {
-	case <-f.done:
-	case <-time.After(patience):
-		require.Fail(t, "it does not end")
-	}
-	require.NoError(t, f.err)
-	return f.result
+	a := &activities.Activities{FollowUps: store, Escalations: world, Canceller: world, DeadLetters: world}
+	return &following{world, begin[activities.FollowUpResult](t, a, metrics, a.FollowUp), db}
 }
 
 // bounce changes the rows like a receipt that makes delivery n FAILED.
@@ -128,11 +98,7 @@ func followUp(t *testing.T, s *postgres.Store, deliveryID string, kind notificat
 // awaitLeft waits until so many follow-ups are left.
 func (f *following) awaitLeft(t *testing.T, want int) {
 	t.Helper()
-	left := func() int {
-		state := must(f.db.FollowUpState(t.Context()))(t)
-		return state.Pending
-	}
-	require.Eventually(t, func() bool { return left() == want }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return must(f.db.FollowUpState(t.Context()))(t).Pending == want }, patience, 5*time.Millisecond)
 }
 
 // Each follow-up is done once, and deleted. A delivery that was retried or purged since has no

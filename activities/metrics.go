@@ -1,10 +1,8 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -94,57 +92,47 @@ var attemptOutcomes = []notification.AttemptOutcome{
 // ZeroMetrics creates the counters that alerts use before there is anything to
 // count: a rate does not see a counter that appears with its first 1.
 func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel, sources []string) {
-	metrics.Counter(OutboxClaimsMetric).Inc(0)
-	metrics.Counter(RestsMetric).Inc(0)
-	for _, outcome := range []notification.ClaimOutcome{notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased, notification.ClaimKept} {
-		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(0)
-	}
+	zero(metrics, OutboxClaimsMetric, RestsMetric)
+	zeroOutcomes(metrics, OutboxResultsMetric, notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased, notification.ClaimKept)
 	for _, outcome := range append(notification.EventOutcomes(), eventTold) {
 		if outcome != notification.AwaitingApproval { // it has not ended
-			byOutcome(metrics, string(outcome)).Counter(EventsMetric).Inc(0)
+			zeroOutcomes(metrics, EventsMetric, outcome)
 		}
 	}
-	for _, step := range []string{approvalAsked, approvalEndsSoon, string(notification.Approved), string(notification.Rejected)} {
-		byOutcome(metrics, step).Counter(ApprovalsMetric).Inc(0)
-	}
-	for _, outcome := range []string{sweepStartedAgain, sweepClosed, sweepFailed} {
-		byOutcome(metrics, outcome).Counter(SweepMetric).Inc(0)
-	}
-	for _, outcome := range []string{unknownUserType, unusableUserID} {
-		byOutcome(metrics, outcome).Counter(PassedOverMetric).Inc(0)
-	}
+	zeroOutcomes(metrics, ApprovalsMetric, approvalAsked, approvalEndsSoon, string(notification.Approved), string(notification.Rejected))
+	zeroOutcomes(metrics, SweepMetric, sweepStartedAgain, sweepClosed, sweepFailed)
+	zeroOutcomes(metrics, PassedOverMetric, unknownUserType, unusableUserID)
 	for _, source := range sources {
-		labelled := metrics.WithTags(map[string]string{SourceLabel: source})
-		labelled.Counter(RowsDeletedMetric).Inc(0)
-		labelled.Counter(SinkRefusalsMetric).Inc(0)
-		labelled.Counter(UntoldRowsMetric).Inc(0)
-	}
-	for _, from := range channels {
-		for _, to := range channels {
-			if from != to {
-				ofEscalation(metrics, notification.Escalation{From: from, To: to}, notification.EscalationFollowed).Inc(0)
-			}
-		}
+		zero(metrics.WithTags(map[string]string{SourceLabel: source}), RowsDeletedMetric, SinkRefusalsMetric, UntoldRowsMetric)
 	}
 	for _, channel := range channels {
-		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
-		labelled.Counter(FailoversMetric).Inc(0)
-		labelled.Counter(RetriesMetric).Inc(0)
-		labelled.Counter(DeadLettersMetric).Inc(0)
-		for _, decision := range notification.Decisions() {
-			if decision != notification.DecisionSelected {
-				byOutcome(labelled, string(decision)).Counter(NotSentMetric).Inc(0)
+		for _, to := range channels {
+			if channel != to {
+				escalations(metrics, notification.Escalation{From: channel, To: to}, notification.EscalationFollowed).Inc(0)
 			}
 		}
-		labelled.Counter(DigestItemsMetric).Inc(0)
-		for _, outcome := range attemptOutcomes {
-			byOutcome(labelled, string(outcome)).Counter(AttemptsMetric).Inc(0)
+		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
+		zero(labelled, FailoversMetric, RetriesMetric, DeadLettersMetric, DigestItemsMetric)
+		for _, decision := range notification.Decisions() {
+			if decision != notification.DecisionSelected {
+				zeroOutcomes(labelled, NotSentMetric, decision)
+			}
 		}
-		for _, status := range []notification.Status{notification.Sent, notification.Failed, notification.Cancelled} {
-			ended := byOutcome(labelled, string(status))
-			ended.Counter(DeliveriesMetric).Inc(0)
-			ended.Counter(DigestsMetric).Inc(0)
-		}
+		zeroOutcomes(labelled, AttemptsMetric, attemptOutcomes...)
+		zeroOutcomes(labelled, DeliveriesMetric, notification.Sent, notification.Failed, notification.Cancelled)
+		zeroOutcomes(labelled, DigestsMetric, notification.Sent, notification.Failed, notification.Cancelled)
+	}
+}
+
+func zero(metrics client.MetricsHandler, names ...string) {
+	for _, name := range names {
+		metrics.Counter(name).Inc(0)
+	}
+}
+
+func zeroOutcomes[Outcome ~string](metrics client.MetricsHandler, name string, outcomes ...Outcome) {
+	for _, outcome := range outcomes {
+		zero(byOutcome(metrics, outcome), name)
 	}
 }
 
@@ -152,8 +140,8 @@ func byChannel(ctx context.Context, channel notification.Channel) client.Metrics
 	return activity.GetMetricsHandler(ctx).WithTags(map[string]string{ChannelLabel: string(channel)})
 }
 
-func byOutcome(metrics client.MetricsHandler, outcome string) client.MetricsHandler {
-	return metrics.WithTags(map[string]string{OutcomeLabel: outcome})
+func byOutcome[Outcome ~string](metrics client.MetricsHandler, outcome Outcome) client.MetricsHandler {
+	return metrics.WithTags(map[string]string{OutcomeLabel: string(outcome)})
 }
 
 // countClaims counts the outcomes of claims, once they are recorded. Events whose outcome could
@@ -161,13 +149,8 @@ func byOutcome(metrics client.MetricsHandler, outcome string) client.MetricsHand
 func countClaims(ctx context.Context, counts claimCounts) {
 	metrics := activity.GetMetricsHandler(ctx)
 	for outcome, count := range counts.ended {
-		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(int64(count))
+		byOutcome(metrics, outcome).Counter(OutboxResultsMetric).Inc(int64(count))
 	}
-}
-
-// countEvent counts an event that ended.
-func countEvent(ctx context.Context, outcome notification.EventOutcome) {
-	byOutcome(activity.GetMetricsHandler(ctx), cmp.Or(string(outcome), eventTold)).Counter(EventsMetric).Inc(1)
 }
 
 func countApproval(ctx context.Context, step string) {
@@ -196,12 +179,6 @@ func countPassedOver(ctx context.Context, some notification.PassedOver) {
 	byOutcome(activity.GetMetricsHandler(ctx), outcome).Counter(PassedOverMetric).Inc(int64(some.Count))
 }
 
-// observeTurn records the time that a message, or a group of a batch, waited for its turn
-// under the channel's rate limit.
-func observeTurn(ctx context.Context, channel notification.Channel, waited time.Duration) {
-	byChannel(ctx, channel).Timer(TurnWaitMetric).Record(waited)
-}
-
 // countAttempts counts attempts that ended, and measures how long the provider took for
 // those with which it was called.
 func countAttempts(ctx context.Context, channel notification.Channel, ended ...notification.AttemptResult) {
@@ -214,7 +191,7 @@ func countAttempts(ctx context.Context, channel notification.Channel, ended ...n
 		}
 	}
 	for outcome, count := range outcomes {
-		byOutcome(metrics, string(outcome)).Counter(AttemptsMetric).Inc(count)
+		byOutcome(metrics, outcome).Counter(AttemptsMetric).Inc(count)
 	}
 }
 
@@ -226,15 +203,10 @@ func countSegments(ctx context.Context, answer notification.Answer) {
 	}
 }
 
-// countRetry counts an attempt that is not the first of its run.
-func countRetry(ctx context.Context, channel notification.Channel) {
-	byChannel(ctx, channel).Counter(RetriesMetric).Inc(1)
-}
-
 // countDeliveries counts deliveries that ended as SENT, FAILED or CANCELLED.
 func countDeliveries(ctx context.Context, channel notification.Channel, status notification.Status, count int) {
 	if count > 0 {
-		byOutcome(byChannel(ctx, channel), string(status)).Counter(DeliveriesMetric).Inc(int64(count))
+		byOutcome(byChannel(ctx, channel), status).Counter(DeliveriesMetric).Inc(int64(count))
 	}
 }
 
@@ -251,10 +223,10 @@ func countEnd(ctx context.Context, channel notification.Channel, status notifica
 // [Activities.GiveUp], which counts them.
 func countDigest(ctx context.Context, channel notification.Channel, status notification.Status, items int) {
 	metrics := byChannel(ctx, channel)
-	byOutcome(metrics, string(status)).Counter(DigestsMetric).Inc(1)
+	byOutcome(metrics, status).Counter(DigestsMetric).Inc(1)
 	if status == notification.Sent {
 		metrics.Counter(DigestItemsMetric).Inc(int64(items))
-		byOutcome(metrics, string(status)).Counter(DeliveriesMetric).Inc(int64(items))
+		byOutcome(metrics, status).Counter(DeliveriesMetric).Inc(int64(items))
 	}
 }
 
@@ -273,18 +245,15 @@ func countNotSent(ctx context.Context, page []notification.DecidedRecipient) {
 		}
 	}
 	for found, count := range counts {
-		byOutcome(byChannel(ctx, found.channel), string(found.decision)).Counter(NotSentMetric).Inc(count)
+		byOutcome(byChannel(ctx, found.channel), found.decision).Counter(NotSentMetric).Inc(count)
 	}
 }
 
-// countEscalation counts an escalation that ended. A repeated call counts it again.
-func countEscalation(ctx context.Context, escalation notification.Escalation, outcome notification.EscalationOutcome) {
-	ofEscalation(activity.GetMetricsHandler(ctx), escalation, outcome).Inc(1)
-}
-
-func ofEscalation(metrics client.MetricsHandler, escalation notification.Escalation, outcome notification.EscalationOutcome) client.MetricsCounter {
+// escalations returns the counter of escalations that ended. A repeated call of Escalate counts
+// them again.
+func escalations(metrics client.MetricsHandler, escalation notification.Escalation, outcome notification.EscalationOutcome) client.MetricsCounter {
 	labelled := metrics.WithTags(map[string]string{FromLabel: string(escalation.From), ToLabel: string(escalation.To)})
-	return byOutcome(labelled, string(outcome)).Counter(EscalationsMetric)
+	return byOutcome(labelled, outcome).Counter(EscalationsMetric)
 }
 
 // countDeadLetter counts a failure that was published to the dead-letter queue.

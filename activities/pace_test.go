@@ -123,11 +123,7 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	a := &activities.Activities{Attempts: due(1, 0), Digests: dueDigest(1, 0), DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{
 		notification.Email: account, notification.SMS: account,
 	}}
-	errorsLogged := &errorLog{}
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(errorsLogged)
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a)
+	env, logged := loggedEnv(a)
 	text := sendInput
 	text.Channel = notification.SMS
 	for _, in := range []activities.SendInput{sendInput, sendInput, text, text, sendInput} {
@@ -138,7 +134,7 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	require.Error(t, err)
 
 	require.Equal(t, 6, account.calls)
-	require.Len(t, errorsLogged.lines, 2, "%v", errorsLogged.lines)
+	require.Len(t, logged.lines, 2, "%v", logged.lines)
 }
 
 // Herald logs once a minute that dead tokens stay in the directory. It still sends and
@@ -149,17 +145,22 @@ func TestSendReportsDeadTokensOnce(t *testing.T) {
 	db := due(1, 0)
 	db.tokensKept = "this view cannot be updated"
 	a := &activities.Activities{Attempts: db, Senders: map[notification.Channel]activities.Sender{notification.Email: &provider{}}}
-	logged := &errorLog{}
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(logged)
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a)
+	env, logged := loggedEnv(a)
 	for range 2 {
 		db.attempt.Status = notification.Pending
 		require.Equal(t, activities.SendResult{Status: notification.Sent}, must(execute[activities.SendResult](env, a.Send, sendInput))(t))
 	}
 	require.Len(t, logged.warnings, 1)
 	require.Contains(t, logged.warnings[0], "dead device token")
+}
+
+func loggedEnv(a *activities.Activities) (*testsuite.TestActivityEnvironment, *errorLog) {
+	var suite testsuite.WorkflowTestSuite
+	logged := &errorLog{}
+	suite.SetLogger(logged)
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a)
+	return env, logged
 }
 
 // errorLog keeps the errors that are logged, and counts the warnings.

@@ -146,10 +146,7 @@ func TestPlanDeliveriesOfManyPages(t *testing.T) {
 	require.Contains(t, ids, "evt-1-staff250-EMAIL", "managers come first")
 	require.Contains(t, ids, "evt-1-staff149-EMAIL")
 	require.NotContains(t, ids, "evt-1-staff150-EMAIL")
-	var decided int
-	require.NoError(t, s.Pool.QueryRow(t.Context(), `
-		SELECT count(*) FROM notification_decision WHERE channels->>'EMAIL' = 'MAX_RECIPIENTS' AND channels->>'SMS' = 'NO_ADDRESS'`).Scan(&decided))
-	require.Equal(t, 100, decided)
+	require.Equal(t, 100, get[int](t, s, "SELECT count(*) FROM notification_decision WHERE channels->>'EMAIL' = 'MAX_RECIPIENTS' AND channels->>'SMS' = 'NO_ADDRESS'"))
 }
 
 // get reads one value.

@@ -60,18 +60,9 @@ func (p *planning) decide(ctx context.Context, page notification.RecipientPage, 
 	decided := make([]notification.DecidedRecipient, 0, len(page.Recipients))
 	for _, recipient := range page.Recipients {
 		activity.RecordHeartbeat(ctx)
-		r := notification.DecidedRecipient{
-			UserType: recipient.UserType, UserID: recipient.UserID, Entity: recipient.Entity,
-			Decisions: map[notification.Channel]notification.Decision{},
-		}
+		r := notification.NewDecided(recipient)
 		for _, choice := range p.setup.Decide(recipient, now, used) {
-			r.Decisions[choice.Channel] = choice.Decision
-			if choice.ThrottledBy != "" {
-				if r.ThrottledBy == nil {
-					r.ThrottledBy = map[notification.Channel]string{}
-				}
-				r.ThrottledBy[choice.Channel] = choice.ThrottledBy
-			}
+			r.Add(choice)
 			if choice.Decision == notification.DecisionSelected {
 				r.Deliveries = append(r.Deliveries, p.planned(ctx, recipient, choice))
 			}

@@ -47,13 +47,11 @@ func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOu
 	if err != nil {
 		return PollOutboxResult{}, err
 	}
-	working, ended := context.WithCancel(context.WithoutCancel(ctx))
+	defer heartbeats(ctx, PollHeartbeat/5, nil)()
 	ctx, cancel := context.WithTimeout(ctx, pollTime)
 	var background sync.WaitGroup
 	defer background.Wait()
-	defer ended()
 	defer cancel()
-	background.Go(func() { heartbeat(working) })
 
 	var walked outboxes.PollResult
 	var walking sync.WaitGroup
@@ -114,22 +112,6 @@ func (p *outboxPoll) untilNextLook() time.Duration {
 		return min(alertInterval, p.Interval)
 	}
 	return jitter(p.Interval)
-}
-
-// heartbeat tells Temporal that the activity lives, until ctx ends. It continues while
-// a cancelled poller ends its last batch. Otherwise Temporal would take the poller
-// for dead, and its workflow would show "paused" while events are started.
-func heartbeat(ctx context.Context) {
-	tick := time.NewTicker(PollHeartbeat / 5)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			activity.RecordHeartbeat(ctx)
-		}
-	}
 }
 
 // waker returns a function that wakes the goroutine at a channel with room for one wake-up.

@@ -46,9 +46,7 @@ func TestPollOutboxRace(t *testing.T) {
 	for i := 1; i <= n; i++ {
 		require.Equal(t, 1, temporal.count(fmt.Sprintf("evt-%d", i)), "evt-%d", i)
 	}
-	var remembered int
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM processed_event WHERE status = 'PROCESSING'").Scan(&remembered))
-	require.Equal(t, n, remembered)
+	require.Equal(t, n, get[int](t, s, "SELECT count(*) FROM processed_event WHERE status = 'PROCESSING'"))
 	require.Equal(t, n, events(t, s, "attempt_count = 1 AND published_at IS NOT NULL AND lease_owner IS NULL"))
 }
 
@@ -322,11 +320,7 @@ func TestPollOutboxOfAService(t *testing.T) {
 	started := &launcher{}
 	p := poll(t, ordersOf{herald}, started, activities.Source{Walk: &outboxes.Walk{Source: source, Table: table, Memory: herald}, Interval: 10 * time.Millisecond, BatchSize: 10})
 	await(t, herald, 25, "source = 'orders' AND status = 'PROCESSED'")
-	require.Eventually(t, func() bool {
-		var sent int
-		require.NoError(t, business.Pool.QueryRow(t.Context(), "SELECT count(*) FROM outbox WHERE status = 'SENT'").Scan(&sent))
-		return sent == 25
-	}, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return get[int](t, business, "SELECT count(*) FROM outbox WHERE status = 'SENT'") == 25 }, patience, 5*time.Millisecond)
 	result := p.stop(t)
 	require.Equal(t, 25, result.Sent)
 	require.Equal(t, 25, result.Started)

@@ -46,8 +46,12 @@ func refusedMail() *retries {
 }
 
 func reopen(db *retries, plans activities.PlanStore, again bool) (activities.ReopenResult, error) {
+	return reopenBy(db, plans, activities.ReopenInput{DeliveryID: "d1", Again: again})
+}
+
+func reopenBy(db *retries, plans activities.PlanStore, in activities.ReopenInput) (activities.ReopenResult, error) {
 	a := &activities.Activities{Retries: db, Plans: plans, EventTexts: eventTexts, EscalatedTexts: escalatedTexts, Policies: policies}
-	return run[activities.ReopenResult](a, a.ReopenDelivery, activities.ReopenInput{DeliveryID: "d1", Again: again})
+	return run[activities.ReopenResult](a, a.ReopenDelivery, in)
 }
 
 // testRun is the run id that the SDK's test environment passes to activities.
@@ -104,8 +108,7 @@ func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
 			if tt.purged {
 				rules.err, rules.rules = notification.ErrNoEvent, notification.EventSetup{}
 			}
-			a := &activities.Activities{Retries: db, Plans: rules, EventTexts: eventTexts, EscalatedTexts: escalatedTexts, Policies: policies}
-			result, err := run[activities.ReopenResult](a, a.ReopenDelivery, activities.ReopenInput{DeliveryID: "d1", OwnTime: !tt.before})
+			result, err := reopenBy(db, rules, activities.ReopenInput{DeliveryID: "d1", OwnTime: !tt.before})
 
 			if tt.problem != "" {
 				requireFailure(t, err, activities.NoText, true, 0)

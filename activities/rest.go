@@ -55,10 +55,5 @@ func (s *singles) waitForSingles(ctx context.Context) {
 		return
 	}
 	activity.GetMetricsHandler(ctx).Counter(RestsMetric).Inc(1)
-	timer := time.NewTimer(rest)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	sleep(ctx, rest, nil)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -53,18 +52,6 @@ func TestSendDigestWhileAllRest(t *testing.T) {
 	require.Empty(t, db.results)
 }
 
-// A local activity does not wait: it leaves the delivery to Send.
-func TestSendFirstWhileAllRest(t *testing.T) {
-	t.Parallel()
-
-	db, mail := due(1, 0), &provider{err: notification.ErrProvidersRest}
-	a := firstSender(db, mail)
-
-	require.Equal(t, activities.SendResult{Status: notification.Pending, NotSent: true}, must(run[activities.SendResult](a, a.SendFirst, sendInput))(t))
-	require.Equal(t, 1, mail.calls)
-	require.Len(t, db.released, 1)
-}
-
 // A batch gives back messages that no provider takes, and Temporal repeats it.
 func TestSendBatchWhileAllRest(t *testing.T) {
 	t.Parallel()
@@ -81,9 +68,7 @@ func TestSendBatchWhileAllRest(t *testing.T) {
 
 	_, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, db))
 
-	var failed *temporal.ApplicationError
-	require.ErrorAs(t, err, &failed)
-	require.Equal(t, activities.ProvidersRest, failed.Type())
+	requireFailure(t, err, activities.ProvidersRest, false, time.Second)
 	require.Equal(t, map[string]int{"SENT": 10, "PENDING": 90}, deliveriesBy(t, db, "status"))
 	require.Equal(t, 10, get[int](t, db, "SELECT count(*) FROM delivery_attempt"))
 

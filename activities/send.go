@@ -55,7 +55,8 @@ type SendResult struct {
 // Failures of the provider use up the attempts of the policy. Crashes, failures of
 // Herald's database and rejections of our account do not.
 func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error) {
-	defer a.underWay.begin(in.Channel)()
+	done, _ := a.underWay.begin(in.Channel, 0)
+	defer done()
 	return a.send(ctx, in, false)
 }
 

@@ -80,7 +80,9 @@ func (a *Activities) SendBatch(ctx context.Context, in SendBatchInput) (SendBatc
 		return SendBatchResult{}, err
 	}
 	b := newBatch(ctx, a, in, ids)
-	b.beatWhile(func() { b.send(ctx) })
+	stop := heartbeats(ctx, beatInterval, func() any { return b.told() })
+	b.send(ctx)
+	stop()
 	return b.end(ctx)
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -94,9 +93,7 @@ func TestSendBatchWithoutADatabase(t *testing.T) {
 	require.ErrorContains(t, err, errAway.Error())
 	require.Equal(t, inGroup-1, told.Sent)
 	require.Equal(t, 1, told.Retried)
-	var failed *temporal.ApplicationError
-	require.ErrorAs(t, err, &failed)
-	require.False(t, failed.NonRetryable())
+	requireFailure(t, err, "", false, 0)
 	require.Equal(t, inGroup, over.calls())
 	require.Equal(t, map[string]int{"SENT": inGroup - 1, "PENDING": 101 - inGroup}, deliveriesBy(t, db.Store, "status"))
 }
@@ -188,17 +185,7 @@ func ids(n int) []string {
 // deliveriesBy counts deliveries by something.
 func deliveriesBy(t *testing.T, s *postgres.Store, what string) map[string]int {
 	t.Helper()
-	counts := map[string]int{}
-	rows := must(s.Pool.Query(t.Context(), "SELECT coalesce(("+what+")::text, ''), count(*) FROM notification n LEFT JOIN delivery_attempt a USING (delivery_id) GROUP BY 1"))(t)
-	defer rows.Close()
-	for rows.Next() {
-		var key string
-		var count int
-		require.NoError(t, rows.Scan(&key, &count))
-		counts[key] = count
-	}
-	require.NoError(t, rows.Err())
-	return counts
+	return get[map[string]int](t, s, "SELECT coalesce(jsonb_object_agg(key, count), '{}') FROM (SELECT coalesce(("+what+")::text, '') AS key, count(*) FROM notification n LEFT JOIN delivery_attempt a USING (delivery_id) GROUP BY 1) AS counts")
 }
 
 // deadLetters are the deliveries whose dead letters have to be published.
@@ -237,9 +224,7 @@ func TestSendBatchTakesTurns(t *testing.T) {
 
 		if want < 50 {
 			require.ErrorContains(t, err, away.Error())
-			var failed *temporal.ApplicationError
-			require.ErrorAs(t, err, &failed)
-			require.False(t, failed.NonRetryable())
+			requireFailure(t, err, "", false, 0)
 		} else {
 			require.NoError(t, err)
 			require.Equal(t, 50, got.Sent)

@@ -25,7 +25,7 @@ func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, e
 	if a.RateLimits[in.Channel] > 0 {
 		return full, nil
 	}
-	done, free := a.underWay.beginBelow(in.Channel, FirstAttempts)
+	done, free := a.underWay.begin(in.Channel, FirstAttempts)
 	if !free {
 		return full, nil
 	}
@@ -43,14 +43,8 @@ type underWay struct {
 	sends map[notification.Channel]int
 }
 
-// begin counts a send until done is called.
-func (u *underWay) begin(channel notification.Channel) (done func()) {
-	done, _ = u.beginBelow(channel, 0)
-	return done
-}
-
-// beginBelow counts a send, unless limit sends are in flight; 0: no limit.
-func (u *underWay) beginBelow(channel notification.Channel, limit int) (done func(), free bool) {
+// begin counts a send until done is called, unless limit sends are in flight; 0: no limit.
+func (u *underWay) begin(channel notification.Channel, limit int) (done func(), free bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if limit > 0 && u.sends[channel] >= limit {
@@ -60,11 +54,9 @@ func (u *underWay) beginBelow(channel notification.Channel, limit int) (done fun
 		u.sends = map[notification.Channel]int{}
 	}
 	u.sends[channel]++
-	return func() { u.add(channel, -1) }, true
-}
-
-func (u *underWay) add(channel notification.Channel, n int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.sends[channel] += n
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.sends[channel]--
+	}, true
 }

@@ -207,54 +207,62 @@ func firstSender(db activities.AttemptStore, mail activities.Sender) *activities
 	}
 }
 
+// SendFirst makes an attempt, or leaves the delivery to Send: if it only looks, if the channel has
+// a rate limit by the sending worker's settings, and while all providers rest. If its task was lost,
+// the second run waits until the first run's lease has expired.
 func TestSendFirst(t *testing.T) {
 	t.Parallel()
 
-	db, mail := due(1, 0), &provider{}
-	a := firstSender(db, mail)
+	left := activities.SendResult{Status: notification.Pending, NotSent: true}
+	tests := []struct {
+		name     string
+		arrange  func(a *activities.Activities, db *deliveries, mail *provider, in *activities.SendInput)
+		want     activities.SendResult
+		lost     bool
+		calls    int
+		released int
+	}{
+		{name: "sent", want: activities.SendResult{Status: notification.Sent}, calls: 1},
+		{name: "it only looks", arrange: func(_ *activities.Activities, _ *deliveries, _ *provider, in *activities.SendInput) {
+			in.StatusOnly = true
+		}, want: left},
+		{name: "a rate limit", arrange: func(a *activities.Activities, _ *deliveries, _ *provider, _ *activities.SendInput) {
+			a.RateLimits = map[notification.Channel]float64{notification.Email: 1}
+		}, want: left},
+		{name: "all providers rest", arrange: func(_ *activities.Activities, _ *deliveries, mail *provider, _ *activities.SendInput) {
+			mail.err = notification.ErrProvidersRest
+		}, want: left, calls: 1, released: 1},
+		{name: "its first run is under way", arrange: func(_ *activities.Activities, db *deliveries, _ *provider, _ *activities.SendInput) {
+			db.leasedFor = time.Minute
+		}, lost: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 
-	require.Equal(t, activities.SendResult{Status: notification.Sent}, must(run[activities.SendResult](a, a.SendFirst, sendInput))(t))
-	require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
-	require.Equal(t, 1, mail.calls)
-}
+			db, mail, in := due(1, 0), &provider{}, sendInput
+			a := firstSender(db, mail)
+			if tt.arrange != nil {
+				tt.arrange(a, db, mail, &in)
+			}
 
-// SendFirst with StatusOnly sends nothing.
-func TestSendFirstLooks(t *testing.T) {
-	t.Parallel()
+			got, err := run[activities.SendResult](a, a.SendFirst, in)
 
-	db, mail, in := due(1, 0), &provider{}, sendInput
-	in.StatusOnly = true
-	a := firstSender(db, mail)
-
-	require.Equal(t, activities.SendResult{Status: notification.Pending, NotSent: true}, must(run[activities.SendResult](a, a.SendFirst, in))(t))
-	require.True(t, db.asked.StatusOnly)
-	require.Zero(t, mail.calls)
-}
-
-// If its task was lost, the second run of SendFirst waits until the first run's lease has expired.
-func TestSendFirstBesideItself(t *testing.T) {
-	t.Parallel()
-
-	db, mail := due(1, 0), &provider{}
-	db.leasedFor = time.Minute
-	a := firstSender(db, mail)
-
-	_, err := run[activities.SendResult](a, a.SendFirst, sendInput)
-
-	requireFailure(t, err, activities.AttemptLost, false, time.Minute)
-	require.Zero(t, mail.calls)
-}
-
-// SendFirst leaves a channel with a rate limit to Send, by the sending worker's settings.
-func TestSendFirstOfAChannelWithALimit(t *testing.T) {
-	t.Parallel()
-
-	db := due(1, 0)
-	a := firstSender(db, &provider{})
-	a.RateLimits = map[notification.Channel]float64{notification.Email: 1}
-
-	require.Equal(t, activities.SendResult{Status: notification.Pending, NotSent: true}, must(run[activities.SendResult](a, a.SendFirst, sendInput))(t))
-	require.Zero(t, db.begun)
+			if tt.lost {
+				requireFailure(t, err, activities.AttemptLost, false, time.Minute)
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.calls, mail.calls)
+			require.Len(t, db.released, tt.released)
+			if a.RateLimits == nil {
+				require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, StatusOnly: in.StatusOnly, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
+			} else {
+				require.Zero(t, db.asked)
+			}
+		})
+	}
 }
 
 // crowd is a provider that answers when the test allows it, with its store.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
-
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 )
@@ -40,9 +38,7 @@ const unknownSourceRetry = 5 * time.Second
 func (a *Activities) source(name string) (Source, error) {
 	source, known := a.Sources[cmp.Or(name, notification.HeraldSource)]
 	if !known {
-		return Source{}, temporal.NewApplicationErrorWithOptions(
-			fmt.Sprintf("this worker has no outbox source named %q: see its OUTBOX_SOURCES and KAFKA_BROKERS", name), UnknownSource,
-			temporal.ApplicationErrorOptions{NextRetryDelay: unknownSourceRetry, Category: temporal.ApplicationErrorCategoryBenign})
+		return Source{}, benign(fmt.Sprintf("this worker has no outbox source named %q: see its OUTBOX_SOURCES and KAFKA_BROKERS", name), UnknownSource, unknownSourceRetry)
 	}
 	return source, nil
 }

@@ -70,12 +70,6 @@ func (r *registry) StartDeliveryAgain(_ context.Context, delivery notification.S
 	return nil
 }
 
-// sweepOnce runs one sweep over a store.
-func sweepOnce(t *testing.T, s *postgres.Store, temporal *registry) activities.SweepResult {
-	t.Helper()
-	return sweepFor(t, sweeping(s, temporal))
-}
-
 func sweeping(s *postgres.Store, temporal *registry) *activities.Activities {
 	return &activities.Activities{
 		Sweeps: s, Sweeper: temporal, Deliveries: s, DeadLetters: &broker{},
@@ -102,12 +96,10 @@ func stick(t *testing.T, s *postgres.Store, id string, users ...string) {
 // row is the progress of a delivery or an event: its status, and why.
 func row(t *testing.T, s *postgres.Store, id string) string {
 	t.Helper()
-	var text string
-	require.NoError(t, s.Pool.QueryRow(t.Context(), `
+	return get[string](t, s, `
 		SELECT concat_ws(' ', status, last_error, 'restarts', restarts) FROM notification WHERE delivery_id = $1
 		UNION ALL
-		SELECT concat_ws(' ', status, outcome, 'restarts', restarts) FROM processed_event WHERE event_id = $1`, id).Scan(&text))
-	return text
+		SELECT concat_ws(' ', status, outcome, 'restarts', restarts) FROM processed_event WHERE event_id = $1`, id)
 }
 
 func TestSweepEvents(t *testing.T) {
@@ -142,7 +134,7 @@ func TestSweepEvents(t *testing.T) {
 			exec(t, s, tt.before)
 			temporal := &registry{states: map[string]activities.WorkflowState{"evt-1": tt.state}, starts: map[string]error{"evt-1": tt.refuse}}
 
-			require.Equal(t, tt.found, sweepOnce(t, s, temporal).Sweep)
+			require.Equal(t, tt.found, sweep(t, sweeping(s, temporal)).Sweep)
 			require.Equal(t, tt.want, row(t, s, "evt-1"))
 			require.Len(t, temporal.events, tt.found.StartedAgain)
 			for _, event := range temporal.events {
@@ -193,7 +185,7 @@ func TestSweepDeliveries(t *testing.T) {
 				starts: map[string]error{id: tt.refuse},
 			}
 
-			result := sweepOnce(t, s, temporal)
+			result := sweep(t, sweeping(s, temporal))
 
 			require.Equal(t, tt.found, result.Sweep)
 			require.Equal(t, tt.want, row(t, s, id))
@@ -227,7 +219,7 @@ func TestSweepGoesOn(t *testing.T) {
 	temporal := &registry{}
 	var given []string
 	for _, want := range []int{100, 100, 50} {
-		result := sweepOnce(t, s, temporal)
+		result := sweep(t, sweeping(s, temporal))
 		require.Equal(t, want, result.Failed)
 		require.Equal(t, want+1, result.Looked)
 		for _, lost := range result.GiveUp {
@@ -235,7 +227,7 @@ func TestSweepGoesOn(t *testing.T) {
 		}
 	}
 	require.Len(t, given, many)
-	require.Equal(t, 100, sweepOnce(t, s, temporal).Failed, "and from the beginning again")
+	require.Equal(t, 100, sweep(t, sweeping(s, temporal)).Failed, "and from the beginning again")
 }
 
 // A hundred thousand events wait until tomorrow. Their workflows run, and the sweep looks up
@@ -288,11 +280,11 @@ func TestSweepShares(t *testing.T) {
 	a := sweeping(s, temporal)
 	a.SweepTime = 1
 
-	first := sweepFor(t, a)
+	first := sweep(t, a)
 	require.Len(t, temporal.started, 1)
 	require.Equal(t, "evt-099", first.AfterEvent)
-	sweepFor(t, a)
-	require.Empty(t, sweepFor(t, a).AfterEvent)
+	sweep(t, a)
+	require.Empty(t, sweep(t, a).AfterEvent)
 	asked := map[string]bool{}
 	for _, id := range temporal.asked {
 		asked[id] = true
@@ -301,7 +293,7 @@ func TestSweepShares(t *testing.T) {
 	require.Contains(t, asked, "evt-waits")
 }
 
-func sweepFor(t *testing.T, a *activities.Activities) activities.SweepResult {
+func sweep(t *testing.T, a *activities.Activities) activities.SweepResult {
 	t.Helper()
 	return must(execute[activities.SweepResult](newEnv(a), a.Sweep))(t)
 }
@@ -352,7 +344,7 @@ func TestSweepThatCannotDelete(t *testing.T) {
 	a := sweeping(s, &registry{})
 	a.Sweeps = undeletable{s}
 
-	must(execute[activities.SweepResult](newEnv(a), a.Sweep))(t)
+	sweep(t, a)
 
 	require.Equal(t, 1, must(s.LastSweep(t.Context()))(t).StartedAgain)
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 )
@@ -32,17 +31,11 @@ const (
 
 // errNoTurn is the failure of an attempt that sent nothing because of the rate limit. Temporal
 // retries it.
-var errNoTurn = temporal.NewApplicationErrorWithOptions("the rate limit left no turn for it: what is more urgent uses them up", RateLimited, temporal.ApplicationErrorOptions{
-	NextRetryDelay: turnRetry,
-	Category:       temporal.ApplicationErrorCategoryBenign,
-})
+var errNoTurn = benign("the rate limit left no turn for it: what is more urgent uses them up", RateLimited, turnRetry)
 
 // errResting is the failure of an attempt that sent nothing because all providers rest. Temporal
 // retries it, and keeps the other messages in the order of their priority meanwhile.
-var errResting = temporal.NewApplicationErrorWithOptions(notification.ErrProvidersRest.Error(), ProvidersRest, temporal.ApplicationErrorOptions{
-	NextRetryDelay: turnRetry,
-	Category:       temporal.ApplicationErrorCategoryBenign,
-})
+var errResting = benign(notification.ErrProvidersRest.Error(), ProvidersRest, turnRetry)
 
 // SendSlots returns the number of messages of a channel that a worker sends, or lets wait for
 // their turns, concurrently: as many as get turns within slotPatience, at least 2 and up to most.
@@ -92,7 +85,7 @@ func (a *Activities) awaitTurns(ctx context.Context, channel notification.Channe
 	}
 	time.Sleep(time.Until(w.due)) // less than a second, and the turn is taken
 	if w.err == nil {
-		observeTurn(ctx, channel, time.Since(begun))
+		byChannel(ctx, channel).Timer(TurnWaitMetric).Record(time.Since(begun))
 	}
 	return w.granted, w.err
 }

@@ -74,6 +74,23 @@ type DecidedRecipient struct {
 	Deliveries []PlannedDelivery `json:"-"` // of the selected channels
 }
 
+// NewDecided returns a recipient without decisions.
+func NewDecided(r Recipient) DecidedRecipient {
+	return DecidedRecipient{UserType: r.UserType, UserID: r.UserID, Entity: r.Entity, Decisions: map[Channel]Decision{}}
+}
+
+// Add adds the decision about a channel.
+func (r *DecidedRecipient) Add(choice Choice) {
+	r.Decisions[choice.Channel] = choice.Decision
+	if choice.ThrottledBy == "" {
+		return
+	}
+	if r.ThrottledBy == nil {
+		r.ThrottledBy = map[Channel]string{}
+	}
+	r.ThrottledBy[choice.Channel] = choice.ThrottledBy
+}
+
 // PlannedDelivery is a row of notification before it is stored.
 type PlannedDelivery struct {
 	DeliveryID string    `json:"delivery_id"`
