@@ -50,10 +50,7 @@ func deliverBatchOf(ctx workflow.Context, in BatchInput) (BatchResult, error) {
 	if err == nil && sent.left {
 		result.Alone, err = b.deliverLeft(ctx)
 	}
-	if waitErr := b.open.wait(ctx); err == nil {
-		err = waitErr
-	}
-	return result, err
+	return result, cmp.Or(err, b.open.wait(ctx))
 }
 
 // part names the deliveries of the batch.

@@ -1,10 +1,8 @@
 package workflows
 
 import (
-	"fmt"
 	"time"
 
-	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -118,7 +116,7 @@ func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Deliv
 	ended := false
 	escalations := newLimiter(ctx, 0)
 	escalations.start(ctx, func(ctx workflow.Context) {
-		options := escalationOptions(event, d)
+		options := recipientOptions(event, d, EscalationID(d.DeliveryID), d.Escalation.Then())
 		holder, _ := runChild(ctx, options, EscalateType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			child := workflow.ExecuteChildWorkflow(ctx, Escalate, escalateInput(event, d))
 			workflow.Go(ctx, func(ctx workflow.Context) {
@@ -141,18 +139,5 @@ func escalateInput(event batchEvent, d notification.Delivery) EscalateInput {
 	return EscalateInput{
 		EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate,
 		DeliveryID: d.DeliveryID, UserType: d.UserType, UserID: d.UserID, SendAfter: d.SendAfter, Escalation: *d.Escalation,
-	}
-}
-
-// escalationOptions let an escalation run again when its event runs again, unless it completed.
-func escalationOptions(event batchEvent, d notification.Delivery) workflow.ChildWorkflowOptions {
-	return workflow.ChildWorkflowOptions{
-		WorkflowID:            EscalationID(d.DeliveryID),
-		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
-		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-		WaitForCancellation:   true,
-		TypedSearchAttributes: attributesOf(event, d),
-		Memo:                  map[string]any{"event_id": event.id},
-		StaticSummary:         fmt.Sprintf("%s to %s/%s%s", d.Channel, d.UserType, d.UserID, d.Escalation.Then()),
 	}
 }

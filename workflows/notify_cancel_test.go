@@ -7,64 +7,67 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
 	"herald/internal/notification"
 	"herald/workflows"
 )
 
-// A cancelled event cancels its open and its waiting deliveries. Deliveries that wait for
-// a slot never begin.
-func TestNotifyEventCancelledWithOpenDeliveries(t *testing.T) {
+// A cancelled event cancels its open and its waiting deliveries. A delivery may end well although it
+// was cancelled, and the event waits for it. Deliveries that wait for a slot, or are planned while
+// the event is cancelled, never begin.
+func TestNotifyEventCancelled(t *testing.T) {
 	t.Parallel()
 
-	for _, tt := range []struct {
-		batch activities.DeliveryBatch
-		open  int
-	}{{batch(150), 100}, {waiting(batch(150)), 150}} {
-		env := newEventEnv(t)
-		env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
-		env.plans(notification.Cursor{}, onlyPage(tt.batch))
-		env.finishes("CANCELLED")
-		env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-		env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-		env.requireCancelled(t)
-		require.Len(t, env.deliveries.started, tt.open)
-		require.Equal(t, tt.open, env.deliveries.cancelled)
+	const soon = 10 * time.Second
+	planned := func(b activities.DeliveryBatch, end func(workflow.Context, workflows.DeliverInput) error) func(env *environment) {
+		return func(env *environment) {
+			env.deliveries.end = end
+			env.plans(notification.Cursor{}, onlyPage(b))
+			env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+		}
 	}
-}
+	tests := []struct {
+		name               string
+		in                 workflows.NotifyInput
+		arrange            func(env *environment)
+		started, cancelled int
+	}{
+		{name: "more deliveries than slots", in: notifyInput, arrange: planned(batch(150), takes[workflows.DeliverInput](10*time.Hour)), started: 100, cancelled: 100},
+		{name: "waiting deliveries", in: notifyInput, arrange: planned(waiting(batch(150)), takes[workflows.DeliverInput](10*time.Hour)), started: 150, cancelled: 150},
+		{name: "deliveries that end well", in: notifyInput, arrange: planned(batch(2), takesRegardless(time.Hour)), started: 2},
+		{name: "while planning", in: notifyInput, arrange: func(env *environment) {
+			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, panicky.err) // again and again
+			env.RegisterDelayedCallback(env.CancelWorkflow, soon)
+		}},
+		{name: "in its first task", in: notifyInput, arrange: func(env *environment) {
+			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(func(context.Context, activities.PlanInput) (activities.PlanResult, error) {
+				env.CancelWorkflow()
+				return onlyPage(batch(2)), nil
+			}).Once()
+		}},
+		{name: "before it could cancel another event", in: cancelsEvt0, arrange: func(env *environment) {
+			env.OnActivity(acts.CancelEvent, mock.Anything, cancellation).Return(activities.CancelEventResult{}, panicky.err)
+			env.RegisterDelayedCallback(env.CancelWorkflow, soon)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 
-func TestNotifyEventCancelledWhilePlanning(t *testing.T) {
-	t.Parallel()
+			env := newEventEnv(t)
+			tt.arrange(env)
+			env.finishes("CANCELLED")
 
-	env := newEventEnv(t)
-	env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, panicky.err) // again and again
-	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
-	env.finishes("CANCELLED")
+			env.ExecuteWorkflow(workflows.NotifyEvent, tt.in)
 
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireCancelled(t)
-	require.Empty(t, env.deliveries.started)
-}
-
-// Deliveries that are planned while the event is cancelled do not begin.
-func TestNotifyEventCancelledInItsFirstTask(t *testing.T) {
-	t.Parallel()
-
-	env := newEventEnv(t)
-	env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(func(context.Context, activities.PlanInput) (activities.PlanResult, error) {
-		env.CancelWorkflow()
-		return onlyPage(batch(2)), nil
-	}).Once()
-	env.finishes("CANCELLED")
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireCancelled(t)
-	require.Empty(t, env.deliveries.started)
+			env.requireCancelled(t)
+			require.Len(t, env.deliveries.started, tt.started)
+			require.Equal(t, tt.cancelled, env.deliveries.cancelled)
+			require.Zero(t, env.deliveries.open)
+		})
+	}
 }
 
 // Cancelling an event does not cancel its message: the event ends in the tables at once, and
@@ -109,23 +112,6 @@ func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 	}
 }
 
-// A delivery may end well although it was cancelled; the event waits for it.
-func TestNotifyEventCancelledWaitsForItsChildren(t *testing.T) {
-	t.Parallel()
-
-	env := newEventEnv(t)
-	env.deliveries.end = takesRegardless(time.Hour)
-	env.plans(notification.Cursor{}, onlyPage(batch(2)))
-	env.finishes("CANCELLED")
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireCancelled(t)
-	require.Zero(t, env.deliveries.open)
-	require.Zero(t, env.deliveries.cancelled)
-}
-
 var (
 	cancelsEvt0  = workflows.NotifyInput{EventID: eventID, Source: "orders", CommandVersion: workflows.CommandVersion, Cancels: "evt-0"}
 	cancellation = activities.CancelEventInput{EventID: "evt-0", By: eventID}
@@ -147,21 +133,6 @@ func TestNotifyEventCancelsAnother(t *testing.T) {
 
 	env.requireNotified(t, workflows.NotifyResult{Cancelled: before})
 	require.ElementsMatch(t, inputs(batch(2)), env.deliveries.started)
-}
-
-// An event that is itself cancelled before it could cancel another event notifies nobody.
-func TestNotifyEventCancelledWhileItCancels(t *testing.T) {
-	t.Parallel()
-
-	env := newEventEnv(t)
-	env.OnActivity(acts.CancelEvent, mock.Anything, cancellation).Return(activities.CancelEventResult{}, panicky.err)
-	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
-	env.finishes("CANCELLED")
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, cancelsEvt0)
-
-	env.requireCancelled(t)
-	require.Empty(t, env.deliveries.started)
 }
 
 // An event that another event cancels ends like an event that was cancelled while it ran,

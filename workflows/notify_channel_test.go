@@ -205,37 +205,46 @@ func TestNotifyChannelContinuesAsNew(t *testing.T) {
 	}
 }
 
-// A cancelled lane ends its children, and cancels the rows that had none.
+// A cancelled lane ends its children, and cancels the rows that had none, even if it still waits for
+// the planning.
 func TestNotifyChannelCancelled(t *testing.T) {
 	t.Parallel()
 
-	env, in := newLaneEnv(t), laneInput(mails)
-	in.Planned = true
-	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
-	env.finds(mails, 0, false, stored(1))
-	env.listsStretch(1, false, batch(500))
-	env.cancelsUnsent(wholeLane(mails))
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+	planned, batches := laneInput(mails), bulkInput()
+	planned.Planned, batches.Planned = true, true
+	tests := []struct {
+		name                string
+		in                  workflows.ChannelInput
+		arrange             func(env *environment)
+		deliveries, batches int // that had begun
+	}{
+		{name: "deliveries", in: planned, arrange: func(env *environment) {
+			env.finds(mails, 0, false, stored(1))
+			env.listsStretch(1, false, batch(500))
+		}, deliveries: 400},
+		{name: "batches", in: batches, arrange: func(env *environment) { env.answersLooks(bulk(1), bulk(2), activities.NextResult{}) }, batches: 2},
+		{name: "while it looks", in: laneInput(laterSMS), arrange: func(env *environment) {
+			env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 
-	env.ExecuteWorkflow(workflows.NotifyChannel, in)
+			env := newLaneEnv(t)
+			env.deliveries.end, env.batches.end = takes[workflows.DeliverInput](time.Hour), takes[workflows.BatchInput](time.Hour)
+			tt.arrange(env)
+			env.cancelsUnsent(wholeLane(tt.in.Lane))
+			env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
-	env.requireStopped(t)
-	require.Len(t, env.deliveries.started, 400)
-	require.Equal(t, 400, env.deliveries.cancelled)
-}
+			env.ExecuteWorkflow(workflows.NotifyChannel, tt.in)
 
-// A lane that is cancelled while it waits for the planning cancels its rows, too.
-func TestNotifyChannelCancelledWhileItLooks(t *testing.T) {
-	t.Parallel()
-
-	env := newLaneEnv(t)
-	env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil)
-	env.cancelsUnsent(wholeLane(laterSMS))
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-	env.ExecuteWorkflow(workflows.NotifyChannel, laneInput(laterSMS))
-
-	env.requireStopped(t)
+			env.requireStopped(t)
+			require.Len(t, env.deliveries.started, tt.deliveries)
+			require.Equal(t, tt.deliveries, env.deliveries.cancelled)
+			require.Equal(t, tt.batches, env.batches.cancelled)
+		})
+	}
 }
 
 // bulk is a stretch of a bulk lane.
@@ -354,20 +363,4 @@ func TestNotifyChannelKeepsItsDecision(t *testing.T) {
 
 	in.After, in.Parts = 100, 1
 	require.Equal(t, in, nextRun[workflows.ChannelInput](t, env, notifyChannel))
-}
-
-func TestNotifyChannelInBatchesCancelled(t *testing.T) {
-	t.Parallel()
-
-	env, in := newLaneEnv(t), bulkInput()
-	in.Planned = true
-	env.batches.end = takes[workflows.BatchInput](time.Hour)
-	env.answersLooks(bulk(1), bulk(2), activities.NextResult{})
-	env.cancelsUnsent(wholeLane(mails))
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-	env.ExecuteWorkflow(workflows.NotifyChannel, in)
-
-	env.requireStopped(t)
-	require.Equal(t, 2, env.batches.cancelled)
 }

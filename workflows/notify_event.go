@@ -96,9 +96,7 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 		result, err = deliverAll(ctx, in)
 	}
 	result.Cancelled = cancelled
-	if publishErr := awaitPublished(ctx, in, published); err == nil {
-		err = publishErr
-	}
+	err = cmp.Or(err, awaitPublished(ctx, in, published))
 	result, err = finishEvent(ctx, in, result, err)
 	_ = published.Get(ctx, nil) // not ready only if the event was cancelled
 	return result, err
@@ -136,10 +134,7 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 		EventID: in.EventID, Success: err == nil && result.Outcome != notification.EventCancelled && result.Outcome != notification.EventRejected, Outcome: eventOutcome(result, err), Problem: result.Problem,
 	}
 	counts, finishErr := recordEnd(ctx, in, finish)
-	if err == nil {
-		err = finishErr
-	}
-	if err == nil {
+	if err = cmp.Or(err, finishErr); err == nil {
 		result.Outcome = counts.Outcome
 	}
 	result.Deliveries, result.Decisions = counts.Deliveries, counts.Decisions
@@ -184,10 +179,7 @@ func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 func deliverAll(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	lanes := newLanes(ctx)
 	result, err := plan(ctx, in, lanes)
-	if waitErr := lanes.wait(ctx); err == nil {
-		err = waitErr
-	}
-	return result, err
+	return result, cmp.Or(err, lanes.wait(ctx))
 }
 
 // plan plans the first page alone, so that sending begins soon, and then many pages per

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 
 	enums "go.temporal.io/api/enums/v1"
@@ -37,10 +38,7 @@ func deliverPage(ctx workflow.Context, in PageInput) error {
 		return open.deliver(ctx, d, func(ctx workflow.Context) { deliverOne(ctx, event, d, policy) })
 	})
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d deliveries wait; each is a child workflow", open.open))
-	if waitErr := open.wait(ctx); err == nil {
-		err = waitErr
-	}
-	return err
+	return cmp.Or(err, open.wait(ctx))
 }
 
 // batchEvent is the event of a batch of deliveries.
@@ -134,25 +132,30 @@ func batchDetails(batch activities.DeliveryBatch) string {
 }
 
 func deliveryOptions(event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) workflow.ChildWorkflowOptions {
+	options := recipientOptions(event, d, d.DeliveryID, "")
+	options.TaskQueue, options.Priority = policy.TaskQueue, Priority(d.Priority, event.aggregate)
+	return options
+}
+
+// recipientOptions are the options of a child about one recipient.
+func recipientOptions(event batchEvent, d notification.Delivery, id, more string) workflow.ChildWorkflowOptions {
 	recipient := string(d.UserType) + "/" + d.UserID
+	return childOptions(event, d.Channel, id, fmt.Sprintf("%s to %s%s", d.Channel, recipient, more), RecipientAttribute.ValueSet(recipient))
+}
+
+// childOptions cancel a child with its event, which then waits for the child's end. When the event
+// runs again, the child runs again too, unless it completed. The search attributes name the event and
+// the channel, so that a query finds every child.
+func childOptions(event batchEvent, channel notification.Channel, id, summary string, attributes ...temporal.SearchAttributeUpdate) workflow.ChildWorkflowOptions {
+	attributes = append(attributes,
+		EventTypeAttribute.ValueSet(event.eventType), AggregateAttribute.ValueSet(event.aggregate.String()), ChannelAttribute.ValueSet(string(channel)))
 	return workflow.ChildWorkflowOptions{
-		WorkflowID:            d.DeliveryID,
-		TaskQueue:             policy.TaskQueue,
+		WorkflowID:            id,
 		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
 		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		WaitForCancellation:   true,
-		Priority:              Priority(d.Priority, event.aggregate),
-		TypedSearchAttributes: attributesOf(event, d),
 		Memo:                  map[string]any{"event_id": event.id},
-		StaticSummary:         fmt.Sprintf("%s to %s", d.Channel, recipient),
+		StaticSummary:         summary,
+		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
 	}
-}
-
-func attributesOf(event batchEvent, d notification.Delivery) temporal.SearchAttributes {
-	return temporal.NewSearchAttributes(
-		EventTypeAttribute.ValueSet(event.eventType),
-		AggregateAttribute.ValueSet(event.aggregate.String()),
-		RecipientAttribute.ValueSet(string(d.UserType)+"/"+d.UserID),
-		ChannelAttribute.ValueSet(string(d.Channel)),
-	)
 }

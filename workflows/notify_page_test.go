@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -18,19 +17,57 @@ import (
 	"herald/workflows"
 )
 
+// A page opens all that waits at once: deliveries for later, and items of digests, whose time only
+// their digests know. Deliveries to send at once need slots. A database that is away, or a delivery
+// that fails, stops no other delivery.
 func TestNotifyPage(t *testing.T) {
 	t.Parallel()
 
-	for _, n := range []int{0, 1, 100, 130} {
-		env := newPageEnv(t)
-		env.deliveries.end = takes[workflows.DeliverInput](time.Second)
-		env.lists(batch(n), nil)
+	digests := batch(230)
+	for i := range 130 {
+		digests.Deliveries[i].Digest = true
+	}
+	digests.Deliveries[229].SendAfter, digests.Deliveries[229].Wait = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), "08:00 UTC: delay"
+	fails := func(workflow.Context, workflows.DeliverInput) error {
+		return temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed)
+	}
+	tests := []struct {
+		name     string
+		outages  int
+		listed   activities.DeliveryBatch
+		end      func(workflow.Context, workflows.DeliverInput) error
+		mostOpen int
+	}{
+		{name: "empty", listed: batch(0)},
+		{name: "one", listed: batch(1), mostOpen: 1},
+		{name: "as many as slots", listed: batch(100), mostOpen: 100},
+		{name: "more than slots", listed: batch(130), mostOpen: 100},
+		{name: "none that wait", listed: waiting(batch(0))},
+		{name: "many that wait", listed: waiting(batch(130)), mostOpen: 130},
+		{name: "digests, and 99 to send at once", listed: digests, mostOpen: 230},
+		{name: "after an outage", outages: 4, listed: batch(2), mostOpen: 2},
+		{name: "deliveries that fail", listed: batch(2), end: fails, mostOpen: 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 
-		env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
+			env := newPageEnv(t)
+			env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
+			if tt.end != nil {
+				env.deliveries.end = tt.end
+			}
+			for range tt.outages {
+				env.lists(activities.DeliveryBatch{}, panicky.err)
+			}
+			env.lists(tt.listed, nil)
 
-		require.NoError(t, env.GetWorkflowError())
-		require.ElementsMatch(t, inputs(batch(n)), env.deliveries.started)
-		require.Equal(t, min(n, 100), env.deliveries.mostOpen)
+			env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
+
+			require.NoError(t, env.GetWorkflowError())
+			require.ElementsMatch(t, inputs(tt.listed), env.deliveries.started)
+			require.Equal(t, tt.mostOpen, env.deliveries.mostOpen)
+		})
 	}
 }
 
@@ -50,36 +87,6 @@ func TestNotifyPageReadsListAfterList(t *testing.T) {
 
 	require.NoError(t, env.GetWorkflowError())
 	require.ElementsMatch(t, inputs(all), env.deliveries.started)
-}
-
-func TestNotifyPageOutlastsAnOutage(t *testing.T) {
-	t.Parallel()
-
-	env := newPageEnv(t)
-	for range 4 {
-		env.lists(activities.DeliveryBatch{}, errors.New("database out of reach"))
-	}
-	env.lists(batch(2), nil)
-
-	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
-
-	require.NoError(t, env.GetWorkflowError())
-	require.ElementsMatch(t, inputs(batch(2)), env.deliveries.started)
-}
-
-func TestNotifyPageWithADeliveryThatFails(t *testing.T) {
-	t.Parallel()
-
-	env := newPageEnv(t)
-	env.deliveries.end = func(workflow.Context, workflows.DeliverInput) error {
-		return temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed)
-	}
-	env.lists(batch(2), nil)
-
-	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
-
-	require.NoError(t, env.GetWorkflowError())
-	require.ElementsMatch(t, inputs(batch(2)), env.deliveries.started)
 }
 
 // An event that is started again repeats failed deliveries only.
@@ -238,46 +245,6 @@ func TestNotifyEventDeliversBesideWhatWaits(t *testing.T) {
 	require.Equal(t, 130+100, env.deliveries.mostOpen) // all that wait, and a window of the others
 	require.Len(t, sent, 130)
 	require.Equal(t, 2*time.Second, sent[129]) // of the skipped clock: 100, then 30
-}
-
-// The items of digests wait as well, for a time that only their digests know.
-func TestNotifyPageWithDigests(t *testing.T) {
-	t.Parallel()
-
-	env, all := newPageEnv(t), batch(230)
-	for i := range 130 {
-		all.Deliveries[i].Digest = true
-	}
-	all.Deliveries[229].SendAfter, all.Deliveries[229].Wait = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), "08:00 UTC: delay"
-	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
-	env.lists(all, nil)
-
-	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
-
-	require.NoError(t, env.GetWorkflowError())
-	require.ElementsMatch(t, inputs(all), env.deliveries.started)
-	require.Equal(t, 230, env.deliveries.mostOpen) // the 99 to be sent at once have slots
-}
-
-// A page opens all that waits at once.
-func TestNotifyPageThatWaits(t *testing.T) {
-	t.Parallel()
-
-	for _, n := range []int{0, 130} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			t.Parallel()
-
-			env, later := newPageEnv(t), waiting(batch(n))
-			env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
-			env.lists(later, nil)
-
-			env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
-
-			require.NoError(t, env.GetWorkflowError())
-			require.ElementsMatch(t, inputs(later), env.deliveries.started)
-			require.Equal(t, n, env.deliveries.mostOpen)
-		})
-	}
 }
 
 // A blocked channel, with more deliveries than slots, does not delay other channels.

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -45,10 +46,7 @@ func (l *openLane) listen(ctx workflow.Context) {
 func (l *openLane) run(ctx workflow.Context) error {
 	for {
 		through, err := l.handOn(ctx)
-		if waitErr := l.open.wait(ctx); err == nil {
-			err = waitErr
-		}
-		switch {
+		switch err = cmp.Or(err, l.open.wait(ctx)); {
 		case err != nil:
 			return err
 		case !through:

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -73,25 +72,14 @@ func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workfl
 const allowDuplicate = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 
 // partOptions let a lane, page or batch run again when its event runs again. No delivery is sent
-// twice: the rows and the workflow IDs of the deliveries prevent it. The search attributes name
-// the event and the channel, so that a query finds every part.
+// twice: the rows and the workflow IDs of the deliveries prevent it.
 func partOptions(event batchEvent, lane notification.Lane, id, summary string) workflow.ChildWorkflowOptions {
 	if lane.Waiting {
 		id, summary = id+"-waiting", summary+": what is sent later"
 	}
-	return workflow.ChildWorkflowOptions{
-		WorkflowID:            id,
-		WorkflowIDReusePolicy: allowDuplicate,
-		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-		WaitForCancellation:   true,
-		Memo:                  map[string]any{"event_id": event.id},
-		StaticSummary:         summary,
-		TypedSearchAttributes: temporal.NewSearchAttributes(
-			EventTypeAttribute.ValueSet(event.eventType),
-			AggregateAttribute.ValueSet(event.aggregate.String()),
-			ChannelAttribute.ValueSet(string(lane.Channel)),
-		),
-	}
+	options := childOptions(event, lane.Channel, id, summary)
+	options.WorkflowIDReusePolicy = allowDuplicate
+	return options
 }
 
 func laneOptions(event batchEvent, lane notification.Lane) workflow.ChildWorkflowOptions {

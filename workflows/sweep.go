@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -35,9 +36,7 @@ func Sweep(ctx workflow.Context) (notification.Sweep, error) {
 	}
 	var err error
 	for _, end := range ends {
-		if endErr := end.Get(ctx, nil); err == nil {
-			err = endErr
-		}
+		err = cmp.Or(err, end.Get(ctx, nil))
 	}
 	return result.Sweep, err
 }
