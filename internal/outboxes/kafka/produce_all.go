@@ -66,8 +66,10 @@ func (p *Producer) flushes(records []outboxes.Record) (flushes [][]int) {
 			at = place{record.Topic, 0, true}
 		case at.topic != record.Topic:
 			at = place{record.Topic, at.round + 1, true}
-		case at.first && !p.hasTaken(record.Topic):
-			at = place{record.Topic, at.round + 1, false}
+		case at.first:
+			if _, taken := p.taken.Load(record.Topic); !taken {
+				at = place{record.Topic, at.round + 1, false}
+			}
 		}
 		last[string(record.Key)] = at
 		if at.round == len(rounds) {
@@ -132,7 +134,7 @@ func (r *flushRun) settle(i int, err error) bool {
 	record := r.records[i]
 	if err == nil {
 		r.errs[i] = nil
-		r.noteTaken(record.Topic)
+		r.taken.Store(record.Topic, true)
 		return true
 	}
 	if !r.held[string(record.Key)] {

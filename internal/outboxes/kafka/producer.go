@@ -38,15 +38,16 @@ type Producer struct {
 
 	mu     sync.Mutex
 	closed bool
-	idle   []*kgo.Client   // clients of finished flushes: concurrent flushes share no client, and so no batches
-	calls  sync.WaitGroup  // running calls of ProduceAll
-	taken  map[string]bool // topics that accepted a record
+	idle   []*kgo.Client  // clients of finished flushes: concurrent flushes share no client, and so no batches
+	calls  sync.WaitGroup // running calls of ProduceAll
+
+	taken sync.Map // topics that accepted a record
 }
 
 // New returns a producer, which connects when it produces the first record. A broker that is down
 // is no error. The settings must name a broker.
 func New(s Settings) (*Producer, error) {
-	p := &Producer{taken: map[string]bool{}}
+	p := &Producer{}
 	p.options = []kgo.Opt{
 		kgo.SeedBrokers(s.Brokers...),
 		kgo.ClientID(s.ClientID),
@@ -142,17 +143,4 @@ func (p *Producer) take() (client *kgo.Client, give func(), err error) {
 		}
 		p.idle = append(p.idle, client)
 	}, nil
-}
-
-// hasTaken reports whether a topic has accepted a record.
-func (p *Producer) hasTaken(topic string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.taken[topic]
-}
-
-func (p *Producer) noteTaken(topic string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.taken[topic] = true
 }
