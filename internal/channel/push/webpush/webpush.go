@@ -93,7 +93,7 @@ func (s *Sender) sendTo(ctx context.Context, device string, text []byte, options
 	exchange := channel.NewExchange(s.wire)
 	options.HTTPClient = exchange.Client()
 	browser := &sdk.Subscription{Endpoint: subscription.Endpoint, Keys: sdk.Keys{P256dh: subscription.Keys.P256dh, Auth: subscription.Keys.Auth}}
-	if response, err := sdk.SendNotificationWithContext(ctx, text, browser, &options); err == nil {
+	if response, err := sdk.SendNotificationWithContext(ctx, slices.Clip(text), browser, &options); err == nil { // the SDK appends to the text
 		_ = response.Body.Close() // the body is in memory
 	}
 	answer := push.DeviceAnswer{Status: exchange.Status, Took: exchange.Took, Failure: exchange.Failure(ctx, provider)}
