@@ -3,12 +3,12 @@ package postgres
 import "context"
 
 // CountDeliveries counts the deliveries of each ten minutes into delivery_count, from two hours
-// before the last count. A receipt that comes later changes no count. The first call counts eight
-// days. Repeating it is safe.
+// before the last count, but of the last six hours at most. A receipt that comes later changes no
+// count. Repeating it is safe.
 func (s *Store) CountDeliveries(ctx context.Context) error {
 	const query = `
 		WITH counted AS (
-			SELECT date_bin('10 minutes', coalesce(max(since), now() - interval '8 days') - interval '2 hours', 'epoch') AS start
+			SELECT date_bin('10 minutes', greatest(coalesce(max(since), now()) - interval '2 hours', now() - interval '6 hours'), 'epoch') AS start
 			FROM   delivery_count
 		), fresh AS (
 			SELECT date_bin('10 minutes', created_at, 'epoch') AS since, channel, status, count(*) AS count
