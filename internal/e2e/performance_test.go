@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The commands of docs/performance.md measure all its figures, here with few rows, and remove the
+// The commands of tools/bench/README.md measure all its figures, here with few rows, and remove the
 // things they created.
 func TestPerformanceDocument(t *testing.T) {
 	t.Parallel()
 
-	require.Equal(t, []string{"make bench\n", "make bench ARGS='relay-to-kafka relay-to-kafka-people'\n", "make bench ARGS='--against HEAD~1 deliveries broadcast'\n"}, runnable(t, "docs/performance.md"))
+	require.Equal(t, []string{"make bench\n", "make bench ARGS='relay-to-kafka relay-to-kafka-people'\n", "make bench ARGS='--against HEAD~1 deliveries broadcast'\n"}, runnable(t, "tools/bench/README.md"))
 }
 
 // The table has the figures of Herald and of the program it is compared with, their ratio, and

@@ -133,24 +133,22 @@ func TestDocumentsAreKnown(t *testing.T) {
 	t.Parallel()
 
 	known := map[string]bool{
-		"CONTRIBUTING.md":     true, // TestContributing
-		"README.md":           true, // TestReadme
-		"docs/amount.md":      true, // TestExpiry, TestThrottle, TestCaps, TestDigestTimes, TestApproval
-		"docs/containers.md":  true, // TestContainersDocument
-		"docs/directory.md":   true, // TestDirectoryOfViews
-		"docs/escalation.md":  true, // TestEscalationDocument
-		"docs/events.md":      true, // TestReadme
-		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/web/inbox
-		"docs/ingest.md":      true, // TestIngest
-		"docs/metrics.md":     true, // TestMetrics
-		"docs/operations.md":  true, // TestOperations
-		"docs/outboxes.md":    true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
-		"docs/performance.md": true, // TestPerformanceDocument
-		"docs/processes.md":   true, // TestReadme, TestRun
-		"docs/providers.md":   true, // TestFilesOfTheDocument in internal/channel/sms/example
-		"docs/queues.md":      true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
-		"docs/roles.md":       true, // TestRoles
-		"docs/your-own.md":    true, // TestYourOwn
+		"CONTRIBUTING.md":    true, // TestContributing
+		"README.md":          true, // TestReadme
+		"docs/amount.md":     true, // TestExpiry, TestThrottle, TestCaps, TestDigestTimes, TestApproval
+		"docs/containers.md": true, // TestContainersDocument
+		"docs/directory.md":  true, // TestDirectoryOfViews
+		"docs/escalation.md": true, // TestEscalationDocument
+		"docs/events.md":     true, // TestReadme
+		"docs/inbox.md":      true, // TestInboxDocument; TestDocumentHasTheExample in internal/web/inbox
+		"docs/ingest.md":     true, // TestIngest
+		"docs/metrics.md":    true, // TestMetrics
+		"docs/operations.md": true, // TestOperations
+		"docs/outboxes.md":   true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
+		"docs/processes.md":  true, // TestReadme, TestRun
+		"docs/queues.md":     true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
+		"docs/roles.md":      true, // TestRoles
+		"docs/your-own.md":   true, // TestYourOwn
 	}
 	documents := must(filepath.Glob("../../docs/*.md"))(t)
 	for _, path := range append(documents, "../../README.md", "../../CONTRIBUTING.md") {

@@ -1,7 +1,6 @@
 package example
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -13,19 +12,6 @@ import (
 	"herald/internal/notification"
 	"herald/internal/wiring"
 )
-
-// The exercise of docs/providers.md shows the files of this folder.
-func TestFilesOfTheDocument(t *testing.T) {
-	t.Parallel()
-
-	document, err := os.ReadFile("../../../../docs/providers.md")
-	require.NoError(t, err)
-	for _, file := range []string{"example_test.go", "conformance_test.go"} {
-		here, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.Contains(t, string(document), "```go\n"+string(here)+"```\n", file)
-	}
-}
 
 // The exercise's line in wiring.New makes the provider the next one after a busy one.
 func TestProviderOfOnesOwn(t *testing.T) {
