@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -25,8 +24,7 @@ var writeDocs = flag.Bool("write-docs", false, "write the tables and their comme
 const reference = "../../docs/reference.md"
 
 // docs/reference.md shows the database's comments: the columns of each table that has a heading,
-// one line for each other table that users fill, and the names of Herald's tables. All tables and
-// columns have a comment.
+// one line for each other table that users fill. All tables and columns have a comment.
 //
 // To update the document: go test ./internal/postgres -run TestReference -write-docs
 func TestReference(t *testing.T) {
@@ -46,15 +44,13 @@ func TestReference(t *testing.T) {
 
 var tableHeading = regexp.MustCompile("(?m)^### `(\\w+)`\n")
 
-const (
-	otherTables   = "These are yours too:\n\n"
-	heraldsTables = "with its comment.\n\n"
-)
+const otherTables = "These are yours too:\n\n"
 
 // alsoYours lists the tables without a heading that users fill.
 var alsoYours = []string{"channel_user_type", "event_category", "event_type_approval", "frequency_cap", "user_category_preferences", "user_settings", "user_type"}
 
-// describe writes the description of each table below its heading, and the lists of the others.
+// describe writes the description of each table below its heading, and the list of the others that
+// users fill.
 func describe(t *testing.T, document string, all []relation) string {
 	t.Helper()
 	byName := map[string]relation{}
@@ -74,19 +70,11 @@ func describe(t *testing.T, document string, all []relation) string {
 		require.Contains(t, byName, name)
 		about, _, _ := strings.Cut(byName[name].comment, ". ")
 		yours.WriteString(wrapped("* `"+name+"`: "+escaped(strings.TrimSuffix(about, ".")), "  "))
-		delete(byName, name)
 	}
-	herald := wrapped("`"+strings.Join(slices.Sorted(maps.Keys(byName)), "`, `")+"`", "")
-	return replaceAfter(t, replaceAfter(t, document, otherTables, yours.String()), heraldsTables, herald)
-}
-
-// replaceAfter replaces the paragraph after a text.
-func replaceAfter(t *testing.T, document, text, paragraph string) string {
-	t.Helper()
-	before, after, found := strings.Cut(document, text)
-	require.True(t, found, "%s has no %q", reference, text)
+	before, after, found := strings.Cut(document, otherTables)
+	require.True(t, found, "%s has no %q", reference, otherTables)
 	_, rest, _ := strings.Cut(after, "\n\n")
-	return before + text + paragraph + "\n" + rest
+	return before + otherTables + yours.String() + "\n" + rest
 }
 
 // heralds lists the columns of tables with a heading that Herald fills.
