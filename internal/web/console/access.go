@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// Access says who may use the console. On a loopback address everybody who reaches it is Actor.
+// Access decides who may use the console. On a loopback address, everybody who reaches it is Actor.
 // Elsewhere a proxy signs people in.
 type Access struct {
 	Actor      string // the name in the audit, without UserHeader

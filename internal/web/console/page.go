@@ -139,7 +139,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, status int, p pag
 // problem is the data of the page that explains an error.
 type problem struct{ Text, Next string }
 
-// refuse answers with a page that says what is wrong and what to do. Only the log has errors of servers.
+// refuse answers with a page that names the mistake and the next step. Only the log has errors of servers.
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var refused *refusal
 	var advised *advice.Error
