@@ -48,7 +48,7 @@ func TestThrottle(t *testing.T) {
 
 	stopped := s.deliveries(`SELECT event_id FROM notification_decision WHERE throttled_by ->> 'SMS' = '` + sent[0] + `' LIMIT 1`)[0]
 	owner := fmt.Sprint("customer/", s.count(`SELECT user_id::int FROM notification WHERE delivery_id = $1`, sent[0]))
-	require.Contains(t, s.starter("delivery", "why", "--event", stopped, "--recipient", owner, "--channel", "sms"), "throttle_window before: "+sent[0])
+	require.Contains(t, s.starter("delivery", "why", "--event", stopped, "--recipient", owner, "--channel", "sms"), "within throttle_window: "+sent[0])
 	require.Contains(t, s.starter("why", "--recipient", owner, "-o", "json"), sent[0]+" went before")
 	require.Contains(t, s.starter("event", "show", stopped), "THROTTLED")
 

@@ -255,6 +255,7 @@ func TestServersDisrupted(t *testing.T) {
 	stack.Run(t, "up")
 	settings := stack.Settings(t)
 	s := newSystemOn(t, servers{settings["DATABASE_URL"], settings["RABBITMQ_URL"], settings["TEMPORAL_ADDRESS"]}, crashTimeouts...)
+	s.starter("migrate", "up")
 	s.prepareLoad()
 	w := s.startAll()
 

@@ -217,9 +217,13 @@ func (e *MissingQueuesError) Error() string {
 }
 
 // missingQueues returns the task queues that have workers of other generations, but none of this
-// generation.
+// generation. Release 0.2 knows no webhooks: their deliveries wait until a newer generation is
+// current.
 func (p *promotionRun) missingQueues(ctx context.Context, generation int) (missing []string, err error) {
 	for _, queue := range queuesOf(p.Launcher.Prefix) {
+		if generation == launch.Unversioned && queue == workflows.ChannelQueue(p.Launcher.Prefix, notification.Webhook) {
+			continue
+		}
 		workers, err := launch.WorkersOf(ctx, p.Launcher.Client, p.Launcher.Namespace, queue)
 		if err != nil {
 			return nil, err

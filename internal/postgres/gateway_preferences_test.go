@@ -44,7 +44,8 @@ const asDirectory = `{"timezone":"Europe/Rome","channels":[
 	{"channel":"WEBSOCKET","enabled":true,"mandatory":true},
 	{"channel":"EMAIL","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}},
 	{"channel":"PUSH","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}},
-	{"channel":"SMS","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}}],
+	{"channel":"SMS","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}},
+	{"channel":"WEBHOOK","enabled":true,"mandatory":false}],
 	"categories":[
 	{"category":"offers","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},{"channel":"EMAIL","enabled":true,"mandatory":false},{"channel":"SMS","enabled":true,"mandatory":false}]},
 	{"category":"orders","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},{"channel":"EMAIL","enabled":true,"mandatory":true}]}]}`

@@ -66,14 +66,21 @@ func parse() map[string]*template.Template {
 }
 
 var functions = template.FuncMap{
-	"took":  took,
-	"clock": clock,
-	"duration": func(seconds float64) string {
-		return (time.Duration(seconds * float64(time.Second))).Round(time.Second).String()
-	},
-	"word":  channelWord,
-	"lower": strings.ToLower,
-	"list":  func(values ...any) []any { return values },
+	"age":     age,
+	"took":    took,
+	"clock":   clock,
+	"seconds": func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) },
+	"word":    channelWord,
+	"lower":   strings.ToLower,
+	"list":    func(values ...any) []any { return values },
+}
+
+// age formats a duration without seconds.
+func age(d time.Duration) string {
+	if d < time.Minute {
+		return "less than a minute"
+	}
+	return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
 }
 
 // took formats the time that a provider took; nil: it was not called.
