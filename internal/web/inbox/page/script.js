@@ -239,10 +239,14 @@ const refresh = once(async () => {
 
 function refreshLater() {
   countedUntil = Date.now() + settling;
-  later ||= setTimeout(() => {
-    later = 0;
-    if (token) quietly(refresh());
-  }, settling + 100);
+  later ||= setTimeout(settle, settling + 100);
+}
+
+// settle refreshes, and once more after notifications that came meanwhile.
+function settle() {
+  const left = countedUntil - Date.now();
+  later = left > 0 ? setTimeout(settle, left + 100) : 0;
+  if (token) quietly(refresh());
 }
 
 // quietly ignores errors that the next refresh corrects.
