@@ -74,6 +74,10 @@ func TestOpenAPI(t *testing.T) {
 	socket, _, err := websocket.Dial(t.Context(), g.URL+"/ws", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + signedIn}}})
 	require.NoError(t, err)
 	require.NoError(t, socket.CloseNow())
+	posted, err := http.Post(g.URL+"/ws", "", nil)
+	require.NoError(t, err)
+	require.NoError(t, posted.Body.Close())
+	require.Equal(t, http.StatusMethodNotAllowed, posted.StatusCode)
 	contract.seen[outcome("GET", "/ws", http.StatusSwitchingProtocols)] = true
 	require.Empty(t, contract.unseen(), "the document has answers that no request got")
 }
@@ -239,6 +243,7 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"change by a form", request{method: "PUT", path: preferences, body: "timezone=UTC", contentType: "application/x-www-form-urlencoded"}, 415},
 		{"change without a type", request{method: "PUT", path: preferences, contentType: "none", body: "{}"}, 415},
 		{"change what is mandatory", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations","channels":[{"channel":"EMAIL","enabled":false}]}]}`}, 422},
+		{"change a category without channels", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations"}]}`}, 422},
 		{"change, no such zone", request{method: "PUT", path: preferences, body: `{"timezone":"Europe/Atlantis"}`}, 422},
 		{"device", request{method: "PUT", path: devices, body: `{"token":"fcm-token-1","kind":"fcm"}`}, 200},
 		{"browser", request{method: "PUT", path: devices, body: browser("https://fcm.googleapis.com")}, 200},

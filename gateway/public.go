@@ -15,6 +15,7 @@ import (
 	"herald/internal/web/inbox"
 	"herald/internal/web/ingest"
 	"herald/internal/web/live"
+	"herald/internal/web/problem"
 	"herald/internal/web/receipts"
 	"herald/internal/web/signin"
 	"herald/internal/web/unsubscribe"
@@ -149,6 +150,11 @@ func (r rooms) handler() http.Handler {
 // socket opens a WebSocket for a signed-in recipient. guard has checked the origin.
 func (r rooms) socket(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
+	if request.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		problem.Write(w, http.StatusMethodNotAllowed, "this path takes GET")
+		return
+	}
 	who, err := r.gate.Socket(request)
 	if err != nil {
 		signin.Refuse(w, err)

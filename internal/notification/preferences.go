@@ -151,6 +151,9 @@ func (p CategoryPreference) problems(current []CategoryPreference, seen map[stri
 	if i < 0 {
 		return []string{fmt.Sprintf("there is no category %.60q for you", p.Category)}
 	}
+	if p.Channels == nil {
+		return []string{p.Category + " names no channels"}
+	}
 	for _, wanted := range p.Channels {
 		name := p.Category + " over " + string(wanted.Channel)
 		j := slices.IndexFunc(current[i].Channels, func(c CategoryChannel) bool { return c.Channel == wanted.Channel })
