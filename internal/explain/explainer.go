@@ -48,7 +48,23 @@ type EventView struct {
 // Event reads everything known about an event, with its first 200 recipients. If nothing is known,
 // the error is [notification.ErrNoEvent].
 func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
-	detail, err := e.reader().EventDetail(ctx, id, shownRecipients)
+	view, err := e.event(ctx, id, 0)
+	if err != nil || !view.AwaitsApproval() {
+		return view, err
+	}
+	simulation, err := e.Simulate(ctx, SimulateRequest{EventID: id})
+	view.Simulation = &simulation
+	return view, err
+}
+
+// EventBriefly reads an event in a time that does not grow with it: it counts up to 10,000 rows of each
+// kind, and simulates nothing.
+func (e Explainer) EventBriefly(ctx context.Context, id string) (EventView, error) {
+	return e.event(ctx, id, 10_000)
+}
+
+func (e Explainer) event(ctx context.Context, id string, maxCounted int) (EventView, error) {
+	detail, err := e.reader().EventDetail(ctx, id, shownRecipients, maxCounted)
 	if err != nil {
 		return EventView{}, advice.NoEvent(id, err)
 	}
@@ -59,13 +75,6 @@ func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
 	view := EventView{EventDetail: detail, Actions: actions}
 	if view.Approval, err = e.Store.Approval(ctx, id); err != nil {
 		return EventView{}, err
-	}
-	if view.AwaitsApproval() {
-		simulation, err := e.Simulate(ctx, SimulateRequest{EventID: id})
-		if err != nil {
-			return EventView{}, err
-		}
-		view.Simulation = &simulation
 	}
 	var description *workflowservice.DescribeWorkflowExecutionResponse
 	description, view.Workflow = e.eventExecution(ctx, id)

@@ -136,7 +136,7 @@ func (s *Store) WithdrawEvent(ctx context.Context, eventID string) (bool, error)
 func (s *Store) EventCounts(ctx context.Context, eventID string) (map[notification.Status]int, error) {
 	counts := map[notification.Status]int{}
 	batch := &pgx.Batch{}
-	QueueCounts(batch, counts, CountByStatus, eventID)
+	QueueCounts(batch, counts, countByStatus, eventID)
 	return counts, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "count deliveries of event")
 }
 

@@ -59,7 +59,7 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(mark, end.EventID, end.Success, end.Outcome, end.Problem, end.First).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
-	QueueCounts(batch, counts.Deliveries, CountByStatus, end.EventID)
+	QueueCounts(batch, counts.Deliveries, countByStatus, end.EventID)
 	QueueCounts(batch, counts.Decisions, byDecision, end.EventID)
 	err := s.Pool.SendBatch(ctx, batch).Close()
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -79,17 +79,17 @@ func (s *Store) Acknowledge(ctx context.Context, eventID string) error {
 	return s.Exec(ctx, "acknowledge event", query, eventID)
 }
 
-// CountByStatus counts an event's deliveries. The planner cannot see their number, and
+// countByStatus counts an event's deliveries. The planner cannot see their number, and
 // keeps its plan.
-const CountByStatus = `
+const countByStatus = `
 		SELECT status, count(*)
 		FROM   notification
 		WHERE  event_id = (SELECT $1::text)
 		GROUP BY status`
 
 // QueueCounts adds a query that counts rows by a key.
-func QueueCounts[K ~string](batch *pgx.Batch, into map[K]int, query, eventID string) {
-	batch.Queue(query, eventID).Query(func(rows pgx.Rows) error {
+func QueueCounts[K ~string](batch *pgx.Batch, into map[K]int, query string, args ...any) {
+	batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
 		var key K
 		var count int
 		_, err := pgx.ForEachRow(rows, []any{&key, &count}, func() error {

@@ -145,7 +145,7 @@ type Observation struct {
 // Observe reads the end of an event. If the event has ended, Observe waits for its workflow,
 // which closes a moment later.
 func Observe(ctx context.Context, e explain.Explainer, eventID string) (Observation, error) {
-	detail, err := report.Reader{Pool: e.Store.Pool}.EventDetail(ctx, eventID, everybody)
+	detail, err := report.Reader{Pool: e.Store.Pool}.EventDetail(ctx, eventID, everybody, 0)
 	if errors.Is(err, notification.ErrNoEvent) { // an event of a service, which no poller has seen
 		return Observation{Detail: report.EventDetail{EventID: eventID}}, nil
 	}

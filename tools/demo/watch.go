@@ -43,7 +43,7 @@ func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 	settled := true
 	var details []report.EventDetail
 	for _, event := range d.expected() {
-		detail, err := report.Reader{Pool: d.Explainer.Store.Pool}.EventDetail(ctx, event.ID(d.Run), everybody)
+		detail, err := report.Reader{Pool: d.Explainer.Store.Pool}.EventDetail(ctx, event.ID(d.Run), everybody, 0)
 		if errors.Is(err, notification.ErrNoEvent) { // an event of a service, which no poller has seen yet
 			settled = false
 			continue

@@ -140,7 +140,7 @@ func requirePlanned(t *testing.T, db *postgres.Store, event example.ExpectedEven
 	t.Helper()
 	require.NoError(t, db.InsertEvents(t.Context(), []outbox.Event{written}))
 	outcome := plan(t, db, written.ID)
-	detail, err := report.Reader{Pool: db.Pool}.EventDetail(t.Context(), written.ID, 1000)
+	detail, err := report.Reader{Pool: db.Pool}.EventDetail(t.Context(), written.ID, 1000, 0)
 	require.NoError(t, err)
 	requireRenderedAsExpected(t, event, detail)
 

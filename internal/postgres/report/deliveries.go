@@ -81,6 +81,7 @@ const filtered = `
 // params returns the parameters of filtered, followed by others.
 func (f DeliveryFilter) params(others ...any) []any {
 	params := []any{
+		plannedForItsFilter,
 		f.Statuses, f.Channels, postgres.Optional(f.EventID), postgres.Optional(f.EventType), postgres.Optional(f.CorrelationID), postgres.Optional(f.UserType), postgres.Optional(f.UserID),
 		postgres.Optional(f.Entity.Type), postgres.Optional(f.Entity.ID), postgres.Optional(f.Since), postgres.Optional(f.Until), postgres.Optional(f.Before),
 	}

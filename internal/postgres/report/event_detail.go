@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,6 +20,7 @@ type EventDetail struct {
 	Deliveries DeliveryTotals    `json:"deliveries"`
 	Recipients []RecipientDetail `json:"recipients"`
 	More       int               `json:"more_recipients"` // recipients who are not among Recipients
+	AtLeast    bool              `json:"-"`               // there may be more rows than were counted
 
 	Cancelled map[notification.Status]int `json:"cancelled_deliveries,omitempty"` // deliveries of the event that it takes back, by status
 }
@@ -55,6 +58,14 @@ type DeliveryTotals struct {
 	FailedWithoutWorkflow int `json:"failed_without_workflow"` // deliveries that failed in batches after the first 1,000
 }
 
+// all returns the number of deliveries.
+func (t DeliveryTotals) all() (all int) {
+	for _, count := range t.ByStatus {
+		all += count
+	}
+	return all
+}
+
 // RecipientDetail holds the decisions about one recipient, and their deliveries.
 type RecipientDetail struct {
 	UserType   notification.UserType                          `json:"user_type"`
@@ -84,18 +95,19 @@ type RecipientDelivery struct {
 	EscalatedFrom string               `json:"escalated_from"` // the delivery that it follows; empty: none
 }
 
-// EventDetail reads an event with its first maxRecipients recipients, by user type and id.
-// If nothing is known of the event, the error is [notification.ErrNoEvent].
-func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients int) (EventDetail, error) {
+// EventDetail reads an event with its first maxRecipients recipients, by user type and id. It counts
+// up to maxCounted rows of each kind; 0: all. If nothing is known of the event, the error is
+// [notification.ErrNoEvent].
+func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients, maxCounted int) (EventDetail, error) {
 	detail := EventDetail{EventID: eventID}
 	decided := 0
 	batch := &pgx.Batch{}
 	queueOutboxRow(batch, &detail)
 	queueProcessedRow(batch, &detail)
-	queueTotals(batch, &detail)
-	queueDecisions(batch, &detail, &decided, maxRecipients)
+	queueTotals(batch, &detail, maxCounted)
+	queueDecisions(batch, &detail, &decided, maxRecipients, maxCounted)
 	queueDeliveries(batch, &detail, maxRecipients)
-	queueCancelled(batch, &detail)
+	queueCancelled(batch, &detail, maxCounted)
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return EventDetail{}, postgres.Wrap(err, "read event")
 	}
@@ -103,6 +115,10 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients i
 		return EventDetail{}, notification.ErrNoEvent
 	}
 	detail.More = max(0, decided-len(detail.Recipients))
+	detail.AtLeast = maxCounted > 0 && max(decided, detail.Deliveries.all()) >= maxCounted
+	slices.SortFunc(detail.Recipients, func(a, b RecipientDetail) int { // by length, so that 9 is before 10
+		return cmp.Or(cmp.Compare(a.UserType, b.UserType), cmp.Compare(len(a.UserID), len(b.UserID)), cmp.Compare(a.UserID, b.UserID))
+	})
 	return detail, nil
 }
 
@@ -132,39 +148,36 @@ func queueProcessedRow(batch *pgx.Batch, detail *EventDetail) {
 	queueRow(batch, &detail.Processed, query, detail.EventID)
 }
 
-// queueTotals counts all deliveries of the event, the recipients who have read any, and the
-// failed deliveries without a Temporal workflow.
-func queueTotals(batch *pgx.Batch, detail *EventDetail) {
-	const readBy = `
-		SELECT count(DISTINCT (user_type, user_id))
-		FROM   notification
-		WHERE  event_id = $1
-		AND    read_at IS NOT NULL`
+// queueTotals counts the deliveries of the event, the recipients who have read any, and the failed
+// deliveries without a Temporal workflow. The planner cannot see the number of deliveries, and keeps
+// its plan.
+func queueTotals(batch *pgx.Batch, detail *EventDetail, maxCounted int) {
+	const deliveries = `
+		FROM (SELECT * FROM notification WHERE event_id = (SELECT $1::text) LIMIT nullif($2::int, 0)) n`
 
-	const withoutWorkflow = `
-		SELECT count(*)
-		FROM   notification n
-		WHERE  n.event_id = $1
-		AND    n.status = 'FAILED'
-		AND    NOT n.failed_child`
+	const others = `
+		SELECT count(DISTINCT (user_type, user_id)) FILTER (WHERE read_at IS NOT NULL),
+		       count(*) FILTER (WHERE status = 'FAILED' AND NOT failed_child)` + deliveries
 
-	detail.Deliveries.ByStatus = map[notification.Status]int{}
-	postgres.QueueCounts(batch, detail.Deliveries.ByStatus, postgres.CountByStatus, detail.EventID)
-	batch.Queue(readBy, detail.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&detail.Deliveries.ReadBy) })
-	batch.Queue(withoutWorkflow, detail.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&detail.Deliveries.FailedWithoutWorkflow) })
+	totals := &detail.Deliveries
+	totals.ByStatus = map[notification.Status]int{}
+	postgres.QueueCounts(batch, totals.ByStatus, "SELECT status, count(*)"+deliveries+" GROUP BY status", detail.EventID, maxCounted)
+	batch.Queue(others, detail.EventID, maxCounted).QueryRow(func(row pgx.Row) error { return row.Scan(&totals.ReadBy, &totals.FailedWithoutWorkflow) })
 }
 
 // queueCancelled counts the deliveries of the event that this event takes back.
-func queueCancelled(batch *pgx.Batch, detail *EventDetail) {
+func queueCancelled(batch *pgx.Batch, detail *EventDetail, maxCounted int) {
 	const query = `
-		SELECT n.status, count(*)
-		FROM   event_outbox e
-		JOIN   notification n ON n.event_id = e.cancels
-		WHERE  e.event_id = $1
-		GROUP BY n.status`
+		SELECT status, count(*)
+		FROM   (SELECT n.status
+		        FROM   event_outbox e
+		        JOIN   notification n ON n.event_id = e.cancels
+		        WHERE  e.event_id = $1
+		        LIMIT  nullif($2::int, 0)) n
+		GROUP BY status`
 
 	detail.Cancelled = map[notification.Status]int{}
-	postgres.QueueCounts(batch, detail.Cancelled, query, detail.EventID)
+	postgres.QueueCounts(batch, detail.Cancelled, query, detail.EventID, maxCounted)
 }
 
 // firstRecipients reads the first recipients of the event $1, up to $2.
@@ -172,13 +185,15 @@ const firstRecipients = `
 	SELECT user_type, user_id, decided_at, channels AS decisions
 	FROM   notification_decision
 	WHERE  event_id = $1
-	ORDER BY user_type, CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint END, user_id
+	ORDER BY user_type, user_id
 	LIMIT  $2`
 
-func queueDecisions(batch *pgx.Batch, detail *EventDetail, decided *int, limit int) {
-	batch.Queue("SELECT count(*) FROM notification_decision WHERE event_id = $1", detail.EventID).QueryRow(func(row pgx.Row) error {
-		return row.Scan(decided)
-	})
+func queueDecisions(batch *pgx.Batch, detail *EventDetail, decided *int, limit, maxCounted int) {
+	const count = `
+		SELECT count(*)
+		FROM   (SELECT FROM notification_decision WHERE event_id = $1 LIMIT nullif($2::int, 0)) d`
+
+	batch.Queue(count, detail.EventID, maxCounted).QueryRow(func(row pgx.Row) error { return row.Scan(decided) })
 	queueRows(batch, &detail.Recipients, firstRecipients, detail.EventID, limit)
 }
 

@@ -11,7 +11,7 @@ import (
 
 func eventDetail(t *testing.T, r report.Reader, limit int) report.EventDetail {
 	t.Helper()
-	return must(r.EventDetail(t.Context(), "evt-1", limit))(t)
+	return must(r.EventDetail(t.Context(), "evt-1", limit, 0))(t)
 }
 
 func TestEventDetail(t *testing.T) {
@@ -54,11 +54,16 @@ func TestEventDetail(t *testing.T) {
 	}, delivery)
 	require.Equal(t, notification.Pending, got.Recipients[2].Deliveries[notification.SMS].Status)
 
-	bounded := eventDetail(t, r, 2)
-	require.Len(t, bounded.Recipients, 2)
-	require.Equal(t, 1, bounded.More)
-	require.Equal(t, "10", bounded.Recipients[1].UserID)
-	require.Len(t, bounded.Recipients[1].Deliveries, 1)
+	first := eventDetail(t, r, 2)
+	require.Len(t, first.Recipients, 2)
+	require.Equal(t, 1, first.More)
+	require.Equal(t, "10", first.Recipients[0].UserID)
+	require.Len(t, first.Recipients[0].Deliveries, 1)
+	require.False(t, first.AtLeast)
+
+	counted := must(r.EventDetail(t.Context(), "evt-1", 1, 2))(t)
+	require.Equal(t, 1, counted.More, "of two that it counts")
+	require.True(t, counted.AtLeast)
 }
 
 // All deliveries of an event count, also of recipients who are not shown. A recipient who
@@ -102,7 +107,7 @@ func TestEventDetailOfNoEvent(t *testing.T) {
 	t.Parallel()
 
 	r := told(t)
-	require.ErrorIs(t, errOf(r.EventDetail(t.Context(), "evt-404", 10)), notification.ErrNoEvent)
+	require.ErrorIs(t, errOf(r.EventDetail(t.Context(), "evt-404", 10, 0)), notification.ErrNoEvent)
 	exec(t, r, "DELETE FROM event_outbox")
 	got := eventDetail(t, r, 10)
 	require.Nil(t, got.Outbox)

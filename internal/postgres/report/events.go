@@ -92,6 +92,7 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 		LIMIT  $7`
 
 	query, params := latest, []any{
+		plannedForItsFilter,
 		postgres.Optional(filter.Status), postgres.Optional(filter.Type), postgres.Optional(filter.Aggregate.Type), filter.Aggregate.ID,
 		postgres.Optional(filter.Since), postgres.Optional(filter.CorrelationID), limit, postgres.Optional(filter.Source), postgres.Optional(filter.Before),
 	}

@@ -27,3 +27,7 @@ func queueRow[T any](batch *pgx.Batch, into **T, query string, params ...any) {
 		return postgres.IgnoreNoRows(err)
 	})
 }
+
+// plannedForItsFilter lets Postgres plan each query for its parameters. A plan for all filters would
+// use no filter's index.
+const plannedForItsFilter = pgx.QueryExecModeCacheDescribe

@@ -64,6 +64,7 @@ func (c *Console) Handler() http.Handler {
 		"GET /{$}":        c.overview,
 		"GET /events":     c.events,
 		"GET /event":      c.event,
+		"GET /simulation": c.simulation,
 		"GET /deliveries": c.deliveries,
 		"GET /delivery":   c.delivery,
 		"GET /why":        c.why,

@@ -48,7 +48,7 @@ func TestPagesShowHostileValues(t *testing.T) {
 
 	id := url.QueryEscape(hostile)
 	for _, path := range []string{
-		"/", "/?span=week", "/events", "/events?type=" + id + "&aggregate=" + id + "%2F" + id + "&correlation=" + id, "/event?id=" + id, "/deliveries?event=" + id, "/delivery?id=d1",
+		"/", "/?span=week", "/events", "/events?type=" + id + "&aggregate=" + id + "%2F" + id + "&correlation=" + id, "/event?id=" + id, "/simulation?id=" + id, "/deliveries?event=" + id, "/delivery?id=d1",
 		"/why?event=" + id + "&recipient=CUSTOMER%2F" + id + "&channel=SMS", "/recipient?type=CUSTOMER&id=" + id, "/templates?event=" + id, "/audit?actor=" + id,
 	} {
 		status, page := d.get(path)

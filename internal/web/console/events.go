@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"herald/internal/advice"
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
@@ -51,11 +52,18 @@ type eventPage struct {
 }
 
 func (c *Console) event(ctx context.Context, r *http.Request) (page, error) {
-	view, err := c.Explain.Event(ctx, r.URL.Query().Get("id"))
+	view, err := c.Explain.EventBriefly(ctx, r.URL.Query().Get("id"))
 	if err != nil {
 		return page{}, err
 	}
 	running := view.Workflow.Status == explain.Running
 	data := eventPage{EventView: view, Running: running || view.Processed == nil, CanRetry: !running}
 	return page{name: "event", title: view.EventID, data: data, running: running && !view.AwaitsApproval()}, nil
+}
+
+// simulation shows who would get an event that waits for approval.
+func (c *Console) simulation(ctx context.Context, r *http.Request) (page, error) {
+	id := r.URL.Query().Get("id")
+	data, err := c.Explain.Simulate(ctx, explain.SimulateRequest{EventID: id})
+	return page{name: "simulation", title: id, data: data}, advice.NoEvent(id, err)
 }

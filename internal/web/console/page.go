@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,7 +110,7 @@ func clock(at any) string {
 // handler serves one page within its time limit.
 func (c *Console) handler(pattern string, serve func(context.Context, *http.Request) (page, error)) http.Handler {
 	limit := timeout
-	if pattern == "POST /check" || pattern == "POST /change" {
+	if slices.Contains([]string{"GET /simulation", "POST /check", "POST /change"}, pattern) {
 		limit = checkTimeout
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
