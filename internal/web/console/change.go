@@ -132,6 +132,8 @@ func (c *Console) make(ctx context.Context, order operate.Order, verb operate.Ve
 		shown.Plan, shown.Notice = operate.Outcome{}, "This form was used before, so nothing was changed now. The audit has the first use."
 	case shown.Plan.Err != nil:
 		return page{}, shown.Plan.Err
+	case !shown.Plan.Done:
+		shown.Notice = "Nothing was changed by this form: somebody was faster."
 	default:
 		shown.Changed = true
 	}
