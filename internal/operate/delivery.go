@@ -26,11 +26,12 @@ func (o *Operator) SelectDeliveries(ctx context.Context, filter report.DeliveryF
 	}
 	matched, err := reader.CountDeliveries(ctx, filter)
 	page := func(ctx context.Context, after string, limit int) ([]item, error) {
-		behind, err := DeliveryNumber(after)
-		if err != nil {
+		next := filter
+		var err error
+		if next.After, err = DeliveryNumber(after); err != nil {
 			return nil, err
 		}
-		rows, err := reader.DeliveryPage(ctx, filter, behind, limit)
+		rows, err := reader.DeliveryPage(ctx, next, limit)
 		items := make([]item, len(rows))
 		for i, row := range rows {
 			items[i] = item{strconv.FormatInt(row.ID, 10), row.DeliveryID}

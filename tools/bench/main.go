@@ -73,6 +73,7 @@ func comparisons() []*comparison {
 		relayToKafkaAndPeople(),
 		relayMemory(),
 		relayMissingTopic(),
+		console(),
 	}
 }
 

@@ -24,6 +24,7 @@ type DeliveryFilter struct {
 	Since         time.Time           // earliest time of planning
 	Until         time.Time           // planned before this time
 	Before        int64               // only ids below this one; 0: all
+	After         int64               // only ids above this one
 }
 
 // DeliveryRow is a row of notification, without its address and its text.
@@ -63,7 +64,7 @@ const deliveryColumns = `
 	       n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error, n.send_after, n.expires_at, coalesce(n.digest_id, '') AS digest_id,
 	       n.created_at, n.sent_at, n.delivered_at, n.read_at, coalesce(n.replaced_by, '') AS replaced_by`
 
-// filtered is the condition of a [DeliveryFilter], with the parameters $1 to $12.
+// filtered is the condition of a [DeliveryFilter], with the parameters $1 to $13.
 const filtered = `
 	($1::text[] IS NULL OR n.status = ANY ($1))
 	AND ($2::text[] IS NULL OR n.channel = ANY ($2))
@@ -76,14 +77,15 @@ const filtered = `
 	AND ($9::text IS NULL OR n.entity_id = $9)
 	AND ($10::timestamptz IS NULL OR n.created_at >= $10)
 	AND ($11::timestamptz IS NULL OR n.created_at < $11)
-	AND ($12::bigint IS NULL OR n.id < $12)`
+	AND ($12::bigint IS NULL OR n.id < $12)
+	AND n.id > $13`
 
 // params returns the parameters of filtered, followed by others.
 func (f DeliveryFilter) params(others ...any) []any {
 	params := []any{
 		plannedForItsFilter,
 		f.Statuses, f.Channels, postgres.Optional(f.EventID), postgres.Optional(f.EventType), postgres.Optional(f.CorrelationID), postgres.Optional(f.UserType), postgres.Optional(f.UserID),
-		postgres.Optional(f.Entity.Type), postgres.Optional(f.Entity.ID), postgres.Optional(f.Since), postgres.Optional(f.Until), postgres.Optional(f.Before),
+		postgres.Optional(f.Entity.Type), postgres.Optional(f.Entity.ID), postgres.Optional(f.Since), postgres.Optional(f.Until), postgres.Optional(f.Before), f.After,
 	}
 	return append(params, others...)
 }
@@ -101,18 +103,17 @@ func (r Reader) CountDeliveries(ctx context.Context, filter DeliveryFilter) (int
 	return postgres.One(ctx, r.Pool, "read the number of deliveries", pgx.RowTo[int], query, filter.params()...)
 }
 
-// DeliveryPage reads the next deliveries that the filter selects: up to limit deliveries
-// with an id above after, in the order of their ids.
-func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, after int64, limit int) ([]DeliveryRow, error) {
+// DeliveryPage reads the next deliveries that the filter selects, up to limit, in the order of their
+// ids.
+func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, limit int) ([]DeliveryRow, error) {
 	const query = `
 		SELECT ` + deliveryColumns + `
 		FROM   notification n
 		WHERE  ` + filtered + `
-		AND    n.id > $13
 		ORDER BY n.id
 		LIMIT  $14`
 
-	return postgres.Collect(ctx, r.Pool, "read page of deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(after, limit)...)
+	return postgres.Collect(ctx, r.Pool, "read page of deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(limit)...)
 }
 
 // LatestDeliveries reads the latest deliveries that the filter selects, up to limit, newest
@@ -123,12 +124,17 @@ func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, lim
 		FROM   notification n
 		WHERE  ` + filtered + `
 		ORDER BY n.id DESC
-		LIMIT  $13`
+		LIMIT  $14`
 
 	if err := r.checkUserType(ctx, filter.UserType); err != nil {
 		return nil, err
 	}
 	return postgres.Collect(ctx, r.Pool, "read deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(limit)...)
+}
+
+// LastDelivery returns the highest id of a delivery; 0: there is none.
+func (r Reader) LastDelivery(ctx context.Context) (int64, error) {
+	return postgres.One(ctx, r.Pool, "read last delivery", pgx.RowTo[int64], "SELECT coalesce(max(id), 0) FROM notification")
 }
 
 // DeliveryIDs reads delivery ids that begin with prefix, newest first: up to limit ids of

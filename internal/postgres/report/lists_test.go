@@ -38,13 +38,14 @@ func TestDeliveryFilter(t *testing.T) {
 	}
 	for _, tt := range tests {
 		require.Equal(t, len(tt.want), must(r.CountDeliveries(t.Context(), tt.filter))(t), tt.name)
-		require.Equal(t, tt.want, rowIDs(must(r.DeliveryPage(t.Context(), tt.filter, 0, 10))(t)), tt.name)
+		require.Equal(t, tt.want, rowIDs(must(r.DeliveryPage(t.Context(), tt.filter, 10))(t)), tt.name)
 	}
 
 	sms := report.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Push}}
-	require.Equal(t, []int64{2, 3}, rowIDs(must(r.DeliveryPage(t.Context(), sms, 0, 2))(t)))
-	require.Equal(t, []int64{4}, rowIDs(must(r.DeliveryPage(t.Context(), sms, 3, 2))(t)))
+	require.Equal(t, []int64{2, 3}, rowIDs(must(r.DeliveryPage(t.Context(), sms, 2))(t)))
 	require.Equal(t, []int64{4, 3}, rowIDs(must(r.LatestDeliveries(t.Context(), sms, 2))(t)))
+	sms.After = 3
+	require.Equal(t, []int64{4}, rowIDs(must(r.DeliveryPage(t.Context(), sms, 2))(t)))
 	require.Equal(t, []string{"evt-2-customer10-PUSH"}, must(r.DeliveryIDs(t.Context(), "evt-2-", 1))(t))
 	require.Equal(t, []string{"evt-3", "evt-2"}, must(r.EventIDs(t.Context(), "evt-", 2))(t))
 	require.Empty(t, must(r.EventIDs(t.Context(), "%", 2))(t))

@@ -121,6 +121,7 @@ func TestListsShowEachRowOnce(t *testing.T) {
 		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, created_at) SELECT 'row-' || n, 'T', 'CUSTOMER', '7', '{}', '2026-01-01' FROM generate_series(1, $1::int) n`,
 		`INSERT INTO processed_event (event_id, status, outcome, updated_at) SELECT 'row-' || n, 'FAILED', 'NO_ROUTING', '2026-01-01' FROM generate_series(1, $1::int) n`,
 		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) SELECT 'row-' || n, 'T', 'CUSTOMER', '7', 'EMAIL', 'row-' || n, '', '' FROM generate_series(1, $1::int) n`,
+		`INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body) OVERRIDING SYSTEM VALUE VALUES (250000, 'late', 'T', 'CUSTOMER', '7', 'SMS', 'late', '', '')`,
 		`INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels) SELECT 'row-' || n, 'CUSTOMER', '7', '2026-01-01', '{"EMAIL": "SELECTED", "SMS": "NO_ADDRESS"}' FROM generate_series(1, $1::int) n`,
 		`INSERT INTO operator_action (actor, command, target) SELECT 'ada', 'retry', 'row-' || n FROM generate_series(1, $1::int) n`,
 	} {

@@ -17,8 +17,12 @@ type deliveryList struct {
 	Statuses []notification.Status
 	Channels []notification.Channel
 	Rows     []report.DeliveryRow
+	More     bool // older deliveries may fit that were not searched
 	Older    string
 }
+
+// searched is the number of deliveries of which a list shows those that fit.
+const searched = 100_000
 
 func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error) {
 	query := r.URL.Query()
@@ -42,8 +46,20 @@ func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error)
 			return page{}, &refusal{http.StatusBadRequest, "The address of this page is damaged."}
 		}
 	}
+	if data.Event == "" && data.Correlation == "" { // the other filters have no index
+		newest := filter.Before - 1
+		if newest < 0 {
+			if newest, err = c.reader().LastDelivery(ctx); err != nil {
+				return page{}, err
+			}
+		}
+		filter.After = max(0, newest-searched)
+	}
 	data.Rows, err = c.reader().LatestDeliveries(ctx, filter, pageSize)
 	data.Older = older(r, len(data.Rows), func(last int) string { return strconv.FormatInt(data.Rows[last].ID, 10) })
+	if data.Older == "" && filter.After > 0 {
+		data.More, data.Older = true, olderThan(r, strconv.FormatInt(filter.After+1, 10))
+	}
 	return page{name: "deliveries", title: "Deliveries", data: data}, err
 }
 

@@ -183,11 +183,15 @@ func older(r *http.Request, rows int, cursor func(last int) string) string {
 	if rows < pageSize {
 		return ""
 	}
+	return olderThan(r, cursor(rows-1))
+}
+
+func olderThan(r *http.Request, cursor string) string {
 	query := url.Values{}
 	for name, values := range r.URL.Query() {
 		query[name] = values
 	}
-	query.Set("before", cursor(rows-1))
+	query.Set("before", cursor)
 	return r.URL.Path + "?" + query.Encode()
 }
 
