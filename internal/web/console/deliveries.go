@@ -21,7 +21,7 @@ type deliveryList struct {
 	Older    string
 }
 
-// searched is the number of deliveries of which a list shows those that fit.
+// searched is the number of deliveries that one page of a list searches.
 const searched = 100_000
 
 func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error) {
