@@ -67,6 +67,7 @@ func (a *app) check(ctx context.Context, since terminal.Age) error {
 	}
 	defer done()
 	subjects := append(a.subjects(ctx, db, since, temporal, senders), check.Sources(cfg.Sources)...)
+	subjects = append(subjects, check.Lifecycle(db, cfg.Sources)...)
 	return a.runCheck(ctx, append(subjects, check.Topics(db, brokers, cfg.Sources)...), "starter check", known)
 }
 

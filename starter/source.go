@@ -150,10 +150,10 @@ func (a *app) migrateSourceCommand() *cobra.Command {
 	var topics bool
 	cmd := &cobra.Command{
 		Use:   "migrate NAME",
-		Short: "Create the indexes that the table of another outbox lacks",
+		Short: "Create the indexes or triggers that an outbox lacks",
 		Long: `Create the missing indexes of the table of another outbox, one after the other, without
-blocking writers. It changes nothing else, and needs a role that owns the table. Run it
-again after an interruption.
+blocking writers; for lifecycle, the triggers that write its table. It changes nothing
+else, and needs a role that owns the tables. Run it again after an interruption.
 
 --topics also creates the topic in kafka.topic, with the brokers' default partitions and
 replicas. It needs KAFKA_BROKERS.`,
@@ -173,7 +173,7 @@ func (a *app) migrateSource(ctx context.Context, name string, topics bool) error
 	}
 	return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
 		set, stop := a.ProgressLine("looking at " + named[0].Table)
-		created, err := o.MigrateSource(ctx, named[0], func(i dialects.Index) { set("creating " + i.Name) })
+		created, err := o.MigrateSource(ctx, named[0], func(i dialects.Addition) { set("creating " + i.Name) })
 		var topic string
 		if err == nil && topics {
 			topic, err = a.createTopic(ctx, o, named[0])
@@ -182,15 +182,15 @@ func (a *app) migrateSource(ctx context.Context, name string, topics bool) error
 		if err != nil {
 			return err
 		}
-		return a.Print(map[string]any{"created": append([]dialects.Index{}, created...), "topic": topic}, func(w io.Writer) {
+		return a.Print(map[string]any{"created": append([]dialects.Addition{}, created...), "topic": topic}, func(w io.Writer) {
 			if topic != "" {
 				terminal.Row(w, "created", "topic "+topic)
 			}
-			for _, index := range created {
-				terminal.Row(w, "created", index.Name)
+			for _, addition := range created {
+				terminal.Row(w, "created", addition.Name)
 			}
 			if len(created) == 0 && topic == "" {
-				terminal.Row(w, "nothing to create: "+named[0].Table+" has its indexes")
+				terminal.Row(w, "nothing to create: "+named[0].Table+" has all that it needs")
 			}
 		})
 	})

@@ -15,10 +15,11 @@ import (
 // is a secret.
 type sourceView struct {
 	Name         string           `json:"name"`
-	Dialect      outboxes.Dialect `json:"dialect,omitempty"` // empty for Herald's own outbox
+	Dialect      outboxes.Dialect `json:"dialect,omitempty"` // empty for Herald's own tables
 	Table        string           `json:"table"`
 	Topic        string           `json:"topic,omitempty"`
 	Key          string           `json:"key,omitempty"`
+	Webhook      bool             `json:"webhook,omitempty"`
 	Retries      string           `json:"retries,omitempty"`
 	People       bool             `json:"people"`
 	PollInterval string           `json:"poll_interval"`
@@ -63,7 +64,10 @@ func viewOf(source outboxes.Source) sourceView {
 		view.Table = "event_outbox"
 	}
 	if source.Kafka != nil {
-		view.Topic, view.Key, view.Retries = source.Kafka.Topic, source.Kafka.Key, retriesOf(source)
+		view.Topic, view.Key = source.Kafka.Topic, source.Kafka.Key
+	}
+	if source.HasDestination() {
+		view.Webhook, view.Retries = source.Webhook, retriesOf(source)
 	}
 	if source.Zone != nil {
 		view.Timezone = source.Zone.String()
@@ -100,6 +104,9 @@ func printSources(w io.Writer, views []sourceView) {
 
 // topicOf returns the template of the topic, followed by the template of the key, if any.
 func topicOf(view sourceView) string {
+	if view.Webhook {
+		return "LIFECYCLE_WEBHOOK_URL"
+	}
 	if view.Key == "" {
 		return terminal.Dash(view.Topic)
 	}

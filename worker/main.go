@@ -26,6 +26,7 @@ import (
 	"herald/internal/health"
 	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/outboxes/endpoint"
 	"herald/internal/outboxes/kafka"
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
@@ -71,7 +72,7 @@ type process struct {
 
 func run(ctx context.Context, part part) (err error) {
 	p := &process{part: part, wired: wiring.New()}
-	cfg, brokers, options, err := readSettings(p.wired)
+	cfg, destinations, options, err := readSettings(p.wired)
 	if err != nil {
 		return err
 	}
@@ -88,11 +89,15 @@ func run(ctx context.Context, part part) (err error) {
 		return err
 	}
 	defer p.broker.Close()
-	if p.topics, err = connectTopics(brokers, cfg.Sources, part); err != nil {
+	if p.topics, err = connectTopics(destinations.kafka, cfg.Sources, part); err != nil {
 		return err
 	}
 	defer closeTopics(p.topics)
-	wiring := sourcesWiring{cfg: cfg, events: p.events, topics: p.topics}
+	hook, err := endpoint.New(destinations.hook)
+	if err != nil {
+		return err
+	}
+	wiring := sourcesWiring{cfg: cfg, events: p.events, topics: p.topics, hook: hook}
 	defer wiring.close()
 	sources, err := wiring.sources(ctx)
 	if err != nil {
@@ -203,20 +208,27 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 	}
 }
 
-// readSettings reads all settings, also of the channels, Kafka and Temporal.
-func readSettings(channels wiring.Wiring) (cfg config.Config, topics kafka.Settings, options client.Options, err error) {
+// destinations are the settings of what the rows of outboxes go to.
+type destinations struct {
+	kafka kafka.Settings
+	hook  endpoint.Settings
+}
+
+// readSettings reads all settings, also of the channels, the destinations and Temporal.
+func readSettings(channels wiring.Wiring) (cfg config.Config, to destinations, options client.Options, err error) {
 	if err = channels.Complete(); err != nil {
-		return cfg, topics, options, err
+		return cfg, to, options, err
 	}
 	values := env.ToMap(os.Environ())
 	cfg, err = config.From(values, func(r *environment.Reader) {
 		channels.Read(r)
-		topics.Read(r)
+		to.kafka.Read(r)
+		to.hook.Read(r)
 	})
 	if err == nil {
 		options, err = config.Temporal(values)
 	}
-	return cfg, topics, options, err
+	return cfg, to, options, err
 }
 
 func connectBroker(ctx context.Context, cfg config.Config) (*rabbitmq.Broker, error) {

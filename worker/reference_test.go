@@ -12,6 +12,7 @@ import (
 
 	"herald/internal/config"
 	"herald/internal/notification"
+	"herald/internal/outboxes/endpoint"
 	"herald/internal/outboxes/kafka"
 	"herald/internal/web/signin"
 	"herald/internal/wiring"
@@ -24,7 +25,7 @@ func TestSettingsOfTheReference(t *testing.T) {
 
 	wired := wiring.New()
 	want := map[string]string{"HERALD_ACTOR": "user@host", "CONSOLE_USER_HEADER": "", "CONSOLE_ORIGIN": ""}
-	structs := []any{&config.Config{}, &kafka.Settings{}, &config.Gateway{}, &signin.Settings{}}
+	structs := []any{&config.Config{}, &kafka.Settings{}, &endpoint.Settings{}, &config.Gateway{}, &signin.Settings{}}
 	for channel, providers := range wired {
 		for _, provider := range providers.All {
 			structs = append(structs, provider.Settings)

@@ -11,6 +11,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
+	"herald/internal/outboxes/endpoint"
 	"herald/internal/outboxes/kafka"
 	"herald/internal/postgres"
 )
@@ -31,7 +32,8 @@ type outboxState struct {
 type sourcesWiring struct {
 	cfg    config.Config
 	events *postgres.Store
-	topics *kafka.Producer // nil if connectTopics returns nil
+	topics *kafka.Producer    // nil if connectTopics returns nil
+	hook   *endpoint.Endpoint // nil: LIFECYCLE_WEBHOOK_URL is not set
 	tables []*dialects.Table
 }
 
@@ -40,8 +42,8 @@ type sourcesWiring struct {
 func (w *sourcesWiring) sources(ctx context.Context) (map[string]wiredSource, error) {
 	wired := map[string]wiredSource{}
 	for _, source := range w.cfg.Sources {
-		if source.Kafka != nil && w.topics == nil {
-			slog.Warn("KAFKA_BROKERS is not set: the rows of a source wait for a worker with brokers", "source", source.Name)
+		if missing := w.missing(source); missing != "" {
+			slog.Warn(missing+" is not set: the rows of a source wait for a worker with it", "source", source.Name)
 			if !source.IsHerald() {
 				continue
 			}
@@ -54,6 +56,18 @@ func (w *sourcesWiring) sources(ctx context.Context) (map[string]wiredSource, er
 		wired[source.Name] = each
 	}
 	return wired, nil
+}
+
+// missing returns the setting that a source's destination lacks; empty: none.
+func (w *sourcesWiring) missing(source outboxes.Source) string {
+	switch {
+	case source.Kafka != nil && w.topics == nil:
+		return "KAFKA_BROKERS"
+	case source.Webhook && w.hook == nil:
+		return "LIFECYCLE_WEBHOOK_URL"
+	default:
+		return ""
+	}
 }
 
 // adoptedEvents is the store of one other outbox's events. Each event is a copy of a row.
@@ -105,6 +119,8 @@ func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wired
 	wired.Walk = &outboxes.Walk{Source: source, Table: table, Memory: w.events}
 	if source.Kafka != nil {
 		wired.Walk.Topics = w.topics
+	} else if source.Webhook {
+		wired.Walk.Topics = w.hook
 	}
 	if source.IsHerald() {
 		wired.Walk.Source.People = false // its rows are events already

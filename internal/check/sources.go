@@ -84,6 +84,24 @@ func Sources(sources []outboxes.Source) []Subject {
 	return subjects
 }
 
+// Lifecycle checks that rows of lifecycle_event are sent if they are written. With the source in
+// sources, there is no subject.
+func Lifecycle(db *postgres.Store, sources []outboxes.Source) []Subject {
+	if slices.ContainsFunc(sources, outboxes.Source.IsLifecycle) {
+		return nil
+	}
+	return []Subject{{"lifecycle", func(ctx context.Context) ([]Mistake, error) {
+		written, err := db.WritesLifecycle(ctx)
+		if err != nil || !written {
+			return nil, err
+		}
+		return []Mistake{{
+			Place: "lifecycle_event", Problem: "triggers write it, but OUTBOX_SOURCES has no source lifecycle that sends its rows",
+			Remedy: "add the source, or drop the triggers as docs/lifecycle.md says",
+		}}, nil
+	}}}
+}
+
 func sourceOf(config outboxes.Source) Subject {
 	place := "source " + config.Name
 	return Subject{place, func(ctx context.Context) ([]Mistake, error) {

@@ -66,6 +66,10 @@ func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
 		e.herald(&(*all)[0])
 		return
 	}
+	if e.Name == outboxes.LifecycleSource {
+		*all = append(*all, e.lifecycle())
+		return
+	}
 	source := e.other()
 	for _, other := range *all {
 		if source.Table != "" && other.Table == source.Table && other.DatabaseURL == source.DatabaseURL {
@@ -77,28 +81,58 @@ func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
 
 // herald reads the entry of Herald's own outbox.
 func (e entry) herald(source *outboxes.Source) {
-	for key := range e.lines {
-		if key != "mode" && !slices.Contains(heraldKeys, key) {
-			e.refuse(key, "%s is Herald's own outbox, so its entry has no %s: OUTBOX_* settings give it", source.Name, key)
-		}
-	}
+	e.allow(heraldKeys, "is Herald's own outbox, so its entry has no %s: OUTBOX_* settings give it")
 	e.topic(source)
 	source.Retention = e.duration("retention", e.Retention, 0, minSourceRetention, maxSourceRetention)
+}
+
+// allow refuses all other keys.
+func (e entry) allow(keys []string, otherwise string) {
+	for key := range e.lines {
+		if key != "mode" && !slices.Contains(keys, key) {
+			e.refuse(key, e.Name+" "+otherwise, key)
+		}
+	}
+}
+
+// lifecycle reads the entry of what becomes of deliveries.
+func (e entry) lifecycle() outboxes.Source {
+	e.allow(lifecycleKeys, "is written by Herald, so its entry has no %s")
+	if e.has("kafka") == e.Webhook {
+		e.refuse("", "give lifecycle either `kafka:` or `webhook: true`")
+	}
+	source := outboxes.Lifecycle(string(e.file.DatabaseURL))
+	source.Webhook = e.Webhook
+	e.topic(&source)
+	if source.Kafka != nil {
+		source.Kafka.Key = outboxes.LifecycleKey
+	}
+	e.pages(&source)
+	source.Retention = e.duration("retention", e.Retention, lifecycleRetention, minSourceRetention, maxSourceRetention)
+	return source
+}
+
+// pages reads how a source is polled.
+func (e entry) pages(source *outboxes.Source) {
+	source.PollInterval = e.duration("poll_interval", e.PollInterval, e.file.OutboxPollInterval, minPollInterval, maxPollInterval)
+	source.BatchSize = e.number("batch_size", e.BatchSize, defaultSourceBatch, 1, maxBatchSize)
+	source.Pollers = e.number("pollers", e.Pollers, 1, 1, maxPollers)
 }
 
 // other reads the entry of another service's outbox.
 func (e entry) other() outboxes.Source {
 	source := outboxes.Source{
-		Name:         e.Name,
-		Dialect:      outboxes.Dialect(e.Dialect),
-		DatabaseURL:  e.database(),
-		Table:        e.Table,
-		Zone:         e.zone(),
-		PollInterval: e.duration("poll_interval", e.PollInterval, e.file.OutboxPollInterval, minPollInterval, maxPollInterval),
-		BatchSize:    e.number("batch_size", e.BatchSize, defaultSourceBatch, 1, maxBatchSize),
-		Pollers:      e.number("pollers", e.Pollers, 1, 1, maxPollers),
-		People:       e.People,
-		Retention:    e.duration("retention", e.Retention, 0, minSourceRetention, maxSourceRetention),
+		Name:        e.Name,
+		Dialect:     outboxes.Dialect(e.Dialect),
+		DatabaseURL: e.database(),
+		Table:       e.Table,
+		Zone:        e.zone(),
+		People:      e.People,
+		Retention:   e.duration("retention", e.Retention, 0, minSourceRetention, maxSourceRetention),
+	}
+	e.pages(&source)
+	if e.has("webhook") {
+		e.refuse("webhook", "only the source lifecycle goes to a webhook")
 	}
 	if !slices.Contains(outboxes.Dialects(), source.Dialect) {
 		e.refuse("dialect", "dialect must be %s", strings.Join(words(outboxes.Dialects()), " or "))
@@ -153,7 +187,7 @@ func (e entry) zone() *time.Location {
 // topic reads the Kafka topic and the retries of a source.
 func (e entry) topic(source *outboxes.Source) {
 	source.Retries, source.RetryInterval = e.retries(), e.duration("retry_interval", e.RetryInterval, defaultSourceRetry, 10*time.Millisecond, time.Hour)
-	if !e.has("kafka") {
+	if !e.has("kafka") && !source.Webhook {
 		for _, key := range []string{"retries", "retry_interval"} {
 			if e.has(key) {
 				e.refuse(key, "%s limits the repeats to Kafka, but there is no `kafka:`", key)

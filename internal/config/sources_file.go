@@ -157,6 +157,7 @@ type keys struct {
 		Topic string `yaml:"topic"`
 		Key   string `yaml:"key"`
 	} `yaml:"kafka"`
+	Webhook       bool   `yaml:"webhook"`
 	Retries       any    `yaml:"retries"` // a number, or the word forever
 	RetryInterval string `yaml:"retry_interval"`
 	People        bool   `yaml:"people"`
@@ -170,6 +171,9 @@ type keys struct {
 
 // heraldKeys are the permitted keys of the entry herald. OUTBOX_* settings give the rest.
 var heraldKeys = []string{"name", "kafka", "topic", "key", "retries", "retry_interval", "retention"}
+
+// lifecycleKeys are the permitted keys of the entry lifecycle.
+var lifecycleKeys = []string{"name", "kafka", "topic", "webhook", "poll_interval", "batch_size", "pollers", "retries", "retry_interval", "retention"}
 
 // Forms of the values in the file.
 var (
@@ -186,5 +190,6 @@ const (
 	defaultSourceRetries = 5
 	defaultSourceRetry   = 100 * time.Millisecond
 	minSourceRetention   = time.Hour
+	lifecycleRetention   = 24 * time.Hour
 	maxSourceRetention   = 10 * 365 * 24 * time.Hour
 )

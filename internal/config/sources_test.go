@@ -93,6 +93,27 @@ func TestOwnOutboxAsSource(t *testing.T) {
 	require.Equal(t, []outboxes.Source{want}, cfg.Sources)
 }
 
+// Herald's deliveries go to a topic or a webhook, always in the order of each delivery.
+func TestLifecycleAsSource(t *testing.T) {
+	t.Parallel()
+
+	want := outboxes.Source{
+		Name: "lifecycle", DatabaseURL: "postgres://herald@localhost/herald", Table: "lifecycle_event", Aggregate: &outboxes.Aggregate{IDPath: "data.delivery_id,data.event_id"},
+		PollInterval: time.Second, BatchSize: 500, Pollers: 1, Retries: 5, RetryInterval: 100 * time.Millisecond, Retention: 24 * time.Hour,
+	}
+	topic, webhook := want, want
+	topic.Kafka = &outboxes.KafkaRoute{Topic: "herald.{{.event_type}}", Key: "{{.aggregate_id}}"}
+	webhook.Webhook, webhook.Retries, webhook.Pollers, webhook.Retention = true, outboxes.RetryForever, 4, 48*time.Hour
+	for text, want := range map[string]outboxes.Source{
+		"- { name: lifecycle, kafka: { topic: \"herald.{{.event_type}}\" } }":                topic,
+		"- { name: lifecycle, webhook: true, retries: forever, pollers: 4, retention: 48h }": webhook,
+	} {
+		cfg, err := config.StarterFrom(withSources(t, text))
+		require.NoError(t, err)
+		require.Equal(t, []outboxes.Source{herald(), want}, cfg.Sources)
+	}
+}
+
 // The error names the line of each mistake.
 func TestBadSources(t *testing.T) {
 	t.Parallel()
@@ -111,6 +132,11 @@ func TestBadSources(t *testing.T) {
 		{"a mode", orders + "  mode: batch", "line 5: mode is no longer needed: remove the line"},
 		{"a source that does nothing", "- name: c\n  dialect: order-service\n  table: a.c", "line 1: the source does nothing: give it `kafka:` or `people: true`, or both"},
 		{"herald with a mode", "- name: herald\n  kafka: { topic: t }\n  mode: batch", "line 3: mode is no longer needed: remove the line"},
+		{"lifecycle without a destination", "- name: lifecycle", "line 1: give lifecycle either `kafka:` or `webhook: true`"},
+		{"lifecycle with two destinations", "- name: lifecycle\n  webhook: true\n  kafka: { topic: t }", "line 1: give lifecycle either `kafka:` or `webhook: true`"},
+		{"lifecycle in another order", "- name: lifecycle\n  kafka: { topic: t, key: k }", "line 2: lifecycle is written by Herald, so its entry has no key"},
+		{"lifecycle of another service", "- name: lifecycle\n  dialect: wallet-hub\n  webhook: true", "line 2: lifecycle is written by Herald, so its entry has no dialect"},
+		{"a webhook of another source", orders + "  webhook: true", "line 5: only the source lifecycle goes to a webhook"},
 		{"a key twice", orders + "  table: a.b", `line 5: mapping key "table" already defined at [3:3]`},
 		{"a name twice", orders + "\n" + strings.Replace(orders, "orders.o", "b.o", 1), "line 6: the source of line 1 has the same name"},
 		{"herald twice", "- name: herald\n- name: herald", "line 2: the source of line 1 has the same name"},

@@ -113,27 +113,27 @@ func (o *Operator) CreateTopic(ctx context.Context, brokers TopicCreator, source
 	return topic, nil
 }
 
-// MigrateSource creates the indexes that the dialect needs and that the table of another service
-// lacks, and returns them. It calls begun before each index: an index on a large table takes long.
-// It changes nothing else in the table.
-func (o *Operator) MigrateSource(ctx context.Context, config outboxes.Source, begun func(dialects.Index)) ([]dialects.Index, error) {
+// MigrateSource creates the indexes and triggers that the dialect needs and that the table lacks, and
+// returns them. It calls begun before each: an index on a large table takes long. It changes nothing
+// else in the table.
+func (o *Operator) MigrateSource(ctx context.Context, config outboxes.Source, begun func(dialects.Addition)) ([]dialects.Addition, error) {
 	table, err := dialects.Open(ctx, config)
 	if err != nil {
 		return nil, err
 	}
 	defer table.Close()
-	missing, err := table.MissingIndexes(ctx)
+	missing, err := table.Additions(ctx)
 	if err != nil || len(missing) == 0 {
 		return nil, ofSource(err, seeCheck(config))
 	}
 	var names, statements []string
-	for _, index := range missing {
-		names, statements = append(names, index.Name), append(statements, index.Statement)
+	for _, addition := range missing {
+		names, statements = append(names, addition.Name), append(statements, addition.Statement)
 	}
 	if err := o.Record(ctx, fmt.Sprintf("source %s: %s", config.Name, strings.Join(names, ", ")), config.Table); err != nil {
 		return nil, err
 	}
-	if err := table.CreateIndexes(ctx, missing, begun); err != nil {
+	if err := table.Add(ctx, missing, begun); err != nil {
 		return nil, ofSource(err, "have the table's owner run: "+strings.Join(statements, "; "))
 	}
 	return missing, nil

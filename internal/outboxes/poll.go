@@ -77,7 +77,7 @@ type poll struct {
 // Poll sends rows until the run stops.
 func (w *Walk) Poll(ctx context.Context, run Run) PollResult {
 	p := &poll{Walk: w, Run: run, backoff: firstBackoff}
-	if w.Source.Kafka != nil {
+	if w.Source.HasDestination() {
 		p.recorder = newRecorder(w.Source)
 	}
 	for !p.stopped() {

@@ -66,9 +66,13 @@ type recorder struct {
 	topic, key routeTemplate
 }
 
-// newRecorder returns a recorder for a source with a topic.
+// newRecorder returns a recorder for a source with a topic or a webhook.
 func newRecorder(source Source) *recorder {
-	return &recorder{source, parse("topic", source.Kafka.Topic), parse("key", source.Kafka.Key)}
+	route := webhookRoute
+	if source.Kafka != nil {
+		route = *source.Kafka
+	}
+	return &recorder{source, parse("topic", route.Topic), parse("key", route.Key)}
 }
 
 // record returns the record of a row. The error is a final [RefusedError]: the row leads to an

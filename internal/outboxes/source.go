@@ -58,6 +58,7 @@ type Source struct {
 	Pollers      int
 
 	Kafka         *KafkaRoute   // nil: its rows go to no topic
+	Webhook       bool          // its rows go to the webhook in LIFECYCLE_WEBHOOK_URL
 	Retries       int           // after the first attempt; RetryForever: no limit
 	RetryInterval time.Duration // before the first retry; doubles each time
 
@@ -68,6 +69,9 @@ type Source struct {
 
 // IsHerald reports whether the source is Herald's own outbox.
 func (s Source) IsHerald() bool { return s.Name == notification.HeraldSource }
+
+// HasDestination reports whether the source's rows go to a topic or a webhook.
+func (s Source) HasDestination() bool { return s.Kafka != nil || s.Webhook }
 
 // Aggregate defines the aggregate of events whose table has no columns for it.
 type Aggregate struct {

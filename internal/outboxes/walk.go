@@ -15,7 +15,7 @@ type Walk struct {
 	Source Source
 	Table  Table
 	Memory Memory
-	Topics Topics // nil: the source has no topic
+	Topics Topics // nil: the source has neither a topic nor a webhook
 	// Adopted is called after rows were adopted as events. It may be nil.
 	Adopted func()
 
@@ -241,7 +241,7 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("kafka cannot be reached, or is not ready: %v", e.Err)
+	return fmt.Sprintf("the destination cannot be reached, or is not ready: %v", e.Err)
 }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }

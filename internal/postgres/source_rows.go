@@ -226,3 +226,14 @@ func (s *Store) FailedRows(ctx context.Context, source string, keys []string, af
 
 	return Collect(ctx, s.Pool, "read the failed rows of a source", pgx.RowTo[string], query, source, keys, after, limit)
 }
+
+// WritesLifecycle reports whether a trigger writes lifecycle_event.
+func (s *Store) WritesLifecycle(ctx context.Context) (writes bool, err error) {
+	const query = `
+		SELECT EXISTS (
+			SELECT FROM pg_trigger
+			WHERE  tgfoid IN (to_regproc('write_delivery_lifecycle'), to_regproc('write_decision_lifecycle'), to_regproc('write_event_lifecycle')))`
+
+	err = s.Pool.QueryRow(ctx, query).Scan(&writes)
+	return writes, Wrap(err, "look for triggers")
+}

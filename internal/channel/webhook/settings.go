@@ -1,13 +1,9 @@
 package webhook
 
 import (
-	"encoding/base64"
-	"errors"
 	"net"
 	"slices"
 	"strings"
-
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"herald/internal/channel"
 	"herald/internal/config/environment"
@@ -45,7 +41,7 @@ func (s *Settings) checkSecret(r *environment.Reader, key string, secret environ
 		return
 	}
 	r.Need("WEBHOOK_ALLOWED_HOSTS", strings.Join(s.AllowedHosts, ","), key)
-	if _, err := newKey(secret); err != nil {
+	if _, err := NewKeys(secret); err != nil {
 		r.Refuse(key, err.Error())
 	}
 	servers := s.Servers()
@@ -80,33 +76,9 @@ func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if len(s.AllowedHosts) == 0 {
 		return nil, channel.Off([2]string{"WEBHOOK_ALLOWED_HOSTS"}, [2]string{"WEBHOOK_SECRET", string(s.Secret)})
 	}
-	sender := &Sender{rules: s.rules(), timeout: p.Timeout}
-	for _, secret := range []environment.Secret{s.Secret, s.SecretPrevious} {
-		if secret == "" {
-			continue
-		}
-		key, err := newKey(secret)
-		if err != nil {
-			return nil, err
-		}
-		sender.keys = append(sender.keys, key)
+	keys, err := NewKeys(s.Secret, s.SecretPrevious)
+	if err != nil {
+		return nil, err
 	}
-	sender.wire = newTransport(sender.rules, p.Slots, net.DefaultResolver)
-	return sender, nil
-}
-
-// The length of a key, in bytes, as Standard Webhooks recommends.
-const (
-	minKey = 24
-	maxKey = 64
-)
-
-// newKey reads a secret. The error does not quote it.
-func newKey(secret environment.Secret) (*standardwebhooks.Webhook, error) {
-	encoded, found := strings.CutPrefix(string(secret), "whsec_")
-	key, err := base64.StdEncoding.DecodeString(encoded)
-	if !found || err != nil || len(key) < minKey || len(key) > maxKey {
-		return nil, errors.New("must be whsec_ and 24 to 64 bytes in base64: make it with `echo whsec_$(openssl rand -base64 32)`")
-	}
-	return standardwebhooks.NewWebhookRaw(key)
+	return &Sender{rules: s.rules(), keys: keys, timeout: p.Timeout, wire: newTransport(s.rules(), p.Slots, net.DefaultResolver)}, nil
 }

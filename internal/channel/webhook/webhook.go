@@ -8,11 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
-	"strconv"
-	"strings"
 	"time"
-
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"herald/internal/channel"
 	"herald/internal/notification"
@@ -27,7 +23,7 @@ const (
 // Sender posts to webhooks. It is safe for concurrent use.
 type Sender struct {
 	rules   channel.WebhookRules
-	keys    []*standardwebhooks.Webhook // the present one first
+	keys    Keys
 	timeout time.Duration
 	wire    http.RoundTripper
 }
@@ -48,7 +44,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	if err != nil {
 		return notification.Answer{}, channel.Refuse(provider, "invalid webhook")
 	}
-	if err := s.sign(request, ID(msg.DeliveryID), body); err != nil {
+	if err := s.keys.Sign(request, ID(msg.DeliveryID), body); err != nil {
 		return notification.Answer{}, channel.Refuse(provider, channel.CodeInvalid)
 	}
 
@@ -68,25 +64,6 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 		refine(failure)
 		return answer, failure
 	}
-}
-
-// sign adds the headers of Standard Webhooks, with a signature of each key. Receivers accept any.
-func (s *Sender) sign(request *http.Request, id string, body []byte) error {
-	now := time.Now()
-	signatures := make([]string, len(s.keys))
-	for i, key := range s.keys {
-		signature, err := key.Sign(id, now, body)
-		if err != nil {
-			return err
-		}
-		signatures[i] = signature
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", "Herald")
-	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
-	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
-	request.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
-	return nil
 }
 
 // plain is an id that a header may have, without the dot that separates the signed parts.

@@ -19,6 +19,7 @@ type relation struct {
 	deletes  bool   // we may delete rows
 	columns  map[string]tableColumn
 	indexes  []tableIndex
+	triggers []string // functions that triggers of the schema call; empty if the dialect needs none
 }
 
 type tableColumn struct {
@@ -68,6 +69,9 @@ func (t *Table) relation(ctx context.Context) (relation, error) {
 	if err == nil {
 		r.indexes, err = t.readIndexes(ctx, r.oid)
 	}
+	if err == nil && len(t.dialect.triggers) > 0 {
+		r.triggers, err = t.readTriggers(ctx, r.oid)
+	}
 	return r, t.wrap(err, "look at")
 }
 
@@ -114,6 +118,18 @@ func (t *Table) readIndexes(ctx context.Context, oid uint32) ([]tableIndex, erro
 		indexes[i].Condition = bare.Replace(indexes[i].Condition)
 	}
 	return indexes, err
+}
+
+func (t *Table) readTriggers(ctx context.Context, oid uint32) ([]string, error) {
+	const query = `
+		SELECT p.proname::text
+		FROM   pg_trigger t
+		JOIN   pg_proc p ON p.oid = t.tgfoid
+		WHERE  t.tgenabled <> 'D'
+		AND    p.pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = $1)`
+
+	rows, _ := t.pool.Query(ctx, query, oid) // CollectRows returns its error
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 var bare = strings.NewReplacer("(", "", ")", "", "::text", "", "::character varying", "")

@@ -17,6 +17,8 @@ type dialect struct {
 	columns []column
 	indexes []neededIndex
 
+	triggers []neededTrigger // that write the table; empty: its service writes it
+
 	first   string // the cursor before the first row
 	pending string // $1 …: the parts of a cursor, separated by slashes; last: a limit
 	still   string // $1: keys; returns the keys that are pending

@@ -98,10 +98,10 @@ func TestDialectOfOnesOwn(t *testing.T) {
 	require.NoError(t, err)
 	defer table.Close()
 
-	missing, err := table.MissingIndexes(t.Context())
+	missing, err := table.Additions(t.Context())
 	require.NoError(t, err)
 	require.Len(t, missing, 1)
-	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(Index) {}))
+	require.NoError(t, table.Add(t.Context(), missing, func(Addition) {}))
 	lacking, err := table.Missing(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, lacking)

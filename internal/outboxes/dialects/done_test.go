@@ -96,7 +96,7 @@ func TestIndexesOfRetention(t *testing.T) {
 			s := tt.open(t)
 			s.exec(t, tt.index)
 			s.config.Retention = tt.retention
-			missing, err := s.table(t).MissingIndexes(t.Context())
+			missing, err := s.table(t).Additions(t.Context())
 			require.NoError(t, err)
 			require.Len(t, missing, tt.missing)
 		})

@@ -11,26 +11,40 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Index is an index that a table lacks.
-type Index struct {
+// Addition is an index or a trigger that a table lacks.
+type Addition struct {
 	Name      string `json:"name"`
-	Statement string `json:"statement"` // creates the index
+	Statement string `json:"statement"` // creates it
 
-	on       string // its columns
-	halfDone bool   // an interrupted run left it: Postgres keeps it but does not use it
+	what     string // such as: index on status, created_at
+	halfDone bool   // an interrupted run left the index: Postgres keeps it but does not use it
 }
 
-// MissingIndexes returns the indexes that the table lacks for its dialect.
-func (t *Table) MissingIndexes(ctx context.Context) ([]Index, error) {
+// Additions returns the indexes and triggers that the table lacks for its dialect.
+func (t *Table) Additions(ctx context.Context) ([]Addition, error) {
 	r, err := t.relation(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return t.missingIndexes(r), nil
+	return t.additions(r), nil
 }
 
-func (t *Table) missingIndexes(r relation) []Index {
-	var missing []Index
+func (t *Table) additions(r relation) []Addition {
+	missing := t.missingIndexes(r)
+	for _, need := range t.dialect.triggers {
+		if !slices.Contains(r.triggers, need.function) {
+			missing = append(missing, Addition{
+				Name:      lifecycleTrigger + " on " + need.table,
+				Statement: fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s FOR EACH ROW %s", lifecycleTrigger, need.after, need.table, need.do()),
+				what:      "trigger on " + need.table,
+			})
+		}
+	}
+	return missing
+}
+
+func (t *Table) missingIndexes(r relation) []Addition {
+	var missing []Addition
 	for _, need := range t.dialect.indexes {
 		if t.source.Retention > 0 && need.finds {
 			need.partialOn = ""
@@ -39,10 +53,10 @@ func (t *Table) missingIndexes(r relation) []Index {
 			continue
 		}
 		name, columns := t.indexName(need), strings.Join(need.columns, ", ")
-		missing = append(missing, Index{
+		missing = append(missing, Addition{
 			Name:      name,
 			Statement: fmt.Sprintf("CREATE INDEX CONCURRENTLY %s ON %s (%s)%s", pgx.Identifier{name}.Sanitize(), t.name.Sanitize(), columns, need.where),
-			on:        columns,
+			what:      "index on " + columns,
 			halfDone:  slices.ContainsFunc(r.indexes, func(i tableIndex) bool { return i.Name == name && !i.Valid }),
 		})
 	}
@@ -61,22 +75,22 @@ func (t *Table) indexName(need neededIndex) string {
 // ErrMigrating means that another process is creating the table's indexes.
 var ErrMigrating = errors.New("another process is creating its indexes")
 
-// CreateIndexes creates indexes without blocking writers, and reports each index at its start. On
-// a large table this takes long.
-func (t *Table) CreateIndexes(ctx context.Context, indexes []Index, begun func(Index)) error {
+// Add creates indexes and triggers, and reports each at its start. It blocks no writers while it
+// builds an index, which takes long on a large table.
+func (t *Table) Add(ctx context.Context, missing []Addition, begun func(Addition)) error {
 	pooled, err := t.pool.Acquire(ctx)
 	if err != nil {
-		return t.wrap(err, "create indexes of")
+		return t.wrap(err, "migrate")
 	}
 	conn := pooled.Hijack() // it has a lock and no time-out, so it must not return to the pool
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	if err := t.lock(ctx, conn); err != nil {
-		return t.wrap(err, "create indexes of")
+		return t.wrap(err, "migrate")
 	}
-	for _, i := range indexes {
-		begun(i)
-		if err := t.createIndex(ctx, conn, i); err != nil {
-			return t.wrap(err, "create index "+i.Name+" of")
+	for _, addition := range missing {
+		begun(addition)
+		if err := t.create(ctx, conn, addition); err != nil {
+			return t.wrap(err, "create "+addition.Name+" of")
 		}
 	}
 	return nil
@@ -97,7 +111,7 @@ func (t *Table) lock(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-func (t *Table) createIndex(ctx context.Context, conn *pgx.Conn, i Index) error {
+func (t *Table) create(ctx context.Context, conn *pgx.Conn, i Addition) error {
 	if i.halfDone {
 		if _, err := conn.Exec(ctx, "DROP INDEX CONCURRENTLY "+append(slices.Clone(t.name[:len(t.name)-1]), i.Name).Sanitize()); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 
 // Writers continue during index creation. Indexes from an interrupted run are replaced, and a
 // second run creates nothing.
-func TestCreateIndexesAfterAnInterruption(t *testing.T) {
+func TestAddAfterAnInterruption(t *testing.T) {
 	t.Parallel()
 
 	s := orders(t)
@@ -18,17 +18,17 @@ func TestCreateIndexesAfterAnInterruption(t *testing.T) {
 	s.exec(t, "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'orders.idx_outbox_aggregate'::regclass")
 	table := s.table(t)
 
-	missing, err := table.MissingIndexes(t.Context())
+	missing, err := table.Additions(t.Context())
 	require.NoError(t, err)
 	var begun []string
-	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(i dialects.Index) {
+	require.NoError(t, table.Add(t.Context(), missing, func(i dialects.Addition) {
 		s.addOrder(t, "0"+string(rune('1'+len(begun))), "NEW", "2026-11-22 10:00:00", "{}")
 		begun = append(begun, i.Name)
 	}))
 
 	require.Equal(t, []string{"idx_outbox_status_created", "idx_outbox_aggregate"}, begun)
 	require.Equal(t, "true", s.text(t, "SELECT bool_and(indisvalid)::text FROM pg_index WHERE indrelid = 'orders.outbox'::regclass"))
-	missing, err = table.MissingIndexes(t.Context())
+	missing, err = table.Additions(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, missing)
 }
@@ -50,10 +50,10 @@ func TestTakenNameOfAnIndex(t *testing.T) {
 	s := wallet(t)
 	s.exec(t, "CREATE INDEX idx_outbox_sent ON public.outbox (created_at)")
 	table := s.table(t)
-	missing, err := table.MissingIndexes(t.Context())
+	missing, err := table.Additions(t.Context())
 	require.NoError(t, err)
-	err = table.CreateIndexes(t.Context(), missing, func(dialects.Index) {})
-	require.ErrorContains(t, err, "create index idx_outbox_sent of public.outbox: its name is taken")
+	err = table.Add(t.Context(), missing, func(dialects.Addition) {})
+	require.ErrorContains(t, err, "create idx_outbox_sent of public.outbox: its name is taken")
 }
 
 func TestTwoMigrationsAtOnce(t *testing.T) {
@@ -61,9 +61,9 @@ func TestTwoMigrationsAtOnce(t *testing.T) {
 
 	s := wallet(t)
 	table := s.table(t)
-	missing, err := table.MissingIndexes(t.Context())
+	missing, err := table.Additions(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(dialects.Index) {
-		require.ErrorIs(t, s.table(t).CreateIndexes(t.Context(), missing, func(dialects.Index) {}), dialects.ErrMigrating)
+	require.NoError(t, table.Add(t.Context(), missing, func(dialects.Addition) {
+		require.ErrorIs(t, s.table(t).Add(t.Context(), missing, func(dialects.Addition) {}), dialects.ErrMigrating)
 	}))
 }

@@ -16,8 +16,8 @@ type Finding struct {
 	Remedy string `json:"remedy"`
 }
 
-// Missing returns the table's defects for its dialect: columns, types, a unique id, indexes,
-// rights. It returns an error only if the database does not answer.
+// Missing returns the table's defects for its dialect: columns, types, a unique id, rights, indexes,
+// triggers. It returns an error only if the database does not answer.
 func (t *Table) Missing(ctx context.Context) ([]Finding, error) {
 	r, err := t.relation(ctx)
 	switch {
@@ -32,7 +32,7 @@ func (t *Table) Missing(ctx context.Context) ([]Finding, error) {
 		return []Finding{{t.source.Table + " is not an ordinary table", "name the table itself; Herald reads no views and no partitioned tables as outboxes"}}, nil
 	}
 	var found []Finding
-	for _, part := range []func(relation) []Finding{t.lackingColumns, t.lackingNotNull, t.lackingID, t.lackingRights, t.lackingIndexes} {
+	for _, part := range []func(relation) []Finding{t.lackingColumns, t.lackingNotNull, t.lackingID, t.lackingRights, t.lackingAdditions} {
 		found = append(found, part(r)...)
 	}
 	return found, nil
@@ -118,11 +118,11 @@ func (t *Table) lackingRights(r relation) []Finding {
 	return found
 }
 
-func (t *Table) lackingIndexes(r relation) []Finding {
+func (t *Table) lackingAdditions(r relation) []Finding {
 	var found []Finding
-	for _, i := range t.missingIndexes(r) {
+	for _, i := range t.additions(r) {
 		found = append(found, Finding{
-			"there is no index on " + i.on,
+			"there is no " + i.what,
 			fmt.Sprintf("run `starter source migrate %s`, or as the table's owner: %s", t.source.Name, i.Statement),
 		})
 	}

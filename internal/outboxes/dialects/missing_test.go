@@ -41,9 +41,9 @@ func TestDocumentedTablesLackIndexesAlone(t *testing.T) {
 				require.Contains(t, f.Remedy, `CREATE INDEX CONCURRENTLY "`+tt.indexes[on]+`" ON`)
 			}
 
-			missing, err := table.MissingIndexes(t.Context())
+			missing, err := table.Additions(t.Context())
 			require.NoError(t, err)
-			require.NoError(t, table.CreateIndexes(t.Context(), missing, func(dialects.Index) {}))
+			require.NoError(t, table.Add(t.Context(), missing, func(dialects.Addition) {}))
 
 			found, err = table.Missing(t.Context())
 			require.NoError(t, err)
@@ -150,9 +150,9 @@ func TestIndexesThatServe(t *testing.T) {
 func (s service) migrated(t *testing.T) *dialects.Table {
 	t.Helper()
 	table := s.table(t)
-	missing, err := table.MissingIndexes(t.Context())
+	missing, err := table.Additions(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(dialects.Index) {}))
+	require.NoError(t, table.Add(t.Context(), missing, func(dialects.Addition) {}))
 	return table
 }
 

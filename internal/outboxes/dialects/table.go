@@ -38,6 +38,9 @@ func Open(ctx context.Context, source outboxes.Source) (*Table, error) {
 		source.Table = "event_outbox"
 		return open(ctx, source, heralds)
 	}
+	if source.IsLifecycle() {
+		return open(ctx, source, lifecycle)
+	}
 	dialect, known := byName[source.Dialect]
 	if !known {
 		return nil, fmt.Errorf("source %s: there is no dialect %q", source.Name, source.Dialect)

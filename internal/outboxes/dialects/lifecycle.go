@@ -1,0 +1,34 @@
+package dialects
+
+// lifecycle is the outbox of what becomes of Herald's deliveries. Migrations create the table and the
+// functions. Nothing writes it before its triggers exist.
+var lifecycle = withTriggers(walletHub,
+	neededTrigger{"notification", "INSERT OR UPDATE OF status, read_at, delivery_id", "", "write_delivery_lifecycle"},
+	neededTrigger{"notification_decision", "INSERT OR UPDATE OF channels", `NEW.channels @? '$.* ? (@ == "SUPPRESSED")'`, "write_decision_lifecycle"},
+	neededTrigger{"processed_event", "INSERT OR UPDATE OF status", "NEW.status <> 'PROCESSING'", "write_event_lifecycle"},
+)
+
+// lifecycleTrigger is the name of the trigger on each table.
+const lifecycleTrigger = "lifecycle"
+
+// neededTrigger is a trigger on one of Herald's tables.
+type neededTrigger struct {
+	table    string
+	after    string // INSERT, UPDATE
+	when     string // condition for a row; empty: each row
+	function string
+}
+
+// do returns the end of the statement that creates the trigger.
+func (t neededTrigger) do() string {
+	call := "EXECUTE FUNCTION " + t.function + "()"
+	if t.when == "" {
+		return call
+	}
+	return "WHEN (" + t.when + ") " + call
+}
+
+func withTriggers(d dialect, triggers ...neededTrigger) dialect {
+	d.triggers = triggers
+	return d
+}
