@@ -21,13 +21,15 @@ func deliveries() *comparison {
 		about: "events with some deliveries each, from the outbox row to SENT, against the least that Temporal can do of that",
 		a:     "Herald, from before the commit of the rows to the last SENT; the sandbox answers at once",
 		b:     "bare Temporal, from the first start to the last activity: a parent for each event, a child for each delivery, with one activity that does nothing",
-		flags: func(flags *flag.FlagSet) {
-			flags.IntVar(&s.Events, "events", 100, "events of a round, written at once")
-			flags.IntVar(&s.Recipients, "recipients", 6, "recipients of each, with one delivery each")
-		},
+		flags: s.flags,
 		open:  s.open,
 		goals: []goal{{figure: "deliveries", least: 1.2}},
 	}
+}
+
+func (s *deliverySizes) flags(flags *flag.FlagSet) {
+	flags.IntVar(&s.Events, "events", 100, "events of a round, written at once")
+	flags.IntVar(&s.Recipients, "recipients", 6, "recipients of each, with one delivery each")
 }
 
 // deliveryRounds runs the rounds of both sides.

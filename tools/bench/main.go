@@ -74,6 +74,7 @@ func comparisons() []*comparison {
 		relayMemory(),
 		relayMissingTopic(),
 		console(),
+		lifecycle(),
 	}
 }
 
