@@ -124,11 +124,13 @@ func (p *poll) step(ctx context.Context) {
 		end.sent, end.failed, end.cut = end.sent+swept.sent, end.failed+swept.failed, end.cut || swept.cut
 	}
 	p.total.Sent, p.total.Failed = p.total.Sent+end.sent, p.total.Failed+end.failed
+	if err == nil || end.sent > 0 { // a webhook that sometimes fails is not away
+		p.backoff = firstBackoff
+	}
 	if err != nil {
 		p.backOff(err)
 		return
 	}
-	p.backoff = firstBackoff
 	switch {
 	case end.cut || end.failed > 0: // there may be more
 	case end.sent > 0:

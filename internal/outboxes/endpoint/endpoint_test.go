@@ -107,7 +107,7 @@ func TestProduceInOrder(t *testing.T) {
 	}
 }
 
-// The status says whether the record, the webhook, or nobody is at fault.
+// The status tells who is at fault: the record, the webhook, or nobody.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 
