@@ -68,10 +68,42 @@ func (f *faults) set(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err)
 		return
 	}
+	f.put(channel, fault)
+	writeJSON(w, http.StatusOK, fault)
+}
+
+func (f *faults) put(channel notification.Channel, fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.byChannel[channel] = fault
-	writeJSON(w, http.StatusOK, fault)
+}
+
+func (f *faults) end(channel notification.Channel) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.byChannel, channel)
+}
+
+// press takes the page's buttons: their value is a fault in JSON, or empty to end the fault. It
+// returns to the page with the same filter and the buttons.
+func (f *faults) press(w http.ResponseWriter, r *http.Request) {
+	channel, err := parseChannel(r.PathValue("channel"))
+	if err != nil {
+		writeError(w, http.StatusNotFound, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, faultLimit)
+	if text := r.PostFormValue("fault"); text != "" {
+		fault, err := parseFault(strings.NewReader(text))
+		if err != nil {
+			writeError(w, http.StatusBadRequest, err)
+			return
+		}
+		f.put(channel, fault)
+	} else {
+		f.end(channel)
+	}
+	http.Redirect(w, r, "/?"+r.URL.RawQuery+"#channels", http.StatusSeeOther)
 }
 
 func (f *faults) clear(w http.ResponseWriter, r *http.Request) {
@@ -80,9 +112,7 @@ func (f *faults) clear(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, err)
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.byChannel, channel)
+	f.end(channel)
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -29,6 +29,7 @@ type Entry struct {
 	Status     int                  `json:"status"`   // of the response; 0: no response
 	Accepted   bool                 `json:"accepted"` // the message counts as sent, also if the client got no response
 
+	Text        string `json:"text,omitempty"`         // the part in plain text; only of e-mails, whose body is HTML
 	CollapseKey string `json:"collapse_key,omitempty"` // a message replaces older ones with the same key on the phone; only of push messages
 	Unsubscribe string `json:"unsubscribe,omitempty"`  // link that a mailbox posts to for one-click unsubscribe; only of e-mails
 	Repeat      bool   `json:"repeat,omitempty"`       // the receiver knows the id already, and ignores the message; only of webhooks
@@ -39,6 +40,12 @@ const (
 	previewLimit = 2 << 10 // bytes of each text kept for the page
 )
 
+// line is an entry and its place in the file.
+type line struct {
+	Entry
+	At int64 // offset in bytes
+}
+
 // requestCounts counts the requests of one channel.
 type requestCounts struct{ Accepted, Refused int }
 
@@ -46,7 +53,8 @@ type requestCounts struct{ Accepted, Refused int }
 type ledger struct {
 	mu     sync.Mutex
 	file   *os.File
-	newest []Entry
+	size   int64 // of the file, in bytes
+	newest []line
 	hooks  map[string]bool // the ids of accepted webhooks
 	counts map[notification.Channel]requestCounts
 }
@@ -58,8 +66,8 @@ func openLedger(path string) (*ledger, error) {
 		return nil, fmt.Errorf("sandbox: open ledger: %w", err)
 	}
 	l := &ledger{file: file, hooks: map[string]bool{}, counts: map[notification.Channel]requestCounts{}}
-	err = eachEntry(file, func(entry Entry, _ []byte) error {
-		l.remember(entry)
+	err = eachEntry(file, func(entry Entry, text []byte) error {
+		l.remember(entry, len(text))
 		return nil
 	})
 	if err != nil {
@@ -99,21 +107,23 @@ func (l *ledger) append(entry Entry) error {
 
 	entry.Time = time.Now().UTC() // under the lock, so that times never go back
 	entry.Repeat = entry.Accepted && l.hooks[entry.DeliveryID] && entry.Channel == notification.Webhook
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false) // people read the e-mails in the ledger
 	if err := encoder.Encode(entry); err != nil {
 		return fmt.Errorf("encode entry: %w", err)
 	}
-	if _, err := l.file.Write(line.Bytes()); err != nil {
+	length := text.Len()
+	if _, err := text.WriteTo(l.file); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
-	l.remember(entry)
+	l.remember(entry, length)
 	return nil
 }
 
-// remember keeps the part of an entry that the page shows.
-func (l *ledger) remember(entry Entry) {
+// remember keeps the part of an entry that the page shows. The entry's line has this length, in
+// bytes.
+func (l *ledger) remember(entry Entry, length int) {
 	count := l.counts[entry.Channel]
 	if entry.Accepted {
 		count.Accepted++
@@ -125,13 +135,24 @@ func (l *ledger) remember(entry Entry) {
 		l.hooks[entry.DeliveryID] = true
 	}
 
-	for _, text := range []*string{&entry.DeliveryID, &entry.Recipient, &entry.Title, &entry.Body, &entry.Unsubscribe} {
+	l.newest = keep(l.newest, line{entry.clipped(), l.size})
+	l.size += int64(length)
+}
+
+// keep appends a line to the newest lines, of which it drops the oldest if there are too many.
+func keep(newest []line, added line) []line {
+	if len(newest) == remembered {
+		newest = append(newest[:0], newest[1:]...)
+	}
+	return append(newest, added)
+}
+
+// clipped returns the entry with the beginning of each text.
+func (e Entry) clipped() Entry {
+	for _, text := range []*string{&e.DeliveryID, &e.Recipient, &e.Title, &e.Body, &e.Text, &e.Unsubscribe} {
 		*text = clip(*text)
 	}
-	if len(l.newest) == remembered {
-		l.newest = append(l.newest[:0], l.newest[1:]...)
-	}
-	l.newest = append(l.newest, entry)
+	return e
 }
 
 // clip copies the beginning of a text, so that the garbage collector can free the whole text.
@@ -142,16 +163,57 @@ func clip(text string) string {
 	return strings.ToValidUTF8(strings.Clone(text[:previewLimit]), "") + "…"
 }
 
-// recent returns the newest entries, oldest first, and the counts of all entries.
-func (l *ledger) recent() ([]Entry, map[notification.Channel]requestCounts) {
+// counted returns the counts of all entries.
+func (l *ledger) counted() map[notification.Channel]requestCounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.newest), maps.Clone(l.counts)
+	return maps.Clone(l.counts)
+}
+
+// find returns the newest entries that match the filter, oldest first. It reads the whole file
+// only if there is a filter.
+func (l *ledger) find(f filter) (found []line, err error) {
+	if f == (filter{}) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return slices.Clone(l.newest), nil
+	}
+	lines, err := l.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	var at int64
+	err = eachEntry(lines, func(entry Entry, text []byte) error {
+		if f.matches(entry) {
+			found = keep(found, line{entry.clipped(), at})
+		}
+		at += int64(len(text))
+		return nil
+	})
+	return found, err
+}
+
+var errNoEntry = errors.New("no entry begins there")
+
+// at returns the whole entry whose line begins at an offset.
+func (l *ledger) at(offset int64) (found Entry, err error) {
+	lines, err := l.snapshot()
+	if err != nil {
+		return found, err
+	}
+	if _, err := lines.Seek(offset, io.SeekStart); err != nil {
+		return found, errNoEntry
+	}
+	text, err := bufio.NewReader(lines).ReadBytes('\n')
+	if err != nil || json.Unmarshal(text, &found) != nil || found.Time.IsZero() {
+		return found, errNoEntry
+	}
+	return found, nil
 }
 
 // snapshot returns the current contents of the ledger. All lines are whole: append also
 // holds the lock.
-func (l *ledger) snapshot() (io.Reader, error) {
+func (l *ledger) snapshot() (io.ReadSeeker, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	info, err := l.file.Stat()

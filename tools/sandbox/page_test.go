@@ -3,7 +3,9 @@ package sandbox_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -75,4 +77,118 @@ func TestPageIsBounded(t *testing.T) {
 	require.NotContains(t, body, ">evt-10<")
 	require.Contains(t, body, `<span class="count">211</span>`)
 	require.Len(t, b.entries(t, ""), 211)
+}
+
+// A filter in the URL selects messages from the whole ledger.
+func TestPageFilters(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.answer(t, mailCall(goodMail()))
+	for n := range 205 {
+		b.answer(t, post(fmt.Sprintf("evt-%d", n)))
+	}
+	b.answer(t, smsCall(smsWith("To", "+15005550001"))) // refused
+	tests := map[string]struct {
+		want []string
+		not  []string
+	}{
+		"?channel=EMAIL":                 {want: []string{">evt-1-staff10-EMAIL<", "<option selected>EMAIL<"}, not: []string{"SLACK</td>", "SMS</td>"}},
+		"?channel=&recipient=ADA@&x=y":   {want: []string{">evt-1-staff10-EMAIL<", `value="ADA@"`}, not: []string{"SLACK</td>", "SMS</td>"}},
+		"?accepted=false":                {want: []string{">SMS</td>", `<option value="false" selected>`, `?accepted=false"`}, not: []string{"SLACK</td>", "EMAIL</td>"}},
+		"?accepted=true&channel=SLACK":   {want: []string{">evt-204<", ">evt-5<"}, not: []string{">evt-4<", "SMS</td>"}},
+		"?accepted=false&channel=EMAIL":  {want: []string{"No message matches the filter."}, not: []string{"<td"}},
+		`?recipient="><script>alert(1)<`: {want: []string{"No message matches the filter."}, not: []string{"<script>alert"}},
+	}
+	for query, tt := range tests {
+		status, _, body := b.answer(t, call{method: http.MethodGet, path: "/" + strings.NewReplacer(`"`, "%22", "<", "%3C", ">", "%3E").Replace(query)})
+		require.Equal(t, http.StatusOK, status)
+		for _, text := range tt.want {
+			require.Contains(t, body, text, query)
+		}
+		for _, text := range tt.not {
+			require.NotContains(t, body, text, query)
+		}
+	}
+	for _, query := range []string{"?channel=FAX", "?accepted=perhaps"} {
+		status, _, _ := b.answer(t, call{method: http.MethodGet, path: "/" + query})
+		require.Equal(t, http.StatusBadRequest, status, query)
+	}
+}
+
+// A mail is shown whole: as HTML in a frame without scripts, and as text.
+func TestPageOfMail(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.answer(t, post("evt-1"))
+	long := "<script>alert(1)</script><p>" + strings.Repeat("à", 5_000) + "</p>"
+	b.answer(t, mailCall(mailWith(object{"content": []any{object{"type": "text/plain", "value": "Plain & short"}, object{"type": "text/html", "value": long}}})))
+	_, _, page := b.answer(t, call{method: http.MethodGet, path: "/?channel=EMAIL"})
+	path := regexp.MustCompile(`/messages/\d+`).FindString(page)
+	require.NotEmpty(t, path)
+	_, _, all := b.answer(t, call{method: http.MethodGet, path: "/"})
+	require.Contains(t, all, path+`"`, "the path does not depend on the filter")
+
+	status, header, message := b.answer(t, call{method: http.MethodGet, path: path})
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, message, `<iframe class="sheet" sandbox src="`+path+`/mail"`)
+	require.Contains(t, message, "Plain &amp; short</pre>")
+	require.NotContains(t, message, "alert")
+	require.NotContains(t, header.Get("Content-Security-Policy"), "unsafe")
+
+	status, header, mail := b.answer(t, call{method: http.MethodGet, path: path + "/mail"})
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, long, mail)
+	policy := header.Get("Content-Security-Policy")
+	require.Regexp(t, "^sandbox; default-src 'none';", policy)
+	require.NotContains(t, policy, "script")
+
+	for _, wrong := range []string{"/messages/1", "/messages/-1", "/messages/999999/mail", "/messages/x"} {
+		status, _, _ := b.answer(t, call{method: http.MethodGet, path: wrong})
+		require.Equal(t, http.StatusNotFound, status, wrong)
+	}
+}
+
+// The page's buttons set and end faults. They keep the filter, and other sites cannot press them.
+func TestPageFaultButtons(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	press := func(site, name, fault string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/faults/"+name+"?channel=SMS", strings.NewReader(url.Values{"fault": {fault}}.Encode()))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", site)
+		answer, err := client.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode, answer.Header.Get("Location")
+	}
+	_, _, page := b.answer(t, call{method: http.MethodGet, path: "/?channel=SMS"})
+	buttons := regexp.MustCompile(`action="/faults/VONAGE\?channel=SMS">(?s:.*?)</form>`).FindString(page)
+	var faults []string
+	for _, found := range regexp.MustCompile(`name="fault" value='([^']*)'`).FindAllStringSubmatch(buttons, -1) {
+		faults = append(faults, found[1])
+	}
+	require.Equal(t, []string{`{"status":503}`, `{"latency":"5s"}`}, faults)
+	for _, fault := range faults {
+		status, to := press("same-origin", "VONAGE", fault)
+		require.Equal(t, http.StatusSeeOther, status)
+		require.Equal(t, "/?channel=SMS#channels", to)
+		_, _, set := b.answer(t, call{method: http.MethodGet, path: "/faults"})
+		require.JSONEq(t, `{"VONAGE":`+fault+`}`, set)
+	}
+	_, _, page = b.answer(t, call{method: http.MethodGet, path: "/"})
+	require.Contains(t, page, "fault {&#34;latency&#34;:&#34;5s&#34;}")
+	require.Contains(t, page, "Mend Vonage")
+
+	status, _ := press("cross-site", "VONAGE", "")
+	require.Equal(t, http.StatusForbidden, status)
+	status, _ = press("same-origin", "VONAGE", "{}")
+	require.Equal(t, http.StatusBadRequest, status)
+	status, _ = press("same-origin", "FAX", "")
+	require.Equal(t, http.StatusNotFound, status)
+	status, _ = press("same-origin", "VONAGE", "")
+	require.Equal(t, http.StatusSeeOther, status)
+	_, _, set := b.answer(t, call{method: http.MethodGet, path: "/faults"})
+	require.JSONEq(t, `{}`, set)
 }

@@ -116,7 +116,7 @@ func accepted() map[notification.Channel]sample {
 	return map[notification.Channel]sample{
 		notification.Email: {mailCall(goodMail()), sandbox.Entry{
 			Channel: notification.Email, DeliveryID: "evt-1-staff10-EMAIL", Recipient: "ada@example.com",
-			Title: "New reservation", Body: "<p>Table for 4</p>", Status: http.StatusAccepted, Accepted: true,
+			Title: "New reservation", Body: "<p>Table for 4</p>", Text: "Table for 4", Status: http.StatusAccepted, Accepted: true,
 		}},
 		notification.SMS: {smsCall(goodSMS()), sandbox.Entry{
 			Channel: notification.SMS, DeliveryID: "evt-1-staff10-SMS", Recipient: "+15551234567",

@@ -91,6 +91,11 @@ func (m *sendgridMail) entry() Entry {
 		}
 	}
 	entry.Recipient = strings.Join(to, ", ")
+	for _, part := range m.Content {
+		if part.Type == "text/plain" {
+			entry.Text = part.Value
+		}
+	}
 	if len(m.Content) > 0 {
 		entry.Body = m.Content[len(m.Content)-1].Value
 	}

@@ -99,7 +99,7 @@ func (m *mailSession) Reset() { m.to = "" }
 // Logout implements [smtp.Session].
 func (m *mailSession) Logout() error { return nil }
 
-// readMail returns the text that the reader sees: the part in HTML.
+// readMail returns the mail with its parts in HTML and in plain text.
 func readMail(r io.Reader) (Entry, error) {
 	read, err := mail.ReadMessage(r)
 	if err != nil {
@@ -122,12 +122,15 @@ func readMail(r io.Reader) (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
-		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/html") {
-			body, err := io.ReadAll(part)
-			if err != nil {
-				return Entry{}, err
-			}
-			entry.Body = strings.TrimSuffix(string(body), "\r\n")
+		body, err := io.ReadAll(part)
+		if err != nil {
+			return Entry{}, err
+		}
+		switch text := strings.TrimSuffix(string(body), "\r\n"); {
+		case strings.HasPrefix(part.Header.Get("Content-Type"), "text/html"):
+			entry.Body = text
+		case strings.HasPrefix(part.Header.Get("Content-Type"), "text/plain"):
+			entry.Text = text
 		}
 	}
 }
