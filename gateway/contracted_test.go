@@ -82,7 +82,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 		Recorder: store, OptOuts: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, Receivers: wired.Receivers(provider.PublicURL),
 	})
 	require.NoError(t, err)
-	served := rooms{pushKey: pushKey, from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, unsubscribe: &unsubscribe.Page{Links: unsubscribing, Preferences: store, Enter: signin.NewShares(share).Enter}}
+	served := rooms{pushKey: pushKey, from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, unsubscribe: &unsubscribe.Page{Links: unsubscribing, Preferences: store, Sender: "Trattoria Bella", Enter: signin.NewShares(share).Enter}}
 	served.ingest = &ingest.Endpoint{Store: store, Verifier: gate.Verifier.For("herald-events", signInSettings), Shares: signin.NewShares(share), Refused: gate.Refused}
 	served.hub, err = live.NewHub(live.Config{
 		Inbox: store, Acknowledger: store, Directory: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, MaxSockets: 10, MaxSocketsPerRecipient: 10,

@@ -153,6 +153,7 @@ func newUnsubscribe(cfg config.Gateway, db *gateway.Store) *unsubscribe.Page {
 	return &unsubscribe.Page{
 		Links:       unsubscribe.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Unsubscribe)},
 		Preferences: db,
+		Sender:      cfg.SenderName,
 		Enter:       signin.NewShares(signin.UsualShare).Enter,
 	}
 }
@@ -215,6 +216,7 @@ Its settings come from the environment, among them
   TWILIO_AUTH_TOKEN, PUBLIC_URL       what checks Twilio's, and where it reaches the gateway
   VONAGE_SIGNATURE_SECRET             what checks Vonage's
   WEBPUSH_VAPID_PUBLIC_KEY            the page offers browser notifications
+  EMAIL_FROM_NAME                     the sender, shown where people unsubscribe
 docs/reference.md has all of them.
 
 `

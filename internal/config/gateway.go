@@ -27,6 +27,7 @@ type Gateway struct {
 
 	PublicURL  string `env:"PUBLIC_URL"`               // this gateway's URL for providers and recipients; empty: unreachable
 	WebPushKey string `env:"WEBPUSH_VAPID_PUBLIC_KEY"` // browsers subscribe with it; empty: the page offers no notifications
+	SenderName string `env:"EMAIL_FROM_NAME"`          // shown where people unsubscribe; empty: no name
 
 	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`                // maximum open sockets
 	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"`     // maximum open sockets of one recipient

@@ -133,7 +133,8 @@ func (g *gateway) link(who notification.RecipientKey, name string) string {
 	return "http://" + g.host() + "/#code=" + made.Code
 }
 
-// Each link to the page works once. The page asks before it switches to another person.
+// Each link to the page works once. The page asks before it switches to another person. A link to the
+// preferences opens them after the sign-in.
 func TestLinkToThePage(t *testing.T) {
 	t.Parallel()
 
@@ -166,6 +167,12 @@ func TestLinkToThePage(t *testing.T) {
 	first.do(chromedp.Navigate(g.link(tom, "Tom Wrong")))
 	first.await(isOnline)
 	first.awaitText("#who", "Tom Wrong")
+
+	unsubscribed := b.open("http://" + g.host() + "/#preferences") // the link of the unsubscribe page
+	unsubscribed.awaitText("#signed-out h2", "You are signed out")
+	unsubscribed.do(chromedp.Navigate(g.link(ada, "Ada Brooks")))
+	unsubscribed.await("document.querySelector('dialog')?.open === true")
+	require.Empty(t, evaluate[string](unsubscribed, "location.hash"))
 }
 
 // The page shows scripts in titles and bodies as text, and does not run them.

@@ -41,14 +41,16 @@ type Preferences interface {
 type Page struct {
 	Links       Links
 	Preferences Preferences
+	Sender      string // the name that mails come from; empty: not known
 	// Enter counts a recipient's request until leave is called, or refuses the request.
 	Enter func(ctx context.Context, who notification.RecipientKey) (leave func(), err error)
 }
 
 // view holds the texts of the page.
 type view struct {
-	State state
-	What  string // such as "e-mails about offers"
+	State  state
+	What   string // such as "e-mails about offers"
+	Sender string // show sets it
 }
 
 // state is the state of a subscription, or the reason of a refusal.
@@ -82,13 +84,13 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	subscription, ok := p.Links.read(r.URL.Query().Get("token"))
 	if !ok {
-		refuse(w, r, view{State: unknown}, "the link is incomplete: use the whole link of the mail")
+		p.refuse(w, r, view{State: unknown}, "the link is incomplete: use the whole link of the mail")
 		return
 	}
 	leave, err := p.Enter(ctx, subscription.RecipientKey)
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
-		refuse(w, r, view{State: busy}, "you ask too much at once; try again")
+		p.refuse(w, r, view{State: busy}, "you ask too much at once; try again")
 		return
 	}
 	defer leave()
@@ -98,10 +100,10 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *Page) ask(w http.ResponseWriter, r *http.Request, s Subscription) {
 	current, err := p.Preferences.Preferences(r.Context(), s.RecipientKey)
 	if err != nil {
-		fail(w, r, err)
+		p.fail(w, r, err)
 		return
 	}
-	show(w, http.StatusOK, view{standing(current, s), what(s)})
+	p.show(w, http.StatusOK, view{State: standing(current, s), What: what(s)})
 }
 
 func (p *Page) unsubscribe(w http.ResponseWriter, r *http.Request, s Subscription) {
@@ -109,11 +111,11 @@ func (p *Page) unsubscribe(w http.ResponseWriter, r *http.Request, s Subscriptio
 	var refused *notification.PreferenceError
 	switch {
 	case errors.As(err, &refused):
-		refuse(w, r, view{mandatory, what(s)}, "nothing was changed", refused.Problems...)
+		p.refuse(w, r, view{State: mandatory, What: what(s)}, "nothing was changed", refused.Problems...)
 	case err != nil:
-		fail(w, r, err)
+		p.fail(w, r, err)
 	default:
-		show(w, http.StatusOK, view{off, what(s)})
+		p.show(w, http.StatusOK, view{State: off, What: what(s)})
 	}
 }
 
@@ -145,23 +147,24 @@ func what(s Subscription) string {
 }
 
 // fail answers if the database does not answer.
-func fail(w http.ResponseWriter, r *http.Request, err error) {
+func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 	slog.ErrorContext(r.Context(), "a request to unsubscribe failed", "method", r.Method, "error", err)
 	w.Header().Set("Retry-After", "1")
-	refuse(w, r, view{State: away}, "it cannot be done now: try again")
+	p.refuse(w, r, view{State: away}, "it cannot be done now: try again")
 }
 
 // refuse answers people with a page, and programs with a problem.
-func refuse(w http.ResponseWriter, r *http.Request, v view, detail string, problems ...string) {
+func (p *Page) refuse(w http.ResponseWriter, r *http.Request, v view, detail string, problems ...string) {
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		show(w, statuses[v.State], v)
+		p.show(w, statuses[v.State], v)
 		return
 	}
 	problem.Write(w, statuses[v.State], detail, problems...)
 }
 
 // show answers with the page. It must not be cached, because it is private and changes.
-func show(w http.ResponseWriter, status int, v view) {
+func (p *Page) show(w http.ResponseWriter, status int, v view) {
+	v.Sender = p.Sender
 	var text bytes.Buffer
 	if err := page.Execute(&text, v); err != nil {
 		panic(err) // only a mistake in our template or values

@@ -31,10 +31,13 @@ func newFixture(t *testing.T) *fixture {
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('OFFER', 'EMAIL', false), ('OFFER', 'PUSH', false), ('BOOKED', 'EMAIL', true);
 		INSERT INTO event_category (event_type, category) VALUES ('OFFER', 'offers'), ('BOOKED', 'bookings')`)
 	require.NoError(t, err)
-	f := &fixture{t, store, httptest.NewServer(&Page{Links: links, Preferences: store, Enter: unlimited})}
+	f := &fixture{t, store, httptest.NewServer(&Page{Links: links, Preferences: store, Sender: "Trattoria & Bar", Enter: unlimited})}
 	t.Cleanup(f.server.Close)
 	return f
 }
+
+// preferencesLink opens the preferences in the inbox, which is next to the page.
+const preferencesLink = `<a href="./#preferences">`
 
 func unlimited(context.Context, notification.RecipientKey) (leave func(), err error) {
 	return func() {}, nil
@@ -95,6 +98,8 @@ func TestUnsubscribe(t *testing.T) {
 		require.Contains(t, got.body, `data-state="on"`)
 		require.Contains(t, got.body, "Stop e-mails about offers?")
 		require.Contains(t, got.body, `<form method="post">`)
+		require.Contains(t, got.body, "<h1>Trattoria &amp; Bar</h1>")
+		require.Contains(t, got.body, preferencesLink)
 		require.Equal(t, http.StatusOK, f.send(http.MethodHead, links.token(offers), "*/*", "", "").status)
 	}
 	require.False(t, f.off(offers), "a GET must not unsubscribe")
@@ -103,6 +108,7 @@ func TestUnsubscribe(t *testing.T) {
 		got := f.oneClick(links.token(offers))
 		require.Equal(t, http.StatusOK, got.status, got.body)
 		require.Contains(t, got.body, "You will get no more e-mails about offers")
+		require.Contains(t, got.body, preferencesLink)
 	}
 	require.True(t, f.off(offers))
 	require.False(t, f.off(all))

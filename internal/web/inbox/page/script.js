@@ -1,5 +1,6 @@
-// The inbox page. It shows notifications from the API and from the socket. It stores only the
-// token, until the tab closes. It inserts texts from the server only as textContent.
+// The inbox page. It shows notifications from the API and from the socket. It stores only the token,
+// and that a link asked for the preferences, until the tab closes. It inserts texts from the server
+// only as textContent.
 
 const byId = (id) => document.getElementById(id);
 const copyOf = (template) => byId(template).content.firstElementChild.cloneNode(true);
@@ -8,6 +9,7 @@ const copyOf = (template) => byId(template).content.firstElementChild.cloneNode(
 
 const demo = document.documentElement.dataset.demo === "true";
 const tokenKey = "herald-token";
+const wantedKey = "herald-wanted";
 
 const bytesOf = (base64url) => Uint8Array.from(atob(base64url.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
 
@@ -31,9 +33,12 @@ function keep(jwt) {
 }
 
 // takeCode exchanges the code in a link, such as /#code=…, for a token. It removes the code from the
-// address bar first, so that nobody copies it. It returns null without a valid code.
+// address bar first, so that nobody copies it. It returns null without a valid code. With
+// #preferences the page opens the preferences, as soon as somebody is signed in.
 async function takeCode() {
-  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  const link = new URLSearchParams(location.hash.slice(1));
+  const code = link.get("code");
+  if (link.has("preferences")) sessionStorage.setItem(wantedKey, "preferences");
   if (location.hash) history.replaceState(null, "", location.pathname + location.search);
   if (!code) return null;
   const headers = { "Content-Type": "application/json" };
@@ -621,6 +626,8 @@ function start() {
   view("inbox");
   connect();
   quietly(resumePush());
+  if (sessionStorage.getItem(wantedKey)) openPreferences();
+  sessionStorage.removeItem(wantedKey);
 }
 
 // signOut removes all data of the person.
