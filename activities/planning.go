@@ -88,14 +88,14 @@ func (p *planning) planned(ctx context.Context, recipient notification.Recipient
 		Problem:    choice.Problem,
 	}
 	if written, found := p.written[id]; found {
-		delivery.Title, delivery.Body, delivery.Problem = written.Title, written.Body, written.Problem
+		delivery.Title, delivery.Body, delivery.URL, delivery.Problem = written.Title, written.Body, written.URL, written.Problem
 		return delivery
 	}
 	text, err := p.textsOf(choice).Render(ctx, choice.Channel, recipient)
 	if err != nil {
 		delivery.Problem = cmp.Or(delivery.Problem, err.Error())
 	}
-	delivery.Title, delivery.Body = text.Title, text.Body
+	delivery.Title, delivery.Body, delivery.URL = text.Title, text.Body, text.URL
 	if p.written != nil {
 		p.written[id] = delivery
 	}

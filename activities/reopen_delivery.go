@@ -102,6 +102,6 @@ func (a *Activities) planAnew(ctx context.Context, found notification.Reopening)
 		plan.Problem = err.Error()
 		return plan, nil
 	}
-	plan.Title, plan.Body = &text.Title, &text.Body
+	plan.Title, plan.Body, plan.URL = &text.Title, &text.Body, text.URL
 	return plan, nil
 }

@@ -117,7 +117,7 @@ func (a *Activities) digestMessage(in SendDigestInput, digest notification.Diges
 		text, err := a.DigestText(digest.Templates, key.EventType, key.Channel, recipient, items)
 		message := last
 		message.NotificationID, message.EventID, message.CorrelationID = 0, "", ""
-		message.DeliveryID, message.Title, message.Body = in.DigestID, text.Title, text.Body
+		message.DeliveryID, message.Title, message.Body, message.URL = in.DigestID, text.Title, text.Body, text.URL
 		message.ExpiresAt, message.SendBy = first.ExpiresAt, first.SendBy
 		message.CollapseKey, message.Provider = "", begun[0].Message.Provider
 		return message, err

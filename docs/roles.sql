@@ -33,7 +33,7 @@ GRANT INSERT ON delivery_follow_up TO herald_gateway;
 -- Recipients at a gateway: their inbox and their settings, but neither names nor addresses.
 GRANT SELECT (user_type, user_id, timezone, active) ON recipient TO herald_gateway;
 REVOKE ALL ON notification FROM herald_gateway;
-GRANT SELECT (id, event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, attempt_count,
+GRANT SELECT (id, event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, url, status, attempt_count,
               created_at, available_at, attempt_began, sent_at, delivered_at, read_at, collapse_key, replaced_by) ON notification TO herald_gateway;
 GRANT SELECT, UPDATE (status, available_at, sent_at, delivered_at, read_at, last_error, receipt_failed) ON notification_state TO herald_gateway;
 GRANT SELECT (delivery_id, started_at) ON delivery_attempt TO herald_gateway;

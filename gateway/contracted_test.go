@@ -101,8 +101,8 @@ func (c *contracted) notify(userID string, count int) []int64 {
 	for i := range ids {
 		event := fmt.Sprint("evt-", i)
 		err := c.store.Pool.QueryRow(c.t.Context(), `
-			INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, available_at)
-			VALUES ($1, 'RESERVATION_REQUESTED', 'c-1', 'RESTAURANT_USER', $2, 'WEBSOCKET', $1 || '-staff' || $2 || '-WEBSOCKET', 'Title', 'Body', 'SENT', 1, now(), now())
+			INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, url, status, attempt_count, sent_at, available_at)
+			VALUES ($1, 'RESERVATION_REQUESTED', 'c-1', 'RESTAURANT_USER', $2, 'WEBSOCKET', $1 || '-staff' || $2 || '-WEBSOCKET', 'Title', 'Body', '/orders/7', 'SENT', 1, now(), now())
 			RETURNING id`, event, userID).Scan(&ids[i])
 		require.NoError(c.t, err)
 	}

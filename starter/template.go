@@ -81,6 +81,9 @@ func printPreview(w io.Writer, p explain.Preview) {
 		terminal.Row(w, "note", note)
 	}
 	terminal.Row(w, "title", p.Title)
+	if p.URL != "" {
+		terminal.Row(w, "url", p.URL)
+	}
 	body := "BODY"
 	if p.Plain != "" {
 		body = "BODY, HTML PART"

@@ -131,6 +131,13 @@ func TestMistakes(t *testing.T) {
 		{name: "words of digests", sql: template + `('digest', 'EMAIL', 'de', 'x', '{{.payload.name}}'); UPDATE recipient SET locale = 'de' WHERE user_id = '42'`,
 			where: "notification_template digest/EMAIL/de", problem: "a digest has .Items, .recipient and .event.type", remedy: "correct the template"},
 
+		{name: "url that leads elsewhere", sql: link + `('ORDER_PAID', '*', 'en', 'x', 'x', 'javascript:alert({{.payload.id}})')`,
+			where: "notification_template ORDER_PAID/*/en", problem: "the url must be https", remedy: "correct the url: its notifications have no link until then"},
+		{name: "url of a missing key", event: `{"title": "x"}`, sql: linked + `('ORDER_PAID', '*', 'en', 'x', 'x', '/orders/{{.payload.id}}')`,
+			where: "notification_template ORDER_PAID/*/en", problem: `key "id" is missing, in 1 of the last 1 events of type ORDER_PAID, such as evt-1`, remedy: "have no link until then; correct the template or the producer"},
+		{name: "url of an event that leads elsewhere", event: `{"page": "//evil.example.com"}`, sql: linked + `('ORDER_PAID', '*', 'en', 'x', 'x', '{{.payload.page}}')`,
+			where: "notification_template ORDER_PAID/*/en", problem: "the url must be https://…, or a path that begins with one slash, in 1 of", remedy: "have no link until then"},
+
 		// The channels.
 		{name: "no key of SendGrid", changes: map[string]string{"SENDGRID_API_KEY": ""}, where: "settings of EMAIL", problem: "SENDGRID_API_KEY is not set", remedy: "where the worker runs"},
 		{name: "no account of Twilio", changes: map[string]string{"TWILIO_ACCOUNT_SID": "", "TWILIO_AUTH_TOKEN": ""}, where: "settings of SMS", problem: "TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN are not set", remedy: "where the worker runs"},
@@ -166,5 +173,7 @@ const (
 	recipients          = `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES `
 	recipientsWithRoles = `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles) VALUES `
 	escalated           = `INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only) VALUES ('ORDER_PAID', 'SMS', false), ('ORDER_PAID', 'EMAIL', true); INSERT INTO event_type_escalation VALUES ('ORDER_PAID', 'SMS', 'EMAIL', '1 hour', 'DELIVERED'); `
+	link                = `INSERT INTO notification_template (event_type, channel, locale, title, body, url) VALUES `
+	linked              = `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('ORDER_PAID', 'WEBSOCKET'); ` + link
 	template            = `INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES `
 )

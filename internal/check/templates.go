@@ -21,6 +21,9 @@ const templateRows = "notification_template"
 const optionalKey = `correct the template or the producer; a key that a payload may lack is written as {{with index .payload "key"}}{{.}}{{end}}, ` +
 	`one of an object that it may lack as {{with index .payload "object"}}{{with index . "key"}}{{.}}{{end}}{{end}}`
 
+// noLink is the remedy for a wrong url.
+const noLink = "correct the url: its notifications have no link until then"
+
 // templatesOf checks that every routed channel has a template in every locale of the recipients,
 // that each template can be parsed, and that the last events have all keys that it uses.
 func templatesOf(db *postgres.Store, recent *recentEvents) Subject {
@@ -81,6 +84,9 @@ func (t templates) unusable() (mistakes []Mistake) {
 	for _, row := range t.rows {
 		if err := template.Usable(row); err != nil {
 			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(row.EventType, row.Channel, row.Locale), Problem: err.Error(), Remedy: "correct the template: every delivery that needs it fails"})
+		}
+		if err := template.UsableURL(row); err != nil {
+			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(row.EventType, row.Channel, row.Locale), Problem: err.Error(), Remedy: noLink})
 		}
 	}
 	return mistakes
@@ -165,20 +171,29 @@ func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mi
 			return mistakes, err
 		}
 		for _, m := range found {
+			remedy := optionalKey
+			if m.isURL {
+				remedy = noLink + "; " + remedy
+			}
 			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(m.row.EventType, m.row.Channel, m.row.Locale),
 				Problem: fmt.Sprintf("%v, in %d of the last %d events of type %s, such as %s", m.row.Err, m.events, len(recent.events), recent.name, m.first),
-				Remedy:  optionalKey})
+				Remedy:  remedy})
 		}
 	}
 	return mistakes, nil
 }
 
-// addUnfit renders an event for a channel in every locale, and adds the templates that fail.
+// addUnfit renders an event for a channel in every locale, and adds the templates that fail or lose
+// their link.
 func (t templates) addUnfit(ctx context.Context, found []*misfit, set *template.Set, eventID string, channel notification.Channel) []*misfit {
 	for _, locale := range t.locales {
 		var unfit *template.RowError
-		if _, err := set.Render(ctx, channel, sample(locale)); errors.As(err, &unfit) && !t.isUnusable(unfit) {
-			found = add(found, unfit, eventID)
+		text, err := set.Render(ctx, channel, sample(locale))
+		switch row, _ := set.Chosen(channel, locale); {
+		case errors.As(err, &unfit) && !t.isUnusable(unfit):
+			found = add(found, unfit, eventID, false)
+		case text.URLProblem != nil && template.UsableURL(row) == nil:
+			found = add(found, &template.RowError{EventType: row.EventType, Channel: row.Channel, Locale: row.Locale, Err: text.URLProblem}, eventID, true)
 		}
 	}
 	return found
@@ -208,13 +223,14 @@ type misfit struct {
 	first  string // the first event's id
 	last   string
 	events int
+	isURL  bool
 }
 
 // add counts an event once for each row, however many locales and channels the row serves.
-func add(found []*misfit, row *template.RowError, eventID string) []*misfit {
+func add(found []*misfit, row *template.RowError, eventID string, isURL bool) []*misfit {
 	i := slices.IndexFunc(found, func(m *misfit) bool { return m.row.Error() == row.Error() })
 	if i < 0 {
-		return append(found, &misfit{row: row, first: eventID, last: eventID, events: 1})
+		return append(found, &misfit{row: row, first: eventID, last: eventID, events: 1, isURL: isURL})
 	}
 	if m := found[i]; m.last != eventID {
 		m.last = eventID

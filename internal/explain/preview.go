@@ -34,6 +34,7 @@ type Preview struct {
 	Title     string               `json:"title"`
 	Body      string               `json:"body"`            // HTML for e-mail
 	Plain     string               `json:"plain,omitempty"` // the text part of an e-mail
+	URL       string               `json:"url,omitempty"`   // where it leads
 	Notes     []string             `json:"notes"`           // why the message may not be sent like this
 }
 
@@ -82,7 +83,10 @@ func (e Explainer) write(ctx context.Context, in PreviewRequest, setup notificat
 	}
 	p := Preview{
 		EventID: setup.Event.ID, EventType: setup.Event.Type, Recipient: string(in.UserType) + "/" + in.UserID, Channel: in.Channel, Locale: person.Recipient.Locale,
-		Template: TemplateKey{row.EventType, row.Channel, row.Locale}, Title: text.Title, Body: text.Body, Notes: previewNotes(setup, person, in.Channel),
+		Template: TemplateKey{row.EventType, row.Channel, row.Locale}, Title: text.Title, Body: text.Body, URL: text.URL, Notes: previewNotes(setup, person, in.Channel),
+	}
+	if text.URLProblem != nil {
+		p.Notes = append(p.Notes, "it has no link: "+text.URLProblem.Error())
 	}
 	if in.Channel.HTML() {
 		p.Plain = mailtext.Plain(text.Title, text.Body)

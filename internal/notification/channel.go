@@ -28,6 +28,7 @@ type channelRow struct {
 	firstRetry   time.Duration // default time from the first attempt to the second; 0: best effort
 	quieted      bool          // quiet hours silence it
 	html         bool          // its bodies are HTML; other channels take plain text
+	links        bool          // its messages carry a url
 	needsTitle   bool          // its provider refuses a message without one
 	digestBytes  int           // see [Channel.DigestBytes]
 	reach        func(Recipient) (address string, ok bool)
@@ -48,6 +49,7 @@ var channelTable = []channelRow{
 		name:         WebSocket,
 		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser, Admin, Guest},
 		bestEffort:   true,
+		links:        true,
 		digestBytes:  48 << 10, // the limit is 64 KiB
 		reach:        func(Recipient) (string, bool) { return "", true },
 	},
@@ -107,6 +109,7 @@ var channelTable = []channelRow{
 		name:         Webhook,
 		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser, Admin},
 		firstRetry:   10 * time.Second,
+		links:        true,
 		digestBytes:  48 << 10, // the limit is 64 KiB
 		reach:        func(r Recipient) (string, bool) { return r.WebhookURL, r.WebhookURL != "" },
 		column:       "webhook_url",
@@ -156,6 +159,9 @@ func (c Channel) Quieted() bool { return c.row().quieted }
 
 // HTML reports whether the channel's bodies are HTML. Otherwise they are plain text.
 func (c Channel) HTML() bool { return c.row().html }
+
+// Links reports whether the channel's messages carry a url.
+func (c Channel) Links() bool { return c.row().links }
 
 // NeedsTitle reports whether the channel's provider refuses a message without a title.
 func (c Channel) NeedsTitle() bool { return c.row().needsTitle }

@@ -93,10 +93,13 @@ type RecordedAttempt struct {
 	DeadTokensKept string
 }
 
-// Text is the title and the body that a recipient reads.
+// Text is what a recipient reads, and where it leads.
 type Text struct {
 	Title string // one line, no markup
 	Body  string // HTML if [Channel.HTML], else plain text
+	URL   string // meets [IsLink]; empty: it leads nowhere
+
+	URLProblem error // why the template's url is left out; nil: it is not
 }
 
 // QuietCheck holds the input for the check of a delivery's quiet hours.

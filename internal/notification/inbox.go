@@ -33,6 +33,7 @@ type Frame struct {
 	UserID         string    `json:"user_id"`
 	Title          string    `json:"title"`
 	Body           string    `json:"body"`
+	URL            string    `json:"url,omitempty"`          // where it leads: meets [IsLink]
 	CreatedAt      time.Time `json:"created_at"`             // UTC, to the second
 	CollapseKey    string    `json:"collapse_key,omitempty"` // it replaces notifications of the same event type and key with smaller ids
 }
@@ -53,6 +54,7 @@ func (m Message) Frame() Frame {
 		UserID:         m.UserID,
 		Title:          m.Title,
 		Body:           m.Body,
+		URL:            m.URL,
 		CreatedAt:      m.CreatedAt.UTC().Truncate(time.Second),
 		CollapseKey:    m.CollapseKey,
 	}

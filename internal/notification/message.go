@@ -20,6 +20,7 @@ type Message struct {
 	Devices        []string // tokens of the active devices, of each [DeviceKind]; PUSH only
 	Title          string   // one line, no markup
 	Body           string   // HTML if [Channel.HTML], else plain text
+	URL            string   // where it leads; empty: nowhere
 	PushKind       PushKind // PUSH only; empty: [PushNotification]
 	Category       string   // of the event type; empty: it has none
 	Optional       bool     // the recipient may switch such notifications off

@@ -9,6 +9,7 @@ type Template struct {
 	Locale    string
 	Title     string
 	Body      string
+	URL       string
 }
 
 // EventSetup is an event with the configuration of its type.
@@ -98,6 +99,7 @@ type PlannedDelivery struct {
 	Address    string    `json:"address"` // empty: none
 	Title      string    `json:"title"`
 	Body       string    `json:"body"`
+	URL        string    `json:"url"` // empty: none
 	Strategy   Strategy  `json:"strategy"`
 	Priority   Priority  `json:"priority"`
 	SendAfter  time.Time `json:"send_after,omitzero"` // zero: at once

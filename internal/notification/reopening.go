@@ -63,6 +63,7 @@ type Reopened struct {
 	KeepText   bool       // keep the text
 	Title      *string
 	Body       *string
+	URL        string // empty: none
 	Problem    string // why it cannot be sent; empty: it can
 }
 

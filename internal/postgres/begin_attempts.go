@@ -130,7 +130,7 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 		var left *time.Duration
 		m := &a.Message
 		err := rows.Scan(&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge, &capped, &expires, &left,
-			&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body,
+			&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.URL,
 			&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional, &m.CollapseKey, &m.Provider, &m.Priority)
 		if err != nil {
 			return nil, nil, err
@@ -182,7 +182,7 @@ const (
 	// its devices.
 	messageFacts = `
 		       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
-		       coalesce(r.name, ''), coalesce(n.recipient_address, ''), coalesce(n.title, ''), coalesce(n.body, ''), n.created_at,
+		       coalesce(r.name, ''), coalesce(n.recipient_address, ''), coalesce(n.title, ''), coalesce(n.body, ''), coalesce(n.url, ''), n.created_at,
 		       CASE WHEN n.body IS NULL THEN n.last_error ELSE '' END,
 		       CASE WHEN n.channel = 'PUSH' THEN ARRAY (
 		           SELECT DISTINCT d.token

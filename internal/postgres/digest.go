@@ -119,7 +119,7 @@ func (s *Store) ReadDigest(ctx context.Context, digestID string, key notificatio
 		AND    r.user_id = $2
 		LIMIT  1`
 	const templates = `
-		SELECT event_type, channel, locale, title, body
+		SELECT event_type, channel, locale, title, body, coalesce(url, '') AS url
 		FROM   notification_template
 		WHERE  event_type IN ('digest', $1 || '.digest')
 		LIMIT  $2`

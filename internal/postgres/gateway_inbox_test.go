@@ -124,11 +124,12 @@ func TestInboxItem(t *testing.T) {
 
 	s := postgrestest.New(t)
 	id := inboxRow{available: 5, read: true}.add(t, s.Pool, "evt-1")
+	postgrestest.Exec(t, s, "UPDATE notification SET url = '/orders/7'")
 
 	require.Equal(t, []notification.InboxItem{{
 		Frame: notification.Frame{
 			Type: "notification", DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: id, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
-			UserType: notification.RestaurantUser, UserID: "10", Title: "title of evt-1", Body: "body", CreatedAt: inboxStart,
+			UserType: notification.RestaurantUser, UserID: "10", Title: "title of evt-1", Body: "body", URL: "/orders/7", CreatedAt: inboxStart,
 		},
 		AvailableAt: inboxStart.Add(5 * time.Second), ReadAt: &inboxStart,
 	}}, inboxPage(t, s, notification.InboxFilter{}))

@@ -74,6 +74,7 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 			       recipient_address   = nullif($5, ''),
 			       title               = CASE WHEN $6 THEN n.title ELSE $7 END,
 			       body                = CASE WHEN $6 THEN n.body ELSE $8 END,
+			       url                 = CASE WHEN $6 THEN n.url ELSE nullif($10, '') END,
 			       strategy            = CASE WHEN $9::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
 			       send_after          = $9,
 			       expires_at          = CASE WHEN $3 AND n.expires_at <= now() THEN NULL ELSE n.expires_at END,
@@ -92,7 +93,7 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 		WHERE  NOT EXISTS (SELECT FROM reopened)`
 
 	var state notification.ReopenedState
-	row := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body, plan.SendAfter)
+	row := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body, plan.SendAfter, plan.URL)
 	err := scanDelivery(row, "reopen delivery", &state.Status, &state.Attempts, &state.LastError, orZero{&state.SendAfter})
 	return state, err
 }

@@ -83,6 +83,28 @@ func TestReopen(t *testing.T) {
 	}
 }
 
+// A delivery keeps the link of its plan, until it gets another text.
+func TestLinkOfADelivery(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	linked := planned(notification.Email)
+	linked.URL = "/orders/7"
+	savePlan(t, s, decided("10", linked, planned(notification.Push)))
+	require.Equal(t, "/orders/7", begin(t, s, mail, 0).Message.URL)
+	require.Empty(t, begin(t, s, "evt-1-staff10-PUSH", 0).Message.URL)
+
+	kept := notification.Reopened{DeliveryID: mail, RunID: "run-1", KeepText: true, Again: true}
+	reopen(t, s, kept)
+	require.Equal(t, "/orders/7", begin(t, s, mail, 1).Message.URL)
+	other := anew("run-2", true)
+	other.URL = "/orders/8"
+	reopen(t, s, other)
+	require.Equal(t, "/orders/8", begin(t, s, mail, 2).Message.URL)
+	reopen(t, s, anew("run-3", true))
+	require.Nil(t, postgrestest.Get[*string](t, s, "SELECT url FROM notification WHERE delivery_id = $1", mail))
+}
+
 // A delivery whose own time lies ahead waits for it again, also when its first step is
 // repeated. After a purge of its event, its row still has the time.
 func TestReopenUntilItsOwnTime(t *testing.T) {

@@ -29,11 +29,12 @@ const (
 			RETURNING user_type, user_id
 		)
 		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, entity_type, entity_id, channel, delivery_id,
-		                          title, body, recipient_address, status, last_error, strategy, priority, send_after, expires_at, collapse_key, collapse_seq, escalates, escalated_from)
+		                          title, body, url, recipient_address, status, last_error, strategy, priority, send_after, expires_at, collapse_key, collapse_seq, escalates, escalated_from)
 		SELECT $1, $2, nullif($5, ''), p.user_type, p.user_id, nullif(p.entity ->> 'Type', ''), nullif(p.entity ->> 'ID', ''),
 		       p.channel, p.delivery_id || other.mark,
 		       CASE WHEN other.sendable THEN p.title END,
 		       CASE WHEN other.sendable THEN p.body END,
+		       CASE WHEN other.sendable THEN nullif(p.url, '') END,
 		       nullif(p.address, ''),
 		       CASE WHEN other.sendable THEN 'PENDING' ELSE 'FAILED' END,
 		       CASE WHEN other.mark = '' THEN nullif(p.problem, '') ELSE format('the id %s is taken by the delivery of event %s to %s/%s', p.delivery_id, other.event_id, other.user_type, other.user_id) END,
@@ -46,7 +47,7 @@ const (
 		       `
 	ofDecided = `
 		FROM   jsonb_to_recordset($4) AS p (user_type text, user_id text, entity jsonb, channel text, delivery_id text,
-		                                    title text, body text, address text, problem text, strategy text, priority text, send_after timestamptz, expires_at timestamptz)
+		                                    title text, body text, url text, address text, problem text, strategy text, priority text, send_after timestamptz, expires_at timestamptz)
 		JOIN   decided USING (user_type, user_id)
 		LEFT JOIN notification n ON n.delivery_id = p.delivery_id AND (n.event_id, n.user_type, n.user_id) <> ($1, p.user_type, p.user_id)
 		CROSS JOIN LATERAL (

@@ -15,13 +15,14 @@ import (
 
 // compiled is a parsed row, or its parse error.
 type compiled struct {
-	title, body templatePart
-	err         error
+	title, body, url templatePart
+	err              error // of title or body
+	urlErr           error
 }
 
-// templatePart is a title or a body.
+// templatePart is a title, a body or a url.
 type templatePart struct {
-	name     string // title or body
+	name     string // title, body or url
 	source   string
 	template executable
 }
@@ -41,7 +42,8 @@ func compile(row notification.Template) *compiled {
 		parseBody = parseHTML
 	}
 	body, bodyErr := parsePart("body", row.Body, parseBody)
-	return &compiled{title: title, body: body, err: cmp.Or(titleErr, bodyErr)}
+	url, urlErr := parsePart("url", row.URL, parseText)
+	return &compiled{title: title, body: body, url: url, err: cmp.Or(titleErr, bodyErr), urlErr: urlErr}
 }
 
 func parsePart(name, source string, parse func(name, source string) (executable, error)) (templatePart, error) {

@@ -63,7 +63,24 @@ func Usable(row notification.Template) error {
 	if err := t.body.escapable(); err != nil {
 		return err
 	}
-	return checkRoots(row)
+	return checkRoots(row.EventType, row.Title, row.Body)
+}
+
+// UsableURL returns why a row's url is wrong for every event; nil: it is not.
+func UsableURL(row notification.Template) error {
+	if err := compile(row).urlErr; err != nil {
+		return err
+	}
+	if fixed, _, varies := strings.Cut(row.URL, "{{"); !mayBegin(strings.TrimSpace(fixed), varies) {
+		return ErrURL
+	}
+	return checkRoots(row.EventType, row.URL)
+}
+
+// mayBegin reports whether a url may begin with fixed. If varies is false, fixed is the whole url.
+func mayBegin(fixed string, varies bool) bool {
+	return fixed == "" || notification.IsLink(fixed) ||
+		varies && (notification.IsLink(fixed+"x") || strings.HasPrefix("https://", fixed) || strings.HasPrefix("http://", fixed))
 }
 
 // escapable detects HTML that the HTML package refuses only at first use.

@@ -113,3 +113,23 @@ func TestUsable(t *testing.T) {
 		}
 	}
 }
+
+func TestUsableURL(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]string{ // part of the error; empty: usable
+		"": "", "/": "", "/orders/7": "", "/{{.payload.id}}": "", "{{.payload.page}}": "", "https://{{.payload.host}}/": "", "http{{.payload.rest}}": "", " {{- .payload.page}}": "",
+		"https://app.example.com/{{.payload.id}}": "", "http://localhost:3000/{{.payload.id}}": "",
+		"orders/{{.payload.id}}": "must be https", "//{{.payload.host}}": "must be https", "javascript:{{.payload.code}}": "must be https", "http://example.com/{{.payload.id}}": "must be https", "https": "must be https",
+		"/{{.payload.id": "cannot be parsed", "/{{.order.id}}": "write {{.payload.order.id}}",
+	}
+	for url, want := range tests {
+		row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "x", Body: "x", URL: url}
+		require.NoError(t, template.Usable(row), url)
+		if err := template.UsableURL(row); want == "" {
+			require.NoError(t, err, url)
+		} else {
+			require.ErrorContains(t, err, want, url)
+		}
+	}
+}

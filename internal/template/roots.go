@@ -29,15 +29,15 @@ func rootsOf(eventType string) roots {
 	return all
 }
 
-// checkRoots refuses a row that names a field of no event. It follows the template's own dot, but
+// checkRoots refuses templates that name a field of no event. It follows the template's own dot, but
 // not the dot of a loop or a with.
-func checkRoots(row notification.Template) error {
-	for _, source := range []string{row.Title, row.Body} {
+func checkRoots(eventType string, sources ...string) error {
+	for _, source := range sources {
 		t, err := texttemplate.New("").Funcs(functions()).Parse(source)
 		if err != nil || t.Tree == nil {
 			continue // compile reports it
 		}
-		if err := rootsOf(row.EventType).check(t.Tree.Root, true); err != nil {
+		if err := rootsOf(eventType).check(t.Tree.Root, true); err != nil {
 			return err
 		}
 	}

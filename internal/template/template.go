@@ -126,17 +126,20 @@ func (s *Set) render(ctx context.Context, k key, channel notification.Channel, d
 	}
 	text, err := t.render(ctx, k, channel, data)
 	if errors.Is(err, errTooSlow) {
-		s.tooSlow(k, err)
+		s.tooSlow(k, &compiled{err: err})
+	}
+	if errors.Is(text.URLProblem, errTooSlow) {
+		s.tooSlow(k, &compiled{title: t.title, body: t.body, urlErr: text.URLProblem})
 	}
 	return text, err
 }
 
-// tooSlow counts a time-out, and gives up a template after too many.
-func (s *Set) tooSlow(k key, err error) {
+// tooSlow counts a time-out. After too many it replaces the template.
+func (s *Set) tooSlow(k key, instead *compiled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timeouts[k]++; s.timeouts[k] >= maxTimeouts {
-		s.compiled[k] = &compiled{err: err}
+		s.compiled[k] = instead
 	}
 }
 
@@ -155,7 +158,30 @@ func (t *compiled) render(ctx context.Context, k key, channel notification.Chann
 	if channel.HTML() && k.channel == anything {
 		body, err = asHTML(body)
 	}
-	return notification.Text{Title: title, Body: body}, err
+	text := notification.Text{Title: title, Body: body}
+	if channel.Links() {
+		text.URL, text.URLProblem = t.link(ctx, data)
+	}
+	return text, err
+}
+
+// ErrURL means that a url leads where no notification may lead.
+var ErrURL = errors.New("the url must be https://…, or a path that begins with one slash")
+
+// link writes the url. A notification without its link is better than none, so a wrong url fails no
+// delivery.
+func (t *compiled) link(ctx context.Context, data map[string]any) (string, error) {
+	if t.urlErr != nil || t.url.source == "" {
+		return "", t.urlErr
+	}
+	url, err := t.url.render(ctx, data)
+	if err != nil {
+		return "", err
+	}
+	if url = strings.TrimSpace(url); url != "" && !notification.IsLink(url) {
+		return "", ErrURL
+	}
+	return url, nil
 }
 
 // checkTitle refuses a title with line breaks, which would become several mail headers. It also

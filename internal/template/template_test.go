@@ -242,3 +242,52 @@ func TestSetServesManyAtOnce(t *testing.T) {
 		require.Equal(t, want, text)
 	}
 }
+
+// A wrong url leaves the text without a link. Only channels with links write it.
+func TestRenderURL(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		channel notification.Channel
+		url     string
+		want    string
+		problem string
+	}{
+		{name: "none", channel: notification.WebSocket},
+		{name: "a path", channel: notification.WebSocket, url: "/orders/{{.payload.id}}?q={{.payload.q | urlquery}}", want: "/orders/7?q=a%26b"},
+		{name: "https", channel: notification.Webhook, url: " {{if .payload.id}}https://app.example.com/{{.payload.id}}{{end}}\n", want: "https://app.example.com/7"},
+		{name: "empty for this event", channel: notification.WebSocket, url: "{{with index .payload \"page\"}}/{{.}}{{end}}"},
+		{name: "a channel without links", channel: notification.SMS, url: "/orders/7"},
+		{name: "another scheme", channel: notification.WebSocket, url: "{{.payload.script}}", problem: "the url must be https"},
+		{name: "another host", channel: notification.WebSocket, url: "/{{.payload.path}}", problem: "the url must be https"},
+		{name: "a missing key", channel: notification.WebSocket, url: "/{{.payload.page}}", problem: `url: key "page" is missing`},
+		{name: "it cannot be parsed", channel: notification.WebSocket, url: "/{{.payload", problem: "cannot be parsed"},
+	}
+	for _, tt := range tests {
+		row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "Title", Body: "Body", URL: tt.url}
+		set := template.NewSet(event(`{"id": 7, "q": "a&b", "script": "javascript:alert(1)", "path": "/evil.example.com"}`), []notification.Template{row})
+		got, err := set.Render(t.Context(), tt.channel, recipient())
+		require.NoError(t, err, tt.name)
+		require.Equal(t, "Title Body "+tt.want, got.Title+" "+got.Body+" "+got.URL, tt.name)
+		if tt.problem == "" {
+			require.NoError(t, got.URLProblem, tt.name)
+		} else {
+			require.ErrorContains(t, got.URLProblem, tt.problem, tt.name)
+		}
+	}
+}
+
+// A slow url is given up, but not its title and body.
+func TestSlowURL(t *testing.T) {
+	t.Parallel()
+
+	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "Title", Body: "Body", URL: "{{range 9000000000000}}{{end}}"}
+	set := template.NewSet(event("{}"), []notification.Template{row})
+	for range 100 { // would take more than ten seconds
+		got, err := set.Render(t.Context(), notification.WebSocket, recipient())
+		require.NoError(t, err)
+		require.Equal(t, "Body", got.Body)
+		require.Error(t, got.URLProblem)
+	}
+}

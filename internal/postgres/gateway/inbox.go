@@ -45,11 +45,11 @@ const (
 func (s *Store) page(ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any) (notification.InboxPage, error) {
 	query := fmt.Sprintf(`
 		SELECT delivery_id, id, event_id, event_type, coalesce(correlation_id, ''), user_type, user_id,
-		       title, body, created_at, coalesce(collapse_key, ''), available, read_at, found
+		       title, body, coalesce(url, ''), created_at, coalesce(collapse_key, ''), available, read_at, found
 		FROM  (SELECT first.*, count(*) OVER () AS found, sum(bytes) OVER (ORDER BY available %[1]s, id %[1]s) AS so_far
 		       FROM  (SELECT n.delivery_id, n.id, n.event_id, n.event_type, n.correlation_id, n.user_type, n.user_id,
-		                     n.title, n.body, n.created_at, `+inboxTime+` AS available, n.read_at, n.collapse_key,
-		                     6 * (octet_length(n.title) + octet_length(n.body)) + 2048 AS bytes
+		                     n.title, n.body, n.url, n.created_at, `+inboxTime+` AS available, n.read_at, n.collapse_key,
+		                     6 * (octet_length(n.title) + octet_length(n.body) + coalesce(octet_length(n.url), 0)) + 2048 AS bytes
 		              FROM   notification n
 		              WHERE  `+ofRecipient+condition+`
 		              ORDER BY `+inboxTime+` %[1]s, n.id %[1]s
@@ -151,7 +151,7 @@ func scanInboxItem(row pgx.CollectableRow, found *int) (notification.InboxItem, 
 	var m notification.Message
 	var item notification.InboxItem
 	err := row.Scan(&m.DeliveryID, &m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID,
-		&m.Title, &m.Body, &m.CreatedAt, &m.CollapseKey, &item.AvailableAt, &item.ReadAt, found)
+		&m.Title, &m.Body, &m.URL, &m.CreatedAt, &m.CollapseKey, &item.AvailableAt, &item.ReadAt, found)
 	item.Frame, item.AvailableAt = m.Frame(), item.AvailableAt.UTC()
 	if item.ReadAt != nil {
 		read := item.ReadAt.UTC()

@@ -104,7 +104,7 @@ func (r Reader) ServingChannels(ctx context.Context) ([]notification.Channel, er
 // Templates reads the templates.
 func (r Reader) Templates(ctx context.Context) ([]notification.Template, error) {
 	const query = `
-		SELECT event_type, channel, locale, title, body
+		SELECT event_type, channel, locale, title, body, coalesce(url, '') AS url
 		FROM   notification_template
 		ORDER BY event_type, channel, locale
 		LIMIT  $1`
