@@ -113,14 +113,15 @@ func TestLooks(t *testing.T) {
 func (c *contracted) furnish() {
 	c.t.Helper()
 	_, err := c.store.Pool.Exec(c.t.Context(), `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, available_at, read_at)
-		SELECT 'look-' || n, 'RESERVATION_REQUESTED', 'RESTAURANT_USER', '10', 'WEBSOCKET', 'look-' || n, titles[n % 4 + 1], bodies[n % 4 + 1], 'SENT', 1, now(), now() - n * interval '7 minutes',
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, url, status, attempt_count, sent_at, available_at, read_at)
+		SELECT 'look-' || n, types[n % 4 + 1], 'RESTAURANT_USER', '10', 'WEBSOCKET', 'look-' || n, titles[n % 4 + 1], bodies[n % 4 + 1], CASE n % 4 WHEN 0 THEN '/reservations/7' END, 'SENT', 1, now(), now() - n * interval '7 minutes',
 		       CASE WHEN n IN (2, 3, 5) THEN now() END
 		FROM   generate_series(0, 17) AS n,
-		       (SELECT ARRAY['New reservation', 'Reservation cancelled', 'Table 12 is ready', 'Offer: 15% on weekdays'],
+		       (SELECT ARRAY['RESERVATION_REQUESTED', 'RESERVATION_CANCELLED', 'TABLE_READY', 'OFFER_MADE'],
+		               ARRAY['New reservation', 'Reservation cancelled', 'Table 12 is ready', 'Offer: 15% on weekdays'],
 		               ARRAY['Ada Brooks, 2 people, 21 December at 20:00. A window seat, please.', 'Tom Wright, 4 people, 19 December at 19:30.', 'The guests wait at the bar.',
 		                     'A longer text, which says all that there is to say about the offer, and then some more: it runs over several lines on every device, and the page shows three of them until somebody opens it. '
-		                     || 'The rest is here, for people who want to read all of it, down to averyveryveryverylongwordwithoutaspace.']) AS words (titles, bodies);
+		                     || 'The rest is here, for people who want to read all of it, down to averyveryveryverylongwordwithoutaspace.']) AS words (types, titles, bodies);
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
 		VALUES ('RESTAURANT_USER', '10', 'PUSH', true, true, '22:00', '08:00'), ('RESTAURANT_USER', '10', 'SMS', false, false, NULL, NULL);
 		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET'), ('RESERVATION_REQUESTED', 'SMS'), ('SPECIAL_OFFER', 'EMAIL'), ('SPECIAL_OFFER', 'PUSH');

@@ -82,6 +82,7 @@ func TestInboxPage(t *testing.T) {
 	p, b := newInboxes(newSystem(t)), newBrowser(t)
 	ada, again, admin := p.openAs(b, "Ada Brooks"), p.openAs(b, "Ada Brooks"), p.openAs(b, "Root Admin")
 	p.areLive(ada, again, admin)
+	p.leadSomewhere(ada)
 	p.countAgain(ada)
 	p.showScriptsAsText(admin)
 	p.obeyTheKeyboard(admin)
@@ -121,6 +122,40 @@ func (p *inboxes) countAgain(ada *tab) {
 	        VALUES ('silent', 'RESERVATION_CONFIRMED', 'CUSTOMER', '43', 'WEBSOCKET', 'silent', 'Silent', 'without a frame', 'SENT', 1, now(), now())`)
 	p.confirm("20:30")
 	ada.await(shows("Silent", 1, 3))
+}
+
+// A notification leads to the url of its template, and is read then. The filter shows what was
+// unread.
+func (p *inboxes) leadSomewhere(ada *tab) {
+	const (
+		link   = "document.querySelector('#list .link')"
+		listed = "document.querySelector('#list').ariaBusy === 'false' && document.querySelectorAll('#list li').length === "
+	)
+	p.exec(`UPDATE notification_template SET url = 'https://app.example.com/{{.payload.reservationId}}' WHERE event_type = 'RESERVATION_CONFIRMED'`)
+	ada.click("#show-unread")
+	ada.awaitText("#empty", "You have read everything.")
+	linked := p.confirm("21:15")
+	ada.await(shows("21:15", 1, 1) + " && " + link + "?.href === 'https://app.example.com/7001'")
+	require.Equal(p.t, "noopener noreferrer _blank", evaluate[string](ada, link+".rel + ' ' + "+link+".target"))
+	require.Equal(p.t, "R", evaluate[string](ada, "document.querySelector('#list .icon').innerText"))
+
+	p.exec(`UPDATE notification_template SET url = 'javascript:alert({{.payload.reservationId}})' WHERE event_type = 'RESERVATION_CONFIRMED'`)
+	p.awaitDelivery(p.confirm("21:30")+"-customer43-WEBSOCKET", "DELIVERED")
+	ada.await(shows("21:30", 1, 2) + " && document.querySelectorAll('#list .link').length === 1")
+
+	evaluate[any](ada, link+".addEventListener('click', (event) => event.preventDefault())") // the test has no such host
+	ada.click("#list .link")
+	ada.await(shows("21:15", 1, 1)) // it stays until the filter changes
+	p.awaitCount(1, "SELECT count(*) FROM notification WHERE event_id = $1 AND channel = 'WEBSOCKET' AND read_at IS NOT NULL", linked)
+	ada.click("#show-all")
+	ada.await(listed + "4")
+	ada.click("#show-unread")
+	ada.await(listed + "1 && " + shows("21:30", 1, 1))
+	ada.click("#list li button")
+	ada.await(shows("", 1, 0))
+	ada.click("#show-all")
+	ada.await(listed + "4")
+	require.True(p.t, evaluate[bool](ada, "document.querySelector('#show-all').ariaPressed === 'true'"))
 }
 
 // link returns a link to the page, made like in an application's backend.

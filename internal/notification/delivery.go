@@ -93,7 +93,7 @@ type RecordedAttempt struct {
 	DeadTokensKept string
 }
 
-// Text is what a recipient reads, and where it leads.
+// Text is the title, the body and the link that a recipient gets.
 type Text struct {
 	Title string // one line, no markup
 	Body  string // HTML if [Channel.HTML], else plain text

@@ -94,6 +94,7 @@ const items = new Map(); // by notification_id: the server's data and the elemen
 let order = []; // notification_ids, newest first
 let olderThan = null; // `before` of the next page; null if there is none
 let unread = 0;
+let unreadOnly = false; // the list has unread notifications only, and those read since
 
 function view(name) {
   document.body.dataset.view = name;
@@ -139,6 +140,35 @@ function showRead(item) {
   item.element.querySelector(".unread-word").hidden = Boolean(item.read_at);
 }
 
+// linkOf returns the address that a notification leads to, or null. Other programs publish frames
+// too, so it refuses scripts again.
+function linkOf(url) {
+  try {
+    const { protocol, href } = new URL(url, location.href);
+    return url && /^https?:$/.test(protocol) ? href : null;
+  } catch {
+    return null;
+  }
+}
+
+const colours = 6; // of the icons, in style.css
+
+// showType gives each event type an icon: a letter and a colour.
+function showType(icon, type) {
+  icon.querySelector("b").textContent = type.slice(0, 1).toUpperCase();
+  icon.dataset.colour = [...type].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) >>> 0, 0) % colours;
+}
+
+function showLink(item) {
+  const href = linkOf(item.url);
+  if (!href || item.element.querySelector(".link")) return;
+  const link = copyOf("link");
+  link.href = href;
+  link.setAttribute("aria-label", `Open: ${item.title}`);
+  for (const click of ["click", "auxclick"]) link.addEventListener(click, () => read(item));
+  item.element.append(link);
+}
+
 // put adds a notification, or updates a known notification.
 function put(told) {
   let item = items.get(told.notification_id);
@@ -151,6 +181,8 @@ function put(told) {
   item.element.dataset.id = item.notification_id;
   item.element.querySelector(".title").textContent = item.title;
   item.element.querySelector(".body").textContent = item.body;
+  showType(item.element.querySelector(".icon"), item.event_type ?? "");
+  showLink(item);
   showTime(item.element.querySelector("time"), item.at);
   showRead(item);
   return item;
@@ -178,6 +210,14 @@ function replaceOlder(item) {
   return focused;
 }
 
+// showLoading fills the list until the first page is there.
+function showLoading() {
+  byId("list").setAttribute("aria-busy", "true");
+  byId("list").replaceChildren(...Array.from({ length: 3 }, () => copyOf("skeleton")));
+  byId("loading").textContent = "Loading…";
+  byId("empty").hidden = byId("older").hidden = true;
+}
+
 // showList orders the elements. It does not move an element that is in the right place, because a
 // moved element loses the keyboard focus.
 function showList() {
@@ -192,6 +232,9 @@ function showList() {
     next = next.nextElementSibling;
     gone.remove();
   }
+  byId("list").setAttribute("aria-busy", "false");
+  byId("loading").textContent = "";
+  byId("empty").textContent = unreadOnly ? "You have read everything." : "No notifications yet. New ones appear here as they arrive.";
   byId("empty").hidden = order.length > 0;
   byId("older").hidden = olderThan === null;
 }
@@ -226,14 +269,18 @@ let later = 0; // timer of the refresh after countedUntil
 // refresh reads the newest page and the count. If the page has no known notification, there may be
 // a gap, so refresh drops the known notifications.
 const refresh = once(async () => {
-  const [page, count] = await Promise.all([api("GET", "api/notifications"), api("GET", "api/notifications/unread-count")]);
+  const only = unreadOnly;
+  const [page, count] = await Promise.all([api("GET", only ? "api/notifications?unread=true" : "api/notifications"), api("GET", "api/notifications/unread-count")]);
+  if (only !== unreadOnly) return; // the next refresh reads the other list
   const known = new Set(order);
   const listed = new Set(page.notifications.map((told) => put(told).notification_id));
   for (const id of listed) replaceOlder(items.get(id));
   const fresh = order.filter((id) => !listed.has(id) && items.get(id).arrived > Date.now() - unlisted);
   const older = order.slice(order.findLastIndex((id) => listed.has(id)) + 1).filter((id) => !fresh.includes(id)); // what is missing before was replaced
   const reaches = page.next_before !== null && [...listed].some((id) => known.has(id));
-  order = [...fresh, ...listed, ...(reaches ? older : [])];
+  const kept = only ? order.filter((id) => items.get(id).readHere && !listed.has(id)) : []; // somebody reads them now
+  order = [...new Set([...fresh, ...listed, ...(reaches ? older : []), ...kept])];
+  if (kept.length) order.sort((a, b) => new Date(items.get(b).at) - new Date(items.get(a).at) || b - a);
   if (!reaches) olderThan = page.next_before;
   for (const id of items.keys()) if (!order.includes(id)) items.delete(id);
   if (Date.now() > countedUntil) unread = count.unread;
@@ -258,7 +305,9 @@ function settle() {
 const quietly = (work) => work.catch(() => {});
 
 async function showOlder() {
-  const page = await api("GET", `api/notifications?before=${olderThan}`);
+  const only = unreadOnly;
+  const page = await api("GET", `api/notifications?before=${olderThan}${only ? "&unread=true" : ""}`);
+  if (only !== unreadOnly) return;
   const fresh = page.notifications.filter((told) => !items.has(told.notification_id));
   order.push(...fresh.map((told) => put(told).notification_id));
   olderThan = page.next_before;
@@ -276,10 +325,33 @@ function seen(item) {
   showCount();
 }
 
-// open expands or collapses a notification and marks it as read, also in the other tabs.
-async function open(item) {
+// filter shows all notifications, or unread notifications only.
+async function filter(only) {
+  if (only === unreadOnly) return;
+  unreadOnly = only;
+  showFilter();
+  order = [];
+  olderThan = null;
+  items.clear();
+  showLoading();
+  await refresh().catch((error) => failed(error, "The notifications could not be loaded. Try again."));
+}
+
+function showFilter() {
+  byId("show-all").setAttribute("aria-pressed", !unreadOnly);
+  byId("show-unread").setAttribute("aria-pressed", unreadOnly);
+}
+
+// open expands or collapses a notification and marks it as read.
+function open(item) {
   const button = item.element.querySelector("button");
   button.setAttribute("aria-expanded", button.getAttribute("aria-expanded") !== "true");
+  read(item);
+}
+
+// read marks a notification as read, also in the other tabs.
+async function read(item) {
+  item.readHere = true;
   if (item.read_at) return;
   seen(item);
   try {
@@ -624,6 +696,7 @@ function start() {
   });
   connection("connecting");
   view("inbox");
+  showLoading();
   connect();
   quietly(resumePush());
   if (sessionStorage.getItem(wantedKey)) openPreferences();
@@ -641,6 +714,7 @@ function signOut() {
   order = [];
   olderThan = null;
   unread = 0;
+  unreadOnly = false;
   attempts = 0;
   device = null;
   items.clear();
@@ -650,6 +724,7 @@ function signOut() {
   byId("who").textContent = "";
   byId("preferences").close();
   connection("connecting");
+  showFilter();
   showList();
   showCount();
   if (demo) return choose();
@@ -681,6 +756,8 @@ async function become({ user_type, user_id }) {
 }
 
 byId("read-all").addEventListener("click", readAll);
+byId("show-all").addEventListener("click", () => filter(false));
+byId("show-unread").addEventListener("click", () => filter(true));
 byId("older").addEventListener("click", () => quietly(showOlder()));
 byId("open-preferences").addEventListener("click", openPreferences);
 byId("preferences-form").addEventListener("submit", savePreferences);
