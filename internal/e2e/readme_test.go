@@ -142,6 +142,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/events.md":     true, // TestReadme
 		"docs/inbox.md":      true, // TestInboxDocument; TestDocumentHasTheExample in internal/web/inbox
 		"docs/ingest.md":     true, // TestIngest
+		"docs/lifecycle.md":  true, // TestLifecycle
 		"docs/metrics.md":    true, // TestMetrics
 		"docs/operations.md": true, // TestOperations
 		"docs/outboxes.md":   true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
