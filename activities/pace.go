@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// MaxRetryInterval caps the growing intervals between attempts. Senders clamp a
+// maxRetryInterval caps the growing intervals between attempts. Senders clamp a
 // provider's Retry-After to the same time.
-const MaxRetryInterval = 15 * time.Minute
+const maxRetryInterval = 15 * time.Minute
 
 const (
 	// accountRetry is the interval after a provider rejected our account. An operator has
@@ -24,7 +24,7 @@ func (p AttemptPolicy) interval(ended int, retryAfter time.Duration) time.Durati
 		return jittered(0, retryAfter)
 	}
 	grown := float64(p.FirstRetry) * math.Pow(max(p.Coefficient, 1), float64(ended))
-	return jittered(time.Duration(min(grown, float64(max(MaxRetryInterval, p.FirstRetry)))), 0)
+	return jittered(time.Duration(min(grown, float64(max(maxRetryInterval, p.FirstRetry)))), 0)
 }
 
 // jittered varies an interval by up to a fifth either way, so that messages that

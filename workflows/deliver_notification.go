@@ -186,7 +186,9 @@ func sendInput(in DeliverInput, attemptsBefore int, skipQuiet bool) activities.S
 
 func sendSummary(in DeliverInput) string { return fmt.Sprintf("send by %s", in.Channel) }
 
-// sendOptions are the options of an activity that calls a channel's provider.
+// sendOptions are the options of an activity that calls a channel's provider. The activity names the
+// growing delays. The policy's delay, for an attempt that died with its worker, does not grow: its
+// attempts include each wait for a provider that rests.
 func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           workflow.GetInfo(ctx).TaskQueueName,
@@ -194,8 +196,7 @@ func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary
 		WaitForCancellation: true, // the delivery ends only after the current attempt
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    policy.FirstRetry,
-			BackoffCoefficient: policy.Coefficient,
-			MaximumInterval:    max(activities.MaxRetryInterval, policy.FirstRetry),
+			BackoffCoefficient: 1,
 		},
 		Summary: summary,
 	}

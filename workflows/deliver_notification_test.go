@@ -123,33 +123,15 @@ func TestDeliverNotificationIntervals(t *testing.T) {
 		answers []answer
 		want    []time.Duration // before each further attempt
 	}{
-		{name: "doubled", answers: []answer{outage, outage, outage, sent}, want: []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute}},
+		{name: "lost attempts", answers: []answer{outage, outage, outage, sent}, want: []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second}},
 		{
 			name:    "first interval of the policy",
 			policy:  func(p *activities.DeliveryPolicy) { p.FirstRetry = 5 * time.Second },
 			answers: []answer{outage, outage, sent},
-			want:    []time.Duration{5 * time.Second, 10 * time.Second},
-		},
-		{
-			name:    "coefficient of the policy",
-			policy:  func(p *activities.DeliveryPolicy) { p.Coefficient = 3 },
-			answers: []answer{outage, outage, sent},
-			want:    []time.Duration{30 * time.Second, 90 * time.Second},
-		},
-		{
-			name:    "capped",
-			policy:  func(p *activities.DeliveryPolicy) { p.FirstRetry = 10 * time.Minute },
-			answers: []answer{outage, outage, outage, sent},
-			want:    []time.Duration{10 * time.Minute, 15 * time.Minute, 15 * time.Minute},
-		},
-		{
-			name:    "a first interval above the cap",
-			policy:  func(p *activities.DeliveryPolicy) { p.FirstRetry = time.Hour },
-			answers: []answer{outage, outage, sent},
-			want:    []time.Duration{time.Hour, time.Hour},
+			want:    []time.Duration{5 * time.Second, 5 * time.Second},
 		},
 		{name: "the provider's own", answers: []answer{busy(7 * time.Second), busy(11 * time.Minute), sent}, want: []time.Duration{7 * time.Second, 11 * time.Minute}},
-		{name: "the provider's own, then ours", answers: []answer{busy(7 * time.Second), outage, sent}, want: []time.Duration{7 * time.Second, time.Minute}},
+		{name: "a lost attempt after waits", answers: []answer{busy(7 * time.Second), busy(7 * time.Second), outage, sent}, want: []time.Duration{7 * time.Second, 7 * time.Second, 30 * time.Second}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
