@@ -1,5 +1,5 @@
 -- The outbox of what becomes of deliveries, for other systems. `starter source migrate lifecycle` adds
--- the triggers that write it: without them, nothing is written.
+-- the triggers that write it, and the index: without the triggers, nothing is written.
 -- +goose Up
 CREATE TABLE lifecycle_event (
     id             bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -9,8 +9,6 @@ CREATE TABLE lifecycle_event (
     created_at     timestamptz NOT NULL DEFAULT now(),
     sent           boolean     NOT NULL DEFAULT false
 );
-
-CREATE INDEX lifecycle_event_unsent ON lifecycle_event (id) WHERE NOT sent;
 
 COMMENT ON TABLE lifecycle_event IS 'What became of deliveries, for the source lifecycle: ids, reasons and times. It has the form of a wallet-hub outbox.';
 COMMENT ON COLUMN lifecycle_event.id IS 'The order of changes of one delivery. lifecycle-{id} is the id that receivers get.';

@@ -152,7 +152,7 @@ func (a *app) migrateSourceCommand() *cobra.Command {
 		Use:   "migrate NAME",
 		Short: "Create the indexes or triggers that an outbox lacks",
 		Long: `Create the missing indexes of the table of another outbox, one after the other, without
-blocking writers; for lifecycle, the triggers that write its table. It changes nothing
+blocking writers; for lifecycle, also the triggers that write its table. It changes nothing
 else, and needs a role that owns the tables. Run it again after an interruption.
 
 --topics also creates the topic in kafka.topic, with the brokers' default partitions and
