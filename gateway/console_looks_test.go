@@ -24,7 +24,7 @@ func consoleOf(c *contracted) string {
 		SELECT date_bin('10 minutes', now() - h * interval '1 hour', 'epoch'), channel, status, 10 + (h * 7 + length(channel) * 5 + length(status) * 3) % 40 / divisor
 		FROM   generate_series(0, 23) h, (VALUES ('EMAIL'), ('SMS'), ('PUSH'), ('WEBSOCKET')) c (channel), (VALUES ('SENT', 1), ('DELIVERED', 2), ('FAILED', 20)) s (status, divisor)
 		ON CONFLICT DO NOTHING;
-		UPDATE event_outbox SET created_at = now() - interval '150 minutes 20 seconds' WHERE status = 'PENDING';
+		UPDATE event_outbox SET created_at = now() - interval '150 minutes' WHERE status = 'PENDING';
 		INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES ('CUSTOMER', '7', 'seven@example.com', '+12025550107', 'Europe/Rome') ON CONFLICT DO NOTHING;
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
 		VALUES ('evt-1', 'PROMOTION', 'CUSTOMER', '7', '{}', 'PROCESSED', now()), ('evt-2', 'RESERVATION_CONFIRMED', 'CUSTOMER', '7', '{}', 'PROCESSED', now()) ON CONFLICT DO NOTHING;

@@ -76,12 +76,18 @@ var functions = template.FuncMap{
 	"list":    func(values ...any) []any { return values },
 }
 
-// age formats a duration without seconds.
+// age formats a duration in its largest unit.
 func age(d time.Duration) string {
-	if d < time.Minute {
+	switch {
+	case d < time.Minute:
 		return "less than a minute"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	default:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
 	}
-	return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
 }
 
 // took formats the time that a provider took; nil: it was not called.
