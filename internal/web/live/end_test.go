@@ -183,7 +183,7 @@ func TestReadsAPageTooSlowly(t *testing.T) {
 func TestTooSlow(t *testing.T) {
 	t.Parallel()
 
-	g := newSystem(t).gateway(options{withoutMessages: true})
+	g := newSystem(t).gateway(options{withoutMessages: true, times: live.Times{Write: patience, Goodbye: patience}})
 	tab := g.dial(signin.Identity{RecipientKey: ada, Expires: time.Now().Add(time.Hour)})
 	g.flood(ada)
 	require.Equal(t, 1, g.metric("herald_gateway_cut_offs", live.CauseLabel, "slow"))
