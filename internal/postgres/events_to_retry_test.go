@@ -159,6 +159,9 @@ func plansOf(t *testing.T, s *postgres.Store, f func(*postgres.Store) error) []s
 	require.NoError(t, f(listening))
 	last := asked.heard[len(asked.heard)-1]
 	sql, args := last.SQL, last.Args
+	if _, mode := args[0].(pgx.QueryExecMode); mode {
+		args = args[1:]
+	}
 	tx := must(s.Pool.Begin(t.Context()))(t)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	explain := func(query string, args ...any) string {
