@@ -16,4 +16,4 @@ failures() {
 trap 'status=$?; failures $status; go run ./internal/postgres/postgrestest/drop "$HERALD_TEST_RUN"' EXIT
 
 go test -vet=off -race -timeout 30m ./internal/channel/... ./internal/web/live 2>&1 | tee -a "$log"
-go test -vet=off -count=1 -timeout 30m ./... 2>&1 | tee -a "$log"
+go test -vet=off -count=1 -timeout 45m ./... 2>&1 | tee -a "$log"
