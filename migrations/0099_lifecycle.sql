@@ -79,7 +79,7 @@ $$;
 -- +goose StatementEnd
 
 -- The functions run as their owner, so that no role needs a right to write lifecycle_event. No role
--- may use them in triggers of its own, or replace a table by a temporary one.
+-- may use them in triggers of its own, or hide a table behind a temporary table.
 -- +goose StatementBegin
 DO $$
 DECLARE

@@ -58,9 +58,9 @@ type DeliveryTotals struct {
 	FailedWithoutWorkflow int `json:"failed_without_workflow"` // deliveries that failed in batches after the first 1,000
 }
 
-// all returns the number of deliveries.
-func (t DeliveryTotals) all() (all int) {
-	for _, count := range t.ByStatus {
+// sum adds counts.
+func sum(counts map[notification.Status]int) (all int) {
+	for _, count := range counts {
 		all += count
 	}
 	return all
@@ -115,7 +115,7 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients, 
 		return EventDetail{}, notification.ErrNoEvent
 	}
 	detail.More = max(0, decided-len(detail.Recipients))
-	detail.AtLeast = maxCounted > 0 && max(decided, detail.Deliveries.all()) >= maxCounted
+	detail.AtLeast = maxCounted > 0 && max(decided, sum(detail.Deliveries.ByStatus), sum(detail.Cancelled)) >= maxCounted
 	slices.SortFunc(detail.Recipients, func(a, b RecipientDetail) int { // by length, so that 9 is before 10
 		return cmp.Or(cmp.Compare(a.UserType, b.UserType), cmp.Compare(len(a.UserID), len(b.UserID)), cmp.Compare(a.UserID, b.UserID))
 	})
