@@ -89,7 +89,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	err = a.try(ctx, &m)
 	if errors.Is(err, notification.ErrProvidersRest) {
 		a.release(ctx, m.begun)
-		return nil, errResting
+		return nil, resting(err)
 	}
 	countAttempts(ctx, m.channel, m.result)
 	if m.tried.Begun > 1 {

@@ -22,7 +22,8 @@ type batch struct {
 	unrecorded []notification.AttemptResult
 	err        error // of the database, or no turn came: no further group begins
 
-	mu       sync.Mutex // guards progress
+	mu       sync.Mutex // guards what follows
+	rested   error      // set: all providers rest
 	progress BatchProgress
 }
 

@@ -121,7 +121,7 @@ func (b *batch) withoutRested(ctx context.Context, begun []notification.Attempt,
 		}
 	}
 	if len(rested) > 0 {
-		b.fail(errResting)
+		b.fail(b.rested)
 		b.giveBack(ctx, rested)
 	}
 	return asked
@@ -146,6 +146,9 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notific
 		return m.result
 	}
 	if errors.Is(err, notification.ErrProvidersRest) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.rested = resting(err)
 		return m.result
 	}
 	err = attemptFailure(m, err)

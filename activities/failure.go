@@ -78,6 +78,12 @@ func isPermanent(err error) bool {
 	return errors.As(err, &application) && application.NonRetryable()
 }
 
+// isResting reports whether an attempt sent nothing because all providers rest.
+func isResting(err error) bool {
+	var application *temporal.ApplicationError
+	return errors.As(err, &application) && application.Type() == ProvidersRest
+}
+
 // later returns a failure that Temporal retries after a delay; 0: the retry policy
 // decides.
 func later(provider *notification.ProviderError, delay time.Duration) error {

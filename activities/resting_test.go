@@ -25,6 +25,20 @@ func TestSendWhileAllRest(t *testing.T) {
 	require.Empty(t, db.results)
 }
 
+// The next attempt comes when the rest ends, or after a minute: an operator may end the rest.
+func TestRetryAfterRest(t *testing.T) {
+	t.Parallel()
+
+	for rest, retry := range map[time.Duration]time.Duration{0: time.Second, 20 * time.Second: 20 * time.Second, 5 * time.Minute: time.Minute} {
+		t.Run(rest.String(), func(t *testing.T) {
+			t.Parallel()
+
+			_, err := send(t, due(1, 0), &provider{err: &notification.RestError{For: rest}}, sendInput)
+			requireFailure(t, err, activities.ProvidersRest, false, retry)
+		})
+	}
+}
+
 // An attempt that waits is made as soon as a provider works.
 func TestSendAfterRest(t *testing.T) {
 	t.Parallel()

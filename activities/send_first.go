@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"herald/internal/notification"
@@ -31,7 +30,7 @@ func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, e
 	}
 	defer done()
 	result, err := a.send(ctx, in, true)
-	if errors.Is(err, errResting) {
+	if isResting(err) {
 		return full, nil
 	}
 	return result, err

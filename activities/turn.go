@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -25,17 +26,27 @@ const (
 	// gives its slot back, too. It looks every restLook.
 	restPatience = 3 * time.Second
 	restLook     = 250 * time.Millisecond
-	// turnRetry is the time until the next attempt of a send that got no turn, or no provider.
+	// turnRetry is the time until the next attempt of a send that got no turn.
 	turnRetry = time.Second
+	// restRetryMost limits the time until the next attempt of a send that got no provider, because
+	// an operator may end a rest.
+	restRetryMost = time.Minute
 )
 
 // errNoTurn is the failure of an attempt that sent nothing because of the rate limit. Temporal
 // retries it.
 var errNoTurn = benign("the rate limit left no turn for it: what is more urgent uses them up", RateLimited, turnRetry)
 
-// errResting is the failure of an attempt that sent nothing because all providers rest. Temporal
-// retries it, and keeps the other messages in the order of their priority meanwhile.
-var errResting = benign(notification.ErrProvidersRest.Error(), ProvidersRest, turnRetry)
+// resting returns the failure of an attempt that sent nothing because all providers rest. Temporal
+// retries it when the rest ends: earlier retries would only keep Temporal and the database busy.
+func resting(err error) error {
+	delay := turnRetry
+	var rest *notification.RestError
+	if errors.As(err, &rest) {
+		delay = min(max(delay, rest.For), restRetryMost)
+	}
+	return benign(notification.ErrProvidersRest.Error(), ProvidersRest, delay)
+}
 
 // SendSlots returns the number of messages of a channel that a worker sends, or lets wait for
 // their turns, concurrently: as many as get turns within slotPatience, at least 2 and up to most.

@@ -99,8 +99,22 @@ func (b *Board) Read(ctx context.Context) {
 // resting reports whether a provider gets no messages, or only a probe.
 func (b *Board) resting(provider string) bool { return b.row(provider).rests() }
 
-// troubled reports the same for the metrics, except for a provider that nobody has needed for a long
-// time after its rest.
+// restsFor returns the time until a provider may be asked; 0: it does not rest. A probe that hangs
+// takes as long as a first rest. A pause ends when an operator says so.
+func (b *Board) restsFor(provider string) time.Duration {
+	row := b.row(provider)
+	switch {
+	case !row.rests():
+		return 0
+	case row.Override != "":
+		return longestRest
+	default:
+		return max(b.first, time.Until(row.until))
+	}
+}
+
+// troubled reports whether a provider rests, for the metrics. A provider that nobody has needed for a long
+// time after its rest does not count.
 func (b *Board) troubled(provider string) bool {
 	row := b.row(provider)
 	return row.rests() && (row.Override != "" || time.Since(row.until) < longestRest)

@@ -118,6 +118,28 @@ func TestProbe(t *testing.T) {
 	require.Zero(t, rests(t, db))
 }
 
+// The error names the time until the first of the providers may be asked. Nobody knows the end of a
+// pause.
+func TestEndOfRest(t *testing.T) {
+	t.Parallel()
+
+	db := postgrestest.New(t)
+	board := channel.NewBoard(db)
+	both := channel.NewFailover(board, &channel.Provider{Name: "a", Sender: &told{}}, &channel.Provider{Name: "b", Sender: &told{}})
+	restsFor := func() time.Duration {
+		board.Read(t.Context())
+		_, err := both.Send(t.Context(), notification.Message{})
+		var rest *notification.RestError
+		require.ErrorAs(t, err, &rest)
+		return rest.For
+	}
+	require.NoError(t, db.RestProvider(t.Context(), "a", "broken", 3*time.Minute, time.Hour, false))
+	require.NoError(t, db.OverrideProvider(t.Context(), "b", []string{"a"}, notification.ProviderPaused, "anna@desk", "a test"))
+	require.LessOrEqual(t, restsFor(), 3*time.Minute)
+	require.NoError(t, db.OverrideProvider(t.Context(), "a", []string{"b"}, notification.ProviderPaused, "anna@desk", "a test"))
+	require.Equal(t, 5*time.Minute, restsFor())
+}
+
 // A process that dies during its probe leaves it to another one.
 func TestProbeIsLeased(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"herald/internal/notification"
 )
@@ -59,13 +60,14 @@ func (f *Failover) Resting() map[string]bool {
 // Send asks one provider after the other. The next one is asked only if the one before it rests, is
 // at its rate limit, or cannot have the message: see [notification.ProviderError.PassesOn]. A message that one of them may
 // have from an earlier attempt stays with that one. If all of them rest or are at their limits, nobody is asked, and the
-// error is [notification.ErrProvidersRest]. ctx limits all of them together.
+// error is a [notification.RestError]. ctx limits all of them together.
 //
 // If the process dies before the answer is recorded, the repeat asks in the same order again. So a
 // crash may repeat one message, also through another provider.
 func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer notification.Answer, err error) {
 	var failures []*notification.ProviderError
-	for i, p := range f.askedFor(msg) {
+	providers := f.askedFor(msg)
+	for i, p := range providers {
 		answer, err = p.ask(ctx, f.board, msg)
 		if err == nil {
 			answer.Provider, answer.Failover = p.Name, i > 0
@@ -87,9 +89,18 @@ func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer n
 		}
 	}
 	if len(failures) == 0 {
-		return answer, notification.ErrProvidersRest
+		return answer, &notification.RestError{For: f.restsFor(providers)}
 	}
 	return answer, together(failures)
+}
+
+// restsFor returns the time until the first of providers may be asked.
+func (f *Failover) restsFor(providers []*Provider) time.Duration {
+	first := longestRest
+	for _, p := range providers {
+		first = min(first, f.board.restsFor(p.Name))
+	}
+	return first
 }
 
 // askedFor returns the providers to ask: first the provider that an operator chose, then the others in

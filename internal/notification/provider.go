@@ -9,6 +9,15 @@ import (
 // attempt does not count.
 var ErrProvidersRest = errors.New("all providers that may send it rest, are paused or are at their rate limit, see `starter channel list`")
 
+// RestError is [ErrProvidersRest] with the time until a provider may be asked.
+type RestError struct {
+	For time.Duration // 0: unknown, or now
+}
+
+func (e *RestError) Error() string { return ErrProvidersRest.Error() }
+
+func (e *RestError) Unwrap() error { return ErrProvidersRest }
+
 // ProviderOverride is an operator's order about a provider, which beats its failures.
 type ProviderOverride string
 
