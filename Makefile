@@ -39,6 +39,7 @@ bench: ## compare Herald with other ways, in 15 minutes; ARGS=--help lists the c
 # other compiles. The checks include vet, so the tests leave it out.
 test: ## run all checks and all tests, against the real servers
 	@tools/browser.sh
+	@tools/prometheus.sh
 	@$(MAKE) --no-print-directory --jobs=2 up lint
 	@$(with_stack) tools/test.sh
 

@@ -139,7 +139,7 @@ func exposed(t *testing.T, page string) map[string]measured {
 var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
 // documented returns Herald's metrics in the lists of docs/metrics.md. It requires that
-// docs/alerts.yaml and docs/outboxes.md name no other metrics, and that the alerts in docs/outboxes.md
+// deploy/prometheus/alerts.yaml and docs/outboxes.md name no other metrics, and that the alerts in docs/outboxes.md
 // exist.
 func documented(t *testing.T) map[string]measured {
 	t.Helper()
@@ -149,13 +149,13 @@ func documented(t *testing.T) map[string]measured {
 		found[row[1]] = measured{row[2], strings.TrimPrefix(strings.ReplaceAll(row[3], "`", ""), ", ")}
 	}
 	outboxes := must(os.ReadFile("../../docs/outboxes.md"))(t)
-	alerts := must(os.ReadFile("../../docs/alerts.yaml"))(t)
+	alerts := must(os.ReadFile("../../deploy/prometheus/alerts.yaml"))(t)
 	require.NoError(t, yaml.Unmarshal(alerts, new(any)))
 	for _, name := range regexp.MustCompile(`herald_\w+`).FindAllString(string(text)+string(outboxes)+string(alerts), -1) {
 		require.Contains(t, found, strings.TrimSuffix(name, "_bucket"), "it is named, and not in the list")
 	}
 	for _, name := range regexp.MustCompile(`Herald[A-Z]\w+`).FindAllString(string(outboxes), -1) {
-		require.Contains(t, string(alerts), "alert: "+name+" ", "it is named, and no alert")
+		require.Contains(t, string(alerts), "alert: "+name+"\n", "it is named, and no alert")
 	}
 	return found
 }

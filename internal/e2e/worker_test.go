@@ -63,9 +63,15 @@ func (s *system) launchWorker(args ...string) *worker {
 // launch starts a process with additional settings, and does not wait.
 func (s *system) launch(program string, settings []string, args ...string) *worker {
 	s.t.Helper()
-	w := &worker{t: s.t, output: &buffer{}, ended: make(chan struct{})}
-	w.cmd = exec.Command(filepath.Join(s.programs, program), args...)
-	w.cmd.Env = append(s.env[:len(s.env):len(s.env)], settings...)
+	cmd := exec.Command(filepath.Join(s.programs, program), args...)
+	cmd.Env = append(s.env[:len(s.env):len(s.env)], settings...)
+	return s.start(cmd)
+}
+
+// start starts a process, which is killed at the end of the test.
+func (s *system) start(cmd *exec.Cmd) *worker {
+	s.t.Helper()
+	w := &worker{t: s.t, cmd: cmd, output: &buffer{}, ended: make(chan struct{})}
 	w.cmd.Stdout, w.cmd.Stderr = w.output, w.output
 	require.NoError(s.t, w.cmd.Start())
 	go func() {
@@ -75,7 +81,7 @@ func (s *system) launch(program string, settings []string, args ...string) *work
 	s.t.Cleanup(func() {
 		w.kill()
 		if s.t.Failed() {
-			s.t.Logf("%s output:\n%s", program, w.output.tail(16<<10))
+			s.t.Logf("%s output:\n%s", cmd.Path, w.output.tail(16<<10))
 		}
 	})
 	return w
