@@ -8,7 +8,7 @@ with_stack = eval "$$(tools/stack.sh env)" &&
 # The linters are a separate module, so that Herald does not depend on theirs.
 lint_tool = go tool -modfile=tools/lint/go.mod
 
-.PHONY: help up down logs env build demo bench test lint histories screenshots clean
+.PHONY: help up down logs env build demo bench test tested lint histories screenshots clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,12 +35,14 @@ demo: ## start everything, deliver the example events, and show who has what
 bench: ## compare Herald with other ways, in 15 minutes; ARGS=--help lists the cases, ARGS='deliveries --events 20' picks some
 	@$(with_stack) go run ./tools/bench $(ARGS)
 
-# The stack starts while the checks run: on a new machine the one downloads while the
-# other compiles. The checks include vet, so the tests leave it out.
+# The checks run while the stack starts and the tests wait. They include vet, so the tests leave it
+# out.
 test: ## run all checks and all tests, against the real servers
 	@tools/browser.sh
 	@tools/prometheus.sh
-	@$(MAKE) --no-print-directory --jobs=2 up lint
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint tested
+
+tested: up
 	@$(with_stack) tools/test.sh
 
 lint: ## check format, correctness, imports, determinism and vulnerabilities; VULNERABILITIES=--required needs their list

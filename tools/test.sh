@@ -8,12 +8,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export HERALD_TEST_RUN=$$
 
 # Prints the failures again, without the long logs of processes.
-log=$(mktemp)
+log=$(mktemp) races=$(mktemp)
 failures() {
   [[ $1 == 0 ]] || { echo "failed, without the processes' logs:"; grep -Ev '^ *\{|^ok|^\?' "$log" | tail -c 8000; }
-  rm -f "$log"
+  rm -f "$log" "$races"
 }
 trap 'status=$?; failures $status; go run ./internal/postgres/postgrestest/drop "$HERALD_TEST_RUN"' EXIT
 
-go test -vet=off -race -timeout 30m ./internal/channel/... ./internal/web/live 2>&1 | tee -a "$log"
-go test -vet=off -count=1 -timeout 45m ./... 2>&1 | tee -a "$log"
+# The tests of internal/e2e take longest and mostly wait, so the others run meanwhile.
+go test -vet=off -race -timeout 30m ./internal/channel/... ./internal/web/live >"$races" 2>&1 &
+status=0
+go test -vet=off -count=1 -timeout 45m ./internal/e2e ./... 2>&1 | tee -a "$log" || status=1
+wait $! || status=1
+tee -a "$log" <"$races"
+exit $status
