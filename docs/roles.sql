@@ -73,6 +73,8 @@ GRANT SELECT ON herald_migrations TO herald_worker, herald_gateway;
 -- They can neither change it nor write in another role's name: the database fills db_user in.
 GRANT DELETE ON event_outbox, processed_event, notification_decision, notification, delivery_attempt, delivery_retry, recipient_suppression TO herald_operator;
 GRANT SELECT, UPDATE, DELETE ON delivery_receipt TO herald_operator;
+-- Locking a row takes UPDATE of some column. The id cannot be set. Triggers write the rows as the table's owner.
+GRANT SELECT, UPDATE (id), DELETE ON preference_change TO herald_operator;
 GRANT UPDATE (rekeyed_at), DELETE ON herald_secret TO herald_operator;
 REVOKE INSERT ON operator_action FROM herald_operator;
 GRANT SELECT, INSERT (actor, command, target, detail, form) ON operator_action TO herald_operator;

@@ -35,7 +35,9 @@ func consoleOf(c *contracted) string {
 		VALUES ('evt-1', 'PROMOTION', 'CUSTOMER', '7', 'EMAIL', 'evt-1-customer7-EMAIL', '', '', 'FAILED', NULL, NULL, 'sendgrid refused: 400'),
 		       ('evt-2', 'RESERVATION_CONFIRMED', 'CUSTOMER', '7', 'EMAIL', 'evt-2-customer7-EMAIL', '', '', 'DELIVERED', '2026-11-20 09:30:01Z', '2026-11-20 09:30:04Z', NULL),
 		       ('evt-2', 'RESERVATION_CONFIRMED', 'CUSTOMER', '7', 'SMS', 'evt-2-customer7-SMS', '', '', 'SENT', '2026-11-20 09:30:01Z', NULL, NULL) ON CONFLICT DO NOTHING;
-		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled, changed_by) VALUES ('CUSTOMER', '7', 'offers', 'PUSH', false, 'inbox') ON CONFLICT DO NOTHING`)
+		SELECT set_config('herald.changed_by', 'inbox', true);
+		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'offers', 'PUSH', false) ON CONFLICT DO NOTHING;
+		UPDATE preference_change SET at = '2026-11-21 12:00:00Z' WHERE user_id = '7'`)
 	require.NoError(c.t, err)
 	away := errors.New("Temporal is out of reach")
 	store := c.store.Store

@@ -128,14 +128,18 @@ func TestNothingIsDoneUnrecorded(t *testing.T) {
 	require.Contains(t, c.run(t, "purge", "--older-than", "30d", "--yes").err, "HERALD_ACTOR must be a name")
 }
 
-// Herald keeps operators' actions forever, unless they purge them with --actions.
-func TestPurgeActions(t *testing.T) {
+// Herald keeps operators' actions and changes of preferences forever, unless operators purge them with
+// their flags.
+func TestPurgeRecords(t *testing.T) {
 	t.Parallel()
 
 	c, db := withOldEvents(t, 1)
-	must(db.Exec(t.Context(), "INSERT INTO operator_action (actor, command, target, at) VALUES ('ada', 'x', 'y', now() - interval '400 days')"))(t)
+	must(db.Exec(t.Context(), `
+		INSERT INTO operator_action (actor, command, target, at) VALUES ('ada', 'x', 'y', now() - interval '400 days');
+		INSERT INTO preference_change (user_type, user_id, setting, new_value, at) VALUES ('CUSTOMER', '1', 'TIMEZONE', 'UTC', now() - interval '400 days')`))(t)
 	c.must(t, "purge", "--older-than", "30d", "--yes")
-	require.Contains(t, c.must(t, "audit"), "ada")
-	require.Regexp(t, `(?m)^operator_action +365d .+ 1 +1$`, c.must(t, "purge", "--actions", "365d", "--yes"))
+	for flag, table := range map[string]string{"--actions": "operator_action", "--preference-changes": "preference_change"} {
+		require.Regexp(t, `(?m)^`+table+` +365d .+ 1 +1$`, c.must(t, "purge", flag, "365d", "--yes"))
+	}
 	require.NotContains(t, c.must(t, "audit", "--actor", "ada"), "ada")
 }

@@ -38,6 +38,8 @@ with an AGE, such as 720h, 30d or 1d12h. The age of a row counts from its creati
                       messages stay: a repeated START could undo a later STOP
   --decisions         decisions about recipients of ended events without PENDING deliveries
   --actions           operators' actions. They stay forever, unless this flag gives an age
+  --preference-changes
+                      changes of recipients' preferences, likewise. The preferences stay
   --source            instead of these, sent rows in the table of an outbox of
                       OUTBOX_SOURCES; "herald" is the same as --outbox. Pending and failed
                       rows stay, and rows whose event is open or not acknowledged. The age
@@ -83,7 +85,8 @@ type purgeFlag struct {
 func purgeTables() []purgeFlag {
 	return []purgeFlag{
 		{"outbox", postgres.PurgeOutbox}, {"processed-events", postgres.PurgeProcessed}, {"notifications", postgres.PurgeNotifications},
-		{"receipts", postgres.PurgeReceipts}, {"decisions", postgres.PurgeDecisions}, {"actions", postgres.PurgeActions},
+		{"receipts", postgres.PurgeReceipts}, {"decisions", postgres.PurgeDecisions},
+		{"actions", postgres.PurgeActions}, {"preference-changes", postgres.PurgePreferences},
 	}
 }
 
@@ -103,11 +106,11 @@ func retention(table postgres.PurgeTable, age terminal.Age) (operate.Retention, 
 }
 
 // retentions returns the age limit of each table that has one. --older-than is for all tables
-// except actions.
+// except the records of who changed what.
 func (f purgeFlags) retentions() (kept []operate.Retention, err error) {
 	for i, t := range purgeTables() {
 		age := f.ages[i]
-		if age.Duration == 0 && t.table != postgres.PurgeActions {
+		if age.Duration == 0 && t.table != postgres.PurgeActions && t.table != postgres.PurgePreferences {
 			age = f.olderThan
 		}
 		if age.Duration == 0 {
@@ -120,7 +123,7 @@ func (f purgeFlags) retentions() (kept []operate.Retention, err error) {
 		kept = append(kept, r)
 	}
 	if len(kept) == 0 {
-		return nil, misused(errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --receipts, --decisions, --actions AGE"))
+		return nil, misused(errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --receipts, --decisions, --actions, --preference-changes AGE"))
 	}
 	return kept, nil
 }

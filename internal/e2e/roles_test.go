@@ -250,7 +250,7 @@ func (r *roles) gatewayServes() {
 	for _, sql := range []string{
 		"SELECT email FROM recipient", "SELECT phone FROM recipient", "SELECT recipient_address FROM notification", "SELECT payload FROM event_outbox",
 		"DELETE FROM notification", "UPDATE notification SET title = 'x'", "UPDATE notification SET status = 'SENT'", "UPDATE notification_state SET user_id = 'x'", "INSERT INTO notification (event_id) VALUES ('x')", "UPDATE recipient SET active = true",
-		"UPDATE event_type_channel_routing SET mandatory = false", "SELECT FROM operator_action", "CREATE TABLE mine (n int)",
+		"UPDATE event_type_channel_routing SET mandatory = false", "SELECT FROM operator_action", "SELECT FROM preference_change", "CREATE TABLE mine (n int)",
 	} {
 		r.denied("gateway", sql)
 	}
@@ -287,6 +287,9 @@ func (r *roles) operatorOperates() {
 	r.sql("migrator", "UPDATE notification SET created_at = now() - interval '40 days' WHERE event_id LIKE 'demo-%'")
 	r.as("operator", "purge", "--older-than", "30d", "--yes")
 	require.Zero(r.t, r.count("SELECT count(*) FROM notification WHERE event_id LIKE 'demo-%-confirmed'"))
+	r.sql("migrator", "UPDATE preference_change SET at = now() - interval '40 days'")
+	r.denied("operator", "UPDATE preference_change SET new_value = 'x'")
+	require.Regexp(r.t, `preference_change .+ [1-9]\d*\n`, r.as("operator", "purge", "--preference-changes", "30d", "--yes"))
 	r.denied("operator", "DELETE FROM operator_action")
 	r.denied("operator", "INSERT INTO operator_action (actor, command, target, db_user) VALUES ('eve', 'purge', 'x', 'ada')")
 	require.Contains(r.t, r.as("operator", "audit", "-o", "json"), `"db_user": "`+r.own("herald_operator")+`"`)

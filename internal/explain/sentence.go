@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -46,4 +47,39 @@ func Sentence(d report.RecipientDecision, userType notification.UserType, timezo
 	default:
 		return fmt.Sprintf("%s %s.", d.Status, way)
 	}
+}
+
+// settingWords holds the name of each setting for people, and the word for its unset value.
+var settingWords = map[report.Setting]struct{ name, unset string }{
+	report.SettingQuietHours: {"Quiet hours", "none"},
+	report.SettingPriority:   {"Priority", ""},
+	report.SettingTimezone:   {"Time zone", "the directory's"},
+	report.SettingDigestAt:   {"Time of digests", "the usual one"},
+}
+
+// ChangeSentence tells who changed a preference: "EMAIL for offers was switched off by the recipient."
+func ChangeSentence(c report.PreferenceChange) string {
+	by := c.ChangedBy
+	switch by {
+	case "inbox":
+		by = "the recipient"
+	case "unsubscribe link":
+		by = "an unsubscribe link"
+	}
+	if c.Setting == report.SettingEnabled {
+		what, way := string(c.Channel), "off"
+		if c.Category != "" {
+			what += " for " + c.Category
+		}
+		if c.NewValue == "true" {
+			way = "on"
+		}
+		return fmt.Sprintf("%s was switched %s by %s.", what, way, by)
+	}
+	words := settingWords[c.Setting]
+	what := words.name
+	if c.Channel != "" {
+		what += " over " + string(c.Channel)
+	}
+	return fmt.Sprintf("%s changed from %s to %s by %s.", what, cmp.Or(c.OldValue, words.unset), cmp.Or(c.NewValue, words.unset), by)
 }

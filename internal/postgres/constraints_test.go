@@ -19,6 +19,7 @@ const (
 	insertReceipt            = `INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, outcome, detail) VALUES `
 	insertSuppression        = `INSERT INTO recipient_suppression (channel, address_hash, reason, detail) VALUES `
 	insertEscalation         = `INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES `
+	insertPreferenceChange   = `INSERT INTO preference_change (user_type, user_id, setting, old_value, new_value) VALUES `
 	insertCategoryPreference = `INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES `
 	deliveryValues           = `) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', 'title', 'body', `
 )
@@ -105,6 +106,8 @@ var refusals = map[string][]string{
 	"provider_state_override":                 {`INSERT INTO provider_state (provider, override) VALUES ('twilio', 'PAUSED')`, `INSERT INTO provider_state (provider, override_by) VALUES ('twilio', 'anna')`},
 	"delivery_count_channel":                  {`INSERT INTO delivery_count (since, channel, status, count) VALUES (now(), 'FAX', 'SENT', 1)`},
 	"delivery_count_positive":                 {`INSERT INTO delivery_count (since, channel, status, count) VALUES (now(), 'SMS', 'SENT', 0)`},
+	"preference_change_setting":               {insertPreferenceChange + `('CUSTOMER', '1', 'EMAIL', NULL, 'x')`},
+	"preference_change_differs":               {insertPreferenceChange + `('CUSTOMER', '1', 'ENABLED', 'true', 'true')`, insertPreferenceChange + `('CUSTOMER', '1', 'TIMEZONE', NULL, NULL)`},
 	"throttle_user_type":                      {`INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) VALUES ('DOCTOR', '1', 'T', 'SMS', '')`},
 	"throttle_channel":                        {`INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) VALUES ('CUSTOMER', '1', 'T', 'FAX', '')`},
 	"frequency_cap_channel":                   {`INSERT INTO frequency_cap (channel_type, spacing) VALUES ('FAX', '1 hour')`},

@@ -117,6 +117,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"throttle_ends":              func(ctx context.Context) error { return errOf(s.DeleteThrottles(ctx, 20)) },
 		"operator_action_at":         purge(postgres.PurgeActions),
 		"operator_action_target":     actions(report.ActionFilter{Target: "e7"}),
+		"preference_change_at":       purge(postgres.PurgePreferences),
 		"processed_event_created_at": purge(postgres.PurgeProcessed),
 		"processed_event_failed_id":  retry(postgres.RetryFilter{}),
 		"processed_event_outcome_at": events(report.EventFilter{Outcome: notification.NoRecipients}),
@@ -160,6 +161,8 @@ func fillAllTables(t *testing.T, s *postgres.Store) {
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, received_at, status)
 		SELECT 'sendgrid', 'r' || i, 'd' || i, now(), now() - i * interval '1 minute', 'processed' FROM generate_series(1, 20000) AS i`, `
 		INSERT INTO operator_action (at, actor, command, target) SELECT now() - i * interval '1 minute', 'ada', 'retry', 'e' || i FROM generate_series(1, 5000) AS i`, `
+		INSERT INTO preference_change (at, user_type, user_id, setting, old_value, new_value)
+		SELECT now() - i * interval '1 minute', 'RESTAURANT_USER', (i % 1000)::text, 'ENABLED', 'true', 'false' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO recipient_suppression (channel, address_hash, reason, since)
 		SELECT 'EMAIL', sha256(i::text::bytea), 'BOUNCE', now() - i * interval '1 minute' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO source_row (source, row_key, event_id, key_hash, refusals, error, failed_at)

@@ -18,6 +18,7 @@ const (
 	PurgeReceipts      PurgeTable = "delivery_receipt"
 	PurgeDecisions     PurgeTable = "notification_decision"
 	PurgeActions       PurgeTable = "operator_action"
+	PurgePreferences   PurgeTable = "preference_change"
 )
 
 // purgeBatch is the number of rows that one transaction deletes, in some ten milliseconds.
@@ -55,7 +56,7 @@ func (table PurgeTable) rule() (age, mayGo string) {
 		// incoming text message stays: without its row, somebody could replay a START and
 		// undo a later STOP.
 		return "received_at", "t.delivery_id IS NOT NULL"
-	case PurgeActions:
+	case PurgeActions, PurgePreferences:
 		return "at", "true"
 	default: // the decisions
 		return "decided_at", notUnderWay + ` AND ` + notToStart + `

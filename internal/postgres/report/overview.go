@@ -81,36 +81,3 @@ func (r Reader) AwaitingEvents(ctx context.Context, limit int) ([]AwaitingEvent,
 
 	return postgres.Collect(ctx, r.Pool, "read events that wait for approval", pgx.RowToStructByName[AwaitingEvent], query, limit)
 }
-
-// PreferenceChange is the last change of one preference of a recipient.
-type PreferenceChange struct {
-	ChangedAt *time.Time // nil: before Herald recorded it
-	ChangedBy string     // inbox, unsubscribe link, sms STOP, or an operator; empty: not recorded
-	Category  string     // empty: all messages over the channel
-	Channel   notification.Channel
-	Enabled   bool
-	Quiet     string // the quiet hours: 22:00–08:00; empty: none
-}
-
-// PreferenceChanges reads the preferences that a recipient has set, the last change first.
-func (r Reader) PreferenceChanges(ctx context.Context, who notification.RecipientKey) ([]PreferenceChange, error) {
-	const query = `
-		SELECT changed_at, coalesce(changed_by, '') AS changed_by, '' AS category, channel_type AS channel, enabled,
-		       CASE WHEN quiet_hours_enabled AND quiet_hours_start <> quiet_hours_end
-		            THEN to_char(quiet_hours_start, 'HH24:MI') || '–' || to_char(quiet_hours_end, 'HH24:MI') ELSE '' END AS quiet
-		FROM   user_notification_preferences
-		WHERE  user_type = $1
-		AND    user_id = $2
-		UNION ALL
-		SELECT changed_at, coalesce(changed_by, ''), category, channel_type, enabled, ''
-		FROM   user_category_preferences
-		WHERE  user_type = $1
-		AND    user_id = $2
-		ORDER BY changed_at DESC NULLS LAST, category, channel
-		LIMIT  500`
-
-	if err := r.checkUserType(ctx, who.UserType); err != nil {
-		return nil, err
-	}
-	return postgres.Collect(ctx, r.Pool, "read preferences", pgx.RowToStructByName[PreferenceChange], query, who.UserType, who.UserID)
-}

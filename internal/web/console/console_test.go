@@ -123,6 +123,7 @@ func TestListsShowEachRowOnce(t *testing.T) {
 		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) SELECT 'row-' || n, 'T', 'CUSTOMER', '7', 'EMAIL', 'row-' || n, '', '' FROM generate_series(1, $1::int) n`,
 		`INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body) OVERRIDING SYSTEM VALUE VALUES (250000, 'late', 'T', 'CUSTOMER', '7', 'SMS', 'late', '', '')`,
 		`INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels) SELECT 'row-' || n, 'CUSTOMER', '7', '2026-01-01', '{"EMAIL": "SELECTED", "SMS": "NO_ADDRESS"}' FROM generate_series(1, $1::int) n`,
+		`INSERT INTO preference_change (user_type, user_id, setting, channel, old_value, new_value, changed_by, at) SELECT 'CUSTOMER', '7', 'ENABLED', 'SMS', 'true', 'false', 'change-' || n, '2026-01-01'::timestamptz + (n - 60) * interval '1 second' FROM generate_series(1, $1::int) n`,
 		`INSERT INTO operator_action (actor, command, target) SELECT 'ada', 'retry', 'row-' || n FROM generate_series(1, $1::int) n`,
 	} {
 		if strings.Contains(sql, "$1") {
@@ -141,7 +142,7 @@ func TestListsShowEachRowOnce(t *testing.T) {
 		{"/deliveries?status=PENDING&channel=EMAIL", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(row-\d+)"`), rows},
 		{"/audit?actor=ada", regexp.MustCompile(`<a href="/audit\?target=(row-\d+)"`), rows},
 		{"/recipient?type=CUSTOMER&id=7&channel=sms", regexp.MustCompile(`href="/why\?event=(row-\d+)`), rows},
-		{"/recipient?type=CUSTOMER&id=7", regexp.MustCompile(`href="/(why\?event|delivery\?id)=row-\d+`), 2 * rows},
+		{"/recipient?type=CUSTOMER&id=7", regexp.MustCompile(`href="/(why\?event|delivery\?id)=row-\d+|by change-\d+`), 3 * rows},
 	}
 	for _, tt := range tests {
 		seen := map[string]bool{}

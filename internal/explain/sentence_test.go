@@ -1,0 +1,61 @@
+package explain_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/explain"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/postgres/report"
+)
+
+// Each real change of a preference has one sentence, in order. Writing the same again has none.
+func TestChangeSentence(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	role := postgrestest.Get[string](t, s, "SELECT session_user::text")
+	who := notification.RecipientKey{UserType: notification.Customer, UserID: "7"}
+	steps := []struct{ by, sql, want string }{
+		{"inbox", `INSERT INTO user_notification_preferences (user_type, user_id, channel_type) VALUES ('CUSTOMER', '7', 'EMAIL')`, ""},
+		{"inbox", `UPDATE user_notification_preferences SET enabled = true`, ""},
+		{"inbox", `UPDATE user_notification_preferences SET enabled = false`, "EMAIL was switched off by the recipient."},
+		{"", `UPDATE user_notification_preferences SET enabled = true`, "EMAIL was switched on by " + role + "."},
+		{"unsubscribe link", `INSERT INTO user_category_preferences VALUES ('CUSTOMER', '7', 'offers', 'EMAIL', false)`, "EMAIL for offers was switched off by an unsubscribe link."},
+		{"sendgrid", `INSERT INTO user_category_preferences VALUES ('CUSTOMER', '7', 'news', 'EMAIL', false)`, "EMAIL for news was switched off by sendgrid."},
+		{"inbox", `DELETE FROM user_category_preferences WHERE category = 'news'`, "EMAIL for news was switched on by the recipient."},
+		{"inbox", `UPDATE user_notification_preferences SET quiet_hours_start = '22:00', quiet_hours_end = '08:00:30'`, ""},
+		{"inbox", `UPDATE user_notification_preferences SET quiet_hours_enabled = true`, "Quiet hours over EMAIL changed from none to 22:00–08:00:30 by the recipient."},
+		{"inbox", `UPDATE user_notification_preferences SET quiet_hours_end = '22:00'`, "Quiet hours over EMAIL changed from 22:00–08:00:30 to none by the recipient."},
+		{"inbox", `UPDATE user_notification_preferences SET priority = 'HIGH'`, "Priority over EMAIL changed from NORMAL to HIGH by the recipient."},
+		{"inbox", `INSERT INTO user_settings VALUES ('CUSTOMER', '7', 'Europe/Rome')`, "Time zone changed from the directory's to Europe/Rome by the recipient."},
+		{"inbox", `UPDATE user_settings SET digest_at = '08:00'`, "Time of digests changed from the usual one to 08:00 by the recipient."},
+		{"", `UPDATE user_notification_preferences SET user_id = '8'`, "Priority over EMAIL changed from HIGH to NORMAL by " + role + "."},
+	}
+	var want []string
+	for _, step := range steps {
+		tx := postgrestest.OpenTx(t, s, "SELECT set_config('herald.changed_by', '"+step.by+"', true)")
+		_, err := tx.Exec(t.Context(), step.sql)
+		require.NoError(t, err, step.sql)
+		require.NoError(t, tx.Commit(t.Context()))
+		if step.want != "" {
+			want = append([]string{step.want}, want...)
+		}
+	}
+	require.Equal(t, want, changesOf(t, s, who))
+	who.UserID = "8"
+	require.Equal(t, []string{"Priority over EMAIL changed from NORMAL to HIGH by " + role + "."}, changesOf(t, s, who))
+}
+
+func changesOf(t *testing.T, s *postgres.Store, who notification.RecipientKey) (texts []string) {
+	t.Helper()
+	changes, err := report.Reader{Pool: s.Pool}.PreferenceChanges(t.Context(), report.PreferenceFilter{RecipientKey: who}, 20)
+	require.NoError(t, err)
+	for _, change := range changes {
+		texts = append(texts, explain.ChangeSentence(change))
+	}
+	return texts
+}
