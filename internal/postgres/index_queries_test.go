@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -201,7 +202,8 @@ func indexesOf(t *testing.T, s *postgres.Store, asked []pgx.TraceQueryStartData)
 	return names
 }
 
-// The latest events are read from the end of an index, whatever their number.
+// The latest events are read from the end of an index, whatever their number. A search for rare ones
+// reads a part of that index.
 func TestLatestEventsByIndex(t *testing.T) {
 	t.Parallel()
 
@@ -211,17 +213,59 @@ func TestLatestEventsByIndex(t *testing.T) {
 		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - (20000 - i) * interval '1 second'
 		FROM   generate_series(1, 20000) i`)
 	postgrestest.Exec(t, s, "ANALYZE event_outbox")
-	for name, ask := range map[string]func(*postgres.Store) error{
-		"list": func(s *postgres.Store) error {
-			return errOf(report.Reader{Pool: s.Pool}.LatestEvents(t.Context(), report.EventFilter{}, 50))
-		},
-		"check": func(s *postgres.Store) error {
-			return errOf(report.Reader{Pool: s.Pool}.RecentTypes(t.Context(), 7*24*time.Hour, []string{notification.HeraldSource}))
-		},
+	for name, tt := range map[string]struct {
+		ask  func(report.Reader) error
+		part bool // of the index
+	}{
+		"list": {ask: func(r report.Reader) error { return errOf(r.LatestEvents(t.Context(), report.EventFilter{}, 50)) }},
+		"check": {ask: func(r report.Reader) error {
+			return errOf(r.RecentTypes(t.Context(), 7*24*time.Hour, []string{notification.HeraldSource}))
+		}, part: true},
+		"later page": {ask: func(r report.Reader) error {
+			return errOf(r.LatestEvents(t.Context(), report.EventFilter{Before: "evt-9000"}, 50))
+		}, part: true},
+		"end of a search": {ask: func(r report.Reader) error { return errOf(r.EventBefore(t.Context(), "evt-9000", 500)) }, part: true},
+		"rare type": {ask: func(r report.Reader) error {
+			return errOf(r.LatestEvents(t.Context(), report.EventFilter{Type: "RARE", Before: "evt-9000", Through: "evt-8000"}, 50))
+		}, part: true},
+		"rare aggregate": {ask: func(r report.Reader) error {
+			return errOf(r.LatestEvents(t.Context(), report.EventFilter{Aggregate: notification.Entity{Type: "ADMIN", ID: "2"}, Through: "evt-8000"}, 50))
+		}, part: true},
 	} {
-		plan := plansOf(t, s, ask)[0]
+		plan := plansOf(t, s, func(s *postgres.Store) error { return tt.ask(report.Reader{Pool: s.Pool}) })[0]
 		require.Contains(t, plan, "event_outbox_latest", name)
 		require.NotContains(t, plan, "Seq Scan on event_outbox", name)
+		require.Equal(t, tt.part, regexp.MustCompile(`event_outbox_latest.*\n +Index Cond: `).MatchString(plan), plan)
+	}
+}
+
+// The deliveries of an event are read in the order of an index. A search for rare ones reads a part of
+// that index.
+func TestDeliveriesOfAnEventByIndex(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	postgrestest.Exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
+		SELECT CASE WHEN i <= 10000 THEN 'broadcast' ELSE 'e' || i END, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', 'body' FROM generate_series(1, 20000) AS i`)
+	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
+	all := report.DeliveryFilter{EventID: "broadcast"}
+	sent := report.DeliveryFilter{EventID: "broadcast", Statuses: []notification.Status{notification.Sent}}
+	const ofEvent, after, through = `Index Cond: \(+event_id = 'broadcast'`, ` AND \(ROW\(user_type, user_id, channel\) > `, `.* AND \(ROW\(user_type, user_id, channel\) <= `
+	for _, tt := range []struct {
+		ask  func(report.Reader) error
+		want string
+		sort bool // of the few that fit
+	}{
+		{ask: func(r report.Reader) error { return errOf(r.EventDeliveries(t.Context(), all, "", "", 50)) }, want: ofEvent},
+		{ask: func(r report.Reader) error { return errOf(r.EventDeliveries(t.Context(), all, "d5000", "", 50)) }, want: ofEvent + `::text\)` + after},
+		{ask: func(r report.Reader) error { return errOf(r.EventDeliveries(t.Context(), sent, "d5000", "d6000", 50)) }, want: ofEvent + `::text\)` + after + through, sort: true},
+		{ask: func(r report.Reader) error { return errOf(r.NextDelivery(t.Context(), "broadcast", "d5000", 1000)) }, want: ofEvent + `::text\)` + after},
+	} {
+		plan := plansOf(t, s, func(s *postgres.Store) error { return tt.ask(report.Reader{Pool: s.Pool}) })[0]
+		require.Regexp(t, `notification_once.*\n +`+tt.want, plan)
+		require.Equal(t, tt.sort, strings.Contains(plan, "Sort"), plan)
+		require.NotContains(t, plan, "Seq Scan")
 	}
 }
 

@@ -132,6 +132,43 @@ func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, lim
 	return postgres.Collect(ctx, r.Pool, "read deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(limit)...)
 }
 
+// EventDeliveries reads the deliveries of an event that the filter selects, up to limit, in the order
+// of their recipients. An index has this order. after and through are ids of deliveries: only those
+// after the first and up to the second one; empty: no limit.
+func (r Reader) EventDeliveries(ctx context.Context, filter DeliveryFilter, after, through string, limit int) ([]DeliveryRow, error) {
+	const query = `
+		SELECT ` + deliveryColumns + `
+		FROM   notification n
+		WHERE  ` + filtered + `
+		AND    ($14::text IS NULL OR (n.user_type, n.user_id, n.channel) > (SELECT b.user_type, b.user_id, b.channel FROM notification b WHERE b.delivery_id = $14))
+		AND    ($15::text IS NULL OR (n.user_type, n.user_id, n.channel) <= (SELECT b.user_type, b.user_id, b.channel FROM notification b WHERE b.delivery_id = $15))
+		ORDER BY n.user_type, n.user_id, n.channel
+		LIMIT  $16`
+
+	return postgres.Collect(ctx, r.Pool, "read deliveries of an event", pgx.RowToStructByName[DeliveryRow], query,
+		filter.params(postgres.Optional(after), postgres.Optional(through), limit)...)
+}
+
+// NextDelivery returns the id of the delivery that is n deliveries after another one, in the order of
+// [Reader.EventDeliveries]; empty: there are fewer.
+func (r Reader) NextDelivery(ctx context.Context, eventID, after string, n int) (string, error) {
+	const query = `
+		SELECT delivery_id
+		FROM   notification
+		WHERE  event_id = $1
+		AND    (user_type, user_id, channel) = (
+			SELECT n.user_type, n.user_id, n.channel
+			FROM   notification n
+			WHERE  n.event_id = $1
+			AND    ($2::text IS NULL OR (n.user_type, n.user_id, n.channel) > (SELECT b.user_type, b.user_id, b.channel FROM notification b WHERE b.delivery_id = $2))
+			ORDER BY n.user_type, n.user_id, n.channel
+			OFFSET $3
+			LIMIT  1)`
+
+	id, err := postgres.One(ctx, r.Pool, "read a later delivery", pgx.RowTo[string], query, plannedForItsFilter, eventID, postgres.Optional(after), n-1)
+	return id, postgres.IgnoreNoRows(err)
+}
+
 // LastDelivery returns the highest id of a delivery; 0: there is none.
 func (r Reader) LastDelivery(ctx context.Context) (int64, error) {
 	return postgres.One(ctx, r.Pool, "read last delivery", pgx.RowTo[int64], "SELECT coalesce(max(id), 0) FROM notification")

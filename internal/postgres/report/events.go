@@ -20,6 +20,7 @@ type EventFilter struct {
 	CorrelationID string
 	Since         time.Time // earliest time of writing
 	Before        string    // only the events after this one, in the order of the list; empty: from the first one
+	Through       string    // likewise, the last event; empty: to the end. With an outcome, it does not count
 }
 
 // OutboxRow is a row of event_outbox, without its payload.
@@ -80,6 +81,7 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 		FROM   event_outbox e
 		LEFT JOIN processed_event p USING (event_id)` + conditions + `
 		AND    ($9::text IS NULL OR (e.created_at, e.seq) < (SELECT b.created_at, b.seq FROM event_outbox b WHERE b.event_id = $9))
+		AND    ($10::text IS NULL OR (e.created_at, e.seq) >= (SELECT b.created_at, b.seq FROM event_outbox b WHERE b.event_id = $10))
 		ORDER BY e.created_at DESC, e.seq DESC
 		LIMIT  $7`
 	const latestOfOutcome = columns + `
@@ -98,8 +100,28 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 	}
 	if filter.Outcome != "" {
 		query, params = latestOfOutcome, append(params, filter.Outcome)
+	} else {
+		params = append(params, postgres.Optional(filter.Through))
 	}
 	return postgres.Collect(ctx, r.Pool, "read events", pgx.RowToStructByName[EventRow], query, params...)
+}
+
+// EventBefore returns the id of the event that was written n events before another one; empty: there
+// are fewer. Without another one, the latest event is the first.
+func (r Reader) EventBefore(ctx context.Context, eventID string, n int) (string, error) {
+	const query = `
+		SELECT event_id
+		FROM   event_outbox
+		WHERE  (created_at, seq) = (
+			SELECT e.created_at, e.seq
+			FROM   event_outbox e
+			WHERE  $1::text IS NULL OR (e.created_at, e.seq) < (SELECT b.created_at, b.seq FROM event_outbox b WHERE b.event_id = $1)
+			ORDER BY e.created_at DESC, e.seq DESC
+			OFFSET $2
+			LIMIT  1)`
+
+	id, err := postgres.One(ctx, r.Pool, "read an earlier event", pgx.RowTo[string], query, plannedForItsFilter, postgres.Optional(eventID), n-1)
+	return id, postgres.IgnoreNoRows(err)
 }
 
 // EventIDs reads event ids that begin with prefix, newest first: up to limit ids of the

@@ -34,13 +34,16 @@ type Config struct {
 // Console answers operators' browsers. It is safe for concurrent use.
 type Console struct {
 	Config
-	forms forms
-	slots chan struct{} // one for each request in flight
-	now   func() time.Time
+	forms    forms
+	slots    chan struct{} // one for each request in flight
+	now      func() time.Time
+	searched int // rows that one page of a list searches
 }
 
 const (
 	maxInFlight = 16
+	// maxSearched limits the rows that one page of a list searches, for filters without an index.
+	maxSearched = 100_000
 	// timeout limits the time of a page, and checkTimeout the time of a check and of a change.
 	timeout      = 10 * time.Second
 	checkTimeout = time.Minute
@@ -51,7 +54,7 @@ const (
 
 // New returns a console.
 func New(cfg Config) *Console {
-	return &Console{Config: cfg, forms: forms{key: cfg.Key}, slots: make(chan struct{}, maxInFlight), now: time.Now}
+	return &Console{Config: cfg, forms: forms{key: cfg.Key}, slots: make(chan struct{}, maxInFlight), now: time.Now, searched: maxSearched}
 }
 
 func (c *Console) reader() report.Reader { return report.Reader{Pool: c.Explain.Store.Pool} }

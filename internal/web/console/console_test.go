@@ -110,18 +110,21 @@ func TestSearch(t *testing.T) {
 
 var olderLink = regexp.MustCompile(`<p class="older"><a href="([^"]+)"`)
 
-// Each row of a list is on exactly one page, also where many have the same time.
+// Each row of a list is on exactly one page, also where many have the same time, and where the page
+// searches fewer rows than there are.
 func TestListsShowEachRowOnce(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
+	d.console.SetSearched(70)
 	const rows = 120
 	for _, sql := range []string{
 		`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '7')`,
-		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, created_at) SELECT 'row-' || n, 'T', 'CUSTOMER', '7', '{}', '2026-01-01' FROM generate_series(1, $1::int) n`,
+		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, created_at) SELECT 'row-' || n, 'T', 'CUSTOMER', CASE n WHEN 1 THEN '8' ELSE '7' END, '{}', '2026-01-01' FROM generate_series(1, $1::int) n`,
 		`INSERT INTO processed_event (event_id, status, outcome, updated_at) SELECT 'row-' || n, 'FAILED', 'NO_ROUTING', '2026-01-01' FROM generate_series(1, $1::int) n`,
 		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) SELECT 'row-' || n, 'T', 'CUSTOMER', '7', 'EMAIL', 'row-' || n, '', '' FROM generate_series(1, $1::int) n`,
-		`INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body) OVERRIDING SYSTEM VALUE VALUES (250000, 'late', 'T', 'CUSTOMER', '7', 'SMS', 'late', '', '')`,
+		`INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body) OVERRIDING SYSTEM VALUE VALUES (500, 'late', 'T', 'CUSTOMER', '7', 'SMS', 'late', '', '')`,
+		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at) SELECT 'news', 'T', 'CUSTOMER', n::text, CASE WHEN n <= 20 THEN 'SMS' ELSE 'EMAIL' END, 'news-' || n, '', '', 'SENT', now() FROM generate_series(1, $1::int) n`,
 		`INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels) SELECT 'row-' || n, 'CUSTOMER', '7', '2026-01-01', '{"EMAIL": "SELECTED", "SMS": "NO_ADDRESS"}' FROM generate_series(1, $1::int) n`,
 		`INSERT INTO preference_change (user_type, user_id, setting, channel, old_value, new_value, changed_by, at) SELECT 'CUSTOMER', '7', 'ENABLED', 'SMS', 'true', 'false', 'change-' || n, '2026-01-01'::timestamptz + (n - 60) * interval '1 second' FROM generate_series(1, $1::int) n`,
 		`INSERT INTO operator_action (actor, command, target) SELECT 'ada', 'retry', 'row-' || n FROM generate_series(1, $1::int) n`,
@@ -138,8 +141,12 @@ func TestListsShowEachRowOnce(t *testing.T) {
 		want int
 	}{
 		{"/events?type=T", regexp.MustCompile(`<td data-label="Event"><a href="/event\?id=(row-\d+)"`), rows},
+		{"/events?aggregate=CUSTOMER/8", regexp.MustCompile(`<td data-label="Event"><a href="/event\?id=(row-\d+)"`), 1},
 		{"/events?outcome=NO_ROUTING", regexp.MustCompile(`<td data-label="Event"><a href="/event\?id=(row-\d+)"`), rows},
 		{"/deliveries?status=PENDING&channel=EMAIL", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(row-\d+)"`), rows},
+		{"/deliveries?event=news", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(news-\d+)"`), rows},
+		{"/deliveries?event=news&status=SENT&channel=SMS", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(news-\d+)"`), 20},
+		{"/deliveries?event=row-1&status=PENDING", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(row-\d+)"`), 1},
 		{"/audit?actor=ada", regexp.MustCompile(`<a href="/audit\?target=(row-\d+)"`), rows},
 		{"/recipient?type=CUSTOMER&id=7&channel=sms", regexp.MustCompile(`href="/why\?event=(row-\d+)`), rows},
 		{"/recipient?type=CUSTOMER&id=7", regexp.MustCompile(`href="/(why\?event|delivery\?id)=row-\d+|by change-\d+`), 3 * rows},

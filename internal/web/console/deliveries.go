@@ -14,15 +14,13 @@ import (
 type deliveryList struct {
 	Status, Channel, Event, Correlation string
 
-	Statuses []notification.Status
-	Channels []notification.Channel
-	Rows     []report.DeliveryRow
-	More     bool // older deliveries may fit that were not searched
-	Older    string
+	Statuses    []notification.Status
+	Channels    []notification.Channel
+	Rows        []report.DeliveryRow
+	ByRecipient bool // the order of the list, instead of the newest first
+	More        bool // later deliveries of the list may fit that were not searched
+	Older       string
 }
-
-// searched is the number of deliveries that one page of a list searches.
-const searched = 100_000
 
 func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error) {
 	query := r.URL.Query()
@@ -31,8 +29,9 @@ func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error)
 		Statuses: notification.Statuses(), Channels: notification.Channels(),
 	}
 	filter := report.DeliveryFilter{EventID: data.Event, CorrelationID: data.Correlation}
-	if data.Status != "" {
-		filter.Statuses = []notification.Status{notification.Status(data.Status)}
+	status := notification.Status(data.Status)
+	if status != "" {
+		filter.Statuses = []notification.Status{status}
 	}
 	channel, err := channelOf(data.Channel)
 	if err != nil {
@@ -41,26 +40,51 @@ func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error)
 	if channel != "" {
 		filter.Channels = []notification.Channel{channel}
 	}
-	if before := query.Get("before"); before != "" {
-		if filter.Before, err = strconv.ParseInt(before, 10, 64); err != nil {
-			return page{}, &refusal{http.StatusBadRequest, "The address of this page is damaged."}
+	// Sorting an event's deliveries by time would read all of them. An index has the PENDING and FAILED ones.
+	data.ByRecipient = data.Event != "" && status != notification.Pending && status != notification.Failed
+	if data.ByRecipient {
+		err = c.deliveriesByRecipient(ctx, r, &data, filter)
+	} else {
+		err = c.latestDeliveries(ctx, r, &data, filter)
+	}
+	return page{name: "deliveries", title: "Deliveries", data: data}, err
+}
+
+// deliveriesByRecipient reads the deliveries of an event, in the order of their recipients.
+func (c *Console) deliveriesByRecipient(ctx context.Context, r *http.Request, data *deliveryList, filter report.DeliveryFilter) (err error) {
+	after, through := r.URL.Query().Get("before"), ""
+	if data.Status != "" || data.Channel != "" || data.Correlation != "" {
+		if through, err = c.reader().NextDelivery(ctx, data.Event, after, c.searched); err != nil {
+			return err
 		}
 	}
+	data.Rows, err = c.reader().EventDeliveries(ctx, filter, after, through, pageSize)
+	data.Older, data.More = olderSearched(r, len(data.Rows), func(last int) string { return data.Rows[last].DeliveryID }, through)
+	return err
+}
+
+func (c *Console) latestDeliveries(ctx context.Context, r *http.Request, data *deliveryList, filter report.DeliveryFilter) (err error) {
+	if before := r.URL.Query().Get("before"); before != "" {
+		if filter.Before, err = strconv.ParseInt(before, 10, 64); err != nil {
+			return &refusal{http.StatusBadRequest, "The address of this page is damaged."}
+		}
+	}
+	through := ""
 	if data.Event == "" && data.Correlation == "" { // the other filters have no index
 		newest := filter.Before - 1
 		if newest < 0 {
 			if newest, err = c.reader().LastDelivery(ctx); err != nil {
-				return page{}, err
+				return err
 			}
 		}
-		filter.After = max(0, newest-searched)
+		if searched := int64(c.searched); newest > searched {
+			filter.After = newest - searched
+			through = strconv.FormatInt(filter.After+1, 10)
+		}
 	}
 	data.Rows, err = c.reader().LatestDeliveries(ctx, filter, pageSize)
-	data.Older = older(r, len(data.Rows), func(last int) string { return strconv.FormatInt(data.Rows[last].ID, 10) })
-	if data.Older == "" && filter.After > 0 {
-		data.More, data.Older = true, olderThan(r, strconv.FormatInt(filter.After+1, 10))
-	}
-	return page{name: "deliveries", title: "Deliveries", data: data}, err
+	data.Older, data.More = olderSearched(r, len(data.Rows), func(last int) string { return strconv.FormatInt(data.Rows[last].ID, 10) }, through)
+	return err
 }
 
 // deliveryPage is the data of a delivery's page.

@@ -17,6 +17,7 @@ type eventList struct {
 	Statuses []notification.OutboxStatus
 	Outcomes []notification.EventOutcome
 	Rows     []report.EventRow
+	More     bool // older events may fit that were not searched
 	Older    string
 }
 
@@ -39,8 +40,14 @@ func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
 		filter.Aggregate = notification.Entity{Type: string(who.UserType), ID: who.UserID}
 	}
 	var err error
+	indexed := filter.CorrelationID != "" || filter.Outcome != "" || filter.Status == notification.OutboxPending || filter.Status == notification.OutboxFailed
+	if !indexed && (data.Status != "" || data.Type != "" || data.Aggregate != "") {
+		if filter.Through, err = c.reader().EventBefore(ctx, filter.Before, c.searched); err != nil {
+			return page{}, err
+		}
+	}
 	data.Rows, err = c.reader().LatestEvents(ctx, filter, pageSize)
-	data.Older = older(r, len(data.Rows), func(last int) string { return data.Rows[last].EventID })
+	data.Older, data.More = olderSearched(r, len(data.Rows), func(last int) string { return data.Rows[last].EventID }, filter.Through)
 	return page{name: "events", title: "Events", data: data}, err
 }
 

@@ -26,10 +26,11 @@ import (
 
 // desk is a console over a new database. Temporal is out of reach.
 type desk struct {
-	t      *testing.T
-	store  *postgres.Store
-	server *httptest.Server
-	now    time.Time
+	t       *testing.T
+	store   *postgres.Store
+	console *console.Console
+	server  *httptest.Server
+	now     time.Time
 }
 
 func newDesk(t *testing.T) *desk {
@@ -37,7 +38,7 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{t: t, store: postgrestest.New(t), now: time.Now()}
 	d.store.UseSecrets(notification.AddressKey{Fingerprint: "test", Hash: hashOf}, notification.AddressKey{})
 	away := errors.New("Temporal is out of reach")
-	c := console.New(console.Config{
+	d.console = console.New(console.Config{
 		Explain:   explain.Explainer{Store: d.store, Unreachable: away},
 		Operator:  func(order operate.Order) *operate.Operator { return &operate.Operator{Order: order, Store: d.store} },
 		Providers: func(context.Context) ([]operate.ProviderView, error) { return nil, nil },
@@ -47,8 +48,8 @@ func newDesk(t *testing.T) *desk {
 		},
 		Access: console.Access{Actor: "ada"}, Key: []byte("key"), Logger: slog.New(slog.DiscardHandler),
 	})
-	c.SetClock(func() time.Time { return d.now })
-	d.server = httptest.NewServer(c.Handler())
+	d.console.SetClock(func() time.Time { return d.now })
+	d.server = httptest.NewServer(d.console.Handler())
 	t.Cleanup(d.server.Close)
 	return d
 }

@@ -192,6 +192,15 @@ func older(r *http.Request, rows int, cursor func(last int) string) string {
 	return olderThan(r, cursor(rows-1))
 }
 
+// olderSearched is [older] for a page that searched up to the cursor through; empty: all rows. It also
+// reports whether rows after through may fit.
+func olderSearched(r *http.Request, rows int, cursor func(last int) string, through string) (address string, more bool) {
+	if address = older(r, rows, cursor); address != "" || through == "" {
+		return address, false
+	}
+	return olderThan(r, through), true
+}
+
 func olderThan(r *http.Request, cursor string) string {
 	query := url.Values{}
 	for name, values := range r.URL.Query() {
