@@ -95,7 +95,7 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 			return operate.ReadProviders(ctx, db, wired)
 		},
 		Pollers: func(ctx context.Context) (operate.Pollers, error) {
-			return operate.ReadPollers(ctx, launcher, cfg.Sources)
+			return operate.ConfiguredPollers(ctx, launcher, cfg.Sources)
 		},
 		Check: func(ctx context.Context) check.Result {
 			engine := check.Engine{Namespace: a.namespace(), Sources: cfg.Sources, Launcher: &launch.Launcher{Client: launcher.Client, Prefix: cfg.TaskQueuePrefix}}

@@ -14,6 +14,7 @@ import (
 	workerpb "go.temporal.io/api/worker/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/internal/notification"
@@ -32,6 +33,8 @@ const (
 	pollGone = 90 * time.Second
 	// maxWorkers bounds the workers of a task queue that are read, each with one request.
 	maxWorkers = 100
+	// workersAtOnce limits the requests for workers that run at the same time.
+	workersAtOnce = 8
 )
 
 // Worker is a worker that serves a task queue, or did so in the last minutes.
@@ -153,16 +156,23 @@ func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceCli
 	if err != nil {
 		return nil, false, err
 	}
-	for _, worker := range listed.GetWorkers() {
-		described, err := temporal.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: namespace, WorkerInstanceKey: worker.GetWorkerInstanceKey()})
-		switch {
-		case IsNotFound(err):
-			continue
-		case err != nil:
-			return nil, false, err
-		}
-		found = append(found, described.GetWorkerInfo().GetWorkerHeartbeat())
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workersAtOnce)
+	found = make([]*workerpb.WorkerHeartbeat, len(listed.GetWorkers()))
+	for i, worker := range listed.GetWorkers() {
+		group.Go(func() error {
+			described, err := temporal.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: namespace, WorkerInstanceKey: worker.GetWorkerInstanceKey()})
+			if IsNotFound(err) {
+				return nil
+			}
+			found[i] = described.GetWorkerInfo().GetWorkerHeartbeat()
+			return err
+		})
 	}
+	if err := group.Wait(); err != nil {
+		return nil, false, err
+	}
+	found = slices.DeleteFunc(found, func(h *workerpb.WorkerHeartbeat) bool { return h == nil })
 	slices.SortFunc(found, func(a, b *workerpb.WorkerHeartbeat) int {
 		return b.GetHeartbeatTime().AsTime().Compare(a.GetHeartbeatTime().AsTime())
 	})

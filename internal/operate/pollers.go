@@ -12,14 +12,19 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
+	"golang.org/x/sync/errgroup"
 
 	"herald/internal/launch"
 	"herald/internal/outboxes"
 	"herald/workflows"
 )
 
-// maxPollers is the largest number of pollers of a source: readers stop there.
-const maxPollers = 16
+const (
+	// maxPollers is the largest number of pollers of a source: readers stop there.
+	maxPollers = 16
+	// pollersAtOnce limits the requests to Temporal that run at the same time.
+	pollersAtOnce = 16
+)
 
 // Pollers holds the outbox pollers, and the workers that serve them.
 type Pollers struct {
@@ -90,23 +95,46 @@ func (p Poller) hasEnded() bool { return !p.stays() && p.Status != PollerStoppin
 // ReadPollers reads the configured pollers of the sources, and all other pollers of the sources
 // that have not ended.
 func ReadPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) (Pollers, error) {
+	return readPollers(ctx, launcher, sources, func(outboxes.Source) int { return maxPollers })
+}
+
+// ConfiguredPollers reads the configured pollers of the sources. It needs far fewer requests.
+func ConfiguredPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) (Pollers, error) {
+	return readPollers(ctx, launcher, sources, func(source outboxes.Source) int { return source.Pollers })
+}
+
+// readPollers reads the first pollers of each source.
+func readPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source, most func(outboxes.Source) int) (Pollers, error) {
 	pollers := Pollers{TaskQueue: workflows.EventsQueue(launcher.Prefix), Pollers: []Poller{}}
-	for _, source := range sources {
-		for n := 1; n <= maxPollers; n++ {
-			poller, err := readPoller(ctx, launcher, workflows.PollerID(launcher.Prefix, source.Name, n))
-			if err != nil {
-				return Pollers{}, err
-			}
-			if n <= source.Pollers || !poller.hasEnded() {
-				poller.Source = source.Name
+	found := make([][]Poller, len(sources))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(pollersAtOnce)
+	group.Go(func() (err error) {
+		pollers.ServedBy, err = launch.WorkersOf(ctx, launcher.Client, launcher.Namespace, pollers.TaskQueue)
+		return err
+	})
+	for i, source := range sources {
+		found[i] = make([]Poller, most(source))
+		for n := range found[i] {
+			group.Go(func() (err error) {
+				found[i][n], err = readPoller(ctx, launcher, workflows.PollerID(launcher.Prefix, source.Name, n+1))
+				found[i][n].Source = source.Name
+				return err
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return Pollers{}, err
+	}
+	pollers.Workers = pollers.ServedBy.Running()
+	for i, source := range sources {
+		for n, poller := range found[i] {
+			if n < source.Pollers || !poller.hasEnded() {
 				pollers.Pollers = append(pollers.Pollers, poller)
 			}
 		}
 	}
-	var err error
-	pollers.ServedBy, err = launch.WorkersOf(ctx, launcher.Client, launcher.Namespace, pollers.TaskQueue)
-	pollers.Workers = pollers.ServedBy.Running()
-	return pollers, err
+	return pollers, nil
 }
 
 // RunningPollers reads the pollers of the sources that have not ended.

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
 	"html"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/operate"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -198,4 +200,19 @@ func TestOverviewCountsDeliveries(t *testing.T) {
 	_, page := d.get("/")
 	require.Contains(t, page, "3 SENT")
 	require.NotContains(t, page, `<rect class="failed"`)
+}
+
+// A Temporal that never answers does not hold up the rest of the overview.
+func TestOverviewWithoutTemporal(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.pollers = func(ctx context.Context) (operate.Pollers, error) {
+		<-ctx.Done()
+		return operate.Pollers{}, ctx.Err()
+	}
+	status, page := d.get("/")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, page, "Temporal does not answer in time.")
+	require.Contains(t, page, "No sweep has run yet.")
 }

@@ -31,6 +31,7 @@ type desk struct {
 	console *console.Console
 	server  *httptest.Server
 	now     time.Time
+	pollers func(context.Context) (operate.Pollers, error)
 }
 
 func newDesk(t *testing.T) *desk {
@@ -38,11 +39,12 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{t: t, store: postgrestest.New(t), now: time.Now()}
 	d.store.UseSecrets(notification.AddressKey{Fingerprint: "test", Hash: hashOf}, notification.AddressKey{})
 	away := errors.New("Temporal is out of reach")
+	d.pollers = func(context.Context) (operate.Pollers, error) { return operate.Pollers{}, away }
 	d.console = console.New(console.Config{
 		Explain:   explain.Explainer{Store: d.store, Unreachable: away},
 		Operator:  func(order operate.Order) *operate.Operator { return &operate.Operator{Order: order, Store: d.store} },
 		Providers: func(context.Context) ([]operate.ProviderView, error) { return nil, nil },
-		Pollers:   func(context.Context) (operate.Pollers, error) { return operate.Pollers{}, away },
+		Pollers:   func(ctx context.Context) (operate.Pollers, error) { return d.pollers(ctx) },
 		Check: func(context.Context) check.Result {
 			return check.Result{Checked: []string{"rules"}, Mistakes: []check.Mistake{{Place: "notification_template", Problem: hostile, Remedy: hostile}}}
 		},

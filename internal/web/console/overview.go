@@ -29,6 +29,8 @@ var spans = []span{
 const (
 	shownCauses   = 10
 	shownAwaiting = 20
+	// pollersTimeout bounds the wait for Temporal, so that its outage does not hold up the page.
+	pollersTimeout = time.Second
 )
 
 // overview is the data of the first page.
@@ -63,9 +65,11 @@ func (c *Console) overview(ctx context.Context, r *http.Request) (page, error) {
 	load(group, &data.Providers, func() ([]operate.ProviderView, error) { return c.Providers(ctx) })
 	load(group, &data.Charts, func() ([]chart, error) { return c.charts(ctx, data.Span) })
 	group.Go(func() error {
+		ctx, cancel := context.WithTimeout(ctx, pollersTimeout)
+		defer cancel()
 		var err error
 		if data.Pollers, err = c.Pollers(ctx); err != nil {
-			data.NoPollers = "Temporal does not answer."
+			data.NoPollers = "Temporal does not answer in time."
 			c.Logger.WarnContext(ctx, "the console cannot read the pollers", "error", err)
 		}
 		return nil
