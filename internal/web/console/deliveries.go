@@ -14,12 +14,11 @@ import (
 type deliveryList struct {
 	Status, Channel, Event, Correlation string
 
-	Statuses    []notification.Status
-	Channels    []notification.Channel
-	Rows        []report.DeliveryRow
-	ByRecipient bool // the order of the list, instead of the newest first
-	More        bool // later deliveries of the list may fit that were not searched
-	Older       string
+	Statuses []notification.Status
+	Channels []notification.Channel
+	Rows     []report.DeliveryRow
+	More     bool // later deliveries of the list may fit that were not searched
+	Older    string
 }
 
 func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error) {
@@ -29,9 +28,8 @@ func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error)
 		Statuses: notification.Statuses(), Channels: notification.Channels(),
 	}
 	filter := report.DeliveryFilter{EventID: data.Event, CorrelationID: data.Correlation}
-	status := notification.Status(data.Status)
-	if status != "" {
-		filter.Statuses = []notification.Status{status}
+	if data.Status != "" {
+		filter.Statuses = []notification.Status{notification.Status(data.Status)}
 	}
 	channel, err := channelOf(data.Channel)
 	if err != nil {
@@ -40,18 +38,17 @@ func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error)
 	if channel != "" {
 		filter.Channels = []notification.Channel{channel}
 	}
-	// Sorting an event's deliveries by time would read all of them. An index has the PENDING and FAILED ones.
-	data.ByRecipient = data.Event != "" && status != notification.Pending && status != notification.Failed
-	if data.ByRecipient {
-		err = c.deliveriesByRecipient(ctx, r, &data, filter)
+	if data.Event != "" {
+		err = c.deliveriesOfEvent(ctx, r, &data, filter)
 	} else {
 		err = c.latestDeliveries(ctx, r, &data, filter)
 	}
 	return page{name: "deliveries", title: "Deliveries", data: data}, err
 }
 
-// deliveriesByRecipient reads the deliveries of an event, in the order of their recipients.
-func (c *Console) deliveriesByRecipient(ctx context.Context, r *http.Request, data *deliveryList, filter report.DeliveryFilter) (err error) {
+// deliveriesOfEvent reads in the order of recipients: sorting by time would read all deliveries of the
+// event.
+func (c *Console) deliveriesOfEvent(ctx context.Context, r *http.Request, data *deliveryList, filter report.DeliveryFilter) (err error) {
 	after, through := r.URL.Query().Get("before"), ""
 	if data.Status != "" || data.Channel != "" || data.Correlation != "" {
 		if through, err = c.reader().NextDelivery(ctx, data.Event, after, c.searched); err != nil {
@@ -70,7 +67,7 @@ func (c *Console) latestDeliveries(ctx context.Context, r *http.Request, data *d
 		}
 	}
 	through := ""
-	if data.Event == "" && data.Correlation == "" { // the other filters have no index
+	if data.Correlation == "" { // the other filters have no index
 		newest := filter.Before - 1
 		if newest < 0 {
 			if newest, err = c.reader().LastDelivery(ctx); err != nil {
