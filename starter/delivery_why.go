@@ -60,6 +60,9 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 	} else {
 		found, err = e.Why(ctx, key)
 	}
+	if err == nil {
+		err = e.CountChosen(ctx, &found)
+	}
 	if err != nil {
 		return err
 	}

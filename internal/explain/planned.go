@@ -166,7 +166,7 @@ type RulesNow struct {
 	CategoryOff     bool                    `json:"category_off"` // the recipient has switched off the category for the channel
 	SettingsOf      string                  `json:"settings_of"`  // the recipient's entity, or the entity of all customers; empty: unknown
 	Settings        []SettingNow            `json:"settings"`
-	Chosen          int                     `json:"recipients_chosen"` // selected recipients of the event for the channel
+	Chosen          int                     `json:"recipients_chosen"` // selected recipients of the event for the channel, after [Explainer.CountChosen]
 	HasAddress      bool                    `json:"has_address"`
 	Address         string                  `json:"address"` // a description; never the address
 	Timezone        string                  `json:"timezone"`
@@ -213,11 +213,11 @@ type SettingNow struct {
 	QuietHours    string   `json:"quiet_hours"` // with their meaning now; empty: none
 }
 
-func (p planAgain) rules(chosen int) RulesNow {
+func (p planAgain) rules() RulesNow {
 	f := p.facts
 	rules := RulesNow{
 		RecipientKnown: p.person.Known, RecipientActive: p.person.Active, Role: strings.Join(f.Recipient.Roles, ", "), Unreached: p.reason,
-		RoutedChannels: p.routed, ServedUserTypes: f.Served, Chosen: chosen, Category: f.Category, CategoryOff: f.CategoryOff(),
+		RoutedChannels: p.routed, ServedUserTypes: f.Served, Category: f.Category, CategoryOff: f.CategoryOff(),
 		HasAddress: f.Recipient.Reachable(f.Routing.Channel), Address: f.AddressWord(), Timezone: f.Recipient.Timezone,
 		QuietHours: f.OwnQuietHours(), Quiet: f.Silence.Quiet, Findings: f.Findings(), Uncounted: f.Uncounted, Decision: p.decision, Instead: p.instead,
 	}

@@ -92,6 +92,12 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 	return w, nil
 }
 
+// CountChosen counts the chosen recipients in the rules of w. The time grows with the event.
+func (e Explainer) CountChosen(ctx context.Context, w *Why) (err error) {
+	w.Rules.Chosen, err = e.reader().Chosen(ctx, w.EventID, w.Channel)
+	return err
+}
+
 // ownTime returns the time until which an ended delivery would wait if it were retried; nil: it
 // would not wait.
 func (e Explainer) ownTime(ctx context.Context, delivery report.DeliveryDetail, now time.Time) (*time.Time, error) {
@@ -109,7 +115,7 @@ func newWhy(key report.DecisionKey, decided report.Decided, plan planAgain, deli
 	w := Why{
 		EventID: key.EventID, EventType: decided.EventType, Outbox: decided.Outbox, Processed: decided.Processed,
 		Recipient: string(key.UserType) + "/" + key.UserID, Channel: key.Channel,
-		Rules: plan.rules(decided.Chosen), Delivery: delivery,
+		Rules: plan.rules(), Delivery: delivery,
 	}
 	if decided.Decisions != nil {
 		w.DecidedAt = &decided.DecidedAt

@@ -27,7 +27,6 @@ type Decided struct {
 	DecidedAt time.Time
 
 	ThrottledBy map[notification.Channel]string // the deliveries that they got instead
-	Chosen      int                             // recipients of the event who were selected for the channel
 	Entity      notification.Entity             // through which the recipient was told; zero: no delivery names one
 }
 
@@ -40,12 +39,6 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 		WHERE  event_id = $1
 		AND    user_type = $2
 		AND    user_id = $3`
-	const chosen = `
-		SELECT count(*)
-		FROM   notification_decision
-		WHERE  event_id = $1
-		AND    channels ->> $2 = 'SELECTED'`
-
 	const entity = `
 		SELECT entity_type, entity_id
 		FROM   notification
@@ -63,7 +56,6 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 	batch.Queue(decided, key.EventID, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error {
 		return postgres.IgnoreNoRows(row.Scan(&found.DecidedAt, &found.Decisions, &found.ThrottledBy))
 	})
-	batch.Queue(chosen, key.EventID, string(key.Channel)).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Chosen) })
 	batch.Queue("SELECT event_type FROM notification WHERE event_id = $1 LIMIT 1", key.EventID).QueryRow(func(row pgx.Row) error {
 		return postgres.IgnoreNoRows(row.Scan(&found.EventType))
 	})
@@ -81,6 +73,18 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 		return Decided{}, notification.ErrNoEvent
 	}
 	return found, nil
+}
+
+// Chosen counts the recipients of an event who were selected for a channel. It reads all decisions of
+// the event.
+func (r Reader) Chosen(ctx context.Context, eventID string, channel notification.Channel) (int, error) {
+	const query = `
+		SELECT count(*)
+		FROM   notification_decision
+		WHERE  event_id = $1
+		AND    channels ->> $2 = 'SELECTED'`
+
+	return postgres.One(ctx, r.Pool, "count the chosen recipients", pgx.RowTo[int], query, eventID, string(channel))
 }
 
 // RecipientDecision is a decision about a person, an event and a channel, and its delivery.

@@ -139,7 +139,7 @@ func TestDecided(t *testing.T) {
 	require.Equal(t, "PROCESSING", string(got.Processed.Status))
 	require.Equal(t, map[notification.Channel]notification.Decision{notification.Email: "SELECTED", notification.Slack: "NO_ADDRESS"}, got.Decisions)
 	require.False(t, got.DecidedAt.IsZero())
-	require.Equal(t, 1, got.Chosen)
+	require.Equal(t, 1, must(r.Chosen(t.Context(), key.EventID, key.Channel))(t))
 
 	key.UserID = "404"
 	got = must(r.Decided(t.Context(), key))(t)
