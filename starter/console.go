@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/converter"
 
 	"herald/internal/check"
+	"herald/internal/config"
 	"herald/internal/config/secret"
 	"herald/internal/explain"
 	"herald/internal/launch"
@@ -45,7 +47,10 @@ func (a *app) serveConsole(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	access := console.Access{Actor: actor, UserHeader: a.environment["CONSOLE_USER_HEADER"], Origin: a.environment["CONSOLE_ORIGIN"]}
+	access := console.Access{
+		Actor: actor, UserHeader: a.environment["CONSOLE_USER_HEADER"],
+		Origin: a.environment["CONSOLE_ORIGIN"], WebUI: a.environment["CONSOLE_WEB_UI_ORIGIN"],
+	}
 	if err := access.Check(addr); err != nil {
 		return misset(err)
 	}
@@ -80,6 +85,10 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 	if err != nil {
 		return nil, err
 	}
+	keys, err := config.Codec(a.environment)
+	if err != nil {
+		return nil, misset(err)
+	}
 	wired := wiring.New()
 	senders := a.senders(wired)
 	key := secret.Key(cfg.Secret, secret.ConsoleForms)
@@ -102,6 +111,7 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 			week := terminal.Age{Duration: 7 * 24 * time.Hour}
 			return check.Run(ctx, append(a.subjects(ctx, db, week, engine, senders), check.Sources(cfg.Sources)...))
 		},
+		Codec:   converter.NewPayloadCodecHTTPHandler(keys),
 		Sources: cfg.Sources, Access: access, Key: key, Logger: slog.New(slog.NewTextHandler(a.Err, nil)),
 	}), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
+	"herald/internal/config"
 	"herald/internal/explain"
 	"herald/internal/terminal"
 )
@@ -29,7 +30,7 @@ differ, workers of this build cannot continue the workflow.
 
 ID is a workflow ID of an event, a delivery or a poller. Without --run-id, it replays the
 latest run. FILE is a history from "temporal workflow show -o json", or downloaded from the
-Web UI, not decoded.`,
+Web UI, not decoded. HISTORY_KEYS decrypts it.`,
 		Example: `  starter replay evt-1
   starter replay evt-1-staff10-EMAIL --run-id 0198f3a1-7c55-7d3e-9a51-0a4d3c2b1f00
   temporal workflow show -w evt-1 -o json > evt-1.json; starter replay --history evt-1.json`,
@@ -89,7 +90,11 @@ func (a *app) readAndReplay(ctx context.Context, from replaySource) (view replay
 
 func (a *app) readHistory(ctx context.Context, from replaySource) (explain.History, error) {
 	if from.file != "" {
-		return explain.ReadHistory(ctx, from.file)
+		keys, err := config.Codec(a.environment)
+		if err != nil {
+			return explain.History{}, misset(err)
+		}
+		return explain.ReadHistory(ctx, from.file, keys)
 	}
 	temporal, err := a.temporal(ctx)
 	if err != nil {

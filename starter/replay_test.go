@@ -9,6 +9,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/proxy"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"herald/internal/codec"
 )
 
 const recordings = "../workflows/testdata/v0.2"
@@ -37,6 +43,40 @@ func TestReplayCleanly(t *testing.T) {
 
 	out := shell{}.must(t, "replay", "--history", recordings+"/deliver_sent.json")
 	require.Equal(t, "replays cleanly: DeliverNotification, 11 events\n", out)
+}
+
+// Encrypted histories replay with their key, and name it without.
+func TestReplayEncrypted(t *testing.T) {
+	t.Parallel()
+
+	const keys = "a:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+	files, err := filepath.Glob("../workflows/testdata/v0.3/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	with := shell{environment: map[string]string{"HISTORY_KEYS": keys}}
+	for _, file := range files {
+		hidden := write(t, encrypted(t, file, keys))
+		require.Contains(t, with.must(t, "replay", "--history", hidden), "replays cleanly", file)
+		got := shell{}.run(t, "replay", "--history", hidden)
+		require.Equal(t, calledWrong, got.code, file)
+		require.Contains(t, got.err, `the key "a": add this key to HISTORY_KEYS`, file)
+	}
+}
+
+// encrypted returns a recorded history with encrypted payloads.
+func encrypted(t *testing.T, file, keys string) []byte {
+	t.Helper()
+	c, err := codec.New(keys, true)
+	require.NoError(t, err)
+	recorded, err := client.HistoryFromJSON(must(os.Open(file))(t), client.HistoryJSONOptions{})
+	require.NoError(t, err)
+	require.NoError(t, proxy.VisitPayloads(t.Context(), recorded, proxy.VisitPayloadsOptions{
+		SkipSearchAttributes: true,
+		Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+			return c.Encode(payloads)
+		},
+	}))
+	return must(protojson.Marshal(recorded))(t)
 }
 
 var enumName = regexp.MustCompile(`"EVENT_TYPE_([A-Z_]+)"`)

@@ -24,8 +24,8 @@ func TestSettingsOfTheReference(t *testing.T) {
 	t.Parallel()
 
 	wired := wiring.New()
-	want := map[string]string{"HERALD_ACTOR": "user@host", "CONSOLE_USER_HEADER": "", "CONSOLE_ORIGIN": ""}
-	structs := []any{&config.Config{}, &kafka.Settings{}, &endpoint.Settings{}, &config.Gateway{}, &signin.Settings{}}
+	want := map[string]string{"HERALD_ACTOR": "user@host", "CONSOLE_USER_HEADER": "", "CONSOLE_ORIGIN": "", "CONSOLE_WEB_UI_ORIGIN": ""}
+	structs := []any{&config.Config{}, &config.Histories{}, &kafka.Settings{}, &endpoint.Settings{}, &config.Gateway{}, &signin.Settings{}}
 	for channel, providers := range wired {
 		for _, provider := range providers.All {
 			structs = append(structs, provider.Settings)

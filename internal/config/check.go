@@ -32,6 +32,7 @@ func (c *Starter) check(r *environment.Reader) {
 	if _, err := temporal(r); err != nil {
 		r.Refuse("TEMPORAL_*", err.Error())
 	}
+	histories(r)
 	r.Match("TASK_QUEUE_PREFIX", c.TaskQueuePrefix, taskQueuePrefix, "must be of a-z, 0-9 and -, 50 at most")
 	environment.Within(r, "OUTBOX_POLL_INTERVAL", c.OutboxPollInterval, minPollInterval, maxPollInterval)
 	environment.Within(r, "OUTBOX_BATCH_SIZE", c.OutboxBatchSize, 1, maxBatchSize)

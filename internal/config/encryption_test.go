@@ -110,8 +110,8 @@ func TestTemporalIsEncrypted(t *testing.T) {
 	require.EqualError(t, err, "settings: "+temporalClear)
 }
 
-// Herald has no codec. If it ignored the setting, histories would stay in clear text while an
-// operator believes that they are encrypted.
+// Herald calls no codec server. If it ignored the setting, histories would stay in clear text while
+// an operator believes that they are encrypted.
 func TestCodecIsRefused(t *testing.T) {
 	t.Parallel()
 
@@ -128,7 +128,7 @@ func TestCodecIsRefused(t *testing.T) {
 			_, err := config.Temporal(settings)
 			_, workerErr := from(with(settings))
 			_, starterErr := config.StarterFrom(with(settings))
-			for _, fact := range []string{"TEMPORAL_CODEC_ENDPOINT", "TEMPORAL_CODEC_AUTH", "[profile.*.codec]", "cannot be set", "no codec", "clear text"} {
+			for _, fact := range []string{"TEMPORAL_CODEC_ENDPOINT", "TEMPORAL_CODEC_AUTH", "[profile.*.codec]", "cannot be set", "HISTORY_KEYS"} {
 				require.ErrorContains(t, err, fact)
 			}
 			require.NotContains(t, err.Error(), "hunter2")
@@ -138,6 +138,40 @@ func TestCodecIsRefused(t *testing.T) {
 	}
 	_, err := config.Temporal(map[string]string{"TEMPORAL_CODEC_ENDPOINT": "", "TEMPORAL_CODEC_AUTH": ""})
 	require.NoError(t, err)
+}
+
+func TestHistoryKeys(t *testing.T) {
+	t.Parallel()
+
+	const key = "a:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+	tests := []struct {
+		name     string
+		settings map[string]string
+		wrong    string
+	}{
+		{"off", map[string]string{"HISTORY_KEYS": key}, ""},
+		{"on", map[string]string{"HISTORY_KEYS": key, "ENCRYPT_HISTORIES": "true"}, ""},
+		{"no key", map[string]string{"ENCRYPT_HISTORIES": "true"}, "HISTORY_KEYS is not set, but ENCRYPT_HISTORIES is"},
+		{"a password", map[string]string{"HISTORY_KEYS": "a:hunter2"}, "HISTORY_KEYS must be id:key"},
+		{"no boolean", map[string]string{"ENCRYPT_HISTORIES": "hunter2"}, "ENCRYPT_HISTORIES must be true or false"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			_, err := config.Temporal(tt.settings)
+			_, workerErr := from(with(tt.settings))
+			_, starterErr := config.StarterFrom(with(tt.settings))
+			for _, err := range []error{err, workerErr, starterErr} {
+				if tt.wrong == "" {
+					require.NoError(t, err)
+					continue
+				}
+				require.ErrorContains(t, err, tt.wrong)
+				require.NotContains(t, err.Error(), "hunter2")
+			}
+		})
+	}
 }
 
 // A previous secret must be a valid HERALD_SECRET, and needs a present secret.

@@ -14,14 +14,19 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"herald/internal/codec"
 	"herald/internal/config/environment"
 )
 
-// Temporal returns client options from Temporal's standard TEMPORAL_* variables and their file.
-// The namespace is never empty.
+// Temporal returns client options from Temporal's standard TEMPORAL_* variables and their file, and
+// from the settings of [Histories]. The namespace is never empty.
 func Temporal(values map[string]string) (client.Options, error) {
 	r := partialReader(values)
 	options, err := temporal(r)
+	if err != nil {
+		return client.Options{}, err
+	}
+	encryption, err := histories(r).Interceptor()
 	if err != nil {
 		return client.Options{}, err
 	}
@@ -29,8 +34,35 @@ func Temporal(values map[string]string) (client.Options, error) {
 		return client.Options{}, err
 	}
 	options.Namespace = cmp.Or(options.Namespace, client.DefaultNamespace)
-	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(asciiHeader))
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(asciiHeader, encryption))
 	return options, nil
+}
+
+// Histories holds the settings that encrypt what Temporal stores. The keys are separate from
+// HERALD_SECRET: a history needs its key until its workflow ends, often longer than a previous
+// secret may still sign.
+type Histories struct {
+	Keys    environment.Secret `env:"HISTORY_KEYS"`                         // id:key, with commas between several; all decrypt
+	Encrypt bool               `env:"ENCRYPT_HISTORIES" envDefault:"false"` // with the first key
+}
+
+// Codec returns the codec of [Histories].
+func Codec(values map[string]string) (codec.Codec, error) {
+	r := partialReader(values)
+	return histories(r), r.Err()
+}
+
+func histories(r *environment.Reader) codec.Codec {
+	var settings Histories
+	r.Read("", &settings)
+	if settings.Encrypt {
+		r.Need("HISTORY_KEYS", string(settings.Keys), "ENCRYPT_HISTORIES")
+	}
+	c, err := codec.New(string(settings.Keys), settings.Encrypt)
+	if err != nil {
+		r.Refuse("HISTORY_KEYS", err.Error())
+	}
+	return c
 }
 
 // partialReader returns a reader for commands that read only a few settings. A malformed
@@ -53,7 +85,7 @@ func temporal(r *environment.Reader) (client.Options, error) {
 	}
 	if codec := profile.Codec; codec != nil && (codec.Endpoint != "" || codec.Auth != "") {
 		r.Refuse("TEMPORAL_CODEC_ENDPOINT", "and TEMPORAL_CODEC_AUTH, or [profile.*.codec] in Temporal's file, cannot be set: "+
-			"Herald has no codec yet, and its histories would be clear text all the same")
+			"Herald encrypts histories itself, by HISTORY_KEYS and ENCRYPT_HISTORIES")
 	}
 	encrypted := options.ConnectionOptions.TLS != nil || environment.IsLocal(hostOfTarget(cmp.Or(options.HostPort, client.DefaultHostPort)))
 	r.Encrypted("TEMPORAL_ADDRESS", encrypted, "TEMPORAL_TLS=true or TEMPORAL_API_KEY")

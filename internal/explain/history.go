@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"herald/internal/advice"
+	"herald/internal/codec"
 	"herald/internal/launch"
 	"herald/workflows"
 )
@@ -75,8 +76,8 @@ func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History,
 // 50 MB.
 const maxHistoryFile = 50 << 20
 
-// ReadHistory reads a history from a file of at most 50 MB.
-func ReadHistory(ctx context.Context, path string) (History, error) {
+// ReadHistory reads a history from a file of at most 50 MB. Its payloads may be encrypted.
+func ReadHistory(ctx context.Context, path string, keys codec.Codec) (History, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return History{}, &BadHistoryError{err}
@@ -96,6 +97,9 @@ func ReadHistory(ctx context.Context, path string) (History, error) {
 	}
 	if err := checkEncoding(ctx, read); err != nil {
 		return History{}, badHistory("%s %w", path, err)
+	}
+	if err := keys.DecodeMessage(ctx, read); err != nil {
+		return History{}, badHistory("%s cannot be decrypted: %w", path, err)
 	}
 	h := History{File: path, recorded: read.GetEvents()}
 	return h, h.check()

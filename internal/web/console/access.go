@@ -18,6 +18,7 @@ type Access struct {
 	Actor      string // the name in the audit, without UserHeader
 	UserHeader string // CONSOLE_USER_HEADER: the header in which the proxy names the person
 	Origin     string // CONSOLE_ORIGIN: the address that browsers see, such as https://herald.example
+	WebUI      string // CONSOLE_WEB_UI_ORIGIN: Temporal's Web UI, whose pages may decrypt payloads; empty: none may
 }
 
 const maxActor = 100 // bytes, as for HERALD_ACTOR
@@ -28,16 +29,22 @@ func (a Access) Check(addr string) error {
 	if err != nil {
 		return fmt.Errorf("--addr must be a host and a port, such as 127.0.0.1:8083: %w", err)
 	}
-	origin, err := url.Parse(a.Origin)
 	switch {
-	case a.Origin != "" && (err != nil || origin.Scheme == "" || origin.Host == "" || a.Origin != origin.Scheme+"://"+origin.Host):
-		return fmt.Errorf("CONSOLE_ORIGIN must be a scheme and a host, such as https://herald.example")
+	case a.Origin != "" && !isOrigin(a.Origin):
+		return errors.New("CONSOLE_ORIGIN must be a scheme and a host, such as https://herald.example")
+	case a.WebUI != "" && !isOrigin(a.WebUI):
+		return errors.New("CONSOLE_WEB_UI_ORIGIN must be a scheme and a host, such as https://temporal.example")
 	case (a.UserHeader == "") != (a.Origin == ""):
 		return errors.New("CONSOLE_USER_HEADER and CONSOLE_ORIGIN go together")
 	case a.UserHeader == "" && !isLoopback(host):
 		return fmt.Errorf("%s is not a loopback address, so anybody could use the console: set CONSOLE_USER_HEADER to the header in which your proxy names the signed-in person, and CONSOLE_ORIGIN to the console's public address", host)
 	}
 	return nil
+}
+
+func isOrigin(text string) bool {
+	origin, err := url.Parse(text)
+	return err == nil && origin.Scheme != "" && origin.Host != "" && text == origin.Scheme+"://"+origin.Host
 }
 
 func isLoopback(host string) bool {
@@ -75,12 +82,12 @@ func actorOf(ctx context.Context) string {
 // policy loads the style from the console alone. No script runs, and no page may frame it.
 const policy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// guarded refuses requests of people who are not signed in, forms of other pages, and too many
-// requests at once.
-func (c *Console) guarded(next http.Handler) http.Handler {
+// guarded refuses requests of people who are not signed in, forms of pages that are not of origin,
+// large bodies, and too many requests at once.
+func (c *Console) guarded(next http.Handler, origin string, maxBody int64) http.Handler {
 	protection := http.NewCrossOriginProtection()
-	if c.Access.Origin != "" {
-		_ = protection.AddTrustedOrigin(c.Access.Origin) // Access.Check has parsed it
+	if origin != "" {
+		_ = protection.AddTrustedOrigin(origin) // Access.Check has parsed it
 	}
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, r, &refusal{http.StatusForbidden, "This form is from another page. Open the console and use its form."})
@@ -106,7 +113,7 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 			c.refuse(w, r, &refusal{http.StatusTooManyRequests, "Too many pages load at the same time. Load this one again."})
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		inner.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), actorKey{}, actor)))
 	})
 }

@@ -31,6 +31,8 @@ func TestAccessCheck(t *testing.T) {
 		{name: "header alone", addr: ":8083", access: console.Access{UserHeader: "X-User"}, wrong: "go together"},
 		{name: "origin alone", addr: "127.0.0.1:8083", access: console.Access{Origin: "https://herald.example"}, wrong: "go together"},
 		{name: "origin with a path", addr: ":8083", access: console.Access{UserHeader: "X-User", Origin: "https://herald.example/"}, wrong: "must be a scheme and a host"},
+		{name: "Web UI", addr: "127.0.0.1:8083", access: console.Access{WebUI: "http://localhost:8233"}},
+		{name: "any page", addr: "127.0.0.1:8083", access: console.Access{WebUI: "*"}, wrong: "CONSOLE_WEB_UI_ORIGIN must be a scheme and a host"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

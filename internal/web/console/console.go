@@ -24,6 +24,8 @@ type Config struct {
 	Pollers   func(context.Context) (operate.Pollers, error)
 	Check     func(context.Context) check.Result
 	Sources   []outboxes.Source
+	// Codec decrypts payloads for Temporal's Web UI and CLI.
+	Codec http.Handler
 
 	Access Access
 	// Key signs the forms, 32 bytes. A form is valid as long as its key.
@@ -85,7 +87,10 @@ func (c *Console) Handler() http.Handler {
 	for pattern, serve := range pages {
 		mux.Handle(pattern, c.handler(pattern, serve))
 	}
-	return c.guarded(mux)
+	root := http.NewServeMux()
+	root.Handle("/", c.guarded(mux, c.Access.Origin, maxForm))
+	root.Handle("/codec/", c.codec())
+	return root
 }
 
 func notFound(context.Context, *http.Request) (page, error) {

@@ -1,0 +1,110 @@
+package codec_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"herald/internal/codec"
+)
+
+// answer passes an answer of the server through the interceptor.
+func answer(t *testing.T, c codec.Codec, method string, reply proto.Message) error {
+	t.Helper()
+	return call(t, c, method, &workflowservice.GetSystemInfoRequest{}, reply, func(proto.Message) {})
+}
+
+// call sends a request through the interceptor. serve is the server.
+func call(t *testing.T, c codec.Codec, method string, req, reply proto.Message, serve func(sent proto.Message)) error {
+	t.Helper()
+	intercept, err := c.Interceptor()
+	require.NoError(t, err)
+	return intercept(t.Context(), "/temporal.api.workflowservice.v1.WorkflowService/"+method, req, reply, nil,
+		func(_ context.Context, _ string, req, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+			serve(req.(proto.Message))
+			return nil
+		})
+}
+
+// The server sees neither inputs nor the messages of failures, but search attributes. The caller's
+// request stays as it is, because the SDK keeps parts of it.
+func TestRequestsAreEncrypted(t *testing.T) {
+	t.Parallel()
+
+	c := newCodec(t, keyA, true)
+	start := &workflowservice.StartWorkflowExecutionRequest{
+		Input:            &commonpb.Payloads{Payloads: []*commonpb.Payload{payload(t, "secret-1"), payload(t, "secret-2")}},
+		Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{"event_id": payload(t, "secret-3")}},
+		UserMetadata:     &sdkpb.UserMetadata{Summary: payload(t, "secret-4")},
+		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{"HeraldChannel": payload(t, "EMAIL")}},
+	}
+	failed := &workflowservice.RespondActivityTaskFailedRequest{Failure: &failurepb.Failure{
+		Message: "secret-5", StackTrace: "secret-6", Cause: &failurepb.Failure{Message: "secret-7"},
+		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: "Rejected"}},
+	}}
+	for method, request := range map[string]proto.Message{"StartWorkflowExecution": start, "RespondActivityTaskFailed": failed} {
+		before := proto.Clone(request)
+		require.NoError(t, call(t, c, method, request, &workflowservice.StartWorkflowExecutionResponse{}, func(sent proto.Message) {
+			text, err := proto.Marshal(sent)
+			require.NoError(t, err)
+			require.NotContains(t, string(text), "secret")
+			require.Regexp(t, "EMAIL|Rejected", string(text))
+			require.NoError(t, answer(t, c, method, sent))
+			if failure, ok := sent.(*workflowservice.RespondActivityTaskFailedRequest); ok {
+				require.Equal(t, "secret-5", failure.Failure.Message)
+				require.Equal(t, "secret-7", failure.Failure.Cause.Message)
+				return
+			}
+			require.True(t, proto.Equal(before, sent))
+		}))
+		require.True(t, proto.Equal(before, request))
+	}
+
+	require.NoError(t, call(t, newCodec(t, keyA, false), "StartWorkflowExecution", start, &workflowservice.StartWorkflowExecutionResponse{}, func(sent proto.Message) {
+		require.True(t, proto.Equal(start, sent), "off")
+	}))
+}
+
+// A task with an unknown key reaches no workflow, which would fail. Lists and descriptions may hold
+// workflows of other installations, and a schedule keeps its summary for years.
+func TestAnswersWithoutTheirKey(t *testing.T) {
+	t.Parallel()
+
+	other := newCodec(t, keyB, true)
+	foreign := encoded(t, other, payload(t, "theirs"))
+	task := func(summary *commonpb.Payload, input ...*commonpb.Payload) *workflowservice.PollWorkflowTaskQueueResponse {
+		return &workflowservice.PollWorkflowTaskQueueResponse{History: &historypb.History{Events: []*historypb.HistoryEvent{{
+			UserMetadata: &sdkpb.UserMetadata{Summary: summary},
+			Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
+				Input: &commonpb.Payloads{Payloads: input},
+			}},
+		}}}}
+	}
+	c := newCodec(t, keyA, true)
+
+	err := answer(t, c, "PollWorkflowTaskQueue", task(nil, foreign))
+	require.Equal(t, codes.FailedPrecondition, status.Code(err))
+	require.ErrorContains(t, err, `the key "b": add this key to HISTORY_KEYS`)
+	require.Error(t, answer(t, codec.Codec{}, "PollWorkflowTaskQueue", task(nil, foreign)), "a worker without keys")
+
+	require.NoError(t, answer(t, c, "PollWorkflowTaskQueue", task(foreign, payload(t, "ours"))))
+
+	list := &workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{
+		{Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{"paused": foreign}}},
+		{Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{"paused": encoded(t, c, payload(t, "ours"))}}},
+	}}
+	require.NoError(t, answer(t, c, "ListWorkflowExecutions", list))
+	require.True(t, proto.Equal(foreign, list.Executions[0].Memo.Fields["paused"]))
+	require.True(t, proto.Equal(payload(t, "ours"), list.Executions[1].Memo.Fields["paused"]))
+}
