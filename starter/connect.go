@@ -144,6 +144,8 @@ func (a *app) nextStep(err error) string {
 		return startTemporal
 	case errors.As(err, &namespace):
 		return "set TEMPORAL_NAMESPACE to a namespace of this Temporal"
+	case errors.As(err, new(*serviceerror.DataLoss)): // package codec returns it for a missing key
+		return "set HISTORY_KEYS as for the workers"
 	case errors.As(err, new(*pgconn.ConnectError)):
 		return postgres.ConnectRemedy(err)
 	case errors.As(err, &statement) && slices.Contains([]string{undefinedTable, undefinedColumn}, statement.Code):

@@ -89,7 +89,7 @@ func (c Codec) decoding(partly bool) proxy.VisitPayloadsOptions {
 			case partly, summary:
 				return payloads, nil
 			default: // the SDK does not repeat a call that fails with this code
-				return nil, status.Error(codes.FailedPrecondition, err.Error())
+				return nil, status.Error(codes.DataLoss, err.Error())
 			}
 		},
 	}

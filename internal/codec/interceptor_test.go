@@ -94,7 +94,7 @@ func TestAnswersWithoutTheirKey(t *testing.T) {
 	c := newCodec(t, keyA, true)
 
 	err := answer(t, c, "PollWorkflowTaskQueue", task(nil, foreign))
-	require.Equal(t, codes.FailedPrecondition, status.Code(err))
+	require.Equal(t, codes.DataLoss, status.Code(err))
 	require.ErrorContains(t, err, `the key "b": add this key to HISTORY_KEYS`)
 	require.Error(t, answer(t, codec.Codec{}, "PollWorkflowTaskQueue", task(nil, foreign)), "a worker without keys")
 

@@ -16,7 +16,7 @@ import (
 	"herald/internal/web/console"
 )
 
-// Those who may use the console may decrypt payloads, by Temporal's CLI and by its Web UI. Other
+// Everybody who may use the console may decrypt payloads, by Temporal's CLI and by its Web UI. Other
 // pages may not.
 func TestCodec(t *testing.T) {
 	t.Parallel()
