@@ -48,7 +48,9 @@ func TestEncryptedHistories(t *testing.T) {
 	s.env = append(base[:len(base):len(base)], "HISTORY_KEYS="+newKey)
 	w = s.startWorker()
 	s.orders("send-now", during)
-	s.eventually(func() bool { return strings.Contains(w.output.String(), `the key \"old\": add this key to HISTORY_KEYS`) }, "the worker does not name the key:\n%s", w.output)
+	s.eventually(func() bool {
+		return strings.Contains(w.output.String(), `the key \"old\": add this key to HISTORY_KEYS`)
+	}, "the worker does not name the key:\n%s", w.output)
 	s.fails(1, `the key "old": add this key to HISTORY_KEYS`, "replay", during)
 	require.Contains(t, s.starter("delivery", "why", during), "PENDING")
 	require.NoError(t, w.stop())
