@@ -1,8 +1,6 @@
 package e2e_test
 
 import (
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -12,7 +10,7 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/proxy"
-	"google.golang.org/protobuf/encoding/protojson"
+	"go.temporal.io/sdk/converter"
 )
 
 // Keys of histories, with their ids.
@@ -151,14 +149,12 @@ func (s *system) encryptedInput(id string) *commonpb.Payload {
 	return s.history(id).Events[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0]
 }
 
-// decryptsForTemporal requires that the console decrypts what Temporal stores.
+// decryptsForTemporal requires that the console decrypts as Temporal's CLI asks it.
 func (s *system) decryptsForTemporal(delivery string) {
 	s.t.Helper()
-	hidden := must(protojson.Marshal(&commonpb.Payloads{Payloads: []*commonpb.Payload{s.encryptedInput(delivery)}}))(s.t)
-	request := must(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.startConsole()+"/codec/decode", strings.NewReader(string(hidden))))(s.t)
-	answer := must(http.DefaultClient.Do(request))(s.t)
-	defer func() { _ = answer.Body.Close() }()
-	var shown commonpb.Payloads
-	require.NoError(s.t, protojson.Unmarshal(must(io.ReadAll(answer.Body))(s.t), &shown))
-	require.Contains(s.t, string(shown.Payloads[0].Data), delivery)
+	remote := converter.NewRemotePayloadCodec(converter.RemotePayloadCodecOptions{Endpoint: s.startConsole() + "/codec"})
+	shown := must(remote.Decode([]*commonpb.Payload{s.encryptedInput(delivery)}))(s.t)
+	require.Contains(s.t, string(shown[0].GetData()), delivery)
+	hidden := must(remote.Encode(shown))(s.t)
+	require.Equal(s.t, "old", string(hidden[0].GetMetadata()["encryption-key-id"]))
 }
