@@ -193,13 +193,10 @@ func readSettings(environ []string) (cfg settings, err error) {
 }
 
 // awaitDatabase waits until the database answers and has the schema of this build. It fails if
-// the database was set up with another HERALD_SECRET.
+// the database is a read replica, or was set up with another HERALD_SECRET.
 func awaitDatabase(ctx context.Context, db *gateway.Store) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
-		if err := migrate.Current(ctx, db.Store, migrations.FS); err != nil {
-			return err
-		}
-		return db.AgreeOnSecret(ctx)
+		return migrate.Usable(ctx, db.Store, migrations.FS)
 	})
 }
 

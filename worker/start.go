@@ -19,13 +19,10 @@ import (
 const checkedSince = 24 * time.Hour
 
 // awaitDatabase waits until the database answers and has the schema of this build. It fails if
-// the database was set up with another HERALD_SECRET.
+// the database is a read replica, or was set up with another HERALD_SECRET.
 func awaitDatabase(ctx context.Context, db *postgres.Store) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
-		if err := migrate.Current(ctx, db, migrations.FS); err != nil {
-			return err
-		}
-		return db.AgreeOnSecret(ctx)
+		return migrate.Usable(ctx, db, migrations.FS)
 	})
 }
 

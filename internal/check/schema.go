@@ -14,15 +14,42 @@ import (
 
 const migrateUp = "run `starter migrate up`"
 
-// Schema compares the schema with the migrations of this build. If the database does not answer or
-// lacks migrations, it is not usable, and the other subjects in it cannot be checked.
+// Schema compares the schema with the migrations of this build, and checks that the server keeps
+// commits. If the database does not answer or lacks migrations, it is not usable, and the other
+// subjects in it cannot be checked.
 func Schema(ctx context.Context, db *postgres.Store, files fs.FS) (subject Subject, usable bool) {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	gap, err := migrate.Compare(ctx, db, files)
 	mistakes := schemaMistakes(gap, err)
-	usable = (err == nil || postgres.MayNotRead(err)) && len(gap.Missing) == 0
-	return Subject{"schema", func(context.Context) ([]Mistake, error) { return mistakes, nil }}, usable
+	answers := err == nil || postgres.MayNotRead(err)
+	return Subject{"schema", func(ctx context.Context) ([]Mistake, error) {
+		if !answers {
+			return mistakes, nil
+		}
+		found, err := serverMistakes(ctx, db)
+		return append(found, mistakes...), err
+	}}, answers && len(gap.Missing) == 0
+}
+
+// serverMistakes finds a server that takes no writes, and settings by which it can lose a commit.
+func serverMistakes(ctx context.Context, db *postgres.Store) (mistakes []Mistake, err error) {
+	switch err := db.RequirePrimary(ctx); {
+	case errors.As(err, new(*postgres.ReplicaError)):
+		mistakes = append(mistakes, Mistake{Place: "setting DATABASE_URL", Problem: "it leads to a read replica, where Herald can write nothing", Remedy: postgres.ReplicaRemedy})
+	case err != nil:
+		return nil, err
+	}
+	lossy, err := db.LossyCommits(ctx)
+	for _, found := range lossy {
+		m := Mistake{Place: "setting synchronous_commit", Row: "of role " + found.Role, Problem: "it is off: a crash of the server can lose an event, or forget that a message is sent, which then goes out twice",
+			Remedy: "run `ALTER ROLE " + found.Role + " RESET synchronous_commit`, without and with IN DATABASE"}
+		if found.Role == "" {
+			m.Row, m.Remedy = "", "switch it on for Herald's role and database, and leave it out of DATABASE_URL; now it comes from: "+found.Source
+		}
+		mistakes = append(mistakes, m)
+	}
+	return mistakes, err
 }
 
 func schemaMistakes(gap migrate.Gap, err error) []Mistake {

@@ -43,9 +43,22 @@ func Compare(ctx context.Context, db *postgres.Store, files fs.FS) (Gap, error) 
 	return gap, nil
 }
 
-// Current returns nil if the database answers and has all migrations in files. For a role
+// Usable returns nil if a worker or a gateway can use the database: it is no read replica, it has
+// all migrations in files, and it knows the process's secret. Call it after
+// [postgres.Store.UseSecrets].
+func Usable(ctx context.Context, db *postgres.Store, files fs.FS) error {
+	if err := db.RequirePrimary(ctx); err != nil {
+		return err
+	}
+	if err := current(ctx, db, files); err != nil {
+		return err
+	}
+	return db.AgreeOnSecret(ctx)
+}
+
+// current returns nil if the database answers and has all migrations in files. For a role
 // that may not read their record, it only checks that there is a schema.
-func Current(ctx context.Context, db *postgres.Store, files fs.FS) error {
+func current(ctx context.Context, db *postgres.Store, files fs.FS) error {
 	gap, err := Compare(ctx, db, files)
 	switch {
 	case postgres.MayNotRead(err):
