@@ -120,10 +120,10 @@ func (a *app) subjects(ctx context.Context, db *postgres.Store, since terminal.A
 		subjects = append(subjects, check.Planning(db, senders, since.Duration, temporal.Sources)...)
 		subjects = append(subjects, check.Sending(db, senders)...)
 	}
-	return append(subjects, a.brokerSubject(), check.Temporal(db, temporal))
+	return append(subjects, a.brokerSubject(db), check.Temporal(db, temporal))
 }
 
-func (a *app) brokerSubject() check.Subject {
+func (a *app) brokerSubject(db *postgres.Store) check.Subject {
 	url, err := config.Broker(a.environment)
 	switch {
 	case err != nil:
@@ -131,7 +131,7 @@ func (a *app) brokerSubject() check.Subject {
 	case url == "":
 		return check.Skip("broker", "RABBITMQ_URL is not set")
 	default:
-		return check.Broker(string(url))
+		return check.Broker(db, string(url))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"herald/internal/check"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
+	"herald/internal/rabbitmq/rabbitmqtest"
 	"herald/migrations"
 )
 
@@ -61,4 +62,37 @@ func must[T any](value T, err error) func(testing.TB) T {
 		require.NoError(t, err)
 		return value
 	}
+}
+
+// A worker corrects what is missing, but not what exists with other settings. Queues of added user
+// types may be missing.
+func TestBrokerMistakes(t *testing.T) {
+	t.Parallel()
+
+	db, vhost := postgrestest.New(t), rabbitmqtest.Shared(t).VHost(t)
+	postgrestest.Exec(t, db, "INSERT INTO user_type (user_type, who, audience) VALUES ('COURIER', 'courier', 'courier')")
+	for _, q := range []struct {
+		name    string
+		durable bool
+	}{{"notification.admin", false}, {"notification.courier", false}, {"notification.customer", true}} {
+		must(vhost.Dial(t).QueueDeclare(q.name, q.durable, false, false, false, nil))(t)
+	}
+	require.NoError(t, vhost.Dial(t).ExchangeDeclare("notifications.exchange", "fanout", true, false, false, false, nil))
+
+	found := check.Run(t.Context(), []check.Subject{check.Broker(db, vhost.URL)}).Mistakes
+	differ := map[string]string{}
+	missing := 0
+	for _, mistake := range found {
+		if mistake.Problem == "it is missing" {
+			missing++
+			continue
+		}
+		differ[mistake.Row] = mistake.Problem
+		require.Contains(t, mistake.Remedy, "delete it")
+	}
+	require.Len(t, differ, 3, "%v", differ)
+	require.Contains(t, differ["queue notification.admin"], "inequivalent arg 'durable'")
+	require.Contains(t, differ["queue notification.courier"], "inequivalent arg 'durable'")
+	require.Contains(t, differ["exchange notifications.exchange"], "inequivalent arg 'type'")
+	require.NotZero(t, missing)
 }

@@ -28,7 +28,10 @@ type Engine struct {
 	Sources   []outboxes.Source // the sources whose pollers should run
 }
 
-const temporalPlace = "Temporal"
+const (
+	temporalPlace = "Temporal"
+	brokerPlace   = "RabbitMQ"
+)
 
 // Temporal checks that Temporal answers, that the namespace, the search attributes and the sweep's
 // schedule exist, and that pollers and workers run.
@@ -128,23 +131,28 @@ func (e Engine) workers(ctx context.Context, db *postgres.Store) (mistakes []Mis
 }
 
 // Broker checks that RabbitMQ answers, and that the exchange and the queues exist with the settings
-// that Herald needs.
-func Broker(url string) Subject {
+// that Herald needs, such as durable.
+func Broker(db *postgres.Store, url string) Subject {
 	return Subject{"broker", func(ctx context.Context) ([]Mistake, error) {
 		ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 		defer cancel()
-		flaws, err := rabbitmq.Flaws(ctx, url)
+		types, err := db.UserTypes(ctx)
+		if err != nil {
+			types = nil // other subjects report the database's mistakes
+		}
+		flaws, err := rabbitmq.Flaws(ctx, url, types)
 		if err != nil {
 			return []Mistake{{Place: "setting RABBITMQ_URL", Problem: "RabbitMQ cannot be reached: " + rabbitmq.Cause(err), Remedy: "start RabbitMQ, or set RABBITMQ_URL to its address, with a user that may use the vhost"}}, nil
 		}
-		var mistakes []Mistake
+		var missing, differing []Mistake
 		for _, flaw := range flaws {
-			mistake := Mistake{Place: "RabbitMQ", Row: flaw.Name, Problem: "it exists with other settings than Herald's", Remedy: "empty and delete it (rabbitmqctl delete_queue, or the management page); a worker creates it anew"}
-			if flaw.Missing {
-				mistake.Problem, mistake.Remedy, mistake.byWorker = "it is missing", "start a worker, which declares it when it connects", true
+			if flaw.Differ == "" {
+				missing = append(missing, Mistake{Place: brokerPlace, Row: flaw.Name, Problem: "it is missing", Remedy: "start a worker, which declares it when it connects", byWorker: true})
+				continue
 			}
-			mistakes = append(mistakes, mistake)
+			differing = append(differing, Mistake{Place: brokerPlace, Row: flaw.Name, Problem: "it exists with other settings than Herald's, and may lose messages: " + flaw.Differ,
+				Remedy: "empty and delete it (rabbitmqctl delete_queue, or the management page); a worker creates it anew"})
 		}
-		return few(mistakes), nil
+		return append(few(differing), few(missing)...), nil
 	}}
 }

@@ -84,15 +84,7 @@ func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 // connection. If a type is added later, its first message that reaches no gateway creates the
 // queues.
 func (b *Broker) Declare(types []notification.UserTypeRow) {
-	added := false
-	for _, t := range types {
-		if audience := t.EventAudience(); notification.IsAudience(audience) {
-			added = b.queues.addEvents(audience) || added
-		}
-		if notification.IsAudience(t.Audience) {
-			added = b.queues.addWebSocket(t.Audience) || added
-		}
-	}
+	added := b.queues.addTypes(types)
 	if s := b.current().session; added && s != nil {
 		_ = s.repair(s.generation.Load()) // a failure ends the session, and the next one begins with all queues
 	}

@@ -7,18 +7,21 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"herald/internal/notification"
 )
 
 // Flaw is a part of the topology that differs from Herald's needs.
 type Flaw struct {
-	Name    string // queue notification.admin
-	Missing bool   // false: it has other settings
+	Name   string // queue notification.admin
+	Differ string // the broker's words about a setting that differs; empty: it is missing
 }
 
-// Flaws compares a vhost's exchange and queues with the ones Herald always needs. The first
-// message creates the queues of added user types, so Flaws ignores them. It creates nothing. It
-// uses a separate connection, which ends with ctx, or after 10 s.
-func Flaws(ctx context.Context, url string) ([]Flaw, error) {
+// Flaws compares a vhost's exchange and queues with Herald's. The first message creates the queues
+// of added user types, so Flaws does not miss them. It creates nothing. The broker's protocol lists
+// no bindings: Herald binds each queue when it connects, and again when a message finds no queue.
+// Flaws uses a separate connection, which ends with ctx, or after 10 s.
+func Flaws(ctx context.Context, url string, added []notification.UserTypeRow) ([]Flaw, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	conn, err := dial(ctx, url, "herald-check")
@@ -37,14 +40,19 @@ func Flaws(ctx context.Context, url string) ([]Flaw, error) {
 		return nil, err
 	}
 	flaws = append(flaws, found...)
-	for _, q := range newTopology(Bounds{}).all() {
+	topology := newTopology(Bounds{})
+	always := len(topology.all())
+	topology.addTypes(added)
+	for i, q := range topology.all() {
 		found, err := compare(conn, "queue "+q.name,
 			func(ch *amqp.Channel) error { return q.look(ch, (*amqp.Channel).QueueDeclarePassive) },
 			func(ch *amqp.Channel) error { return q.look(ch, (*amqp.Channel).QueueDeclare) })
 		if err != nil {
 			return nil, err
 		}
-		flaws = append(flaws, found...)
+		if i < always || len(found) > 0 && found[0].Differ != "" {
+			flaws = append(flaws, found...)
+		}
 	}
 	return flaws, nil
 }
@@ -74,9 +82,9 @@ func compare(conn *amqp.Connection, name string, exists, declare func(ch *amqp.C
 		err = ask(ch)
 		switch {
 		case isRefusal(err, amqp.NotFound):
-			return []Flaw{{Name: name, Missing: true}}, nil
-		case isRefusal(err, amqp.PreconditionFailed):
 			return []Flaw{{Name: name}}, nil
+		case isRefusal(err, amqp.PreconditionFailed), isRefusal(err, amqp.ResourceLocked):
+			return []Flaw{{Name: name, Differ: Cause(err)}}, nil
 		case err != nil:
 			return nil, fmt.Errorf("look at %s: %w", name, err)
 		}

@@ -82,6 +82,19 @@ func newTopology(bounds Bounds) *topology {
 	return t
 }
 
+// addTypes adds the queues of user types that an installation added.
+func (t *topology) addTypes(types []notification.UserTypeRow) (added bool) {
+	for _, row := range types {
+		if audience := row.EventAudience(); notification.IsAudience(audience) {
+			added = t.addEvents(audience) || added
+		}
+		if notification.IsAudience(row.Audience) {
+			added = t.addWebSocket(row.Audience) || added
+		}
+	}
+	return added
+}
+
 // addEvents adds the queue of an audience's domain messages.
 func (t *topology) addEvents(audience string) (added bool) {
 	return t.add(queue{EventQueue(audience), t.bounds.args(), true})
