@@ -28,6 +28,7 @@ type Mistake struct {
 	Problem string `json:"problem"`
 	Remedy  string `json:"remedy"`
 
+	advice   bool // it is no mistake, but could be safer
 	byWorker bool // a worker corrects it when it starts
 	noWorker bool // no worker runs, which explains all mistakes with byWorker
 }
@@ -137,7 +138,11 @@ func (r *Result) add(subject string, found []Mistake, err error) {
 	r.Checked = append(r.Checked, subject)
 	for _, mistake := range found {
 		mistake.Subject = subject
-		r.Mistakes = append(r.Mistakes, mistake)
+		if mistake.advice {
+			r.Advice = append(r.Advice, mistake)
+		} else {
+			r.Mistakes = append(r.Mistakes, mistake)
+		}
 	}
 }
 

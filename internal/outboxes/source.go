@@ -79,6 +79,14 @@ type Aggregate struct {
 	IDPath string // path of the id in the payload, as in event_type_recipients
 }
 
+// TopicCopies says how many brokers have the records of a topic, in its partition with the fewest.
+type TopicCopies struct {
+	Replicas  int
+	InSync    int
+	MinInSync int    // the topic takes no record while fewer replicas are in sync; 0: unknown
+	Refused   string // why MinInSync is unknown
+}
+
 // Key names a row of an outbox.
 type Key struct {
 	Key    string // its primary key, as text

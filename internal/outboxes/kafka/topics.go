@@ -3,6 +3,8 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"math"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -13,7 +15,20 @@ import (
 // MissingTopics returns the topics that the brokers do not have or hide from us, with the
 // brokers' error.
 func (p *Producer) MissingTopics(ctx context.Context, topics []string) (map[string]string, error) {
-	request := kmsg.NewPtrMetadataRequest() // creates no topic
+	found, err := p.metadata(ctx, topics)
+	missing := map[string]string{}
+	for _, topic := range found {
+		word := kerr.TypedErrorForCode(topic.ErrorCode)
+		if word != nil && topic.Topic != nil && verdicts[word] == outboxes.RestTopic {
+			missing[*topic.Topic] = word.Message
+		}
+	}
+	return missing, err
+}
+
+// metadata creates no topic.
+func (p *Producer) metadata(ctx context.Context, topics []string) ([]kmsg.MetadataResponseTopic, error) {
+	request := kmsg.NewPtrMetadataRequest()
 	for _, name := range topics {
 		topic := kmsg.NewMetadataRequestTopic()
 		topic.Topic = kmsg.StringPtr(name)
@@ -23,14 +38,50 @@ func (p *Producer) MissingTopics(ctx context.Context, topics []string) (map[stri
 	if err != nil {
 		return nil, p.failure("", err)
 	}
-	missing := map[string]string{}
-	for _, topic := range response.Topics {
-		word := kerr.TypedErrorForCode(topic.ErrorCode)
-		if word != nil && topic.Topic != nil && verdicts[word] == outboxes.RestTopic {
-			missing[*topic.Topic] = word.Message
-		}
+	return response.Topics, nil
+}
+
+const minInSync = "min.insync.replicas"
+
+// TopicCopies returns how many brokers have the records of each topic, for the topics that the
+// brokers have and describe.
+func (p *Producer) TopicCopies(ctx context.Context, topics []string) (map[string]outboxes.TopicCopies, error) {
+	found, err := p.metadata(ctx, topics)
+	if err != nil {
+		return nil, err
 	}
-	return missing, nil
+	copies := map[string]outboxes.TopicCopies{}
+	request := kmsg.NewPtrDescribeConfigsRequest()
+	for _, topic := range found {
+		if topic.ErrorCode != 0 || topic.Topic == nil || len(topic.Partitions) == 0 {
+			continue
+		}
+		least := outboxes.TopicCopies{Replicas: math.MaxInt, InSync: math.MaxInt}
+		for _, partition := range topic.Partitions {
+			least.Replicas, least.InSync = min(least.Replicas, len(partition.Replicas)), min(least.InSync, len(partition.ISR))
+		}
+		copies[*topic.Topic] = least
+		resource := kmsg.NewDescribeConfigsRequestResource()
+		resource.ResourceType, resource.ResourceName, resource.ConfigNames = kmsg.ConfigResourceTypeTopic, *topic.Topic, []string{minInSync}
+		request.Resources = append(request.Resources, resource)
+	}
+	response, err := request.RequestWith(ctx, p.client)
+	if err != nil {
+		return nil, p.failure("", err)
+	}
+	for _, resource := range response.Resources {
+		topic := copies[resource.ResourceName]
+		if err := kerr.TypedErrorForCode(resource.ErrorCode); err != nil {
+			topic.Refused = err.Message
+		}
+		for _, setting := range resource.Configs {
+			if setting.Name == minInSync && setting.Value != nil {
+				topic.MinInSync, _ = strconv.Atoi(*setting.Value) // the brokers store only numbers
+			}
+		}
+		copies[resource.ResourceName] = topic
+	}
+	return copies, nil
 }
 
 // CreateTopic creates a topic with the brokers' default numbers of partitions and replicas.

@@ -25,10 +25,10 @@ type Cluster struct {
 	running *kfake.Cluster
 }
 
-// NewCluster starts a broker. It stops at the end of the test.
+// NewCluster starts a broker, or several by an option. They stop at the end of the test.
 func NewCluster(t testing.TB, options ...kfake.Opt) *Cluster {
 	t.Helper()
-	c := &Cluster{options: append(options, kfake.NumBrokers(1), kfake.DataDir(t.TempDir()))}
+	c := &Cluster{options: append([]kfake.Opt{kfake.NumBrokers(1), kfake.DataDir(t.TempDir())}, options...)}
 	c.Start(t)
 	t.Cleanup(c.Stop)
 	return c
@@ -56,10 +56,16 @@ func (c *Cluster) Stop() { c.running.Close() }
 // CreateTopic creates a topic with one partition, and settings such as max.message.bytes.
 func CreateTopic(t testing.TB, broker, topic string, settings map[string]string) {
 	t.Helper()
+	CreateReplicated(t, broker, topic, 1, settings)
+}
+
+// CreateReplicated is [CreateTopic] with several replicas.
+func CreateReplicated(t testing.TB, broker, topic string, replicas int16, settings map[string]string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	wanted := kmsg.NewCreateTopicsRequestTopic()
-	wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = topic, 1, 1
+	wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = topic, 1, replicas
 	for name, value := range settings {
 		wanted.Configs = append(wanted.Configs, kmsg.CreateTopicsRequestTopicConfig{Name: name, Value: &value})
 	}
