@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +26,18 @@ import (
 // checkTimeout is longer than all subjects take. They are checked concurrently.
 const checkTimeout = time.Minute
 
+// checkFlags are the flags of `starter check`.
+type checkFlags struct {
+	since     terminal.Age
+	domain    string
+	selectors []string
+}
+
+// sendgridSelectors are the selectors that SendGrid signs with.
+var sendgridSelectors = []string{"s1", "s2"}
+
 func (a *app) checkCommand() *cobra.Command {
-	since := terminal.Age{Duration: 7 * 24 * time.Hour, Text: "7d"}
+	flags := checkFlags{since: terminal.Age{Duration: 7 * 24 * time.Hour, Text: "7d"}}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Look for mistakes in the configuration",
@@ -35,19 +48,45 @@ The exit code is 1 if there is one.
 
 starter check also plans the last events of each type: it looks for their recipients and
 renders their texts. It changes nothing and sends nothing. Run it with the settings of a
-worker, because it checks the credentials in the environment.`,
+worker, because it checks the credentials in the environment.
+
+--domain also asks DNS for the records of a domain in EMAIL_FROM, without which receivers
+take your e-mails for forged: SPF, DKIM and DMARC. Any of the selectors may have the key.`,
 		Example: `  starter check
   starter check --since 1h
+  starter check --domain example.com --dkim-selector mail
   starter check -o json`,
 		RunE: a.within(checkTimeout, func(ctx context.Context, _ []string) error {
-			return a.check(ctx, since)
+			return a.check(ctx, flags)
 		}),
 	}
-	terminal.AgeFlag(cmd.Flags(), &since, "since", "also plan events written since: an age (24h, 7d)")
+	terminal.AgeFlag(cmd.Flags(), &flags.since, "since", "also plan events written since: an age (24h, 7d)")
+	cmd.Flags().StringVar(&flags.domain, "domain", "", "also ask DNS for SPF, DKIM and DMARC of this domain")
+	cmd.Flags().StringSliceVar(&flags.selectors, "dkim-selector", sendgridSelectors, "the selectors that sign your e-mails; the default is SendGrid's")
 	return cmd
 }
 
-func (a *app) check(ctx context.Context, since terminal.Age) error {
+// dnsName matches the name of a domain, or a selector.
+var dnsName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+// domainSubjects returns the check of the domain in the flags, if there is one.
+func (f checkFlags) domainSubjects() ([]check.Subject, error) {
+	if f.domain == "" {
+		return nil, nil
+	}
+	for _, name := range append([]string{f.domain}, f.selectors...) {
+		if !dnsName.MatchString(name) {
+			return nil, misused(fmt.Errorf("%q is no name in DNS: --domain takes a domain such as example.com, --dkim-selector names such as s1", name))
+		}
+	}
+	return []check.Subject{check.Domain(net.DefaultResolver, strings.ToLower(f.domain), f.selectors)}, nil
+}
+
+func (a *app) check(ctx context.Context, flags checkFlags) error {
+	domain, err := flags.domainSubjects()
+	if err != nil {
+		return err
+	}
 	db, cfg, err := a.store(ctx)
 	if err != nil {
 		return err
@@ -66,9 +105,9 @@ func (a *app) check(ctx context.Context, since terminal.Age) error {
 		return err
 	}
 	defer done()
-	subjects := append(a.subjects(ctx, db, since, temporal, senders), check.Sources(cfg.Sources)...)
-	subjects = append(subjects, check.Lifecycle(db, cfg.Sources)...)
-	return a.runCheck(ctx, append(subjects, check.Topics(db, brokers, cfg.Sources)...), "starter check", known)
+	subjects := slices.Concat(a.subjects(ctx, db, flags.since, temporal, senders), check.Sources(cfg.Sources),
+		check.Lifecycle(db, cfg.Sources), check.Topics(db, brokers, cfg.Sources), domain)
+	return a.runCheck(ctx, subjects, "starter check", known)
 }
 
 // senders reads the settings of all providers.

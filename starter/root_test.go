@@ -115,6 +115,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "mistyped word", args: []string{"delivery", "list", "--channel", "sms,emial"}, want: `"emial" is none of`},
 		{name: "mistyped output", args: []string{"status", "-o", "jsn"}, want: "must be table or json"},
 		{name: "too many arguments", args: []string{"status", "now"}, want: "now"},
+		{name: "no domain", args: []string{"check", "--domain", "mail@example.com"}, want: `"mail@example.com" is no name in DNS`},
 		{name: "no event", args: []string{"event", "show"}, want: "accepts 1 arg(s)"},
 		{name: "flag missing", args: []string{"emit", "--type", "T"}, want: `required flag(s) "aggregate-id", "aggregate-type", "payload" not set`},
 		{name: "count too small", args: append(emit, "--payload", "{}", "--count", "0"), want: "--count must be from 1 to 1000000"},

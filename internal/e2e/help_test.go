@@ -233,8 +233,9 @@ func (h *help) try(example string) {
 }
 
 // helpPreviews are the examples that only print a preview without --yes, or that need a second
-// secret, or workers of 0.2.
+// secret, workers of 0.2, or the records of a real domain.
 var helpPreviews = map[string]string{
+	"starter check --domain example.com --dkim-selector mail": "domain example.com",
 	"starter migrate down":                 "to do it add --yes",
 	"starter secret rekey":                 "HERALD_SECRET_PREVIOUS is not set",
 	"starter workers promote 3 --rollback": "no worker of generation 3 polls",
