@@ -47,7 +47,8 @@ workers, and the outboxes of other services. Each mistake names its row and its 
 The exit code is 1 if there is one.
 
 starter check also plans the last events of each type: it looks for their recipients and
-renders their texts. It changes nothing and sends nothing. Run it with the settings of a
+renders their texts. It changes nothing and sends nothing, but at Temporal it runs a
+workflow of a second, which shows whether fairness is on. Run it with the settings of a
 worker, because it checks the credentials in the environment.
 
 --domain also asks DNS for the records of a domain in EMAIL_FROM, without which receivers
@@ -147,7 +148,7 @@ func (a *app) engine(ctx context.Context, cfg config.Starter) (check.Engine, err
 		e.Problem = err
 		return e, nil
 	}
-	e.Launcher = &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix}
+	e.Launcher = &launch.Launcher{Client: temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix}
 	return e, nil
 }
 
@@ -159,7 +160,7 @@ func (a *app) subjects(ctx context.Context, db *postgres.Store, since terminal.A
 		subjects = append(subjects, check.Planning(db, senders, since.Duration, temporal.Sources)...)
 		subjects = append(subjects, check.Sending(db, senders)...)
 	}
-	return append(subjects, a.brokerSubject(db), check.Temporal(db, temporal))
+	return append(subjects, a.brokerSubject(db), check.Temporal(db, temporal), check.Fairness(temporal))
 }
 
 func (a *app) brokerSubject(db *postgres.Store) check.Subject {

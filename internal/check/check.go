@@ -182,7 +182,8 @@ func few(all []Mistake) []Mistake {
 	if len(all) <= listed {
 		return all
 	}
-	more := Mistake{Place: all[0].Place, Problem: fmt.Sprintf("%d more like these", len(all)-listed), Remedy: all[0].Remedy}
+	more := all[0]
+	more.Row, more.Problem = "", fmt.Sprintf("%d more like these", len(all)-listed)
 	return append(all[:listed:listed], more)
 }
 

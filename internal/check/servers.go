@@ -48,6 +48,24 @@ func Temporal(db *postgres.Store, e Engine) Subject {
 	}}
 }
 
+// Fairness checks that Temporal gives each aggregate its turn. It runs a short workflow at Temporal.
+func Fairness(e Engine) Subject {
+	return Subject{"fairness", func(ctx context.Context) ([]Mistake, error) {
+		if e.Launcher == nil {
+			return nil, &skipError{"Temporal is out of reach"}
+		}
+		fair, err := e.Launcher.IsFair(ctx)
+		if err != nil {
+			return nil, &skipError{err.Error()}
+		}
+		if fair {
+			return nil, nil
+		}
+		return []Mistake{{Place: temporalPlace, Row: "fairness", Problem: "it is switched off: many deliveries of one aggregate delay the deliveries of all others",
+			Remedy: "set matching.enableFairness, or matching.autoEnableV2, to true in the server's dynamic configuration; a server of 1.32 has both off by default", advice: true}}, nil
+	}}
+}
+
 // failed describes a failed call to Temporal.
 func (e Engine) failed(err error) Mistake {
 	var namespace *serviceerror.NamespaceNotFound

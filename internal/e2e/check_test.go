@@ -21,7 +21,7 @@ func TestCheck(t *testing.T) {
 	s.fails(1, "Temporal workers: no worker runs", "check")
 	first, _ := s.tryStarter("check")
 	require.Equal(t, 1, strings.Count(first, "worker runs"), first)
-	for _, mended := range []string{"it is missing", "task queue", "schedule", "search attributes"} {
+	for _, mended := range []string{"it is missing", "more like these", "task queue", "schedule", "search attributes"} {
 		require.NotContains(t, first, mended, "a worker mends it")
 	}
 	s.starter("seed", "--slack-url", s.sandbox.URL)
@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 	s.starter("poller", "start")
 	s.eventually(func() bool { return strings.Contains(w.output.String(), "checked what is configured") }, "the worker checked nothing")
 
-	require.Contains(t, s.starter("check"), "no mistakes in schema, directory, rules, templates, channels, providers, broker, temporal")
+	require.Contains(t, s.starter("check"), "no mistakes in schema, directory, rules, templates, channels, providers, broker, temporal, fairness")
 	var result check.Result
 	require.NoError(t, json.Unmarshal([]byte(s.starter("check", "-o", "json")), &result))
 	require.Empty(t, result.Mistakes)
@@ -44,6 +44,18 @@ func TestCheck(t *testing.T) {
 		s.fails(1, mistake, "check")
 	}
 	require.Empty(t, s.messages(), "neither the check nor the worker's sends anything")
+}
+
+// A Temporal server has fairness off by default.
+func TestCheckFindsNoFairness(t *testing.T) {
+	t.Parallel()
+
+	stack := stacktest.New(t)
+	stack.Command(t, "../../tools/stack.sh", []string{"HERALD_TEMPORAL_FAIR=false"}, "up", "postgres", "temporal")
+	s := newSystem(t, "TEMPORAL_ADDRESS="+stack.Settings(t)["TEMPORAL_ADDRESS"])
+	found, _ := s.tryStarter("check")
+	require.Contains(t, found, "advice: Temporal fairness: it is switched off")
+	require.Contains(t, found, "matching.enableFairness")
 }
 
 // A worker logs a mistake in the rules, and works nevertheless.

@@ -13,7 +13,7 @@ TEMPORAL_LIMITS=(
   frontend.rps=100000 frontend.namespaceRPS=100000 frontend.namespaceRPS.visibility=100 frontend.persistenceMaxQPS=100000
   history.rps=100000 history.persistenceMaxQPS=100000 matching.rps=100000 matching.persistenceMaxQPS=100000
   frontend.namespaceCount=20000 matching.numTaskqueueReadPartitions=1 matching.numTaskqueueWritePartitions=1
-  matching.enableFairness=true matching.maxDeployments=100000
+  "matching.enableFairness=${HERALD_TEMPORAL_FAIR:-true}" matching.maxDeployments=100000
 )
 
 # temporal_cli prints the path of a `temporal` CLI that is new enough. It prints nothing if there
@@ -49,7 +49,7 @@ temporal_start() {
   else
     # The password is in the environment, because every user can read a command line.
     PGPASSWORD=$(pg_password) detach "$TEMPORAL_PID" "$DEV/log/temporal.log" "$TEMPORAL" \
-      -port "$TEMPORAL_PORT" -ui-port "$UI_PORT" -postgres "127.0.0.1:$PG_PORT"
+      -port "$TEMPORAL_PORT" -ui-port "$UI_PORT" -postgres "127.0.0.1:$PG_PORT" -fair="${HERALD_TEMPORAL_FAIR:-true}"
     answers 300 "$TEMPORAL_PID" "$TEMPORAL" -check -port "$TEMPORAL_PORT" || return 1
   fi
   answers 120 "$TEMPORAL_PID" listening "$UI_PORT"

@@ -4,7 +4,7 @@ import "go.temporal.io/server/common/dynamicconfig"
 
 // limits returns the server's dynamic configuration. The defaults protect a
 // shared cluster from its tenants; here they would only throttle a test.
-func limits() dynamicconfig.StaticClient {
+func limits(fair bool) dynamicconfig.StaticClient {
 	const unthrottled = 100_000 // requests per second: above what one machine can do
 
 	return dynamicconfig.StaticClient{
@@ -22,7 +22,7 @@ func limits() dynamicconfig.StaticClient {
 		// only forward tasks to one another. Fairness orders within a partition.
 		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
 		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
-		dynamicconfig.MatchingEnableFairness.Key():              true,
+		dynamicconfig.MatchingEnableFairness.Key():              fair,
 
 		dynamicconfig.MatchingMaxDeployments.Key(): unthrottled, // installations in a namespace: each test is one; 100 by default
 	}

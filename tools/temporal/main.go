@@ -22,6 +22,7 @@ type Settings struct {
 	UIPort           int    // of the Web UI
 	Postgres         string // host:port
 	PostgresPassword string // empty: none
+	Fair             bool   // fairness keys take turns
 }
 
 const (
@@ -36,6 +37,7 @@ func main() {
 	flag.IntVar(&s.Port, "port", 7233, "frontend port; the services behind it take the next three")
 	flag.IntVar(&s.UIPort, "ui-port", 8233, "Web UI port")
 	flag.StringVar(&s.Postgres, "postgres", "127.0.0.1:5432", "Postgres host:port")
+	flag.BoolVar(&s.Fair, "fair", true, "let fairness keys take turns; false is a server's default")
 	check := flag.Bool("check", false, "ask a running server whether it is ready, and exit 0 if it is")
 	flag.Parse()
 	s.PostgresPassword = os.Getenv("PGPASSWORD")

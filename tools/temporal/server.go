@@ -48,7 +48,7 @@ func newServer(s Settings, logger log.Logger) (temporal.Server, error) {
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts),
-		temporal.WithDynamicConfigClient(limits()),
+		temporal.WithDynamicConfigClient(limits(s.Fair)),
 		temporal.WithAuthorizer(authorizer),
 		temporal.WithLogger(logger),
 	)
