@@ -3,7 +3,7 @@ BEGIN;
 
 -- The columns of a producer's INSERT. The others are Herald's.
 REVOKE INSERT (cancels) ON event_outbox FROM herald_producer;
-GRANT INSERT (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, expires_at, collapse_key) ON event_outbox TO herald_producer;
+GRANT INSERT (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, expires_at, collapse_key, traceparent) ON event_outbox TO herald_producer;
 
 -- Directory and rules.
 GRANT SELECT ON recipient, recipient_device, entity_member, event_type_recipients, event_type_channel_routing, entity_notification_settings,

@@ -24,6 +24,7 @@ import (
 	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/migrate"
 	"herald/internal/rabbitmq"
+	"herald/internal/tracing"
 	"herald/internal/web/inbox"
 	"herald/internal/web/ingest"
 	"herald/internal/web/live"
@@ -72,7 +73,12 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	served, err := newRooms(cfg, db, hooksDB, metrics)
+	traces, err := tracing.Start(ctx, cfg.traces, "herald-gateway", version.Read().Version)
+	if err != nil {
+		return err
+	}
+	defer traces.Close()
+	served, err := newRooms(cfg, db, hooksDB, metrics, traces)
 	if err != nil {
 		return err
 	}
@@ -105,13 +111,13 @@ func run(ctx context.Context) error {
 }
 
 // newRooms returns the services of the public port.
-func newRooms(cfg settings, db, hooksDB *gateway.Store, metrics *metrics) (served rooms, err error) {
+func newRooms(cfg settings, db, hooksDB *gateway.Store, metrics *metrics, traces *tracing.Traces) (served rooms, err error) {
 	gate := newGate(cfg, db, metrics)
 	hub, err := newHub(cfg.Gateway, db, metrics.meter)
 	if err != nil {
 		return served, err
 	}
-	hooks, err := receipts.New(receipts.Config{Recorder: hooksDB, OptOuts: hooksDB, Logger: slog.Default(), Meter: metrics.meter, Receivers: cfg.providers.Receivers(cfg.PublicURL)})
+	hooks, err := receipts.New(receipts.Config{Recorder: tracing.Recorder{Recorder: hooksDB, Traces: traces}, OptOuts: hooksDB, Logger: slog.Default(), Meter: metrics.meter, Receivers: cfg.providers.Receivers(cfg.PublicURL)})
 	if err != nil {
 		return served, err
 	}
@@ -179,6 +185,7 @@ func needs(db *gateway.Store, verifier *signin.Verifier, public *public) []healt
 type settings struct {
 	config.Gateway
 	signIn    signin.Settings
+	traces    tracing.Settings
 	providers wiring.Wiring // with the settings of receipts only
 }
 
@@ -186,6 +193,7 @@ func readSettings(environ []string) (cfg settings, err error) {
 	cfg.providers = wiring.New()
 	readOthers := func(r *environment.Reader) {
 		cfg.signIn.Read(r)
+		cfg.traces.Read(r)
 		cfg.providers.ReadReceipts(r)
 	}
 	cfg.Gateway, err = config.GatewayFrom(env.ToMap(environ), readOthers, wiring.New().Read)

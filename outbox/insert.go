@@ -24,6 +24,7 @@ type Event struct {
 
 	ExpiresAt   time.Time // no message is sent from this time on; zero: no limit
 	CollapseKey string    // the event takes the place of older events of its type with the same key, at most 150 bytes; empty: of none
+	Traceparent string    // the service's span in W3C's form: Herald's spans continue its trace, at most 100 bytes; empty: none
 }
 
 // maxRows is the maximum number of events in one statement: Postgres accepts 65,535 parameters.
@@ -76,27 +77,38 @@ func execIn(tx any) (func(ctx context.Context, query string, values ...any) erro
 	return nil, fmt.Errorf("insert into event_outbox: %T is not a transaction: pass a pgx.Tx or a *sql.Tx", tx)
 }
 
-// optionalColumns returns the columns that a statement names only if an event has a value: a
-// producer's role may lack the right to write them.
-func optionalColumns(events []Event) (cancels, expires, collapses bool) {
-	for _, e := range events {
-		cancels, expires, collapses = cancels || e.Cancels != "", expires || !e.ExpiresAt.IsZero(), collapses || e.CollapseKey != ""
-	}
-	return cancels, expires, collapses
+// optionalColumn is a column that a statement names only if an event has a value: a producer's
+// role may lack the right to write it.
+type optionalColumn struct {
+	name, placeholder string
+	value             func(Event) any
+	isSet             func(Event) bool
+}
+
+var optionalColumns = []optionalColumn{
+	optionalText("cancels", func(e Event) string { return e.Cancels }),
+	{
+		"expires_at", "$%d::timestamptz",
+		func(e Event) any { return sql.NullTime{Time: e.ExpiresAt, Valid: !e.ExpiresAt.IsZero()} },
+		func(e Event) bool { return !e.ExpiresAt.IsZero() },
+	},
+	optionalText("collapse_key", func(e Event) string { return e.CollapseKey }),
+	optionalText("traceparent", func(e Event) string { return e.Traceparent }),
+}
+
+func optionalText(name string, value func(Event) string) optionalColumn {
+	return optionalColumn{name, "nullif($%d::text, '')", func(e Event) any { return value(e) }, func(e Event) bool { return value(e) != "" }}
 }
 
 // insertion returns the statement that writes events, with its values.
 func insertion(events []Event) (query string, values []any, err error) {
 	columns := "event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id"
-	cancels, expires, collapses := optionalColumns(events)
-	if cancels {
-		columns += ", cancels"
-	}
-	if expires {
-		columns += ", expires_at"
-	}
-	if collapses {
-		columns += ", collapse_key"
+	var optional []optionalColumn
+	for _, column := range optionalColumns {
+		if slices.ContainsFunc(events, column.isSet) {
+			columns += ", " + column.name
+			optional = append(optional, column)
+		}
 	}
 	rows := make([]string, 0, len(events))
 	for _, e := range events {
@@ -107,17 +119,9 @@ func insertion(events []Event) (query string, values []any, err error) {
 		n := len(values)
 		row := fmt.Sprintf("$%d, $%d, $%d, $%d, $%d::text::jsonb, nullif($%d::text, '')", n+1, n+2, n+3, n+4, n+5, n+6)
 		values = append(values, e.ID, e.Type, e.AggregateType, e.AggregateID, string(payload), e.CorrelationID)
-		if cancels {
-			values = append(values, e.Cancels)
-			row += fmt.Sprintf(", nullif($%d::text, '')", len(values))
-		}
-		if expires {
-			values = append(values, sql.NullTime{Time: e.ExpiresAt, Valid: !e.ExpiresAt.IsZero()})
-			row += fmt.Sprintf(", $%d::timestamptz", len(values))
-		}
-		if collapses {
-			values = append(values, e.CollapseKey)
-			row += fmt.Sprintf(", nullif($%d::text, '')", len(values))
+		for _, column := range optional {
+			values = append(values, column.value(e))
+			row += fmt.Sprintf(", "+column.placeholder, len(values))
 		}
 		rows = append(rows, "("+row+")")
 	}

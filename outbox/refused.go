@@ -40,6 +40,7 @@ var refusedConstraints = map[string]string{
 	"event_outbox_cancels_printable":        "the id of an event to cancel has no control characters",
 	"event_outbox_cancels_another":          "an event cannot cancel itself",
 	"event_outbox_collapse_key":             "a collapse key has 1 to 150 bytes and no control characters",
+	"event_outbox_traceparent":              "a traceparent has at most 100 bytes and no control characters",
 	"event_outbox_payload_object":           "the payload is not a JSON object",
 	"event_outbox_payload_size":             "the payload is larger than 256 KiB",
 }

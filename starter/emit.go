@@ -55,6 +55,7 @@ One transaction writes up to 1,000 events.`,
 	flags.StringVar(&e.event.CorrelationID, "correlation-id", "", "an id that messages and histories also get")
 	flags.StringVar(&e.event.Cancels, "cancels", "", "the id of an event to cancel: its unsent deliveries are cancelled, also if it comes later")
 	flags.StringVar(&e.event.CollapseKey, "collapse-key", "", "the event takes the place of older events of its type with the same key: order-7")
+	flags.StringVar(&e.event.Traceparent, "traceparent", "", "a span in W3C's form: the event's spans continue its trace")
 	flags.DurationVar(&e.expires, "expires-in", 0, "the time until the event expires: 10m (default: no limit)")
 	flags.IntVar(&e.count, "count", 1, "how many events to write, up to 1,000,000")
 	terminal.Require(cmd, "type", "aggregate-type", "aggregate-id", "payload")

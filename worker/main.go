@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -31,6 +32,7 @@ import (
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
 	"herald/internal/template"
+	"herald/internal/tracing"
 	"herald/internal/wiring"
 )
 
@@ -67,6 +69,7 @@ type process struct {
 	topics             *kafka.Producer                // nil if no source has a topic
 	launcher           *launch.Launcher
 	temporal           client.Client
+	traces             *tracing.Traces
 	running            *workers
 }
 
@@ -111,7 +114,11 @@ func run(ctx context.Context, part part) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.temporal, err = newTemporalClient(options, metrics.temporal); err != nil {
+	if p.traces, err = tracing.Start(ctx, destinations.traces, "herald-worker", version.Read().Version); err != nil {
+		return err
+	}
+	defer p.traces.Close()
+	if p.temporal, err = newTemporalClient(options, metrics.temporal, p.traces); err != nil {
 		return err
 	}
 	defer p.temporal.Close()
@@ -119,10 +126,15 @@ func run(ctx context.Context, part part) (err error) {
 	acts := p.activities(sources)
 	p.running = &workers{temporal: p.temporal, namespace: options.Namespace, operator: newOperator(p.events, p.launcher), cfg: cfg, part: part, activities: acts}
 	activities.ZeroMetrics(metrics.temporal, part.channels, slices.Collect(maps.Keys(sources)))
+	return p.work(ctx, health.Handler(p.needs(), metrics.page))
+}
+
+// work runs the workers and the page of metrics until ctx ends.
+func (p *process) work(ctx context.Context, page http.Handler) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return health.Serve(ctx, cfg.WorkerHTTPAddr, health.Handler(p.needs(), metrics.page)) })
+	group.Go(func() error { return health.Serve(ctx, p.cfg.WorkerHTTPAddr, page) })
 	group.Go(func() error { return p.serve(ctx, group) })
-	if part.events {
+	if p.part.events {
 		p.schedule(ctx, group)
 	}
 	return group.Wait()
@@ -171,7 +183,7 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 	return &activities.Activities{
 		Sources:     polled(sources),
 		Cleaners:    newCleaners(p.cfg, p.events),
-		Senders:     p.senders,
+		Senders:     traced(p.senders, p.traces),
 		Off:         p.off,
 		Launcher:    p.launcher,
 		Plans:       p.events,
@@ -187,7 +199,7 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 		Retries:     p.deliveries,
 		Followers:   p.events,
 		Events:      p.events,
-		Messages:    p.broker,
+		Messages:    tracing.Publisher{Publisher: p.broker},
 		Sweeps:      p.events,
 		Sweeper:     p.launcher,
 		Executions:  p.launcher,
@@ -208,10 +220,11 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 	}
 }
 
-// destinations are the settings of what the rows of outboxes go to.
+// destinations are the settings of what the rows of outboxes, and spans, go to.
 type destinations struct {
-	kafka kafka.Settings
-	hook  endpoint.Settings
+	kafka  kafka.Settings
+	hook   endpoint.Settings
+	traces tracing.Settings
 }
 
 // readSettings reads all settings, also of the channels, the destinations and Temporal.
@@ -224,6 +237,7 @@ func readSettings(channels wiring.Wiring) (cfg config.Config, to destinations, o
 		channels.Read(r)
 		to.kafka.Read(r)
 		to.hook.Read(r)
+		to.traces.Read(r)
 	})
 	if err == nil {
 		options, err = config.Temporal(values)
@@ -240,12 +254,14 @@ func connectBroker(ctx context.Context, cfg config.Config) (*rabbitmq.Broker, er
 }
 
 // newTemporalClient returns a client that connects when it is first used.
-func newTemporalClient(options client.Options, metrics client.MetricsHandler) (client.Client, error) {
+func newTemporalClient(options client.Options, metrics client.MetricsHandler, traces *tracing.Traces) (temporal client.Client, err error) {
 	options.Logger = log.NewStructuredLogger(slog.Default())
 	options.MetricsHandler = metrics
 	options.WorkerHeartbeatInterval = launch.WorkerHeartbeat
-	temporal, err := client.NewLazyClient(options)
-	if err != nil {
+	if options.Interceptors, err = traces.Interceptors(); err != nil {
+		return nil, fmt.Errorf("trace Temporal: %w", err)
+	}
+	if temporal, err = client.NewLazyClient(options); err != nil {
 		return nil, fmt.Errorf("create Temporal client: %w", err)
 	}
 	return temporal, nil

@@ -11,6 +11,7 @@ import (
 	"herald/internal/config/secret"
 	"herald/internal/notification"
 	"herald/internal/rabbitmq"
+	"herald/internal/tracing"
 	"herald/internal/web/unsubscribe"
 	"herald/internal/wiring"
 	"herald/workflows"
@@ -48,6 +49,15 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 		}
 	}
 	return senders, why, nil
+}
+
+// traced returns senders whose calls have spans.
+func traced(senders map[notification.Channel]activities.Sender, traces *tracing.Traces) map[notification.Channel]activities.Sender {
+	wrapped := map[notification.Channel]activities.Sender{}
+	for channel, sender := range senders {
+		wrapped[channel] = tracing.Sender{Sender: sender, Channel: channel, Traces: traces}
+	}
+	return wrapped
 }
 
 // unsubscribeURL returns a function that makes a message's unsubscribe link, or nil if people

@@ -25,6 +25,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"herald/internal/tracing"
 	"herald/workflows"
 )
 
@@ -119,7 +120,8 @@ func recordings(t *testing.T) (all []recording) {
 	return all
 }
 
-// This code continues all workflows of a running installation.
+// This code continues all workflows of a running installation, also if traces are switched on
+// meanwhile.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 
@@ -132,6 +134,7 @@ func TestReplay(t *testing.T) {
 			require.Equal(t, r.workflow, typeOf(recorded))
 			require.Equal(t, r.end, endOf(t, recorded))
 			require.NoError(t, replayer(t).ReplayWorkflowHistory(quietLogger{}, recorded))
+			require.NoError(t, replayer(t, traces(t)).ReplayWorkflowHistory(quietLogger{}, load(t, r.name)), "with traces")
 		})
 	}
 }
@@ -203,6 +206,14 @@ func replayer(t *testing.T, interceptors ...interceptor.WorkerInterceptor) worke
 		r.RegisterWorkflow(workflow)
 	}
 	return r
+}
+
+// traces returns the interceptor that records a span for each step.
+func traces(t *testing.T) interceptor.WorkerInterceptor {
+	t.Helper()
+	interceptors, err := tracing.With().Interceptors()
+	require.NoError(t, err)
+	return interceptors[0].(interceptor.WorkerInterceptor)
 }
 
 // asksFirst changes every workflow in a way that breaks running workflows: it first calls

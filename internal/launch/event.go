@@ -12,6 +12,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/tracing"
 	"herald/workflows"
 )
 
@@ -45,7 +46,7 @@ func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEve
 	if event.CorrelationID != "" {
 		options.Memo = map[string]any{"correlation_id": event.CorrelationID}
 	}
-	_, err = l.Client.ExecuteWorkflow(ctx, options, workflows.NotifyEvent, in)
+	_, err = l.Client.ExecuteWorkflow(tracing.WithParent(ctx, event.Traceparent), options, workflows.NotifyEvent, in)
 	return l.unlessStarted(ctx, err, options, workflows.NotifyEventType)
 }
 

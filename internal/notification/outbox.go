@@ -12,6 +12,7 @@ type PendingEvent struct {
 	AggregateID   string
 	CorrelationID string // empty: none
 	Cancels       string // the event that it cancels; empty: none
+	Traceparent   string // its producer's span in W3C's form, perhaps invalid; empty: none
 	Claims        int    // number of claims, including this one
 	Processed     bool   // processed_event has it: do not start it again
 	Published     bool   // a completed run published its message

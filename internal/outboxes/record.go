@@ -98,7 +98,7 @@ func (r *recorder) record(eventID string, row Row) (Record, error) {
 	if !isTopic(topic) {
 		return record, &RefusedError{Code: "the topic's template leads to no name for a topic", Verdict: FailRecord}
 	}
-	record.Topic, record.Value, record.Headers = topic, row.Payload, r.source.headers(fields, row.Payload)
+	record.Topic, record.Value, record.Headers = topic, row.Payload, r.source.headers(fields, row)
 	return record, nil
 }
 
@@ -115,9 +115,9 @@ func (s Source) recordFields(eventID string, row Row) []Header {
 }
 
 // headers omits empty values.
-func (s Source) headers(fields []Header, payload []byte) []Header {
+func (s Source) headers(fields []Header, row Row) []Header {
 	var headers []Header
-	for _, header := range append(fields, Header{"source", s.Name}, Header{"content-type", contentType(payload)}) {
+	for _, header := range append(fields, Header{"source", s.Name}, Header{"content-type", contentType(row.Payload)}, Header{"traceparent", row.Traceparent}) {
 		if header.Value != "" {
 			headers = append(headers, header)
 		}

@@ -101,6 +101,7 @@ type Row struct {
 	AggregateType string // empty: none
 	AggregateID   string // empty: none
 	CorrelationID string // empty: none
+	Traceparent   string // only Herald's own table has it; empty: none
 	Payload       []byte // exact bytes; nil: null
 	CreatedAt     *time.Time
 }

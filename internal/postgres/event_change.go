@@ -99,7 +99,7 @@ func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notificati
 		AND    (p.status = 'PROCESSING' OR (p.status = 'SUCCESS' AND p.outcome = ANY ($2)))
 		RETURNING o.event_id AS id, o.source, o.event_type AS type,
 		          coalesce(o.aggregate_type, '') AS aggregate_type, coalesce(o.aggregate_id, '') AS aggregate_id,
-		          coalesce(o.correlation_id, '') AS correlation_id, coalesce(o.cancels, '') AS cancels`
+		          coalesce(o.correlation_id, '') AS correlation_id, coalesce(o.cancels, '') AS cancels, coalesce(o.traceparent, '') AS traceparent`
 
 	found, err := Collect(ctx, s.Pool, "begin event anew", pgx.RowToStructByNameLax[notification.PendingEvent], query, eventID, notification.MendableOutcomes())
 	if err != nil || len(found) == 0 {

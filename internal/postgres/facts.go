@@ -139,13 +139,13 @@ func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, 
 func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event, now *time.Time) {
 	const query = `
 		SELECT n.event_id, n.event_type, coalesce(n.aggregate_type, ''), coalesce(n.aggregate_id, ''), n.payload, coalesce(n.correlation_id, ''), n.created_at,
-		       n.expires_at, coalesce(n.collapse_key, ''), coalesce(n.cancels, ''), coalesce(` + canceller + `, ''),
+		       n.expires_at, coalesce(n.collapse_key, ''), coalesce(n.traceparent, ''), coalesce(n.cancels, ''), coalesce(` + canceller + `, ''),
 		       coalesce((SELECT a.answer FROM event_approval a WHERE a.event_id = n.event_id), ''), clock_timestamp()
 		FROM   event_outbox n
 		WHERE  n.event_id = $1`
 
 	batch.Queue(query, eventID).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, orZero{&event.ExpiresAt}, &event.CollapseKey, &event.Cancels, &event.CancelledBy, &event.Answer, now)
+		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, orZero{&event.ExpiresAt}, &event.CollapseKey, &event.Traceparent, &event.Cancels, &event.CancelledBy, &event.Answer, now)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return notification.ErrNoEvent
 		}

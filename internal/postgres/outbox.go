@@ -50,6 +50,7 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 		       coalesce(c.aggregate_id, '') AS aggregate_id,
 		       coalesce(c.correlation_id, '') AS correlation_id,
 		       coalesce(c.cancels, '') AS cancels,
+		       coalesce(c.traceparent, '') AS traceparent,
 		       c.attempt_count AS claims,
 		       p.event_id IS NOT NULL AS processed
 		FROM   claimed c

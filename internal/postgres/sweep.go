@@ -39,6 +39,7 @@ const selectStuckEvents = `
 		       coalesce(o.aggregate_id, '') AS aggregate_id,
 		       coalesce(o.correlation_id, '') AS correlation_id,
 		       coalesce(o.cancels, '') AS cancels,
+		       coalesce(o.traceparent, '') AS traceparent,
 		       e.restarts,
 		       e.restarting_at IS NOT NULL AS restarting,
 		       o.event_id IS NULL AS purged

@@ -47,6 +47,7 @@ func (b *Broker) PublishEvent(ctx context.Context, event notification.Event, aud
 			ID:            event.ID,
 			Type:          event.Type,
 			CorrelationID: event.CorrelationID,
+			Traceparent:   event.Traceparent,
 			Body:          body,
 			Persistent:    true,
 		})

@@ -22,6 +22,7 @@ type Message struct {
 	ID            string // the same in each repeat
 	Type          string
 	CorrelationID string
+	Traceparent   string // W3C's form; empty: no header
 	Body          []byte // the caller must not change it, even after an error
 	Persistent    bool   // survives a broker restart
 }
@@ -31,7 +32,12 @@ func (m Message) publishing() amqp.Publishing {
 	if m.Persistent {
 		mode = amqp.Persistent
 	}
+	var headers amqp.Table
+	if m.Traceparent != "" {
+		headers = amqp.Table{"traceparent": m.Traceparent}
+	}
 	return amqp.Publishing{
+		Headers:       headers,
 		ContentType:   "application/json",
 		DeliveryMode:  mode,
 		MessageId:     m.ID,

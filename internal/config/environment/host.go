@@ -14,15 +14,22 @@ func (r *Reader) Encrypted(key string, ok bool, remedy string) {
 	}
 }
 
-// ProviderURL does the same as [Reader.URL] for a provider's URL, and refuses clear text to
-// another host. on reports whether the provider's channel is on.
+// ProviderURL does the same as [Reader.ServerURL] for a provider's URL. on reports whether the
+// provider's channel is on.
 func (r *Reader) ProviderURL(key, value string, on bool) string {
 	host := hostOf(value)
-	value = r.URL(key, value)
-	r.Encrypted(key, strings.HasPrefix(value, "https:") || IsLocal(host), "https://")
+	value = r.ServerURL(key, value)
 	if on {
 		r.useProvider(key, host, true)
 	}
+	return value
+}
+
+// ServerURL does the same as [Reader.URL], and refuses clear text to another host.
+func (r *Reader) ServerURL(key, value string) string {
+	host := hostOf(value)
+	value = r.URL(key, value)
+	r.Encrypted(key, strings.HasPrefix(value, "https:") || IsLocal(host), "https://")
 	return value
 }
 

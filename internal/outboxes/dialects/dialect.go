@@ -82,6 +82,7 @@ var heralds = dialect{
 		       coalesce(aggregate_type, '') AS aggregate_type,
 		       coalesce(aggregate_id, '') AS aggregate_id,
 		       coalesce(correlation_id, '') AS correlation_id,
+		       coalesce(traceparent, '') AS traceparent,
 		       payload::text AS payload,
 		       created_at
 		FROM   {table}

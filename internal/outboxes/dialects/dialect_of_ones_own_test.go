@@ -43,6 +43,7 @@ var shipping = dialect{
 		       'SHIPMENT' AS aggregate_type,
 		       number AS aggregate_id,
 		       '' AS correlation_id,
+		       '' AS traceparent,
 		       body::text AS payload,
 		       shipped_at AS created_at
 		FROM   {table}

@@ -31,6 +31,7 @@ var orderService = dialect{
 		       coalesce(aggregate_type, '') AS aggregate_type,
 		       coalesce(aggregate_id::text, '') AS aggregate_id,
 		       '' AS correlation_id,
+		       '' AS traceparent,
 		       payload::text AS payload,
 		       CASE WHEN isfinite(created_at) THEN created_at::timestamptz END AS created_at
 		FROM   {table} o

@@ -25,6 +25,7 @@ var walletHub = dialect{
 		       '' AS aggregate_type,
 		       '' AS aggregate_id,
 		       coalesce(correlation_id, '') AS correlation_id,
+		       '' AS traceparent,
 		       payload::text AS payload,
 		       CASE WHEN isfinite(created_at) THEN created_at::timestamptz END AS created_at
 		FROM   {table}

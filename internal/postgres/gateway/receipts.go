@@ -54,6 +54,25 @@ func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Rece
 	return recorded, nil
 }
 
+// Traceparents returns the traceparents of deliveries whose events have one.
+func (s *Store) Traceparents(ctx context.Context, deliveryIDs []string) (map[string]string, error) {
+	const query = `
+		SELECT n.delivery_id, o.traceparent
+		FROM   notification_state n
+		JOIN   event_outbox o USING (event_id)
+		WHERE  n.delivery_id = ANY ($1)
+		AND    o.traceparent IS NOT NULL`
+
+	found := map[string]string{}
+	rows, _ := s.Pool.Query(ctx, query, deliveryIDs) // ForEachRow returns its error
+	var id, traceparent string
+	_, err := pgx.ForEachRow(rows, []any{&id, &traceparent}, func() error {
+		found[id] = traceparent
+		return nil
+	})
+	return found, postgres.Wrap(err, "read traceparents")
+}
+
 // receiptKey identifies a receipt and its repeats.
 type receiptKey struct {
 	provider string

@@ -15,6 +15,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/template"
+	"herald/internal/tracing"
 	"herald/internal/web/problem"
 	"herald/internal/web/signin"
 	"herald/outbox"
@@ -209,5 +210,6 @@ func read(w http.ResponseWriter, r *http.Request) (outbox.Event, error) {
 	return outbox.Event{
 		ID: id, Type: body.EventType, AggregateType: body.AggregateType, AggregateID: string(body.AggregateID), Payload: body.Payload,
 		CorrelationID: body.CorrelationID, Cancels: body.Cancels, ExpiresAt: body.ExpiresAt, CollapseKey: body.CollapseKey,
+		Traceparent: tracing.Valid(r.Header.Get("traceparent")),
 	}, nil
 }

@@ -1,0 +1,39 @@
+package tracing
+
+import (
+	"herald/internal/config/environment"
+)
+
+// Settings holds OpenTelemetry's standard settings that Herald itself reads. Its SDK reads more.
+type Settings struct {
+	Endpoint       string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`        // the collector's URL for OTLP over HTTP; empty, with the next: traces are off
+	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"` // the same with the full path, for traces alone
+	Exporter       string `env:"OTEL_TRACES_EXPORTER" envDefault:"otlp"`
+	Protocol       string `env:"OTEL_EXPORTER_OTLP_PROTOCOL" envDefault:"http/protobuf"`
+	Disabled       bool   `env:"OTEL_SDK_DISABLED" envDefault:"false"`
+}
+
+// On reports whether spans are exported.
+func (s *Settings) On() bool {
+	return s.Endpoint+s.TracesEndpoint != "" && s.Exporter == "otlp" && !s.Disabled
+}
+
+// Read reads and checks the settings.
+func (s *Settings) Read(r *environment.Reader) {
+	r.Read("", s)
+	if s.Exporter != "otlp" && s.Exporter != "none" {
+		r.Refuse("OTEL_TRACES_EXPORTER", "must be otlp or none")
+	}
+	if !s.On() {
+		return
+	}
+	if s.Protocol != "http/protobuf" {
+		r.Refuse("OTEL_EXPORTER_OTLP_PROTOCOL", "must be http/protobuf, which collectors take on port 4318")
+	}
+	if s.Endpoint != "" {
+		r.ServerURL("OTEL_EXPORTER_OTLP_ENDPOINT", s.Endpoint)
+	}
+	if s.TracesEndpoint != "" {
+		r.ServerURL("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", s.TracesEndpoint)
+	}
+}
