@@ -48,6 +48,7 @@ GRANT SELECT, INSERT, DELETE, UPDATE (active) ON recipient_device TO herald_gate
 -- What providers say of messages, and what follows from it.
 GRANT SELECT, INSERT ON delivery_receipt TO herald_gateway;
 GRANT SELECT (delivery_id, message_id_before) ON delivery_retry TO herald_gateway;
+GRANT SELECT (event_id, traceparent) ON event_outbox TO herald_gateway; -- the trace of a receipt
 GRANT SELECT ON event_type_escalation TO herald_gateway;
 GRANT SELECT, INSERT, UPDATE, DELETE ON recipient_suppression TO herald_gateway;
 

@@ -137,6 +137,7 @@ func TestInsertRefused(t *testing.T) {
 		{name: "no aggregate type", spoil: func(e *outbox.Event) { e.AggregateType = "" }, why: "an aggregate type has 1 to 100 bytes"},
 		{name: "no aggregate id", spoil: func(e *outbox.Event) { e.AggregateID = "" }, why: "an aggregate id has 1 to 100 bytes"},
 		{name: "long correlation id", spoil: func(e *outbox.Event) { e.CorrelationID = strings.Repeat("x", 256) }, why: "a correlation id has at most 255 bytes"},
+		{name: "long traceparent", spoil: func(e *outbox.Event) { e.Traceparent = strings.Repeat("x", 101) }, why: "a traceparent has at most 100 bytes and no control characters"},
 		{name: "itself cancelled", spoil: func(e *outbox.Event) { e.Cancels = e.ID }, why: "an event cannot cancel itself"},
 		{name: "a long id cancelled", spoil: func(e *outbox.Event) { e.Cancels = strings.Repeat("x", 151) }, why: "the id of an event to cancel has 1 to 150 bytes"},
 		{name: "zero byte", spoil: func(e *outbox.Event) { e.CorrelationID = "a\x00" }, why: "a value holds a character that Postgres cannot store"},

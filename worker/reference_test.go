@@ -14,6 +14,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/outboxes/endpoint"
 	"herald/internal/outboxes/kafka"
+	"herald/internal/tracing"
 	"herald/internal/web/signin"
 	"herald/internal/wiring"
 )
@@ -25,7 +26,7 @@ func TestSettingsOfTheReference(t *testing.T) {
 
 	wired := wiring.New()
 	want := map[string]string{"HERALD_ACTOR": "user@host", "CONSOLE_USER_HEADER": "", "CONSOLE_ORIGIN": "", "CONSOLE_WEB_UI_ORIGIN": ""}
-	structs := []any{&config.Config{}, &config.Histories{}, &kafka.Settings{}, &endpoint.Settings{}, &config.Gateway{}, &signin.Settings{}}
+	structs := []any{&config.Config{}, &config.Histories{}, &kafka.Settings{}, &endpoint.Settings{}, &tracing.Settings{}, &config.Gateway{}, &signin.Settings{}}
 	for channel, providers := range wired {
 		for _, provider := range providers.All {
 			structs = append(structs, provider.Settings)

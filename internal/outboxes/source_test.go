@@ -62,10 +62,10 @@ func TestRecord(t *testing.T) {
 		{
 			name:   "a wallet, whose aggregate is in the payload",
 			source: wallet,
-			row:    Row{Key: "7", EventType: "FundsAdded", CorrelationID: "c-1", Payload: []byte(`{"customerId":5}`)},
+			row:    Row{Key: "7", EventType: "FundsAdded", CorrelationID: "c-1", Traceparent: "00-trace-span-01", Payload: []byte(`{"customerId":5}`)},
 			want: Record{Topic: "FundsAdded-out-0", Key: []byte("5"), Value: []byte(`{"customerId":5}`), Headers: []Header{
 				{"event_id", "wallet-7"}, {"event_type", "FundsAdded"}, {"aggregate_type", "CUSTOMER"}, {"aggregate_id", "5"},
-				{"correlation_id", "c-1"}, {"source", "wallet"}, {"content-type", "application/json"},
+				{"correlation_id", "c-1"}, {"source", "wallet"}, {"content-type", "application/json"}, {"traceparent", "00-trace-span-01"},
 			}},
 		},
 		{

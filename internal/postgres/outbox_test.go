@@ -19,12 +19,12 @@ func TestClaimEventsInOrder(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 5)
-	postgrestest.Exec(t, s, "UPDATE event_outbox SET correlation_id = 'corr-1' WHERE event_id = 'evt-1'")
+	postgrestest.Exec(t, s, "UPDATE event_outbox SET correlation_id = 'corr-1', traceparent = '00-trace-span-01' WHERE event_id = 'evt-1'")
 
 	first := claimEvents(t, s, "a", 3)
 	require.Equal(t, []string{"evt-1", "evt-2", "evt-3"}, eventIDs(first))
 	require.Equal(t, notification.PendingEvent{
-		ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "corr-1", Claims: 1,
+		ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "corr-1", Traceparent: "00-trace-span-01", Claims: 1,
 	}, first[0])
 	require.Equal(t, []string{"evt-4", "evt-5"}, claim(t, s, "b", 3))
 	require.Empty(t, claim(t, s, "c", 3))

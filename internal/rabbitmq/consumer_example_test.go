@@ -30,15 +30,12 @@ type eventMessage struct {
 func bindQueue(ch *amqp.Channel, queue, key string) error {
 	const exchange = "notifications.exchange"
 	if err := ch.ExchangeDeclare(exchange, "topic", true, false, false, false, nil); err != nil {
-		return fmt.Errorf("declare exchange %s: %w", exchange, err)
+		return err
 	}
 	if _, err := ch.QueueDeclare(queue, true, false, false, false, nil); err != nil {
-		return fmt.Errorf("declare queue %s: %w", queue, err)
+		return err
 	}
-	if err := ch.QueueBind(queue, key, exchange, false, nil); err != nil {
-		return fmt.Errorf("bind queue %s to %s: %w", queue, key, err)
-	}
-	return nil
+	return ch.QueueBind(queue, key, exchange, false, nil)
 }
 
 // consumeEvents calls handle once for each event of the queue, until ctx ends. seen holds handled
@@ -58,7 +55,7 @@ func consumeEvents(
 		return fmt.Errorf("open channel: %w", err)
 	}
 	if err := bindQueue(ch, queue, key); err != nil {
-		return err
+		return fmt.Errorf("bind queue %s to %s: %w", queue, key, err)
 	}
 	if err := ch.Qos(32, 0, false); err != nil { // at most 32 messages without an acknowledgement
 		return fmt.Errorf("set prefetch: %w", err)

@@ -19,7 +19,7 @@ func TestPublishEvent(t *testing.T) {
 	vhost := rabbitmqtest.Shared(t).VHost(t)
 	event := notification.Event{
 		ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESERVATION", AggregateID: "5",
-		Payload: json.RawMessage(`{"note":"<b>1 & 2</b>","big":12345678901234567890}`), CorrelationID: "c-1",
+		Payload: json.RawMessage(`{"note":"<b>1 & 2</b>","big":12345678901234567890}`), CorrelationID: "c-1", Traceparent: "00-trace-span-01",
 	}
 
 	require.NoError(t, connect(t, vhost.URL).PublishEvent(t.Context(), event, []string{"restaurant", "customer"}))
@@ -32,6 +32,7 @@ func TestPublishEvent(t *testing.T) {
 		require.Equal(t, "evt-1", taken[0].MessageId)
 		require.Equal(t, "RESERVATION_REQUESTED", taken[0].Type)
 		require.Equal(t, "c-1", taken[0].CorrelationId)
+		require.Equal(t, amqp.Table{"traceparent": "00-trace-span-01"}, taken[0].Headers)
 		require.Equal(t, amqp.Persistent, taken[0].DeliveryMode)
 	}
 	require.Empty(t, vhost.Take(t, "notification.agency"))

@@ -10,12 +10,11 @@ type Settings struct {
 	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"` // the same with the full path, for traces alone
 	Exporter       string `env:"OTEL_TRACES_EXPORTER" envDefault:"otlp"`
 	Protocol       string `env:"OTEL_EXPORTER_OTLP_PROTOCOL" envDefault:"http/protobuf"`
-	Disabled       bool   `env:"OTEL_SDK_DISABLED" envDefault:"false"`
 }
 
 // On reports whether spans are exported.
 func (s *Settings) On() bool {
-	return s.Endpoint+s.TracesEndpoint != "" && s.Exporter == "otlp" && !s.Disabled
+	return s.Endpoint+s.TracesEndpoint != "" && s.Exporter == "otlp"
 }
 
 // Read reads and checks the settings.

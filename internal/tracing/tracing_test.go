@@ -208,7 +208,6 @@ func TestSettings(t *testing.T) {
 		{name: "collector", values: map[string]string{endpoint: "http://127.0.0.1:4318"}, on: true},
 		{name: "for traces alone", values: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://collector.example.com/v1/traces"}, on: true},
 		{name: "no exporter", values: map[string]string{endpoint: "http://127.0.0.1:4318", "OTEL_TRACES_EXPORTER": "none"}},
-		{name: "disabled", values: map[string]string{endpoint: "http://127.0.0.1:4318", "OTEL_SDK_DISABLED": "true"}},
 		{name: "other exporter", values: map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, wrong: "OTEL_TRACES_EXPORTER"},
 		{name: "gRPC", values: map[string]string{endpoint: "http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, on: true, wrong: "OTEL_EXPORTER_OTLP_PROTOCOL"},
 		{name: "no URL", values: map[string]string{endpoint: "collector:4318"}, on: true, wrong: endpoint},
