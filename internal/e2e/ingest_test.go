@@ -58,10 +58,11 @@ func TestIngest(t *testing.T) {
 
 	for _, want := range []int{http.StatusCreated, http.StatusOK} {
 		header := bearer(token)
-		header["Content-Type"] = "application/json"
+		header["Content-Type"], header["traceparent"] = "application/json", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 		status, answer := first.request(http.MethodPost, "/api/events", codeBlocks(t, "docs/ingest.md")[0].text, header)
 		require.Equal(t, want, status, answer)
 	}
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM event_outbox WHERE traceparent LIKE '00-%-01'`))
 
 	total := int(ingestFor.Seconds() * float64(*ingestRate))
 	statuses, times := make([]int, total), make([]time.Duration, total)
