@@ -39,9 +39,8 @@ func bindQueue(ch *amqp.Channel, queue, key string) error {
 }
 
 // consumeEvents calls handle once for each event of the queue, until ctx ends. seen holds handled
-// message ids: a service keeps them in a table, in the transaction of handle. If handle fails or the
-// connection breaks, it returns an error, and the broker keeps the messages that were not
-// acknowledged. The caller waits a moment, then calls it again.
+// message ids: keep them in a table, in the transaction of handle. After an error the broker keeps
+// the unacknowledged messages: wait a moment, then call it again.
 func consumeEvents(
 	ctx context.Context, url, queue, key string, seen map[string]bool, handle func(eventMessage) error,
 ) error {
@@ -52,13 +51,13 @@ func consumeEvents(
 	defer conn.Close()
 	ch, err := conn.Channel()
 	if err != nil {
-		return fmt.Errorf("open channel: %w", err)
+		return err
 	}
 	if err := bindQueue(ch, queue, key); err != nil {
 		return fmt.Errorf("bind queue %s to %s: %w", queue, key, err)
 	}
 	if err := ch.Qos(32, 0, false); err != nil { // at most 32 messages without an acknowledgement
-		return fmt.Errorf("set prefetch: %w", err)
+		return err
 	}
 	deliveries, err := ch.ConsumeWithContext(ctx, queue, "", false, false, false, false, nil)
 	if err != nil {
