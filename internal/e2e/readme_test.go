@@ -149,6 +149,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/processes.md":  true, // TestReadme, TestRun
 		"docs/queues.md":     true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
 		"docs/roles.md":      true, // TestRoles
+		"docs/traces.md":     true, // TestTraces
 		"docs/your-own.md":   true, // TestYourOwn
 	}
 	documents := must(filepath.Glob("../../docs/*.md"))(t)

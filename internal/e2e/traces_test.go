@@ -90,7 +90,8 @@ func TestTraces(t *testing.T) {
 	const trace = "0af7651916cd43dd8448eb211c80319c"
 	s, gateway := newSystemWithReceipts(t, `{"delay":"10ms"}`)
 	spans := newSpanCollector(t)
-	s.env = append(s.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+spans.URL, "OTEL_BSP_SCHEDULE_DELAY=50")
+	setting := strings.TrimPrefix(strings.TrimSpace(codeBlocks(t, "docs/traces.md")[0].text), "export ")
+	s.env = append(s.env, strings.Replace(setting, "http://127.0.0.1:4318", spans.URL, 1), "OTEL_BSP_SCHEDULE_DELAY=50")
 	s.prepareLoad()
 	g := s.startGateway("GATEWAY_HTTP_ADDR=" + gateway)
 	w := s.startAll()
