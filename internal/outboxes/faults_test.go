@@ -13,10 +13,11 @@ import (
 	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/stacktest"
+	"herald/tools/link"
 )
 
 // linked is a process that reaches the two databases over links.
-func (s *service) linked(t *testing.T) (walk *outboxes.Walk, business, herald *stacktest.Link) {
+func (s *service) linked(t *testing.T) (walk *outboxes.Walk, business, herald *link.Link) {
 	t.Helper()
 	over := *s
 	business, over.source.DatabaseURL = stacktest.LinkTo(t, s.source.DatabaseURL)

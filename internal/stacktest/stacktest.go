@@ -7,6 +7,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/tools/link"
 )
 
 const (
@@ -68,6 +71,18 @@ func (s *Stack) Settings(t testing.TB) map[string]string {
 		settings[name] = strings.Trim(value, `'`)
 	}
 	return settings
+}
+
+// LinkTo returns a link to the server of a URL, and the URL of the link.
+func LinkTo(t testing.TB, server string) (*link.Link, string) {
+	t.Helper()
+	parsed, err := url.Parse(server)
+	require.NoError(t, err)
+	l, err := link.To(parsed.Host)
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	parsed.Host = l.Address()
+	return l, parsed.String()
 }
 
 // environment returns the test's environment without the settings of other servers, which a

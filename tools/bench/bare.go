@@ -51,7 +51,7 @@ func newBare(ctx context.Context, h *herald) (*bare, error) {
 		if err := each.Start(); err != nil {
 			return nil, err
 		}
-		h.atEnd(func(context.Context) error { each.Stop(); return nil })
+		h.AtEnd(func(context.Context) error { each.Stop(); return nil })
 	}
 	return b, nil
 }
@@ -124,6 +124,6 @@ func newHeraldAndBare(ctx context.Context, stage *stage, staff int) (s heraldAnd
 	if s.bare, err = newBare(ctx, s.herald); err != nil {
 		return heraldAndBare{}, err
 	}
-	s.ofA, s.ofB = newMeter(ctx, s.herald.installation, s.herald.worker.pid), newMeter(ctx, s.herald.installation, self())
+	s.ofA, s.ofB = newMeter(ctx, s.herald.installation, pid(s.herald.worker.PID)), newMeter(ctx, s.herald.installation, self())
 	return s, nil
 }

@@ -54,7 +54,7 @@ func (s *besideSizes) open(ctx context.Context, stage *stage) (a, b round, err e
 	if err := r.herald.makeRestaurant(ctx, s.small.Recipients); err != nil {
 		return nil, nil, err
 	}
-	m := newMeter(ctx, r.herald.installation, r.herald.worker.pid)
+	m := newMeter(ctx, r.herald.installation, pid(r.herald.worker.PID))
 	r.small = &latencyRounds{latencySizes: s.small, heraldAndBare: heraldAndBare{herald: r.herald, ofA: m}}
 	return r.during, r.quiet, nil
 }

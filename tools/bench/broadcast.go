@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
+	"herald/tools/testbed"
 )
 
 // broadcastSizes are the flags of the case broadcast.
@@ -63,7 +64,7 @@ func (r *broadcastRounds) a(ctx context.Context) (*figures, error) {
 	if err := h.settle(ctx); err != nil {
 		return nil, err
 	}
-	planning := newMeter(ctx, h.installation, h.worker.pid)
+	planning := newMeter(ctx, h.installation, pid(h.worker.PID))
 	planning.begin()
 	began, err := h.announce(ctx, id)
 	if err != nil {
@@ -75,12 +76,12 @@ func (r *broadcastRounds) a(ctx context.Context) (*figures, error) {
 	}
 	costs := &figures{}
 	planning.costs(costs, "planned delivery", r.Recipients)
-	mails, err := startProcess(h.env, h.program("worker"), "--channels", "email")
+	mails, err := testbed.Start(h.env, h.program("worker"), "--channels", "email")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = mails.stop() }()
-	sending := newMeter(ctx, h.installation, mails.pid, h.worker.pid)
+	defer func() { _ = mails.Stop() }()
+	sending := newMeter(ctx, h.installation, pid(mails.PID), pid(h.worker.PID))
 	sending.begin()
 	first, last, err := h.awaitSent(ctx, id, r.Recipients, mails)
 	if err != nil {
@@ -166,10 +167,10 @@ func (h *herald) awaitPlanned(ctx context.Context, id string, people int) (plann
 
 // awaitSent waits until an event has ended and all its deliveries are SENT. It returns the times
 // of the first attempt and of the last SENT. It fails if one of the other processes has ended.
-func (h *herald) awaitSent(ctx context.Context, id string, people int, others ...*process) (first, last time.Time, err error) {
+func (h *herald) awaitSent(ctx context.Context, id string, people int, others ...*testbed.Process) (first, last time.Time, err error) {
 	err = h.until(ctx, broadcastTime, "a broadcast does not end", func() (bool, error) {
 		for _, p := range others {
-			if err := p.alive(); err != nil {
+			if err := p.Alive(); err != nil {
 				return false, err
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"herald/tools/testbed"
 )
 
 type consoleSizes struct {
@@ -128,14 +130,14 @@ var consoleAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 // startConsole starts the console and returns its address.
 func (in *installation) startConsole(ctx context.Context) (address string, err error) {
-	p, err := startProcess(in.env, in.program("starter"), "console", "--addr", "127.0.0.1:0")
+	p, err := testbed.Start(in.env, in.program("starter"), "console", "--addr", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
-	in.atEnd(func(context.Context) error { return p.stop() })
+	in.AtEnd(func(context.Context) error { return p.Stop() })
 	err = in.until(ctx, time.Minute, "the console does not start", func() (bool, error) {
-		address = consoleAddress.FindString(p.log.String())
-		return address != "", p.alive()
+		address = consoleAddress.FindString(p.Output())
+		return address != "", p.Alive()
 	})
 	return address, err
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+
+	"herald/tools/testbed"
 )
 
 // herald is a running installation: one worker process, its poller, and the sandbox as
@@ -32,10 +34,10 @@ func (s *stage) heraldServing(ctx context.Context, part []string, settings ...st
 		return nil, err
 	}
 	h := &herald{installation: in}
-	if h.temporal, err = dialTemporal(ctx); err != nil {
+	if h.temporal, err = testbed.DialTemporal(ctx); err != nil {
 		return nil, err
 	}
-	in.atEnd(func(context.Context) error { h.temporal.Close(); return nil })
+	in.AtEnd(func(context.Context) error { h.temporal.Close(); return nil })
 	if err := h.startSandbox(ctx); err != nil {
 		return nil, err
 	}
@@ -55,11 +57,11 @@ func (h *herald) startSandbox(ctx context.Context) error {
 	}
 	address := listener.Addr().String()
 	_ = listener.Close() // frees the port for the sandbox
-	h.provider, err = startProcess(h.env, h.program("sandbox"), "--local", "--addr", address, "--ledger", filepath.Join(h.dir, "ledger.ndjson"))
+	h.provider, err = testbed.Start(h.env, h.program("sandbox"), "--local", "--addr", address, "--ledger", filepath.Join(h.dir, "ledger.ndjson"))
 	if err != nil {
 		return err
 	}
-	h.atEnd(func(context.Context) error { return h.provider.stop() })
+	h.AtEnd(func(context.Context) error { return h.provider.Stop() })
 	h.sandbox = "http://" + address
 	return h.until(ctx, startTime, "the sandbox does not answer", func() (bool, error) {
 		answer, err := http.Get(h.sandbox + "/healthz")
@@ -86,9 +88,9 @@ func (in *installation) until(ctx context.Context, limit time.Duration, otherwis
 		if err != nil || ok {
 			return err
 		}
-		for _, p := range []*process{in.worker, in.provider} {
-			if p != nil && p.alive() != nil {
-				return p.alive()
+		for _, p := range []*testbed.Process{in.worker, in.provider} {
+			if p != nil && p.Alive() != nil {
+				return p.Alive()
 			}
 		}
 		select {
@@ -104,7 +106,7 @@ func (in *installation) said() error {
 	if in.worker == nil {
 		return nil
 	}
-	return fmt.Errorf("the worker said last: %s", in.worker.log)
+	return fmt.Errorf("the worker said last: %s", in.worker.Output())
 }
 
 // count runs SQL that returns one number.

@@ -1,38 +1,33 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"herald/tools/testbed"
 )
 
 // installation is Herald on the local stack, with a separate database, vhost and topics.
 type installation struct {
-	leftovers
+	testbed.Leftovers
 
 	name     string
 	dir      string // folder of its files
 	programs string // the folder of worker, starter and sandbox
 	env      []string
-	worker   *process
-	provider *process // the sandbox; nil: none
-	vhost    string   // URL of the vhost
+	worker   *testbed.Process
+	provider *testbed.Process // the sandbox; nil: none
+	vhost    string           // URL of the vhost
 	brokers  []string
 	db       *pgxpool.Pool
 	kafka    *kgo.Client
@@ -46,18 +41,18 @@ func newInstallation(ctx context.Context, programs string) (in *installation, er
 	in = &installation{name: "bench-" + strings.ToLower(rand.Text()[:8]), programs: programs}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, in.remove())
+			err = errors.Join(err, in.Remove())
 		}
 	}()
 	if in.dir, err = os.MkdirTemp("", "herald-bench-"); err != nil {
 		return in, err
 	}
-	in.atEnd(func(context.Context) error { return os.RemoveAll(in.dir) })
+	in.AtEnd(func(context.Context) error { return os.RemoveAll(in.dir) })
 	database, err := in.createDatabase(ctx)
 	if err != nil {
 		return in, err
 	}
-	if in.vhost, err = in.createVHost(ctx); err != nil {
+	if in.vhost, err = in.CreateVHost(ctx, in.name); err != nil {
 		return in, err
 	}
 	in.env = append(os.Environ(), "DATABASE_URL="+database, "RABBITMQ_URL="+in.vhost, "TASK_QUEUE_PREFIX="+in.name,
@@ -65,75 +60,16 @@ func newInstallation(ctx context.Context, programs string) (in *installation, er
 	return in, nil
 }
 
-// checkServers returns an error that names a server without settings.
-func checkServers() error {
-	for _, name := range []string{"DATABASE_URL", "RABBITMQ_URL", "RABBITMQ_MANAGEMENT_URL", "TEMPORAL_ADDRESS"} {
-		if os.Getenv(name) == "" {
-			return fmt.Errorf("%s is not set: run `make up`, then `make bench`", name)
-		}
-	}
-	return nil
-}
-
 func (in *installation) createDatabase(ctx context.Context) (address string, err error) {
-	server := os.Getenv("DATABASE_URL")
-	name := pgx.Identifier{in.name}.Sanitize()
-	if err := onServer(ctx, server, "CREATE DATABASE "+name); err != nil {
+	if address, err = in.CreateDatabase(ctx, in.name); err != nil {
 		return "", err
 	}
-	in.atEnd(func(ctx context.Context) error { return onServer(ctx, server, "DROP DATABASE "+name+" WITH (FORCE)") })
-	u, err := url.Parse(server)
-	if err != nil {
-		return "", errors.New("DATABASE_URL cannot be read")
-	}
-	u.Path = "/" + in.name
-	if in.db, err = pgxpool.New(ctx, u.String()); err != nil {
+	if in.db, err = pgxpool.New(ctx, address); err != nil {
 		return "", err
 	}
-	in.atEnd(func(context.Context) error { in.db.Close(); return nil })
+	in.AtEnd(func(context.Context) error { in.db.Close(); return nil })
 	_, err = in.db.Exec(ctx, "CREATE SCHEMA bench")
-	return u.String(), err
-}
-
-func onServer(ctx context.Context, server, sql string) error {
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	_, err = conn.Exec(ctx, sql)
-	return err
-}
-
-func (in *installation) createVHost(ctx context.Context) (address string, err error) {
-	if err := manage(ctx, http.MethodPut, in.name); err != nil {
-		return "", err
-	}
-	in.atEnd(func(ctx context.Context) error { return manage(ctx, http.MethodDelete, in.name) })
-	u, err := url.Parse(os.Getenv("RABBITMQ_URL"))
-	if err != nil {
-		return "", errors.New("RABBITMQ_URL cannot be read")
-	}
-	u.Path = "/" + in.name
-	return u.String(), nil
-}
-
-// manage creates or deletes a vhost. The creator of a vhost has all permissions in it.
-func manage(ctx context.Context, method, vhost string) error {
-	request, err := http.NewRequestWithContext(ctx, method, os.Getenv("RABBITMQ_MANAGEMENT_URL")+"/api/vhosts/"+vhost, http.NoBody)
-	if err != nil {
-		return errors.New("RABBITMQ_MANAGEMENT_URL cannot be read")
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode >= 300 {
-		return fmt.Errorf("%s the vhost %s: %s", method, vhost, response.Status)
-	}
-	return nil
+	return address, err
 }
 
 // start starts a worker for events, and pollers for the sources.
@@ -151,10 +87,10 @@ func (in *installation) start(ctx context.Context, sources string) error {
 }
 
 // startWorker starts a worker. in.remove stops the worker after the pollers.
-func (in *installation) startWorker(args ...string) (*process, error) {
-	worker, err := startProcess(in.env, in.program("worker"), args...)
+func (in *installation) startWorker(args ...string) (*testbed.Process, error) {
+	worker, err := testbed.Start(in.env, in.program("worker"), args...)
 	if err == nil {
-		in.atEnd(func(context.Context) error { return worker.stop() })
+		in.AtEnd(func(context.Context) error { return worker.Stop() })
 	}
 	return worker, err
 }
@@ -163,8 +99,8 @@ func (in *installation) startPollers(ctx context.Context) error {
 	if err := in.command(ctx, in.program("starter"), "poller", "start"); err != nil {
 		return err
 	}
-	in.atEnd(func(ctx context.Context) error {
-		return errors.Join(in.command(ctx, in.program("starter"), "poller", "stop"), in.endWorkflows(ctx))
+	in.AtEnd(func(ctx context.Context) error {
+		return errors.Join(in.command(ctx, in.program("starter"), "poller", "stop"), testbed.EndWorkflows(ctx, in.name))
 	})
 	return nil
 }
@@ -174,14 +110,14 @@ func (in *installation) program(name string) string { return filepath.Join(in.pr
 
 // command runs a program with the installation's settings.
 func (in *installation) command(ctx context.Context, program string, args ...string) error {
-	return runCommand(ctx, in.env, program, args...)
+	return testbed.Run(ctx, in.env, program, args...)
 }
 
 const sandbox = "herald/tools/sandbox/cmd/sandbox"
 
 // build builds the programs into a folder.
 func build(ctx context.Context, dir string) error {
-	return runCommand(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter", sandbox)
+	return testbed.Run(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter", sandbox)
 }
 
 // buildRevision builds the programs of another commit, and the current sandbox, into a folder.
@@ -194,20 +130,9 @@ func buildRevision(ctx context.Context, revision, dir string) error {
 		{"go", "build", "-C", tree, "-o", dir, "./worker", "./starter"},
 		{"go", "build", "-o", dir, sandbox},
 	} {
-		if err := runCommand(ctx, nil, command[0], command[1:]...); err != nil {
+		if err := testbed.Run(ctx, nil, command[0], command[1:]...); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// runCommand runs a program. The error quotes the program's output. If env is nil, the program
-// gets the environment of this process.
-func runCommand(ctx context.Context, env []string, program string, args ...string) error {
-	command := exec.CommandContext(ctx, program, args...)
-	command.Env = env
-	if said, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, cmp.Or(string(bytes.TrimSpace(said)), "it said nothing"))
 	}
 	return nil
 }
@@ -215,7 +140,7 @@ func runCommand(ctx context.Context, env []string, program string, args ...strin
 // stage is the environment of a case: the programs, which are built once for all cases, and the
 // output. remove deletes the things that the case created.
 type stage struct {
-	leftovers
+	testbed.Leftovers
 
 	programs string // a folder with worker, starter and sandbox
 	out      io.Writer
@@ -233,32 +158,9 @@ func (s *stage) install(ctx context.Context) (*installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.atEnd(func(context.Context) error { return in.remove() })
+	s.AtEnd(func(context.Context) error { return in.Remove() })
 	if err := in.command(ctx, in.program("starter"), "migrate", "up"); err != nil {
 		return nil, err
 	}
 	return in, nil
-}
-
-// leftovers removes the things that a case created.
-type leftovers struct {
-	ends []func(ctx context.Context) error
-}
-
-// endTime limits the removal. It is long, because dropping a database waits for a checkpoint.
-const endTime = 5 * time.Minute
-
-// atEnd registers a function for remove, which calls the last registered function first.
-func (l *leftovers) atEnd(remove func(ctx context.Context) error) { l.ends = append(l.ends, remove) }
-
-// remove removes everything, also after an interrupt.
-func (l *leftovers) remove() error {
-	ctx, cancel := context.WithTimeout(context.Background(), endTime)
-	defer cancel()
-	var errs []error
-	for _, end := range slices.Backward(l.ends) {
-		errs = append(errs, end(ctx))
-	}
-	l.ends = nil
-	return errors.Join(errs...)
 }

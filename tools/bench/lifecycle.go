@@ -26,7 +26,7 @@ func (s *deliverySizes) openLifecycle(ctx context.Context, stage *stage) (a, b r
 	if err != nil {
 		return nil, nil, err
 	}
-	stage.atEnd(func(context.Context) error { return os.RemoveAll(folder) })
+	stage.AtEnd(func(context.Context) error { return os.RemoveAll(folder) })
 	file := filepath.Join(folder, "sources.yaml")
 	topic := filepath.Base(folder)
 	if err := os.WriteFile(file, fmt.Appendf(nil, "- { name: lifecycle, kafka: { topic: %s } }\n", topic), 0o600); err != nil {
@@ -41,7 +41,7 @@ func (s *deliverySizes) openLifecycle(ctx context.Context, stage *stage) (a, b r
 		if err := h.makeRestaurant(ctx, s.Recipients); err != nil {
 			return nil, nil, err
 		}
-		sides[i] = &deliveryRounds{deliverySizes: *s, heraldAndBare: heraldAndBare{herald: h, ofA: newMeter(ctx, h.installation, h.worker.pid)}}
+		sides[i] = &deliveryRounds{deliverySizes: *s, heraldAndBare: heraldAndBare{herald: h, ofA: newMeter(ctx, h.installation, pid(h.worker.PID))}}
 	}
 	with := sides[0]
 	if err := with.herald.connectKafka(); err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"herald/tools/testbed"
 )
 
 // machine returns a line about the run's machine: CPUs, load before the run, and versions. It
@@ -28,7 +30,7 @@ func machine(ctx context.Context) string {
 		say("Postgres %s", conn.PgConn().ParameterStatus("server_version"))
 		_ = conn.Close(ctx)
 	}
-	if temporal, err := dialTemporal(ctx); err == nil {
+	if temporal, err := testbed.DialTemporal(ctx); err == nil {
 		defer temporal.Close()
 		if answer, err := temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{}); err == nil {
 			say("Temporal %s", answer.GetServerVersion())

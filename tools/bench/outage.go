@@ -58,7 +58,7 @@ func (s *outageSizes) open(ctx context.Context, stage *stage) (a, b round, err e
 	_, err = r.herald.db.Exec(ctx, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('TEXT', 'SMS');
 		UPDATE recipient SET phone = '+120255501' || lpad(user_id, 2, '0') WHERE user_id = '1'`)
-	r.small = &latencyRounds{latencySizes: s.small, heraldAndBare: heraldAndBare{herald: r.herald, ofA: newMeter(ctx, r.herald.installation, r.herald.worker.pid)}}
+	r.small = &latencyRounds{latencySizes: s.small, heraldAndBare: heraldAndBare{herald: r.herald, ofA: newMeter(ctx, r.herald.installation, pid(r.herald.worker.PID))}}
 	return r.down, r.up, err
 }
 

@@ -26,7 +26,7 @@ func newPlainLoop(in *installation, table, topic string, batch int, people bool)
 	if err != nil {
 		return nil, err
 	}
-	in.atEnd(func(context.Context) error { kafka.Close(); return nil })
+	in.AtEnd(func(context.Context) error { kafka.Close(); return nil })
 	named := strings.NewReplacer("{table}", table)
 	return &plainLoop{
 		in: in, topic: topic, batch: batch, kafka: kafka, people: people,

@@ -3,77 +3,10 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 )
-
-// process is a program of Herald that runs next to the benchmark.
-type process struct {
-	pid
-	command *exec.Cmd
-	log     *tail
-	ended   chan struct{}
-}
-
-func startProcess(env []string, program string, args ...string) (*process, error) {
-	p := &process{command: exec.Command(program, args...), log: &tail{}, ended: make(chan struct{})}
-	p.command.Env, p.command.Stdout, p.command.Stderr = env, p.log, p.log
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches only the benchmark, which stops the pollers before the worker
-	if err := p.command.Start(); err != nil {
-		return nil, err
-	}
-	p.pid = pid(p.command.Process.Pid)
-	go func() {
-		_ = p.command.Wait() // alive reports the end with the log
-		close(p.ended)
-	}()
-	return p, nil
-}
-
-func (p *process) stop() error {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // fails if it has ended already
-	<-p.ended
-	return nil
-}
-
-// alive returns an error with the last output if the process has ended.
-func (p *process) alive() error {
-	select {
-	case <-p.ended:
-		return fmt.Errorf("%s has ended: %s", filepath.Base(p.command.Path), p.log)
-	default:
-		return nil
-	}
-}
-
-// tail keeps the last tailLength bytes of a process's output.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailLength = 8 << 10 // bytes
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - tailLength; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.text))
-}
 
 // pid is a process of this machine. Its methods return 0 for values that they cannot read.
 type pid int

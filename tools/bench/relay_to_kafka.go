@@ -172,7 +172,7 @@ func (in *installation) createTopic(ctx context.Context, name string, partitions
 		err = kerr.ErrorForCode(response.Topics[0].ErrorCode)
 	}
 	if err == nil {
-		in.atEnd(func(ctx context.Context) error { return in.deleteTopic(ctx, name) })
+		in.AtEnd(func(ctx context.Context) error { return in.deleteTopic(ctx, name) })
 	}
 	return err
 }
@@ -224,6 +224,6 @@ func (in *installation) connectKafka() (err error) {
 	if in.kafka, err = kgo.NewClient(kgo.SeedBrokers(in.brokers...)); err != nil {
 		return err
 	}
-	in.atEnd(func(context.Context) error { in.kafka.Close(); return nil })
+	in.AtEnd(func(context.Context) error { in.kafka.Close(); return nil })
 	return nil
 }

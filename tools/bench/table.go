@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"herald/tools/testbed"
 )
 
 // caseTime is the minimum time limit of a case.
@@ -23,7 +25,7 @@ const previous = "previous"
 func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	s, picked, err := parseTable(args, out)
 	if err == nil {
-		err = checkServers()
+		err = testbed.CheckServers("make bench")
 	}
 	if err != nil {
 		return err
@@ -75,13 +77,13 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage)
 	defer cancel()
 	began := time.Now()
 	stage.say("preparing")
-	defer func() { err = errors.Join(err, stage.remove()) }()
+	defer func() { err = errors.Join(err, stage.Remove()) }()
 	a, b, err := c.open(ctx, stage)
 	if err == nil && s.Against != "" {
 		other := *stage
 		other.programs = filepath.Join(stage.programs, previous)
-		other.leftovers = leftovers{}
-		defer func() { err = errors.Join(err, other.remove()) }()
+		other.Leftovers = testbed.Leftovers{}
+		defer func() { err = errors.Join(err, other.Remove()) }()
 		b, _, err = c.open(ctx, &other)
 	}
 	if err != nil {

@@ -103,7 +103,7 @@ func TestRoundsInTurn(t *testing.T) {
 		}
 	}
 	c := &comparison{name: "c", open: func(_ context.Context, s *stage) (round, round, error) {
-		s.atEnd(func(context.Context) error { removed = "removed"; return nil })
+		s.AtEnd(func(context.Context) error { removed = "removed"; return nil })
 		return side("A"), side("B"), nil
 	}}
 	result, err := c.measure(t.Context(), tableSettings{Pairs: 3, WarmUp: 1}, &stage{out: io.Discard})

@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
-	"go.temporal.io/sdk/log"
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
@@ -90,29 +87,4 @@ func describeBroadcast(ctx context.Context, temporal client.Client, eventID stri
 	e.transitions *= float64(len(ids)) / float64(deliveries)
 	e.events *= float64(len(ids)) / float64(deliveries)
 	return e, err
-}
-
-// dialTemporal connects to the server that Herald's programs use.
-func dialTemporal(ctx context.Context) (client.Client, error) {
-	options, err := envconfig.LoadDefaultClientOptions()
-	if err != nil {
-		return nil, err
-	}
-	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	return client.DialContext(ctx, options)
-}
-
-// endWorkflows ends workflows that never end by themselves, also the poller of a dead worker.
-func (in *installation) endWorkflows(ctx context.Context) error {
-	temporal, err := dialTemporal(ctx)
-	if err != nil {
-		return err
-	}
-	defer temporal.Close()
-	// These do not exist if the worker failed early.
-	_ = temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(in.name)).Delete(ctx)
-	for _, id := range []string{workflows.FollowUpID(in.name), workflows.PollerID(in.name, notification.HeraldSource, 1)} {
-		_ = temporal.TerminateWorkflow(ctx, id, "", "the benchmark has ended")
-	}
-	return nil
 }

@@ -1,45 +1,47 @@
-package stacktest
+// Package link is a proxy between a client and a server, which can be cut and slowed down while the
+// server still serves other clients.
+package link
 
 import (
 	"bytes"
 	"io"
 	"net"
-	"net/url"
 	"sync"
 	"sync/atomic"
-	"testing"
-
-	"github.com/stretchr/testify/require"
+	"time"
 )
 
-// Link is a proxy to a server. A test can cut the link like a cable, while the server still
-// serves other clients.
+// Link is a proxy to one server.
 type Link struct {
 	to       string // host:port
 	listener net.Listener
 
 	mu      sync.Mutex
 	cut     bool
+	delay   time.Duration
 	refused int
 	mute    string // after a client sends this text, it gets no more answers; empty: no limit
 	open    map[net.Conn]bool
 }
 
-// LinkTo returns a link to the server of a URL, and the URL of the link.
-func LinkTo(t testing.TB, server string) (*Link, string) {
-	t.Helper()
-	parsed, err := url.Parse(server)
-	require.NoError(t, err)
+// To returns a link to a server at host:port.
+func To(server string) (*Link, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	l := &Link{to: parsed.Host, listener: listener, open: map[net.Conn]bool{}}
-	t.Cleanup(func() {
-		_ = listener.Close()
-		l.Cut()
-	})
+	if err != nil {
+		return nil, err
+	}
+	l := &Link{to: server, listener: listener, open: map[net.Conn]bool{}}
 	go l.accept()
-	parsed.Host = listener.Addr().String()
-	return l, parsed.String()
+	return l, nil
+}
+
+// Address returns the link's own host:port.
+func (l *Link) Address() string { return l.listener.Addr().String() }
+
+// Close cuts the link for ever.
+func (l *Link) Close() {
+	_ = l.listener.Close()
+	l.Cut()
 }
 
 // Cut breaks all connections, and refuses new ones.
@@ -52,11 +54,24 @@ func (l *Link) Cut() {
 	}
 }
 
-// Mend accepts connections again.
+// Slow delays everything that passes in each direction.
+func (l *Link) Slow(by time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.delay = by
+}
+
+// Mend accepts connections again, and ends the delay.
 func (l *Link) Mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cut = false
+	l.cut, l.delay = false, 0
+}
+
+func (l *Link) delayed() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.delay
 }
 
 // MuteAfter drops all answers to a client after it sends a text.
@@ -135,7 +150,11 @@ func (s sieve) Write(text []byte) (int, error) {
 }
 
 func (l *Link) pass(from, to net.Conn, passes func([]byte) bool) {
-	_, _ = io.Copy(sieve{to, passes}, from) // until one connection is closed
+	delayed := func(text []byte) bool {
+		time.Sleep(l.delayed())
+		return passes(text)
+	}
+	_, _ = io.Copy(sieve{to, delayed}, from) // until one connection is closed
 	_, _ = from.Close(), to.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
