@@ -8,7 +8,7 @@ with_stack = eval "$$(tools/stack.sh env)" &&
 # The linters are a separate module, so that Herald does not depend on theirs.
 lint_tool = go tool -modfile=tools/lint/go.mod
 
-.PHONY: help up down logs env build demo bench test tested lint histories screenshots clean
+.PHONY: help up down logs env build demo bench drill test tested lint histories screenshots clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ demo: ## start everything, deliver the example events, and show who has what
 
 bench: ## compare Herald with other ways, in 15 minutes; ARGS=--help lists the cases, ARGS='deliveries --events 20' picks some
 	@$(with_stack) go run ./tools/bench $(ARGS)
+
+drill: ## kill, freeze, cut and slow everything under load for ten minutes, and judge; ARGS=--help explains
+	@tools/drill.sh $(ARGS)
 
 # The checks run while the stack starts and the tests wait. They include vet, so the tests leave it
 # out.

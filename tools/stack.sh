@@ -12,6 +12,8 @@ usage: tools/stack.sh COMMAND [SERVICE ...]
   down      stop, and keep the data; `--immediate` stops Postgres without a checkpoint
   restart   down, then up
   kill      stop as a power cut would (SIGKILL), and keep the data
+  freeze    let the processes do nothing (SIGSTOP)
+  thaw      let them continue
   destroy   stop, and delete the data
   status    say what is running; exit 1 if anything is not
   logs      follow the logs
@@ -129,6 +131,16 @@ down() {
   if [[ ${#SERVICES[@]} -eq 0 ]]; then rm -f "$DEV/run/port_base"; fi
 }
 
+# signal_all sends a signal to the servers and their children.
+signal_all() { # SIGNAL
+  local service pid
+  for service in $(ours); do
+    pid=$(pid_of "$("${service}_pid_file")") || fail "$service does not run"
+    # shellcheck disable=SC2046
+    kill "-$1" "$pid" $(pgrep -P "$pid") || true # a child may have ended
+  done
+}
+
 destroy() {
   local service
   down immediate
@@ -182,6 +194,8 @@ restart)
   up
   ;;
 kill) exclusively down kill ;;
+freeze) exclusively signal_all STOP ;;
+thaw) exclusively signal_all CONT ;;
 destroy) exclusively destroy ;;
 example) exclusively example ;;
 status | logs | yours) "$COMMAND" ;;

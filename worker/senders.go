@@ -45,7 +45,7 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 		case err != nil:
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		default:
-			senders[name] = sender
+			senders[name] = planted(sender)
 		}
 	}
 	return senders, why, nil

@@ -59,6 +59,8 @@ EOF
   detach "$KAFKA_PID" "$DEV/log/kafka.log" "${java[@]}" kafka.Kafka "$DEV/run/kafka.properties"
 }
 
+kafka_pid_file() { echo "$KAFKA_PID"; }
+
 kafka_running() { runs "$KAFKA_PID" "$KAFKA"; }
 
 kafka_log() { echo "$DEV/log/kafka.log"; }

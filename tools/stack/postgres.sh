@@ -109,7 +109,9 @@ pg_sql() { # DATABASE PSQL-ARGUMENT...
   PGPASSWORD=$(pg_password) "$(pg_bin)/psql" --no-psqlrc -h 127.0.0.1 -p "$PG_PORT" -U herald -d "$1" -qtA -v ON_ERROR_STOP=1 "${@:2}"
 }
 
-postgres_running() { runs "$(pg_home)/data/postmaster.pid" postgres; }
+postgres_pid_file() { echo "$(pg_home)/data/postmaster.pid"; }
+
+postgres_running() { runs "$(postgres_pid_file)" postgres; }
 
 postgres_log() { echo "$(pg_home)/postgres.log"; }
 

@@ -106,6 +106,8 @@ speaks_amqp() {
   [[ $frame == $'\001' ]]
 }
 
+rabbitmq_pid_file() { echo "$RABBITMQ_PID"; }
+
 rabbitmq_running() { runs "$RABBITMQ_PID" "$RABBITMQ_MARK"; }
 
 rabbitmq_log() { echo "$DEV/log/rabbitmq.log"; }

@@ -56,6 +56,8 @@ temporal_start() {
 }
 
 # The command lines of both servers contain a path below the dev folder.
+temporal_pid_file() { echo "$TEMPORAL_PID"; }
+
 temporal_running() { runs "$TEMPORAL_PID" "$DEV/"; }
 
 temporal_log() { echo "$DEV/log/temporal.log"; }

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The drill on a separate local stack, which it may kill: in .dev/drill, on the ports from 17100 on.
+# A server of yours, named by the environment, takes the place of a local one. The drill then
+# kills it only by your own --kill, --start, --freeze, --thaw or --restart. After a finding the stack
+# keeps running, so that you can look.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Not HERALD_DEV and HERALD_PORT_BASE, which may name the stack that you work with.
+export HERALD_DEV=${DRILL_DEV:-$PWD/.dev/drill} HERALD_PORT_BASE=${DRILL_PORT_BASE:-17100}
+mkdir -p "$HERALD_DEV/bin" "$HERALD_DEV/programs"
+for server in kafka temporal; do # saves building them again
+  if [[ -x .dev/bin/$server && ! -e $HERALD_DEV/bin/$server ]]; then cp ".dev/bin/$server" "$HERALD_DEV/bin/"; fi
+done
+tools/stack.sh up
+yours=" $(tools/stack.sh yours | paste -sd ' ' -) "
+eval "$(tools/stack.sh env)"
+unset OUTBOX_SOURCES
+
+flags=()
+disrupt() { # SERVER SETTING
+  if [[ $yours == *" $2 "* ]]; then return; fi
+  flags+=(--kill "$1=tools/stack.sh kill $1" --start "$1=tools/stack.sh up $1" --freeze "$1=tools/stack.sh freeze $1" --thaw "$1=tools/stack.sh thaw $1")
+}
+disrupt postgres DATABASE_URL
+disrupt rabbitmq RABBITMQ_URL
+disrupt temporal TEMPORAL_ADDRESS
+disrupt kafka KAFKA_BROKERS
+
+go build ${DRILL_TAGS:+-tags "$DRILL_TAGS"} -o "$HERALD_DEV/programs/" ./worker ./gateway ./starter ./tools/sandbox/cmd/sandbox ./tools/drill
+code=0
+"$HERALD_DEV/programs/drill" --bin "$HERALD_DEV/programs" --reports "$HERALD_DEV" "${flags[@]}" "$@" || code=$?
+if [[ $code == 0 ]]; then tools/stack.sh down; fi
+exit "$code"

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	random "math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/config/version"
+	"herald/tools/testbed"
+)
+
+// messageTimeout is the default limit of a call to a provider, as of EMAIL_TIMEOUT.
+const messageTimeout = 10 * time.Second
+
+// run runs the drill, and reports whether it passed.
+func run(ctx context.Context, args []string, out io.Writer) (passed bool, err error) {
+	s, err := readSettings(args, out)
+	if err != nil {
+		return false, err
+	}
+	if err := testbed.CheckServers("make drill"); err != nil {
+		return false, err
+	}
+	say := func(format string, args ...any) {
+		fmt.Fprintf(out, time.Now().Format("15:04:05 ")+format+"\n", args...)
+	}
+	say("seed %d", s.seed)
+	stage := &stage{name: "drill-" + strings.ToLower(rand.Text()[:8]), bin: s.bin}
+	defer func() {
+		err = errors.Join(err, stage.running.Remove())
+		if passed && !s.keep || err != nil {
+			err = errors.Join(err, stage.data.Remove())
+		}
+	}()
+	if err := stage.build(ctx, s.people); err != nil {
+		return false, err
+	}
+	r, err := disruptUnderLoad(ctx, s, stage, say)
+	if err != nil {
+		return false, err
+	}
+	file := filepath.Join(s.reports, fmt.Sprintf("drill-%d.md", s.seed))
+	text := r.markdown()
+	fmt.Fprintln(out, "\n"+text)
+	if !r.passed() || s.keep {
+		fmt.Fprintf(out, "kept: the database %s and the vhost of the same name, and the ledger %s\n", stage.name, stage.ledger())
+	}
+	fmt.Fprintln(out, "the report is in "+file)
+	return r.passed(), os.WriteFile(file, []byte(text), 0o600)
+}
+
+// disruptUnderLoad writes and breaks for the length of the run, waits until Herald has finished,
+// and lets the judge judge.
+func disruptUnderLoad(ctx context.Context, s settings, stage *stage, say func(string, ...any)) (report, error) {
+	r := report{settings: s, version: version.Read().String()}
+	near, far := stage.lanes(s.commands)
+	r.without = stage.without
+	load := &load{db: stage.db, prefix: stage.events(), random: source(s.seed, 0), profile: s.profile, rate: s.rate, people: s.people, grace: messageTimeout + 2*longestFault}
+	lanes := []*lane{{near, source(s.seed, 1)}, {far, source(s.seed, 2)}}
+
+	group, supervised := errgroup.WithContext(ctx)
+	supervised, endSupervision := context.WithCancel(supervised)
+	for _, p := range stage.programs {
+		group.Go(func() error { return p.supervise(supervised) })
+	}
+	say("writing and breaking for %s", s.length)
+	writing, endWriting := context.WithTimeout(supervised, s.length)
+	defer endWriting()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		load.run(writing)
+	}()
+	r.played = disrupt(writing, lanes, say)
+	<-written
+	say("everything is mended; waiting until Herald has finished")
+	began := time.Now()
+	left, err := stage.settle(supervised, s.settle)
+	r.settled, r.left = time.Since(began), left
+	endSupervision()
+	if err = errors.Join(err, group.Wait(), ctx.Err()); err != nil {
+		return r, err
+	}
+	for _, p := range stage.programs {
+		for _, end := range p.ends {
+			r.ends = append(r.ends, p.name+": "+end)
+		}
+	}
+	return r, r.judge(ctx, stage, load)
+}
+
+// source returns a source of random numbers that depends on the seed alone. Each user has its own,
+// so that none changes the numbers of another.
+func source(seed, user uint64) *random.Rand { return random.New(random.NewPCG(seed, user)) }
+
+// settle waits until Herald has nothing left to do, and returns what is left after the limit.
+func (s *stage) settle(ctx context.Context, limit time.Duration) (left string, err error) {
+	end := time.Now().Add(limit)
+	for {
+		left, err = s.settled(ctx)
+		if err == nil && left == "" || !time.Now().Before(end) {
+			return left, err
+		}
+		if !sleep(ctx, time.Second) {
+			return left, nil
+		}
+	}
+}

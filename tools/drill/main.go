@@ -1,0 +1,107 @@
+// Command drill disrupts an installation of Herald under load, in a random order that its seed
+// repeats. It then judges, by what it wrote and what the providers accepted, whether every person
+// got the right messages.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	passed, err := run(ctx, os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "drill:", err)
+		os.Exit(2)
+	case !passed:
+		os.Exit(1)
+	}
+}
+
+const about = `drill writes events, breaks one part of the installation after the other, and judges the result.
+
+  make drill                                     ten minutes on a separate local stack
+  make drill ARGS='--seed 7 --for 2m'            the faults of seed 7, for two minutes
+  make drill ARGS='--profile burst --rate 5'     another load
+  bin/drill --bin bin --restart postgres='ssh db systemctl restart postgresql'
+                                                 on the servers of DATABASE_URL, RABBITMQ_URL, …
+
+It starts two workers, a gateway and the sandbox, with a new database, vhost and topic, so it sends
+nothing to people. Exit codes: 0 passed, 1 the judge found something, 2 the drill could not run.
+
+`
+
+type settings struct {
+	seed     uint64
+	length   time.Duration
+	settle   time.Duration
+	profile  profile
+	rate     float64
+	people   int
+	bin      string
+	reports  string
+	keep     bool
+	commands commands
+}
+
+func readSettings(args []string, out io.Writer) (settings, error) {
+	s := settings{commands: commands{}, profile: profiles[0]}
+	flags := flag.NewFlagSet("drill", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.Usage = func() {
+		fmt.Fprint(out, about)
+		flags.PrintDefaults()
+		fmt.Fprintln(out, "\nprofiles:")
+		for _, p := range profiles {
+			fmt.Fprintf(out, "  %-10s %s\n", p.name, p.about)
+		}
+	}
+	flags.Uint64Var(&s.seed, "seed", 0, "`number` that decides the faults and the kinds of events; 0: a random one")
+	flags.DurationVar(&s.length, "for", 8*time.Minute, "how long to write and to break; starting and settling come on top")
+	flags.DurationVar(&s.settle, "settle", 5*time.Minute, "how long Herald may take to finish after the last fault")
+	flags.Float64Var(&s.rate, "rate", 2, "business transactions a second, with four to six messages each")
+	flags.IntVar(&s.people, "people", 300, "whom a broadcast reaches")
+	flags.StringVar(&s.bin, "bin", "bin", "`folder` of worker, gateway, starter and sandbox")
+	flags.StringVar(&s.reports, "reports", ".", "`folder` of the report, drill-SEED.md")
+	flags.BoolVar(&s.keep, "keep", false, "keep database, vhost and ledger of a run that passed; a failed run always keeps them")
+	flags.Func("profile", "`name` of the load, see below (default steady)", func(name string) error {
+		i := slices.IndexFunc(profiles, func(p profile) bool { return p.name == name })
+		if i < 0 {
+			return errors.New("no such profile")
+		}
+		s.profile = profiles[i]
+		return nil
+	})
+	for _, verb := range []struct{ name, usage string }{
+		{"restart", "restarts a server"}, {"kill", "kills a server, until --start"}, {"start", "starts a killed server, and waits until it answers"},
+		{"freeze", "freezes a server, until --thaw"}, {"thaw", "lets a frozen server continue"},
+	} {
+		flags.Func(verb.name, "`SERVER=COMMAND` that "+verb.usage+"; repeatable", func(value string) error { return s.commands.set(verb.name, value) })
+	}
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return s, fmt.Errorf("%q is no flag: see --help", flags.Arg(0))
+	case s.length < 10*time.Second || s.settle <= 0 || s.rate <= 0 || s.people < 1:
+		return s, errors.New("--for must be 10s or more; --settle, --rate and --people must be positive")
+	}
+	for s.seed == 0 {
+		s.seed = rand.Uint64N(1_000_000)
+	}
+	return s, nil
+}

@@ -1,0 +1,29 @@
+//go:build drill_defect
+
+package main
+
+import (
+	"context"
+	"sync/atomic"
+
+	"herald/internal/channel"
+	"herald/internal/notification"
+)
+
+// forgetful reports some messages as sent, but does not send them.
+type forgetful struct {
+	channel.Sender
+	sent atomic.Int64
+}
+
+// forgotten is how many messages there are for each that is not sent.
+const forgotten = 20
+
+func planted(sender channel.Sender) channel.Sender { return &forgetful{Sender: sender} }
+
+func (f *forgetful) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
+	if f.sent.Add(1)%forgotten == 0 {
+		return notification.Answer{}, nil
+	}
+	return f.Sender.Send(ctx, msg)
+}
