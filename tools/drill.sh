@@ -8,6 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Not HERALD_DEV and HERALD_PORT_BASE, which may name the stack that you work with.
 export HERALD_DEV=${DRILL_DEV:-$PWD/.dev/drill} HERALD_PORT_BASE=${DRILL_PORT_BASE:-17100}
+export HERALD_KAFKA_ADVERTISED=$((HERALD_PORT_BASE + 16)) # of the drill's link
 mkdir -p "$HERALD_DEV/bin" "$HERALD_DEV/programs"
 for server in kafka temporal; do # saves building them again
   if [[ -x .dev/bin/$server && ! -e $HERALD_DEV/bin/$server ]]; then cp ".dev/bin/$server" "$HERALD_DEV/bin/"; fi
@@ -20,6 +21,7 @@ unset OUTBOX_SOURCES
 flags=()
 disrupt() { # SERVER SETTING
   if [[ $yours == *" $2 "* ]]; then return; fi
+  if [[ $1 == kafka ]]; then flags+=(--kafka-link "127.0.0.1:$HERALD_KAFKA_ADVERTISED"); fi
   flags+=(--kill "$1=tools/stack.sh kill $1" --start "$1=tools/stack.sh up $1" --freeze "$1=tools/stack.sh freeze $1" --thaw "$1=tools/stack.sh thaw $1")
 }
 disrupt postgres DATABASE_URL

@@ -26,6 +26,8 @@ Services: postgres, rabbitmq, kafka, temporal; without any, all of them.
 HERALD_DEV        where binaries, data and logs are (default: .dev of this checkout)
 HERALD_PORT_BASE  the first of 21 ports (default: 17000)
 HERALD_TEMPORAL_FAIR  false: Temporal without fairness, as by a server's default (default: true)
+HERALD_KAFKA_ADVERTISED
+                  the port that Kafka tells its clients, of a proxy (default: its own port)
 HERALD_KAFKA      apache: Kafka is Apache's, which needs Java 17 and Maven (default: tools/kafka)
 DATABASE_URL, RABBITMQ_URL, KAFKA_BROKERS, TEMPORAL_ADDRESS
                   a server of yours, used in place of one of ours

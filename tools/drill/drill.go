@@ -37,11 +37,11 @@ func run(ctx context.Context, args []string, out io.Writer) (passed bool, err er
 	stage := &stage{name: "drill-" + strings.ToLower(rand.Text()[:8]), bin: s.bin}
 	defer func() {
 		err = errors.Join(err, stage.running.Remove())
-		if passed && !s.keep || err != nil {
+		if err != nil || !s.keeps(passed) {
 			err = errors.Join(err, stage.data.Remove())
 		}
 	}()
-	if err := stage.build(ctx, s.people); err != nil {
+	if err := stage.build(ctx, s.people, s.kafka); err != nil {
 		return false, err
 	}
 	r, err := disruptUnderLoad(ctx, s, stage, say)
@@ -51,12 +51,15 @@ func run(ctx context.Context, args []string, out io.Writer) (passed bool, err er
 	file := filepath.Join(s.reports, fmt.Sprintf("drill-%d.md", s.seed))
 	text := r.markdown()
 	fmt.Fprintln(out, "\n"+text)
-	if !r.passed() || s.keep {
+	if s.keeps(r.passed()) {
 		fmt.Fprintf(out, "kept: the database %s and the vhost of the same name, and the ledger %s\n", stage.name, stage.ledger())
 	}
 	fmt.Fprintln(out, "the report is in "+file)
 	return r.passed(), os.WriteFile(file, []byte(text), 0o600)
 }
+
+// keeps reports whether the data of a run stays.
+func (s settings) keeps(passed bool) bool { return s.keep == "always" || s.keep == "failed" && !passed }
 
 // disruptUnderLoad writes and breaks for the length of the run, waits until Herald has finished,
 // and lets the judge judge.

@@ -53,7 +53,8 @@ type settings struct {
 	people   int
 	bin      string
 	reports  string
-	keep     bool
+	keep     string
+	kafka    string // address of the link that the brokers name; empty: none
 	commands commands
 }
 
@@ -76,7 +77,8 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 	flags.IntVar(&s.people, "people", 300, "whom a broadcast reaches")
 	flags.StringVar(&s.bin, "bin", "bin", "`folder` of worker, gateway, starter and sandbox")
 	flags.StringVar(&s.reports, "reports", ".", "`folder` of the report, drill-SEED.md")
-	flags.BoolVar(&s.keep, "keep", false, "keep database, vhost and ledger of a run that passed; a failed run always keeps them")
+	flags.StringVar(&s.kafka, "kafka-link", "", "`address` that the broker tells its clients, where the drill listens, to cut and slow Kafka")
+	flags.StringVar(&s.keep, "keep", "failed", "keep database, vhost, topic and ledger of a `run`: failed, always or never")
 	flags.Func("profile", "`name` of the load, see below (default steady)", func(name string) error {
 		i := slices.IndexFunc(profiles, func(p profile) bool { return p.name == name })
 		if i < 0 {
@@ -95,6 +97,8 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		return s, err
 	}
 	switch {
+	case !slices.Contains([]string{"failed", "always", "never"}, s.keep):
+		return s, errors.New("--keep must be failed, always or never")
 	case flags.NArg() > 0:
 		return s, fmt.Errorf("%q is no flag: see --help", flags.Arg(0))
 	case s.length < 10*time.Second || s.settle <= 0 || s.rate <= 0 || s.people < 1:

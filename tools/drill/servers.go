@@ -66,9 +66,6 @@ func (c commands) faults(server string) (faults []fault, without []string) {
 // linkTo returns a link to the server of a setting, and the setting's value over the link. The
 // error says why there can be no link.
 func linkTo(setting, value string) (*link.Link, string, error) {
-	if setting == "KAFKA_BROKERS" {
-		return nil, value, errors.New("clients connect to the addresses that brokers name")
-	}
 	u := &url.URL{Host: value}
 	if setting == "TEMPORAL_ADDRESS" && (os.Getenv("TEMPORAL_TLS") != "" || os.Getenv("TEMPORAL_API_KEY") != "") {
 		return nil, value, errors.New("the certificate names another host")

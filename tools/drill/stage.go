@@ -33,7 +33,8 @@ type stage struct {
 	env      []string
 	vhost    string
 	database string
-	brokers  []string // none: without a topic
+	brokers  []string   // none: without a topic
+	kafka    *link.Link // that the broker tells its clients; nil: none
 	db       *pgxpool.Pool
 	temporal client.Client
 	sandbox  string // base URL
@@ -55,11 +56,12 @@ var defaults = []string{
 }
 
 // build creates the data, and starts the programs.
-func (s *stage) build(ctx context.Context, people int) error {
-	for _, step := range []func(context.Context) error{s.createData, s.startSandbox} {
-		if err := step(ctx); err != nil {
-			return err
-		}
+func (s *stage) build(ctx context.Context, people int, kafkaLink string) error {
+	if err := s.createData(ctx, kafkaLink); err != nil {
+		return err
+	}
+	if err := s.startSandbox(ctx); err != nil {
+		return err
 	}
 	if err := s.configure(ctx); err != nil {
 		return err
@@ -81,7 +83,7 @@ func (s *stage) build(ctx context.Context, people int) error {
 	return s.startPrograms(ctx)
 }
 
-func (s *stage) createData(ctx context.Context) (err error) {
+func (s *stage) createData(ctx context.Context, kafkaLink string) (err error) {
 	if s.dir, err = os.MkdirTemp("", "herald-drill-"); err != nil {
 		return err
 	}
@@ -102,10 +104,26 @@ func (s *stage) createData(ctx context.Context) (err error) {
 	s.running.AtEnd(func(context.Context) error { s.temporal.Close(); return nil })
 	if brokers := os.Getenv("KAFKA_BROKERS"); brokers != "" {
 		s.brokers = strings.Split(brokers, ",")
+		if err := s.linkKafka(kafkaLink); err != nil {
+			return err
+		}
 		return s.createTopic(ctx)
 	}
 	s.without = append(s.without, "everything of kafka: KAFKA_BROKERS is not set")
 	return nil
+}
+
+// linkKafka listens at the address that the broker tells its clients.
+func (s *stage) linkKafka(address string) (err error) {
+	if address == "" {
+		s.without = append(s.without, "cut and slow kafka: clients connect to the addresses that brokers name, see --kafka-link")
+		return nil
+	}
+	s.kafka, err = link.At(address, s.brokers[0])
+	if err == nil {
+		s.data.AtEnd(func(context.Context) error { s.kafka.Close(); return nil })
+	}
+	return err
 }
 
 func (s *stage) startSandbox(ctx context.Context) error {
@@ -191,14 +209,14 @@ func (s *stage) program(name, admin string) (*program, error) {
 	p := &program{name: name, links: map[string]*link.Link{}}
 	env := append(append([]string{}, s.env...), "WORKER_HTTP_ADDR="+admin, "GATEWAY_ADMIN_ADDR="+admin)
 	values := map[string]string{"DATABASE_URL": s.database, "RABBITMQ_URL": s.vhost}
-	for _, server := range serverNames {
+	for _, server := range serverNames[:3] { // Kafka's clients connect to the address that the broker names
 		value := values[server.setting]
 		if value == "" {
 			value = os.Getenv(server.setting)
 		}
 		l, over, err := linkTo(server.setting, value)
 		if err != nil {
-			if name == "gateway" && value != "" { // the reason is the same for each program
+			if name == "gateway" { // the reason is the same for each program
 				s.without = append(s.without, fmt.Sprintf("cut and slow %s: %s", server.name, err))
 			}
 			continue
@@ -240,6 +258,9 @@ func (s *stage) lanes(commands commands) (near, far []fault) {
 			if l := p.links[server.name]; l != nil {
 				links = append(links, l)
 			}
+		}
+		if server.name == "kafka" && s.kafka != nil {
+			links = append(links, s.kafka)
 		}
 		faults, without := commands.faults(server.name)
 		far = append(append(far, linkFaults(server.name, links)...), faults...)

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -21,10 +22,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Settings holds the broker's port and folder.
+// Settings holds the broker's ports and folder.
 type Settings struct {
-	Port int
-	Data string // folder of topics and records
+	Port       int
+	Advertised int    // the port that clients are told; 0: Port
+	Data       string // folder of topics and records
 }
 
 const askTimeout = 5 * time.Second
@@ -32,6 +34,7 @@ const askTimeout = 5 * time.Second
 func main() {
 	var s Settings
 	flag.IntVar(&s.Port, "port", 9092, "port of the broker")
+	flag.IntVar(&s.Advertised, "advertise", 0, "port that clients are told, of a proxy; 0: the port of the broker")
 	flag.StringVar(&s.Data, "data", "kafka", "folder of its data")
 	check := flag.Bool("check", false, "ask a running broker whether it is ready, and exit 0 if it is")
 	topics := flag.String("create", "", "create topics at a running broker, unless they are there: names with commas between them")
@@ -58,6 +61,7 @@ func serve(ctx context.Context, s Settings) error {
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
 		kfake.Ports(s.Port),
+		kfake.ListenFn(s.listen),
 		kfake.DataDir(s.Data),
 		kfake.SyncWrites(),            // acknowledged records survive a kill
 		kfake.DefaultNumPartitions(1), // the default of Apache Kafka
@@ -72,6 +76,22 @@ func serve(ctx context.Context, s Settings) error {
 	<-ctx.Done()
 	return nil
 }
+
+// listen returns the broker's listener. Its address is what the broker tells clients.
+func (s Settings) listen(network, address string) (net.Listener, error) {
+	listener, err := net.Listen(network, address)
+	if err != nil || s.Advertised == 0 {
+		return listener, err
+	}
+	return advertised{listener, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: s.Advertised}}, nil
+}
+
+type advertised struct {
+	net.Listener
+	address net.Addr
+}
+
+func (a advertised) Addr() net.Addr { return a.address }
 
 // ready succeeds once the broker answers.
 func ready(ctx context.Context, s Settings) error {

@@ -25,8 +25,11 @@ type Link struct {
 }
 
 // To returns a link to a server at host:port.
-func To(server string) (*Link, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func To(server string) (*Link, error) { return At("127.0.0.1:0", server) }
+
+// At returns a link that listens at an address.
+func At(address, server string) (*Link, error) {
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ kafka_start() {
   if kafka_is_apache; then
     kafka_start_apache
   else
-    detach "$KAFKA_PID" "$DEV/log/kafka.log" "$KAFKA" -port "$KAFKA_PORT" -data "$DEV/kafka"
+    detach "$KAFKA_PID" "$DEV/log/kafka.log" "$KAFKA" -port "$KAFKA_PORT" -advertise "${HERALD_KAFKA_ADVERTISED:-0}" -data "$DEV/kafka"
   fi
   answers 120 "$KAFKA_PID" "$KAFKA" -check -port "$KAFKA_PORT"
 }
@@ -47,7 +47,7 @@ node.id=1
 controller.quorum.voters=1@127.0.0.1:$KAFKA_CONTROLLER_PORT
 controller.listener.names=CONTROLLER
 listeners=PLAINTEXT://127.0.0.1:$KAFKA_PORT,CONTROLLER://127.0.0.1:$KAFKA_CONTROLLER_PORT
-advertised.listeners=PLAINTEXT://127.0.0.1:$KAFKA_PORT
+advertised.listeners=PLAINTEXT://127.0.0.1:${HERALD_KAFKA_ADVERTISED:-$KAFKA_PORT}
 auto.create.topics.enable=false
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
