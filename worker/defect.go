@@ -16,13 +16,13 @@ type forgetful struct {
 	sent atomic.Int64
 }
 
-// forgotten is how many messages there are for each that is not sent.
-const forgotten = 20
+// every is the distance between two messages that are not sent.
+const every = 20
 
 func planted(sender channel.Sender) channel.Sender { return &forgetful{Sender: sender} }
 
 func (f *forgetful) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if f.sent.Add(1)%forgotten == 0 {
+	if f.sent.Add(1)%every == 0 {
 		return notification.Answer{}, nil
 	}
 	return f.Sender.Send(ctx, msg)

@@ -1,8 +1,10 @@
 package stacktest_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,7 +14,8 @@ import (
 	"herald/internal/stacktest"
 )
 
-// Records that the local Kafka acknowledged survive a kill, as with Apache's replicas.
+// Records that the local Kafka acknowledged survive a kill, as with Apache's replicas. A frozen
+// broker does not answer until it is thawed.
 func TestKafkaIsKilled(t *testing.T) {
 	t.Parallel()
 
@@ -29,6 +32,12 @@ func TestKafkaIsKilled(t *testing.T) {
 		require.Error(t, producer.Ready(t.Context()))
 		stack.Run(t, "up", "kafka")
 	}
+
+	stack.Run(t, "freeze", "kafka")
+	frozen, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	require.ErrorIs(t, producer.Ready(frozen), context.DeadlineExceeded)
+	stack.Run(t, "thaw", "kafka")
 
 	records := kafkatest.Records(t, broker, "orders", 2)
 

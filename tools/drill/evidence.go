@@ -108,7 +108,7 @@ func (s *stage) readTables(ctx context.Context) (tables, error) {
 		SELECT n.delivery_id, n.status, a.calls, a.again
 		FROM   notification n,
 		LATERAL (
-			SELECT count(*) FILTER (WHERE outcome IN ('SENT', 'LOST', 'AMBIGUOUS', 'ERROR')) AS calls,
+			SELECT count(*) FILTER (WHERE outcome IN ('SENT', 'LOST', 'AMBIGUOUS')) AS calls,
 			       count(*) FILTER (WHERE EXISTS (SELECT FROM delivery_attempt b WHERE b.delivery_id = a.delivery_id AND b.outcome = 'SENT' AND b.ended_at < a.started_at)) AS again
 			FROM   delivery_attempt a
 			WHERE  a.delivery_id = n.delivery_id

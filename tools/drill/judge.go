@@ -45,7 +45,7 @@ type accepted struct {
 	Delivery, Address, Text string
 }
 
-// tables is what Herald's tables say.
+// tables holds the rows of Herald's tables.
 type tables struct {
 	Events     map[string]eventRow
 	Deliveries map[string]deliveryRow
@@ -55,8 +55,7 @@ type eventRow struct{ Outbox, Processed, Outcome string }
 
 type deliveryRow struct {
 	Status notification.Status
-	// Calls is the number of attempts that may have reached the provider: SENT, LOST, AMBIGUOUS
-	// and ERROR.
+	// Calls is the number of attempts that may have sent the message: SENT, LOST and AMBIGUOUS.
 	Calls int
 	Again int // attempts that began after an attempt had ended as SENT
 }

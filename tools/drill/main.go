@@ -74,7 +74,7 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 	flags.DurationVar(&s.length, "for", 8*time.Minute, "how long to write and to break; starting and settling come on top")
 	flags.DurationVar(&s.settle, "settle", 5*time.Minute, "how long Herald may take to finish after the last fault")
 	flags.Float64Var(&s.rate, "rate", 2, "business transactions a second, with four to six messages each")
-	flags.IntVar(&s.people, "people", 300, "whom a broadcast reaches")
+	flags.IntVar(&s.people, "people", 300, "people that a broadcast reaches")
 	flags.StringVar(&s.bin, "bin", "bin", "`folder` of worker, gateway, starter and sandbox")
 	flags.StringVar(&s.reports, "reports", ".", "`folder` of the report, drill-SEED.md")
 	flags.StringVar(&s.kafka, "kafka-link", "", "`address` that the broker tells its clients, where the drill listens, to cut and slow Kafka")

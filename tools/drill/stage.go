@@ -141,7 +141,15 @@ func (s *stage) startSandbox(ctx context.Context) error {
 	}
 	s.running.AtEnd(func(context.Context) error { return provider.Stop() })
 	s.sandbox = "http://" + address
-	return awaitAnswer(ctx, s.sandbox+"/healthz", provider.Alive)
+	if err := awaitAnswer(ctx, s.sandbox+"/healthz", provider.Alive); err != nil {
+		return err
+	}
+	for _, channel := range channels {
+		if err := s.faultOf(channel, ordinary)(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *stage) ledger() string { return filepath.Join(s.dir, "ledger.ndjson") }
@@ -230,6 +238,12 @@ func (s *stage) program(name, admin string) (*program, error) {
 	return p, nil
 }
 
+// ordinary makes the sandbox as slow as a provider, so that a crash meets messages under way.
+const ordinary = `{"latency":"150ms"}`
+
+// channels are the providers' names in the sandbox's faults.
+var channels = []string{"email", "sms", "push", "webhook"}
+
 // providerFaults are the faults of the sandbox.
 var providerFaults = []struct{ kind, fault string }{
 	{"refuse", `{"status":503}`},
@@ -244,9 +258,9 @@ func (s *stage) lanes(commands commands) (near, far []fault) {
 	for _, p := range s.programs {
 		near = append(near, p.faults()...)
 	}
-	for _, channel := range []string{"email", "sms", "push", "webhook"} {
+	for _, channel := range channels {
 		for _, f := range providerFaults {
-			near = append(near, fault{channel + " provider", f.kind, s.faultOf(http.MethodPut, channel, f.fault), s.faultOf(http.MethodDelete, channel, "")})
+			near = append(near, fault{channel + " provider", f.kind, s.faultOf(channel, f.fault), s.faultOf(channel, ordinary)})
 		}
 	}
 	for _, server := range serverNames {
@@ -269,10 +283,10 @@ func (s *stage) lanes(commands commands) (near, far []fault) {
 	return near, far
 }
 
-// faultOf sets or ends a fault of the sandbox.
-func (s *stage) faultOf(method, channel, body string) func(context.Context) error {
+// faultOf sets the fault of a channel in the sandbox.
+func (s *stage) faultOf(channel, body string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, method, s.sandbox+"/faults/"+channel, strings.NewReader(body))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, s.sandbox+"/faults/"+channel, strings.NewReader(body))
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func serve(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// listen returns the broker's listener. Its address is what the broker tells clients.
+// listen returns the broker's listener. The broker tells clients the listener's address.
 func (s Settings) listen(network, address string) (net.Listener, error) {
 	listener, err := net.Listen(network, address)
 	if err != nil || s.Advertised == 0 {
