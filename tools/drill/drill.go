@@ -104,17 +104,3 @@ func disruptUnderLoad(ctx context.Context, s settings, stage *stage, say func(st
 // source returns a source of random numbers that depends on the seed alone. Each user has its own,
 // so that none changes the numbers of another.
 func source(seed, user uint64) *random.Rand { return random.New(random.NewPCG(seed, user)) }
-
-// settle waits until Herald has nothing left to do, and returns what is left after the limit.
-func (s *stage) settle(ctx context.Context, limit time.Duration) (left string, err error) {
-	end := time.Now().Add(limit)
-	for {
-		left, err = s.settled(ctx)
-		if err == nil && left == "" || !time.Now().Before(end) {
-			return left, err
-		}
-		if !sleep(ctx, time.Second) {
-			return left, nil
-		}
-	}
-}

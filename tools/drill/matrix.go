@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"herald/tools/link"
+)
+
+// ordinary makes the sandbox as slow as a provider, so that a crash meets messages under way.
+const ordinary = `{"latency":"150ms"}`
+
+// channels are the providers' names in the sandbox's faults.
+var channels = []string{"email", "sms", "push", "webhook"}
+
+// providerFaults are the faults of the sandbox.
+var providerFaults = []struct{ kind, fault string }{
+	{"refuse", `{"status":503}`},
+	{"slow", `{"latency":"2s"}`},
+	{"cut before", `{"drop":"before"}`},
+	{"cut after", `{"drop":"after","rate":0.5}`},
+}
+
+// lanes returns the faults: one lane for programs and providers, one for servers, so that a program
+// fails while a server does.
+func (s *stage) lanes(commands commands) (near, far []fault) {
+	for _, p := range s.programs {
+		near = append(near, p.faults()...)
+	}
+	for _, channel := range channels {
+		for _, f := range providerFaults {
+			near = append(near, fault{channel + " provider", f.kind, s.faultOf(channel, f.fault), s.faultOf(channel, ordinary)})
+		}
+	}
+	for _, server := range serverNames {
+		if server.name == "kafka" && len(s.brokers) == 0 {
+			continue
+		}
+		var links []*link.Link
+		for _, p := range s.programs {
+			if l := p.links[server.name]; l != nil {
+				links = append(links, l)
+			}
+		}
+		if server.name == "kafka" && s.kafka != nil {
+			links = append(links, s.kafka)
+		}
+		faults, without := commands.faults(server.name)
+		far = append(append(far, linkFaults(server.name, links)...), faults...)
+		s.without = append(s.without, without...)
+	}
+	return near, far
+}
+
+// faultOf sets the fault of a channel in the sandbox.
+func (s *stage) faultOf(channel, body string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, s.sandbox+"/faults/"+channel, strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode >= http.StatusBadRequest {
+			return fmt.Errorf("the sandbox refuses the fault: %s", answer.Status)
+		}
+		return nil
+	}
+}
