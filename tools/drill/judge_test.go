@@ -59,6 +59,15 @@ func TestJudge(t *testing.T) {
 			e.Events[1].CancelledAt = time.Time{}
 			e.sendCancelled(cancelled, noon.Add(time.Hour))
 		}, nil},
+		"cancelled after an unclear answer": {func(e *evidence) {
+			e.sendCancelled(cancelled, noon)
+			e.setRow(cancelled, deliveryRow{Status: notification.Cancelled, Calls: 1})
+			delete(e.Topic, cancelled)
+		}, nil},
+		"cancelled without an attempt": {func(e *evidence) {
+			e.sendCancelled(cancelled, noon)
+			e.setRow(cancelled, deliveryRow{Status: notification.Cancelled})
+		}, []kind{disagree}},
 		"repeated after a crash": {func(e *evidence) {
 			e.Accepted = append(e.Accepted, e.Accepted[0])
 			e.setRow(mail, deliveryRow{Status: notification.Delivered, Calls: 2})
