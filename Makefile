@@ -66,5 +66,6 @@ screenshots: ## take the pictures of docs/ again, from what `make demo` left run
 	@tools/screenshots.sh
 
 clean: ## stop the stack, and delete it with its data and everything that was built
+	@if [[ -e .dev/drill ]]; then HERALD_DEV=.dev/drill HERALD_PORT_BASE= tools/stack.sh destroy && rm -rf .dev/drill; fi
 	@tools/stack.sh destroy
 	rm -rf bin
