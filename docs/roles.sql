@@ -9,6 +9,7 @@ GRANT INSERT (event_id, event_type, aggregate_type, aggregate_id, payload, corre
 GRANT SELECT ON recipient, recipient_device, entity_member, event_type_recipients, event_type_channel_routing, entity_notification_settings,
                 user_notification_preferences, event_category, user_category_preferences, user_settings, user_type, channel_user_type, notification_template,
                 event_type_escalation, frequency_cap, event_type_approval TO herald_worker;
+GRANT SELECT ON erased_recipient TO herald_worker, herald_gateway;
 GRANT UPDATE (active) ON recipient_device TO herald_worker;
 
 -- Events and deliveries. A worker inserts events of other outboxes only.
@@ -76,6 +77,10 @@ GRANT DELETE ON event_outbox, processed_event, notification_decision, notificati
 GRANT SELECT, UPDATE, DELETE ON delivery_receipt TO herald_operator;
 -- Locking a row takes UPDATE of some column. The id cannot be set. Triggers write the rows as the table's owner.
 GRANT SELECT, UPDATE (id), DELETE ON preference_change TO herald_operator;
+
+-- Operators erase people. Herald deletes nothing from your views.
+GRANT INSERT ON erased_recipient, delivery_follow_up TO herald_operator;
+GRANT SELECT, DELETE ON recipient, recipient_device, entity_member, user_notification_preferences, user_category_preferences, user_settings, gateway_ticket TO herald_operator;
 GRANT UPDATE (rekeyed_at), DELETE ON herald_secret TO herald_operator;
 REVOKE INSERT ON operator_action FROM herald_operator;
 GRANT SELECT, INSERT (actor, command, target, detail, form) ON operator_action TO herald_operator;

@@ -15,8 +15,8 @@ import (
 //
 // One statement takes the leases of all deliveries. The rules then judge some of them
 // again, with facts committed after the leases were taken; see [Store.judge]. These
-// deliveries were planned more than a minute ago, had to wait, have expired, or are withdrawn
-// by another event. Then the caps of the channel count the messages; see
+// deliveries were planned more than a minute ago, had to wait, have expired, are withdrawn by
+// another event, or go to a person who was erased. Then the caps of the channel count the messages; see
 // [Store.countMessages]. One more statement reads the status of deliveries that were not
 // begun.
 func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
@@ -98,7 +98,7 @@ const (
 		)
 		SELECT n.status, n.attempt_count, n.attempt_owner, n.counted,
 		       n.attempt_count - $6, t.ended, t.crashed + CASE WHEN n.counted > $6 THEN n.lost ELSE 0 END, coalesce(t.rejected, '0'),
-		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR coalesce(n.expires_at <= now(), false) OR ` + withdrawal + ` IS NOT NULL,
+		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR coalesce(n.expires_at <= now(), false) OR ` + erased + ` OR ` + withdrawal + ` IS NOT NULL,
 		       CASE WHEN ` + hasCap + ` THEN n.channel ELSE '' END, n.expires_at, n.expires_at - clock_timestamp(),
 		       ` + messageFacts + `
 		` + messageOf + `

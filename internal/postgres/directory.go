@@ -11,8 +11,14 @@ import (
 // The directory is recipient, recipient_device and entity_member, which may be views over
 // an application's tables. Every statement reads them through these constants, which cast
 // each column to the type that Herald uses. On Herald's own tables the casts cost nothing,
-// and hide no index. A time zone that a recipient has chosen replaces the directory's.
+// and hide no index. A time zone that a recipient has chosen replaces the directory's. A person of
+// erased_recipient is not active, whatever the directory says: so nothing is planned or sent for
+// them, and no gateway lets them in.
 const (
+	directoryActive = `active::boolean AND NOT EXISTS (
+	               SELECT FROM erased_recipient e
+	               WHERE  e.user_type = recipient.user_type::text
+	               AND    e.user_id = recipient.user_id::text) AS active`
 	directoryZone = `coalesce((
 	               SELECT z.timezone
 	               FROM   user_settings z
@@ -20,7 +26,7 @@ const (
 	               AND    z.user_id = recipient.user_id::text), timezone::text)`
 	// DirectoryPerson holds the columns that a gateway may read: no name and no address.
 	DirectoryPerson = `(
-	    SELECT user_type::text, user_id::text, ` + directoryZone + ` AS timezone, active::boolean
+	    SELECT user_type::text, user_id::text, ` + directoryZone + ` AS timezone, ` + directoryActive + `
 	    FROM   recipient)`
 	// directoryRecipient reads an optional column as NULL from a view that lacks it: then the name
 	// means the column of absent.
@@ -30,7 +36,7 @@ const (
 	    CROSS JOIN LATERAL (
 	        SELECT user_type::text, user_id::text, name::text, email::text, phone::text, slack_webhook_url::text, webhook_url::text,
 	               locale::text,
-	               ` + directoryZone + ` AS timezone, active::boolean
+	               ` + directoryZone + ` AS timezone, ` + directoryActive + `
 	        FROM   recipient) present)`
 	directoryDevice = `(
 	    SELECT user_type::text, user_id::text, token::text, active::boolean
@@ -51,6 +57,8 @@ const (
 		    AND    d.user_id = n.user_id
 		    LIMIT  1
 		) r ON true`
+	// erased reports whether the recipient of a row n is a person of erased_recipient.
+	erased = `EXISTS (SELECT FROM erased_recipient e WHERE e.user_type = n.user_type AND e.user_id = n.user_id)`
 	// membershipOf joins the membership of a row n's recipient in n's entity: whether it is
 	// active, and the roles. A view may have several rows of a member.
 	membershipOf = `CROSS JOIN LATERAL (

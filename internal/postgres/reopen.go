@@ -45,22 +45,22 @@ func (s *Store) OwnTime(ctx context.Context, deliveryID string, now time.Time) (
 
 // Reopen puts a delivery back to PENDING with its new plan, or to FAILED if the plan has a
 // problem. The same statement records the retry. A sent delivery stays as it is, unless
-// Again is set. So does a delivery that the same run reopened before.
+// Again is set. So does a delivery that the same run reopened before, or to a person who was erased.
 //
 // From here on, Herald sends the delivery alone. Its strategy is IMMEDIATE, or DELAYED if
 // it waits for its own time again, so no digest takes it.
 func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error) {
 	const query = `
 		WITH before AS (
-			SELECT delivery_id, status, attempt_count, last_error, send_after, provider_message_id
-			FROM   notification
+			SELECT delivery_id, status, attempt_count, last_error, send_after, provider_message_id, ` + erased + ` AS erased
+			FROM   notification n
 			WHERE  delivery_id = $1
 			FOR UPDATE
 		), retry AS (
 			INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before, message_id_before)
 			SELECT delivery_id, $2, $3, status, last_error, provider_message_id
 			FROM   before
-			WHERE  $3 OR status NOT IN ('SENT', 'DELIVERED')
+			WHERE  ($3 OR status NOT IN ('SENT', 'DELIVERED')) AND NOT erased
 			ON CONFLICT DO NOTHING
 			RETURNING delivery_id
 		), reopened AS (

@@ -53,6 +53,7 @@ const (
 		CROSS JOIN LATERAL (
 			SELECT CASE WHEN n.id IS NULL THEN '' ELSE '~' END AS mark, n.id IS NULL AND p.problem = '' AS sendable, n.event_id, n.user_type, n.user_id
 		) AS other
+		WHERE  NOT EXISTS (SELECT FROM erased_recipient e WHERE (e.user_type, e.user_id) = (p.user_type, p.user_id)) -- planned from facts older than the erasure
 		ON CONFLICT (event_id, user_type, user_id, channel) DO NOTHING -- planned before its decision was purged`
 	// numberTaken looks up each id separately: an event may have a million rows.
 	numberTaken = `

@@ -1,0 +1,177 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"herald/internal/advice"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+const (
+	// maxPersonalRows is the highest number of rows that a plan counts in one table.
+	maxPersonalRows = 100_000
+	// maxNamedEvents limits the events that an erasure names.
+	maxNamedEvents = 100
+	// attemptsWait is the time that an erasure waits for attempts that are under way.
+	attemptsWait = time.Minute
+)
+
+// Erasure is the plan or the progress of erasing a person.
+type Erasure struct {
+	Recipient string                  `json:"recipient"` // CUSTOMER/42
+	DryRun    bool                    `json:"dry_run"`
+	ErasedAt  *time.Time              `json:"erased_at"` // when the first run began; nil: none did
+	Tables    []postgres.PersonalRows `json:"tables"`    // rows to erase, or that were erased
+	Events    int                     `json:"events"`    // payloads that were erased
+	UnderWay  int                     `json:"under_way"` // deliveries that were not erased, since their attempts had not ended
+	Open      []string                `json:"open_events"`
+	Shared    []string                `json:"shared_events"`
+	More      bool                    `json:"more_events"` // more than maxNamedEvents are open, or shared
+
+	who notification.RecipientKey
+}
+
+// PlanErase counts the rows that [Operator.Erase] would erase. Nothing about the person is an
+// error, unless they were erased before.
+func (o *Operator) PlanErase(ctx context.Context, who notification.RecipientKey) (Erasure, error) {
+	e := Erasure{Recipient: who.String(), Open: []string{}, Shared: []string{}, who: who}
+	var err error
+	if e.ErasedAt, err = o.Store.ErasedAt(ctx, who); err != nil {
+		return e, err
+	}
+	if e.Tables, err = o.Store.CountPersonal(ctx, who, maxPersonalRows); err != nil {
+		return e, err
+	}
+	events, err := o.Store.PersonalEvents(ctx, who, "")
+	if err == nil && e.Rows() == 0 && len(events) == 0 && e.ErasedAt == nil {
+		err = advice.With(fmt.Errorf("no row is about %s", who), "check the type and the id: `starter delivery list --recipient TYPE/ID`")
+	}
+	return e, err
+}
+
+// Rows returns the number of rows in all tables, without the rows of views.
+func (e Erasure) Rows() int {
+	total := 0
+	for _, t := range e.Tables {
+		if !t.View {
+			total += t.Rows
+		}
+	}
+	return total
+}
+
+// Erase erases the planned person. It first marks them, so that nothing is planned or sent any
+// more, and then erases in small pages. An interrupted run continues when it is repeated.
+func (o *Operator) Erase(ctx context.Context, planned Erasure, progress func(Erasure)) (Erasure, error) {
+	e := planned
+	if err := o.Record(ctx, o.Order.Flags, e.Recipient); err != nil {
+		return e, err
+	}
+	if err := o.Store.MarkErased(ctx, e.who); err != nil {
+		return e, err
+	}
+	for i := range e.Tables {
+		e.Tables[i].Rows = 0
+	}
+	err := o.eraseDeliveries(ctx, &e, progress)
+	for i := range e.Tables {
+		if t := &e.Tables[i]; err == nil && !t.View && t.Table != postgres.DeliveryTable {
+			t.Rows, err = o.Store.ErasePerson(ctx, e.who, t.Table)
+		}
+	}
+	if err == nil {
+		err = o.eraseEvents(ctx, &e, progress)
+	}
+	if err == nil {
+		e.ErasedAt, err = o.Store.ErasedAt(ctx, e.who)
+	}
+	return e, cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d rows, %d events", e.Rows(), e.Events), e.Recipient))
+}
+
+// eraseDeliveries erases all deliveries. It waits for attempts that are under way.
+func (o *Operator) eraseDeliveries(ctx context.Context, e *Erasure, progress func(Erasure)) error {
+	for until := time.Now().Add(attemptsWait); ; {
+		e.UnderWay = 0
+		for after := new(int64); after != nil; {
+			page, err := o.Store.EraseDeliveries(ctx, e.who, *after)
+			if err != nil {
+				return err
+			}
+			e.add(postgres.DeliveryTable, page.Erased)
+			e.UnderWay += page.UnderWay
+			after = page.Next
+			progress(*e)
+		}
+		if e.UnderWay == 0 || time.Now().After(until) {
+			return nil
+		}
+		if err := sleep(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Erasure) add(table string, rows int) {
+	for i := range e.Tables {
+		if e.Tables[i].Table == table {
+			e.Tables[i].Rows += rows
+		}
+	}
+}
+
+// eraseEvents erases the payloads of events that were only about the person.
+func (o *Operator) eraseEvents(ctx context.Context, e *Erasure, progress func(Erasure)) error {
+	for after, last := "", false; !last; {
+		ids, err := o.Store.PersonalEvents(ctx, e.who, after)
+		if err == nil {
+			err = o.eraseEventsOf(ctx, e, ids)
+		}
+		if err != nil {
+			return err
+		}
+		if last = len(ids) == 0; !last {
+			after = ids[len(ids)-1]
+		}
+		progress(*e)
+	}
+	for place := (&postgres.EventPlace{}); place != nil; progress(*e) {
+		ids, next, err := o.Store.EventsAbout(ctx, e.who, *place)
+		if err == nil {
+			err = o.eraseEventsOf(ctx, e, ids)
+		}
+		if err != nil {
+			return err
+		}
+		place = next
+	}
+	return nil
+}
+
+func (o *Operator) eraseEventsOf(ctx context.Context, e *Erasure, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	page, err := o.Store.EraseEvents(ctx, e.who, ids)
+	e.Events += page.Erased
+	e.name(&e.Open, page.Open)
+	e.name(&e.Shared, page.Shared)
+	return err
+}
+
+// name adds ids to the events that the erasure names.
+func (e *Erasure) name(named *[]string, ids []string) {
+	for _, id := range ids {
+		switch {
+		case slices.Contains(*named, id):
+		case len(*named) < maxNamedEvents:
+			*named = append(*named, id)
+		default:
+			e.More = true
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// personalTables are the tables whose rows belong to one person as a whole, in the order of
+// deletion: triggers on settings write preference_change. The first three may be views over an
+// application's tables, where Herald deletes nothing.
+var personalTables = []string{
+	"recipient_device", "entity_member", "recipient", "user_notification_preferences", "user_category_preferences", "user_settings",
+	"preference_change", "gateway_ticket", "throttle", "counted_message",
+}
+
+// DeliveryTable is the table whose rows stay, without text and address.
+const DeliveryTable = "notification"
+
+// PersonalRows are the rows of one table about a person.
+type PersonalRows struct {
+	Table string `json:"table"`
+	Rows  int    `json:"rows"`
+	View  bool   `json:"view,omitempty"` // of the application, which alone can delete the rows
+}
+
+// CountPersonal counts the rows about a person in each table whose rows belong to one person, and
+// their deliveries to erase, each up to limit.
+func (s *Store) CountPersonal(ctx context.Context, who notification.RecipientKey, limit int) (tables []PersonalRows, err error) {
+	const views = "SELECT relname::text FROM pg_class WHERE oid = ANY (SELECT to_regclass(t) FROM unnest($1::text[]) AS t) AND relkind NOT IN ('r', 'p')"
+
+	foreign, err := Collect(ctx, s.Pool, "read the relations of the directory", pgx.RowTo[string], views, personalTables)
+	if err != nil {
+		return nil, err
+	}
+	batch := &pgx.Batch{}
+	count := func(table, condition string) {
+		one := &PersonalRows{Table: table}
+		for _, view := range foreign {
+			one.View = one.View || view == table
+		}
+		query := "SELECT count(*) FROM (SELECT FROM " + table + " n WHERE n.user_type::text = $1 AND n.user_id::text = $2" + condition + " LIMIT $3) AS found"
+		batch.Queue(query, who.UserType, who.UserID, limit).QueryRow(func(row pgx.Row) error {
+			err := row.Scan(&one.Rows)
+			tables = append(tables, *one)
+			return err
+		})
+	}
+	for _, table := range personalTables {
+		count(table, "")
+	}
+	count(DeliveryTable, " AND "+toErase)
+	err = s.Pool.SendBatch(ctx, batch).Close()
+	return tables, Wrap(err, "count the rows about a recipient")
+}
+
+// ErasedAt returns when the first erasure of a person began; nil: never.
+func (s *Store) ErasedAt(ctx context.Context, who notification.RecipientKey) (*time.Time, error) {
+	const query = "SELECT (SELECT erased_at FROM erased_recipient WHERE user_type = $1 AND user_id = $2)"
+
+	return One(ctx, s.Pool, "read whether a recipient was erased", pgx.RowTo[*time.Time], query, who.UserType, who.UserID)
+}
+
+// MarkErased records that Herald never tells a person anything again. Afterwards it waits for the
+// statements that may not see the mark: they were running, and insert deliveries.
+func (s *Store) MarkErased(ctx context.Context, who notification.RecipientKey) error {
+	const mark = "INSERT INTO erased_recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+	const writers = `
+		SELECT DISTINCT virtualtransaction
+		FROM   pg_locks
+		WHERE  locktype = 'relation'
+		AND    database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND    relation = 'notification'::regclass
+		AND    mode = 'RowExclusiveLock'
+		AND    (virtualtransaction = ANY ($1::text[]) OR $1::text[] IS NULL)`
+
+	if err := s.Exec(ctx, "mark a recipient as erased", mark, who.UserType, who.UserID); err != nil {
+		return err
+	}
+	for running := []string(nil); ; {
+		var err error
+		running, err = Collect(ctx, s.Pool, "wait for running statements", pgx.RowTo[string], writers, running)
+		if err != nil || len(running) == 0 {
+			return err
+		}
+		if err := pause(ctx, writersInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// writersInterval is the time between two looks at running statements.
+const writersInterval = 20 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+const (
+	// erasedText replaces the provider's words in a failed delivery, which needs a reason.
+	erasedText = "erased"
+
+	// toErase reports whether a delivery n may still be sent or escalated, or holds a text or an
+	// address.
+	toErase = `(n.status = 'PENDING' OR n.escalates OR n.title <> '' OR n.body <> '' OR n.url IS NOT NULL OR n.recipient_address IS NOT NULL
+		    OR (n.status = 'FAILED' AND n.last_error <> '` + erasedText + `'))`
+
+	// eraseDeliveries ends the deliveries of a person, and empties them. A worker ends their
+	// workflows. An attempt that is under way may end first: a later run erases its delivery.
+	eraseDeliveries = `
+		WITH chosen AS (
+			SELECT n.id, n.delivery_id, n.event_id, n.status = 'PENDING' AS waits, n.escalates, coalesce(n.attempt_until > now(), false) AS under_way
+			FROM   notification n
+			WHERE  n.user_type = $1
+			AND    n.user_id = $2
+			AND    n.id > $3
+			AND    ` + toErase + `
+			ORDER BY n.id
+			LIMIT  500
+			FOR UPDATE
+		), erased AS (
+			UPDATE notification n
+			SET    status            = CASE WHEN c.waits THEN 'CANCELLED' ELSE n.status END,
+			       last_error        = CASE WHEN c.waits THEN '` + notification.NoLongerRecipient + `' WHEN n.status = 'FAILED' THEN '` + erasedText + `' ELSE n.last_error END,
+			       escalates         = false,
+			       title             = left(n.title, 0),
+			       body              = left(n.body, 0),
+			       url               = NULL,
+			       recipient_address = NULL
+			FROM   chosen c
+			WHERE  n.id = c.id
+			AND    NOT c.under_way
+			RETURNING n.delivery_id, c.waits, c.escalates
+		), attempts AS (
+			UPDATE delivery_attempt a SET detail = NULL FROM erased e WHERE a.delivery_id = e.delivery_id AND a.detail IS NOT NULL
+		), retries AS (
+			UPDATE delivery_retry r SET error_before = NULL FROM erased e WHERE r.delivery_id = e.delivery_id AND r.error_before IS NOT NULL
+		), receipts AS (
+			UPDATE delivery_receipt r SET detail = NULL FROM erased e WHERE r.delivery_id = e.delivery_id AND r.detail IS NOT NULL
+		), told AS (
+			INSERT INTO delivery_follow_up (delivery_id, kind)
+			SELECT delivery_id, 'REPLACED' FROM erased WHERE waits
+			UNION ALL
+			SELECT delivery_id, 'ESCALATION' FROM erased WHERE escalates
+			RETURNING pg_notify('delivery_follow_up', '')
+		)
+		SELECT (SELECT count(*) FROM erased), (SELECT count(*) FROM chosen WHERE under_way), (SELECT max(id) FROM chosen), (SELECT count(*) FROM told)`
+)
+
+// ErasedPage is the result of one page of an erasure.
+type ErasedPage struct {
+	Erased   int
+	UnderWay int    // deliveries with an attempt under way, which stay as they are
+	Next     *int64 // where the next page begins; nil: there is none
+}
+
+// EraseDeliveries erases up to 500 deliveries of a person, after a number of table notification.
+func (s *Store) EraseDeliveries(ctx context.Context, who notification.RecipientKey, after int64) (ErasedPage, error) {
+	var page ErasedPage
+	var told int
+	err := s.Pool.QueryRow(ctx, eraseDeliveries, who.UserType, who.UserID, after).Scan(&page.Erased, &page.UnderWay, &page.Next, &told)
+	return page, Wrap(err, "erase deliveries")
+}
+
+// ErasePerson deletes the rows about a person from a table whose rows belong to one person.
+func (s *Store) ErasePerson(ctx context.Context, who notification.RecipientKey, table string) (rows int, err error) {
+	done, err := s.Pool.Exec(ctx, "DELETE FROM "+table+" WHERE user_type = $1 AND user_id = $2", who.UserType, who.UserID)
+	return int(done.RowsAffected()), Wrap(err, "erase "+table)
+}

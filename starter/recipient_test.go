@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/operate"
+)
+
+func withPerson(t *testing.T) shell {
+	t.Helper()
+	c := withDatabase(t)
+	c.exec(t, `INSERT INTO recipient (user_type, user_id, name) VALUES ('CUSTOMER', '42', 'Chiara')`)
+	c.exec(t, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'CUSTOMER', '42', '{"a": 1}')`)
+	return c
+}
+
+func TestErase(t *testing.T) {
+	t.Parallel()
+
+	c := withPerson(t)
+	require.Regexp(t, `(?m)^recipient +1 +-$`, c.must(t, "recipient", "erase", "CUSTOMER/42", "--dry-run"))
+	refused := c.run(t, "recipient", "erase", "CUSTOMER/42")
+	require.Equal(t, calledWrong, refused.code)
+	require.Contains(t, refused.err, "nothing erased: 1 rows match; repeat with --yes to erase them")
+	require.Equal(t, calledWrong, c.run(t, "recipient", "erase", "42").code)
+	unknown := c.run(t, "recipient", "erase", "CUSTOMER/404", "--yes")
+	require.Equal(t, failed, unknown.code)
+	require.Contains(t, unknown.err, "no row is about CUSTOMER/404")
+
+	done := read[operate.Erasure](t, c, "recipient", "erase", "customer/42", "--yes", "--reason", "request 17")
+	require.Equal(t, 1, done.Rows())
+	require.NotNil(t, done.ErasedAt)
+	require.Equal(t, []string{"evt-1"}, done.Open, "no poller has started it")
+	require.Contains(t, c.must(t, "recipient", "erase", "CUSTOMER/42", "--yes"), "run it again after they end: evt-1")
+	audit := c.must(t, "audit", "--target", "CUSTOMER/42")
+	require.Contains(t, audit, "--reason request 17")
+	require.NotContains(t, audit, "Chiara")
+}
