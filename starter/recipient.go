@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) recipientCommand() *cobra.Command {
-	return group("recipient", "Erase a person", a.eraseCommand())
+	return group("recipient", "Erase a person, or print all about them", a.eraseCommand(), a.exportCommand())
 }
 
 // recipientOf reads an argument such as CUSTOMER/42.

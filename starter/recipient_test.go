@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,4 +38,41 @@ func TestErase(t *testing.T) {
 	audit := c.must(t, "audit", "--target", "CUSTOMER/42")
 	require.Contains(t, audit, "--reason request 17")
 	require.NotContains(t, audit, "Chiara")
+}
+
+func TestExport(t *testing.T) {
+	t.Parallel()
+
+	c := withPerson(t)
+	c.exec(t, `UPDATE recipient SET name = 'Chiara' || chr(155)`)
+	c.exec(t, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-2', 'T', 'RESTAURANT', '5', '{"other": "secret"}')`)
+	c.exec(t, `INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('evt-2', 'CUSTOMER', '42', '{}'), ('evt-2', 'CUSTOMER', '43', '{}')`)
+	c.exec(t, `INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) VALUES ('evt-2', 'T', 'CUSTOMER', '42', 'EMAIL', 'd', 'title', 'body'), ('evt-2', 'T', 'CUSTOMER', '43', 'EMAIL', 'd2', 'secret', 'body')`)
+	c.exec(t, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d', 1)`)
+
+	refused := c.run(t, "recipient", "export", "CUSTOMER/42")
+	require.Equal(t, calledWrong, refused.code)
+	require.Empty(t, refused.out)
+
+	printed := c.must(t, "recipient", "export", "CUSTOMER/42", "--yes", "--reason", "request 17")
+	require.Contains(t, printed, `Chiara\u009b`)
+	require.NotContains(t, printed, "secret")
+	var document struct {
+		Recipient string
+		Rows      []struct {
+			Table string
+			Row   map[string]any
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(printed), &document))
+	require.Equal(t, "CUSTOMER/42", document.Recipient)
+	var tables []string
+	for _, row := range document.Rows {
+		tables = append(tables, row.Table)
+		if row.Table == "notification" {
+			require.Equal(t, "title", row.Row["title"])
+			require.Len(t, row.Row["delivery_attempt"], 1)
+		}
+	}
+	require.Equal(t, []string{"recipient", "operator_action", "notification", "notification_decision", "event_outbox", "event_outbox"}, tables)
 }

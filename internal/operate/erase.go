@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"herald/internal/advice"
@@ -126,23 +125,35 @@ func (e *Erasure) add(table string, rows int) {
 
 // eraseEvents erases the payloads of events that were only about the person.
 func (o *Operator) eraseEvents(ctx context.Context, e *Erasure, progress func(Erasure)) error {
-	for after, last := "", false; !last; {
-		ids, err := o.Store.PersonalEvents(ctx, e.who, after)
-		if err == nil {
-			err = o.eraseEventsOf(ctx, e, ids)
-		}
+	return o.eachEvent(ctx, e.who, func(ids []string) error {
+		page, err := o.Store.EraseEvents(ctx, e.who, ids)
+		e.Events += page.Erased
+		e.name(&e.Open, page.Open)
+		e.name(&e.Shared, page.Shared)
+		progress(*e)
+		return err
+	})
+}
+
+// eachEvent calls each with pages of the events that concern a person.
+func (o *Operator) eachEvent(ctx context.Context, who notification.RecipientKey, each func(ids []string) error) error {
+	for after := ""; ; {
+		ids, err := o.Store.PersonalEvents(ctx, who, after)
 		if err != nil {
 			return err
 		}
-		if last = len(ids) == 0; !last {
-			after = ids[len(ids)-1]
+		if len(ids) == 0 {
+			break
 		}
-		progress(*e)
+		if err := each(ids); err != nil {
+			return err
+		}
+		after = ids[len(ids)-1]
 	}
-	for place := (&postgres.EventPlace{}); place != nil; progress(*e) {
-		ids, next, err := o.Store.EventsAbout(ctx, e.who, *place)
-		if err == nil {
-			err = o.eraseEventsOf(ctx, e, ids)
+	for place := (&postgres.EventPlace{}); place != nil; {
+		ids, next, err := o.Store.EventsAbout(ctx, who, *place)
+		if err == nil && len(ids) > 0 {
+			err = each(ids)
 		}
 		if err != nil {
 			return err
@@ -152,26 +163,11 @@ func (o *Operator) eraseEvents(ctx context.Context, e *Erasure, progress func(Er
 	return nil
 }
 
-func (o *Operator) eraseEventsOf(ctx context.Context, e *Erasure, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	page, err := o.Store.EraseEvents(ctx, e.who, ids)
-	e.Events += page.Erased
-	e.name(&e.Open, page.Open)
-	e.name(&e.Shared, page.Shared)
-	return err
-}
-
 // name adds ids to the events that the erasure names.
 func (e *Erasure) name(named *[]string, ids []string) {
 	for _, id := range ids {
-		switch {
-		case slices.Contains(*named, id):
-		case len(*named) < maxNamedEvents:
+		if e.More = e.More || len(*named) == maxNamedEvents; len(*named) < maxNamedEvents {
 			*named = append(*named, id)
-		default:
-			e.More = true
 		}
 	}
 }

@@ -31,8 +31,8 @@ type EventPlace struct {
 }
 
 // EventsAbout reads the next 5000 events, and returns the ids of events whose aggregate is the
-// person. ADMIN and BROADCAST are aggregates of many people. next is the place to read on after;
-// nil: that was all.
+// person, without the events of [Store.PersonalEvents]. ADMIN and BROADCAST are aggregates of many
+// people. next is the place to read on after; nil: that was all.
 func (s *Store) EventsAbout(ctx context.Context, who notification.RecipientKey, after EventPlace) (ids []string, next *EventPlace, err error) {
 	const query = `
 		WITH page AS (
@@ -42,7 +42,14 @@ func (s *Store) EventsAbout(ctx context.Context, who notification.RecipientKey, 
 			ORDER BY created_at, seq
 			LIMIT  5000
 		)
-		SELECT created_at, seq, ARRAY (SELECT event_id FROM page WHERE aggregate_type = $1 AND aggregate_id = $2 AND aggregate_type NOT IN ('ADMIN', 'BROADCAST'))
+		SELECT created_at, seq, ARRAY (
+			SELECT p.event_id
+			FROM   page p
+			WHERE  p.aggregate_type = $1
+			AND    p.aggregate_id = $2
+			AND    p.aggregate_type NOT IN ('ADMIN', 'BROADCAST')
+			AND    NOT EXISTS (SELECT FROM notification_decision d WHERE (d.event_id, d.user_type, d.user_id) = (p.event_id, $1, $2))
+			AND    NOT EXISTS (SELECT FROM notification n WHERE (n.event_id, n.user_type, n.user_id) = (p.event_id, $1, $2)))
 		FROM   page
 		ORDER BY created_at DESC, seq DESC
 		LIMIT  1`

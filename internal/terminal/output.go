@@ -64,8 +64,13 @@ func (o *Output) printJSON(value any) error {
 	if err := encoder.Encode(value); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
+	return o.WriteJSON(text.String())
+}
+
+// WriteJSON writes a text in JSON, which may be a part of a value, with the same escapes.
+func (o *Output) WriteJSON(text string) error {
 	var escaped strings.Builder
-	for _, r := range text.String() {
+	for _, r := range text {
 		if r != '\n' && obeyed(r) {
 			fmt.Fprintf(&escaped, `\u%04x`, r)
 		} else {

@@ -1,0 +1,34 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// Export calls each with all rows about a person, page by page. Suppressions come by the addresses
+// that the directory has: other addresses have only a hash.
+func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, each func(postgres.ExportPage) error) error {
+	if err := o.Record(ctx, o.Order.Flags, who.String()); err != nil {
+		return err
+	}
+	if err := o.Store.ExportPersonal(ctx, who, each); err != nil {
+		return err
+	}
+	person, err := o.Store.DirectoryEntry(ctx, who.UserType, who.UserID, nil)
+	if err != nil {
+		return err
+	}
+	for _, suppression := range person.Recipient.Suppressions {
+		row, err := json.Marshal(suppression)
+		if err == nil {
+			err = each(postgres.ExportPage{Table: "recipient_suppression", Rows: []json.RawMessage{row}})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return o.eachEvent(ctx, who, func(ids []string) error { return o.Store.ExportEvents(ctx, who, ids, each) })
+}
