@@ -284,9 +284,9 @@ var (
 		`|\w-\d{4}-\d\d-\d\dT\d\d:\d\d\b`)
 	// anyTime matches every text that looks like a time.
 	anyTime = regexp.MustCompile(`\S*(?:\b\d{4}-\d\d-\d\d|(?:\b|T)\d\d?:\d\d(?:\D|$)|\b\d\d?/\d\d?/\d\d|\b\d\d? (?:` + months + `)\b|\b(?:` + months + `) \d)\S*`)
-	// notOurs matches commands that print other times: help contains values of flags, and
-	// messages contain times from payloads.
-	notOurs = regexp.MustCompile(`--help\b|^(starter )?(template preview|event simulate)\b`)
+	// notOurs matches commands that print other times: help contains values of flags, messages
+	// contain times from payloads, and an export has rows as the database prints them.
+	notOurs = regexp.MustCompile(`--help\b|^(starter )?(template preview|event simulate|recipient export)\b`)
 )
 
 const (

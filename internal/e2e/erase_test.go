@@ -1,0 +1,138 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/postgres/postgrestest"
+)
+
+// erasing is an installation with a person whose name, address, number and token contain a word
+// that nothing else contains.
+type erasing struct {
+	*system
+	word   string
+	broker string
+}
+
+func newErasing(t *testing.T) *erasing {
+	t.Helper()
+	cluster := kafkatest.NewCluster(t)
+	kafkatest.CreateTopic(t, cluster.Address, "herald-lifecycle", nil)
+	file := filepath.Join(t.TempDir(), "sources.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("- { name: lifecycle, poll_interval: 100ms, kafka: { topic: herald-lifecycle } }"), 0o600))
+	e := &erasing{newSystem(t, "OUTBOX_SOURCES="+file, "KAFKA_BROKERS="+cluster.Address), randomWord(12), cluster.Address}
+	e.person()
+	e.route("NOW", "EMAIL", "PUSH", "WEBSOCKET", "SMS")
+	e.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('LATER', 'EMAIL', 'DELAYED', '1 day')`)
+	e.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ('SUM', 'EMAIL', 'AGGREGATE', '1 hour')`)
+	e.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only) VALUES ('OFFER', 'WEBSOCKET', false), ('OFFER', 'EMAIL', true)`)
+	e.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('OFFER', 'WEBSOCKET', 'EMAIL', '1 hour', 'READ')`)
+	e.exec(`UPDATE notification_template SET body = 'Dear {{.recipient.name}}, {{.payload.note}}' WHERE event_type = '*'`)
+	e.starter("source", "migrate", "lifecycle")
+	return e
+}
+
+// person writes the directory's rows.
+func (e *erasing) person() {
+	e.t.Helper()
+	e.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', '42', $1, $1 || '@example.com', '+12025550142')`, e.word)
+	e.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', $1)`, e.word)
+}
+
+func (e *erasing) event(eventType, name string) string {
+	e.t.Helper()
+	return e.emit(e.name+"-"+name, eventType, "CUSTOMER/42", fmt.Sprintf(`{"note": "%s"}`, e.word))
+}
+
+// absent requires that a text does not contain the word.
+func (e *erasing) absent(text, where string) {
+	e.t.Helper()
+	require.NotContains(e.t, text, e.word, where)
+}
+
+// searches looks for the word in all tables, queues, topics and histories.
+func (e *erasing) searches() {
+	e.t.Helper()
+	e.searchesTables()
+	letters := e.take("notification.dead-letter")
+	require.Len(e.t, letters, 1)
+	e.absent(string(letters[0].Body), "dead letter")
+	e.awaitCount(0, `SELECT count(*) FROM lifecycle_event WHERE NOT sent`)
+	for _, record := range kafkatest.Records(e.t, e.broker, "herald-lifecycle", e.count(`SELECT count(*) FROM lifecycle_event`)) {
+		e.absent(string(record.Value), "topic")
+	}
+	query := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowId STARTS_WITH '%s'", e.name)}
+	found := must(e.temporal.ListWorkflow(e.t.Context(), query))(e.t).Executions
+	require.Greater(e.t, len(found), 10)
+	for _, execution := range found {
+		var history strings.Builder
+		for events := e.temporal.GetWorkflowHistory(e.t.Context(), execution.Execution.WorkflowId, execution.Execution.RunId, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+			history.WriteString(must(events.Next())(e.t).String())
+		}
+		require.Contains(e.t, history.String(), "json/plain", "payloads are readable")
+		e.absent(history.String(), execution.Execution.WorkflowId)
+	}
+}
+
+func (e *erasing) searchesTables() {
+	e.t.Helper()
+	for _, table := range postgrestest.List(e.t, e.store, "SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'") {
+		e.absent(strings.Join(postgrestest.List(e.t, e.store, "SELECT r::text FROM "+table+" r"), "\n"), table)
+	}
+}
+
+// A person is in every table, waits, escalates, fails, and is in an open digest. After the erasure,
+// no table, dead letter, topic, history or log has their name, address or text, and nothing reaches
+// them: no event, retry or sweep, although the application writes them into the directory again.
+func TestErase(t *testing.T) {
+	t.Parallel()
+
+	e := newErasing(t)
+	w := e.startAll()
+	now := e.event("NOW", "now")
+	e.awaitDeliveries(now, "SENT", 4)
+	e.fault("sms", `{"status": 400}`)
+	failed := e.event("NOW", "failed")
+	e.awaitDelivery(failed+"-customer42-SMS", "FAILED")
+	e.awaitDeliveries(failed, "SENT", 3)
+	e.mend()
+	later, sum, offer := e.event("LATER", "later"), e.event("SUM", "sum"), e.event("OFFER", "offer")
+	for _, id := range []string{later, sum} {
+		e.awaitDelivery(id+"-customer42-EMAIL", "PENDING")
+	}
+	e.awaitBegun(sum + "-customer42-EMAIL")
+	e.awaitDelivery(offer+"-customer42-WEBSOCKET", "SENT")
+	exported := e.starter("recipient", "export", "CUSTOMER/42", "--yes")
+	require.Contains(t, exported, e.word+"@example.com")
+	require.Contains(t, exported, "Dear "+e.word)
+	before := len(e.messages())
+	require.NotEmpty(t, e.take("notification.customer"), "consumers have the payloads")
+
+	e.starter("recipient", "erase", "CUSTOMER/42", "--reason", "request 17", "--yes")
+	e.awaitSuccess(now, failed, later, sum, offer)
+	require.NotContains(t, e.starter("recipient", "erase", "CUSTOMER/42", "--yes"), "keep their payload")
+
+	require.Zero(t, e.count(`SELECT count(*) FROM notification WHERE status = 'PENDING' OR escalates`))
+	e.searches()
+	e.person()
+	again := e.event("NOW", "again")
+	e.awaitSuccess(again)
+	for _, id := range []string{now + "-customer42-EMAIL", failed + "-customer42-SMS", later + "-customer42-EMAIL"} {
+		_, _ = e.tryStarter("delivery", "retry", "--again", id) // refused, or it ends unsent
+	}
+	e.sweep()
+	require.Zero(t, e.count(`SELECT count(*) FROM notification WHERE event_id = $1`, again))
+	require.Len(t, e.messages(), before, "nothing reaches them")
+	e.starter("recipient", "erase", "CUSTOMER/42", "--yes")
+	e.searchesTables()
+	e.absent(w.output.String(), "log")
+}
