@@ -78,9 +78,10 @@ GRANT SELECT, UPDATE, DELETE ON delivery_receipt TO herald_operator;
 -- Locking a row takes UPDATE of some column. The id cannot be set. Triggers write the rows as the table's owner.
 GRANT SELECT, UPDATE (id), DELETE ON preference_change TO herald_operator;
 
--- Operators erase people. Herald deletes nothing from your views.
+-- Operators erase and merge people. Herald changes nothing in your views.
 GRANT INSERT ON erased_recipient, delivery_follow_up TO herald_operator;
 GRANT SELECT, DELETE ON recipient, recipient_device, entity_member, user_notification_preferences, user_category_preferences, user_settings, gateway_ticket TO herald_operator;
+GRANT UPDATE (user_type, user_id) ON recipient_device, user_notification_preferences, user_category_preferences, user_settings TO herald_operator;
 GRANT UPDATE (rekeyed_at), DELETE ON herald_secret TO herald_operator;
 REVOKE INSERT ON operator_action FROM herald_operator;
 GRANT SELECT, INSERT (actor, command, target, detail, form) ON operator_action TO herald_operator;

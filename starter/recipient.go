@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) recipientCommand() *cobra.Command {
-	return group("recipient", "Erase a person, or print all about them", a.eraseCommand(), a.exportCommand())
+	return group("recipient", "Erase, export or merge people", a.eraseCommand(), a.exportCommand(), a.mergeCommand())
 }
 
 // recipientOf reads an argument such as CUSTOMER/42.

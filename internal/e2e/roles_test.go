@@ -294,6 +294,8 @@ func (r *roles) operatorOperates() {
 	require.Contains(r.t, r.as("operator", "audit", "-o", "json"), `"db_user": "`+r.own("herald_operator")+`"`)
 	r.sql("operator", "UPDATE herald_secret SET rekeyed_at = NULL; DELETE FROM herald_secret WHERE superseded_at IS NOT NULL")
 	r.denied("operator", "UPDATE recipient SET email = 'x'")
+	r.as("operator", "recipient", "merge", "CUSTOMER/42", "CUSTOMER/43", "--yes")
+	r.as("operator", "recipient", "export", "CUSTOMER/42", "--yes")
 	r.as("operator", "recipient", "erase", "CUSTOMER/42", "--yes")
 	require.Zero(r.t, r.count("SELECT count(*) FROM recipient WHERE (user_type, user_id) = ('CUSTOMER', '42')"))
 	require.ErrorContains(r.t, r.try("operator", "DROP TABLE notification"), "must be owner")

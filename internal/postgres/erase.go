@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,22 +31,17 @@ type PersonalRows struct {
 // CountPersonal counts the rows about a person in each table whose rows belong to one person, and
 // their deliveries to erase, each up to limit.
 func (s *Store) CountPersonal(ctx context.Context, who notification.RecipientKey, limit int) (tables []PersonalRows, err error) {
-	const views = "SELECT relname::text FROM pg_class WHERE oid = ANY (SELECT to_regclass(t) FROM unnest($1::text[]) AS t) AND relkind NOT IN ('r', 'p')"
-
-	foreign, err := Collect(ctx, s.Pool, "read the relations of the directory", pgx.RowTo[string], views, personalTables)
+	foreign, err := s.foreignTables(ctx)
 	if err != nil {
 		return nil, err
 	}
 	batch := &pgx.Batch{}
 	count := func(table, condition string) {
-		one := &PersonalRows{Table: table}
-		for _, view := range foreign {
-			one.View = one.View || view == table
-		}
+		one := PersonalRows{Table: table, View: slices.Contains(foreign, table)}
 		query := "SELECT count(*) FROM (SELECT FROM " + table + " n WHERE n.user_type::text = $1 AND n.user_id::text = $2" + condition + " LIMIT $3) AS found"
 		batch.Queue(query, who.UserType, who.UserID, limit).QueryRow(func(row pgx.Row) error {
 			err := row.Scan(&one.Rows)
-			tables = append(tables, *one)
+			tables = append(tables, one)
 			return err
 		})
 	}
@@ -55,6 +51,13 @@ func (s *Store) CountPersonal(ctx context.Context, who notification.RecipientKey
 	count(DeliveryTable, " AND "+toErase)
 	err = s.Pool.SendBatch(ctx, batch).Close()
 	return tables, Wrap(err, "count the rows about a recipient")
+}
+
+// foreignTables returns the tables of the directory that are views of an application.
+func (s *Store) foreignTables(ctx context.Context) ([]string, error) {
+	const query = "SELECT relname::text FROM pg_class WHERE oid = ANY (SELECT to_regclass(t) FROM unnest($1::text[]) AS t) AND relkind NOT IN ('r', 'p')"
+
+	return Collect(ctx, s.Pool, "read the relations of the directory", pgx.RowTo[string], query, personalTables)
 }
 
 // ErasedAt returns when the first erasure of a person began; nil: never.

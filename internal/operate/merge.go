@@ -1,0 +1,77 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"herald/internal/advice"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// Merger is the plan or the progress of moving one person's rows to another.
+type Merger struct {
+	From      string                  `json:"from"`
+	To        string                  `json:"to"`
+	DryRun    bool                    `json:"dry_run"`
+	Tables    []postgres.PersonalRows `json:"tables"`    // rows to move, or that were moved
+	Cancelled int                     `json:"cancelled"` // deliveries that waited, and that the target gets too
+
+	from, to notification.RecipientKey
+}
+
+// PlanMerge counts the rows that [Operator.Merge] would move. A target whom Herald cannot tell
+// anything is an error.
+func (o *Operator) PlanMerge(ctx context.Context, from, to notification.RecipientKey) (Merger, error) {
+	m := Merger{From: from.String(), To: to.String(), from: from, to: to}
+	if from == to {
+		return m, errors.New("both are the same person")
+	}
+	target, err := o.Store.DirectoryEntry(ctx, to.UserType, to.UserID, nil)
+	if err != nil {
+		return m, err
+	}
+	if !target.Known || !target.Active {
+		return m, advice.With(fmt.Errorf("%s is not an active recipient", to), "check the type and the id, and its row in recipient")
+	}
+	if at, err := o.Store.ErasedAt(ctx, from); err != nil || at != nil {
+		return m, cmp.Or(err, fmt.Errorf("%s was erased: there is nothing to move", from))
+	}
+	if m.Tables, err = o.Store.CountMerge(ctx, from, to, maxPersonalRows); err == nil {
+		m.Cancelled, err = o.Store.CountTwins(ctx, from, to, maxPersonalRows)
+	}
+	return m, err
+}
+
+// Rows returns the number of rows to change, or that were changed.
+func (m Merger) Rows() int {
+	total := m.Cancelled
+	for _, t := range m.Tables {
+		total += t.Rows
+	}
+	return total
+}
+
+// Merge moves the planned rows. An interrupted run continues when it is repeated.
+func (o *Operator) Merge(ctx context.Context, planned Merger, progress func(Merger)) (Merger, error) {
+	m := planned
+	if err := o.Record(ctx, o.Order.Flags+" to "+m.To, m.From); err != nil {
+		return m, err
+	}
+	var err error
+	m.Cancelled = 0
+	for cancelled := 1; err == nil && cancelled > 0; m.Cancelled += cancelled {
+		cancelled, err = o.Store.CancelTwins(ctx, m.from, m.to)
+	}
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		t.Rows = 0
+		for moved := 1; err == nil && moved > 0 && !t.View; progress(m) {
+			moved, err = o.Store.MergeTable(ctx, m.from, m.to, t.Table)
+			t.Rows += moved
+		}
+	}
+	return m, cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d rows to %s", m.Rows(), m.To), m.From))
+}

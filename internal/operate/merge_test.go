@@ -1,0 +1,78 @@
+package operate
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
+)
+
+var guest = notification.RecipientKey{UserType: notification.Guest, UserID: "7"}
+
+// plantGuest writes rows about guest 7, some of which customer 42 of plantPerson has too.
+func plantGuest(t *testing.T) *Operator {
+	t.Helper()
+	o := plantPerson(t)
+	o.Order.Command = "recipient merge"
+	for _, sql := range []string{
+		`INSERT INTO recipient (user_type, user_id) VALUES ('GUEST', '7')`,
+		`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('GUEST', '7', 'phone'), ('GUEST', '7', 'Zaphod')`,
+		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('GUEST', '7', 'SMS', true), ('GUEST', '7', 'EMAIL', true), ('GUEST', '7', 'PUSH', false), ('CUSTOMER', '42', 'EMAIL', false)`,
+		`ALTER TABLE user_notification_preferences DISABLE TRIGGER USER`,
+		`UPDATE user_notification_preferences SET changed_at = CASE WHEN (user_type, channel_type) IN (('GUEST', 'SMS'), ('CUSTOMER', 'EMAIL')) THEN now() ELSE now() - interval '1 day' END`,
+		`INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('GUEST', '7', 'Europe/London')`,
+		`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('shared', 'GUEST', '7', '{}'), ('other', 'GUEST', '7', '{}')`,
+		`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, entity_type, entity_id)
+		 VALUES ('shared', 'T', 'GUEST', '7', 'EMAIL', 'twin', '', '', NULL, NULL), ('other', 'T', 'GUEST', '7', 'WEBSOCKET', 'inbox', '', '', 'GUEST', '7'), ('other', 'T', 'GUEST', '7', 'EMAIL', 'mail', '', '', 'RESTAURANT', '5')`,
+	} {
+		postgrestest.Exec(t, o.Store, sql)
+	}
+	return o
+}
+
+// A merge moves settings, devices, deliveries and decisions. Of two preferences the later choice
+// stays, of other settings the target's. A delivery that the target gets too is cancelled. A second
+// merge finds nothing.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+
+	o := plantGuest(t)
+	plan := must(o.PlanMerge(t.Context(), guest, ada))(t)
+	require.Equal(t, 1, plan.Cancelled)
+	require.Equal(t, 10, plan.Rows())
+
+	done := must(o.Merge(t.Context(), plan, func(Merger) {}))(t)
+
+	require.Equal(t, 1, done.Cancelled)
+	list := func(sql string) []string { return postgrestest.List(t, o.Store, sql) }
+	require.Equal(t, []string{"EMAIL f", "PUSH f", "SMS t"},
+		list("SELECT channel_type || ' ' || left(enabled::text, 1) FROM user_notification_preferences WHERE user_id = '42' ORDER BY 1"), "the later choice")
+	require.Equal(t, []string{"Europe/Rome"}, list("SELECT timezone FROM user_settings"), "the target's")
+	require.ElementsMatch(t, []string{"CUSTOMER Zaphod", "CUSTOMER phone"}, list("SELECT user_type || ' ' || token FROM recipient_device"))
+	require.Equal(t, []string{"inbox CUSTOMER 42", "mail RESTAURANT 5"},
+		list("SELECT concat_ws(' ', delivery_id, entity_type, entity_id) FROM notification WHERE event_id = 'other' AND (user_type, user_id) = ('CUSTOMER', '42') ORDER BY 1"))
+	require.Equal(t, []string{"twin CANCELLED"}, list("SELECT delivery_id || ' ' || status FROM notification WHERE user_type = 'GUEST'"))
+	require.Equal(t, []string{"REPLACED twin"}, list("SELECT kind || ' ' || delivery_id FROM delivery_follow_up"))
+	require.Equal(t, []string{"shared"}, list("SELECT event_id FROM notification_decision WHERE user_type = 'GUEST'"))
+	require.Equal(t, []string{"GUEST/7 to CUSTOMER/42 --reason request 17"}, list("SELECT target || ' ' || btrim(detail) FROM operator_action ORDER BY id LIMIT 1"))
+
+	require.Zero(t, must(o.PlanMerge(t.Context(), guest, ada))(t).Rows())
+}
+
+// A target whom Herald tells nothing, and a source that was erased, are errors.
+func TestMergeRefuses(t *testing.T) {
+	t.Parallel()
+
+	o := plantGuest(t)
+	refuses := func(from, to notification.RecipientKey, want string) {
+		_, err := o.PlanMerge(t.Context(), from, to)
+		require.ErrorContains(t, err, want)
+	}
+	refuses(ada, ada, "the same person")
+	refuses(guest, notification.RecipientKey{UserType: notification.Customer, UserID: "404"}, "CUSTOMER/404 is not an active recipient")
+	require.NoError(t, o.Store.MarkErased(t.Context(), ada))
+	refuses(guest, ada, "CUSTOMER/42 is not an active recipient")
+	refuses(ada, guest, "CUSTOMER/42 was erased")
+}

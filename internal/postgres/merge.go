@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// mergedTable is a table whose rows about a person can move to another person.
+type mergedTable struct {
+	name  string
+	key   []string // the rest of its key; nil: the key does not name the person
+	newer bool     // of two rows with the same key the row with the later changed_at stays, else the target's row
+	keeps bool     // a row whose key the target has stays with the source: it records what the source got
+}
+
+// mergedTables are in the order of moving. A retry of an event finds the decisions before it plans.
+var mergedTables = []mergedTable{
+	{name: "user_notification_preferences", key: []string{"channel_type"}, newer: true},
+	{name: "user_category_preferences", key: []string{"category", "channel_type"}, newer: true},
+	{name: "user_settings", key: []string{}},
+	{name: "recipient_device", key: []string{"token"}},
+	{name: "throttle", key: []string{"event_type", "channel_type", "throttle_key"}},
+	{name: "counted_message"},
+	{name: "notification_decision", key: []string{"event_id"}, keeps: true},
+	{name: DeliveryTable, key: []string{"event_id", "channel"}, keeps: true},
+}
+
+// taken is a condition for rows n of the source ($1, $2) whose key the target ($3, $4) has.
+func (m mergedTable) taken() string {
+	if m.key == nil {
+		return "false"
+	}
+	return "EXISTS (SELECT FROM " + m.name + " t WHERE t.user_type = $3 AND t.user_id = $4" + m.sameKey() + ")"
+}
+
+func (m mergedTable) sameKey() (condition string) {
+	for _, column := range m.key {
+		condition += " AND t." + column + " = n." + column
+	}
+	return condition
+}
+
+const (
+	ofSource = "n.user_type = $1 AND n.user_id = $2"
+	// movedEntity also moves an entity that is the person.
+	movedEntity = `,
+		       entity_type = CASE WHEN (n.entity_type, n.entity_id) = ($1, $2) THEN $3 ELSE n.entity_type END,
+		       entity_id   = CASE WHEN (n.entity_type, n.entity_id) = ($1, $2) THEN $4 ELSE n.entity_id END`
+)
+
+// CountMerge counts the rows that [Store.Merge] would move or remove, up to limit in each table.
+// A recipient_device that is a view has no rows to move.
+func (s *Store) CountMerge(ctx context.Context, from, to notification.RecipientKey, limit int) (tables []PersonalRows, err error) {
+	foreign, err := s.foreignTables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	batch := &pgx.Batch{}
+	for _, m := range mergedTables {
+		one := PersonalRows{Table: m.name, View: slices.Contains(foreign, m.name)}
+		condition := ofSource + " AND $3::text IS NOT NULL AND $4::text IS NOT NULL"
+		if m.keeps {
+			condition += " AND NOT " + m.taken()
+		}
+		if one.View {
+			condition += " AND false"
+		}
+		query := "SELECT count(*) FROM (SELECT FROM " + m.name + " n WHERE " + condition + " LIMIT $5) AS found"
+		batch.Queue(query, from.UserType, from.UserID, to.UserType, to.UserID, limit).QueryRow(func(row pgx.Row) error {
+			err := row.Scan(&one.Rows)
+			tables = append(tables, one)
+			return err
+		})
+	}
+	return tables, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "count the rows to move")
+}
+
+// MergeTable moves the rows of one table: all of them in one transaction, or the next page of a table
+// that keeps rows. It returns the number of moved rows; 0: nothing is left.
+func (s *Store) MergeTable(ctx context.Context, from, to notification.RecipientKey, table string) (rows int, err error) {
+	m := mergedTables[slices.IndexFunc(mergedTables, func(m mergedTable) bool { return m.name == table })]
+	statements := m.moveAll()
+	if m.keeps {
+		statements = []string{m.movePage()}
+	}
+	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		for _, statement := range statements {
+			done, err := tx.Exec(ctx, statement, from.UserType, from.UserID, to.UserType, to.UserID)
+			if err != nil {
+				return err
+			}
+			rows = int(done.RowsAffected())
+		}
+		return nil
+	})
+	return rows, Wrap(err, "move rows of "+table)
+}
+
+// moveAll returns the statements that let one of two rows with the same key stay, and move the rest.
+func (m mergedTable) moveAll() (statements []string) {
+	if m.newer {
+		statements = append(statements, "DELETE FROM "+m.name+" n WHERE n.user_type = $3 AND n.user_id = $4 AND EXISTS ("+
+			"SELECT FROM "+m.name+" t WHERE t.user_type = $1 AND t.user_id = $2"+m.sameKey()+
+			" AND coalesce(t.changed_at, '-infinity') > coalesce(n.changed_at, '-infinity'))")
+	}
+	if m.key != nil {
+		statements = append(statements, "DELETE FROM "+m.name+" n WHERE "+ofSource+" AND "+m.taken())
+	}
+	return append(statements, "UPDATE "+m.name+" n SET user_type = $3, user_id = $4 WHERE "+ofSource)
+}
+
+// movePage returns a statement that moves some rows whose key the target does not have.
+func (m mergedTable) movePage() string {
+	entity := ""
+	if m.name == DeliveryTable {
+		entity = movedEntity
+	}
+	return "UPDATE " + m.name + " n SET user_type = $3, user_id = $4" + entity + " WHERE n.ctid = ANY (ARRAY (" +
+		"SELECT n.ctid FROM " + m.name + " n WHERE " + ofSource + " AND NOT " + m.taken() + " LIMIT 500 FOR UPDATE))"
+}
+
+// twins are deliveries n that wait for a person, and that the target of a merge gets already.
+func twins() string {
+	return ofSource + ` AND n.status = 'PENDING' AND coalesce(n.attempt_until <= now(), true) AND ` + mergedTables[len(mergedTables)-1].taken()
+}
+
+// CountTwins counts deliveries that [Store.CancelTwins] would cancel, up to limit.
+func (s *Store) CountTwins(ctx context.Context, from, to notification.RecipientKey, limit int) (int, error) {
+	query := "SELECT count(*) FROM (SELECT FROM notification n WHERE " + twins() + " LIMIT $5) AS found"
+
+	return One(ctx, s.Pool, "count deliveries that the target gets", pgx.RowTo[int], query, from.UserType, from.UserID, to.UserType, to.UserID, limit)
+}
+
+// CancelTwins cancels up to 500 deliveries that wait for a person, and that the target of a merge
+// gets already. A worker ends their workflows.
+func (s *Store) CancelTwins(ctx context.Context, from, to notification.RecipientKey) (cancelled int, err error) {
+	query := `
+		WITH cancelled AS (
+			UPDATE notification u
+			SET    status     = 'CANCELLED',
+			       last_error = '` + notification.NoLongerRecipient + `'
+			WHERE  u.id = ANY (ARRAY (SELECT n.id FROM notification n WHERE ` + twins() + ` ORDER BY n.id LIMIT 500 FOR UPDATE))
+			RETURNING u.delivery_id
+		), told AS (
+			INSERT INTO delivery_follow_up (delivery_id, kind)
+			SELECT delivery_id, 'REPLACED' FROM cancelled
+			RETURNING pg_notify('delivery_follow_up', '')
+		)
+		SELECT count(*) FROM told`
+
+	return One(ctx, s.Pool, "cancel deliveries that the target gets", pgx.RowTo[int], query, from.UserType, from.UserID, to.UserType, to.UserID)
+}
