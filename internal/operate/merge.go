@@ -22,7 +22,7 @@ type Merger struct {
 	from, to notification.RecipientKey
 }
 
-// PlanMerge counts the rows that [Operator.Merge] would move. A target whom Herald cannot tell
+// PlanMerge counts the rows that [Operator.Merge] would move. A target that Herald cannot tell
 // anything is an error.
 func (o *Operator) PlanMerge(ctx context.Context, from, to notification.RecipientKey) (Merger, error) {
 	m := Merger{From: from.String(), To: to.String(), from: from, to: to}

@@ -61,7 +61,7 @@ func TestMerge(t *testing.T) {
 	require.Zero(t, must(o.PlanMerge(t.Context(), guest, ada))(t).Rows())
 }
 
-// A target whom Herald tells nothing, and a source that was erased, are errors.
+// A target that Herald tells nothing, and a source that was erased, are errors.
 func TestMergeRefuses(t *testing.T) {
 	t.Parallel()
 
