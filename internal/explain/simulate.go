@@ -225,7 +225,7 @@ func (e Explainer) finish(ctx context.Context, s *simulation, people []notificat
 			case !entry.Known:
 				person.NotNamed = []string{"they are not in the directory (recipient)"}
 			case !entry.Active:
-				person.NotNamed = []string{"they are not active (recipient)"}
+				person.NotNamed = []string{"they are not active (recipient), or were erased"}
 			default:
 				person.NotNamed = notNamed(targets, problems, entry)
 			}

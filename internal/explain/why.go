@@ -167,7 +167,7 @@ func (w Why) whyUndecided() string {
 	case !r.RecipientKnown:
 		return "nothing was decided about them: they are not in the directory (recipient)"
 	case !r.RecipientActive:
-		return "nothing was decided about them: they are not active (recipient)"
+		return "nothing was decided about them: they are not active (recipient), or were erased"
 	case len(r.Unreached) > 0:
 		return "nothing was decided about them, since the event does not name them: " + strings.Join(r.Unreached, "; ")
 	case w.Processed != nil && w.Processed.Status == notification.Processing:

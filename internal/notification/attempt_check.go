@@ -27,15 +27,15 @@ type Verdict struct {
 	Wait      string    // the text about NotBefore that people read
 }
 
-// NoLongerRecipient is the reason to drop a delivery whose recipient has left. They are inactive,
-// not in the directory, or no longer a member of the event's entity.
+// NoLongerRecipient is the reason to drop a delivery whose recipient has left. They are inactive, not
+// in the directory, erased, or no longer a member of the event's entity.
 const NoLongerRecipient = "NO_LONGER_RECIPIENT"
 
 // DroppedMeaning explains to people why a delivery was dropped after a wait. Empty: it was not
 // dropped.
 func DroppedMeaning(reason string, channel Channel, userType UserType) string {
 	if reason == NoLongerRecipient {
-		return "the recipient had left: not in the directory, not active, or no longer a member of the entity that the event concerns"
+		return "the recipient had left: not in the directory, not active, erased, or no longer a member of the entity that the event concerns"
 	}
 	if r, found := ruleOf(Decision(reason)); found && !r.settled {
 		return r.meaning(channel, userType)

@@ -114,8 +114,10 @@ func TestErase(t *testing.T) {
 		postgrestest.List(t, o.Store, "SELECT concat_ws(' ', target, detail) FROM operator_action ORDER BY id"))
 
 	postgrestest.Exec(t, o.Store, "UPDATE processed_event SET status = 'SUCCESS'")
+	postgrestest.Exec(t, o.Store, "INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', 'late', 'sent', now(), 'bounce', 'Zaphod is away')")
 	again := erase(t, o)
-	require.Zero(t, again.Rows())
+	require.Equal(t, 1, again.Rows(), "the delivery with a late receipt")
+	require.Empty(t, marked(t, o.Store))
 	require.Equal(t, 1, again.Events)
 	require.Empty(t, again.Open)
 	require.Equal(t, done.ErasedAt, again.ErasedAt)

@@ -111,10 +111,11 @@ const (
 	// erasedText replaces the provider's words in a failed delivery, which needs a reason.
 	erasedText = "erased"
 
-	// toErase reports whether a delivery n may still be sent or escalated, or holds a text or an
-	// address.
+	// toErase reports whether a delivery n may still be sent or escalated, or holds a text, an
+	// address or the words of a late receipt.
 	toErase = `(n.status = 'PENDING' OR n.escalates OR n.title <> '' OR n.body <> '' OR n.url IS NOT NULL OR n.recipient_address IS NOT NULL
-		    OR (n.status = 'FAILED' AND n.last_error <> '` + erasedText + `'))`
+		    OR (n.status = 'FAILED' AND n.last_error <> '` + erasedText + `')
+		    OR EXISTS (SELECT FROM delivery_receipt r WHERE r.delivery_id = n.delivery_id AND r.detail IS NOT NULL))`
 
 	// eraseDeliveries ends the deliveries of a person, and empties them. A worker ends their
 	// workflows. An attempt that is under way may end first: a later run erases its delivery.
