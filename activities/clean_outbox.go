@@ -8,9 +8,9 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// Cleaner deletes rows of an outbox that have been done for longer than an age, batch by batch,
-// after a cursor; "": from the first row. After each batch it calls said with the number of
-// deleted rows and the cursor of the last one, and ends if said returns false.
+// Cleaner deletes rows of an outbox, or of another table of Herald, that have been done for longer
+// than an age. It works batch by batch, after a cursor; "": from the first row. After each batch it
+// calls said with the number of deleted rows and the cursor, and ends if said returns false.
 type Cleaner interface {
 	Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error
 }
@@ -25,7 +25,7 @@ const (
 
 // CleanOutboxInput is the input of [Activities.CleanOutbox].
 type CleanOutboxInput struct {
-	Source    string
+	Source    string        // the name of the cleaner: of a source, or herald. and a table
 	Retention time.Duration // of rows that are done
 }
 
@@ -37,7 +37,7 @@ type CleanOutboxResult struct {
 	More    bool   `json:",omitempty"` // the time was over: the next run continues
 }
 
-// CleanOutbox deletes the rows of an outbox that are done and old enough. When its process
+// CleanOutbox deletes the rows of one cleaner that are done and old enough. When its process
 // dies, the next attempt continues after the last batch.
 func (a *Activities) CleanOutbox(ctx context.Context, in CleanOutboxInput) (CleanOutboxResult, error) {
 	cleaner, known := a.Cleaners[in.Source]

@@ -34,7 +34,7 @@ var (
 	SinkRefusalsMetric    = declare("herald_sink_refusals", "Records that the broker of a topic refused.")
 	UntoldRowsMetric      = declare("herald_rows_untold", "Rows of outboxes that tell no people: their payload is no JSON object of 256 KiB, or their event id is taken.")
 	CommitToTopicMetric   = declare("herald_commit_to_acknowledged", "Time from an event's creation to the acknowledgement by the broker of its topic.")
-	RowsDeletedMetric     = declare("herald_outbox_deleted", "Rows of outboxes that were deleted once they were done.")
+	RowsDeletedMetric     = declare("herald_outbox_deleted", "Rows of outboxes and of Herald's tables that were deleted once they were done.")
 	EscalationsMetric     = declare("herald_escalations", "Escalations that ended, by outcome.")
 	RestsMetric           = declare("herald_rests", "Rests of batches, and of the planning of large events, since a single message was late.")
 )

@@ -24,7 +24,9 @@ func (a *app) purgeCommand() *cobra.Command {
 		Use:   "purge",
 		Short: "Delete old events, deliveries and their records",
 		Long: `Delete old rows, the oldest first, a thousand in a transaction. It deletes only from tables
-with an AGE, such as 720h, 30d or 1d12h. The age of a row counts from its creation.
+with an AGE, such as 720h, 30d or 1d12h. The age of a row counts from its creation, or from the
+end of its event. Workers do the same every 15 minutes with RETENTION_EVENTS,
+RETENTION_EVENT_IDS, RETENTION_NOTIFICATIONS and RETENTION_ACTIONS.
 
   --outbox            processed events that have ended. FAILED events stay: somebody has
                       to look at them
@@ -44,7 +46,7 @@ with an AGE, such as 720h, 30d or 1d12h. The age of a row counts from its creati
                       OUTBOX_SOURCES; "herald" is the same as --outbox. Pending and failed
                       rows stay, and rows whose event is open or not acknowledged. The age
                       counts from sending, or from creation if the table has no such time.
-                      A retention in the file does the same every hour
+                      A retention in the file does the same every 15 minutes
 
 You can interrupt it at any time. Run it again, and it continues. It deletes only with --yes.`,
 		Example: `  starter purge --older-than 30d --dry-run

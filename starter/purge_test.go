@@ -23,8 +23,8 @@ func withOldEvents(t *testing.T, n int) (shell, *pgx.Conn) {
 		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
 		 SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - CASE i WHEN 0 THEN 0 ELSE 40 END * interval '1 day'
 		 FROM   generate_series(0, $1::int) i`,
-		`INSERT INTO processed_event (event_id, status, created_at)
-		 SELECT event_id, 'SUCCESS', created_at FROM event_outbox WHERE $1::int > 0`,
+		`INSERT INTO processed_event (event_id, status, created_at, updated_at)
+		 SELECT event_id, 'SUCCESS', created_at, created_at FROM event_outbox WHERE $1::int > 0`,
 		`INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
 		 SELECT event_id, 'ADMIN', '1', created_at, '{}' FROM event_outbox WHERE $1::int > 0`,
 	} {

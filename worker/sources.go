@@ -186,26 +186,3 @@ func closeTopics(topics *kafka.Producer) {
 	defer cancel()
 	topics.Close(ctx)
 }
-
-// newCleaners returns a cleaner for each source. The schedule determines which cleaners run, and
-// when.
-func newCleaners(cfg config.Config, db *postgres.Store) map[string]activities.Cleaner {
-	open := func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
-		return dialects.Open(ctx, source)
-	}
-	cleaners := map[string]activities.Cleaner{}
-	for _, source := range cfg.Sources {
-		cleaners[source.Name] = outboxes.Cleaner{Source: source, Store: db, Open: open}
-	}
-	return cleaners
-}
-
-// retentions returns the sources whose done rows Herald deletes, and the time to keep the rows.
-func retentions(cfg config.Config) (outboxes []activities.CleanOutboxInput) {
-	for _, source := range cfg.Sources {
-		if source.Retention > 0 {
-			outboxes = append(outboxes, activities.CleanOutboxInput{Source: source.Name, Retention: source.Retention})
-		}
-	}
-	return outboxes
-}

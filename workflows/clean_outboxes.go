@@ -19,16 +19,16 @@ var cleanOptions = workflow.ActivityOptions{
 
 // CleanInput is the input of [CleanOutboxes].
 type CleanInput struct {
-	Outboxes []activities.CleanOutboxInput // the outboxes with a retention
+	Outboxes []activities.CleanOutboxInput // the outboxes and tables with a retention
 }
 
 // CleanResult is the result of [CleanOutboxes].
 type CleanResult struct {
-	Outboxes []activities.CleanOutboxResult // of the outboxes without a failure
+	Outboxes []activities.CleanOutboxResult // of those without a failure
 }
 
-// CleanOutboxes deletes rows that are done from several outboxes, concurrently: a failure of
-// one outbox does not stop the others. A schedule starts it. Once all have ended, it fails
+// CleanOutboxes deletes rows that are done from outboxes and from Herald's tables, concurrently: a
+// failure of one does not stop the others. A schedule starts it. Once all have ended, it fails
 // with the first failure.
 func CleanOutboxes(ctx workflow.Context, in CleanInput) (CleanResult, error) {
 	ctx = workflow.WithActivityOptions(ctx, cleanOptions)

@@ -14,12 +14,14 @@ import (
 
 var taskQueuePrefix = regexp.MustCompile(`^[a-z0-9-]{1,50}$`)
 
-// Limits of the settings for polling an outbox.
+// Limits of the settings for outboxes and retention.
 const (
 	minPollInterval = 100 * time.Millisecond
 	maxPollInterval = time.Minute
 	maxBatchSize    = 1000
 	maxPollers      = 16
+	minRetention    = time.Hour // less is probably a mistake
+	maxRetention    = 10 * 365 * 24 * time.Hour
 )
 
 func (c *Starter) check(r *environment.Reader) {
@@ -37,6 +39,7 @@ func (c *Starter) check(r *environment.Reader) {
 	environment.Within(r, "OUTBOX_POLL_INTERVAL", c.OutboxPollInterval, minPollInterval, maxPollInterval)
 	environment.Within(r, "OUTBOX_BATCH_SIZE", c.OutboxBatchSize, 1, maxBatchSize)
 	environment.Within(r, "OUTBOX_POLLERS", c.OutboxPollers, 1, maxPollers)
+	checkRetention(r, "RETENTION_EVENTS", c.RetentionEvents)
 	c.Sources = c.sources(r)
 }
 
@@ -49,9 +52,18 @@ func (c *Config) check(r *environment.Reader) {
 		environment.Within(r, "RABBITMQ_QUEUE_TTL", c.QueueTTL, time.Second, 45*24*time.Hour) // the broker stores milliseconds in 32 bits
 	}
 	environment.Within(r, "BULK_THRESHOLD", c.BulkThreshold, 0, 100_000_000)
+	checkRetention(r, "RETENTION_EVENT_IDS", c.RetentionEventIDs)
+	checkRetention(r, "RETENTION_NOTIFICATIONS", c.RetentionNotifications)
+	checkRetention(r, "RETENTION_ACTIONS", c.RetentionActions)
 	checkListen(r, "WORKER_HTTP_ADDR", c.WorkerHTTPAddr)
 	if c.WorkerPromote != PromoteAuto && c.WorkerPromote != PromoteManual {
 		r.Refuse("WORKER_PROMOTE", "must be auto or manual")
+	}
+}
+
+func checkRetention(r *environment.Reader, key string, age time.Duration) {
+	if age != 0 {
+		environment.Within(r, key, age, minRetention, maxRetention)
 	}
 }
 

@@ -22,6 +22,8 @@ type Starter struct {
 	OutboxBatchSize    int           `env:"OUTBOX_BATCH_SIZE" envDefault:"100"`   // events, 1 to 1000
 	OutboxPollers      int           `env:"OUTBOX_POLLERS" envDefault:"1"`        // 1 to 16
 
+	RetentionEvents time.Duration `env:"RETENTION_EVENTS"` // age at which Herald deletes ended events, such as 2160h; 0: never
+
 	OutboxSources string            `env:"OUTBOX_SOURCES"` // path of a file; empty: no other outboxes
 	Sources       []outboxes.Source `env:"-"`              // the first source is Herald's own outbox
 }
@@ -38,6 +40,11 @@ type Config struct {
 	PublicURL      string             `env:"PUBLIC_URL"`                       // the gateway's URL for providers; empty: unreachable
 	WorkerHTTPAddr string             `env:"WORKER_HTTP_ADDR" envDefault:":8081"`
 	WorkerPromote  Promotion          `env:"WORKER_PROMOTE" envDefault:"auto"` // auto or manual
+
+	// Ages at which Herald deletes rows of other tables; 0: never.
+	RetentionEventIDs      time.Duration `env:"RETENTION_EVENT_IDS"`     // ids of ended events, which tell a repeated event
+	RetentionNotifications time.Duration `env:"RETENTION_NOTIFICATIONS"` // deliveries of ended events, with attempts, decisions and receipts
+	RetentionActions       time.Duration `env:"RETENTION_ACTIONS"`       // operators' actions
 
 	Policies map[notification.Channel]Policy `env:"-"` // of every channel
 }

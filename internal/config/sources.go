@@ -18,7 +18,7 @@ const sourcesSetting = "OUTBOX_SOURCES"
 func (c *Starter) sources(r *environment.Reader) []outboxes.Source {
 	herald := outboxes.Source{
 		Name: notification.HeraldSource, DatabaseURL: string(c.DatabaseURL), PollInterval: c.OutboxPollInterval, BatchSize: c.OutboxBatchSize, Pollers: c.OutboxPollers,
-		Retries: defaultSourceRetries, RetryInterval: defaultSourceRetry, People: true,
+		Retries: defaultSourceRetries, RetryInterval: defaultSourceRetry, People: true, Retention: c.RetentionEvents,
 	}
 	all := []outboxes.Source{herald}
 	if c.OutboxSources == "" {
@@ -83,7 +83,7 @@ func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
 func (e entry) herald(source *outboxes.Source) {
 	e.allow(heraldKeys, "is Herald's own outbox, so its entry has no %s: OUTBOX_* settings give it")
 	e.topic(source)
-	source.Retention = e.duration("retention", e.Retention, 0, minSourceRetention, maxSourceRetention)
+	source.Retention = e.duration("retention", e.Retention, source.Retention, minRetention, maxRetention)
 }
 
 // allow refuses all other keys.
@@ -108,7 +108,7 @@ func (e entry) lifecycle() outboxes.Source {
 		source.Kafka.Key = outboxes.LifecycleKey
 	}
 	e.pages(&source)
-	source.Retention = e.duration("retention", e.Retention, lifecycleRetention, minSourceRetention, maxSourceRetention)
+	source.Retention = e.duration("retention", e.Retention, lifecycleRetention, minRetention, maxRetention)
 	return source
 }
 
@@ -128,7 +128,7 @@ func (e entry) other() outboxes.Source {
 		Table:       e.Table,
 		Zone:        e.zone(),
 		People:      e.People,
-		Retention:   e.duration("retention", e.Retention, 0, minSourceRetention, maxSourceRetention),
+		Retention:   e.duration("retention", e.Retention, 0, minRetention, maxRetention),
 	}
 	e.pages(&source)
 	if e.has("webhook") {

@@ -189,7 +189,5 @@ const (
 	defaultSourceBatch   = 500 // rows in a page
 	defaultSourceRetries = 5
 	defaultSourceRetry   = 100 * time.Millisecond
-	minSourceRetention   = time.Hour
 	lifecycleRetention   = 24 * time.Hour
-	maxSourceRetention   = 10 * 365 * 24 * time.Hour
 )

@@ -82,12 +82,16 @@ func TestSources(t *testing.T) {
 	}, cfg.Sources)
 }
 
+// The retention of the entry replaces the setting.
 func TestOwnOutboxAsSource(t *testing.T) {
 	t.Parallel()
 
-	cfg, err := config.StarterFrom(withSources(t, "- { name: herald, kafka: { topic: \"herald.{{.event_type}}\" }, retries: 0, retention: 48h }"))
+	values := withSources(t, "- { name: herald, kafka: { topic: \"herald.{{.event_type}}\" }, retries: 0, retention: 48h }")
+	values["RETENTION_EVENTS"] = "720h"
+	cfg, err := config.StarterFrom(values)
 
 	require.NoError(t, err)
+	require.Equal(t, 720*time.Hour, cfg.RetentionEvents)
 	want := herald()
 	want.Kafka, want.Retries, want.Retention = &outboxes.KafkaRoute{Topic: "herald.{{.event_type}}"}, 0, 48*time.Hour
 	require.Equal(t, []outboxes.Source{want}, cfg.Sources)

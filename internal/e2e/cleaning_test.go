@@ -1,13 +1,11 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
@@ -24,11 +22,6 @@ func TestCleaning(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sources.yaml")
 	s := newSystem(t, "OUTBOX_SOURCES="+file)
 	schedule := s.temporal.ScheduleClient().GetHandle(t.Context(), workflows.CleaningID(s.name))
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = schedule.Delete(ctx) // fails if the test passed, which deletes the schedule
-	})
 	s.exec("CREATE SCHEMA orders; " + dialecttest.Orders("orders.outbox"))
 	s.exec(`
 		INSERT INTO orders.outbox
@@ -78,6 +71,40 @@ func TestCleaning(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
+// By the settings, rows of events that have ended leave all tables on schedule. What is open stays.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "RETENTION_EVENTS=720h", "RETENTION_EVENT_IDS=720h", "RETENTION_NOTIFICATIONS=720h", "RETENTION_ACTIONS=720h")
+	s.exec(`
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
+		SELECT id, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '40 days' FROM (VALUES ('old'), ('open')) AS e (id);
+		INSERT INTO processed_event (event_id, status, created_at, updated_at)
+		SELECT event_id, CASE event_id WHEN 'old' THEN 'SUCCESS' ELSE 'PROCESSING' END, created_at, created_at FROM event_outbox;
+		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels) SELECT event_id, 'ADMIN', '1', created_at, '{}' FROM event_outbox;
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at, created_at)
+		SELECT event_id, 'T', 'ADMIN', '1', 'EMAIL', event_id, 't', 'b', 'SENT', created_at, created_at FROM event_outbox;
+		INSERT INTO delivery_attempt (delivery_id, attempt) SELECT event_id, 1 FROM event_outbox;
+		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, received_at, status)
+		SELECT 'twilio', 'r', 'old', created_at, created_at, 'delivered' FROM event_outbox WHERE event_id = 'old';
+		INSERT INTO operator_action (at, actor, command, target) VALUES (now() - interval '40 days', 'ada', 'emit', 'old')`)
+	w := s.startWorker()
+	schedule := s.temporal.ScheduleClient().GetHandle(t.Context(), workflows.CleaningID(s.name))
+	s.eventually(func() bool { return schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}) == nil }, "nobody scheduled the cleaning")
+
+	for table, left := range map[string]int{
+		"event_outbox": 1, "processed_event": 1, "notification_decision": 1, "notification": 1, "delivery_attempt": 1, "delivery_receipt": 0,
+	} {
+		s.awaitCount(left, "SELECT count(*) FROM "+table)
+	}
+	s.awaitCount(0, "SELECT count(*) FROM operator_action WHERE target = 'old'")
+	s.awaitCount(1, "SELECT count(*) FROM notification WHERE delivery_id = 'open'")
+	s.eventually(func() bool {
+		return strings.Contains(w.metrics(), `herald_outbox_deleted_total{source="herald.notification"} 1`)
+	}, "it is not counted")
+	require.NoError(t, w.stop())
+}
+
 // Purge deletes events that have ended, and keeps an event that still waits.
 func TestPurge(t *testing.T) {
 	t.Parallel()
@@ -93,8 +120,8 @@ func TestPurge(t *testing.T) {
 		return s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`) == 11 &&
 			s.count(`SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'`) == 3
 	}, "the events did not come to where they should")
-	for _, table := range []string{"event_outbox", "processed_event", "notification"} {
-		s.exec(`UPDATE ` + table + ` SET created_at = created_at - interval '40 days'`)
+	for table, other := range map[string]string{"event_outbox": "published_at", "processed_event": "updated_at", "notification": "sent_at"} {
+		s.exec(fmt.Sprintf(`UPDATE %s SET created_at = created_at - interval '40 days', %[2]s = %[2]s - interval '40 days'`, table, other))
 	}
 	s.exec(`UPDATE notification_decision SET decided_at = decided_at - interval '40 days'`)
 

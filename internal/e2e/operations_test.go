@@ -285,7 +285,7 @@ func (n *nightShift) save(name, text string) {
 // age makes events and their rows in other tables older.
 func (n *nightShift) age(by string, ids ...string) {
 	n.t.Helper()
-	for _, column := range []string{"event_outbox.created_at", "processed_event.created_at", "notification.created_at", "notification_decision.decided_at"} {
+	for _, column := range []string{"event_outbox.created_at", "processed_event.created_at", "processed_event.updated_at", "notification.created_at", "notification.sent_at", "notification_decision.decided_at"} {
 		table, column, _ := strings.Cut(column, ".")
 		for _, id := range ids {
 			n.exec(fmt.Sprintf(`UPDATE %[1]s SET %[2]s = %[2]s - $1::text::interval WHERE event_id = $2`, table, column), by, n.own(id))

@@ -29,7 +29,7 @@ func TestRoles(t *testing.T) {
 
 	r := newRoles(t)
 	steps := runnable(t, "docs/roles.md")
-	require.Len(t, steps, 3, "a step of docs/roles.md that this test does not know")
+	require.Len(t, steps, 4, "a step of docs/roles.md that this test does not know")
 	r.sql("", steps[0])
 	r.setPasswords()
 	require.Equal(t, "DATABASE_URL=postgres://herald_migrator@… bin/starter migrate up\n", steps[1])
@@ -49,6 +49,8 @@ func TestRoles(t *testing.T) {
 	r.operatorOperates()
 	r.workerAdopts()
 	r.workerDeletesNothing()
+	r.sql("migrator", steps[3])
+	r.workerDeletes()
 }
 
 // limitsAmounts sends an event that needs approval, by channels with a cap, a throttle window and a
@@ -283,7 +285,9 @@ func (r *roles) operatorOperates() {
 	r.as("operator", "delivery", "why", r.name+"-evt-customer42-EMAIL")
 	r.as("operator", "delivery", "retry", r.name+"-evt-customer42-EMAIL", "--again")
 	r.as("operator", "emit", "--type", "MENU_UPDATED", "--aggregate-type", "RESTAURANT", "--aggregate-id", "5", "--payload", "{}", "--event-id", r.name+"-menu")
-	r.sql("migrator", "UPDATE notification SET created_at = now() - interval '40 days' WHERE event_id LIKE 'demo-%'")
+	r.sql("migrator", `
+		UPDATE notification SET created_at = now() - interval '40 days', sent_at = now() - interval '40 days' WHERE event_id LIKE 'demo-%';
+		UPDATE processed_event SET updated_at = now() - interval '40 days' WHERE event_id LIKE 'demo-%'`)
 	r.as("operator", "purge", "--older-than", "30d", "--yes")
 	require.Zero(r.t, r.count("SELECT count(*) FROM notification WHERE event_id LIKE 'demo-%-confirmed'"))
 	r.sql("migrator", "UPDATE preference_change SET at = now() - interval '40 days'")
@@ -309,6 +313,16 @@ func (r *roles) workerAdopts() {
 	require.NoError(r.t, adopting.ForgetRows(r.t.Context(), "orders", []string{"1"}))
 	require.NoError(r.t, adopting.RestTopic(r.t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Second, Error: "of a test"}))
 	require.NoError(r.t, adopting.WakeTopics(r.t.Context(), "orders", []string{"t"}))
+}
+
+// workerDeletes deletes from all tables by the additional grants.
+func (r *roles) workerDeletes() {
+	cleaning := must(postgres.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "cleaning"))(r.t)
+	defer cleaning.Close()
+	for _, table := range []postgres.PurgeTable{postgres.PurgeOutbox, postgres.PurgeProcessed, postgres.PurgeNotifications, postgres.PurgeReceipts, postgres.PurgeDecisions, postgres.PurgeActions} {
+		require.NoError(r.t, postgres.TableCleaner{Store: cleaning, Table: table, HasTopic: true}.Clean(r.t.Context(), 0, "", func(int, string) bool { return true }), table)
+	}
+	require.Zero(r.t, r.count("SELECT count(*) FROM operator_action"))
 }
 
 func (r *roles) workerDeletesNothing() {

@@ -132,7 +132,9 @@ func (s *system) environment() []string {
 func (s *system) endWorkflows() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_ = s.temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(s.name)).Delete(ctx) // fails if there is none
+	for _, id := range []string{workflows.SweepID(s.name), workflows.CleaningID(s.name)} {
+		_ = s.temporal.ScheduleClient().GetHandle(ctx, id).Delete(ctx) // fails if there is none
+	}
 	_ = s.temporal.TerminateWorkflow(ctx, workflows.FollowUpID(s.name), "", "the test has ended")
 }
 

@@ -18,7 +18,7 @@ const (
 	// sweepInterval is the time from one sweep to the next.
 	sweepInterval = 10 * time.Minute
 	// cleaningInterval is the time from one cleaning to the next.
-	cleaningInterval = time.Hour
+	cleaningInterval = 15 * time.Minute
 	// catchup limits late runs: a run that was missed longer ago is skipped.
 	catchup = time.Minute
 )
@@ -61,8 +61,8 @@ func (l *Launcher) ScheduleSweep(ctx context.Context) error {
 	return nil
 }
 
-// ScheduleCleaning makes Temporal start [workflows.CleanOutboxes] every hour, only for these
-// outboxes. If there are none, it deletes the schedule. An operator's pause stays.
+// ScheduleCleaning makes Temporal start [workflows.CleanOutboxes] every 15 minutes, only for these
+// outboxes and tables. If there are none, it deletes the schedule. An operator's pause stays.
 func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.CleanOutboxInput) error {
 	id := workflows.CleaningID(l.Prefix)
 	schedule := l.Client.ScheduleClient().GetHandle(ctx, id)
@@ -74,7 +74,7 @@ func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.C
 	}
 	options := l.every(cleaningInterval, client.ScheduleWorkflowAction{
 		ID: id, Workflow: workflows.CleanOutboxes, Args: []any{workflows.CleanInput{Outboxes: outboxes}},
-		StaticSummary: "deletes rows that are done from outboxes",
+		StaticSummary: "deletes rows that are done",
 	})
 	_, err := l.Client.ScheduleClient().Create(ctx, options)
 	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
@@ -85,7 +85,7 @@ func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.C
 		}})
 	}
 	if err != nil {
-		return fmt.Errorf("schedule the cleaning of outboxes: %w", err)
+		return fmt.Errorf("schedule the cleaning: %w", err)
 	}
 	return nil
 }

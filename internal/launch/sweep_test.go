@@ -67,7 +67,7 @@ func TestScheduleCleaning(t *testing.T) {
 			created := mock.MatchedBy(func(o client.ScheduleOptions) bool {
 				action, ok := o.Action.(*client.ScheduleWorkflowAction)
 				return ok && o.ID == "herald-cleaning" && action.ID == "herald-cleaning" && action.TaskQueue == "herald-events" &&
-					o.Overlap == enums.SCHEDULE_OVERLAP_POLICY_SKIP && o.Spec.Intervals[0].Every == time.Hour
+					o.Overlap == enums.SCHEDULE_OVERLAP_POLICY_SKIP && o.Spec.Intervals[0].Every == 15*time.Minute
 			})
 			schedules.On("Create", mock.Anything, created).Return(nil, tt.create).Once()
 			if tt.updated {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
 	"herald/internal/postgres"
@@ -31,49 +30,39 @@ type PurgedTable struct {
 	More      bool                `json:"more"`    // there are more rows than were counted
 	Deleted   int                 `json:"deleted"`
 
-	deletes deletion
+	cleaner cleaner
+	age     time.Duration
 }
 
-// deletion deletes rows, and calls deleted after each batch.
-type deletion func(ctx context.Context, deleted func(rows int)) error
-
-// planned returns the plan for a table with `found` old rows.
-func (r Retention) planned(now time.Time, found int, deletes deletion) PurgedTable {
-	return PurgedTable{
-		Table: r.Table, OlderThan: r.Text, Before: now.Add(-r.Age), Matched: min(found, maxPurgeCount), More: found > maxPurgeCount, deletes: deletes,
-	}
+// cleaner deletes old rows of one table that are done.
+type cleaner interface {
+	Count(ctx context.Context, age time.Duration, limit int) (int, error)
+	Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error
 }
 
 // PlanPurge counts the old rows that may be deleted.
-func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) ([]PurgedTable, error) {
-	now, err := o.Store.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var tables []PurgedTable
+func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) (tables []PurgedTable, err error) {
 	for _, r := range kept {
-		before := now.Add(-r.Age)
-		found, err := o.Store.CountPurgeable(ctx, r.Table, before, maxPurgeCount+1)
+		// The operator's settings may lack the topic of the outbox.
+		table, err := o.planned(ctx, r, postgres.TableCleaner{Store: o.Store, Table: r.Table, HasTopic: true})
 		if err != nil {
 			return nil, err
 		}
-		tables = append(tables, r.planned(now, found, func(ctx context.Context, deleted func(int)) error {
-			return o.deleteRows(ctx, r.Table, before, deleted)
-		}))
+		tables = append(tables, table)
 	}
 	return tables, nil
 }
 
-func (o *Operator) deleteRows(ctx context.Context, table postgres.PurgeTable, before time.Time, deleted func(int)) error {
-	for from, more := (*time.Time)(nil), true; more; {
-		batch, err := o.Store.PurgeNext(ctx, table, before, from)
-		if err != nil {
-			return err
-		}
-		from, more = batch.Through, batch.Deleted > 0
-		deleted(batch.Deleted)
+func (o *Operator) planned(ctx context.Context, kept Retention, c cleaner) (PurgedTable, error) {
+	now, err := o.Store.Now(ctx)
+	if err != nil {
+		return PurgedTable{}, err
 	}
-	return nil
+	found, err := c.Count(ctx, kept.Age, maxPurgeCount+1)
+	return PurgedTable{
+		Table: kept.Table, OlderThan: kept.Text, Before: now.Add(-kept.Age), Matched: min(found, maxPurgeCount), More: found > maxPurgeCount,
+		cleaner: c, age: kept.Age,
+	}, err
 }
 
 // Purge deletes the planned rows, and counts them in tables. It calls progress after each batch.
@@ -89,9 +78,10 @@ func (o *Operator) Purge(ctx context.Context, tables []PurgedTable, progress fun
 	for i := range tables {
 		t := &tables[i]
 		if err == nil {
-			err = t.deletes(ctx, func(rows int) {
-				t.Deleted += rows
+			err = t.cleaner.Clean(ctx, t.age, "", func(deleted int, _ string) bool {
+				t.Deleted += deleted
 				progress(*t)
+				return true
 			})
 		}
 	}
@@ -106,32 +96,33 @@ func (o *Operator) Purge(ctx context.Context, tables []PurgedTable, progress fun
 // PlanSourcePurge counts the rows that may be deleted from the table of an outbox: rows that are
 // done for longer than the retention. Purge deletes them as the schedule does.
 func (o *Operator) PlanSourcePurge(ctx context.Context, source outboxes.Source, kept Retention) ([]PurgedTable, error) {
-	now, err := o.Store.Now(ctx)
-	if err != nil {
-		return nil, err
+	if source.IsHerald() {
+		kept.Table = postgres.PurgeOutbox
+		table, err := o.planned(ctx, kept, postgres.TableCleaner{Store: o.Store, Table: kept.Table, HasTopic: source.Kafka != nil})
+		return []PurgedTable{table}, err
 	}
-	kept.Table = tableOf(source)
-	refused := fmt.Sprintf("%s; deleting takes GRANT DELETE ON %s", seeCheck(source), kept.Table)
-	cleaner := outboxes.Cleaner{Source: source, Store: o.Store, Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
-		return dialects.Open(ctx, source)
-	}}
-	found, err := cleaner.Count(ctx, kept.Age, maxPurgeCount+1)
-	if err != nil {
-		return nil, ofSource(err, refused)
+	kept.Table = postgres.PurgeTable(source.Table)
+	cleaner := sourceCleaner{
+		outboxes.Cleaner{Source: source, Store: o.Store, Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+			return dialects.Open(ctx, source)
+		}},
+		fmt.Sprintf("%s; deleting takes GRANT DELETE ON %s", seeCheck(source), kept.Table),
 	}
-	return []PurgedTable{kept.planned(now, found, func(ctx context.Context, deleted func(int)) error {
-		err := cleaner.Clean(ctx, kept.Age, "", func(rows int, _ string) bool {
-			deleted(rows)
-			return true
-		})
-		return ofSource(err, refused)
-	})}, nil
+	table, err := o.planned(ctx, kept, cleaner)
+	return []PurgedTable{table}, err
 }
 
-// tableOf returns the table of a source. The config of Herald's outbox names no table.
-func tableOf(source outboxes.Source) postgres.PurgeTable {
-	if source.Name == notification.HeraldSource {
-		return postgres.PurgeOutbox
-	}
-	return postgres.PurgeTable(source.Table)
+// sourceCleaner adds the remedy to errors of the source's database.
+type sourceCleaner struct {
+	outboxes.Cleaner
+	refused string
+}
+
+func (c sourceCleaner) Count(ctx context.Context, age time.Duration, limit int) (int, error) {
+	count, err := c.Cleaner.Count(ctx, age, limit)
+	return count, ofSource(err, c.refused)
+}
+
+func (c sourceCleaner) Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error {
+	return ofSource(c.Cleaner.Clean(ctx, age, after, said), c.refused)
 }

@@ -2,16 +2,15 @@ package outboxes
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
-// Cleaner deletes the finished rows of an outbox: they are sent, and their event has ended.
-// Pending and failed rows stay.
+// Cleaner deletes the finished rows of another service's outbox: they are sent, and their event
+// has ended. Pending and failed rows stay.
 type Cleaner struct {
 	Source Source
 	Store  CleanStore
-	Open   func(ctx context.Context, source Source) (DoneTable, error) // not used for Herald's own outbox
+	Open   func(ctx context.Context, source Source) (DoneTable, error)
 }
 
 // DoneTable is an outbox table of another service.
@@ -24,15 +23,9 @@ type DoneTable interface {
 
 // CleanStore is Herald's own database.
 type CleanStore interface {
-	Now(ctx context.Context) (time.Time, error)
 	// HeldEvents returns the given events whose rows must stay.
 	HeldEvents(ctx context.Context, source string, ids []string) ([]string, error)
 	ForgetRows(ctx context.Context, source string, keys []string) error
-	// PurgeOutbox deletes rows of event_outbox in [from, before); nil: from the oldest row.
-	// through is the time of the last deleted row. If the outbox has no topic, it also deletes
-	// events that no topic got.
-	PurgeOutbox(ctx context.Context, hasTopic bool, before time.Time, from *time.Time) (deleted int, through *time.Time, err error)
-	CountOutbox(ctx context.Context, hasTopic bool, before time.Time, limit int) (int, error)
 }
 
 const (
@@ -46,9 +39,6 @@ const (
 // from the first row. After each batch it calls said with the number of deleted rows and the
 // cursor. It stops if said returns false. Rows deleted before an error stay deleted.
 func (c Cleaner) Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error {
-	if c.Source.IsHerald() {
-		return c.cleanOwn(ctx, age, after, said)
-	}
 	return c.eachBatch(ctx, age, after, func(ctx context.Context, table DoneTable, keys []string, next string) (bool, error) {
 		if len(keys) == 0 {
 			return said(0, next), nil
@@ -62,15 +52,9 @@ func (c Cleaner) Clean(ctx context.Context, age time.Duration, after string, sai
 }
 
 // Count counts the rows that Clean would delete, up to a limit.
-func (c Cleaner) Count(ctx context.Context, age time.Duration, limit int) (count int, err error) {
-	if c.Source.IsHerald() {
-		now, err := c.Store.Now(ctx)
-		if err != nil {
-			return 0, err
-		}
-		return c.Store.CountOutbox(ctx, c.Source.Kafka != nil, now.Add(-age), limit)
-	}
-	err = c.eachBatch(ctx, age, "", func(_ context.Context, _ DoneTable, keys []string, _ string) (bool, error) {
+func (c Cleaner) Count(ctx context.Context, age time.Duration, limit int) (int, error) {
+	count := 0
+	err := c.eachBatch(ctx, age, "", func(_ context.Context, _ DoneTable, keys []string, _ string) (bool, error) {
 		count += len(keys)
 		return count < limit, nil
 	})
@@ -128,35 +112,4 @@ func (c Cleaner) free(ctx context.Context, done []Key) ([]string, error) {
 		}
 	}
 	return free, nil
-}
-
-// cleanOwn purges event_outbox. Its cursor is the creation time of a row.
-func (c Cleaner) cleanOwn(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error {
-	now, err := c.Store.Now(ctx)
-	if err != nil {
-		return err
-	}
-	var from *time.Time
-	if after != "" {
-		at, err := time.Parse(time.RFC3339Nano, after)
-		if err != nil {
-			return fmt.Errorf("read the cursor: %w", err)
-		}
-		from = &at
-	}
-	for {
-		deleted, through, err := c.purge(ctx, now.Add(-age), from)
-		if err != nil || deleted == 0 {
-			return err
-		}
-		if from = through; !said(deleted, from.Format(time.RFC3339Nano)) {
-			return nil
-		}
-	}
-}
-
-func (c Cleaner) purge(ctx context.Context, before time.Time, from *time.Time) (deleted int, through *time.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
-	defer cancel()
-	return c.Store.PurgeOutbox(ctx, c.Source.Kafka != nil, before, from)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
 	"herald/internal/outboxes/dialects/dialecttest"
@@ -111,54 +110,4 @@ func TestCleanWithoutHerald(t *testing.T) {
 
 	require.Error(t, outbox.Clean(t.Context(), day, "", func(int, string) bool { return true }))
 	require.Equal(t, "3", texts(t, business, "SELECT count(*)::text FROM outbox"))
-}
-
-// In Herald's own outbox, Clean deletes the same rows as `starter purge --outbox`.
-func TestCleanOwn(t *testing.T) {
-	t.Parallel()
-
-	herald := postgrestest.New(t)
-	outbox := outboxes.Cleaner{Source: outboxes.Source{Name: notification.HeraldSource}, Store: herald}
-	exec(t, herald, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, error_message, published_at, created_at)
-		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', s, CASE s WHEN 'FAILED' THEN 'x' END, CASE s WHEN 'PROCESSED' THEN now() END, now() - (3000 - i) * interval '1 minute'
-		FROM   generate_series(1, 1502) i, LATERAL (SELECT CASE i WHEN 1 THEN 'FAILED' WHEN 2 THEN 'PENDING' ELSE 'PROCESSED' END) AS row (s)`)
-
-	counted, err := outbox.Count(t.Context(), day, 5000)
-	require.NoError(t, err)
-	require.Equal(t, 1500, counted)
-	var batches []int
-	require.NoError(t, outbox.Clean(t.Context(), day, "", func(n int, after string) bool {
-		batches = append(batches, n)
-		_, err := time.Parse(time.RFC3339Nano, after)
-		require.NoError(t, err)
-		return true
-	}))
-	require.Equal(t, []int{1000, 500}, batches)
-	require.Equal(t, "evt-1 evt-2", texts(t, herald, "SELECT string_agg(event_id, ' ' ORDER BY event_id) FROM event_outbox"))
-}
-
-// Herald's own outbox once had a topic. An event that the topic did not get stays as long as the
-// outbox has a topic.
-func TestCleanOwnAfterItsTopic(t *testing.T) {
-	t.Parallel()
-
-	herald := postgrestest.New(t)
-	outbox := outboxes.Cleaner{Source: outboxes.Source{Name: notification.HeraldSource, Kafka: toTopics}, Store: herald}
-	exec(t, herald, "INSERT INTO source_start (source, seq) VALUES ('herald', 0)")
-	exec(t, herald, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
-		VALUES ('evt-1', 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '48 hours')`)
-	for _, route := range []*outboxes.KafkaRoute{toTopics, nil} {
-		outbox.Source.Kafka = route
-		counted, err := outbox.Count(t.Context(), day, 10)
-		require.NoError(t, err)
-		deleted := 0
-		require.NoError(t, outbox.Clean(t.Context(), day, "", func(n int, _ string) bool {
-			deleted += n
-			return true
-		}))
-		require.Equal(t, counted, deleted)
-		require.Equal(t, route == nil, deleted == 1)
-	}
 }

@@ -52,7 +52,9 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 	who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "7"}
 	long := time.Now().Add(-time.Hour)
 	purge := func(table postgres.PurgeTable) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return errOf(s.PurgeNext(ctx, table, long, nil)) }
+		return func(ctx context.Context) error {
+			return cleaner(s, table).Clean(ctx, time.Hour, "", func(int, string) bool { return false })
+		}
 	}
 	deliveries := func(filter report.DeliveryFilter) func(ctx context.Context) error {
 		return func(ctx context.Context) error { return errOf(r.LatestDeliveries(ctx, filter, 20)) }
@@ -72,6 +74,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		}
 	}
 	return map[string]func(ctx context.Context) error{
+		"delivery_follow_up_delivery":  purge(postgres.PurgeNotifications),
 		"delivery_receipt_of_delivery": func(ctx context.Context) error { return errOf(r.DeliveryDetail(ctx, "d7")) },
 		"delivery_receipt_received_at": purge(postgres.PurgeReceipts),
 		"entity_member_in_order":       recipients(restaurant5),
@@ -161,6 +164,7 @@ func fillAllTables(t *testing.T, s *postgres.Store) {
 		FROM   event_outbox`, `
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, received_at, status)
 		SELECT 'sendgrid', 'r' || i, 'd' || i, now(), now() - i * interval '1 minute', 'processed' FROM generate_series(1, 20000) AS i`, `
+		INSERT INTO delivery_follow_up (delivery_id, kind) SELECT 'd' || i, 'DEAD_LETTER' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO operator_action (at, actor, command, target) SELECT now() - i * interval '1 minute', 'ada', 'retry', 'e' || i FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO preference_change (at, user_type, user_id, setting, old_value, new_value)
 		SELECT now() - i * interval '1 minute', 'RESTAURANT_USER', (i % 1000)::text, 'ENABLED', 'true', 'false' FROM generate_series(1, 5000) AS i`, `

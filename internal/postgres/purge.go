@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,45 +22,70 @@ const (
 	PurgePreferences   PurgeTable = "preference_change"
 )
 
-// purgeBatch is the number of rows that one transaction deletes, in some ten milliseconds.
-// The query contains it as text: a plan for any number may read the whole table.
-const purgeBatch = "1000"
+// purgeBatch is the most rows that one transaction deletes, in some ten milliseconds, and
+// purgePage about the rows that it reads: so rows that stay cost no batch too much time. Rows of
+// one moment are always in one page. The query contains both as text: a plan for any number may
+// read the whole table.
+const (
+	purgeBatch = 1000
+	purgePage  = 5000
+)
+
+// purgeTimeout limits one batch if the server does not answer.
+const purgeTimeout = time.Minute
 
 // These conditions look up the state of a row's event by its key, for each row. For a join,
 // the planner may read every event for each batch. The planner believes that each condition
 // holds for most rows, and so reads the oldest rows by their index. It believes that an
-// equality holds for few.
+// equality holds for few. All rows must have ended before $1.
 const (
-	notUnderWay = `(SELECT p.status FROM processed_event p WHERE p.event_id = t.event_id) IS DISTINCT FROM 'PROCESSING'`
+	notUnderWay = `(SELECT p.status = 'PROCESSING' OR p.updated_at >= $1 FROM processed_event p WHERE p.event_id = t.event_id) IS NOT TRUE`
 	notToStart  = `coalesce((SELECT o.status FROM event_outbox o WHERE o.event_id = t.event_id), '') NOT IN ('PENDING', 'FAILED')`
+	// An operator retries a delivery, or the sweep sends it.
+	nobodyWaits = `(SELECT true FROM notification n WHERE n.event_id = t.event_id AND ` + undelivered + ` AND n.status = (SELECT 'PENDING') LIMIT 1) IS NOT TRUE`
 	// While a row waits for its topic, its event shows that it has told people.
 	notResting = `NOT EXISTS (SELECT FROM source_topic r WHERE r.source = t.source)`
-	outboxDone = `t.status = 'PROCESSED' AND ` + notResting + ` AND ` + notUnderWay
+	outboxDone = `t.status = 'PROCESSED' AND ` + notResting + ` AND ` + notUnderWay + ` AND ` + nobodyWaits
 	// This keeps an event of Herald's own that its topic has yet to get. If the outbox has
 	// lost its topic, source_start still shows where these events begin.
 	notUnproduced = `(t.source <> 'herald' OR t.produced_at IS NOT NULL OR t.seq <= coalesce((SELECT seq FROM source_start WHERE source = 'herald'), 9223372036854775807))`
 )
 
-// rule returns the age column of a row t, and the condition for deleting it. Deleting from
-// one table does not depend on deleting from another. The rows of an event that is under
-// way or may start stay: planning it again would send again what is missing.
-func (table PurgeTable) rule() (age, mayGo string) {
-	switch table {
+// purgeRule says which rows t of a table may be deleted.
+type purgeRule struct {
+	age     string // the column of a row's time
+	mayGo   string // the condition, with the time $1
+	changes bool   // others change rows of the table: a batch skips locked rows
+}
+
+// rule returns the rule of a table. Deleting from one table does not depend on deleting from
+// another. The rows of an event that is under way or may start stay: planning it again would
+// send again what is missing.
+func (c TableCleaner) rule() purgeRule {
+	switch c.Table {
 	case PurgeOutbox:
-		return "created_at", outboxDone + ` AND ` + notUnproduced
+		rule := purgeRule{"created_at", outboxDone, true}
+		if c.HasTopic {
+			rule.mayGo += ` AND ` + notUnproduced
+		}
+		return rule
 	case PurgeProcessed:
-		return "created_at", `t.status <> 'PROCESSING' AND ` + notToStart
+		return purgeRule{"created_at", `t.status <> 'PROCESSING' AND t.updated_at < $1 AND ` + notToStart + ` AND ` + nobodyWaits, true}
 	case PurgeNotifications:
-		return "created_at", `t.status <> 'PENDING' AND ` + notUnderWay + ` AND ` + notToStart
+		return purgeRule{"created_at", `t.status <> 'PENDING' AND coalesce(t.sent_at < $1, true) AND ` + notUnderWay + ` AND ` + notToStart + `
+			AND (SELECT true FROM delivery_follow_up f WHERE f.delivery_id = t.delivery_id LIMIT 1) IS NOT TRUE`, true}
 	case PurgeReceipts:
 		// A receipt never comes before its delivery, which keeps the receipt's result. An
 		// incoming text message stays: without its row, somebody could replay a START and
 		// undo a later STOP.
-		return "received_at", "t.delivery_id IS NOT NULL"
-	case PurgeActions, PurgePreferences:
-		return "at", "true"
+		return purgeRule{"received_at", "t.delivery_id IS NOT NULL", false}
+	case PurgeActions:
+		// Who wrote an event may not approve it.
+		return purgeRule{"at", "(SELECT a.answer IS NULL FROM event_approval a WHERE a.event_id = t.target) IS NOT TRUE", false}
+	case PurgePreferences:
+		return purgeRule{"at", "true", false}
 	default: // the decisions
-		return "decided_at", notUnderWay + ` AND ` + notToStart + `
+		return purgeRule{"decided_at", notUnderWay + ` AND ` + notToStart + `
 			AND (
 				SELECT true
 				FROM   notification n
@@ -68,7 +94,7 @@ func (table PurgeTable) rule() (age, mayGo string) {
 				AND    n.user_id = t.user_id
 				AND    n.status = 'PENDING'
 				LIMIT  1
-			) IS NOT TRUE`
+			) IS NOT TRUE`, true}
 	}
 }
 
@@ -77,80 +103,119 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return One(ctx, s.Pool, "read the database's clock", pgx.RowTo[time.Time], "SELECT now()")
 }
 
-// CountPurgeable counts the rows from before a time that may be deleted, up to a limit.
-func (s *Store) CountPurgeable(ctx context.Context, table PurgeTable, before time.Time, limit int) (int, error) {
-	age, mayGo := table.rule()
-	return s.countPurgeable(ctx, table, age, mayGo, before, limit)
+// TableCleaner deletes old rows of one of Herald's tables that are done.
+type TableCleaner struct {
+	Store *Store
+	Table PurgeTable
+	// HasTopic means that an event of event_outbox waits until its topic has it.
+	HasTopic bool
 }
 
-func (s *Store) countPurgeable(ctx context.Context, table PurgeTable, age, mayGo string, before time.Time, limit int) (int, error) {
+// Count counts the rows that Clean would delete, up to a limit.
+func (c TableCleaner) Count(ctx context.Context, age time.Duration, limit int) (int, error) {
+	rule := c.rule()
 	query := `
 		SELECT count(*)
 		FROM   (
 			SELECT
-			FROM   ` + string(table) + ` t
-			WHERE  t.` + age + ` < $1
-			AND    ` + mayGo + `
+			FROM   ` + string(c.Table) + ` t
+			WHERE  t.` + rule.age + ` < $1
+			AND    ` + rule.mayGo + `
 			LIMIT  $2
 		) old`
 
-	return One(ctx, s.Pool, "count the old rows of "+string(table), pgx.RowTo[int], query, before, limit)
+	now, err := c.Store.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return One(ctx, c.Store.Pool, "count the old rows of "+string(c.Table), pgx.RowTo[int], query, now.Add(-age), limit)
 }
 
-// PurgeResult is the result of one batch.
-type PurgeResult struct {
+// Clean deletes rows that were done for longer than age, the oldest first, each batch in one
+// transaction. It begins after a cursor; empty: with the oldest row. After each batch it calls
+// said with the number of deleted rows and the cursor, and stops if said returns false. Another
+// call may run at the same time.
+func (c TableCleaner) Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error {
+	now, err := c.Store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	from, err := readCursor(after)
+	if err != nil {
+		return err
+	}
+	for {
+		batch, err := c.next(ctx, now.Add(-age), from)
+		if err != nil || batch.Through == nil {
+			return err
+		}
+		if batch.Deleted < purgeBatch { // otherwise the page may have more
+			from = batch.Through
+		}
+		if after = ""; from != nil {
+			after = from.Format(time.RFC3339Nano)
+		}
+		if !said(batch.Deleted, after) {
+			return nil
+		}
+	}
+}
+
+func readCursor(after string) (*time.Time, error) {
+	if after == "" {
+		return nil, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, after)
+	if err != nil {
+		return nil, fmt.Errorf("read the cursor: %w", err)
+	}
+	return &at, nil
+}
+
+// purgedBatch is the result of one batch.
+type purgedBatch struct {
 	Deleted int
-	Through *time.Time // where the next batch begins; nil: there is none
+	Through *time.Time // the end of the page; nil: there was no row
 }
 
-// PurgeNext deletes the next of the oldest rows from before a time that may be deleted, in
-// one transaction. It begins where an earlier batch ended, so that it does not read skipped
-// rows again; nil: with the oldest. It skips locked rows.
-func (s *Store) PurgeNext(ctx context.Context, table PurgeTable, before time.Time, from *time.Time) (PurgeResult, error) {
-	age, mayGo := table.rule()
-	return s.purgeNext(ctx, table, age, mayGo, before, from)
-}
-
-func (s *Store) purgeNext(ctx context.Context, table PurgeTable, age, mayGo string, before time.Time, from *time.Time) (PurgeResult, error) {
-	query := `
-		WITH gone AS (
-			DELETE FROM ` + string(table) + `
+// next deletes rows of the next page: from before a time, and after an earlier page; nil: of
+// the first page.
+func (c TableCleaner) next(ctx context.Context, before time.Time, from *time.Time) (purgedBatch, error) {
+	rule, table := c.rule(), string(c.Table)
+	lock := ""
+	if rule.changes {
+		lock = "FOR UPDATE OF t SKIP LOCKED"
+	}
+	query := fmt.Sprintf(`
+		WITH page AS MATERIALIZED (
+			SELECT max(at) AS through
+			FROM   (
+				SELECT t.%[2]s AS at
+				FROM   %[1]s t
+				WHERE  t.%[2]s < $1
+				AND    t.%[2]s > coalesce($2, '-infinity'::timestamptz)
+				ORDER BY t.%[2]s
+				LIMIT  %[5]d
+			) read
+		), gone AS (
+			DELETE FROM %[1]s
 			WHERE  ctid = ANY (ARRAY (
 				SELECT t.ctid
-				FROM   ` + string(table) + ` t
-				WHERE  t.` + age + ` < $1
-				AND    t.` + age + ` >= coalesce($2, '-infinity'::timestamptz)
-				AND    ` + mayGo + `
-				ORDER BY t.` + age + `
-				LIMIT  ` + purgeBatch + `
-				FOR UPDATE OF t SKIP LOCKED
+				FROM   %[1]s t
+				WHERE  t.%[2]s > coalesce($2, '-infinity'::timestamptz)
+				AND    t.%[2]s <= (SELECT through FROM page)
+				AND    %[3]s
+				ORDER BY t.%[2]s
+				LIMIT  %[6]d
+				%[4]s
 			))
-			RETURNING ` + age + ` AS at
+			RETURNING 1
 		)
-		SELECT count(*), max(at) FROM gone`
+		SELECT (SELECT count(*) FROM gone), (SELECT through FROM page)`, table, rule.age, rule.mayGo, lock, purgePage, purgeBatch)
 
-	return One(ctx, s.Pool, "purge "+string(table), pgx.RowToStructByPos[PurgeResult], query, before, from)
-}
-
-// PurgeOutbox is [Store.PurgeNext] for event_outbox. Without a topic, no event waits for
-// one.
-func (s *Store) PurgeOutbox(ctx context.Context, hasTopic bool, before time.Time, from *time.Time) (deleted int, through *time.Time, err error) {
-	age, mayGo := outboxRule(hasTopic)
-	batch, err := s.purgeNext(ctx, PurgeOutbox, age, mayGo, before, from)
-	return batch.Deleted, batch.Through, err
-}
-
-// CountOutbox is [Store.CountPurgeable] for event_outbox.
-func (s *Store) CountOutbox(ctx context.Context, hasTopic bool, before time.Time, limit int) (int, error) {
-	age, mayGo := outboxRule(hasTopic)
-	return s.countPurgeable(ctx, PurgeOutbox, age, mayGo, before, limit)
-}
-
-func outboxRule(hasTopic bool) (age, mayGo string) {
-	if !hasTopic {
-		return "created_at", outboxDone
-	}
-	return PurgeOutbox.rule()
+	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
+	defer cancel()
+	return One(ctx, c.Store.Pool, "purge "+table, pgx.RowToStructByPos[purgedBatch], query, before, from)
 }
 
 // HeldEvents returns the events of a source whose rows must stay in its own table: Herald

@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +31,7 @@ func rest(t *testing.T, s *postgres.Store, id, written, started string) {
 			WHERE  event_id = $1`, id, written, ageOf(id))
 	}
 	if started != "" {
-		postgrestest.Exec(t, s, `INSERT INTO processed_event (event_id, status, created_at) VALUES ($1, $2, now() - $3::interval)`, id, started, ageOf(id))
+		postgrestest.Exec(t, s, `INSERT INTO processed_event (event_id, status, created_at, updated_at) VALUES ($1, $2, now() - $3::interval, now() - $3::interval)`, id, started, ageOf(id))
 	}
 }
 
@@ -56,31 +55,35 @@ func told(t *testing.T, s *postgres.Store, id, user, status string) {
 	delivery := id + "-" + user
 	postgrestest.Exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error, sent_at, delivered_at, created_at)
-		VALUES ($1, 'T', 'CUSTOMER', $2, 'EMAIL', $3, 't', 'b', $4, 'x', now(), now(), now() - $5::interval)`, id, user, delivery, status, ageOf(id))
+		VALUES ($1, 'T', 'CUSTOMER', $2, 'EMAIL', $3, 't', 'b', $4, 'x', now() - $5::interval, now(), now() - $5::interval)`, id, user, delivery, status, ageOf(id))
 	postgrestest.Exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)`, delivery)
 	postgrestest.Exec(t, s, `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'r', false, 'FAILED')`, delivery)
 }
 
-// purgeAll purges rows of a table that are older than a day. It returns the number of
-// deleted rows per batch, without the last, empty batch.
-func purgeAll(t *testing.T, s *postgres.Store, table postgres.PurgeTable) []int {
-	t.Helper()
-	before := yesterday(t, s)
-	var batches []int
-	for from := (*time.Time)(nil); ; {
-		batch := must(s.PurgeNext(t.Context(), table, before, from))(t)
-		if batch.Deleted == 0 {
-			require.Nil(t, batch.Through)
-			return batches
-		}
-		batches, from = append(batches, batch.Deleted), batch.Through
-	}
+// retention is the time for which these tests keep rows.
+const retention = 24 * time.Hour
+
+// cleaner returns the cleaner of a table whose outbox has a topic.
+func cleaner(s *postgres.Store, table postgres.PurgeTable) postgres.TableCleaner {
+	return postgres.TableCleaner{Store: s, Table: table, HasTopic: true}
 }
 
-func yesterday(t *testing.T, s *postgres.Store) time.Time {
+// purgeAll purges rows of a table that are older than a day, and that Count counts. It returns the
+// number of deleted rows of each batch that deleted some.
+func purgeAll(t *testing.T, s *postgres.Store, table postgres.PurgeTable) []int {
 	t.Helper()
-	now := must(s.Now(t.Context()))(t)
-	return now.Add(-24 * time.Hour)
+	counted := must(cleaner(s, table).Count(t.Context(), retention, 100_000))(t)
+	var batches []int
+	total := 0
+	require.NoError(t, cleaner(s, table).Clean(t.Context(), retention, "", func(deleted int, _ string) bool {
+		if deleted > 0 {
+			batches = append(batches, deleted)
+		}
+		total += deleted
+		return true
+	}))
+	require.LessOrEqual(t, total, counted, table)
+	return batches
 }
 
 // atEveryStage returns a store with an event at each possible stage.
@@ -124,12 +127,12 @@ func TestPurge(t *testing.T) {
 		stays []string
 	}{
 		{
-			table: postgres.PurgeOutbox, goes: 3, ids: "SELECT event_id FROM event_outbox ORDER BY 1",
-			stays: []string{"running", "unstarted", "unstarted-again", "waiting", "waiting-again", "young"},
+			table: postgres.PurgeOutbox, goes: 2, ids: "SELECT event_id FROM event_outbox ORDER BY 1",
+			stays: []string{"done", "running", "unstarted", "unstarted-again", "waiting", "waiting-again", "young"},
 		},
 		{
-			table: postgres.PurgeProcessed, goes: 3, ids: "SELECT event_id FROM processed_event ORDER BY 1",
-			stays: []string{"running", "running-purged", "unstarted-again", "waiting-again", "young"},
+			table: postgres.PurgeProcessed, goes: 2, ids: "SELECT event_id FROM processed_event ORDER BY 1",
+			stays: []string{"done", "running", "running-purged", "unstarted-again", "waiting-again", "young"},
 		},
 		{
 			table: postgres.PurgeNotifications, goes: 8, ids: "SELECT delivery_id FROM notification ORDER BY 1",
@@ -148,7 +151,7 @@ func TestPurge(t *testing.T) {
 		},
 	}
 	for _, tt := range tests { // in sequence: a purge of one table does not affect the next
-		require.Equal(t, tt.goes, must(s.CountPurgeable(t.Context(), tt.table, yesterday(t, s), 100))(t), tt.table)
+		require.Equal(t, tt.goes, must(cleaner(s, tt.table).Count(t.Context(), retention, 100))(t), tt.table)
 		require.Equal(t, []int{tt.goes}, purgeAll(t, s, tt.table), tt.table)
 		require.Equal(t, tt.stays, postgrestest.List(t, s, tt.ids), tt.table)
 		require.Empty(t, purgeAll(t, s, tt.table), "a repeat finds nothing")
@@ -174,7 +177,7 @@ func TestPurgeKeepsTexts(t *testing.T) {
 }
 
 // While a topic of a source rests, its events stay: they show the walk who was told.
-// Herald's own events also stay until their topic gets them.
+// Herald's own events also stay until their topic gets them, unless they have lost it.
 func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	t.Parallel()
 
@@ -192,6 +195,10 @@ func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	require.NoError(t, s.WakeTopics(t.Context(), "orders", []string{"t"}))
 	purgeAll(t, s, postgres.PurgeOutbox)
 	require.Equal(t, []string{"waits"}, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
+
+	withoutTopic := postgres.TableCleaner{Store: s, Table: postgres.PurgeOutbox}
+	require.NoError(t, withoutTopic.Clean(t.Context(), retention, "", func(int, string) bool { return true }))
+	require.Empty(t, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
 }
 
 // A purge of a single table deletes the same rows.
@@ -199,7 +206,7 @@ func TestPurgeInAnyOrder(t *testing.T) {
 	t.Parallel()
 
 	s := atEveryStage(t)
-	require.Equal(t, 2, must(s.CountPurgeable(t.Context(), postgres.PurgeOutbox, yesterday(t, s), 2))(t), "it is bounded")
+	require.Equal(t, 2, must(cleaner(s, postgres.PurgeOutbox).Count(t.Context(), retention, 2))(t), "it is bounded")
 	require.Equal(t, []int{10}, purgeAll(t, s, postgres.PurgeDecisions))
 	require.Equal(t, []int{5}, purgeAll(t, s, postgres.PurgeNotifications))
 	require.Equal(t, []int{3}, purgeAll(t, s, postgres.PurgeProcessed))
@@ -213,13 +220,13 @@ func TestPurgeInBatches(t *testing.T) {
 
 	s := postgrestest.New(t)
 	postgrestest.Exec(t, s, `
-		INSERT INTO processed_event (event_id, status, created_at)
-		SELECT 'evt-' || i, 'SUCCESS', now() - interval '60 days' + i * interval '1 second'
-		FROM   generate_series(1, 2500) i`)
+		INSERT INTO processed_event (event_id, status, created_at, updated_at)
+		SELECT 'evt-' || i, 'SUCCESS', at, at
+		FROM   generate_series(1, 2500) i, LATERAL (SELECT now() - interval '60 days' + i * interval '1 second') AS old (at)`)
 	tx := postgrestest.OpenTx(t, s, "SELECT FROM processed_event WHERE event_id = 'evt-7' FOR UPDATE")
 
-	require.Equal(t, 1000, must(s.PurgeNext(t.Context(), postgres.PurgeProcessed, yesterday(t, s), nil))(t).Deleted)
-	require.Equal(t, "evt-1002", postgrestest.Get[string](t, s, "SELECT event_id FROM processed_event WHERE event_id <> 'evt-7' ORDER BY created_at LIMIT 1"))
+	require.NoError(t, cleaner(s, postgres.PurgeProcessed).Clean(t.Context(), retention, "", func(int, string) bool { return false }))
+	require.Equal(t, []string{"evt-7", "evt-1002"}, postgrestest.List(t, s, "SELECT event_id FROM processed_event ORDER BY created_at LIMIT 2"))
 	require.Equal(t, []int{1000, 499}, purgeAll(t, s, postgres.PurgeProcessed))
 	require.Equal(t, []string{"evt-7"}, postgrestest.List(t, s, "SELECT event_id FROM processed_event"))
 
@@ -227,23 +234,65 @@ func TestPurgeInBatches(t *testing.T) {
 	require.Equal(t, []int{1}, purgeAll(t, s, postgres.PurgeProcessed))
 }
 
-// A batch begins where the one before it ended, and does not read skipped rows again.
-func TestPurgeGoesOn(t *testing.T) {
+// A batch reads a page of rows that stay, however many follow, and the next one begins behind it:
+// in the same call, or after a crash. Rows of one moment are in one page.
+func TestPurgeReadsPages(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	for i := range 3 {
-		rest(t, s, fmt.Sprintf("kept-%d", i), "FAILED", "")
-		rest(t, s, fmt.Sprintf("done-%d", i), "PROCESSED", "SUCCESS")
+	postgrestest.Exec(t, s, `
+		INSERT INTO processed_event (event_id, status, created_at, updated_at)
+		SELECT 'evt-' || i, CASE WHEN i < 12000 THEN 'PROCESSING' ELSE 'SUCCESS' END, at, at
+		FROM   generate_series(1, 12001) i, LATERAL (SELECT now() - interval '60 days' + CASE WHEN i > 6000 THEN i ELSE 0 END * interval '1 second') AS old (at)`)
+	var cursors []string
+	pages := func(after string, most int) (batches []int) {
+		require.NoError(t, cleaner(s, postgres.PurgeProcessed).Clean(t.Context(), retention, after, func(deleted int, after string) bool {
+			batches, cursors = append(batches, deleted), append(cursors, after)
+			return len(batches) < most
+		}))
+		return batches
 	}
-	postgrestest.Exec(t, s, `UPDATE event_outbox SET created_at = now() - seq * interval '10 days'`)
-	const createdAt = "SELECT created_at FROM event_outbox WHERE event_id = $1"
-	through, youngest := postgrestest.Get[time.Time](t, s, createdAt, "done-1"), postgrestest.Get[time.Time](t, s, createdAt, "done-0")
 
-	batch := must(s.PurgeNext(t.Context(), postgres.PurgeOutbox, yesterday(t, s), &through))(t)
+	require.Equal(t, []int{0, 0}, pages("", 2))
+	require.Equal(t, []int{2}, pages(cursors[1], 10))
+	require.Equal(t, 11999, postgrestest.Get[int](t, s, "SELECT count(*) FROM processed_event"))
+}
 
-	require.Equal(t, 2, batch.Deleted, "done-2 is older than the start of the batch")
-	require.Equal(t, youngest, *batch.Through)
+// Nothing goes that is open or owed, however old it is.
+func TestPurgeKeepsWhatIsOpen(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct {
+		table postgres.PurgeTable
+		open  string
+		close string
+	}{
+		"delivery that waited long":              {postgres.PurgeNotifications, "UPDATE notification SET sent_at = now()", "UPDATE notification SET sent_at = created_at"},
+		"delivery with a follow-up":              {postgres.PurgeNotifications, "INSERT INTO delivery_follow_up (delivery_id, kind) VALUES ('done-told', 'DEAD_LETTER')", "DELETE FROM delivery_follow_up"},
+		"delivery of an event that ended late":   {postgres.PurgeNotifications, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
+		"decision of an event that ended late":   {postgres.PurgeDecisions, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
+		"event that ended late":                  {postgres.PurgeOutbox, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
+		"id of an event that ended late":         {postgres.PurgeProcessed, "UPDATE processed_event SET updated_at = now()", "UPDATE processed_event SET updated_at = created_at"},
+		"event with a retried delivery":          {postgres.PurgeOutbox, "UPDATE notification SET status = 'PENDING'", "UPDATE notification SET status = 'SENT'"},
+		"id of an event with a retried delivery": {postgres.PurgeProcessed, "UPDATE notification SET status = 'PENDING'", "UPDATE notification SET status = 'SENT'"},
+		"writing of an event that waits for approval": {
+			postgres.PurgeActions,
+			"INSERT INTO operator_action (at, actor, command, target) VALUES (now() - interval '30 days', 'ada', 'emit', 'done'); INSERT INTO event_approval (event_id) VALUES ('done')",
+			"UPDATE event_approval SET answer = 'REJECTED', answered_by = 'ben', answered_at = now()",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			rest(t, s, "done", "PROCESSED", "SUCCESS")
+			told(t, s, "done", "told", string(notification.Sent))
+			postgrestest.Exec(t, s, tt.open)
+			require.Empty(t, purgeAll(t, s, tt.table))
+			postgrestest.Exec(t, s, tt.close)
+			require.Equal(t, []int{1}, purgeAll(t, s, tt.table))
+		})
+	}
 }
 
 // An event that is open or failed holds its row. An unknown event does not.

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"herald/activities"
+	"herald/internal/config"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
+	"herald/internal/postgres"
+)
+
+// newCleaners returns a cleaner for each source, and for each of Herald's tables. The schedule
+// determines which cleaners run, and when.
+func newCleaners(cfg config.Config, db *postgres.Store) map[string]activities.Cleaner {
+	open := func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+		return dialects.Open(ctx, source)
+	}
+	cleaners := map[string]activities.Cleaner{}
+	for _, source := range cfg.Sources {
+		if source.IsHerald() {
+			cleaners[source.Name] = postgres.TableCleaner{Store: db, Table: postgres.PurgeOutbox, HasTopic: source.Kafka != nil}
+		} else {
+			cleaners[source.Name] = outboxes.Cleaner{Source: source, Store: db, Open: open}
+		}
+	}
+	for _, kept := range tableRetentions(cfg) {
+		cleaners[tableCleaner(kept.table)] = postgres.TableCleaner{Store: db, Table: kept.table}
+	}
+	return cleaners
+}
+
+// tableCleaner returns the name of the cleaner of one of Herald's tables. No source has such a name.
+func tableCleaner(table postgres.PurgeTable) string { return "herald." + string(table) }
+
+// tableRetention is the time for which rows of a table are kept; 0: for ever.
+type tableRetention struct {
+	table     postgres.PurgeTable
+	retention time.Duration
+}
+
+// tableRetentions returns Herald's tables except event_outbox, which is a source.
+func tableRetentions(cfg config.Config) []tableRetention {
+	return []tableRetention{
+		{postgres.PurgeProcessed, cfg.RetentionEventIDs},
+		{postgres.PurgeNotifications, cfg.RetentionNotifications},
+		{postgres.PurgeReceipts, cfg.RetentionNotifications},
+		{postgres.PurgeDecisions, cfg.RetentionNotifications},
+		{postgres.PurgeActions, cfg.RetentionActions},
+	}
+}
+
+// retentions returns the sources and the tables whose done rows Herald deletes, and the time to keep
+// the rows.
+func retentions(cfg config.Config) (cleaned []activities.CleanOutboxInput) {
+	for _, source := range cfg.Sources {
+		if source.Retention > 0 {
+			cleaned = append(cleaned, activities.CleanOutboxInput{Source: source.Name, Retention: source.Retention})
+		}
+	}
+	for _, kept := range tableRetentions(cfg) {
+		if kept.retention > 0 {
+			cleaned = append(cleaned, activities.CleanOutboxInput{Source: tableCleaner(kept.table), Retention: kept.retention})
+		}
+	}
+	return cleaned
+}
