@@ -36,7 +36,7 @@ func TestKafkaIsKilled(t *testing.T) {
 	stack.Run(t, "freeze", "kafka")
 	frozen, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	require.ErrorIs(t, producer.Ready(frozen), context.DeadlineExceeded)
+	require.ErrorContains(t, producer.Ready(frozen), "no answer in time")
 	stack.Run(t, "thaw", "kafka")
 
 	records := kafkatest.Records(t, broker, "orders", 2)
