@@ -136,3 +136,26 @@ func TestErase(t *testing.T) {
 	e.searchesTables()
 	e.absent(w.output.String(), "log")
 }
+
+// A delivery that waits for a person goes to the other person after a merge, and a replay of its
+// event tells neither of them again.
+func TestMergePeople(t *testing.T) {
+	t.Parallel()
+
+	e := newErasing(t)
+	e.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '43', 'other@example.com')`)
+	e.startAll()
+	later := e.event("LATER", "later")
+	e.awaitBegun(later + "-customer42-EMAIL")
+
+	e.starter("recipient", "merge", "CUSTOMER/42", "CUSTOMER/43", "--yes")
+	e.starter("delivery", "send-now", later+"-customer42-EMAIL")
+	e.awaitDelivery(later+"-customer42-EMAIL", "SENT")
+	e.awaitSuccess(later)
+	_, _ = e.tryStarter("event", "retry", later) // refused: it told everybody
+
+	messages := e.messages()
+	require.Len(t, messages, 1)
+	require.Equal(t, "other@example.com", messages[0].Recipient)
+	require.Contains(t, e.starter("recipient", "merge", "CUSTOMER/42", "CUSTOMER/43", "--yes"), "nothing is left to move")
+}
