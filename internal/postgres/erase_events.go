@@ -84,7 +84,7 @@ func (s *Store) EraseEvents(ctx context.Context, who notification.RecipientKey, 
 		WHERE  t.event_id = ANY ($3)
 		AND    t.payload <> '{}'
 		AND    t.status = 'PROCESSED'
-		AND    ` + notUnderWay + `
+		AND    (SELECT p.status FROM processed_event p WHERE p.event_id = t.event_id) IS DISTINCT FROM 'PROCESSING'
 		AND    ` + notUnproduced + `
 		AND    ` + onlyTheirs
 	const kept = `
