@@ -31,6 +31,7 @@ var refusals = map[string][]string{
 	"event_outbox_published_once_processed":  {`UPDATE event_outbox SET status = 'PROCESSED'`, `UPDATE event_outbox SET published_at = now()`},
 	"event_outbox_failed_says_why":           {`UPDATE event_outbox SET status = 'FAILED'`},
 	"event_outbox_leased_while_pending":      {`UPDATE event_outbox SET status = 'FAILED', error_message = 'x', lease_owner = 'a', lease_until = now()`},
+	"event_outbox_traceparent":               {`UPDATE event_outbox SET traceparent = repeat('0', 101)`, `UPDATE event_outbox SET traceparent = E'00\n'`},
 	"event_outbox_lease_has_end":             {`UPDATE event_outbox SET lease_owner = 'a'`, `UPDATE event_outbox SET lease_until = now()`},
 	"event_outbox_attempt_count":             {`UPDATE event_outbox SET attempt_count = -1`},
 	"event_outbox_event_id_length":           {insertEvent + `('', 'T', 'RESTAURANT', 5, '{}')`, insertEvent + `(repeat('x', 151), 'T', 'RESTAURANT', 5, '{}')`, insertEvent + `(repeat('é', 76), 'T', 'RESTAURANT', 5, '{}')`},
