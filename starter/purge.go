@@ -26,7 +26,7 @@ func (a *app) purgeCommand() *cobra.Command {
 		Long: `Delete old rows, the oldest first, a thousand in a transaction. It deletes only from tables
 with an AGE, such as 720h, 30d or 1d12h. The age of a row counts from its creation, or from the
 end of its event. Workers do the same every 15 minutes with RETENTION_EVENTS,
-RETENTION_EVENT_IDS, RETENTION_NOTIFICATIONS and RETENTION_ACTIONS.
+RETENTION_EVENT_IDS, RETENTION_NOTIFICATIONS, RETENTION_ACTIONS and RETENTION_PREFERENCES.
 
   --outbox            processed events that have ended. FAILED events stay: somebody has
                       to look at them

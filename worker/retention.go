@@ -48,6 +48,7 @@ func tableRetentions(cfg config.Config) []tableRetention {
 		{postgres.PurgeReceipts, cfg.RetentionNotifications},
 		{postgres.PurgeDecisions, cfg.RetentionNotifications},
 		{postgres.PurgeActions, cfg.RetentionActions},
+		{postgres.PurgePreferences, cfg.RetentionPreferences},
 	}
 }
 

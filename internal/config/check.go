@@ -55,6 +55,7 @@ func (c *Config) check(r *environment.Reader) {
 	checkRetention(r, "RETENTION_EVENT_IDS", c.RetentionEventIDs)
 	checkRetention(r, "RETENTION_NOTIFICATIONS", c.RetentionNotifications)
 	checkRetention(r, "RETENTION_ACTIONS", c.RetentionActions)
+	checkRetention(r, "RETENTION_PREFERENCES", c.RetentionPreferences)
 	checkListen(r, "WORKER_HTTP_ADDR", c.WorkerHTTPAddr)
 	if c.WorkerPromote != PromoteAuto && c.WorkerPromote != PromoteManual {
 		r.Refuse("WORKER_PROMOTE", "must be auto or manual")

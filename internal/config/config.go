@@ -45,6 +45,7 @@ type Config struct {
 	RetentionEventIDs      time.Duration `env:"RETENTION_EVENT_IDS"`     // ids of ended events, which tell a repeated event
 	RetentionNotifications time.Duration `env:"RETENTION_NOTIFICATIONS"` // deliveries of ended events, with attempts, decisions and receipts
 	RetentionActions       time.Duration `env:"RETENTION_ACTIONS"`       // operators' actions
+	RetentionPreferences   time.Duration `env:"RETENTION_PREFERENCES"`   // changes of preferences, not the preferences
 
 	Policies map[notification.Channel]Policy `env:"-"` // of every channel
 }

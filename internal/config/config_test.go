@@ -52,7 +52,7 @@ func TestEverySetting(t *testing.T) {
 		"DATABASE_URL": "postgres://u:p@db:5433/h?sslmode=disable", "RABBITMQ_URL": "amqps://u:p@mq:5671/v", "TASK_QUEUE_PREFIX": "test-7", "ALLOW_CLEARTEXT": "true",
 		"OUTBOX_POLL_INTERVAL": "250ms", "OUTBOX_BATCH_SIZE": "1000", "OUTBOX_POLLERS": "16", "PUBLISH_EVENTS": "false", "BULK_THRESHOLD": "0",
 		"RABBITMQ_QUEUE_LENGTH": "1000000", "RABBITMQ_QUEUE_TTL": "720h",
-		"RETENTION_EVENTS": "720h", "RETENTION_EVENT_IDS": "87600h", "RETENTION_NOTIFICATIONS": "1h", "RETENTION_ACTIONS": "8760h",
+		"RETENTION_EVENTS": "720h", "RETENTION_EVENT_IDS": "87600h", "RETENTION_NOTIFICATIONS": "1h", "RETENTION_ACTIONS": "8760h", "RETENTION_PREFERENCES": "8761h",
 		"PUBLIC_URL": "https://herald.example.com/base/", "HERALD_SECRET": heraldSecret, "WORKER_HTTP_ADDR": "127.0.0.1:0", "WORKER_PROMOTE": "manual",
 		"EMAIL_MAX_ATTEMPTS": "5", "EMAIL_RETRY_INTERVAL": "10ms", "EMAIL_RETRY_COEFFICIENT": "1.5", "EMAIL_TIMEOUT": "60s", "EMAIL_RATE_LIMIT": "0.5",
 		"WEBSOCKET_TIMEOUT": "1s", "SLACK_RATE_LIMIT": "1",
@@ -66,7 +66,7 @@ func TestEverySetting(t *testing.T) {
 			Sources: cfg.Sources, // see TestSources
 		},
 		RabbitMQURL: "amqps://u:p@mq:5671/v", QueueLength: 1_000_000, QueueTTL: 720 * time.Hour, PublishEvents: false, PublicURL: "https://herald.example.com/base", WorkerHTTPAddr: "127.0.0.1:0",
-		RetentionEventIDs: 87600 * time.Hour, RetentionNotifications: time.Hour, RetentionActions: 8760 * time.Hour,
+		RetentionEventIDs: 87600 * time.Hour, RetentionNotifications: time.Hour, RetentionActions: 8760 * time.Hour, RetentionPreferences: 8761 * time.Hour,
 		WorkerPromote: config.PromoteManual, Policies: cfg.Policies,
 	}, cfg)
 	require.Equal(t, config.Policy{MaxAttempts: 1, Timeout: time.Second}, cfg.Policies[notification.WebSocket])
@@ -183,6 +183,7 @@ func TestBadSettings(t *testing.T) {
 		{key: "RETENTION_EVENTS", value: "59m", want: " must be from 1h0m0s to 87600h0m0s"},
 		{key: "RETENTION_EVENT_IDS", value: "87601h", want: " must be from 1h0m0s to 87600h0m0s"},
 		{key: "RETENTION_NOTIFICATIONS", value: "-1h", want: " must be from 1h0m0s to 87600h0m0s"},
+		{key: "RETENTION_PREFERENCES", value: "1m", want: " must be from 1h0m0s to 87600h0m0s"},
 		{key: "RETENTION_ACTIONS", value: "30d", want: " must be a duration such as 30s"},
 		{key: "BULK_THRESHOLD", value: "-1", want: " must be from 0 to 100000000"},
 		{key: "WORKER_HTTP_ADDR", value: "8081", want: " must be host:port or :port"},

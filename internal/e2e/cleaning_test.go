@@ -75,7 +75,7 @@ func TestCleaning(t *testing.T) {
 func TestRetention(t *testing.T) {
 	t.Parallel()
 
-	s := newSystem(t, "RETENTION_EVENTS=720h", "RETENTION_EVENT_IDS=720h", "RETENTION_NOTIFICATIONS=720h", "RETENTION_ACTIONS=720h")
+	s := newSystem(t, "RETENTION_EVENTS=720h", "RETENTION_EVENT_IDS=720h", "RETENTION_NOTIFICATIONS=720h", "RETENTION_ACTIONS=720h", "RETENTION_PREFERENCES=720h")
 	s.exec(`
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
 		SELECT id, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '40 days' FROM (VALUES ('old'), ('open')) AS e (id);
@@ -87,13 +87,14 @@ func TestRetention(t *testing.T) {
 		INSERT INTO delivery_attempt (delivery_id, attempt) SELECT event_id, 1 FROM event_outbox;
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, received_at, status)
 		SELECT 'twilio', 'r', 'old', created_at, created_at, 'delivered' FROM event_outbox WHERE event_id = 'old';
-		INSERT INTO operator_action (at, actor, command, target) VALUES (now() - interval '40 days', 'ada', 'emit', 'old')`)
+		INSERT INTO operator_action (at, actor, command, target) VALUES (now() - interval '40 days', 'ada', 'emit', 'old');
+		INSERT INTO preference_change (at, user_type, user_id, setting, old_value, new_value) VALUES (now() - interval '40 days', 'ADMIN', '1', 'ENABLED', 'true', 'false')`)
 	w := s.startWorker()
 	schedule := s.temporal.ScheduleClient().GetHandle(t.Context(), workflows.CleaningID(s.name))
 	s.eventually(func() bool { return schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}) == nil }, "nobody scheduled the cleaning")
 
 	for table, left := range map[string]int{
-		"event_outbox": 1, "processed_event": 1, "notification_decision": 1, "notification": 1, "delivery_attempt": 1, "delivery_receipt": 0,
+		"event_outbox": 1, "processed_event": 1, "notification_decision": 1, "notification": 1, "delivery_attempt": 1, "delivery_receipt": 0, "preference_change": 0,
 	} {
 		s.awaitCount(left, "SELECT count(*) FROM "+table)
 	}

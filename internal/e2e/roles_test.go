@@ -319,7 +319,7 @@ func (r *roles) workerAdopts() {
 func (r *roles) workerDeletes() {
 	cleaning := must(postgres.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "cleaning"))(r.t)
 	defer cleaning.Close()
-	for _, table := range []postgres.PurgeTable{postgres.PurgeOutbox, postgres.PurgeProcessed, postgres.PurgeNotifications, postgres.PurgeReceipts, postgres.PurgeDecisions, postgres.PurgeActions} {
+	for _, table := range []postgres.PurgeTable{postgres.PurgeOutbox, postgres.PurgeProcessed, postgres.PurgeNotifications, postgres.PurgeReceipts, postgres.PurgeDecisions, postgres.PurgeActions, postgres.PurgePreferences} {
 		require.NoError(r.t, postgres.TableCleaner{Store: cleaning, Table: table, HasTopic: true}.Clean(r.t.Context(), 0, "", func(int, string) bool { return true }), table)
 	}
 	require.Zero(r.t, r.count("SELECT count(*) FROM operator_action"))
