@@ -43,7 +43,7 @@ drill: ## kill, freeze, cut and slow everything under load for ten minutes, and 
 test: ## run all checks and all tests, against the real servers
 	@tools/browser.sh
 	@tools/prometheus.sh
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint tested
+	@$(MAKE) --no-print-directory --jobs=2 lint tested
 
 tested: up
 	@$(with_stack) tools/test.sh
