@@ -232,7 +232,7 @@ func TestCancelInTemporal(t *testing.T) {
 		"a small event":            {20, 1, "EMAIL_RATE_LIMIT=1", event, "FAILED"},
 		"an event in batches":      {300, 5, inBatches, event, "FAILED"},
 		"a lane in batches":        {300, 5, inBatches, lane, "SUCCESS"},
-		"a lane of workflows":      {300, 5, "", lane, "SUCCESS"},
+		"a lane of workflows":      {300, 5, "EMAIL_RATE_LIMIT=5", lane, "SUCCESS"},
 		"the batches of a lane":    {300, 5, inBatches, children, "SUCCESS"},
 		"pages that wait, of lane": {150, 0, "", (*broadcast).cancelWaitingPages, "SUCCESS"},
 	} {

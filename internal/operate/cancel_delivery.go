@@ -36,11 +36,12 @@ func (o *Operator) planCancelDelivery(ctx context.Context, id string) (plan, err
 	if err != nil {
 		return plan{}, err
 	}
+	ended := state.Status == notification.Cancelled // its workflow may be about to end
+	if ended || status != running && state.Status != notification.Pending {
+		return refusal(unchanged(id, state)), nil
+	}
 	expected := Outcome{ID: id, Done: true, Result: "would be cancelled"}
 	if status != running {
-		if state.Status != notification.Pending {
-			return refusal(unchanged(id, state)), nil
-		}
 		expected.Detail = inTheTable
 	}
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.cancelDelivery(ctx, id, status == running) }}, nil
