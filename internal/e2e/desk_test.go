@@ -130,7 +130,7 @@ func (d *desk) expectOutput(part bookPart) string {
 
 // noise matches lines that are not in every output: progress of a slow command, and warnings
 // about the installations of other tests.
-var noise = regexp.MustCompile(`(?m)^(\d[\d,]* of \d[\d,]* |warning: other installations ).*\n`)
+var noise = regexp.MustCompile(`(?m)^(checking …|\d[\d,]* of \d[\d,]* |warning: other installations ).*\n`)
 
 // changing are the texts that change with each run, and their replacements.
 var changing = []struct {
