@@ -34,9 +34,11 @@ func TestFailover(t *testing.T) {
 	for id, mails := range accepted {
 		require.LessOrEqual(t, mails, 2, "%s: one more for the kill, at most", id)
 	}
-	for _, m := range s.messages() {
+	messages := s.messages()
+	for _, m := range messages {
 		require.Equal(t, 250, m.Status)
 	}
+	require.LessOrEqual(t, len(messages), customers+s.count(`SELECT count(*) FROM delivery_attempt WHERE outcome = 'LOST'`), "each repeat follows an attempt that was lost with its worker")
 
 	s.fault("email", `{"drop":"after"}`)
 	unclear := s.emit(s.name+"-unclear", "NEWS", "CUSTOMER/1", "{}") + "-customer1-EMAIL"

@@ -79,7 +79,7 @@ type Aggregate struct {
 	IDPath string // path of the id in the payload, as in event_type_recipients
 }
 
-// TopicCopies says how many brokers have the records of a topic, in its partition with the fewest.
+// TopicCopies counts the brokers that hold a topic, in the partition with the fewest brokers.
 type TopicCopies struct {
 	Replicas  int
 	InSync    int

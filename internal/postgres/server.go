@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ReplicaRemedy says what to do about a [ReplicaError].
+// ReplicaRemedy is the next step after a [ReplicaError].
 const ReplicaRemedy = "set DATABASE_URL to the primary's address; if it names several hosts, add target_session_attrs=primary"
 
 // ReplicaError means that DATABASE_URL leads to a read replica.

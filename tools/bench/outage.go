@@ -5,9 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
+
+	"herald/tools/testbed"
 )
 
 type outageSizes struct {
@@ -79,11 +79,11 @@ func (r *outageRounds) up(ctx context.Context) (*figures, error) {
 
 // down is up while Twilio is down. At the end, all texts are sent.
 func (r *outageRounds) down(ctx context.Context) (*figures, error) {
-	if err := r.herald.fault(ctx, http.MethodPut, r.Fault); err != nil {
+	if err := testbed.Fault(ctx, r.herald.sandbox, "sms", r.Fault); err != nil {
 		return nil, err
 	}
 	stop := time.AfterFunc(time.Duration(r.small.Seconds)*time.Second, func() {
-		_ = r.herald.fault(ctx, http.MethodDelete, "") // else the round does not end, and says so
+		_ = testbed.Fault(ctx, r.herald.sandbox, "sms", "") // else the round does not end, and says so
 		_, _ = r.herald.db.Exec(ctx, "UPDATE provider_state SET rests = 0, rests_until = NULL")
 	})
 	defer stop.Stop()
@@ -108,21 +108,4 @@ func (r *outageRounds) writeTexts(ctx context.Context) <-chan int {
 
 func (r *outageRounds) awaitTexts(ctx context.Context, count int) error {
 	return r.herald.awaitCount(ctx, count, "SELECT count(*) FROM notification WHERE event_id LIKE $1 AND channel = 'SMS' AND status = 'SENT'", fmt.Sprintf("%s-text-%d-%%", r.herald.name, r.small.rounds))
-}
-
-// fault sets or clears the fault of Twilio in the sandbox.
-func (h *herald) fault(ctx context.Context, method, body string) error {
-	request, err := http.NewRequestWithContext(ctx, method, h.sandbox+"/faults/sms", strings.NewReader(body))
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	_ = answer.Body.Close()
-	if answer.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("the sandbox refuses the fault: %s", answer.Status)
-	}
-	return nil
 }

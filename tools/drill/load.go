@@ -32,8 +32,7 @@ var profiles = []profile{
 	{"broadcast", "half the rate, and a broadcast every 30 seconds", func(_ int, rate float64) float64 { return rate / 2 }, 30 * time.Second},
 }
 
-// The drill's directory. A restaurant's staff are staffOf people. The crowd is who a broadcast
-// reaches.
+// The drill's directory. Each restaurant has staffOf people.
 const (
 	customers   = 40
 	restaurants = 5

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"strings"
 
 	"herald/tools/link"
+	"herald/tools/testbed"
 )
 
 // ordinary makes the sandbox as slow as a provider, so that a crash meets messages under way.
@@ -55,20 +53,6 @@ func (s *stage) lanes(commands commands) (near, far []fault) {
 }
 
 // faultOf sets the fault of a channel in the sandbox.
-func (s *stage) faultOf(channel, body string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPut, s.sandbox+"/faults/"+channel, strings.NewReader(body))
-		if err != nil {
-			return err
-		}
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		_ = answer.Body.Close()
-		if answer.StatusCode >= http.StatusBadRequest {
-			return fmt.Errorf("the sandbox refuses the fault: %s", answer.Status)
-		}
-		return nil
-	}
+func (s *stage) faultOf(channel, fault string) func(context.Context) error {
+	return func(ctx context.Context) error { return testbed.Fault(ctx, s.sandbox, channel, fault) }
 }
