@@ -220,7 +220,7 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 	}
 }
 
-// destinations are the settings of what the rows of outboxes, and spans, go to.
+// destinations are the settings of Kafka, of the webhook of lifecycle events, and of the collector of spans.
 type destinations struct {
 	kafka  kafka.Settings
 	hook   endpoint.Settings

@@ -24,7 +24,7 @@ const (
 	// probes is the number of probes that must find no fairness. A server with
 	// matching.autoEnableV2 becomes fair at the first key.
 	probes = 3
-	// probeLife ends what a killed process leaves.
+	// probeLife ends the workflow of a killed process.
 	probeLife = time.Minute
 	// queuedInterval is the time between two looks at the number of queued tasks.
 	queuedInterval = time.Second

@@ -8,7 +8,7 @@ import (
 	"herald/tools/sandbox"
 )
 
-// readLedger reads what the providers accepted.
+// readLedger reads the messages that the providers accepted.
 func (s *stage) readLedger() (all []accepted, err error) {
 	file, err := os.Open(s.ledger())
 	if err != nil {

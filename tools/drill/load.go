@@ -63,7 +63,7 @@ func setUp(ctx context.Context, db *pgxpool.Pool, hooks string, people int) erro
 	return err
 }
 
-// load writes business transactions, and records what it wrote.
+// load writes business transactions, and records them.
 type load struct {
 	db      *pgxpool.Pool
 	prefix  string // of the ids of events
@@ -88,7 +88,7 @@ type cancel struct {
 // committed until the end of the run.
 const writeTimeout = 10 * time.Second
 
-// run writes until ctx ends, and then takes back what is still to be taken back.
+// run writes until ctx ends, and then takes back the remaining events that have to be taken back.
 func (l *load) run(ctx context.Context) {
 	began, owed, news := time.Now(), 0.0, l.profile.broadcasts/4
 	ticker := time.NewTicker(time.Second)

@@ -71,7 +71,7 @@ func (p *program) stop(context.Context) error {
 	return p.process.Stop()
 }
 
-// faults returns what can happen to the program.
+// faults returns the faults of the program.
 func (p *program) faults() []fault {
 	var links []*link.Link
 	for _, l := range p.links {

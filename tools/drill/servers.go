@@ -51,7 +51,7 @@ func shell(command string) func(context.Context) error {
 	}
 }
 
-// faults returns what the commands can do to a server, and what they cannot do.
+// faults returns the faults that the commands can cause at a server, and the faults left out.
 func (c commands) faults(server string) (faults []fault, without []string) {
 	for _, pair := range []struct{ kind, mend string }{{"kill", "start"}, {"freeze", "thaw"}, {"restart", ""}} {
 		if command := c[pair.kind][server]; command != "" {

@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// settle waits until Herald has nothing left to do, and returns what is left after the limit.
+// settle waits until Herald has nothing left to do, and returns the remaining work after the limit.
 func (s *stage) settle(ctx context.Context, limit time.Duration) (left string, err error) {
 	end := time.Now().Add(limit)
 	for {
@@ -22,7 +22,7 @@ func (s *stage) settle(ctx context.Context, limit time.Duration) (left string, e
 	}
 }
 
-// settled reports whether Herald has nothing left to do for the run, and else what is left.
+// settled reports whether Herald has nothing left to do for the run, or names the remaining work.
 func (s *stage) settled(ctx context.Context) (left string, err error) {
 	var events, deliveries, receipts, records int
 	err = s.db.QueryRow(ctx, `

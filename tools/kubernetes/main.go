@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// check prints a folder's manifests, and returns what is wrong with them.
+// check prints a folder's manifests, and returns their mistakes.
 func check(folder string) error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
