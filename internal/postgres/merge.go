@@ -52,7 +52,7 @@ const (
 		       entity_id   = CASE WHEN (n.entity_type, n.entity_id) = ($1, $2) THEN $4 ELSE n.entity_id END`
 )
 
-// CountMerge counts the rows that [Store.Merge] would move or remove, up to limit in each table.
+// CountMerge counts the rows that [Store.MergeTable] would move or remove, up to limit in each table.
 // A recipient_device that is a view has no rows to move.
 func (s *Store) CountMerge(ctx context.Context, from, to notification.RecipientKey, limit int) (tables []PersonalRows, err error) {
 	foreign, err := s.foreignTables(ctx)
