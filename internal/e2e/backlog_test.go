@@ -44,7 +44,7 @@ func TestBacklogUnderARateLimit(t *testing.T) {
 	require.LessOrEqual(t, len(s.placesOf(s.emitTo("URGENT", "3", 10), 10)), soon, "what is urgent goes first")
 	s.awaitSome(45, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
 	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE event_type = 'RUMOUR' AND status = 'SENT'`), "what has time goes last")
-	requireRate(t, s.messages())
+	s.requireRate()
 }
 
 // Batches of one restaurant occupy all slots of the workers. Then a batch of another restaurant
@@ -75,7 +75,7 @@ func TestBatchUnderARateLimit(t *testing.T) {
 	rumours := slices.DeleteFunc(slices.Concat(more, single, urgent), func(message sandbox.Entry) bool { return !isOf(rumour, message) })
 	const left = 2 // turns that no other message takes in time on a busy machine
 	require.LessOrEqual(t, len(rumours), left, "what has time goes last")
-	requireRate(t, s.messages())
+	s.requireRate()
 }
 
 // startRestaurants prepares restaurants that send e-mails to their staff: NEWS and MORE_NEWS with
@@ -192,10 +192,13 @@ func isOf(event string, message sandbox.Entry) bool {
 	return strings.HasPrefix(message.DeliveryID, event+"-")
 }
 
-// requireRate requires that a backlog was sent at a rate: in no 5 s more than the messages
+// requireRate requires that a backlog is sent at a rate: in no 5 s more than the messages
 // of 6 s, and 30 messages in at most twice their time, since the machine may be busy.
-func requireRate(t *testing.T, sent []sandbox.Entry) {
-	t.Helper()
+func (s *system) requireRate() {
+	s.t.Helper()
+	const run = 30
+	s.awaitSome(run+1, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+	sent := s.messages()
 	for i, from := range sent {
 		within := 0
 		for _, message := range sent[i:] {
@@ -203,15 +206,14 @@ func requireRate(t *testing.T, sent []sandbox.Entry) {
 				within++
 			}
 		}
-		require.LessOrEqual(t, within, 6*perSecond, "within 5 s from %s", from.Time)
+		require.LessOrEqual(s.t, within, 6*perSecond, "within 5 s from %s", from.Time)
 	}
-	const run = 30
 	best := 0.0
 	for i := run; i < len(sent); i++ {
 		best = max(best, run/sent[i].Time.Sub(sent[i-run].Time).Seconds())
 	}
-	t.Logf("%d messages, at best %.2f a second", len(sent), best)
-	require.GreaterOrEqual(t, best, 0.5*perSecond)
+	s.t.Logf("%d messages, at best %.2f a second", len(sent), best)
+	require.GreaterOrEqual(s.t, best, 0.5*perSecond)
 }
 
 // A rate limit applies only to calls to the provider. A cancelled delivery that waits or is
