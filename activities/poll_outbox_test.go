@@ -88,7 +88,7 @@ func TestPollOutboxAlreadyStarted(t *testing.T) {
 		ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "test-events"}},
 	}, nil)
 	emit(t, s, 1, 3)
-	p := poll(t, s, &launch.Launcher{Client: temporal, Prefix: "test", Sources: map[string]outboxes.Source{"orders": {People: true}}}, eager)
+	p := poll(t, s, &launch.Launcher{Client: temporal, Prefix: "test", Generation: 4, Sources: map[string]outboxes.Source{"orders": {People: true}}}, eager)
 	await(t, s, 3, "status = 'PROCESSED'")
 
 	require.Equal(t, activities.PollOutboxResult{Started: 3}, p.stop(t))

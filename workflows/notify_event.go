@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -89,6 +90,7 @@ const pagesAtOnce = 100
 // others. It ends when all children have ended. A delivery that fails does not fail other
 // deliveries or the event.
 func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
+	in.CommandVersion = min(in.CommandVersion, beginner(ctx))
 	published := publishEvent(ctx, in)
 	cancelled, err := cancelOther(ctx, in)
 	var result NotifyResult
@@ -100,6 +102,17 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	result, err = finishEvent(ctx, in, result, err)
 	_ = published.Get(ctx, nil) // not ready only if the event was cancelled
 	return result, err
+}
+
+// beginner returns the generation of the worker that did the first task, or [CommandVersion] if the
+// worker has no version. An older worker ignores the higher version of the input and issues its own
+// commands. A newer worker that continues the event must replay these.
+func beginner(ctx workflow.Context) int {
+	generation, err := strconv.Atoi(workflow.GetInfo(ctx).GetCurrentBuildID())
+	if err != nil {
+		return CommandVersion
+	}
+	return generation
 }
 
 // awaitPublished waits until RabbitMQ has the event's message, or until the event is

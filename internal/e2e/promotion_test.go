@@ -113,9 +113,9 @@ func TestPromotionInterrupted(t *testing.T) {
 	old := s.formerWorker()
 	require.NoError(t, old.Start())
 	defer old.Stop()
-	begun, err := s.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: event, TaskQueue: workflows.EventsQueue(s.name)},
-		workflows.NotifyEventType, workflows.NotifyInput{EventID: event, CommandVersion: launch.Unversioned})
-	require.NoError(t, err)
+	launcher := &launch.Launcher{Client: s.temporal, Prefix: s.name}
+	require.NoError(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: event, Type: "LOAD"}), "as a newer starter does before the promotion")
+	begun := must(launcher.OpenEvent(t.Context(), event))(t)
 	s.eventually(func() bool { return s.status(delivery) == enums.WORKFLOW_EXECUTION_STATUS_RUNNING }, "the delivery never begins")
 	fresh := s.freshWorker()
 	require.NoError(t, fresh.Start())
@@ -132,11 +132,11 @@ func TestPromotionInterrupted(t *testing.T) {
 	}, "it never ends")
 	t.Logf("it was killed %d times", deaths-1)
 
-	require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, s.statusOf(event, begun.GetRunID()))
+	require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, s.statusOf(event, begun.RunID))
 	require.NotEqual(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, s.status(workflows.LaneID(event, notification.Email)))
 	require.NotEqual(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, s.status(delivery))
 	s.awaitDelivery(delivery, "PENDING")
-	require.Equal(t, workflows.CommandVersion, must((&launch.Launcher{Client: s.temporal, Prefix: s.name}).OpenEvent(t.Context(), event))(t).Generation)
+	require.Equal(t, workflows.CommandVersion, must(launcher.OpenEvent(t.Context(), event))(t).Generation)
 	s.eventually(func() bool {
 		runs, err := s.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: "WorkflowId = '" + event + "'"})
 		return err == nil && runs.GetCount() == 2

@@ -31,7 +31,7 @@ func (l *Launcher) StartEventAgain(ctx context.Context, event notification.Pendi
 }
 
 func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEvent, reuse enums.WorkflowIdReusePolicy) error {
-	in, err := l.notifyInput(event)
+	in, err := l.notifyInput(ctx, event)
 	if err != nil {
 		return err
 	}
@@ -73,11 +73,13 @@ func (l *Launcher) EventWorkflow(ctx context.Context, eventID string) (activitie
 }
 
 // notifyInput returns the input of an event's workflow.
-func (l *Launcher) notifyInput(event notification.PendingEvent) (workflows.NotifyInput, error) {
-	in := workflows.NotifyInput{
-		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, CommandVersion: cmp.Or(l.Generation, workflows.CommandVersion), Cancels: event.Cancels,
+func (l *Launcher) notifyInput(ctx context.Context, event notification.PendingEvent) (in workflows.NotifyInput, err error) {
+	if err := l.CheckSource(cmp.Or(event.Source, notification.HeraldSource)); err != nil {
+		return in, err
 	}
-	return in, l.CheckSource(cmp.Or(event.Source, notification.HeraldSource))
+	in = workflows.NotifyInput{EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Cancels: event.Cancels}
+	in.CommandVersion, err = l.commandVersion(ctx)
+	return in, err
 }
 
 // CheckSource returns the reason why this process cannot start events of a source.

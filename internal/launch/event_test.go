@@ -53,14 +53,14 @@ func TestStartEvent(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, CommandVersion: workflows.CommandVersion, Cancels: "evt-0"}
+			in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, CommandVersion: 4, Cancels: "evt-0"}
 			server := mocks.NewClient(t)
 			server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY), mock.MatchedBy(isNotifyEvent), in).
 				Return(nil, tt.answer).Once()
 			if tt.holder != nil {
 				server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
 			}
-			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent, Sources: sources}
+			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent, Generation: 4, Sources: sources}
 
 			require.Equal(t, tt.want, launcher.StartEvent(t.Context(), event))
 		})
@@ -74,7 +74,7 @@ func TestStartEventAgain(t *testing.T) {
 	server := mocks.NewClient(t)
 	server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE), mock.MatchedBy(isNotifyEvent), mock.Anything).
 		Return(nil, nil).Once()
-	launcher := launch.Launcher{Client: server, Prefix: "herald", Sources: sources}
+	launcher := launch.Launcher{Client: server, Prefix: "herald", Generation: 4, Sources: sources}
 
 	require.NoError(t, launcher.StartEventAgain(t.Context(), event))
 }
@@ -170,11 +170,11 @@ func TestStartEventOfASource(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			tt.want.EventID, tt.want.CommandVersion = "evt-1", workflows.CommandVersion
+			tt.want.EventID, tt.want.CommandVersion = "evt-1", 4
 			tt.config.Retries, tt.config.RetryInterval = 5, time.Second
 			server := mocks.NewClient(t)
 			server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.MatchedBy(isNotifyEvent), tt.want).Return(nil, nil).Once()
-			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: true}
+			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: true, Generation: 4}
 			if tt.config.Name != "" {
 				launcher.Sources = map[string]outboxes.Source{tt.config.Name: tt.config}
 			}
@@ -221,7 +221,7 @@ func TestStartEventWithAnyAggregate(t *testing.T) {
 			server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
 				return o.TypedSearchAttributes.Size() == tt.found && strings.HasPrefix(o.StaticSummary, tt.summary) && len(o.StaticSummary) <= tt.summaryN
 			}), mock.Anything, mock.Anything).Return(nil, nil).Once()
-			launcher := launch.Launcher{Client: server, Prefix: "herald", Sources: sources}
+			launcher := launch.Launcher{Client: server, Prefix: "herald", Generation: 4, Sources: sources}
 
 			require.NoError(t, launcher.StartEvent(t.Context(), tt.event))
 		})

@@ -1,15 +1,20 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 )
 
 // Unversioned is the newest generation whose workers have no version: release 0.2.
@@ -48,8 +53,18 @@ func Generation(buildID string) int {
 
 // Generations is Temporal's view of the generations of an installation's workers.
 type Generations struct {
-	Current int   // its workers get all tasks
-	Seen    []int // generations whose workers have polled, newest first; without [Unversioned]
+	Current int     // its workers get all tasks that ramping leaves
+	Ramping int     // its workers get Percent of all workflows; 0: no generation is ramping
+	Percent float32 // above 0 while a generation is ramping
+	Seen    []int   // generations whose workers have polled, newest first; without [Unversioned]
+}
+
+// Oldest returns the oldest generation that gets tasks.
+func (g Generations) Oldest() int {
+	if g.Ramping > 0 {
+		return min(g.Current, g.Ramping)
+	}
+	return g.Current
 }
 
 // NoVersioningError means that a server lacks Worker Versioning.
@@ -74,14 +89,24 @@ func (l *Launcher) Generations(ctx context.Context) (Generations, error) {
 	case err != nil:
 		return found, fmt.Errorf("describe worker deployment: %w", err)
 	}
-	if current := described.Info.RoutingConfig.CurrentVersion; current != nil {
-		found.Current = Generation(current.BuildID)
+	routing := described.Info.RoutingConfig
+	found.Current = generationOf(routing.CurrentVersion)
+	if found.Percent = routing.RampingVersionPercentage; found.Percent > 0 {
+		found.Ramping = generationOf(routing.RampingVersion)
 	}
 	for _, version := range described.Info.VersionSummaries {
 		found.Seen = append(found.Seen, Generation(version.Version.BuildID))
 	}
 	slices.SortFunc(found.Seen, func(a, b int) int { return b - a })
 	return found, nil
+}
+
+// generationOf returns the generation of a version; nil: [Unversioned].
+func generationOf(version *worker.WorkerDeploymentVersion) int {
+	if version == nil {
+		return Unversioned
+	}
+	return Generation(version.BuildID)
 }
 
 // SetGeneration gives all tasks to the workers of a generation from now on.
@@ -92,7 +117,43 @@ func (l *Launcher) SetGeneration(ctx context.Context, generation int) error {
 	if err != nil {
 		return fmt.Errorf("make generation %d current: %w", generation, err)
 	}
-	return nil
+	return l.awaitRouting(ctx)
+}
+
+// SetRamp gives a percentage of all workflows to the workers of a generation from now on, or none:
+// then the current generation gets all tasks. The workflow's id decides which workflows move.
+func (l *Launcher) SetRamp(ctx context.Context, generation int, percent float32) error {
+	options := client.WorkerDeploymentSetRampingVersionOptions{Percentage: percent, IgnoreMissingTaskQueues: true}
+	if percent > 0 {
+		options.BuildID = BuildID(generation)
+	}
+	if _, err := l.deployment().SetRampingVersion(ctx, options); err != nil {
+		return fmt.Errorf("ramp generation %d to %g %%: %w", generation, percent, err)
+	}
+	return l.awaitRouting(ctx)
+}
+
+// routingInterval is the time between two checks whether all task queues know a change.
+const routingInterval = 100 * time.Millisecond
+
+// awaitRouting waits until all task queues know which generations get tasks. The server may tell
+// them only after it has accepted the change.
+func (l *Launcher) awaitRouting(ctx context.Context) error {
+	request := &workflowservice.DescribeWorkerDeploymentRequest{Namespace: cmp.Or(l.Namespace, client.DefaultNamespace), DeploymentName: Deployment(l.Namespace, l.Prefix)}
+	for {
+		described, err := l.Client.WorkflowService().DescribeWorkerDeployment(ctx, request)
+		if err != nil {
+			return fmt.Errorf("wait until all task queues know the generation: %w", err)
+		}
+		if described.GetWorkerDeploymentInfo().GetRoutingConfigUpdateState() != enums.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(routingInterval):
+		}
+	}
 }
 
 // QueuesOf returns the task queues that workers of a generation have polled, one entry for

@@ -49,8 +49,11 @@ func TestReplays(t *testing.T) {
 		{"a small event of 0.2", launch.OpenEvent{Generation: 3}, 4, true},
 		{"a large event of 0.2", launch.OpenEvent{Generation: 3, Lanes: true}, 4, false},
 		{"an event of 0.2 that feeds a topic", launch.OpenEvent{Generation: 1, Topic: true}, 4, false},
-		{"a large event of this generation", launch.OpenEvent{Generation: 4, Lanes: true}, 4, true},
-		{"a large event of the generation before", launch.OpenEvent{Generation: 4, Lanes: true}, 5, true},
+		{"a large event of 0.2 that a newer starter started", launch.OpenEvent{Generation: 4, Lanes: true}, 4, false},
+		{"a large event of this generation", launch.OpenEvent{Generation: 4, Versioned: true, Lanes: true}, 4, true},
+		{"a large event of the generation before", launch.OpenEvent{Generation: 4, Versioned: true, Lanes: true}, 5, true},
+		{"a large event of this generation with older commands", launch.OpenEvent{Generation: 3, Versioned: true, Lanes: true}, 4, true},
+		{"back to 0.2: the same event", launch.OpenEvent{Generation: 3, Versioned: true, Lanes: true}, 3, false},
 		{"back to 0.2: its own large event", launch.OpenEvent{Generation: 3, Lanes: true, Topic: true}, 3, true},
 		{"back to 0.2: a newer event", launch.OpenEvent{Generation: 4}, 3, false},
 	}
@@ -92,6 +95,12 @@ func TestGenerations(t *testing.T) {
 			VersionSummaries: []client.WorkerDeploymentVersionSummary{version("4"), version("5")},
 			RoutingConfig:    client.WorkerDeploymentRoutingConfig{CurrentVersion: &worker.WorkerDeploymentVersion{BuildID: "4"}},
 		}, want: launch.Generations{Current: 4, Seen: []int{5, 4}}},
+		{name: "ramping", info: client.WorkerDeploymentInfo{RoutingConfig: client.WorkerDeploymentRoutingConfig{
+			CurrentVersion: &worker.WorkerDeploymentVersion{BuildID: "4"}, RampingVersion: &worker.WorkerDeploymentVersion{BuildID: "5"}, RampingVersionPercentage: 25,
+		}}, want: launch.Generations{Current: 4, Ramping: 5, Percent: 25}},
+		{name: "ramping back to 0.2", info: client.WorkerDeploymentInfo{RoutingConfig: client.WorkerDeploymentRoutingConfig{
+			CurrentVersion: &worker.WorkerDeploymentVersion{BuildID: "4"}, RampingVersionPercentage: 25,
+		}}, want: launch.Generations{Current: 4, Ramping: 3, Percent: 25}},
 		{name: "an old server", err: serviceerror.NewUnimplemented("unknown method"), lacking: true},
 		{name: "switched off", err: serviceerror.NewPermissionDenied("disabled on this namespace", ""), lacking: true},
 		{name: "away", err: serviceerror.NewUnavailable("no")},

@@ -20,6 +20,7 @@ import (
 type OpenEvent struct {
 	RunID      string
 	Generation int  // generation of its commands
+	Versioned  bool // a worker with a version began it: generation 4 or newer
 	Topic      bool // it feeds a topic itself, as in generation 3 and older
 	Lanes      bool // it has started a lane
 }
@@ -28,10 +29,14 @@ type OpenEvent struct {
 // code for the lanes and the topics of older generations. An older generation does not know the
 // commands of a newer one.
 func (e OpenEvent) Replays(generation int) bool {
-	if e.Generation > generation {
+	switch {
+	case e.Generation > generation:
 		return false
+	case generation <= Unversioned:
+		return !e.Versioned
+	default:
+		return e.Versioned || !(e.Topic || e.Lanes)
 	}
-	return generation <= Unversioned || e.Generation > Unversioned || !(e.Topic || e.Lanes)
 }
 
 // startedInput is the part of [workflows.NotifyInput] that decides how to continue the event. Topic
@@ -77,6 +82,7 @@ func (l *Launcher) readBeginning(ctx context.Context, run *commonpb.WorkflowExec
 	if err != nil {
 		return open, fmt.Errorf("read the history of %s: %w", run.GetWorkflowId(), err)
 	}
+	begun := false
 	for i, event := range history.GetHistory().GetEvents() {
 		if i == 0 {
 			input, err := inputOf(event)
@@ -85,10 +91,22 @@ func (l *Launcher) readBeginning(ctx context.Context, run *commonpb.WorkflowExec
 			}
 			open.Generation, open.Topic = input.CommandVersion, len(input.Topic) > 0
 		}
+		if done := event.GetWorkflowTaskCompletedEventAttributes(); done != nil && !begun {
+			begun = true
+			open.begunBy(Generation(done.GetDeploymentVersion().GetBuildId()))
+		}
 		child := event.GetStartChildWorkflowExecutionInitiatedEventAttributes()
 		open.Lanes = open.Lanes || child.GetWorkflowType().GetName() == workflows.NotifyChannelType
 	}
 	return open, nil
+}
+
+// begunBy sets the generation of the worker that did the first task. [workflows.NotifyEvent] issues
+// no newer commands than this worker knew.
+func (e *OpenEvent) begunBy(generation int) {
+	if e.Versioned = generation > Unversioned; e.Versioned {
+		e.Generation = min(e.Generation, generation)
+	}
 }
 
 // publishActivity is the name of the activity that publishes an event to RabbitMQ.

@@ -57,8 +57,11 @@ func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(P
 	}
 	defer unlock()
 	p := &promotionRun{Operator: o, held: held, progress: progress, done: Promoted{Generation: order.Generation}}
-	p.launcher = *o.Launcher
-	p.launcher.Generation, p.launcher.PublishEvents = order.Generation, true // EventRemainder, not this setting, decides about publishing
+	p.launcher = launch.Launcher{
+		Client: o.Launcher.Client, Namespace: o.Launcher.Namespace, Prefix: o.Launcher.Prefix, Sources: o.Launcher.Sources,
+		PublishEvents: true, // EventRemainder, not the setting, decides about publishing
+		Generation:    min(order.Generation, workflows.CommandVersion),
+	}
 	if begun, err := p.begin(ctx, order); err != nil || !begun {
 		return p.done, err
 	}
