@@ -169,8 +169,11 @@ func TestPrintFleet(t *testing.T) {
 
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	fleet := operate.Fleet{
-		Current:     4,
-		Generations: []operate.FleetGeneration{{Generation: 4, Current: true, Versioned: true, Workers: 1, Open: 12}, {Generation: 3, Workers: 1, Open: 2}},
+		Current: 4,
+		Generations: []operate.FleetGeneration{
+			{Generation: 5, State: operate.Ramping, Percent: 12.5, Versioned: true, Workers: 1, Open: 3},
+			{Generation: 4, Current: true, State: operate.Current, Versioned: true, Workers: 1, Open: 12}, {Generation: 3, State: operate.Draining, Workers: 1, Open: 2},
+		},
 		Workers: []operate.FleetWorker{
 			{TaskQueue: "herald-events", Worker: launch.Worker{Identity: "1@a", Status: launch.WorkerRunning, Generation: 4, LastSeen: at}},
 			{TaskQueue: "herald-events", Worker: launch.Worker{Identity: "2@b", Status: launch.WorkerIdle, Generation: 3, LastSeen: at}},
@@ -180,7 +183,7 @@ func TestPrintFleet(t *testing.T) {
 	var out bytes.Buffer
 	printFleet(&out, fleet)
 	for _, line := range []string{
-		`4\s+yes\s+1\s+12`, `3 \(no version\)\s+no\s+1\s+2`, `generation 3 to 4, began 2026-11-22 10:00:00.000Z`,
+		`5\s+RAMPING 12.5 %\s+1\s+3`, `4\s+CURRENT\s+1\s+12`, `3 \(no version\)\s+DRAINING\s+1\s+2`, `generation 3 to 4, began 2026-11-22 10:00:00.000Z`,
 		"7 events wait to be started again; `starter workers promote 4` continues", `herald-events\s+2@b\s+3\s+IDLE`,
 	} {
 		require.Regexp(t, line, out.String())
@@ -194,5 +197,17 @@ func TestGenerationOf(t *testing.T) {
 	for _, wrong := range []string{"2", "0.2", "four"} {
 		_, err := generationOf(context.Background(), &launch.Launcher{}, []string{wrong})
 		require.ErrorContains(t, err, "is not a generation")
+	}
+}
+
+func TestPercentOf(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]float32{"0": 0, "50%": 50, "0.5": 0.5, "100": 100} {
+		require.Equal(t, want, must(percentOf(text))(t))
+	}
+	for _, wrong := range []string{"-1", "101", "NaN", "half"} {
+		_, err := percentOf(wrong)
+		require.ErrorContains(t, err, "is not a percentage")
 	}
 }

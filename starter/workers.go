@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,11 @@ func (a *app) workersCommand() *cobra.Command {
 		Short: "Show the generations of workers, and which one gets the tasks",
 		Long: `Show the generations of workers, and which one gets the tasks. A generation is the
 version of the commands that workflows issue; only a release that changes them has
-a new one. Workers of release 0.2 have no version and count as generation 3.`,
+a new one. Workers of release 0.2 have no version and count as generation 3.
+
+STATE is CURRENT, RAMPING, WAITING (not promoted yet), DRAINING or DRAINED. A generation
+drains when it no longer gets tasks: each open workflow moves to the current generation at
+its next task. You may stop its workers meanwhile.`,
 		Example: "  starter workers list\n  starter workers list -o json",
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
 			return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
@@ -33,7 +38,7 @@ a new one. Workers of release 0.2 have no version and count as generation 3.`,
 			})
 		}),
 	}
-	return group("workers", "Show generations of workers, and promote one", list, a.promoteCommand())
+	return group("workers", "Show generations of workers, ramp or promote one", list, a.promoteCommand(), a.rampCommand())
 }
 
 func (a *app) promoteCommand() *cobra.Command {
@@ -83,6 +88,58 @@ func generationOf(ctx context.Context, launcher *launch.Launcher, args []string)
 	return generations.Seen[0], nil
 }
 
+func (a *app) rampCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ramp PERCENT [GENERATION]",
+		Short: "Send some workflows to the workers of a newer generation",
+		Long: `Send a percentage of all workflows to the workers of a newer generation, by default the
+newest that polls, and the rest to the current generation. Repeat the command with
+another percentage: workflows move in both directions, because events start with the
+commands of the current generation until you promote the newer one. 0 ends the ramp.
+
+Start the newer workers with WORKER_PROMOTE=manual, else they promote their generation
+at once. While a generation is ramping, no worker promotes itself. Workers of release
+0.2 cannot share workflows with newer ones.`,
+		Example: "  starter workers ramp 10\n  starter workers ramp 50 5\n  starter workers ramp 0\n  starter workers promote",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: a.within(0, func(ctx context.Context, args []string) error {
+			percent, err := percentOf(args[0])
+			if err != nil {
+				return err
+			}
+			return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
+				order := operate.Ramp{Percent: percent}
+				if percent > 0 {
+					if order.Generation, err = generationOf(ctx, o.Launcher, args[1:]); err != nil {
+						return err
+					}
+				}
+				ramped, err := o.Ramp(ctx, order)
+				if err != nil {
+					return err
+				}
+				return a.Print(ramped, func(w io.Writer) { printRamped(w, ramped) })
+			})
+		}),
+	}
+}
+
+func percentOf(text string) (float32, error) {
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 32)
+	if err != nil || !(percent >= 0 && percent <= 100) {
+		return 0, misused(fmt.Errorf("%q is not a percentage: name a number from 0 to 100", text))
+	}
+	return float32(percent), nil
+}
+
+func printRamped(w io.Writer, ramped operate.Ramped) {
+	if ramped.Percent == 0 {
+		terminal.Row(w, fmt.Sprintf("generation %d gets all tasks", ramped.Current))
+		return
+	}
+	terminal.Row(w, fmt.Sprintf("generation %d gets %g %% of all workflows, and generation %d the rest", ramped.Generation, ramped.Percent, ramped.Current))
+}
+
 func (a *app) promote(ctx context.Context, o *operate.Operator, order operate.Promotion) error {
 	shown := operate.Promoted{}
 	progress := func(p operate.Promoted) {
@@ -110,13 +167,17 @@ func (a *app) promote(ctx context.Context, o *operate.Operator, order operate.Pr
 }
 
 func printFleet(w io.Writer, fleet operate.Fleet) {
-	terminal.Row(w, "GENERATION", "CURRENT", "WORKERS", "OPEN WORKFLOWS")
+	terminal.Row(w, "GENERATION", "STATE", "WORKERS", "OPEN WORKFLOWS")
 	for _, g := range fleet.Generations {
 		name := strconv.Itoa(g.Generation)
 		if !g.Versioned {
 			name += " (no version)"
 		}
-		terminal.Row(w, name, yes(g.Current), g.Workers, g.Open)
+		state := string(g.State)
+		if g.State == operate.Ramping {
+			state += fmt.Sprintf(" %g %%", g.Percent)
+		}
+		terminal.Row(w, name, state, g.Workers, g.Open)
 	}
 	terminal.Row(w)
 	if p := fleet.Promotion; p != nil {

@@ -126,9 +126,13 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 		seen := p.GetLastAccessTime().AsTime()
 		found = append(found, Worker{identity, statusAfter(now.Sub(seen), patience), seen, Generation(p.GetDeploymentOptions().GetBuildId())})
 	}
-	current := Generation(described.GetVersioningInfo().GetCurrentDeploymentVersion().GetBuildId())
+	routing := described.GetVersioningInfo()
+	serving := []int{Generation(routing.GetCurrentDeploymentVersion().GetBuildId())}
+	if routing.GetRampingVersionPercentage() > 0 {
+		serving = append(serving, Generation(routing.GetRampingDeploymentVersion().GetBuildId()))
+	}
 	for i, worker := range found {
-		if worker.Status == WorkerRunning && worker.Generation != current {
+		if worker.Status == WorkerRunning && !slices.Contains(serving, worker.Generation) {
 			found[i].Status = WorkerIdle
 		}
 	}

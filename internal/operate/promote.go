@@ -76,6 +76,7 @@ type promotionRun struct {
 	held     func(context.Context) error
 	progress func(Promoted)
 	current  int // the generation that gets the tasks now
+	ramping  int // the generation that gets some of them; 0: none
 	done     Promoted
 
 	ended, restarted, left atomic.Int64 // numbers of events
@@ -97,15 +98,14 @@ func (p *promotionRun) begin(ctx context.Context, order Promotion) (begun bool, 
 	if err != nil {
 		return false, err
 	}
-	interrupted := !last.BeganAt.IsZero() && last.EndedAt == nil
-	p.current, p.done.From = generations.Current, generations.Current
-	if order.Generation == p.current && !interrupted {
+	p.current, p.ramping, p.done.From = generations.Current, generations.Ramping, generations.Current
+	if order.Generation == p.current && !interrupted(last) {
 		return false, nil
 	}
 	if err := p.permit(ctx, order, generations); err != nil {
 		return false, err
 	}
-	if interrupted && last.Generation == order.Generation {
+	if interrupted(last) && last.Generation == order.Generation {
 		p.done.From = last.From
 	}
 	p.done.Changed = true
@@ -133,7 +133,7 @@ func (p *promotionRun) run(ctx context.Context) error {
 		if switched {
 			break
 		}
-		if err := p.Launcher.SetGeneration(ctx, p.done.Generation); err != nil {
+		if err := p.switchGeneration(ctx); err != nil {
 			return err
 		}
 	}
@@ -141,6 +141,17 @@ func (p *promotionRun) run(ctx context.Context) error {
 		return err
 	}
 	return p.Store.EndPromotion(ctx)
+}
+
+// switchGeneration gives all tasks to the generation. Temporal ends the ramp of this generation by
+// itself, and keeps the ramp of another one.
+func (p *promotionRun) switchGeneration(ctx context.Context) error {
+	if p.ramping != 0 && p.ramping != p.done.Generation {
+		if err := p.Launcher.SetRamp(ctx, 0, 0); err != nil {
+			return err
+		}
+	}
+	return p.Launcher.SetGeneration(ctx, p.done.Generation)
 }
 
 // forgetAcknowledgements clears acknowledgements before a rollback to release 0.2. Release 0.2
@@ -247,6 +258,9 @@ func queuesOf(prefix string) []string {
 	return queues
 }
 
+// interrupted reports whether the last promotion has begun, but not ended.
+func interrupted(last postgres.Promotion) bool { return !last.BeganAt.IsZero() && last.EndedAt == nil }
+
 // AtStart decides whether a worker promotes its generation when it starts. why is the reason to
 // leave the current generation as it is; empty: the worker promotes its generation.
 func (o *Operator) AtStart(ctx context.Context, generation int) (why string, err error) {
@@ -256,6 +270,9 @@ func (o *Operator) AtStart(ctx context.Context, generation int) (why string, err
 	}
 	if generations.Current > generation {
 		return fmt.Sprintf("generation %d is current, and %d is older", generations.Current, generation), nil
+	}
+	if generations.Ramping > 0 && generations.Current < generation {
+		return fmt.Sprintf("an operator ramps generation %d: `starter workers promote` promotes it, `starter workers ramp` changes its part", generations.Ramping), nil
 	}
 	last, err := o.Store.LastPromotion(ctx)
 	if err != nil {

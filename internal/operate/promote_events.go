@@ -15,25 +15,8 @@ import (
 func (p *promotionRun) endAll(ctx context.Context) error {
 	for {
 		ended := p.ended.Load()
-		claimed, err := p.Store.ClaimedEvents(ctx, maxClaimed)
-		if err != nil {
+		if err := p.unfinished(ctx, p.endUnlessReplayed); err != nil {
 			return err
-		}
-		if err := p.endThese(ctx, claimed); err != nil {
-			return err
-		}
-		for after := ""; ; {
-			page, err := p.Store.UnfinishedEvents(ctx, after, promotedPage)
-			if err != nil {
-				return err
-			}
-			if len(page) == 0 {
-				break
-			}
-			if err := p.endThese(ctx, page); err != nil {
-				return err
-			}
-			after = page[len(page)-1]
 		}
 		if p.ended.Load() == ended {
 			return nil
@@ -41,18 +24,37 @@ func (p *promotionRun) endAll(ctx context.Context) error {
 	}
 }
 
-func (p *promotionRun) endThese(ctx context.Context, ids []string) error {
-	return each(ctx, p, ids, func(ctx context.Context, id string) error {
-		open, err := p.Launcher.OpenEvent(ctx, id)
-		if err != nil || open.RunID == "" || open.Replays(p.done.Generation) {
+// unfinished calls f for all events that may have a workflow.
+func (p *promotionRun) unfinished(ctx context.Context, f func(ctx context.Context, id string) error) error {
+	claimed, err := p.Store.ClaimedEvents(ctx, maxClaimed)
+	if err != nil {
+		return err
+	}
+	if err := each(ctx, p, claimed, f); err != nil {
+		return err
+	}
+	for after := ""; ; {
+		page, err := p.Store.UnfinishedEvents(ctx, after, promotedPage)
+		if err != nil || len(page) == 0 {
 			return err
 		}
-		if marked, err := p.Store.BeginRestart(ctx, id); err != nil || !marked {
+		if err := each(ctx, p, page, f); err != nil {
 			return err
 		}
-		p.ended.Add(1)
-		return p.Launcher.EndEvent(ctx, id, open.RunID, p.reason())
-	})
+		after = page[len(page)-1]
+	}
+}
+
+func (p *promotionRun) endUnlessReplayed(ctx context.Context, id string) error {
+	open, err := p.Launcher.OpenEvent(ctx, id)
+	if err != nil || open.RunID == "" || open.Replays(p.done.Generation) {
+		return err
+	}
+	if marked, err := p.Store.BeginRestart(ctx, id); err != nil || !marked {
+		return err
+	}
+	p.ended.Add(1)
+	return p.Launcher.EndEvent(ctx, id, open.RunID, p.reason())
 }
 
 // reason is the reason for the termination in the Web UI.

@@ -15,7 +15,7 @@ import (
 // Fleet holds the workers of an installation by generation.
 type Fleet struct {
 	Deployment  string              `json:"deployment"` // its name in Temporal
-	Current     int                 `json:"current"`    // the generation that gets all tasks
+	Current     int                 `json:"current"`    // the generation that gets all tasks that ramping leaves
 	Generations []FleetGeneration   `json:"generations"`
 	Workers     []FleetWorker       `json:"workers"`
 	Promotion   *postgres.Promotion `json:"last_promotion"`
@@ -24,11 +24,42 @@ type Fleet struct {
 
 // FleetGeneration is a generation that has workers, or open workflows.
 type FleetGeneration struct {
-	Generation int   `json:"generation"`
-	Current    bool  `json:"current"`
-	Versioned  bool  `json:"versioned"`      // false: workers of release 0.2 or before
-	Workers    int   `json:"workers"`        // running processes
-	Open       int64 `json:"open_workflows"` // open workflows whose last task was done by a worker of this generation
+	Generation int             `json:"generation"`
+	Current    bool            `json:"current"`
+	State      GenerationState `json:"state"`
+	Percent    float32         `json:"ramp_percent"`   // of all workflows, if it is ramping
+	Versioned  bool            `json:"versioned"`      // false: workers of release 0.2 or before
+	Workers    int             `json:"workers"`        // running processes
+	Open       int64           `json:"open_workflows"` // open workflows whose last task was done by a worker of this generation
+}
+
+// GenerationState is the state of a generation.
+type GenerationState string
+
+// Temporal's own state of a version does not count workflows that upgrade automatically, as all of
+// Herald do: Temporal calls the version drained at once. So Draining and Drained follow from the
+// open workflows.
+const (
+	Current  GenerationState = "CURRENT"
+	Ramping  GenerationState = "RAMPING"
+	Draining GenerationState = "DRAINING" // it gets no tasks: each open workflow moves at its next task
+	Drained  GenerationState = "DRAINED"  // it gets no tasks, and all its workflows have moved or ended
+	Waiting  GenerationState = "WAITING"  // it is newer than the current generation, and gets no tasks yet
+)
+
+func stateOf(generation int, open int64, all launch.Generations) GenerationState {
+	switch {
+	case generation == all.Current:
+		return Current
+	case generation == all.Ramping:
+		return Ramping
+	case open > 0:
+		return Draining
+	case generation > all.Current:
+		return Waiting
+	default:
+		return Drained
+	}
 }
 
 // FleetWorker is a worker of one task queue.
@@ -54,7 +85,7 @@ func ReadFleet(ctx context.Context, launcher *launch.Launcher, store *postgres.S
 		}
 	}
 	for _, generation := range append(generations.Seen, launch.Unversioned) {
-		found, err := fleet.generation(ctx, launcher, generation)
+		found, err := fleet.generation(ctx, launcher, generation, generations)
 		if err != nil {
 			return Fleet{}, err
 		}
@@ -73,8 +104,8 @@ func ReadFleet(ctx context.Context, launcher *launch.Launcher, store *postgres.S
 	return fleet, err
 }
 
-func (f Fleet) generation(ctx context.Context, launcher *launch.Launcher, generation int) (FleetGeneration, error) {
-	found := FleetGeneration{Generation: generation, Current: generation == f.Current, Versioned: generation > launch.Unversioned}
+func (f Fleet) generation(ctx context.Context, launcher *launch.Launcher, generation int, all launch.Generations) (found FleetGeneration, err error) {
+	found = FleetGeneration{Generation: generation, Current: generation == f.Current, Versioned: generation > launch.Unversioned}
 	var processes []string
 	for _, worker := range f.Workers {
 		alive := worker.Status == launch.WorkerRunning || worker.Status == launch.WorkerIdle
@@ -83,14 +114,22 @@ func (f Fleet) generation(ctx context.Context, launcher *launch.Launcher, genera
 		}
 	}
 	found.Workers = len(processes)
-	query := fmt.Sprintf(`TemporalWorkerDeploymentVersion = '%s:%s'`, f.Deployment, launch.BuildID(generation))
-	if !found.Versioned {
+	found.Open, err = OpenWorkflows(ctx, launcher, generation)
+	if found.State = stateOf(generation, found.Open, all); found.State == Ramping {
+		found.Percent = all.Percent
+	}
+	return found, err
+}
+
+// OpenWorkflows counts the open workflows whose last task was done by a worker of a generation.
+func OpenWorkflows(ctx context.Context, launcher *launch.Launcher, generation int) (int64, error) {
+	query := fmt.Sprintf(`TemporalWorkerDeploymentVersion = '%s:%s'`, launch.Deployment(launcher.Namespace, launcher.Prefix), launch.BuildID(generation))
+	if generation <= launch.Unversioned {
 		query = fmt.Sprintf(`TemporalWorkerDeploymentVersion IS NULL AND TaskQueue IN ('%s')`, strings.Join(queuesOf(launcher.Prefix), "', '"))
 	}
 	counted, err := launcher.Client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query + ` AND ExecutionStatus = 'Running'`})
 	if err != nil {
-		return found, fmt.Errorf("count the workflows of generation %d: %w", generation, err)
+		return 0, fmt.Errorf("count the workflows of generation %d: %w", generation, err)
 	}
-	found.Open = counted.GetCount()
-	return found, nil
+	return counted.GetCount(), nil
 }
