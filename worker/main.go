@@ -27,6 +27,7 @@ import (
 	"herald/internal/health"
 	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/operate"
 	"herald/internal/outboxes/endpoint"
 	"herald/internal/outboxes/kafka"
 	"herald/internal/postgres"
@@ -172,6 +173,7 @@ func background(group *errgroup.Group, work func()) {
 
 func (p *process) watched(sources map[string]wiredSource) watched {
 	w := watched{sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: p.events.FollowUpState, senders: p.senders}
+	w.draining = func(ctx context.Context) (int64, error) { return operate.DrainingWorkflows(ctx, p.launcher) }
 	if p.topics != nil {
 		w.topics = p.topics.Ready
 	}

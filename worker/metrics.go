@@ -35,6 +35,7 @@ type watched struct {
 	topics  func(context.Context) error // nil if no events go to topics
 
 	followUps func(context.Context) (notification.FollowUpState, error)
+	draining  func(context.Context) (int64, error) // open workflows of old generations
 	senders   map[notification.Channel]activities.Sender
 }
 
@@ -108,11 +109,13 @@ func (w watched) register(meter metric.Meter) error {
 	calls, err := meter.Int64ObservableCounter("herald_provider_calls", metric.WithDescription("Calls of a provider by this worker, by outcome."))
 	failed = append(failed, err)
 	depth := gauge("herald_queue_depth", "Messages that wait in a queue for a consumer.")
+	draining := gauge("herald_draining_workflows", "Open workflows whose last task was done by a worker of a generation that gets no tasks any more.")
 	_, err = meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
 		w.observeDepths(ctx, observer, depth)
 		w.observeTopics(ctx, observer, kafkaUp)
 		w.observeFollowUps(ctx, observer, followUps, oldestFollowUp)
+		w.observeDraining(ctx, observer, draining)
 		w.observeProviders(observer, providers, calls)
 		for name, source := range w.sources {
 			outbox, err := source.look(ctx)
@@ -129,7 +132,7 @@ func (w watched) register(meter metric.Meter) error {
 			observer.ObserveFloat64(resting, float64(outbox.Resting), label)
 		}
 		return nil
-	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, followUps, oldestFollowUp, resting, providers, calls, depth)
+	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, followUps, oldestFollowUp, resting, providers, calls, depth, draining)
 	return errors.Join(append(failed, err)...)
 }
 
@@ -195,6 +198,17 @@ func (w watched) observeFollowUps(ctx context.Context, observer metric.Observer,
 	}
 	observer.ObserveFloat64(pending, float64(state.Pending))
 	observer.ObserveFloat64(oldest, state.OldestPending.Seconds())
+}
+
+// observeDraining reports the workflows of old generations, or nothing while Temporal does not answer.
+func (w watched) observeDraining(ctx context.Context, observer metric.Observer, draining metric.Float64Observable) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	open, err := w.draining(ctx)
+	if err != nil {
+		return
+	}
+	observer.ObserveFloat64(draining, float64(open))
 }
 
 // observeTopics reports whether Kafka answers, or nothing if no events go to topics.

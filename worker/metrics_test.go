@@ -44,16 +44,19 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 	databaseDown := []string{"herald_database_up 0"}
 	orders := []string{`herald_outbox_failed{source="orders"} 0`, `herald_outbox_oldest_pending_seconds{source="orders"} 0`, `herald_outbox_pending{source="orders"} 5`, `herald_source_topics_resting{source="orders"} 2`}
 	depth := []string{`herald_provider_resting{channel="EMAIL",provider="smtp"} 0`, `herald_queue_depth{queue="q"} 3`}
+	draining := []string{"herald_draining_workflows 2"}
 	tests := []struct {
-		name                            string
-		broker, database, orders, kafka error
-		want                            []string
+		name                                      string
+		broker, database, orders, kafka, temporal error
+
+		want []string
 	}{
-		{name: "all is well", want: slices.Concat(brokerUp, kafkaUp, outbox, orders, depth)},
-		{name: "the broker is down", broker: down, want: slices.Concat(brokerDown, kafkaUp, outbox, orders, depth[:1])},
-		{name: "the database is down", database: down, want: slices.Concat(brokerUp, kafkaUp, databaseDown, orders, depth)},
-		{name: "another source is down", orders: down, want: slices.Concat(brokerUp, kafkaUp, outbox, depth)},
-		{name: "the broker of topics is down", kafka: down, want: slices.Concat(brokerUp, kafkaDown, outbox, orders, depth)},
+		{name: "all is well", want: slices.Concat(brokerUp, kafkaUp, outbox, orders, depth, draining)},
+		{name: "the broker is down", broker: down, want: slices.Concat(brokerDown, kafkaUp, outbox, orders, depth[:1], draining)},
+		{name: "the database is down", database: down, want: slices.Concat(brokerUp, kafkaUp, databaseDown, orders, depth, draining)},
+		{name: "another source is down", orders: down, want: slices.Concat(brokerUp, kafkaUp, outbox, depth, draining)},
+		{name: "the broker of topics is down", kafka: down, want: slices.Concat(brokerUp, kafkaDown, outbox, orders, depth, draining)},
+		{name: "Temporal is down", temporal: down, want: slices.Concat(brokerUp, kafkaUp, outbox, orders, depth)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,6 +83,12 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 					}
 					return notification.FollowUpState{Pending: 2, OldestPending: 30 * time.Second}, tt.database
 				},
+				draining: func(ctx context.Context) (int64, error) {
+					if _, bounded := ctx.Deadline(); !bounded {
+						return 0, errors.New("this might take for ever")
+					}
+					return 2, tt.temporal
+				},
 				topics: func(ctx context.Context) error {
 					if _, bounded := ctx.Deadline(); !bounded {
 						return errors.New("this might take for ever")
@@ -104,6 +113,7 @@ func TestMetricsHaveNoOtherLabels(t *testing.T) {
 		followUps: func(context.Context) (notification.FollowUpState, error) {
 			return notification.FollowUpState{}, errors.New("connection refused")
 		},
+		draining: func(context.Context) (int64, error) { return 0, nil },
 	})
 	require.NoError(t, err)
 	for _, activity := range []string{"Send", "GiveUp"} {

@@ -114,22 +114,50 @@ func (f Fleet) generation(ctx context.Context, launcher *launch.Launcher, genera
 		}
 	}
 	found.Workers = len(processes)
-	found.Open, err = OpenWorkflows(ctx, launcher, generation)
+	found.Open, err = openWorkflows(ctx, launcher, generation)
 	if found.State = stateOf(generation, found.Open, all); found.State == Ramping {
 		found.Percent = all.Percent
 	}
 	return found, err
 }
 
-// OpenWorkflows counts the open workflows whose last task was done by a worker of a generation.
-func OpenWorkflows(ctx context.Context, launcher *launch.Launcher, generation int) (int64, error) {
-	query := fmt.Sprintf(`TemporalWorkerDeploymentVersion = '%s:%s'`, launch.Deployment(launcher.Namespace, launcher.Prefix), launch.BuildID(generation))
-	if generation <= launch.Unversioned {
-		query = fmt.Sprintf(`TemporalWorkerDeploymentVersion IS NULL AND TaskQueue IN ('%s')`, strings.Join(queuesOf(launcher.Prefix), "', '"))
+// DrainingWorkflows counts the open workflows whose last task was done by a worker of a generation
+// that gets no tasks any more.
+func DrainingWorkflows(ctx context.Context, launcher *launch.Launcher) (int64, error) {
+	generations, err := launcher.Generations(ctx)
+	if err != nil {
+		return 0, err
 	}
+	old := slices.DeleteFunc(generations.Seen, func(generation int) bool {
+		return generation == generations.Current || generation == generations.Ramping
+	})
+	if len(old) == 0 {
+		return 0, nil
+	}
+	return countOpen(ctx, launcher, versionsOf(launcher, old...))
+}
+
+// openWorkflows counts the open workflows whose last task was done by a worker of a generation.
+func openWorkflows(ctx context.Context, launcher *launch.Launcher, generation int) (int64, error) {
+	if generation <= launch.Unversioned {
+		return countOpen(ctx, launcher, fmt.Sprintf(`TemporalWorkerDeploymentVersion IS NULL AND TaskQueue IN ('%s')`, strings.Join(queuesOf(launcher.Prefix), "', '")))
+	}
+	return countOpen(ctx, launcher, versionsOf(launcher, generation))
+}
+
+// versionsOf is a query for the workflows of generations that have versions.
+func versionsOf(launcher *launch.Launcher, generations ...int) string {
+	var versions []string
+	for _, generation := range generations {
+		versions = append(versions, fmt.Sprintf("'%s:%s'", launch.Deployment(launcher.Namespace, launcher.Prefix), launch.BuildID(generation)))
+	}
+	return fmt.Sprintf("TemporalWorkerDeploymentVersion IN (%s)", strings.Join(versions, ", "))
+}
+
+func countOpen(ctx context.Context, launcher *launch.Launcher, query string) (int64, error) {
 	counted, err := launcher.Client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query + ` AND ExecutionStatus = 'Running'`})
 	if err != nil {
-		return 0, fmt.Errorf("count the workflows of generation %d: %w", generation, err)
+		return 0, fmt.Errorf("count open workflows of generations: %w", err)
 	}
 	return counted.GetCount(), nil
 }
