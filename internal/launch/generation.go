@@ -133,19 +133,25 @@ func (l *Launcher) SetRamp(ctx context.Context, generation int, percent float32)
 	return l.awaitRouting(ctx)
 }
 
-// routingInterval is the time between two checks whether all task queues know a change.
-const routingInterval = 100 * time.Millisecond
+const (
+	// routingInterval is the time between two checks whether all task queues know a change.
+	routingInterval = 100 * time.Millisecond
+	// routingPatience is the maximum time to wait until they know it. The server may say for ever that
+	// some do not: https://github.com/temporalio/temporal/issues/11842.
+	routingPatience = 5 * time.Second
+)
 
-// awaitRouting waits until all task queues know which generations get tasks. The server may tell
-// them only after it has accepted the change.
+// awaitRouting waits until all task queues know which generations get tasks, or for a few seconds.
+// The server may tell them only after it has accepted the change. If a queue is late, its workflows
+// begin with an older generation, and [workflows.NotifyEvent] allows for that.
 func (l *Launcher) awaitRouting(ctx context.Context) error {
 	request := &workflowservice.DescribeWorkerDeploymentRequest{Namespace: cmp.Or(l.Namespace, client.DefaultNamespace), DeploymentName: Deployment(l.Namespace, l.Prefix)}
-	for {
+	for until := time.Now().Add(routingPatience); ; {
 		described, err := l.Client.WorkflowService().DescribeWorkerDeployment(ctx, request)
 		if err != nil {
 			return fmt.Errorf("wait until all task queues know the generation: %w", err)
 		}
-		if described.GetWorkerDeploymentInfo().GetRoutingConfigUpdateState() != enums.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS {
+		if described.GetWorkerDeploymentInfo().GetRoutingConfigUpdateState() != enums.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS || time.Now().After(until) {
 			return nil
 		}
 		select {
