@@ -18,7 +18,7 @@ import (
 	"herald/workflows"
 )
 
-// upgrade is an installation that starts with workers of release 0.2.
+// upgrade is an installation whose workers are replaced by workers of another generation.
 type upgrade struct {
 	*system
 	services business
@@ -45,10 +45,18 @@ const ordersFile = `
   retries: forever
 `
 
-// newUpgrade returns an installation that runs every kind of workflow that an upgrade can meet:
+// newUpgrade returns an installation of release 0.2, with orders that wait for their topic.
+func newUpgrade(t *testing.T) (*upgrade, *worker) {
+	t.Helper()
+	u, old := newUpgradeOf(t, (*system).worker02)
+	u.awaitCount(orders, `SELECT count(*) FROM processed_event JOIN event_outbox USING (event_id) WHERE source = 'orders' AND processed_event.status = 'PROCESSING'`)
+	return u, old
+}
+
+// newUpgradeOf returns an installation that runs every kind of workflow that an upgrade can meet:
 // deliveries that wait, retry, escalate or collect a digest, orders for a topic, and two
 // broadcasts that are half sent.
-func newUpgrade(t *testing.T) (*upgrade, *worker) {
+func newUpgradeOf(t *testing.T, start func(*system) *worker) (*upgrade, *worker) {
 	t.Helper()
 	services, settings := newBusiness(t)
 	cluster := kafkatest.NewCluster(t)
@@ -69,7 +77,7 @@ func newUpgrade(t *testing.T) (*upgrade, *worker) {
 	u.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('ESCALATE', 'PUSH', 'SMS', '30 seconds', 'READ')`)
 	u.exec(`INSERT INTO notification_template (title, body) VALUES ('Hello', 'World')`)
 	u.fault("SMS", `{"status":503}`)
-	old := u.worker02()
+	old := start(u.system)
 	u.starter("poller", "start")
 	for _, kind := range []string{"WAIT", "RETRY", "ESCALATE", "DIGEST"} {
 		u.add(kind, "CUSTOMER/1")
@@ -82,7 +90,6 @@ func newUpgrade(t *testing.T) (*upgrade, *worker) {
 	u.awaitSome(5, `SELECT count(*) FROM notification WHERE event_type = 'PAGED' AND status = 'SENT'`)
 	u.awaitSome(5, `SELECT count(*) FROM notification WHERE event_type = 'BATCHED' AND status = 'SENT'`)
 	u.awaitSome(1, `SELECT count(*) FROM notification WHERE event_type = 'RETRY' AND attempt_count > 1`)
-	u.awaitCount(orders, `SELECT count(*) FROM processed_event JOIN event_outbox USING (event_id) WHERE source = 'orders' AND processed_event.status = 'PROCESSING'`)
 	return u, old
 }
 
