@@ -40,8 +40,8 @@ type bareParent struct {
 }
 
 // newBare starts the workers of bare Temporal in this process.
-func newBare(ctx context.Context, h *herald) (*bare, error) {
-	b := &bare{temporal: h.temporal, name: h.name + "-bare"}
+func newBare(in *installation) (*bare, error) {
+	b := &bare{temporal: in.Temporal, name: in.Name + "-bare"}
 	parents := worker.New(b.temporal, b.name+"-events", worker.Options{})
 	parents.RegisterWorkflowWithOptions(parent, workflow.RegisterOptions{Name: "BareParent"})
 	children := worker.New(b.temporal, b.name+"-email", worker.Options{MaxConcurrentActivityExecutionSize: slots})
@@ -51,7 +51,7 @@ func newBare(ctx context.Context, h *herald) (*bare, error) {
 		if err := each.Start(); err != nil {
 			return nil, err
 		}
-		h.AtEnd(func(context.Context) error { each.Stop(); return nil })
+		in.Running.AtEnd(func(context.Context) error { each.Stop(); return nil })
 	}
 	return b, nil
 }
@@ -103,27 +103,4 @@ func (b *bare) startAll(ctx context.Context, ids []string, children int) error {
 		})
 	}
 	return group.Wait()
-}
-
-// heraldAndBare holds Herald, with a restaurant whose staff gets e-mails, and bare Temporal.
-type heraldAndBare struct {
-	herald   *herald
-	bare     *bare
-	ofA, ofB *meter
-	rounds   int
-}
-
-// newHeraldAndBare starts Herald and bare Temporal.
-func newHeraldAndBare(ctx context.Context, stage *stage, staff int) (s heraldAndBare, err error) {
-	if s.herald, err = stage.herald(ctx); err != nil {
-		return heraldAndBare{}, err
-	}
-	if err := s.herald.makeRestaurant(ctx, staff); err != nil {
-		return heraldAndBare{}, err
-	}
-	if s.bare, err = newBare(ctx, s.herald); err != nil {
-		return heraldAndBare{}, err
-	}
-	s.ofA, s.ofB = newMeter(ctx, s.herald.installation, pid(s.herald.worker.PID)), newMeter(ctx, s.herald.installation, self())
-	return s, nil
 }

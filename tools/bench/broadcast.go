@@ -5,25 +5,31 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"time"
 
 	"herald/internal/notification"
 	"herald/tools/testbed"
 )
 
-// broadcastSizes are the flags of the case broadcast.
-type broadcastSizes struct {
+// broadcastRounds runs the rounds of the case broadcast. The installation's worker serves only
+// events.
+type broadcastRounds struct {
+	*installation
+
 	Recipients int
+
+	loop   *mailLoop
+	rounds int
 }
 
 func broadcast() *comparison {
-	s := &broadcastSizes{}
+	s := &broadcastRounds{}
 	return &comparison{
 		name:  "broadcast",
 		about: "one event with a mail to each of very many people, against a bare loop that sends the same mails without Temporal",
 		a:     "Herald: plans all of them, while no worker serves e-mail; then one does, and is timed from its first attempt to the last SENT",
 		b:     "a bare loop over the same rows: reads 500, sends them with the same sender, as many at once as Herald's worker, and updates them in one statement",
-		limit: 20 * time.Minute,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Recipients, "recipients", 100_000, "of the event, with one delivery each")
 		},
@@ -35,55 +41,44 @@ func broadcast() *comparison {
 // bulkThreshold is the default of BULK_THRESHOLD.
 const bulkThreshold = 1000
 
-// broadcastRounds runs the rounds of both sides. The installation's worker serves only events.
-type broadcastRounds struct {
-	broadcastSizes
-	herald *herald
-	loop   *mailLoop
-	rounds int
-}
-
-func (s *broadcastSizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
-	if s.Recipients < 1 {
-		return nil, nil, errors.New("there must be a recipient")
-	}
-	r := &broadcastRounds{broadcastSizes: *s}
-	if r.herald, err = stage.heraldServing(ctx, []string{"--events"}); err != nil {
+func (s *broadcastRounds) open(ctx context.Context, stage *stage) (a, b round, err error) {
+	r := *s
+	if r.installation, err = stage.herald(ctx, []string{"--events"}); err != nil {
 		return nil, nil, err
 	}
-	if err := r.herald.makeCrowd(ctx, s.Recipients); err != nil {
+	if err := r.makeCrowd(ctx, s.Recipients); err != nil {
 		return nil, nil, err
 	}
-	r.loop, err = newMailLoop(r.herald)
+	r.loop, err = newMailLoop(r.installation)
 	return r.a, r.b, err
 }
 
 func (r *broadcastRounds) a(ctx context.Context) (*figures, error) {
 	r.rounds++
-	h, id := r.herald, fmt.Sprintf("%s-news-%d", r.herald.name, r.rounds)
-	if err := h.settle(ctx); err != nil {
+	id := fmt.Sprintf("%s-news-%d", r.Name, r.rounds)
+	if err := r.settle(ctx); err != nil {
 		return nil, err
 	}
-	planning := newMeter(ctx, h.installation, pid(h.worker.PID))
+	planning := newMeter(ctx, r.DB, r.worker.PID)
 	planning.begin()
-	began, err := h.announce(ctx, id)
+	began, err := r.announce(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	planned, err := h.awaitPlanned(ctx, id, r.Recipients)
+	planned, err := r.awaitPlanned(ctx, id, r.Recipients)
 	if err != nil {
 		return nil, err
 	}
 	costs := &figures{}
 	planning.costs(costs, "planned delivery", r.Recipients)
-	mails, err := testbed.Start(h.env, h.program("worker"), "--channels", "email")
+	mails, err := testbed.Start(r.Env, r.Program("worker"), "--channels", "email")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = mails.Stop() }()
-	sending := newMeter(ctx, h.installation, pid(mails.PID), pid(h.worker.PID))
+	sending := newMeter(ctx, r.DB, mails.PID, r.worker.PID)
 	sending.begin()
-	first, last, err := h.awaitSent(ctx, id, r.Recipients, mails)
+	first, last, err := r.awaitSent(ctx, id, r.Recipients, mails)
 	if err != nil {
 		return nil, err
 	}
@@ -96,20 +91,20 @@ func (r *broadcastRounds) a(ctx context.Context) (*figures, error) {
 	if r.Recipients <= bulkThreshold {
 		return f, nil // an event of this size has no batches
 	}
-	counts, err := describeBroadcast(ctx, h.temporal, id, notification.Email, r.Recipients)
+	counts, err := describeBroadcast(ctx, r.Temporal, id, notification.Email, r.Recipients)
 	counts.add(f, "delivery")
 	return f, err
 }
 
 func (r *broadcastRounds) b(ctx context.Context) (*figures, error) {
-	id := fmt.Sprintf("%s-loop-%d", r.herald.name, r.rounds)
-	if err := r.loop.write(ctx, id, fmt.Sprintf("%s-news-%d", r.herald.name, r.rounds)); err != nil {
+	id := fmt.Sprintf("%s-loop-%d", r.Name, r.rounds)
+	if err := r.loop.write(ctx, id, fmt.Sprintf("%s-news-%d", r.Name, r.rounds)); err != nil {
 		return nil, err
 	}
-	if err := r.herald.settle(ctx); err != nil {
+	if err := r.settle(ctx); err != nil {
 		return nil, err
 	}
-	m := newMeter(ctx, r.herald.installation, self())
+	m := newMeter(ctx, r.DB, os.Getpid())
 	m.begin()
 	began := time.Now()
 	sent, err := r.loop.run(ctx, id)
@@ -128,7 +123,7 @@ func (r *broadcastRounds) b(ctx context.Context) (*figures, error) {
 // makeCrowd inserts customers. An event of type NEWS sends an e-mail to each. The e-mails are
 // mandatory, so Herald makes no unsubscribe links, which would differ for each e-mail.
 func (in *installation) makeCrowd(ctx context.Context, people int) error {
-	_, err := in.db.Exec(ctx, fmt.Sprintf(`
+	_, err := in.DB.Exec(ctx, fmt.Sprintf(`
 		INSERT INTO recipient (user_type, user_id, name, email, locale, timezone)
 		SELECT 'CUSTOMER', n::text, 'Ada ' || n, 'customer' || n || '@example.com', 'en', 'Europe/Rome' FROM generate_series(1, %d) n;
 		INSERT INTO event_type_recipients (event_type, user_type, entity_type) VALUES ('NEWS', 'CUSTOMER', 'BROADCAST');
@@ -141,14 +136,14 @@ func (in *installation) makeCrowd(ctx context.Context, people int) error {
 
 // settle vacuums the tables, so that autovacuum does not do it during a round.
 func (in *installation) settle(ctx context.Context) error {
-	_, err := in.db.Exec(ctx, "VACUUM (ANALYZE) recipient, notification, notification_decision, delivery_attempt")
+	_, err := in.DB.Exec(ctx, "VACUUM (ANALYZE) recipient, notification, notification_decision, delivery_attempt")
 	return err
 }
 
 // announce commits an event of type NEWS, and returns the time before the commit.
 func (in *installation) announce(ctx context.Context, id string) (time.Time, error) {
 	began := time.Now()
-	_, err := in.db.Exec(ctx, `
+	_, err := in.DB.Exec(ctx, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
 		VALUES ($1, 'NEWS', 'BROADCAST', '0', '{"month": "July"}')`, id)
 	return began, err
@@ -156,39 +151,37 @@ func (in *installation) announce(ctx context.Context, id string) (time.Time, err
 
 // awaitPlanned waits until the last recipient's delivery is planned, and returns its time.
 // Herald plans recipients in the order of their numbers.
-func (h *herald) awaitPlanned(ctx context.Context, id string, people int) (planned time.Time, err error) {
+func (in *installation) awaitPlanned(ctx context.Context, id string, people int) (planned time.Time, err error) {
 	last := fmt.Sprintf("%s-customer%d-EMAIL", id, people)
-	if err := h.awaitCount(ctx, 1, "SELECT count(*) FROM notification WHERE delivery_id = $1", last); err != nil {
+	if err := in.awaitCount(ctx, 1, "SELECT count(*) FROM notification WHERE delivery_id = $1", last); err != nil {
 		return planned, err
 	}
-	err = h.db.QueryRow(ctx, "SELECT created_at FROM notification WHERE delivery_id = $1", last).Scan(&planned)
+	err = in.DB.QueryRow(ctx, "SELECT created_at FROM notification WHERE delivery_id = $1", last).Scan(&planned)
 	return planned, err
 }
 
+// hasEnded counts an event if it has ended.
+const hasEnded = "SELECT count(*) FROM processed_event WHERE event_id = $1 AND status <> 'PROCESSING'"
+
 // awaitSent waits until an event has ended and all its deliveries are SENT. It returns the times
 // of the first attempt and of the last SENT. It fails if one of the other processes has ended.
-func (h *herald) awaitSent(ctx context.Context, id string, people int, others ...*testbed.Process) (first, last time.Time, err error) {
-	err = h.until(ctx, broadcastTime, "a broadcast does not end", func() (bool, error) {
-		for _, p := range others {
-			if err := p.Alive(); err != nil {
-				return false, err
-			}
-		}
-		ended, err := h.count(ctx, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND status <> 'PROCESSING'", id)
+func (in *installation) awaitSent(ctx context.Context, id string, people int, others ...*testbed.Process) (first, last time.Time, err error) {
+	err = in.until(ctx, broadcastTime, "a broadcast does not end", func() (bool, error) {
+		ended, err := in.count(ctx, hasEnded, id)
 		return ended > 0, err
-	})
+	}, others...)
 	if err != nil {
 		return first, last, err
 	}
 	var sent int
-	err = h.db.QueryRow(ctx, `
+	err = in.DB.QueryRow(ctx, `
 		SELECT count(*), min(a.started_at), max(n.sent_at)
 		FROM   notification n
 		JOIN   delivery_attempt a USING (delivery_id)
 		WHERE  n.event_id = $1
 		AND    n.status = 'SENT'`, id).Scan(&sent, &first, &last)
 	if err == nil && sent != people {
-		err = errors.Join(fmt.Errorf("%d deliveries are SENT, of %d", sent, people), h.said())
+		err = errors.Join(fmt.Errorf("%d deliveries are SENT, of %d", sent, people), in.said())
 	}
 	return first, last, err
 }

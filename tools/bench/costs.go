@@ -4,38 +4,60 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
-	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/procfs"
 )
 
-// meter measures the CPU time of rounds. It leaves out processes that it cannot read, such as
-// processes on other machines.
+// meter measures the processor time of rounds. It leaves out processes that it cannot read, such
+// as processes on other machines.
 type meter struct {
-	workers            []pid
-	temporal, postgres pid // 0: not on this machine
-	began              reading
+	workers            []int // process ids
+	temporal, postgres int   // process ids; 0: not on this machine
+	began              map[string]float64
 }
 
-// reading holds the CPU time so far, by program.
-type reading map[string]time.Duration
-
 // newMeter returns a meter for the rounds of one worker, which may consist of several processes.
-func newMeter(ctx context.Context, in *installation, workers ...pid) *meter {
+func newMeter(ctx context.Context, db *pgxpool.Pool, workers ...int) *meter {
+	m := &meter{workers: workers}
 	_, port, _ := strings.Cut(os.Getenv("TEMPORAL_ADDRESS"), ":")
-	m := &meter{workers: workers, temporal: running("temporal", port)}
 	var backend int
-	if in.db.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend) == nil && pid(backend).name() == "postgres" {
-		m.postgres = pid(backend).parent()
+	_ = db.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend) // else Postgres is left out
+	for _, p := range processes() {
+		switch {
+		case p.Comm == "postgres" && p.PID == backend:
+			m.postgres = p.PPID
+		case p.Comm == "temporal" && hasArgument(p.PID, port):
+			m.temporal = p.PID
+		}
 	}
 	return m
 }
 
+// processes returns all processes of this machine.
+func processes() (all []procfs.ProcStat) {
+	found, _ := procfs.AllProcs()
+	for _, p := range found {
+		if stat, err := p.Stat(); err == nil { // else it has ended
+			all = append(all, stat)
+		}
+	}
+	return all
+}
+
+// hasArgument reports whether an argument of the process ends in a text.
+func hasArgument(pid int, end string) bool {
+	p, _ := procfs.NewProc(pid)
+	arguments, _ := p.CmdLine()
+	return slices.ContainsFunc(arguments, func(a string) bool { return strings.HasSuffix(a, end) })
+}
+
 // begin starts the measurement of a round.
 func (m *meter) begin() {
-	for _, worker := range m.workers {
-		worker.resetPeak()
+	for _, pid := range m.workers {
+		_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0) // resets the peak of its memory
 	}
 	m.began = m.read()
 }
@@ -43,9 +65,12 @@ func (m *meter) begin() {
 // end adds the costs since begin, divided by n, and the peak memory of the workers.
 func (m *meter) end(f *figures, per string, n int) {
 	m.costs(f, per, n)
-	peak := 0
-	for _, worker := range m.workers {
-		peak += worker.peakMemory()
+	var peak uint64
+	for _, pid := range m.workers {
+		if p, err := procfs.NewProc(pid); err == nil {
+			status, _ := p.NewStatus()
+			peak += status.VmHWM
+		}
 	}
 	if peak > 0 {
 		f.add("peak memory of the worker", "MB", float64(peak)/1e6)
@@ -57,54 +82,24 @@ func (m *meter) costs(f *figures, per string, n int) {
 	now := m.read()
 	for _, program := range []string{"the worker", "Temporal", "Postgres"} {
 		if used, has := now[program]; has {
-			f.add("processor time of "+program+" per "+per, "ms", float64((used-m.began[program]).Microseconds())/1000/float64(n))
+			f.add("processor time of "+program+" per "+per, "ms", (used-m.began[program])*1000/float64(n))
 		}
 	}
 }
 
-func (m *meter) read() reading {
-	r := reading{}
-	for _, worker := range m.workers {
-		r["the worker"] += worker.cpu()
-	}
-	if m.temporal != 0 {
-		r["Temporal"] = m.temporal.cpu()
-	}
-	if m.postgres != 0 {
-		r["Postgres"] = m.postgres.cpu()
-		for _, p := range pids() {
-			if p.parent() == m.postgres {
-				r["Postgres"] += p.cpu()
-			}
+// read returns the processor time so far by program, in seconds, including ended children.
+func (m *meter) read() map[string]float64 {
+	used := map[string]float64{}
+	for _, p := range processes() {
+		seconds := p.CPUTime() + float64(p.CUTime+p.CSTime)/100
+		switch {
+		case slices.Contains(m.workers, p.PID):
+			used["the worker"] += seconds
+		case p.PID == m.temporal:
+			used["Temporal"] += seconds
+		case m.postgres != 0 && (p.PID == m.postgres || p.PPID == m.postgres):
+			used["Postgres"] += seconds
 		}
 	}
-	return r
-}
-
-// pids returns all processes of this machine.
-func pids() (all []pid) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		if n, err := strconv.Atoi(filepath.Base(dir)); err == nil {
-			all = append(all, pid(n))
-		}
-	}
-	return all
-}
-
-// name returns the program's name, which Linux cuts at 15 characters.
-func (p pid) name() string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p))
-	return strings.TrimSpace(string(text))
-}
-
-// running returns a process with a name and with an argument that ends in a text, or 0.
-func running(name, argument string) pid {
-	for _, p := range pids() {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p))
-		if p.name() == name && strings.Contains(string(text), argument+"\x00") {
-			return p
-		}
-	}
-	return 0
+	return used
 }

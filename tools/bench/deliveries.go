@@ -2,57 +2,56 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"time"
 )
 
-// deliverySizes are the flags of the case deliveries.
-type deliverySizes struct {
+// deliveryRounds runs the rounds of the case deliveries.
+type deliveryRounds struct {
+	*installation
+
 	Events     int
 	Recipients int
+
+	bare     *bare
+	ofA, ofB *meter
+	rounds   int
 }
 
 func deliveries() *comparison {
-	s := &deliverySizes{}
+	s := &deliveryRounds{}
 	return &comparison{
 		name:  "deliveries",
 		about: "events with some deliveries each, from the outbox row to SENT, against the least that Temporal can do of that",
 		a:     "Herald, from before the commit of the rows to the last SENT; the sandbox answers at once",
 		b:     "bare Temporal, from the first start to the last activity: a parent for each event, a child for each delivery, with one activity that does nothing",
-		flags: s.flags,
+		flags: func(flags *flag.FlagSet) {
+			flags.IntVar(&s.Events, "events", 100, "events of a round, written at once")
+			flags.IntVar(&s.Recipients, "recipients", 6, "recipients of each, with one delivery each")
+		},
 		open:  s.open,
 		goals: []goal{{figure: "deliveries", least: 1.2}},
 	}
 }
 
-func (s *deliverySizes) flags(flags *flag.FlagSet) {
-	flags.IntVar(&s.Events, "events", 100, "events of a round, written at once")
-	flags.IntVar(&s.Recipients, "recipients", 6, "recipients of each, with one delivery each")
-}
-
-// deliveryRounds runs the rounds of both sides.
-type deliveryRounds struct {
-	deliverySizes
-	heraldAndBare
-}
-
-func (s *deliverySizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
-	if s.Events < 1 || s.Recipients < 1 {
-		return nil, nil, errors.New("there must be an event and a recipient")
-	}
-	both, err := newHeraldAndBare(ctx, stage, s.Recipients)
-	if err != nil {
+func (s *deliveryRounds) open(ctx context.Context, stage *stage) (a, b round, err error) {
+	r := *s
+	if r.installation, err = stage.herald(ctx, nil); err != nil {
 		return nil, nil, err
 	}
-	r := &deliveryRounds{deliverySizes: *s, heraldAndBare: both}
-	return r.a, r.b, nil
+	if err := r.makeRestaurant(ctx, s.Recipients); err != nil {
+		return nil, nil, err
+	}
+	r.bare, err = newBare(r.installation)
+	r.ofA, r.ofB = newMeter(ctx, r.DB, r.worker.PID), newMeter(ctx, r.DB, os.Getpid())
+	return r.a, r.b, err
 }
 
 // makeRestaurant inserts a restaurant whose staff gets an e-mail for each event of type BENCH.
 func (in *installation) makeRestaurant(ctx context.Context, staff int) error {
-	_, err := in.db.Exec(ctx, fmt.Sprintf(`
+	_, err := in.DB.Exec(ctx, fmt.Sprintf(`
 		INSERT INTO recipient (user_type, user_id, name, email)
 		SELECT 'RESTAURANT_USER', n::text, 'Ada ' || n, 'staff' || n || '@example.com' FROM generate_series(1, %[1]d) n;
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
@@ -64,7 +63,7 @@ func (in *installation) makeRestaurant(ctx context.Context, staff int) error {
 
 // write commits events of one type, and returns the time before the commit.
 func (in *installation) write(ctx context.Context, ids []string, eventType string) (time.Time, error) {
-	tx, err := in.db.Begin(ctx)
+	tx, err := in.DB.Begin(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -88,36 +87,35 @@ func newIDs(prefix string, round, n int) []string {
 	return ids
 }
 
+// awaitEvents waits until all events have ended well.
+func (in *installation) awaitEvents(ctx context.Context, ids []string) error {
+	return in.awaitCount(ctx, len(ids), "SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS'", ids)
+}
+
 func (r *deliveryRounds) a(ctx context.Context) (*figures, error) {
 	r.rounds++
-	h, ids := r.herald, newIDs(r.herald.name, r.rounds, r.Events)
+	ids := newIDs(r.Name, r.rounds, r.Events)
 	r.ofA.begin()
-	began, err := h.write(ctx, ids, "BENCH")
+	began, err := r.write(ctx, ids, "BENCH")
 	if err != nil {
 		return nil, err
 	}
-	if err := h.awaitCount(ctx, r.Events, "SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS'", ids); err != nil {
+	if err := r.awaitEvents(ctx, ids); err != nil {
 		return nil, err
 	}
-	if err := awaitClosed(ctx, h.temporal, ids); err != nil {
+	if err := awaitClosed(ctx, r.Temporal, ids); err != nil {
 		return nil, err
 	}
-	var sent int
+	var sent []string
 	var last time.Time
-	err = h.db.QueryRow(ctx, "SELECT count(*), max(sent_at) FROM notification WHERE event_id = ANY ($1) AND status = 'SENT'", ids).Scan(&sent, &last)
-	if err == nil && sent != r.Events*r.Recipients {
-		err = fmt.Errorf("%d deliveries are SENT, of %d", sent, r.Events*r.Recipients)
+	err = r.DB.QueryRow(ctx, "SELECT array_agg(delivery_id), max(sent_at) FROM notification WHERE event_id = ANY ($1) AND status = 'SENT'", ids).Scan(&sent, &last)
+	if err == nil && len(sent) != r.Events*r.Recipients {
+		err = fmt.Errorf("%d deliveries are SENT, of %d", len(sent), r.Events*r.Recipients)
 	}
 	if err != nil {
 		return nil, err
 	}
-	var deliveryIDs []string
-	for _, id := range ids {
-		for n := range r.Recipients {
-			deliveryIDs = append(deliveryIDs, fmt.Sprintf("%s-staff%d-EMAIL", id, n+1))
-		}
-	}
-	return r.found(ctx, r.ofA, began, last, ids, deliveryIDs)
+	return r.found(ctx, r.ofA, began, last, ids, sent)
 }
 
 func (r *deliveryRounds) b(ctx context.Context) (*figures, error) {
@@ -127,7 +125,7 @@ func (r *deliveryRounds) b(ctx context.Context) (*figures, error) {
 	if err := r.bare.startAll(ctx, ids, r.Recipients); err != nil {
 		return nil, err
 	}
-	if err := awaitClosed(ctx, r.bare.temporal, ids); err != nil {
+	if err := awaitClosed(ctx, r.Temporal, ids); err != nil {
 		return nil, err
 	}
 	var children []string
@@ -141,22 +139,17 @@ func (r *deliveryRounds) b(ctx context.Context) (*figures, error) {
 
 // found returns the figures of a round after its workflows have closed.
 func (r *deliveryRounds) found(ctx context.Context, m *meter, began, last time.Time, events, deliveries []string) (*figures, error) {
-	n := len(deliveries)
-	f := &figures{}
-	f.add("deliveries", "per second", float64(n)/last.Sub(began).Seconds())
-	costs := &figures{}
+	n, f, costs := len(deliveries), &figures{}, &figures{}
 	m.end(costs, "delivery", n)
-	ofEvents, err := describe(ctx, r.herald.temporal, events)
+	f.add("deliveries", "per second", float64(n)/last.Sub(began).Seconds())
+	ofEvents, err := describe(ctx, r.Temporal, events)
 	if err != nil {
 		return nil, err
 	}
-	ofDeliveries, err := describe(ctx, r.herald.temporal, deliveries)
-	if err != nil {
-		return nil, err
-	}
+	ofDeliveries, err := describe(ctx, r.Temporal, deliveries)
 	f.add("deliveries until all workflows have closed", "per second", float64(n)/ofEvents.closed.Sub(began).Seconds())
 	ofEvents.add(f, "event")
 	ofDeliveries.add(f, "delivery")
 	f.all = append(f.all, costs.all...)
-	return f, nil
+	return f, err
 }

@@ -2,143 +2,29 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"herald/tools/testbed"
 )
 
-// installation is Herald on the local stack, with a separate database, vhost and topics.
+// installation is Herald on the local stack: one worker process, its pollers, and the sandbox as
+// provider, which answers at once.
 type installation struct {
-	testbed.Leftovers
+	*testbed.Installation
 
-	name     string
-	dir      string // folder of its files
-	programs string // the folder of worker, starter and sandbox
-	env      []string
 	worker   *testbed.Process
 	provider *testbed.Process // the sandbox; nil: none
-	vhost    string           // URL of the vhost
-	brokers  []string
-	db       *pgxpool.Pool
-	kafka    *kgo.Client
-}
-
-// secret may be public, because the processes live only as long as the run.
-const secret = "benchmark benchmark benchmark benchmark"
-
-// newInstallation creates the database and the vhost. programs is the folder of the programs.
-func newInstallation(ctx context.Context, programs string) (in *installation, err error) {
-	in = &installation{name: "bench-" + strings.ToLower(rand.Text()[:8]), programs: programs}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, in.Remove())
-		}
-	}()
-	if in.dir, err = os.MkdirTemp("", "herald-bench-"); err != nil {
-		return in, err
-	}
-	in.AtEnd(func(context.Context) error { return os.RemoveAll(in.dir) })
-	database, err := in.createDatabase(ctx)
-	if err != nil {
-		return in, err
-	}
-	if in.vhost, err = in.CreateVHost(ctx, in.name); err != nil {
-		return in, err
-	}
-	in.env = append(os.Environ(), "DATABASE_URL="+database, "RABBITMQ_URL="+in.vhost, "TASK_QUEUE_PREFIX="+in.name,
-		"OUTBOX_SOURCES=", "HERALD_SECRET="+secret, "WORKER_HTTP_ADDR=127.0.0.1:0")
-	return in, nil
-}
-
-func (in *installation) createDatabase(ctx context.Context) (address string, err error) {
-	if address, err = in.CreateDatabase(ctx, in.name); err != nil {
-		return "", err
-	}
-	if in.db, err = pgxpool.New(ctx, address); err != nil {
-		return "", err
-	}
-	in.AtEnd(func(context.Context) error { in.db.Close(); return nil })
-	_, err = in.db.Exec(ctx, "CREATE SCHEMA bench")
-	return address, err
-}
-
-// start starts a worker for events, and pollers for the sources.
-func (in *installation) start(ctx context.Context, sources string) error {
-	file := filepath.Join(in.dir, "sources.yaml")
-	if err := os.WriteFile(file, []byte(sources), 0o600); err != nil {
-		return err
-	}
-	in.env = append(in.env, "OUTBOX_SOURCES="+file)
-	var err error
-	if in.worker, err = in.startWorker("--events"); err != nil {
-		return err
-	}
-	return in.startPollers(ctx)
-}
-
-// startWorker starts a worker. in.remove stops the worker after the pollers.
-func (in *installation) startWorker(args ...string) (*testbed.Process, error) {
-	worker, err := testbed.Start(in.env, in.program("worker"), args...)
-	if err == nil {
-		in.AtEnd(func(context.Context) error { return worker.Stop() })
-	}
-	return worker, err
-}
-
-func (in *installation) startPollers(ctx context.Context) error {
-	if err := in.command(ctx, in.program("starter"), "poller", "start"); err != nil {
-		return err
-	}
-	in.AtEnd(func(ctx context.Context) error {
-		return errors.Join(in.command(ctx, in.program("starter"), "poller", "stop"), testbed.EndWorkflows(ctx, in.name))
-	})
-	return nil
-}
-
-// program returns the path of a program.
-func (in *installation) program(name string) string { return filepath.Join(in.programs, name) }
-
-// command runs a program with the installation's settings.
-func (in *installation) command(ctx context.Context, program string, args ...string) error {
-	return testbed.Run(ctx, in.env, program, args...)
-}
-
-const sandbox = "herald/tools/sandbox/cmd/sandbox"
-
-// build builds the programs into a folder.
-func build(ctx context.Context, dir string) error {
-	return testbed.Run(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter", sandbox)
-}
-
-// buildRevision builds the programs of another commit, and the current sandbox, into a folder.
-func buildRevision(ctx context.Context, revision, dir string) error {
-	tree, archive := filepath.Join(dir, "tree"), filepath.Join(dir, "tree.tar")
-	for _, command := range [][]string{
-		{"mkdir", "-p", tree},
-		{"git", "archive", "--output", archive, revision},
-		{"tar", "-x", "-f", archive, "-C", tree},
-		{"go", "build", "-C", tree, "-o", dir, "./worker", "./starter"},
-		{"go", "build", "-o", dir, sandbox},
-	} {
-		if err := testbed.Run(ctx, nil, command[0], command[1:]...); err != nil {
-			return err
-		}
-	}
-	return nil
+	kafka    *kgo.Client      // nil: none
 }
 
 // stage is the environment of a case: the programs, which are built once for all cases, and the
-// output. remove deletes the things that the case created.
+// output. Remove deletes the things that the case created.
 type stage struct {
 	testbed.Leftovers
 
@@ -152,15 +38,121 @@ func (s *stage) say(format string, args ...any) {
 	fmt.Fprintf(s.out, time.Now().Format("15:04:05 ")+s.name+": "+format+"\n", args...)
 }
 
-// install creates and migrates Herald's database, and creates a vhost. It starts no program.
+// install creates an installation, and starts no program.
 func (s *stage) install(ctx context.Context) (*installation, error) {
-	in, err := newInstallation(ctx, s.programs)
+	in, err := testbed.NewInstallation(ctx, "bench", s.programs)
 	if err != nil {
 		return nil, err
 	}
 	s.AtEnd(func(context.Context) error { return in.Remove() })
-	if err := in.command(ctx, in.program("starter"), "migrate", "up"); err != nil {
+	in.Env = append(in.Env, "WORKER_HTTP_ADDR=127.0.0.1:0")
+	return &installation{Installation: in}, in.Starter(ctx, "migrate", "up")
+}
+
+// herald starts an installation with additional settings. Its worker has the arguments part, such
+// as --events.
+func (s *stage) herald(ctx context.Context, part []string, settings ...string) (*installation, error) {
+	in, err := s.install(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return in, nil
+	if in.provider, err = in.StartSandbox(ctx); err != nil {
+		return nil, err
+	}
+	in.Env = append(in.Env, "PUBLIC_URL=https://herald.example")
+	in.Env = append(in.Env, settings...)
+	return in, in.start(ctx, part...)
+}
+
+// start starts the worker and the pollers.
+func (in *installation) start(ctx context.Context, part ...string) (err error) {
+	if in.worker, err = in.Start("worker", part...); err != nil {
+		return err
+	}
+	return in.StartPollers(ctx)
+}
+
+const (
+	// roundTime limits one round.
+	roundTime = 10 * time.Minute
+	// lookInterval is the time between two checks whether a round has ended. It may be long,
+	// because figures come from times in the rows.
+	lookInterval = 100 * time.Millisecond
+)
+
+// until waits until done returns true. It fails if a program has ended.
+func (in *installation) until(ctx context.Context, limit time.Duration, otherwise string, done func() (bool, error), others ...*testbed.Process) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		ok, err := done()
+		if err != nil || ok {
+			return err
+		}
+		for _, p := range append(others, in.worker, in.provider) {
+			if p != nil && p.Alive() != nil {
+				return p.Alive()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("%s: %w", otherwise, ctx.Err()), in.said())
+		case <-time.After(lookInterval):
+		}
+	}
+}
+
+// said returns the worker's last output as an error.
+func (in *installation) said() error {
+	return fmt.Errorf("the worker said last: %s", in.worker.Output())
+}
+
+// pace calls do n times, at a rate a second.
+func pace(n, rate int, do func(i int) error) error {
+	first := time.Now()
+	for i := range n {
+		time.Sleep(time.Until(first.Add(time.Duration(i) * time.Second / time.Duration(rate))))
+		if err := do(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count runs SQL that returns one number.
+func (in *installation) count(ctx context.Context, sql string, args ...any) (n int, err error) {
+	err = in.DB.QueryRow(ctx, sql, args...).Scan(&n)
+	return n, err
+}
+
+// awaitCount waits until the SQL returns at least want.
+func (in *installation) awaitCount(ctx context.Context, want int, sql string, args ...any) error {
+	return in.until(ctx, roundTime, "a round does not end", func() (bool, error) {
+		n, err := in.count(ctx, sql, args...)
+		return n >= want, err
+	})
+}
+
+const sandboxPackage = "herald/tools/sandbox/cmd/sandbox"
+
+// build builds the programs into a folder.
+func build(ctx context.Context, dir string) error {
+	return testbed.Run(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter", sandboxPackage)
+}
+
+// buildRevision builds the programs of another commit, and the current sandbox, into a folder.
+func buildRevision(ctx context.Context, revision, dir string) error {
+	tree, archive := filepath.Join(dir, "tree"), filepath.Join(dir, "tree.tar")
+	for _, command := range [][]string{
+		{"mkdir", "-p", tree},
+		{"git", "archive", "--output", archive, revision},
+		{"tar", "-x", "-f", archive, "-C", tree},
+		{"go", "build", "-C", tree, "-o", dir, "./worker", "./starter"},
+		{"go", "build", "-o", dir, sandboxPackage},
+	} {
+		if err := testbed.Run(ctx, nil, command[0], command[1:]...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,46 +5,58 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+
+	"herald/tools/sandbox"
 )
 
-// latencySizes are the sizes of a round of small events.
-type latencySizes struct {
+// latency measures how long after its commit a small event is with the provider, for the cases
+// that do something else meanwhile.
+type latency struct {
+	*installation
+
 	Rate       int // events a second
 	Recipients int // of each event
-	Seconds    int
+	Seconds    int // length of a round
+
+	rounds int
+	read   int64 // bytes already read of the sandbox's ledger
 }
 
-// latencyRounds measures how long after its commit a small event is with the provider, for the cases
-// that do something else meanwhile.
-type latencyRounds struct {
-	latencySizes
-	heraldAndBare
-	read int64 // bytes already read of the sandbox's ledger
+func (l *latency) flags(flags *flag.FlagSet) {
+	flags.IntVar(&l.Rate, "rate", 2, "small events a second")
+	flags.IntVar(&l.Recipients, "small-recipients", 3, "recipients of each of these, with one delivery each")
+	flags.IntVar(&l.Seconds, "seconds", l.Seconds, "how long a round writes small events")
 }
 
-func (r *latencyRounds) a(ctx context.Context) (*figures, error) {
-	r.rounds++
-	r.ofA.begin()
-	began, first := map[string]time.Time{}, time.Now()
-	for i, id := range newIDs(r.herald.name, r.rounds, r.Seconds*r.Rate) {
-		time.Sleep(time.Until(first.Add(time.Duration(i) * time.Second / time.Duration(r.Rate))))
-		var err error
-		if began[id], err = r.herald.write(ctx, []string{id}, "BENCH"); err != nil {
-			return nil, err
-		}
+// open starts Herald.
+func (l *latency) open(ctx context.Context, stage *stage, settings ...string) (err error) {
+	if l.installation, err = stage.herald(ctx, nil, settings...); err != nil {
+		return err
 	}
-	if err := r.herald.awaitCount(ctx, len(began), "SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS'", slices.Collect(maps.Keys(began))); err != nil {
+	return l.makeRestaurant(ctx, l.Recipients)
+}
+
+// measure writes small events for a round.
+func (l *latency) measure(ctx context.Context) (*figures, error) {
+	l.rounds++
+	ids, began := newIDs(l.Name, l.rounds, l.Seconds*l.Rate), map[string]time.Time{}
+	err := pace(len(ids), l.Rate, func(i int) (err error) {
+		began[ids[i]], err = l.write(ctx, ids[i:i+1], "BENCH")
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	requested, err := r.requests()
+	if err := l.awaitEvents(ctx, ids); err != nil {
+		return nil, err
+	}
+	requested, err := l.requests()
 	if err != nil {
 		return nil, err
 	}
@@ -54,23 +66,22 @@ func (r *latencyRounds) a(ctx context.Context) (*figures, error) {
 			samples = append(samples, float64(at.Sub(since).Microseconds())/1000)
 		}
 	}
-	if want := len(began) * r.Recipients; len(samples) != want {
+	if want := len(began) * l.Recipients; len(samples) != want {
 		return nil, fmt.Errorf("%d deliveries were made, of %d", len(samples), want)
 	}
 	f := &figures{}
 	f.addSamples("to the provider", "ms", samples)
-	r.ofA.end(f, "delivery", len(samples))
 	return f, nil
 }
 
 // requests returns the time at which the provider got each new delivery in its ledger.
-func (r *latencyRounds) requests() (map[string]time.Time, error) {
-	file, err := os.Open(filepath.Join(r.herald.dir, "ledger.ndjson"))
+func (l *latency) requests() (map[string]time.Time, error) {
+	file, err := os.Open(l.Ledger())
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if _, err := file.Seek(r.read, 0); err != nil {
+	if _, err := file.Seek(l.read, 0); err != nil {
 		return nil, err
 	}
 	for at, lines := map[string]time.Time{}, bufio.NewReader(file); ; {
@@ -81,14 +92,11 @@ func (r *latencyRounds) requests() (map[string]time.Time, error) {
 		if err != nil {
 			return nil, err
 		}
-		var entry struct {
-			Time       time.Time
-			DeliveryID string `json:"delivery_id"`
-		}
+		var entry sandbox.Entry
 		if err := json.Unmarshal(line, &entry); err != nil {
 			return nil, err
 		}
 		at[entry.DeliveryID] = entry.Time
-		r.read += int64(len(line))
+		l.read += int64(len(line))
 	}
 }

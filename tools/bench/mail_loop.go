@@ -24,10 +24,10 @@ type mailLoop struct {
 const loopPage = 500 // rows
 
 // newMailLoop returns a loop that sends to the installation's sandbox, with Herald's sender.
-func newMailLoop(h *herald) (*mailLoop, error) {
-	settings := &sendgrid.Settings{APIKey: "SG.bench", BaseURL: h.sandbox, From: email.From{Address: "herald@example.com"}}
+func newMailLoop(in *installation) (*mailLoop, error) {
+	settings := &sendgrid.Settings{APIKey: "SG.bench", BaseURL: in.Sandbox.URL, From: email.From{Address: "herald@example.com"}}
 	sender, err := settings.NewSender(channel.Process{Timeout: 10 * time.Second, Slots: batchSends})
-	return &mailLoop{h.db, sender}, err
+	return &mailLoop{in.DB, sender}, err
 }
 
 // write copies the deliveries of the event like to a new event id, with the status PENDING.

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 )
 
 func main() {
@@ -73,8 +72,6 @@ func comparisons() []*comparison {
 		relayToKafkaAndPeople(),
 		relayMemory(),
 		relayMissingTopic(),
-		console(),
-		lifecycle(),
 	}
 }
 
@@ -85,7 +82,6 @@ type comparison struct {
 	a, b  string // what each side does
 	named bool   // runs only if the command line names it
 	pairs int    // number of counted pairs; 0: as in the table
-	limit time.Duration
 
 	flags func(flags *flag.FlagSet)
 	open  func(ctx context.Context, s *stage) (a, b round, err error)

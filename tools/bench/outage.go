@@ -2,110 +2,82 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"time"
-
-	"herald/tools/testbed"
 )
 
-type outageSizes struct {
+// down is the case of a provider that is down.
+type down struct {
+	latency
+
 	Fault string
-	Texts int
-	small latencySizes
+	Texts int // a second
 }
 
 func outage() *comparison {
-	s := &outageSizes{}
+	s := &down{latency: latency{Seconds: 30}}
 	return &comparison{
 		name:  "outage",
 		about: "how long after its commit an e-mail is with its provider while the provider of text messages is down, against a time in which it works",
 		a:     "Herald, while Twilio hangs and texts are written all the time",
 		b:     "Herald, with the same texts, which Twilio takes at once",
 		named: true,
-		limit: 20 * time.Minute,
 		flags: func(flags *flag.FlagSet) {
 			flags.StringVar(&s.Fault, "fault", `{"latency":"1m"}`, "of Twilio, as for the sandbox: it hangs, refuses ({\"status\":503}) or is slow")
 			flags.IntVar(&s.Texts, "texts", 5, "texts a second")
-			flags.IntVar(&s.small.Rate, "rate", 2, "events with e-mails a second")
-			flags.IntVar(&s.small.Recipients, "recipients", 3, "recipients of each of these, with one delivery each")
-			flags.IntVar(&s.small.Seconds, "seconds", 30, "how long a round writes events")
+			s.latency.flags(flags)
 		},
 		open:  s.open,
 		goals: []goal{{figure: "to the provider p99", most: 1.2}},
 	}
 }
 
-// outageRounds runs the rounds of both sides.
-type outageRounds struct {
-	outageSizes
-	herald *herald
-	small  *latencyRounds
-}
-
-func (s *outageSizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
-	if s.Texts < 1 || s.small.Rate < 1 || s.small.Recipients < 1 || s.small.Seconds < 1 {
-		return nil, nil, errors.New("there must be a text, an event and a second, and a recipient")
-	}
-	r := &outageRounds{outageSizes: *s}
-	if r.herald, err = stage.herald(ctx, "SMS_MAX_ATTEMPTS=100"); err != nil {
+func (s *down) open(ctx context.Context, stage *stage) (a, b round, err error) {
+	r := *s
+	if err := r.latency.open(ctx, stage, "SMS_MAX_ATTEMPTS=100"); err != nil {
 		return nil, nil, err
 	}
-	if err := r.herald.makeRestaurant(ctx, s.small.Recipients); err != nil {
-		return nil, nil, err
-	}
-	_, err = r.herald.db.Exec(ctx, `
+	_, err = r.DB.Exec(ctx, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('TEXT', 'SMS');
 		UPDATE recipient SET phone = '+120255501' || lpad(user_id, 2, '0') WHERE user_id = '1'`)
-	r.small = &latencyRounds{latencySizes: s.small, heraldAndBare: heraldAndBare{herald: r.herald, ofA: newMeter(ctx, r.herald.installation, pid(r.herald.worker.PID))}}
 	return r.down, r.up, err
 }
 
-func (r *outageRounds) up(ctx context.Context) (*figures, error) {
-	if err := r.herald.settle(ctx); err != nil {
+func (r *down) up(ctx context.Context) (*figures, error) {
+	if err := r.settle(ctx); err != nil {
 		return nil, err
 	}
 	texts := r.writeTexts(ctx)
-	f, err := r.small.a(ctx)
+	f, err := r.measure(ctx)
 	if sent := <-texts; err == nil {
-		err = r.awaitTexts(ctx, sent)
+		err = r.awaitCount(ctx, sent, "SELECT count(*) FROM notification WHERE event_id LIKE $1 AND channel = 'SMS' AND status = 'SENT'", fmt.Sprintf("%s-text-%d-%%", r.Name, r.rounds))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &figures{f.all[:1]}, nil // the texts cause much of the other costs
+	return f, err
 }
 
 // down is up while Twilio is down. At the end, all texts are sent.
-func (r *outageRounds) down(ctx context.Context) (*figures, error) {
-	if err := testbed.Fault(ctx, r.herald.sandbox, "sms", r.Fault); err != nil {
+func (r *down) down(ctx context.Context) (*figures, error) {
+	if err := r.Sandbox.SetFault(ctx, "sms", r.Fault); err != nil {
 		return nil, err
 	}
-	stop := time.AfterFunc(time.Duration(r.small.Seconds)*time.Second, func() {
-		_ = testbed.Fault(ctx, r.herald.sandbox, "sms", "") // else the round does not end, and says so
-		_, _ = r.herald.db.Exec(ctx, "UPDATE provider_state SET rests = 0, rests_until = NULL")
+	stop := time.AfterFunc(time.Duration(r.Seconds)*time.Second, func() {
+		_ = r.Sandbox.SetFault(ctx, "sms", "") // else the round does not end, and says so
+		_, _ = r.DB.Exec(ctx, "UPDATE provider_state SET rests = 0, rests_until = NULL")
 	})
 	defer stop.Stop()
 	return r.up(ctx)
 }
 
 // writeTexts writes texts for the time of a round, and then sends their number.
-func (r *outageRounds) writeTexts(ctx context.Context) <-chan int {
-	written, round, count := make(chan int, 1), r.small.rounds+1, r.Texts*r.small.Seconds
+func (r *down) writeTexts(ctx context.Context) <-chan int {
+	written, round, count := make(chan int, 1), r.rounds+1, r.Texts*r.Seconds
 	go func() {
-		first := time.Now()
-		for i := range count {
-			time.Sleep(time.Until(first.Add(time.Duration(i) * time.Second / time.Duration(r.Texts))))
-			if _, err := r.herald.write(ctx, []string{fmt.Sprintf("%s-text-%d-%d", r.herald.name, round, i)}, "TEXT"); err != nil {
-				break // the round does not find the text, and says so
-			}
-		}
+		_ = pace(count, r.Texts, func(i int) error { // the round does not find a missing text, and says so
+			_, err := r.write(ctx, []string{fmt.Sprintf("%s-text-%d-%d", r.Name, round, i)}, "TEXT")
+			return err
+		})
 		written <- count
 	}()
 	return written
-}
-
-func (r *outageRounds) awaitTexts(ctx context.Context, count int) error {
-	return r.herald.awaitCount(ctx, count, "SELECT count(*) FROM notification WHERE event_id LIKE $1 AND channel = 'SMS' AND status = 'SENT'", fmt.Sprintf("%s-text-%d-%%", r.herald.name, r.small.rounds))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,43 +11,24 @@ import (
 // plainLoop is the loop that a good engineer writes first. It loses the order when a record
 // fails, it never gives up a row, and two running loops would send every row twice.
 type plainLoop struct {
-	in         *installation
-	selectRows string
-	markRows   string
-	topic      string
-	batch      int
-	kafka      *kgo.Client
-	people     bool // insert each row as an event first
-}
+	*installation
 
-func newPlainLoop(in *installation, table, topic string, batch int, people bool) (*plainLoop, error) {
-	kafka, err := kgo.NewClient(kgo.SeedBrokers(in.brokers...), kgo.RequiredAcks(kgo.AllISRAcks()))
-	if err != nil {
-		return nil, err
-	}
-	in.AtEnd(func(context.Context) error { kafka.Close(); return nil })
-	named := strings.NewReplacer("{table}", table)
-	return &plainLoop{
-		in: in, topic: topic, batch: batch, kafka: kafka, people: people,
-		selectRows: named.Replace(`
-			SELECT id::text, aggregate_type, aggregate_id::text, event_type, payload
-			FROM   {table}
-			WHERE  status = 'NEW'
-			ORDER BY created_at
-			LIMIT  $1`),
-		markRows: named.Replace(`
-			UPDATE {table}
-			SET    status  = 'SENT',
-			       sent_at = now()
-			WHERE  id = ANY ($1::text[]::uuid[])`),
-	}, nil
+	table  string
+	topic  string
+	batch  int
+	people bool // insert each row as an event first
 }
 
 type loopRow struct{ ID, AggregateType, AggregateID, EventType, Payload string }
 
 func (l *plainLoop) run(ctx context.Context) error {
 	for {
-		selected, _ := l.in.db.Query(ctx, l.selectRows, l.batch) // CollectRows returns its error
+		selected, _ := l.DB.Query(ctx, `
+			SELECT id::text, aggregate_type, aggregate_id::text, event_type, payload
+			FROM   `+l.table+`
+			WHERE  status = 'NEW'
+			ORDER BY created_at
+			LIMIT  $1`, l.batch) // CollectRows returns its error
 		rows, err := pgx.CollectRows(selected, pgx.RowToStructByPos[loopRow])
 		if err != nil {
 			return err
@@ -71,7 +51,12 @@ func (l *plainLoop) run(ctx context.Context) error {
 		if err := l.kafka.ProduceSync(ctx, records...).FirstErr(); err != nil {
 			return err
 		}
-		if _, err := l.in.db.Exec(ctx, l.markRows, ids); err != nil {
+		_, err = l.DB.Exec(ctx, `
+			UPDATE `+l.table+`
+			SET    status  = 'SENT',
+			       sent_at = now()
+			WHERE  id = ANY ($1::text[]::uuid[])`, ids)
+		if err != nil {
 			return err
 		}
 	}
@@ -92,7 +77,7 @@ func (l *plainLoop) adopt(ctx context.Context, ids []string, rows []loopRow) err
 	for i, row := range rows {
 		types[i], aggregates[i], payloads[i] = row.EventType, row.AggregateID, row.Payload
 	}
-	_, err := l.in.db.Exec(ctx, insert, ids, types, aggregates, payloads)
+	_, err := l.DB.Exec(ctx, insert, ids, types, aggregates, payloads)
 	return err
 }
 
@@ -108,29 +93,10 @@ func (l *plainLoop) record(row loopRow) *kgo.Record {
 	}}
 }
 
-// createTable creates an outbox like the order service's outbox.
-func (in *installation) createTable(ctx context.Context, table string) error {
-	_, err := in.db.Exec(ctx, strings.ReplaceAll(`
-		CREATE TABLE {table} (
-			id             uuid PRIMARY KEY,
-			aggregate_type varchar(255) NOT NULL,
-			aggregate_id   uuid NOT NULL,
-			event_type     varchar(255) NOT NULL,
-			payload        text NOT NULL,
-			status         varchar(50) NOT NULL,
-			created_at     timestamp NOT NULL,
-			sent_at        timestamp,
-			error_message  text
-		);
-		CREATE INDEX ON {table} (status, created_at);
-		CREATE INDEX ON {table} (aggregate_id)`, "{table}", table))
-	return err
-}
-
 // fill empties the table and writes rows of one type, of about 300 bytes each, in one
 // transaction. It returns the id of the last row.
 func (in *installation) fill(ctx context.Context, table, eventType string, rows, keys int) (last string, err error) {
-	tx, err := in.db.Begin(ctx)
+	tx, err := in.DB.Begin(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -156,9 +122,9 @@ func (in *installation) fill(ctx context.Context, table, eventType string, rows,
 	return last, tx.Commit(ctx)
 }
 
-// awaitSent waits until no row is pending. It checks the last row first, which costs the senders
+// awaitRelayed waits until no row is pending. It checks the last row first, which costs the senders
 // almost nothing.
-func (in *installation) awaitSent(ctx context.Context, table, last string) error {
+func (in *installation) awaitRelayed(ctx context.Context, table, last string) error {
 	return in.until(ctx, roundTime, "not all rows are sent", func() (bool, error) {
 		if sent, err := in.count(ctx, "SELECT count(*) FROM "+table+" WHERE id = $1::text::uuid AND status = 'SENT'", last); err != nil || sent == 0 {
 			return false, err
@@ -171,7 +137,7 @@ func (in *installation) awaitSent(ctx context.Context, table, last string) error
 // rate returns the rows per second between the first and the last mark. It does not count the
 // rows of the first mark.
 func (in *installation) rate(ctx context.Context, table string) (rate float64, err error) {
-	err = in.db.QueryRow(ctx, `
+	err = in.DB.QueryRow(ctx, `
 		SELECT count(*) FILTER (WHERE sent_at > first) / greatest(extract(epoch FROM max(sent_at) - min(first)), 0.001)
 		FROM  (SELECT sent_at, min(sent_at) OVER () AS first
 		       FROM   `+table+`

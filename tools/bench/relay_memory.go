@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 )
@@ -32,18 +31,15 @@ func relayMemory() *comparison {
 }
 
 func (s *relayMemorySizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
-	if s.Rows < 1 || s.Other < 1 {
-		return nil, nil, errors.New("the case needs a row on each side")
-	}
 	var rounds [2]round
 	for i, rows := range []int{s.Rows, s.Other} {
 		in, err := stage.relaying(ctx, 4, "herald")
 		if err != nil {
 			return nil, nil, err
 		}
-		err = in.start(ctx, fmt.Sprintf(`
+		err = in.relay(ctx, fmt.Sprintf(`
 - { name: %s, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, people: false }
-`, in.name, table("herald"), in.topic("herald")))
+`, in.Name, table("herald"), in.topic("herald")))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -54,11 +50,11 @@ func (s *relayMemorySizes) open(ctx context.Context, stage *stage) (a, b round, 
 
 // drain fills the table, and measures the worker until it has sent the last row.
 func (in *installation) drain(ctx context.Context, rows int) (*figures, error) {
-	m := newMeter(ctx, in, pid(in.worker.PID))
+	m := newMeter(ctx, in.DB, in.worker.PID)
 	m.begin()
 	last, err := in.fill(ctx, table("herald"), "OrderCreated", rows, 1000)
 	if err == nil {
-		err = in.awaitSent(ctx, table("herald"), last)
+		err = in.awaitRelayed(ctx, table("herald"), last)
 	}
 	f := &figures{}
 	m.end(f, "row", rows)

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -36,9 +34,6 @@ func relayMissingTopic() *comparison {
 }
 
 func (s *relayMissingTopicSizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
-	if s.Waiting < 1 || s.Rate < 1 || s.Seconds < 1 {
-		return nil, nil, errors.New("the case needs a row that waits, a row a second and a second")
-	}
 	in, err := stage.relaying(ctx, 4, "beside", "alone")
 	if err != nil {
 		return nil, nil, err
@@ -55,32 +50,32 @@ func (s *relayMissingTopicSizes) open(ctx context.Context, stage *stage) (a, b r
 	write := func(side string) round {
 		return func(ctx context.Context) (*figures, error) { return in.writePaced(ctx, side, s.Rate, s.Seconds) }
 	}
-	return write("beside"), write("alone"), in.start(ctx, sources)
+	return write("beside"), write("alone"), in.relay(ctx, sources)
 }
 
 // writePaced commits rows one by one at the rate, and returns the times until they were marked.
 func (in *installation) writePaced(ctx context.Context, side string, rate, seconds int) (*figures, error) {
 	var ids []string
-	for first := time.Now(); len(ids) < rate*seconds; {
-		time.Sleep(time.Until(first.Add(time.Duration(len(ids)) * time.Second / time.Duration(rate))))
+	err := pace(rate*seconds, rate, func(int) error {
 		var id string
-		err := in.db.QueryRow(ctx, `
+		err := in.DB.QueryRow(ctx, `
 			INSERT INTO `+table(side)+` (id, aggregate_type, aggregate_id, event_type, payload, status, created_at)
 			VALUES (gen_random_uuid(), 'Order', gen_random_uuid(), $1, '{}', 'NEW', timezone('UTC', now()))
 			RETURNING id::text`, in.topic(side)).Scan(&id)
-		if err != nil {
-			return nil, err
-		}
 		ids = append(ids, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	err := in.until(ctx, roundTime, "not all rows are sent", func() (bool, error) {
+	err = in.until(ctx, roundTime, "not all rows are sent", func() (bool, error) {
 		pending, err := in.count(ctx, "SELECT count(*) FROM "+table(side)+" WHERE status = 'NEW' AND event_type = $1", in.topic(side))
 		return pending == 0, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	rows, _ := in.db.Query(ctx, `
+	rows, _ := in.DB.Query(ctx, `
 		SELECT extract(epoch FROM sent_at - created_at)::float8 * 1000
 		FROM   `+table(side)+`
 		WHERE  id = ANY ($1::text[]::uuid[])

@@ -15,7 +15,7 @@ import (
 	"herald/tools/testbed"
 )
 
-// caseTime is the minimum time limit of a case.
+// caseTime limits a case.
 const caseTime = 20 * time.Minute
 
 // previous is the folder for the programs that --against builds.
@@ -49,7 +49,8 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 	}
 	fmt.Fprintln(out, machine(ctx))
-	r, began := &tableReport{}, time.Now()
+	began := time.Now()
+	var results []caseResult
 	var errs []error
 	for _, c := range picked {
 		if ctx.Err() != nil {
@@ -60,20 +61,18 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 			errs = append(errs, fmt.Errorf("%s: %w", c.name, err))
 			continue
 		}
-		r.Cases = append(r.Cases, result)
+		results = append(results, result)
 	}
-	if len(r.Cases) == 0 {
-		return errors.Join(append(errs, ctx.Err())...)
+	for _, result := range results {
+		result.print(out)
 	}
-	r.print(out)
 	fmt.Fprintf(out, "\nall of it took %s\n", time.Since(began).Round(time.Second))
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
 // measure runs the rounds of a case in turn.
 func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage) (result caseResult, err error) {
-	limit := max(c.limit, caseTime)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has not ended within %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, caseTime, fmt.Errorf("it has not ended within %s", caseTime))
 	defer cancel()
 	began := time.Now()
 	stage.say("preparing")
@@ -185,5 +184,10 @@ func (c *comparison) parse(args []string, out io.Writer) (rest []string, err err
 		flags.PrintDefaults()
 	}
 	err = flags.Parse(args)
+	flags.VisitAll(func(size *flag.Flag) {
+		if n, isNumber := size.Value.(flag.Getter).Get().(int); isNumber && n < 1 && size.Name != "pairs" {
+			err = errors.Join(err, fmt.Errorf("%s: --%s must be 1 or more", c.name, size.Name))
+		}
+	})
 	return flags.Args(), err
 }

@@ -10,111 +10,76 @@ import (
 	"time"
 )
 
-// tableReport holds the results of a run of the table.
-type tableReport struct{ Cases []caseResult }
-
 // caseResult holds the results of a case.
 type caseResult struct {
-	Name    string
-	A       string
-	B       string
-	Pairs   int
-	Seconds float64
-	Figures []compared
-	Goals   []judgement
+	*comparison
+
+	took    time.Duration
+	figures []compared
 }
 
 // compared is a figure of both sides. A or B is nil if that side does not have the figure.
 type compared struct {
-	Name  string
-	Unit  string
-	A     *series
-	B     *series
-	Ratio *series // A/B of each pair
+	name, unit string
+	a, b       *series
+	ratio      *series // A/B of each pair
 }
 
 func newCaseResult(c *comparison, found [2][]*figures, took time.Duration) caseResult {
-	r := caseResult{Name: c.name, A: c.a, B: c.b, Pairs: len(found[0]), Seconds: math.Round(took.Seconds())}
+	r := caseResult{comparison: c, took: took}
 	ofA, ofB := seriesOf(found[0]), seriesOf(found[1])
 	for _, a := range ofA {
-		both := compared{Name: a.Name, Unit: a.Unit, A: &a}
-		if b := named(ofB, a.Name); b != nil {
-			both.B, both.Ratio = b, ratio(a, *b)
+		both := compared{name: a.name, unit: a.unit, a: &a}
+		if b := named(ofB, a.name); b != nil {
+			both.b, both.ratio = b, ratio(a, *b)
 		}
-		r.Figures = append(r.Figures, both)
-		for _, g := range c.goals {
-			if j, known := g.judge(both.Ratio); known && g.figure == a.Name {
-				r.Goals = append(r.Goals, j)
-			}
-		}
+		r.figures = append(r.figures, both)
 	}
 	for _, b := range ofB {
-		if named(ofA, b.Name) == nil {
-			r.Figures = append(r.Figures, compared{Name: b.Name, Unit: b.Unit, B: &b})
+		if named(ofA, b.name) == nil {
+			r.figures = append(r.figures, compared{name: b.name, unit: b.unit, b: &b})
 		}
 	}
 	return r
 }
 
-// print prints the table: a line for each figure, figures with a goal first.
-func (r *tableReport) print(out io.Writer) {
+// print prints a line for each figure.
+func (r caseResult) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, c := range r.Cases {
-		fmt.Fprintf(w, "\n%s: %s, %.0f s\n  A: %s\n  B: %s\n", c.Name, c.pairs(), c.Seconds, c.A, c.B)
-		fmt.Fprintln(w, "  FIGURE\tA\t\tB\t\tA/B\t\tTO REACH\t")
-		for _, f := range c.Figures {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", f.label(), f.A.middle(), f.A.spread(), f.B.middle(), f.B.spread(), f.Ratio.middle(), f.Ratio.spread(), c.goalsOf(f.Name))
+	fmt.Fprintf(w, "\n%s: %.0f s\n  A: %s\n  B: %s\n", r.name, r.took.Seconds(), r.comparison.a, r.comparison.b)
+	fmt.Fprintln(w, "  FIGURE\tA\t\tB\t\tA/B\t\tTO REACH\t")
+	for _, f := range r.figures {
+		label := f.name
+		if f.unit != "" {
+			label += ", " + f.unit
 		}
-		_ = w.Flush() // out is a terminal or a buffer
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t\n", label, f.a, f.b, f.ratio, r.toReach(f))
 	}
+	_ = w.Flush() // out is a terminal or a buffer
 }
 
-// pairs returns the number of counted pairs as text.
-func (c caseResult) pairs() string {
-	if c.Pairs == 1 {
-		return "1 pair"
-	}
-	return fmt.Sprintf("%d pairs", c.Pairs)
-}
-
-// label returns the name of the figure with its unit.
-func (f compared) label() string {
-	if f.Unit == "" {
-		return f.Name
-	}
-	return f.Name + ", " + f.Unit
-}
-
-// goalsOf returns a text with the goals of a figure, and whether each was reached.
-func (c caseResult) goalsOf(figure string) (text string) {
-	for _, j := range c.Goals {
-		if j.Figure != figure {
-			continue
-		}
-		word := "missed"
-		if j.Reached {
-			word = "reached"
-		}
-		if text != "" {
-			text += "; "
-		}
-		text += fmt.Sprintf("%s: %s (%s)", j.ToReach, word, number(j.Value))
-	}
-	return text
-}
-
-func (s *series) middle() string {
-	if s == nil {
-		return "-"
-	}
-	return number(s.Median)
-}
-
-func (s *series) spread() string {
-	if s == nil || len(s.Rounds) < 2 || s.Min == s.Max {
+// toReach returns the goal of a figure, and whether it was reached.
+func (r caseResult) toReach(f compared) string {
+	i := slices.IndexFunc(r.goals, func(g goal) bool { return g.figure == f.name })
+	if i < 0 || f.ratio == nil {
 		return ""
 	}
-	return "(" + number(s.Min) + "–" + number(s.Max) + ")"
+	g, word := r.goals[i], "missed"
+	sign, bound, reached := "≤", g.most, f.ratio.median <= g.most
+	if g.least > 0 {
+		sign, bound, reached = "≥", g.least, f.ratio.median >= g.least
+	}
+	if reached {
+		word = "reached"
+	}
+	return fmt.Sprintf("%s %s × B: %s", sign, number(bound), word)
+}
+
+// goal is a bound for the ratio of a figure of A and the same figure of B. One of least and most
+// is set.
+type goal struct {
+	figure      string
+	least, most float64
 }
 
 // number prints three significant digits, or all digits before the point.
@@ -126,49 +91,25 @@ func number(f float64) string {
 	return strconv.FormatFloat(f, 'f', min(digits, 4), 64)
 }
 
-// goal is a bound for a figure of A, compared with the same figure of B. One of least and most is
-// set.
-type goal struct {
-	figure string
-	least  float64 // minimum of A/B
-	most   float64 // maximum of A/B
-}
-
-// judgement is the result of a goal.
-type judgement struct {
-	Figure  string
-	ToReach string
-	Value   float64
-	Reached bool
-}
-
-// judge compares a figure's ratio with the goal. The ratio is nil if a side does not have the figure.
-func (g goal) judge(of *series) (j judgement, known bool) {
-	if of == nil {
-		return j, false
-	}
-	j = judgement{Figure: g.figure, Value: of.Median}
-	if g.least > 0 {
-		j.ToReach, j.Reached = fmt.Sprintf("≥ %s × B", number(g.least)), of.Median >= g.least
-	} else {
-		j.ToReach, j.Reached = fmt.Sprintf("≤ %s × B", number(g.most)), of.Median <= g.most
-	}
-	return j, true
-}
-
 // series is a figure of one side over all rounds.
 type series struct {
-	Name   string
-	Unit   string
-	Median float64 // of the rounds; for a percentile, the percentile of all samples
-	Min    float64 // of the rounds
-	Max    float64
-	Rounds []float64
-	pooled bool // a percentile over the samples of all rounds
+	name, unit string
+	median     float64 // of the rounds; for a percentile, the percentile of all samples
+	rounds     []float64
+	pooled     bool // a percentile over the samples of all rounds
 }
 
-// percentiles are the percentiles that the table shows of samples.
-var percentiles = []int{50, 95, 99}
+// String returns the cells of the median, and of the smallest and the largest round.
+func (s *series) String() string {
+	switch {
+	case s == nil:
+		return "-\t"
+	case slices.Min(s.rounds) == slices.Max(s.rounds):
+		return number(s.median) + "\t"
+	default:
+		return number(s.median) + "\t(" + number(slices.Min(s.rounds)) + "–" + number(slices.Max(s.rounds)) + ")"
+	}
+}
 
 // seriesOf returns the series of one side's rounds. A round may lack a figure, for example the
 // number of statements after Postgres reset its statistics.
@@ -195,14 +136,12 @@ func seriesOf(rounds []*figures) (all []series) {
 
 // percentilesOf returns one series for each percentile of the samples.
 func percentilesOf(m measured, rounds [][]float64) (all []series) {
-	for _, p := range percentiles {
+	for _, p := range []int{50, 95, 99} {
 		var ofRounds []float64
 		for _, samples := range rounds {
 			ofRounds = append(ofRounds, percentile(samples, p))
 		}
-		s := newSeries(fmt.Sprintf("%s p%d", m.name, p), m.unit, ofRounds)
-		s.Median, s.pooled = percentile(slices.Concat(rounds...), p), true
-		all = append(all, s)
+		all = append(all, series{fmt.Sprintf("%s p%d", m.name, p), m.unit, percentile(slices.Concat(rounds...), p), ofRounds, true})
 	}
 	return all
 }
@@ -210,7 +149,7 @@ func percentilesOf(m measured, rounds [][]float64) (all []series) {
 func newSeries(name, unit string, rounds []float64) series {
 	sorted := slices.Sorted(slices.Values(rounds))
 	n := len(sorted)
-	return series{Name: name, Unit: unit, Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Min: sorted[0], Max: sorted[n-1], Rounds: rounds}
+	return series{name: name, unit: unit, median: (sorted[(n-1)/2] + sorted[n/2]) / 2, rounds: rounds}
 }
 
 // percentile returns the percentile by nearest rank, or 0 without samples.
@@ -225,29 +164,23 @@ func percentile(samples []float64, p int) float64 {
 // ratio returns A/B of each pair of rounds. Its median is the median of these ratios, or the ratio
 // of two percentiles. It returns nil if B is 0 in a round, or if a side lacks a round.
 func ratio(a, b series) *series {
-	if len(a.Rounds) != len(b.Rounds) {
+	if len(a.rounds) != len(b.rounds) || slices.Contains(b.rounds, 0) || b.median == 0 {
 		return nil
 	}
 	var of []float64
-	for i := range a.Rounds {
-		if b.Rounds[i] == 0 {
-			return nil
-		}
-		of = append(of, a.Rounds[i]/b.Rounds[i])
+	for i := range a.rounds {
+		of = append(of, a.rounds[i]/b.rounds[i])
 	}
-	if len(of) == 0 || b.Median == 0 {
-		return nil
-	}
-	r := newSeries(a.Name, "", of)
+	r := newSeries(a.name, "", of)
 	if a.pooled {
-		r.Median = a.Median / b.Median
+		r.median = a.median / b.median
 	}
 	return &r
 }
 
 // named returns the series with the given name, or nil.
 func named(all []series, name string) *series {
-	i := slices.IndexFunc(all, func(s series) bool { return s.Name == name })
+	i := slices.IndexFunc(all, func(s series) bool { return s.name == name })
 	if i < 0 {
 		return nil
 	}

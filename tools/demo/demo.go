@@ -14,6 +14,7 @@ import (
 	"herald/internal/postgres/report"
 	"herald/outbox"
 	"herald/tools/example"
+	"herald/tools/sandbox"
 )
 
 const (
@@ -34,7 +35,7 @@ type Demo struct {
 	Scenes    []example.Scene
 	Receipts  bool // the sandbox sends receipts; without them the demo leaves out the scenes
 	Explainer explain.Explainer
-	Sandbox   Sandbox
+	Sandbox   sandbox.Client
 	Changed   func(line string) // called for each change of a delivery's status
 
 	played []example.ExpectedEvent        // events of the scenes, so far
@@ -99,7 +100,7 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 
 // judge compares the ends of the events with the example's expectations.
 func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
-	lines, err := d.Sandbox.Since(ctx, began)
+	lines, err := d.Sandbox.Entries(ctx, began)
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,7 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -13,19 +11,6 @@ import (
 	"herald/internal/postgres/report"
 	"herald/tools/sandbox"
 )
-
-func readLedger(r io.Reader) ([]sandbox.Entry, error) {
-	var entries []sandbox.Entry
-	decoder := json.NewDecoder(r)
-	for decoder.More() {
-		var entry sandbox.Entry
-		if decoder.Decode(&entry) != nil {
-			return nil, fmt.Errorf("entry %d of the ledger cannot be read", len(entries)+1) // the cause may quote the entry
-		}
-		entries = append(entries, entry)
-	}
-	return entries, nil
-}
 
 // ledgerDeviations returns one line for each difference between the ledger and the database. The
 // provider must accept one message for each sent delivery, one for each digest with a sent

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,24 +11,6 @@ import (
 	"herald/internal/postgres/report"
 	"herald/tools/sandbox"
 )
-
-func TestReadLedger(t *testing.T) {
-	t.Parallel()
-
-	entries, err := readLedger(strings.NewReader(
-		`{"time":"2026-12-01T12:00:00.5Z","channel":"EMAIL","delivery_id":"a","status":202,"accepted":true}` + "\n" +
-			`{"time":"2026-12-01T12:00:01Z","channel":"SMS","delivery_id":"b","status":400,"accepted":false}` + "\n"))
-
-	require.NoError(t, err)
-	require.Equal(t, []sandbox.Entry{
-		{Time: now.Add(500 * time.Millisecond), Channel: notification.Email, DeliveryID: "a", Status: 202, Accepted: true},
-		{Time: now.Add(time.Second), Channel: notification.SMS, DeliveryID: "b", Status: 400},
-	}, entries)
-
-	_, err = readLedger(strings.NewReader("{}\n{\"body\":\"private\n"))
-	require.ErrorContains(t, err, "entry 2 of the ledger")
-	require.NotContains(t, err.Error(), "private")
-}
 
 func TestLedgerDeviations(t *testing.T) {
 	t.Parallel()

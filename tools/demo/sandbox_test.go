@@ -10,10 +10,11 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
+	"herald/tools/example"
 	"herald/tools/sandbox"
 )
 
-// A scene changes the sandbox's settings, and undo restores them.
+// A scene changes the sandbox's settings, and mend restores them.
 func TestDisturb(t *testing.T) {
 	t.Parallel()
 
@@ -24,25 +25,27 @@ func TestDisturb(t *testing.T) {
 		listening.Close()
 		require.NoError(t, server.Close())
 	})
-	s := Sandbox{BaseURL: listening.URL}
-	before, sent, err := s.Receipts(t.Context())
+	s := sandbox.Client{URL: listening.URL}
+	before, err := s.Receipts(t.Context())
 	require.NoError(t, err)
-	require.True(t, sent)
+	require.NotEmpty(t, before.Gateway)
 
-	faults := map[notification.Channel]json.RawMessage{notification.Push: json.RawMessage(`{"status":400}`)}
-	undo, err := s.disturb(t.Context(), before, map[string]string{"tom@example.com": "bounce"}, faults)
-	require.NoError(t, err)
-	during, _, err := s.Receipts(t.Context())
+	scene := example.Scene{
+		Outcomes: map[string]string{"tom@example.com": "bounce"},
+		Faults:   map[notification.Channel]json.RawMessage{notification.Push: json.RawMessage(`{"status":400}`)},
+	}
+	require.NoError(t, disturb(t.Context(), s, before.Receipts, scene))
+	during, err := s.Receipts(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"ada@example.com": "open", "tom@example.com": "bounce"}, during.Outcomes)
 	require.Equal(t, before.Delay, during.Delay)
 
-	require.NoError(t, undo(t.Context()))
-	after, _, err := s.Receipts(t.Context())
+	require.NoError(t, mend(t.Context(), s, before.Receipts, scene))
+	after, err := s.Receipts(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	_, err = s.disturb(t.Context(), before, map[string]string{"tom@example.com": "nonsense"}, nil)
-	require.ErrorContains(t, err, "it answered 400")
+	scene.Outcomes["tom@example.com"] = "nonsense"
+	require.ErrorContains(t, disturb(t.Context(), s, before.Receipts, scene), "400 Bad Request")
 }
 
 // With receipts, an event is not settled before its receipts arrive.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,12 +18,12 @@ import (
 
 // playScenes plays the scenes one after another.
 func (d *Demo) playScenes(ctx context.Context) error {
-	settings, _, err := d.Sandbox.Receipts(ctx)
+	shown, err := d.Sandbox.Receipts(ctx)
 	if err != nil {
 		return err
 	}
 	for _, scene := range d.Scenes {
-		if err := d.playScene(ctx, scene, settings); err != nil {
+		if err := d.playScene(ctx, scene, shown.Receipts); err != nil {
 			return fmt.Errorf("%s: %w", scene.Event.Name, err)
 		}
 	}
@@ -32,16 +33,37 @@ func (d *Demo) playScenes(ctx context.Context) error {
 // playScene applies the scene's settings to the sandbox, writes the scene's event, and waits for
 // its deliveries.
 func (d *Demo) playScene(ctx context.Context, scene example.Scene, settings sandbox.Receipts) (err error) {
-	undo, err := d.Sandbox.disturb(ctx, settings, scene.Outcomes, scene.Faults)
-	if err != nil {
+	if err := disturb(ctx, d.Sandbox, settings, scene); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, undo(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, mend(context.WithoutCancel(ctx), d.Sandbox, settings, scene)) }()
 	if err := d.Explainer.Store.InsertEvents(ctx, []outbox.Event{scene.Event.InRun(d.Run)}); err != nil {
 		return err
 	}
 	d.played, d.reader = append(d.played, scene.Event), scene.Reads
 	return d.watch(ctx)
+}
+
+// disturb adds the scene's outcomes to the settings of the sandbox, and sets its faults.
+func disturb(ctx context.Context, box sandbox.Client, settings sandbox.Receipts, scene example.Scene) error {
+	outcomes := map[string]string{}
+	maps.Copy(outcomes, settings.Outcomes)
+	maps.Copy(outcomes, scene.Outcomes)
+	settings.Outcomes = outcomes
+	err := box.SetReceipts(ctx, settings)
+	for channel, fault := range scene.Faults {
+		err = errors.Join(err, box.SetFault(ctx, string(channel), string(fault)))
+	}
+	return err
+}
+
+// mend restores the settings, and ends the scene's faults.
+func mend(ctx context.Context, box sandbox.Client, settings sandbox.Receipts, scene example.Scene) error {
+	err := box.SetReceipts(ctx, settings)
+	for channel := range scene.Faults {
+		err = errors.Join(err, box.SetFault(ctx, string(channel), ""))
+	}
+	return err
 }
 
 // read marks the last event as read in the inbox of the scene's reader, after all messages to

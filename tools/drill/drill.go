@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	random "math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,11 +32,15 @@ func run(ctx context.Context, args []string, out io.Writer) (passed bool, err er
 		fmt.Fprintf(out, time.Now().Format("15:04:05 ")+format+"\n", args...)
 	}
 	say("seed %d", s.seed)
-	stage := &stage{name: "drill-" + strings.ToLower(rand.Text()[:8]), bin: s.bin}
+	in, err := testbed.NewInstallation(ctx, "drill", s.bin)
+	if err != nil {
+		return false, err
+	}
+	stage := &stage{Installation: in}
 	defer func() {
-		err = errors.Join(err, stage.running.Remove())
+		err = errors.Join(err, stage.Running.Remove())
 		if err != nil || !s.keeps(passed) {
-			err = errors.Join(err, stage.data.Remove())
+			err = errors.Join(err, stage.Data.Remove())
 		}
 	}()
 	if err := stage.build(ctx, s.people, s.kafka); err != nil {
@@ -52,7 +54,7 @@ func run(ctx context.Context, args []string, out io.Writer) (passed bool, err er
 	text := r.markdown()
 	fmt.Fprintln(out, "\n"+text)
 	if s.keeps(r.passed()) {
-		fmt.Fprintf(out, "kept: the database %s and the vhost of the same name, and the ledger %s\n", stage.name, stage.ledger())
+		fmt.Fprintf(out, "kept: the database %s and the vhost of the same name, and the ledger %s\n", stage.Name, stage.Ledger())
 	}
 	fmt.Fprintln(out, "the report is in "+file)
 	return r.passed(), os.WriteFile(file, []byte(text), 0o600)
@@ -67,7 +69,7 @@ func disruptUnderLoad(ctx context.Context, s settings, stage *stage, say func(st
 	r := report{settings: s, version: version.Read().String()}
 	near, far := stage.lanes(s.commands)
 	r.without = stage.without
-	load := &load{db: stage.db, prefix: stage.events(), random: source(s.seed, 0), profile: s.profile, rate: s.rate, people: s.people, grace: messageTimeout + 2*longestFault}
+	load := &load{db: stage.DB, prefix: stage.events(), random: source(s.seed, 0), profile: s.profile, rate: s.rate, people: s.people, grace: messageTimeout + 2*longestFault}
 	lanes := []*lane{{near, source(s.seed, 1)}, {far, source(s.seed, 2)}}
 
 	group, supervised := errgroup.WithContext(ctx)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // events returns the prefix of the ids of events. The pollers' ids begin otherwise.
-func (s *stage) events() string { return s.name + "-e" }
+func (s *stage) events() string { return s.Name + "-e" }
 
 // gather reads the evidence. The load has ended.
 func (s *stage) gather(ctx context.Context, load *load) (e evidence, err error) {
@@ -25,18 +26,29 @@ func (s *stage) gather(ctx context.Context, load *load) (e evidence, err error) 
 	}
 	e.Events = load.settle(committed)
 	var errs [5]error
-	e.Accepted, errs[0] = s.readLedger()
+	e.Accepted, errs[0] = s.accepted(ctx)
 	e.Tables, errs[1] = s.readTables(ctx)
 	e.Open, errs[2] = s.open(ctx)
 	e.Published, errs[3] = s.readQueue()
-	if len(s.brokers) > 0 {
+	if s.hasTopic {
 		e.Topic, errs[4] = s.readTopic(ctx)
 	}
 	return e, errors.Join(errs[:]...)
 }
 
+// accepted returns the messages that the providers accepted.
+func (s *stage) accepted(ctx context.Context) (all []accepted, err error) {
+	entries, err := s.Sandbox.Entries(ctx, time.Time{})
+	for _, entry := range entries {
+		if entry.Accepted {
+			all = append(all, accepted{entry.Time, entry.DeliveryID, entry.Recipient, entry.Body + entry.Text})
+		}
+	}
+	return all, err
+}
+
 func (s *stage) each(ctx context.Context, sql string, do func(pgx.CollectableRow) error) error {
-	rows, err := s.db.Query(ctx, sql)
+	rows, err := s.DB.Query(ctx, sql)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"herald/tools/link"
-	"herald/tools/testbed"
 )
 
 // ordinary makes the sandbox as slow as a provider, so that a crash meets messages under way.
@@ -33,7 +32,7 @@ func (s *stage) lanes(commands commands) (near, far []fault) {
 		}
 	}
 	for _, server := range serverNames {
-		if server.name == "kafka" && len(s.brokers) == 0 {
+		if server.name == "kafka" && !s.hasTopic {
 			continue
 		}
 		var links []*link.Link
@@ -54,5 +53,5 @@ func (s *stage) lanes(commands commands) (near, far []fault) {
 
 // faultOf sets the fault of a channel in the sandbox.
 func (s *stage) faultOf(channel, fault string) func(context.Context) error {
-	return func(ctx context.Context) error { return testbed.Fault(ctx, s.sandbox, channel, fault) }
+	return func(ctx context.Context) error { return s.Sandbox.SetFault(ctx, channel, fault) }
 }

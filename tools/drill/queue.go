@@ -8,7 +8,7 @@ import (
 const queue = "drill"
 
 func (s *stage) inVHost(do func(*amqp.Channel) error) error {
-	conn, err := amqp.Dial(s.vhost)
+	conn, err := amqp.Dial(s.VHost)
 	if err != nil {
 		return err
 	}

@@ -25,12 +25,12 @@ func (s *stage) settle(ctx context.Context, limit time.Duration) (left string, e
 // settled reports whether Herald has nothing left to do for the run, or names the remaining work.
 func (s *stage) settled(ctx context.Context) (left string, err error) {
 	var events, deliveries, receipts, records int
-	err = s.db.QueryRow(ctx, `
+	err = s.DB.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM drill.orders o LEFT JOIN processed_event p USING (event_id) WHERE p.status IS DISTINCT FROM 'SUCCESS' AND p.status IS DISTINCT FROM 'FAILED'),
 		       (SELECT count(*) FROM notification WHERE status = 'PENDING'),
 		       (SELECT count(*) FROM notification WHERE status = 'SENT' AND channel = 'EMAIL')`).Scan(&events, &deliveries, &receipts)
-	if err == nil && len(s.brokers) > 0 {
-		err = s.db.QueryRow(ctx, "SELECT count(*) FROM lifecycle_event WHERE NOT sent").Scan(&records)
+	if err == nil && s.hasTopic {
+		err = s.DB.QueryRow(ctx, "SELECT count(*) FROM lifecycle_event WHERE NOT sent").Scan(&records)
 	}
 	if err != nil {
 		return "", err
@@ -46,7 +46,7 @@ func (s *stage) settled(ctx context.Context) (left string, err error) {
 func (s *stage) open(ctx context.Context) (ids []string, err error) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '%s'", s.events())}
 	for {
-		answer, err := s.temporal.ListWorkflow(ctx, request)
+		answer, err := s.Temporal.ListWorkflow(ctx, request)
 		if err != nil {
 			return nil, err
 		}

@@ -3,51 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"herald/tools/testbed"
 )
 
-func (s *stage) topic() string { return s.name + "-lifecycle" }
-
-func (s *stage) createTopic(ctx context.Context) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	topic := kmsg.NewCreateTopicsRequestTopic()
-	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = s.topic(), 1, -1
-	request := kmsg.NewPtrCreateTopicsRequest()
-	request.Topics = append(request.Topics, topic)
-	response, err := request.RequestWith(ctx, client)
-	if err != nil {
-		return err
-	}
-	for _, created := range response.Topics {
-		err = errors.Join(err, kerr.ErrorForCode(created.ErrorCode))
-	}
-	s.data.AtEnd(s.deleteTopic)
-	return err
-}
-
-func (s *stage) deleteTopic(ctx context.Context) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	request := kmsg.NewPtrDeleteTopicsRequest()
-	name := s.topic()
-	deleted := kmsg.NewDeleteTopicsRequestTopic()
-	deleted.Topic = &name
-	request.Topics, request.TopicNames = append(request.Topics, deleted), []string{name}
-	_, err = request.RequestWith(ctx, client)
-	return err
-}
+func (s *stage) topic() string { return s.Name + "-lifecycle" }
 
 // topicTime limits the reading of the topic.
 const topicTime = 30 * time.Second
@@ -58,10 +21,10 @@ func (s *stage) readTopic(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, topicTime)
 	defer cancel()
 	var rows int
-	if err := s.db.QueryRow(ctx, "SELECT count(*) FROM lifecycle_event WHERE sent").Scan(&rows); err != nil {
+	if err := s.DB.QueryRow(ctx, "SELECT count(*) FROM lifecycle_event WHERE sent").Scan(&rows); err != nil {
 		return nil, err
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.ConsumeTopics(s.topic()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	client, err := testbed.DialKafka(kgo.ConsumeTopics(s.topic()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return nil, err
 	}

@@ -20,9 +20,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
-
-	"herald/internal/notification"
-	"herald/workflows"
 )
 
 // CheckServers returns an error that names a server without settings, and the task to run first.
@@ -101,25 +98,6 @@ func DialTemporal(ctx context.Context) (client.Client, error) {
 	}
 	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	return client.DialContext(ctx, options)
-}
-
-// EndWorkflows ends workflows that never end by themselves, also the pollers of dead workers.
-func EndWorkflows(ctx context.Context, prefix string, sources ...string) error {
-	temporal, err := DialTemporal(ctx)
-	if err != nil {
-		return err
-	}
-	defer temporal.Close()
-	// These do not exist if the worker failed early.
-	_ = temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(prefix)).Delete(ctx)
-	ids := []string{workflows.FollowUpID(prefix)}
-	for _, source := range append(sources, notification.HeraldSource) {
-		ids = append(ids, workflows.PollerID(prefix, source, 1))
-	}
-	for _, id := range ids {
-		_ = temporal.TerminateWorkflow(ctx, id, "", "the run has ended")
-	}
-	return nil
 }
 
 // Run runs a program. The error quotes the program's output. If env is nil, the program gets the

@@ -29,6 +29,7 @@ import (
 	"herald/internal/terminal"
 	"herald/tools/demo"
 	"herald/tools/example"
+	"herald/tools/sandbox"
 )
 
 // timeout limits the run. It leaves a minute to check the deliveries after the last has ended.
@@ -119,7 +120,7 @@ func newDemo(cfg config.Starter, sandboxURL string) (*demo.Demo, error) {
 	}
 	services, err := demo.FindServices(cfg.Sources, string(cfg.DatabaseURL))
 	return &demo.Demo{
-		Run: uuid.NewString()[:8], Events: events, Services: services, Scenes: scenes, Sandbox: demo.Sandbox{BaseURL: sandboxURL},
+		Run: uuid.NewString()[:8], Events: events, Services: services, Scenes: scenes, Sandbox: sandbox.Client{URL: sandboxURL},
 	}, err
 }
 
@@ -155,16 +156,16 @@ func ready(ctx context.Context, out *terminal.Output, cfg config.Starter, d *dem
 			return fmt.Errorf("%s: start a worker", state.ServedBy.Absent(state.TaskQueue, time.Now()))
 		}
 	}
-	_, sent, err := d.Sandbox.Receipts(ctx)
+	shown, err := d.Sandbox.Receipts(ctx)
+	d.Receipts = shown.Gateway != ""
 	switch {
 	case err != nil:
 		return fmt.Errorf("the sandbox does not answer: %w: start bin/sandbox, and name it with --sandbox-url", err)
-	case !sent:
+	case !d.Receipts:
 		out.Note("the sandbox sends no receipts: the demo leaves out what follows from them")
 	case d.Explainer.Store.AddressHash == nil:
 		return errors.New(`HERALD_SECRET is not set: set it to the gateway's; for the local stack: eval "$(make -s env)"`)
 	}
-	d.Receipts = sent
 	if d.Services == nil {
 		out.Note("OUTBOX_SOURCES does not list the outboxes of the example's two services: the demo leaves them out")
 	}
