@@ -1,13 +1,14 @@
 package sandbox
 
 import (
-	"container/heap"
 	"context"
 	"crypto/ecdsa"
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,21 +20,14 @@ const (
 )
 
 // receipt is one report of a provider about a message. Either event is set, which SendGrid
-// sends in a batch, or post, which is one callback of Twilio.
+// sends in a batch, or post, which is one callback.
 type receipt struct {
 	due   time.Time
 	event json.RawMessage
 	post  *post
-}
 
-// again returns a copy of the receipt that is due `after` later.
-func (r receipt) again(after time.Duration) receipt {
-	r.due = r.due.Add(after)
-	if r.post != nil {
-		copied := *r.post // each copy counts its own attempts
-		r.post = &copied
-	}
-	return r
+	attempts int
+	began    time.Time // of the first attempt
 }
 
 type message interface {
@@ -45,7 +39,7 @@ type message interface {
 type courier struct {
 	gateway  string // scheme and host; empty: no receipts are sent
 	key      *ecdsa.PrivateKey
-	settings receiptSettings
+	settings atomic.Pointer[Receipts]
 	client   *http.Client
 
 	mu            sync.Mutex
@@ -70,10 +64,11 @@ type receiptCounts struct {
 func newCourier(gateway string, key *ecdsa.PrivateKey, settings Receipts) *courier {
 	waiting, end := context.WithCancel(context.Background())
 	requests, cut := context.WithCancel(context.Background())
-	c := &courier{gateway: gateway, key: key, settings: receiptSettings{receipts: settings}, woken: make(chan struct{}, 1), end: end, cut: cut, client: &http.Client{
+	c := &courier{gateway: gateway, key: key, woken: make(chan struct{}, 1), end: end, cut: cut, client: &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: maxPosts, IdleConnTimeout: time.Minute},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	c.settings.Store(&settings)
 	c.ended.Go(func() { c.run(waiting, requests) })
 	return c
 }
@@ -96,7 +91,7 @@ func (c *courier) announce(m message) {
 	if c.gateway == "" {
 		return
 	}
-	settings := c.settings.get()
+	settings := *c.settings.Load()
 	c.add(settings.disturb(m.receipts(settings, time.Now()))...)
 }
 
@@ -107,9 +102,9 @@ func (c *courier) add(receipts ...receipt) {
 		case len(c.events)+len(c.posts) >= maxWaiting:
 			c.lose()
 		case r.post != nil:
-			heap.Push(&c.posts, r)
+			c.posts.add(r)
 		default:
-			heap.Push(&c.events, r)
+			c.events.add(r)
 		}
 	}
 	c.mu.Unlock()
@@ -128,7 +123,7 @@ func (c *courier) lose() {
 	c.full = true
 }
 
-// run sends the posts that are due. It takes the next post only when fewer than maxPosts are
+// run sends the receipts that are due. It takes the next one only when fewer than maxPosts are
 // in flight, so that batches grow while the gateway is slow.
 func (c *courier) run(waiting, requests context.Context) {
 	places := make(chan struct{}, maxPosts)
@@ -138,23 +133,23 @@ func (c *courier) run(waiting, requests context.Context) {
 		case <-waiting.Done():
 			return
 		}
-		p := c.next(waiting)
-		if p == nil {
+		r, ok := c.next(waiting)
+		if !ok {
 			return
 		}
 		c.ended.Go(func() {
 			defer func() { <-places }()
-			c.deliver(requests, p)
+			c.deliver(requests, r)
 		})
 	}
 }
 
-// next waits for the next due post. It returns nil when ctx has ended.
-func (c *courier) next(ctx context.Context) *post {
+// next waits for the next receipt that is due, with a post. ok is false when ctx has ended.
+func (c *courier) next(ctx context.Context) (r receipt, ok bool) {
 	for ctx.Err() == nil {
-		p, after := c.take(time.Now())
-		if p != nil {
-			return p
+		r, after := c.take(time.Now())
+		if r.post != nil {
+			return r, true
 		}
 		select {
 		case <-ctx.Done():
@@ -162,23 +157,21 @@ func (c *courier) next(ctx context.Context) *post {
 		case <-c.woken:
 		}
 	}
-	return nil
+	return r, false
 }
 
-// take returns the first due post, or nil and the time until one is due.
-func (c *courier) take(now time.Time) (*post, time.Duration) {
+// take returns the first receipt that is due, or the time until one is due.
+func (c *courier) take(now time.Time) (receipt, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	event, post := c.events.due(), c.posts.due()
 	switch {
 	case post.Before(event) && !post.After(now):
-		return heap.Pop(&c.posts).(receipt).post, 0
+		return c.posts.pop(), 0
 	case !event.After(now):
-		return c.batch(now), 0
-	case post.Before(event):
-		return nil, post.Sub(now)
+		return receipt{post: c.batch(now)}, 0
 	default:
-		return nil, event.Sub(now)
+		return receipt{}, min(post.Sub(now), event.Sub(now))
 	}
 }
 
@@ -186,32 +179,29 @@ func (c *courier) take(now time.Time) (*post, time.Duration) {
 func (c *courier) batch(now time.Time) *post {
 	var events []json.RawMessage
 	for size := 0; size < batchLimit && !c.events.due().After(now); {
-		event := heap.Pop(&c.events).(receipt).event
+		event := c.events.pop().event
 		size += len(event) + 1
 		events = append(events, event)
 	}
-	p, err := eventPost(c.key, events, now)
-	if err != nil {
-		panic(err) // crypto/rand does not fail, and openKey checked the key
-	}
-	return p
+	return eventPost(c.key, events, now)
 }
 
-// deliver sends a post. If it fails, deliver queues it again when the provider would repeat it.
-func (c *courier) deliver(ctx context.Context, p *post) {
-	if p.attempts == 0 {
-		p.began = time.Now()
+// deliver sends a receipt. If it fails, deliver queues it again when the provider would repeat it.
+func (c *courier) deliver(ctx context.Context, r receipt) {
+	if r.attempts == 0 {
+		r.began = time.Now()
 	}
-	p.attempts++
-	status, _, err := p.send(ctx, c.client, c.gateway)
-	if err == nil && isSuccess(status) {
+	r.attempts++
+	status := r.post.send(ctx, c.client, c.gateway)
+	if isSuccess(status) {
 		c.count(func(counts *receiptCounts) { counts.Taken++ })
 		return
 	}
-	after, again := p.repeats(p.attempts, p.began, status)
-	slog.Warn("the gateway did not take a receipt", "status", status, "attempt", p.attempts, "repeated", again)
+	after, again := r.post.repeats(r.attempts, r.began, status)
+	slog.Warn("the gateway did not take a receipt", "status", status, "attempt", r.attempts, "repeated", again)
 	if again {
-		c.add(receipt{due: time.Now().Add(after), post: p})
+		r.due = time.Now().Add(after)
+		c.add(r)
 	}
 	c.count(func(counts *receiptCounts) {
 		counts.Refused++
@@ -234,4 +224,32 @@ func (c *courier) counted() receiptCounts {
 	counts := c.counts
 	counts.Waiting = len(c.events) + len(c.posts)
 	return counts
+}
+
+// queue holds receipts. The receipt that is due first is the first.
+type queue []receipt
+
+func (q *queue) add(r receipt) {
+	i, _ := slices.BinarySearchFunc(*q, r, func(a, b receipt) int {
+		if a.due.After(b.due) {
+			return 1
+		}
+		return -1 // it comes after receipts that are due at the same time
+	})
+	*q = slices.Insert(*q, i, r)
+}
+
+func (q *queue) pop() receipt {
+	first := (*q)[0]
+	(*q)[0] = receipt{} // lets the garbage collector free it
+	*q = (*q)[1:]
+	return first
+}
+
+// due returns the time of the first receipt, or an hour from now for an empty queue.
+func (q queue) due() time.Time {
+	if len(q) == 0 {
+		return time.Now().Add(time.Hour)
+	}
+	return q[0].due
 }

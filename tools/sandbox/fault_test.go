@@ -17,8 +17,7 @@ import (
 
 func (b box) setFault(t *testing.T, channel notification.Channel, fault string) {
 	t.Helper()
-	status, _, body := b.answer(t, call{method: http.MethodPut, path: "/faults/" + string(channel), body: fault})
-	require.Equal(t, http.StatusOK, status, body)
+	body := b.expect(t, http.StatusOK, call{method: http.MethodPut, path: "/faults/" + string(channel), body: fault})
 	require.JSONEq(t, fault, body)
 }
 
@@ -114,8 +113,7 @@ func TestFaultLatency(t *testing.T) {
 			t.Parallel()
 			b := start(t)
 			b.setFault(t, notification.Slack, fault)
-			status, _, _ := b.answer(t, slackCall(slackPath, goodPost))
-			require.Equal(t, want, status)
+			b.expect(t, want, slackCall(slackPath, goodPost))
 			require.Equal(t, want == http.StatusOK, b.only(t).Accepted)
 		})
 	}
@@ -200,14 +198,12 @@ func TestFaultRefused(t *testing.T) {
 	}
 	b := start(t)
 	for _, tt := range tests {
-		status, _, body := b.answer(t, call{method: http.MethodPut, path: "/faults/" + tt.path, body: tt.body})
-		require.Equal(t, tt.status, status, tt.name)
+		body := b.expect(t, tt.status, call{method: http.MethodPut, path: "/faults/" + tt.path, body: tt.body})
 		require.Contains(t, body, tt.complaint, tt.name)
 		require.Contains(t, body, `{"error":`, tt.name)
 	}
-	status, _, _ := b.answer(t, call{method: http.MethodDelete, path: "/faults/FAX"})
-	require.Equal(t, http.StatusNotFound, status)
-	_, _, body := b.answer(t, call{method: http.MethodGet, path: "/faults"})
+	b.expect(t, http.StatusNotFound, call{method: http.MethodDelete, path: "/faults/FAX"})
+	body := b.get(t, "/faults")
 	require.JSONEq(t, `{}`, body)
 }
 
@@ -215,12 +211,11 @@ func TestFaultsListedAndCleared(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	list := func() string {
-		_, _, body := b.answer(t, call{method: http.MethodGet, path: "/faults"})
+		body := b.get(t, "/faults")
 		return body
 	}
 	remove := func(path string) {
-		status, _, _ := b.answer(t, call{method: http.MethodDelete, path: path})
-		require.Equal(t, http.StatusNoContent, status)
+		b.expect(t, http.StatusNoContent, call{method: http.MethodDelete, path: path})
 	}
 	const full = `{"status":503,"rate":0.3,"retry_after":"2s","latency":"1s","drop":"before"}`
 
@@ -235,8 +230,7 @@ func TestFaultsListedAndCleared(t *testing.T) {
 	remove("/faults")
 	remove("/faults")
 	require.JSONEq(t, `{}`, list())
-	status, _, _ := b.answer(t, smsCall(goodSMS()))
-	require.Equal(t, http.StatusCreated, status)
+	b.expect(t, http.StatusCreated, smsCall(goodSMS()))
 }
 
 // The README names every outcome, and every field of faults, ledger lines and receipt settings.

@@ -26,15 +26,6 @@ var channels = slices.DeleteFunc(notification.Channels(), func(c notification.Ch
 // faulty are the names in PUT /faults.
 var faulty = append(slices.Clone(channels), mailServer, vonageFaults, webPushFaults)
 
-// parseChannel reads a channel in upper or lower case.
-func parseChannel(name string) (notification.Channel, error) {
-	channel := notification.Channel(strings.ToUpper(name))
-	if !slices.Contains(faulty, channel) {
-		return "", fmt.Errorf("channel must be one of %v", faulty)
-	}
-	return channel, nil
-}
-
 // faults holds the fault of each channel that has one.
 type faults struct {
 	mu        sync.Mutex
@@ -44,7 +35,7 @@ type faults struct {
 // hit returns the fault for the next request on a channel, if the request gets one.
 func (f *faults) hit(channel notification.Channel) (Fault, bool) {
 	fault, ok := f.all()[channel]
-	return fault, ok && fault.hits()
+	return fault, ok && hits(fault.Rate)
 }
 
 // all returns a copy of the faults by channel.
@@ -54,72 +45,67 @@ func (f *faults) all() map[notification.Channel]Fault {
 	return maps.Clone(f.byChannel)
 }
 
+func (f *faults) change(do func(byChannel map[notification.Channel]Fault)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do(f.byChannel)
+}
+
 func (f *faults) list(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, f.all()) }
 
-// set replaces the channel's fault and responds with the new one.
-func (f *faults) set(w http.ResponseWriter, r *http.Request) {
-	channel, err := parseChannel(r.PathValue("channel"))
-	if err != nil {
-		writeError(w, http.StatusNotFound, err)
-		return
+// of returns a handler of requests about one channel, whose name may be in lower case.
+func (f *faults) of(handle func(w http.ResponseWriter, r *http.Request, channel notification.Channel)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		channel := notification.Channel(strings.ToUpper(r.PathValue("channel")))
+		if !slices.Contains(faulty, channel) {
+			writeError(w, http.StatusNotFound, fmt.Errorf("channel must be one of %v", faulty))
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, faultLimit)
+		handle(w, r, channel)
 	}
-	fault, err := parseFault(http.MaxBytesReader(w, r.Body, faultLimit))
+}
+
+// read replaces a channel's fault, or answers with the reason why it is invalid.
+func (f *faults) read(w http.ResponseWriter, body io.Reader, channel notification.Channel) (fault Fault, ok bool) {
+	fault, err := parseFault(body)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err)
-		return
+		return fault, false
 	}
-	f.put(channel, fault)
-	writeJSON(w, http.StatusOK, fault)
+	f.change(func(byChannel map[notification.Channel]Fault) { byChannel[channel] = fault })
+	return fault, true
 }
 
-func (f *faults) put(channel notification.Channel, fault Fault) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.byChannel[channel] = fault
-}
-
-func (f *faults) end(channel notification.Channel) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.byChannel, channel)
+// set replaces the channel's fault and responds with the new one.
+func (f *faults) set(w http.ResponseWriter, r *http.Request, channel notification.Channel) {
+	if fault, ok := f.read(w, r.Body, channel); ok {
+		writeJSON(w, http.StatusOK, fault)
+	}
 }
 
 // press takes the page's buttons: their value is a fault in JSON, or empty to end the fault. It
 // returns to the page with the same filter and the buttons.
-func (f *faults) press(w http.ResponseWriter, r *http.Request) {
-	channel, err := parseChannel(r.PathValue("channel"))
-	if err != nil {
-		writeError(w, http.StatusNotFound, err)
-		return
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, faultLimit)
-	if text := r.PostFormValue("fault"); text != "" {
-		fault, err := parseFault(strings.NewReader(text))
-		if err != nil {
-			writeError(w, http.StatusBadRequest, err)
-			return
-		}
-		f.put(channel, fault)
-	} else {
+func (f *faults) press(w http.ResponseWriter, r *http.Request, channel notification.Channel) {
+	if text := r.PostFormValue("fault"); text == "" {
 		f.end(channel)
+	} else if _, ok := f.read(w, strings.NewReader(text), channel); !ok {
+		return
 	}
 	http.Redirect(w, r, "/?"+r.URL.RawQuery+"#channels", http.StatusSeeOther)
 }
 
-func (f *faults) clear(w http.ResponseWriter, r *http.Request) {
-	channel, err := parseChannel(r.PathValue("channel"))
-	if err != nil {
-		writeError(w, http.StatusNotFound, err)
-		return
-	}
+func (f *faults) end(channel notification.Channel) {
+	f.change(func(byChannel map[notification.Channel]Fault) { delete(byChannel, channel) })
+}
+
+func (f *faults) clear(w http.ResponseWriter, _ *http.Request, channel notification.Channel) {
 	f.end(channel)
 	w.WriteHeader(http.StatusNoContent)
 }
 
 func (f *faults) clearAll(w http.ResponseWriter, _ *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	clear(f.byChannel)
+	f.change(func(byChannel map[notification.Channel]Fault) { clear(byChannel) })
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -155,25 +141,32 @@ type Fault struct {
 }
 
 // parseFault reads a fault from the body of a request. The client sees the error.
-func parseFault(r io.Reader) (Fault, error) {
-	decoder := json.NewDecoder(r)
-	decoder.DisallowUnknownFields()
-	var fault Fault
-	if err := decoder.Decode(&fault); err != nil {
-		return Fault{}, fmt.Errorf("not a fault: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Fault{}, errors.New("not a fault: something follows it")
+func parseFault(r io.Reader) (fault Fault, err error) {
+	if err := decode(r, "a fault", &fault); err != nil {
+		return Fault{}, err
 	}
 	return fault, fault.validate()
+}
+
+// decode reads one JSON value without unknown fields. The error names the wanted value.
+func decode(r io.Reader, wanted string, value any) error {
+	decoder := json.NewDecoder(r)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(value); err != nil {
+		return fmt.Errorf("not %s: %w", wanted, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("not %s: something follows", wanted)
+	}
+	return nil
 }
 
 func (f Fault) validate() error {
 	switch {
 	case f.Status != 0 && (f.Status < 300 || f.Status > 599):
 		return errors.New("status must be from 300 to 599")
-	case f.Rate != nil && (*f.Rate < 0 || *f.Rate > 1):
-		return errors.New("rate must be from 0 to 1")
+	case !isRate(f.Rate):
+		return errRate
 	case f.RetryAfter < 0 || time.Duration(f.RetryAfter) > maxRetryAfter:
 		return fmt.Errorf("retry_after must be from 0s to %s", maxRetryAfter)
 	case f.Latency < 0 || time.Duration(f.Latency) > maxLatency:
@@ -198,8 +191,12 @@ func (f Fault) String() string {
 	return string(text)
 }
 
-// hits decides at random whether the next request gets the fault.
-func (f Fault) hits() bool { return f.Rate == nil || rand.Float64() < *f.Rate }
+var errRate = errors.New("rate must be from 0 to 1")
+
+func isRate(rate *float64) bool { return rate == nil || *rate >= 0 && *rate <= 1 }
+
+// hits decides at random whether a request or a receipt gets a fault. nil: each does.
+func hits(rate *float64) bool { return rate == nil || rand.Float64() < *rate }
 
 // withRetryAfter adds the header Retry-After in whole seconds, rounded up so that no client
 // retries too early.

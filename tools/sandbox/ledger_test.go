@@ -47,7 +47,7 @@ func TestLedgerSurvivesRestart(t *testing.T) {
 	}
 	b := startWith(t, cfg)
 	require.Equal(t, []string{"0", "1", "2"}, ids(b.entries(t, "")))
-	_, _, page := b.answer(t, call{method: http.MethodGet, path: "/"})
+	page := b.get(t, "/")
 	require.Contains(t, page, `<span class="count">3</span> <small>accepted</small>`)
 }
 
@@ -116,8 +116,7 @@ func TestLedgerSince(t *testing.T) {
 	}
 	all := b.entries(t, "")
 	require.Equal(t, all[1:], b.entries(t, "?since="+all[1].Time.Format(time.RFC3339Nano)))
-	status, _, body := b.answer(t, call{method: http.MethodGet, path: "/ledger?since=today"})
-	require.Equal(t, http.StatusBadRequest, status)
+	body := b.expect(t, http.StatusBadRequest, call{method: http.MethodGet, path: "/ledger?since=today"})
 	require.Contains(t, body, `{"error":`)
 }
 

@@ -134,7 +134,7 @@ func (s *Server) view(selected filter) (view, error) {
 	}
 	v := view{Shown: remembered, Filter: selected, Channels: s.channelViews()}
 	if s.courier.gateway != "" {
-		v.Receipts = &receiptsView{Counts: s.courier.counted(), Settings: s.courier.settings.get().sentence()}
+		v.Receipts = &receiptsView{Counts: s.courier.counted(), Settings: s.courier.settings.Load().sentence()}
 	}
 	for _, entry := range slices.Backward(found) {
 		entry.Body = preview(entry.Entry)

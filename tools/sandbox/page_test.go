@@ -57,7 +57,7 @@ func TestPageOfReceipts(t *testing.T) {
 		`{"twice":true,"outcomes":{"ada@example.com":"delivered"}}`:         "A receipt comes after 1s. All come twice. Addresses with a given outcome: 1.</p>",
 	} {
 		b := startWith(t, sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Gateway: "http://127.0.0.1:1", Receipts: settings})
-		_, _, body := b.answer(t, call{method: http.MethodGet, path: "/"})
+		body := b.get(t, "/")
 		require.Contains(t, body, want)
 	}
 }
@@ -70,7 +70,7 @@ func TestPageIsBounded(t *testing.T) {
 		b.answer(t, post(fmt.Sprintf("evt-%d", n)))
 	}
 	b.answer(t, slackCall(slackPath, `{"text":"`+strings.Repeat("à", 300_000)+`"}`))
-	_, _, body := b.answer(t, call{method: http.MethodGet, path: "/"})
+	body := b.get(t, "/")
 	require.Less(t, len(body), 200_000)
 	require.Equal(t, 200, strings.Count(body, "<tr>\n  <td"))
 	require.Contains(t, body, ">evt-209<")
@@ -100,8 +100,7 @@ func TestPageFilters(t *testing.T) {
 		`?recipient="><script>alert(1)<`: {want: []string{"No message matches the filter."}, not: []string{"<script>alert"}},
 	}
 	for query, tt := range tests {
-		status, _, body := b.answer(t, call{method: http.MethodGet, path: "/" + strings.NewReplacer(`"`, "%22", "<", "%3C", ">", "%3E").Replace(query)})
-		require.Equal(t, http.StatusOK, status)
+		body := b.expect(t, http.StatusOK, call{method: http.MethodGet, path: "/" + strings.NewReplacer(`"`, "%22", "<", "%3C", ">", "%3E").Replace(query)})
 		for _, text := range tt.want {
 			require.Contains(t, body, text, query)
 		}
@@ -110,8 +109,7 @@ func TestPageFilters(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?channel=FAX", "?accepted=perhaps"} {
-		status, _, _ := b.answer(t, call{method: http.MethodGet, path: "/" + query})
-		require.Equal(t, http.StatusBadRequest, status, query)
+		b.expect(t, http.StatusBadRequest, call{method: http.MethodGet, path: "/" + query})
 	}
 }
 
@@ -122,10 +120,10 @@ func TestPageOfMail(t *testing.T) {
 	b.answer(t, post("evt-1"))
 	long := "<script>alert(1)</script><p>" + strings.Repeat("à", 5_000) + "</p>"
 	b.answer(t, mailCall(mailWith(object{"content": []any{object{"type": "text/plain", "value": "Plain & short"}, object{"type": "text/html", "value": long}}})))
-	_, _, page := b.answer(t, call{method: http.MethodGet, path: "/?channel=EMAIL"})
+	page := b.get(t, "/?channel=EMAIL")
 	path := regexp.MustCompile(`/messages/\d+`).FindString(page)
 	require.NotEmpty(t, path)
-	_, _, all := b.answer(t, call{method: http.MethodGet, path: "/"})
+	all := b.get(t, "/")
 	require.Contains(t, all, path+`"`, "the path does not depend on the filter")
 
 	status, header, message := b.answer(t, call{method: http.MethodGet, path: path})
@@ -143,8 +141,7 @@ func TestPageOfMail(t *testing.T) {
 	require.NotContains(t, policy, "script")
 
 	for _, wrong := range []string{"/messages/1", "/messages/-1", "/messages/999999/mail", "/messages/x"} {
-		status, _, _ := b.answer(t, call{method: http.MethodGet, path: wrong})
-		require.Equal(t, http.StatusNotFound, status, wrong)
+		b.expect(t, http.StatusNotFound, call{method: http.MethodGet, path: wrong})
 	}
 }
 
@@ -163,7 +160,7 @@ func TestPageFaultButtons(t *testing.T) {
 		require.NoError(t, answer.Body.Close())
 		return answer.StatusCode, answer.Header.Get("Location")
 	}
-	_, _, page := b.answer(t, call{method: http.MethodGet, path: "/?channel=SMS"})
+	page := b.get(t, "/?channel=SMS")
 	buttons := regexp.MustCompile(`action="/faults/VONAGE\?channel=SMS">(?s:.*?)</form>`).FindString(page)
 	var faults []string
 	for _, found := range regexp.MustCompile(`name="fault" value='([^']*)'`).FindAllStringSubmatch(buttons, -1) {
@@ -174,10 +171,10 @@ func TestPageFaultButtons(t *testing.T) {
 		status, to := press("same-origin", "VONAGE", fault)
 		require.Equal(t, http.StatusSeeOther, status)
 		require.Equal(t, "/?channel=SMS#channels", to)
-		_, _, set := b.answer(t, call{method: http.MethodGet, path: "/faults"})
+		set := b.get(t, "/faults")
 		require.JSONEq(t, `{"VONAGE":`+fault+`}`, set)
 	}
-	_, _, page = b.answer(t, call{method: http.MethodGet, path: "/"})
+	page = b.get(t, "/")
 	require.Contains(t, page, "fault {&#34;latency&#34;:&#34;5s&#34;}")
 	require.Contains(t, page, "Mend Vonage")
 
@@ -189,6 +186,6 @@ func TestPageFaultButtons(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 	status, _ = press("same-origin", "VONAGE", "")
 	require.Equal(t, http.StatusSeeOther, status)
-	_, _, set := b.answer(t, call{method: http.MethodGet, path: "/faults"})
+	set := b.get(t, "/faults")
 	require.JSONEq(t, `{}`, set)
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	postTimeout = 15 * time.Second // Twilio's limit
-	answerLimit = 64 << 10         // bytes; send ignores the rest of an answer
+	answerLimit = 64 << 10         // bytes of an answer that send reads
 )
 
 // post is a request to the gateway. Each attempt sends the same body and signature.
@@ -26,9 +26,6 @@ type post struct {
 	header  map[string]string
 	body    []byte
 	repeats func(attempts int, began time.Time, status int) (time.Duration, bool)
-
-	attempts int
-	began    time.Time // of the first attempt
 }
 
 // repeatsMail returns the time after which SendGrid repeats a failed batch, and false if it gives
@@ -60,27 +57,24 @@ func repeatsText(fragment string) func(attempts int, began time.Time, status int
 	}
 }
 
-// send makes one attempt, and returns the status and the beginning of the answer.
-func (p *post) send(ctx context.Context, client *http.Client, gateway string) (status int, answer []byte, err error) {
+// send makes one attempt, and returns the status of the answer; 0: there is none.
+func (p *post) send(ctx context.Context, client *http.Client, gateway string) (status int) {
 	ctx, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, gateway+p.path, bytes.NewReader(p.body))
 	if err != nil {
-		return 0, nil, fmt.Errorf("post to the gateway: %w", err)
+		return 0
 	}
 	for name, value := range p.header {
 		request.Header.Set(name, value)
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return 0, nil, fmt.Errorf("post to the gateway: %w", err)
+		return 0
 	}
 	defer func() { _ = response.Body.Close() }()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, answerLimit))
-	if err != nil {
-		return 0, nil, fmt.Errorf("read the gateway's answer: %w", err)
-	}
-	return response.StatusCode, answer, nil
+	_, _ = io.CopyN(io.Discard, response.Body, answerLimit) // else the connection is closed
+	return response.StatusCode
 }
 
 func isSuccess(status int) bool { return status >= 200 && status < 300 }
@@ -121,30 +115,4 @@ func checkWord[T any](outcomes map[string]T, of, outcome string) error {
 		return fmt.Errorf("%q is no outcome of %s: it must be one of %s", outcome, of, strings.Join(slices.Sorted(maps.Keys(outcomes)), ", "))
 	}
 	return nil
-}
-
-// queue is a heap of receipts. The receipt that is due first is the root.
-type queue []receipt
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
-func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-
-// Push and Pop are only for container/heap.
-func (q *queue) Push(r any) { *q = append(*q, r.(receipt)) }
-
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	r := (*q)[last]
-	(*q)[last] = receipt{} // lets the garbage collector free the receipt
-	*q = (*q)[:last]
-	return r
-}
-
-// due returns the time of the first receipt, or an hour from now for an empty queue.
-func (q queue) due() time.Time {
-	if len(q) == 0 {
-		return time.Now().Add(time.Hour)
-	}
-	return q[0].due
 }

@@ -66,7 +66,7 @@ func TestReceiptFaults(t *testing.T) {
 		g.setReceipts(t, atOnce)
 		g.accept(t, mailToAddress("last@example.com"))
 		for last := 0; last < 2; {
-			for _, e := range g.batch(t) {
+			for _, e := range parseEvents(t, g.next(t).body) {
 				ids[e["sg_event_id"].(string)]++
 				if e["email"] == "last@example.com" {
 					last++
@@ -112,8 +112,7 @@ func TestReceiptsRefused(t *testing.T) {
 		`{"outcomes":{"+393331234567":"bounce"}}`:                "undelivered",
 		`{"outcomes":{"` + strings.Repeat("a", 1<<20) + `":""}}`: "too large",
 	} {
-		status, _, answer := b.answer(t, call{method: http.MethodPut, path: "/receipts", body: body})
-		require.Equal(t, http.StatusBadRequest, status, body)
+		answer := b.expect(t, http.StatusBadRequest, call{method: http.MethodPut, path: "/receipts", body: body})
 		require.Contains(t, answer, complaint)
 	}
 	_, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger"), Receipts: `{"rate":2}`})

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -31,15 +29,9 @@ type Receipts struct {
 }
 
 // parseReceipts reads settings from a request or an option. The client sees the error.
-func parseReceipts(r io.Reader) (Receipts, error) {
-	decoder := json.NewDecoder(r)
-	decoder.DisallowUnknownFields()
-	var receipts Receipts
-	if err := decoder.Decode(&receipts); err != nil {
-		return Receipts{}, fmt.Errorf("not settings of receipts: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Receipts{}, errors.New("not settings of receipts: something follows them")
+func parseReceipts(r io.Reader) (receipts Receipts, err error) {
+	if err := decode(r, "settings of receipts", &receipts); err != nil {
+		return Receipts{}, err
 	}
 	return receipts, receipts.validate()
 }
@@ -78,8 +70,8 @@ func (r Receipts) validate() error {
 		return fmt.Errorf("delay must be from 0s to %s", maxReceiptDelay)
 	case r.Late < 0 || time.Duration(r.Late) > maxReceiptDelay:
 		return fmt.Errorf("late must be from 0s to %s", maxReceiptDelay)
-	case r.Rate != nil && (*r.Rate < 0 || *r.Rate > 1):
-		return errors.New("rate must be from 0 to 1")
+	case !isRate(r.Rate):
+		return errRate
 	case r.Rate != nil && r.Late == 0 && !r.Twice && !r.Shuffled && !r.Lost:
 		return errors.New("rate needs a fault: late, twice, shuffled or lost")
 	}
@@ -122,15 +114,16 @@ func (r Receipts) disturb(receipts []receipt) []receipt {
 	due := r.shuffle(receipts)
 	for i, receipt := range receipts {
 		receipt.due = due[i]
-		if r.Late > 0 && r.hits() {
+		if r.Late > 0 && hits(r.Rate) {
 			receipt.due = receipt.due.Add(time.Duration(r.Late))
 		}
-		if r.Lost && r.hits() {
+		if r.Lost && hits(r.Rate) {
 			continue
 		}
 		disturbed = append(disturbed, receipt)
-		if r.Twice && r.hits() {
-			disturbed = append(disturbed, receipt.again(r.delay()))
+		if r.Twice && hits(r.Rate) {
+			receipt.due = receipt.due.Add(r.delay())
+			disturbed = append(disturbed, receipt)
 		}
 	}
 	return disturbed
@@ -142,7 +135,7 @@ func (r Receipts) shuffle(receipts []receipt) []time.Time {
 	var some []int
 	for i, receipt := range receipts {
 		due[i] = receipt.due
-		if r.Shuffled && r.hits() {
+		if r.Shuffled && hits(r.Rate) {
 			some = append(some, i)
 		}
 	}
@@ -150,28 +143,7 @@ func (r Receipts) shuffle(receipts []receipt) []time.Time {
 	return due
 }
 
-// hits decides at random whether a receipt gets a fault.
-func (r Receipts) hits() bool { return r.Rate == nil || rand.Float64() < *r.Rate }
-
 const receiptsLimit = 1 << 20 // bytes of a request that sets receipts: room for ten thousand outcomes or more
-
-// receiptSettings holds the current settings.
-type receiptSettings struct {
-	mu       sync.Mutex
-	receipts Receipts
-}
-
-func (s *receiptSettings) get() Receipts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.receipts
-}
-
-func (s *receiptSettings) put(receipts Receipts) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.receipts = receipts
-}
 
 // ShownReceipts is the answer to GET /receipts.
 type ShownReceipts struct {
@@ -181,22 +153,22 @@ type ShownReceipts struct {
 }
 
 func (c *courier) show(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, ShownReceipts{Receipts: c.settings.get(), Gateway: c.gateway})
+	writeJSON(w, http.StatusOK, ShownReceipts{Receipts: *c.settings.Load(), Gateway: c.gateway})
 }
 
 // set replaces the settings for later messages, and responds with the new settings.
-func (s *receiptSettings) set(w http.ResponseWriter, r *http.Request) {
+func (c *courier) set(w http.ResponseWriter, r *http.Request) {
 	receipts, err := parseReceipts(http.MaxBytesReader(w, r.Body, receiptsLimit))
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err)
 		return
 	}
-	s.put(receipts)
+	c.settings.Store(&receipts)
 	writeJSON(w, http.StatusOK, receipts)
 }
 
 // clear restores the defaults.
-func (s *receiptSettings) clear(w http.ResponseWriter, _ *http.Request) {
-	s.put(Receipts{})
+func (c *courier) clear(w http.ResponseWriter, _ *http.Request) {
+	c.settings.Store(&Receipts{})
 	w.WriteHeader(http.StatusNoContent)
 }

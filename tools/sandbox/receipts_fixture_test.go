@@ -68,7 +68,7 @@ type event = map[string]any
 // events waits for count events of SendGrid and checks the signatures with SendGrid's library.
 func (g gateway) events(t *testing.T, count int) []event {
 	t.Helper()
-	_, _, text := g.box.answer(t, call{method: http.MethodGet, path: "/keys/sendgrid"})
+	text := g.box.get(t, "/keys/sendgrid")
 	key, err := eventwebhook.ConvertPublicKeyBase64ToECDSA(strings.TrimSpace(text))
 	require.NoError(t, err)
 	var all []event
@@ -79,10 +79,7 @@ func (g gateway) events(t *testing.T, count int) []event {
 		genuine, err := eventwebhook.VerifySignature(key, []byte(got.body), got.header.Get(eventwebhook.VerificationHTTPHeader), got.header.Get(eventwebhook.TimestampHTTPHeader))
 		require.NoError(t, err)
 		require.True(t, genuine)
-		var batch []event
-		require.NoError(t, json.Unmarshal([]byte(got.body), &batch))
-		require.NotEmpty(t, batch)
-		all = append(all, batch...)
+		all = append(all, parseEvents(t, got.body)...)
 	}
 	require.Len(t, all, count)
 	return all
@@ -125,22 +122,17 @@ func (g gateway) accept(t *testing.T, c call) http.Header {
 
 const atOnce = `{"delay":"0s"}`
 
-func (g gateway) batch(t *testing.T) []event {
-	t.Helper()
-	return parseEvents(t, g.next(t).body)
-}
-
 func parseEvents(t *testing.T, body string) []event {
 	t.Helper()
 	var batch []event
 	require.NoError(t, json.Unmarshal([]byte(body), &batch))
+	require.NotEmpty(t, batch)
 	return batch
 }
 
 func (b box) setReceipts(t *testing.T, settings string) {
 	t.Helper()
-	status, _, body := b.answer(t, call{method: http.MethodPut, path: "/receipts", body: settings})
-	require.Equal(t, http.StatusOK, status, body)
+	body := b.expect(t, http.StatusOK, call{method: http.MethodPut, path: "/receipts", body: settings})
 	require.JSONEq(t, settings, body)
 }
 
@@ -148,7 +140,7 @@ func (b box) setReceipts(t *testing.T, settings string) {
 func (g gateway) shows(t *testing.T, counts string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		_, _, page := g.box.answer(t, call{method: http.MethodGet, path: "/"})
+		page := g.box.get(t, "/")
 		return strings.Contains(page, counts)
 	}, time.Minute, 5*time.Millisecond)
 }

@@ -115,11 +115,9 @@ func TestReceiptsNobodyAskedFor(t *testing.T) {
 
 	g := startWithGateway(t, atOnce, nil)
 	g.accept(t, smsCall(smsWith("StatusCallback", "")))
-	status, _, _ := g.box.answer(t, mailToAddress("nobody"))
-	require.Equal(t, http.StatusBadRequest, status)
+	g.box.expect(t, http.StatusBadRequest, mailToAddress("nobody"))
 	g.setFault(t, "EMAIL", `{"status":503}`)
-	status, _, _ = g.box.answer(t, mailToAddress("refused@example.com"))
-	require.Equal(t, http.StatusServiceUnavailable, status)
+	g.box.expect(t, http.StatusServiceUnavailable, mailToAddress("refused@example.com"))
 	g.setFault(t, "EMAIL", `{"drop":"after"}`)
 	_, err := g.do(t, mailToAddress("untold@example.com")) //nolint:bodyclose // no answer, so no body
 	require.Error(t, err)
@@ -140,11 +138,10 @@ func TestReceiptOutcomesThatAreSet(t *testing.T) {
 	g.accept(t, smsCall(goodSMS()))
 	require.Equal(t, "failed", g.callback(t, "token", "https://herald.example.com").Get("MessageStatus"))
 
-	status, _, _ := g.box.answer(t, call{method: http.MethodDelete, path: "/receipts"})
-	require.Equal(t, http.StatusNoContent, status)
-	_, _, body := g.box.answer(t, call{method: http.MethodGet, path: "/receipts"})
+	g.box.expect(t, http.StatusNoContent, call{method: http.MethodDelete, path: "/receipts"})
+	body := g.box.get(t, "/receipts")
 	require.Regexp(t, `^\{"gateway":"http://127\.0\.0\.1:\d+"\}\n$`, body)
-	_, _, body = start(t).answer(t, call{method: http.MethodGet, path: "/receipts"})
+	body = start(t).get(t, "/receipts")
 	require.JSONEq(t, `{}`, body, "none are sent")
 }
 

@@ -73,11 +73,24 @@ func (b box) answer(t *testing.T, c call) (status int, header http.Header, body 
 	return response.StatusCode, response.Header, string(read)
 }
 
+// expect makes a call that gets this status, and returns the body.
+func (b box) expect(t *testing.T, want int, c call) string {
+	t.Helper()
+	status, _, body := b.answer(t, c)
+	require.Equal(t, want, status, "%s %s: %s", c.method, c.path, body)
+	return body
+}
+
+// get returns a page of the sandbox.
+func (b box) get(t *testing.T, path string) string {
+	t.Helper()
+	return b.expect(t, http.StatusOK, call{method: http.MethodGet, path: path})
+}
+
 // entries gets the ledger over HTTP.
 func (b box) entries(t *testing.T, query string) []sandbox.Entry {
 	t.Helper()
-	status, _, body := b.answer(t, call{method: http.MethodGet, path: "/ledger" + query})
-	require.Equal(t, http.StatusOK, status, body)
+	body := b.expect(t, http.StatusOK, call{method: http.MethodGet, path: "/ledger" + query})
 	return parse(t, body)
 }
 
@@ -109,6 +122,28 @@ func (b box) only(t *testing.T) sandbox.Entry {
 type sample struct {
 	call  call
 	entry sandbox.Entry
+}
+
+// answered is a call and its answer.
+type answered struct {
+	call   call
+	status int
+	body   string // regular expression
+}
+
+// requireAnswers makes each call at a new sandbox. The ledger must have it.
+func requireAnswers(t *testing.T, calls map[string]answered) {
+	t.Helper()
+	for name, tt := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			require.Regexp(t, tt.body, b.expect(t, tt.status, tt.call))
+			entry := b.only(t)
+			require.Equal(t, tt.status, entry.Status)
+			require.Equal(t, tt.status < 300, entry.Accepted)
+		})
+	}
 }
 
 // accepted returns one call for each provider that the provider accepts.
@@ -143,8 +178,7 @@ func TestAccepted(t *testing.T) {
 		t.Run(string(channel), func(t *testing.T) {
 			t.Parallel()
 			b := start(t)
-			status, _, body := b.answer(t, tt.call)
-			require.Equal(t, tt.entry.Status, status, body)
+			b.expect(t, tt.entry.Status, tt.call)
 			require.Equal(t, tt.entry, b.only(t))
 		})
 	}
@@ -157,9 +191,8 @@ func TestBodyTooLarge(t *testing.T) {
 			t.Parallel()
 			b := start(t)
 			tt.call.body += strings.Repeat(" ", 1<<20)
-			status, _, _ := b.answer(t, tt.call)
-			require.Equal(t, http.StatusRequestEntityTooLarge, status)
-			require.Equal(t, sandbox.Entry{Channel: channel, Status: status}, b.only(t))
+			b.expect(t, http.StatusRequestEntityTooLarge, tt.call)
+			require.Equal(t, sandbox.Entry{Channel: channel, Status: http.StatusRequestEntityTooLarge}, b.only(t))
 		})
 	}
 }
@@ -177,8 +210,7 @@ func TestUnknownPaths(t *testing.T) {
 		{method: http.MethodGet, path: "/v3/mail/send", want: http.StatusMethodNotAllowed},
 	}
 	for _, tt := range tests {
-		status, _, _ := b.answer(t, call{method: tt.method, path: tt.path})
-		require.Equal(t, tt.want, status, "%s %s", tt.method, tt.path)
+		b.expect(t, tt.want, call{method: tt.method, path: tt.path})
 	}
 	require.Empty(t, b.entries(t, ""))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,58 +53,41 @@ func TestMailRefused(t *testing.T) {
 
 	box := func(address string) []any { return []any{object{"email": address}} }
 	part := func(kind, value string) object { return object{"type": kind, "value": value} }
-	tests := []struct {
-		name  string
-		mail  any
-		field string
-	}{
-		{name: "no personalizations", mail: mailWith(object{"personalizations": nil}), field: "personalizations"},
-		{name: "too many personalizations", mail: mailWith(object{"personalizations": repeat(1001)}), field: "personalizations"},
-		{name: "too many recipients", mail: mailTo(object{"to": addresses(1001)}), field: "personalizations"},
-		{name: "nobody", mail: mailTo(object{"to": nil}), field: "personalizations.0.to"},
-		{name: "no address", mail: mailTo(object{"to": box("")}), field: "personalizations.0.to.0.email"},
-		{name: "no @", mail: mailTo(object{"to": box("ada.example.com")}), field: "personalizations.0.to.0.email"},
-		{name: "no domain", mail: mailTo(object{"to": box("ada@")}), field: "personalizations.0.to.0.email"},
-		{name: "no dot in the domain", mail: mailTo(object{"to": box("ada@example")}), field: "personalizations.0.to.0.email"},
-		{name: "address with a name", mail: mailTo(object{"to": box("Ada <ada@example.com>")}), field: "personalizations.0.to.0.email"},
-		{name: "address with a line break", mail: mailTo(object{"to": box("ada@example.com\r\nBcc: eve@example.com")}), field: "personalizations.0.to.0.email"},
-		{name: "bad copy", mail: mailTo(object{"cc": box("ada")}), field: "personalizations.0.to.1.email"},
-		{name: "semicolon in the name", mail: mailTo(object{"to": []any{object{"email": "ada@example.com", "name": "A; B"}}}), field: "personalizations.0.to.0.name"},
-		{name: "address twice", mail: mailTo(object{"bcc": box("ADA@example.com")}), field: "personalizations.0"},
-		{name: "custom_args too large", mail: mailTo(object{"custom_args": object{"x": strings.Repeat("a", 10_000)}}), field: "personalizations.0.custom_args"},
-		{name: "no from", mail: mailWith(object{"from": nil}), field: "from.email"},
-		{name: "from without address", mail: mailWith(object{"from": object{"name": "Herald"}}), field: "from.email"},
-		{name: "bad from", mail: mailWith(object{"from": object{"email": "herald"}}), field: "from.email"},
-		{name: "from in Unicode", mail: mailWith(object{"from": object{"email": "herald@example.com", "name": "Café"}}), field: "from"},
-		{name: "no subject", mail: mailWith(object{"subject": ""}), field: "subject"},
-		{name: "CR in the subject", mail: mailWith(object{"subject": "a\rBcc: b"}), field: "subject"},
-		{name: "LF in the subject", mail: mailWith(object{"subject": "a\nBcc: b"}), field: "subject"},
-		{name: "LF in a personal subject", mail: mailTo(object{"subject": "a\nBcc: b"}), field: "subject"},
-		{name: "no content", mail: mailWith(object{"content": nil}), field: "content"},
-		{name: "content without type", mail: mailWith(object{"content": []any{part("", "x")}}), field: "content.0.type"},
-		{name: "type with a parameter", mail: mailWith(object{"content": []any{part("text/plain; charset=utf-8", "x")}}), field: "content.0.type"},
-		{name: "empty content", mail: mailWith(object{"content": []any{part("text/plain", "")}}), field: "content.0.value"},
-		{name: "HTML before text", mail: mailWith(object{"content": []any{part("text/html", "x"), part("text/plain", "x")}}), field: "content"},
-		{name: "calendar before HTML", mail: mailWith(object{"content": []any{part("text/calendar", "x"), part("text/html", "x")}}), field: "content"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := start(t)
-			status, _, body := b.answer(t, mailCall(tt.mail))
-			require.Equal(t, http.StatusBadRequest, status)
+	requireAnswers(t, map[string]answered{
+		"no personalizations":       refused("personalizations", mailWith(object{"personalizations": nil})),
+		"too many personalizations": refused("personalizations", mailWith(object{"personalizations": repeat(1001)})),
+		"too many recipients":       refused("personalizations", mailTo(object{"to": addresses(1001)})),
+		"nobody":                    refused("personalizations.0.to", mailTo(object{"to": nil})),
+		"no address":                refused("personalizations.0.to.0.email", mailTo(object{"to": box("")})),
+		"no @":                      refused("personalizations.0.to.0.email", mailTo(object{"to": box("ada.example.com")})),
+		"no domain":                 refused("personalizations.0.to.0.email", mailTo(object{"to": box("ada@")})),
+		"no dot in the domain":      refused("personalizations.0.to.0.email", mailTo(object{"to": box("ada@example")})),
+		"address with a name":       refused("personalizations.0.to.0.email", mailTo(object{"to": box("Ada <ada@example.com>")})),
+		"address with a line break": refused("personalizations.0.to.0.email", mailTo(object{"to": box("ada@example.com\r\nBcc: eve@example.com")})),
+		"bad copy":                  refused("personalizations.0.to.1.email", mailTo(object{"cc": box("ada")})),
+		"semicolon in the name":     refused("personalizations.0.to.0.name", mailTo(object{"to": []any{object{"email": "ada@example.com", "name": "A; B"}}})),
+		"address twice":             refused("personalizations.0", mailTo(object{"bcc": box("ADA@example.com")})),
+		"custom_args too large":     refused("personalizations.0.custom_args", mailTo(object{"custom_args": object{"x": strings.Repeat("a", 10_000)}})),
+		"no from":                   refused("from.email", mailWith(object{"from": nil})),
+		"from without address":      refused("from.email", mailWith(object{"from": object{"name": "Herald"}})),
+		"bad from":                  refused("from.email", mailWith(object{"from": object{"email": "herald"}})),
+		"from in Unicode":           refused("from", mailWith(object{"from": object{"email": "herald@example.com", "name": "Café"}})),
+		"no subject":                refused("subject", mailWith(object{"subject": ""})),
+		"CR in the subject":         refused("subject", mailWith(object{"subject": "a\rBcc: b"})),
+		"LF in the subject":         refused("subject", mailWith(object{"subject": "a\nBcc: b"})),
+		"LF in a personal subject":  refused("subject", mailTo(object{"subject": "a\nBcc: b"})),
+		"no content":                refused("content", mailWith(object{"content": nil})),
+		"content without type":      refused("content.0.type", mailWith(object{"content": []any{part("", "x")}})),
+		"type with a parameter":     refused("content.0.type", mailWith(object{"content": []any{part("text/plain; charset=utf-8", "x")}})),
+		"empty content":             refused("content.0.value", mailWith(object{"content": []any{part("text/plain", "")}})),
+		"HTML before text":          refused("content", mailWith(object{"content": []any{part("text/html", "x"), part("text/plain", "x")}})),
+		"calendar before HTML":      refused("content", mailWith(object{"content": []any{part("text/calendar", "x"), part("text/html", "x")}})),
+	})
+}
 
-			var answer struct {
-				Errors []struct{ Message, Field, Help string }
-			}
-			require.NoError(t, json.Unmarshal([]byte(body), &answer))
-			require.Len(t, answer.Errors, 1, body)
-			require.Equal(t, tt.field, answer.Errors[0].Field)
-			require.NotEmpty(t, answer.Errors[0].Message)
-			require.Contains(t, answer.Errors[0].Help, "https://")
-			require.False(t, b.only(t).Accepted)
-		})
-	}
+// refused returns a mail with one mistake, in a field.
+func refused(field string, mail any) answered {
+	return answered{mailCall(mail), http.StatusBadRequest, `^\{"errors":\[\{"message":"[^{]+","field":"` + regexp.QuoteMeta(field) + `","help":"https://[^"]+"\}\]\}$`}
 }
 
 func TestMailRequestRefused(t *testing.T) {
@@ -115,32 +99,17 @@ func TestMailRequestRefused(t *testing.T) {
 		change(&changed)
 		return changed
 	}
-	tests := []struct {
-		name string
-		call call
-		want int
-	}{
-		{name: "no authorization", call: with(func(c *call) { c.authorization = "" }), want: http.StatusUnauthorized},
-		{name: "no key", call: with(func(c *call) { c.authorization = "Bearer " }), want: http.StatusUnauthorized},
-		{name: "not a bearer", call: with(func(c *call) { c.authorization = "Basic a2V5" }), want: http.StatusUnauthorized},
-		{name: "no content type", call: with(func(c *call) { c.contentType = "" }), want: http.StatusUnsupportedMediaType},
-		{name: "form", call: with(func(c *call) { c.contentType = "application/x-www-form-urlencoded" }), want: http.StatusUnsupportedMediaType},
-		{name: "no JSON", call: with(func(c *call) { c.body = "{" }), want: http.StatusBadRequest},
-		{name: "empty", call: with(func(c *call) { c.body = "" }), want: http.StatusBadRequest},
-		{name: "custom_args of numbers", call: mailCall(mailTo(object{"custom_args": object{"n": 1}})), want: http.StatusBadRequest},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := start(t)
-			status, _, body := b.answer(t, tt.call)
-			require.Equal(t, tt.want, status)
-			require.Regexp(t, `^\{"errors":\[\{"message":".+","field":null,"help":null\}\]\}$`, body)
-			entry := b.only(t)
-			require.Equal(t, tt.want, entry.Status)
-			require.False(t, entry.Accepted)
-		})
-	}
+	const whole = `^\{"errors":\[\{"message":".+","field":null,"help":null\}\]\}$`
+	requireAnswers(t, map[string]answered{
+		"no authorization":       {with(func(c *call) { c.authorization = "" }), http.StatusUnauthorized, whole},
+		"no key":                 {with(func(c *call) { c.authorization = "Bearer " }), http.StatusUnauthorized, whole},
+		"not a bearer":           {with(func(c *call) { c.authorization = "Basic a2V5" }), http.StatusUnauthorized, whole},
+		"no content type":        {with(func(c *call) { c.contentType = "" }), http.StatusUnsupportedMediaType, whole},
+		"form":                   {with(func(c *call) { c.contentType = "application/x-www-form-urlencoded" }), http.StatusUnsupportedMediaType, whole},
+		"no JSON":                {with(func(c *call) { c.body = "{" }), http.StatusBadRequest, whole},
+		"empty":                  {with(func(c *call) { c.body = "" }), http.StatusBadRequest, whole},
+		"custom_args of numbers": {mailCall(mailTo(object{"custom_args": object{"n": 1}})), http.StatusBadRequest, whole},
+	})
 }
 
 // The sandbox accepts an e-mail that is exactly at the limits.

@@ -35,8 +35,7 @@ func TestServe(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener) }()
 
-	status, _, _ := b.answer(t, slackCall(slackPath, goodPost))
-	require.Equal(t, http.StatusOK, status)
+	b.expect(t, http.StatusOK, slackCall(slackPath, goodPost))
 	b.setFault(t, notification.SMS, `{"latency":"5m0s"}`)
 	written, answered := b.begin(t.Context(), t, smsCall(goodSMS()))
 	<-written

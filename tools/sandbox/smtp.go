@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/mail"
 	"strings"
-	"time"
 
 	"github.com/emersion/go-smtp"
 
@@ -20,6 +19,11 @@ import (
 
 // mailServer names the mail server in PUT /faults. EMAIL is SendGrid there.
 const mailServer notification.Channel = "SMTP"
+
+// smtpServer has only what a fault needs.
+var smtpServer = provider{fault: mailServer, reject: func(status int) response {
+	return response{status: status, header: map[string]string{}}
+}}
 
 // smtpAccepted is the reply to a mail that the server takes.
 const smtpAccepted = 250
@@ -67,26 +71,18 @@ func (m *mailSession) Data(r io.Reader) error {
 	if err != nil {
 		return &smtp.SMTPError{Code: 554, EnhancedCode: smtp.EnhancedCode{5, 6, 0}, Message: "malformed mail"}
 	}
-	entry.Channel, entry.Recipient, entry.Status, entry.Accepted = notification.Email, m.to, smtpAccepted, true
-	fault, hit := m.faults.hit(mailServer)
-	cut := hit && (fault.Drop != "" || !wait(m.ctx, time.Duration(fault.Latency)))
-	switch {
-	case cut && fault.Drop != dropAfter:
-		entry.Status, entry.Accepted = 0, false
-	case cut:
-		entry.Status = 0
-	case hit && fault.Status != 0:
-		entry.Status, entry.Accepted = fault.Status, false
-	}
+	entry.Channel, entry.Recipient = notification.Email, m.to
+	reply, accepted := m.applyFault(m.ctx, smtpServer, response{status: smtpAccepted})
+	entry.Status, entry.Accepted = reply.status, accepted
 	if err := m.ledger.append(entry); err != nil {
 		slog.Error("the sandbox cannot write its ledger", "channel", entry.Channel, "error", err)
 		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "the sandbox cannot write its ledger"}
 	}
 	switch {
-	case cut:
+	case reply.status == 0:
 		_ = m.conn.Close()
 		return errors.New("cut")
-	case !entry.Accepted:
+	case !accepted:
 		return &smtp.SMTPError{Code: entry.Status, EnhancedCode: smtp.EnhancedCodeNotSet, Message: "a fault"}
 	default:
 		return nil

@@ -34,27 +34,14 @@ func TestWebhook(t *testing.T) {
 
 	changed := hookCall("/hooks/x", "id", time.Now(), goodHook)
 	changed.body += " "
-	tests := []struct {
-		name   string
-		call   call
-		status int
-	}{
-		{name: "one of two signatures", call: hookCall("/hooks/x", "id", time.Now(), goodHook), status: http.StatusNoContent},
-		{name: "changed", call: changed, status: http.StatusUnauthorized},
-		{name: "old", call: hookCall("/hooks/x", "id", time.Now().Add(-time.Hour), goodHook), status: http.StatusUnauthorized},
-		{name: "without an id", call: hookCall("/hooks/x", "", time.Now(), goodHook), status: http.StatusUnauthorized},
-		{name: "gone", call: hookCall("/hooks/gone-1", "id", time.Now(), goodHook), status: http.StatusGone},
-		{name: "another message", call: hookCall("/hooks/x", "id", time.Now(), `{}`), status: http.StatusBadRequest},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := start(t)
-			status, _, _ := b.answer(t, tt.call)
-			require.Equal(t, tt.status, status)
-			require.Equal(t, status == http.StatusNoContent, b.only(t).Accepted)
-		})
-	}
+	requireAnswers(t, map[string]answered{
+		"one of two signatures": {hookCall("/hooks/x", "id", time.Now(), goodHook), http.StatusNoContent, ""},
+		"changed":               {changed, http.StatusUnauthorized, ""},
+		"old":                   {hookCall("/hooks/x", "id", time.Now().Add(-time.Hour), goodHook), http.StatusUnauthorized, ""},
+		"without an id":         {hookCall("/hooks/x", "", time.Now(), goodHook), http.StatusUnauthorized, ""},
+		"gone":                  {hookCall("/hooks/gone-1", "id", time.Now(), goodHook), http.StatusGone, ""},
+		"another message":       {hookCall("/hooks/x", "id", time.Now(), `{}`), http.StatusBadRequest, ""},
+	})
 }
 
 // A receiver that has the message answers a repeat of it with success, and ignores it.
@@ -63,13 +50,12 @@ func TestWebhookRepeat(t *testing.T) {
 
 	b := start(t)
 	for _, id := range []string{"a", "b", "a"} {
-		status, _, _ := b.answer(t, hookCall("/hooks/x", id, time.Now(), goodHook))
-		require.Equal(t, http.StatusNoContent, status)
+		b.expect(t, http.StatusNoContent, hookCall("/hooks/x", id, time.Now(), goodHook))
 	}
 	entries := b.entries(t, "")
 	require.False(t, entries[0].Repeat)
 	require.False(t, entries[1].Repeat)
 	require.True(t, entries[2].Repeat)
-	_, _, page := b.answer(t, call{method: http.MethodGet, path: "/"})
+	page := b.get(t, "/")
 	require.Contains(t, page, "repeat, ignored")
 }
