@@ -94,18 +94,16 @@ func (s *service) walk(t *testing.T) *outboxes.Walk {
 
 // poller is a poller in a separate process.
 type poller struct {
-	stopped   atomic.Bool
-	done      chan struct{}
-	result    outboxes.PollResult
-	mu        sync.Mutex
-	refused   int
-	untold    int
-	acknowled int
+	stopped atomic.Bool
+	done    chan struct{}
+	result  outboxes.PollResult
+
+	refused, untold, acknowledged atomic.Int64 // rows
 }
 
-func (p *poller) Refused(records int)        { p.mu.Lock(); p.refused += records; p.mu.Unlock() }
-func (p *poller) Untold(rows int)            { p.mu.Lock(); p.untold += rows; p.mu.Unlock() }
-func (p *poller) Acknowledged(time.Duration) { p.mu.Lock(); p.acknowled++; p.mu.Unlock() }
+func (p *poller) Refused(records int)        { p.refused.Add(int64(records)) }
+func (p *poller) Untold(rows int)            { p.untold.Add(int64(rows)) }
+func (p *poller) Acknowledged(time.Duration) { p.acknowledged.Add(1) }
 
 // start starts a poller. It stops at the end of the test, or when a condition is true.
 func start(t *testing.T, walk *outboxes.Walk, ends ...func() bool) *poller {

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/outboxes"
-	"herald/internal/outboxes/dialects"
 )
 
 // deliver inserts a delivery of evt-1 with a text and an address.
@@ -42,18 +41,13 @@ func TestLifecycle(t *testing.T) {
 	s.exec(t, strings.ReplaceAll(deliver, "%", "1")+"'PENDING', NULL)")
 	require.Empty(t, s.written(t))
 	table := s.table(t)
-	found, err := table.Missing(t.Context())
-	require.NoError(t, err)
+	found := missing(t, table)
 	require.Len(t, found, 4)
 	require.Equal(t, "there is no index on sent, id", found[0].What)
 	require.Equal(t, "there is no trigger on notification", found[1].What)
 	require.Contains(t, found[1].Remedy, "starter source migrate lifecycle")
-	missing, err := table.Additions(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, table.Add(t.Context(), missing, func(dialects.Addition) {}))
-	found, err = table.Missing(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, found)
+	migrate(t, table)
+	require.Empty(t, missing(t, table))
 
 	decide := `INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('evt-1', 'CUSTOMER', '7', '{"SMS": "SUPPRESSED", "PUSH": "SUPPRESSED", "EMAIL": "SELECTED"}')`
 	finish := `INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-1', '%', 'PROBLEM') ON CONFLICT (event_id) DO UPDATE SET status = excluded.status`
@@ -92,10 +86,7 @@ func TestLifecycleOfAnotherRole(t *testing.T) {
 	t.Parallel()
 
 	s := newLifecycle(t)
-	table := s.table(t)
-	missing, err := table.Additions(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, table.Add(t.Context(), missing, func(dialects.Addition) {}))
+	s.migrated(t)
 	role := "lifecycle_" + strings.ToLower(rand.Text()[:8])
 	s.exec(t, "CREATE ROLE "+role)
 	t.Cleanup(func() { _, _ = s.conn.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role) })
@@ -103,7 +94,7 @@ func TestLifecycleOfAnotherRole(t *testing.T) {
 	s.exec(t, "SET ROLE "+role)
 	s.exec(t, "CREATE TEMPORARY TABLE lifecycle_event (event_type text, payload json, correlation_id text)")
 	s.exec(t, strings.ReplaceAll(deliver, "%", "1")+"'PENDING', NULL)")
-	_, err = s.conn.Exec(t.Context(), "CREATE TEMPORARY TABLE mine (LIKE notification); CREATE TRIGGER forged AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION write_delivery_lifecycle()")
+	_, err := s.conn.Exec(t.Context(), "CREATE TEMPORARY TABLE mine (LIKE notification); CREATE TRIGGER forged AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION write_delivery_lifecycle()")
 	require.ErrorContains(t, err, "permission denied for function")
 	s.exec(t, "RESET ROLE; DROP TABLE pg_temp.lifecycle_event")
 	require.Equal(t, "delivery.planned d1 1", s.written(t))

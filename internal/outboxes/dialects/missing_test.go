@@ -32,8 +32,7 @@ func TestDocumentedTablesLackIndexesAlone(t *testing.T) {
 
 			s := tt.service(t)
 			table := s.table(t)
-			found, err := table.Missing(t.Context())
-			require.NoError(t, err)
+			found := missing(t, table)
 			require.Len(t, found, len(tt.indexes))
 			for _, f := range found {
 				on := strings.TrimPrefix(f.What, "there is no index on ")
@@ -41,13 +40,8 @@ func TestDocumentedTablesLackIndexesAlone(t *testing.T) {
 				require.Contains(t, f.Remedy, `CREATE INDEX CONCURRENTLY "`+tt.indexes[on]+`" ON`)
 			}
 
-			missing, err := table.Additions(t.Context())
-			require.NoError(t, err)
-			require.NoError(t, table.Add(t.Context(), missing, func(dialects.Addition) {}))
-
-			found, err = table.Missing(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, found)
+			migrate(t, table)
+			require.Empty(t, missing(t, table))
 		})
 	}
 }
@@ -81,9 +75,7 @@ func TestMissing(t *testing.T) {
 			table := s.migrated(t)
 			s.exec(t, tt.sql)
 
-			found, err := table.Missing(t.Context())
-
-			require.NoError(t, err)
+			found := missing(t, table)
 			require.NotEmpty(t, found)
 			require.Contains(t, found[0].What, tt.what)
 			require.Contains(t, found[0].Remedy, tt.remedy)
@@ -104,18 +96,14 @@ func TestRemediesOfQuotedNames(t *testing.T) {
 	s.config.Table = "Sales.OutBox"
 	table := s.table(t)
 
-	found, err := table.Missing(t.Context())
-	require.NoError(t, err)
+	found := missing(t, table)
 	require.Len(t, found, 5)
 	for _, f := range found {
 		_, statement, _ := strings.Cut(f.Remedy, "as the table's owner: ")
 		statement, _, _ = strings.Cut(cmp.Or(statement, f.Remedy), ", or name")
 		s.exec(t, statement)
 	}
-
-	found, err = table.Missing(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, found)
+	require.Empty(t, missing(t, table))
 }
 
 // Indexes other than the documented ones may be enough.
@@ -139,9 +127,7 @@ func TestIndexesThatServe(t *testing.T) {
 
 			s := tt.service(t)
 			s.exec(t, tt.sql)
-			found, err := s.table(t).Missing(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, found)
+			require.Empty(t, missing(t, s.table(t)))
 		})
 	}
 }
@@ -150,10 +136,22 @@ func TestIndexesThatServe(t *testing.T) {
 func (s service) migrated(t *testing.T) *dialects.Table {
 	t.Helper()
 	table := s.table(t)
-	missing, err := table.Additions(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, table.Add(t.Context(), missing, func(dialects.Addition) {}))
+	migrate(t, table)
 	return table
+}
+
+func migrate(t *testing.T, table *dialects.Table) {
+	t.Helper()
+	additions, err := table.Additions(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, table.Add(t.Context(), additions, func(dialects.Addition) {}))
+}
+
+func missing(t *testing.T, table *dialects.Table) []dialects.Finding {
+	t.Helper()
+	found, err := table.Missing(t.Context())
+	require.NoError(t, err)
+	return found
 }
 
 // The remedies grant a role exactly the rights that it needs.
@@ -173,8 +171,7 @@ func TestMissingRights(t *testing.T) {
 	s.config.Retention = 1
 	table := s.table(t)
 
-	found, err := table.Missing(t.Context())
-	require.NoError(t, err)
+	found := missing(t, table)
 	var whats []string
 	for _, f := range found {
 		whats = append(whats, f.What)
@@ -185,10 +182,7 @@ func TestMissingRights(t *testing.T) {
 	for i, what := range []string{"use the schema orders", "read id, aggregate_type", "update status, sent_at, error_message", "delete rows"} {
 		require.Contains(t, whats[i], "the role "+role+" may not "+what)
 	}
-
-	found, err = table.Missing(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, found)
+	require.Empty(t, missing(t, table))
 	s.addOrder(t, "01", "NEW", "2026-11-22 10:00:00", "{}")
 	require.NoError(t, table.MarkSent(t.Context(), []string{id("01")}))
 	require.Equal(t, "SENT", s.text(t, "SELECT status FROM orders.outbox"))
@@ -200,8 +194,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 	s := wallet(t)
 	s.migrated(t)
 	s.config.DatabaseURL += "&default_transaction_read_only=on"
-	found, err := s.table(t).Missing(t.Context())
-	require.NoError(t, err)
+	found := missing(t, s.table(t))
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].What, "read-only")
 	require.Contains(t, found[0].Remedy, "primary server")

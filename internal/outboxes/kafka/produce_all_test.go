@@ -44,30 +44,24 @@ func TestProduceAll(t *testing.T) {
 	for n := range 700 {
 		own, few, none = append(own, fmt.Sprint(n)), append(few, fmt.Sprint(n%3)), append(none, "")
 	}
-	for where, broker := range brokers(t) {
-		for name, keys := range map[string][]string{"a key each": own, "three keys": few, "no key": none} {
-			t.Run(where+"/"+name, func(t *testing.T) {
-				t.Parallel()
-
-				producer, topic := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName()
-				kafkatest.CreateTopic(t, broker, topic, nil)
-				for range 2 {
-					for _, err := range producer.ProduceAll(within(t, patience), numbered(topic, keys...)) {
-						require.NoError(t, err)
-					}
+	for name, keys := range map[string][]string{"a key each": own, "three keys": few, "no key": none} {
+		eachBroker(t, "/"+name, nil, func(t *testing.T, producer *kafka.Producer, broker, topic string) {
+			for range 2 {
+				for _, err := range producer.ProduceAll(within(t, patience), numbered(topic, keys...)) {
+					require.NoError(t, err)
 				}
-				byKey := map[string][]string{}
-				for _, record := range kafkatest.Records(t, broker, topic, 2*len(keys)) {
-					byKey[string(record.Key)] = append(byKey[string(record.Key)], string(record.Value))
+			}
+			byKey := map[string][]string{}
+			for _, record := range kafkatest.Records(t, broker, topic, 2*len(keys)) {
+				byKey[string(record.Key)] = append(byKey[string(record.Key)], string(record.Value))
+			}
+			for n, key := range keys {
+				if key != "" {
+					require.Equal(t, fmt.Sprint(n), byKey[key][0])
+					byKey[key] = append(byKey[key][1:], byKey[key][0])
 				}
-				for n, key := range keys {
-					if key != "" {
-						require.Equal(t, fmt.Sprint(n), byKey[key][0])
-						byKey[key] = append(byKey[key][1:], byKey[key][0])
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 
@@ -76,40 +70,24 @@ func TestProduceAll(t *testing.T) {
 func TestProduceAllAroundARefusedRecord(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		name  string
-		bytes int
-	}{
-		{"too large for the topic", 4000},
-		{"too large for a batch with others", 950_000},
-		{"too large for the client", 2_000_000},
-	}
-	for where, broker := range brokers(t) {
-		for _, tt := range tests {
-			t.Run(where+"/"+tt.name, func(t *testing.T) {
-				t.Parallel()
+	for name, bytes := range map[string]int{"too large for the topic": 4000, "too large for a batch with others": 950_000, "too large for the client": 2_000_000} {
+		eachBroker(t, "/"+name, map[string]string{"max.message.bytes": "2000"}, func(t *testing.T, producer *kafka.Producer, broker, topic string) {
+			for round := range 2 { // first to an unknown topic, then to a known one
+				records := numbered(topic, secretKey, "b", secretKey, secretKey, "b", "", secretKey, "c")
+				records[2].Value = noise(bytes)
+				errs := producer.ProduceAll(within(t, patience), records)
 
-				producer, topic := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName()
-				kafkatest.CreateTopic(t, broker, topic, map[string]string{"max.message.bytes": "2000"})
-				for round := range 2 { // first to an unknown topic, then to a known one
-					records := numbered(topic, "a", "b", "a", "a", "b", "", "a", "c")
-					records[2].Value = noise(tt.bytes)
-					errs := producer.ProduceAll(within(t, patience), records)
-
-					var refused *outboxes.RefusedError
-					require.ErrorAs(t, errs[2], &refused)
-					require.Equal(t, outboxes.FailRecord, refused.Verdict)
-					require.ErrorIs(t, errs[3], outboxes.ErrKeyHeld)
-					require.ErrorIs(t, errs[6], outboxes.ErrKeyHeld)
-					for _, n := range []int{0, 1, 4, 5, 7} {
-						require.NoError(t, errs[n], n)
-					}
-					values := arrived(t, broker, topic, 5*(round+1))
-					require.ElementsMatch(t, []string{"0", "1", "4", "5", "7"}, values[5*round:])
-					require.Less(t, slices.Index(values, "1"), slices.Index(values, "4"))
+				requireRefused(t, errs[2], outboxes.RefusedError{Topic: topic, Code: "MESSAGE_TOO_LARGE", Verdict: outboxes.FailRecord})
+				require.ErrorIs(t, errs[3], outboxes.ErrKeyHeld)
+				require.ErrorIs(t, errs[6], outboxes.ErrKeyHeld)
+				for _, n := range []int{0, 1, 4, 5, 7} {
+					require.NoError(t, errs[n], n)
 				}
-			})
-		}
+				values := arrived(t, broker, topic, 5*(round+1))
+				require.ElementsMatch(t, []string{"0", "1", "4", "5", "7"}, values[5*round:])
+				require.Less(t, slices.Index(values, "1"), slices.Index(values, "4"))
+			}
+		})
 	}
 }
 
@@ -145,52 +123,39 @@ func TestProduceAllIsNotOvertaken(t *testing.T) {
 func TestProduceAllOfManyThatAreLargeTogether(t *testing.T) {
 	t.Parallel()
 
-	for where, broker := range brokers(t) {
-		t.Run(where, func(t *testing.T) {
-			t.Parallel()
-
-			producer, topic := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName()
-			kafkatest.CreateTopic(t, broker, topic, map[string]string{"max.message.bytes": "2000"})
-			records := numbered(topic, slices.Repeat([]string{"a"}, 50)...)
-			for n := range records {
-				records[n].Headers = []outboxes.Header{{Name: "filler", Value: string(noise(150))}}
-			}
-			for _, err := range producer.ProduceAll(within(t, patience), records) {
-				require.NoError(t, err)
-			}
-			for n, value := range arrived(t, broker, topic, 50) {
-				require.Equal(t, fmt.Sprint(n), value)
-			}
-		})
-	}
+	eachBroker(t, "", map[string]string{"max.message.bytes": "2000"}, func(t *testing.T, producer *kafka.Producer, broker, topic string) {
+		records := numbered(topic, slices.Repeat([]string{"a"}, 50)...)
+		for n := range records {
+			records[n].Headers = []outboxes.Header{{Name: "filler", Value: string(noise(150))}}
+		}
+		for _, err := range producer.ProduceAll(within(t, patience), records) {
+			require.NoError(t, err)
+		}
+		for n, value := range arrived(t, broker, topic, 50) {
+			require.Equal(t, fmt.Sprint(n), value)
+		}
+	})
 }
 
 // A missing topic does not affect other topics. Each of its keys gets one refusal.
 func TestProduceAllToAnUnknownTopic(t *testing.T) {
 	t.Parallel()
 
-	for where, broker := range brokers(t) {
-		t.Run(where, func(t *testing.T) {
-			t.Parallel()
+	eachBroker(t, "", nil, func(t *testing.T, producer *kafka.Producer, broker, topic string) {
+		unknown := topicName()
+		records := append(numbered(unknown, "a", "b", "a"), numbered(topic, "c", "a", "d")...)
+		require.NoError(t, producer.ProduceAll(within(t, patience), numbered(topic, "a"))[0])
+		errs := producer.ProduceAll(within(t, patience), records)
 
-			producer, topic, unknown := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName(), topicName()
-			kafkatest.CreateTopic(t, broker, topic, nil)
-			records := append(numbered(unknown, "a", "b", "a"), numbered(topic, "c", "a", "d")...)
-			require.NoError(t, producer.ProduceAll(within(t, patience), numbered(topic, "a"))[0])
-			errs := producer.ProduceAll(within(t, patience), records)
-
-			for _, n := range []int{0, 1} {
-				var refused *outboxes.RefusedError
-				require.ErrorAs(t, errs[n], &refused)
-				require.Equal(t, outboxes.RestTopic, refused.Verdict)
-			}
-			require.ErrorIs(t, errs[2], outboxes.ErrKeyHeld)
-			require.NoError(t, errs[3])
-			require.ErrorIs(t, errs[4], outboxes.ErrKeyHeld, "of a key that is held, in whichever topic")
-			require.NoError(t, errs[5])
-			require.Equal(t, []string{"0", "0", "2"}, arrived(t, broker, topic, 3))
-		})
-	}
+		for _, err := range errs[:2] {
+			requireRefused(t, err, outboxes.RefusedError{Topic: unknown, Code: "UNKNOWN_TOPIC_OR_PARTITION", Verdict: outboxes.RestTopic})
+		}
+		require.ErrorIs(t, errs[2], outboxes.ErrKeyHeld)
+		require.NoError(t, errs[3])
+		require.ErrorIs(t, errs[4], outboxes.ErrKeyHeld, "of a key that is held, in whichever topic")
+		require.NoError(t, errs[5])
+		require.Equal(t, []string{"0", "0", "2"}, arrived(t, broker, topic, 3))
+	})
 }
 
 // An unreachable broker judges nothing. When it is back, records keep their order.
@@ -208,11 +173,15 @@ func TestProduceAllWhileTheBrokerIsDown(t *testing.T) {
 	requireUnavailable(t, errs[0], "connection refused")
 	requireUnavailable(t, errs[1], "connection refused")
 	require.ErrorIs(t, errs[2], outboxes.ErrKeyHeld)
+	requireUnavailable(t, producer.Ready(within(t, patience)), "connection refused")
+	fresh := newProducer(t, kafka.Settings{Brokers: []string{cluster.Address}})
+	requireUnavailable(t, produce(fresh, within(t, time.Second), records[0]), "connection refused")
 
 	cluster.Start(t)
 	require.Eventually(t, func() bool {
 		return !slices.ContainsFunc(producer.ProduceAll(within(t, patience), records[1:]), func(err error) bool { return err != nil })
 	}, patience, time.Millisecond)
+	require.NoError(t, producer.Ready(within(t, patience)))
 	values := arrived(t, cluster.Address, topic, 4)
 	require.Equal(t, "0", values[0])
 	require.Less(t, slices.Index(values, "2"), slices.Index(values, "3"))
