@@ -14,7 +14,7 @@ import (
 
 // deliveries returns the outcomes of a delivery without orders of an operator.
 func deliveries() []*scenario {
-	soon := func() time.Time { return time.Now().UTC().Add(2 * time.Second) }
+	soon := time.Now().UTC().Add(2 * time.Second)
 	return []*scenario{
 		delivery("deliver_sent", notification.Email, time.Time{}, nil),
 		delivery("deliver_retried", notification.Email, time.Time{}, outageOnce),
@@ -24,10 +24,10 @@ func deliveries() []*scenario {
 		delivery("deliver_not_recorded", notification.Push, time.Time{}, sentUnrecorded),
 		delivery("deliver_sent_before", notification.Email, time.Time{}, always(activities.SendResult{Status: notification.Sent}, nil)),
 		delivery("deliver_cancelled_before", notification.Email, time.Time{}, always(activities.SendResult{Status: notification.Cancelled}, nil)),
-		delivery("deliver_delayed", notification.Email, soon(), nil),
-		delivery("deliver_deferred", notification.Email, soon(), quietOnce),
-		delivery("deliver_dropped", notification.Email, soon(), quiet),
-		delivery("deliver_opted_out", notification.Email, soon(), optedOut),
+		delivery("deliver_delayed", notification.Email, soon, nil),
+		delivery("deliver_deferred", notification.Email, soon, quietOnce),
+		delivery("deliver_dropped", notification.Email, soon, quiet),
+		delivery("deliver_opted_out", notification.Email, soon, optedOut),
 	}
 }
 
@@ -77,7 +77,7 @@ func firstAttempts() []*scenario {
 	return []*scenario{
 		by("deliver_first_sent", notification.Email, nil),
 		by("deliver_first_retried", notification.Email, outageOnce),
-		by("deliver_first_left", notification.Email, leftAtFirst),
+		by("deliver_first_left", notification.Email, atFirst(activities.SendResult{Status: notification.Pending, NotSent: true}, nil)),
 		by("deliver_first_refused", notification.SMS, refuse),
 		by("deliver_first_not_recorded", notification.Push, sentUnrecorded),
 		by("deliver_first_opted_out", notification.Email, optedOut),
@@ -117,10 +117,11 @@ func delivery(name string, channel notification.Channel, sendAfter time.Time, se
 type sendFunc = func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error)
 
 var (
-	outage   = always(activities.SendResult{}, unclear(10*time.Minute)) // it wants a long wait
-	refuse   = always(activities.SendResult{}, permanent("sendgrid refused: 400", string(notification.Refused)))
-	quiet    = always(activities.SendResult{Status: notification.Pending, Quiet: true}, nil)
-	optedOut = always(activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}, nil) // while the delivery waited
+	outage        = always(activities.SendResult{}, unclear(10*time.Minute)) // it wants a long wait
+	outageAtFirst = atFirst(activities.SendResult{}, unclear(10*time.Minute))
+	refuse        = always(activities.SendResult{}, permanent("sendgrid refused: 400", string(notification.Refused)))
+	quiet         = always(activities.SendResult{Status: notification.Pending, Quiet: true}, nil)
+	optedOut      = always(activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}, nil) // while the delivery waited
 )
 
 // always returns the same result to every attempt.
@@ -137,20 +138,14 @@ func outageOnce(ctx context.Context, _ *scenario, _ activities.SendInput) (activ
 	return activities.SendResult{Status: notification.Sent}, nil
 }
 
-// leftAtFirst is a delivery that the local activity leaves to Send.
-func leftAtFirst(_ context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
-	if s.polls.Add(1) == 1 {
-		return activities.SendResult{Status: notification.Pending, NotSent: true}, nil
+// atFirst returns a result to the first attempt. Later attempts send.
+func atFirst(result activities.SendResult, err error) sendFunc {
+	return func(_ context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
+		if s.polls.Add(1) > 1 {
+			return activities.SendResult{Status: notification.Sent}, nil
+		}
+		return result, err
 	}
-	return activities.SendResult{Status: notification.Sent}, nil
-}
-
-// outageAtFirst wants a long wait after the first attempt only.
-func outageAtFirst(_ context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
-	if s.polls.Add(1) == 1 {
-		return activities.SendResult{}, unclear(10 * time.Minute)
-	}
-	return activities.SendResult{Status: notification.Sent}, nil
 }
 
 func outageUsedUp(ctx context.Context, _ *scenario, _ activities.SendInput) (activities.SendResult, error) {

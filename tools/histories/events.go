@@ -30,24 +30,20 @@ func events() []*scenario {
 	held.before, held.meanwhile = []step{holdID(notification.Email)}, []step{asking, endHolder}
 	taken := event("notify_id_taken", small())
 	taken.before = []step{holdID(notification.SMS)}
+	again := event("notify_again", small()) // its first local activity fails
+	again.away = true
+	lost := event("notify_end_lost", small()) // it is cancelled while it ends
+	lost.finishing, lost.meanwhile = true, []step{underWay, cancel, release}
+	taking := event("notify_cancels", small()) // it cancels another event
+	taking.input = []any{workflows.NotifyInput{CommandVersion: workflows.CommandVersion, Cancels: "evt-0"}}
 	return []*scenario{
 		event("notify_sent", small()),
 		event("notify_nothing_selected", activities.PlanResult{}),
 		event("notify_no_recipients", activities.PlanResult{Outcome: notification.NoRecipients, Problem: nobody}),
 		event("notify_no_routing", activities.PlanResult{Outcome: notification.NoRouting, Problem: unrouted}),
 		event("notify_failed"),
-		failing, cancelled, late, planning, incomplete, held, taken,
+		failing, cancelled, late, planning, incomplete, held, taken, again, lost, taking,
 	}
-}
-
-// again returns events whose first local activity fails, and an event that is cancelled while it
-// ends.
-func again() []*scenario {
-	planned := event("notify_again", small())
-	planned.away = true
-	lost := event("notify_end_lost", small())
-	lost.finishing, lost.meanwhile = true, []step{underWay, cancel, release}
-	return []*scenario{planned, lost}
 }
 
 func event(name string, pages ...activities.PlanResult) *scenario {
@@ -111,13 +107,6 @@ func emailWhenReleased(ctx context.Context, s *scenario, in activities.SendInput
 		return activities.SendResult{Status: notification.Sent}, nil
 	}
 	return sentWhenReleased(ctx, s, in)
-}
-
-// takings returns events that cancel another event.
-func takings() []*scenario {
-	taking := event("notify_cancels", small())
-	taking.input = []any{workflows.NotifyInput{CommandVersion: workflows.CommandVersion, Cancels: "evt-0"}}
-	return []*scenario{taking}
 }
 
 // CancelEvent returns that nothing is left to cancel.

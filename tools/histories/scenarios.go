@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -63,19 +64,8 @@ func (s *scenario) files(run string) map[string]workflow.Execution {
 
 // scenarios returns all scenarios. The stamp makes their ids new.
 func scenarios(stamp string) []*scenario {
-	all := append(pollers(), sweeps()...)
-	all = append(all, events()...)
-	all = append(all, again()...)
-	all = append(all, takings()...)
-	all = append(all, largeEvents()...)
-	all = append(all, batchedEvents()...)
-	all = append(all, deliveries()...)
-	all = append(all, controlledDeliveries()...)
-	all = append(all, firstAttempts()...)
-	all = append(all, retriedDeliveries()...)
-	all = append(all, deliveriesInDigests()...)
-	all = append(all, digests()...)
-	all = append(all, escalations()...)
+	all := slices.Concat(pollers(), sweeps(), events(), largeEvents(), batchedEvents(), deliveries(), controlledDeliveries(),
+		firstAttempts(), retriedDeliveries(), deliveriesInDigests(), digests(), escalations())
 	for _, s := range all {
 		s.reached, s.released = make(chan struct{}), make(chan struct{})
 		s.id = s.name + "-" + stamp
