@@ -18,7 +18,7 @@ func TestPerformanceDocument(t *testing.T) {
 	require.Equal(t, []string{"make bench\n", "make bench ARGS='relay-to-kafka relay-to-kafka-people'\n", "make bench ARGS='--against HEAD~1 deliveries broadcast'\n"}, runnable(t, "tools/bench/README.md"))
 }
 
-// The table has the figures of Herald and of the program it is compared with, their ratio, and
+// The table has the figures of Herald and of the program that it is compared with, their ratio, and
 // the result of each goal. The cases that relay to Kafka run with few rows.
 func TestBenchmark(t *testing.T) {
 	t.Parallel()
@@ -33,13 +33,13 @@ func TestBenchmark(t *testing.T) {
 	require.NoError(t, err, "%s", said)
 
 	out := string(said)
-	for _, printed := range []string{"deliveries: pair 1 of 1: A", "deliveries: pair 1 of 1: B", "A/B", "TO REACH", "Temporal 1"} {
+	for _, printed := range []string{"deliveries: pair 1 of 1: A", "relay-to-kafka-people: pair 1 of 1: B", "A/B", "TO REACH", "Temporal 1"} {
 		require.Contains(t, out, printed)
 	}
 	for _, figure := range []string{"deliveries, per second", "state transitions per delivery", "processor time of Temporal per delivery, ms"} {
-		require.Regexp(t, regexp.QuoteMeta(figure)+` +\d[\d.]* +\d[\d.]* +\d`, out)
+		require.Regexp(t, regexp.QuoteMeta(figure)+` +\d`, out)
 	}
 	for _, figure := range []string{"rows, per second", "peak memory of the worker, MB", "to Kafka p99, ms"} {
-		require.Regexp(t, figure+` +\d`, out)
+		require.Regexp(t, figure+` +\d[\d.]* +\d[\d.]* +\d`, out)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -15,24 +14,21 @@ type deliveryRounds struct {
 	Events     int
 	Recipients int
 
-	bare     *bare
-	ofA, ofB *meter
-	rounds   int
+	meter  *meter
+	rounds int
 }
 
 func deliveries() *comparison {
 	s := &deliveryRounds{}
 	return &comparison{
 		name:  "deliveries",
-		about: "events with some deliveries each, from the outbox row to SENT, against the least that Temporal can do of that",
-		a:     "Herald, from before the commit of the rows to the last SENT; the sandbox answers at once",
-		b:     "bare Temporal, from the first start to the last activity: a parent for each event, a child for each delivery, with one activity that does nothing",
+		about: "events with some deliveries each, from before the commit of the rows to the last SENT",
+		a:     "Herald; the sandbox answers at once",
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Events, "events", 100, "events of a round, written at once")
 			flags.IntVar(&s.Recipients, "recipients", 6, "recipients of each, with one delivery each")
 		},
-		open:  s.open,
-		goals: []goal{{figure: "deliveries", least: 1.2}},
+		open: s.open,
 	}
 }
 
@@ -44,9 +40,8 @@ func (s *deliveryRounds) open(ctx context.Context, stage *stage) (a, b round, er
 	if err := r.makeRestaurant(ctx, s.Recipients); err != nil {
 		return nil, nil, err
 	}
-	r.bare, err = newBare(r.installation)
-	r.ofA, r.ofB = newMeter(ctx, r.DB, r.worker.PID), newMeter(ctx, r.DB, os.Getpid())
-	return r.a, r.b, err
+	r.meter = newMeter(ctx, r.DB, r.worker.PID)
+	return r.round, nil, nil
 }
 
 // makeRestaurant inserts a restaurant whose staff gets an e-mail for each event of type BENCH.
@@ -92,10 +87,10 @@ func (in *installation) awaitEvents(ctx context.Context, ids []string) error {
 	return in.awaitCount(ctx, len(ids), "SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS'", ids)
 }
 
-func (r *deliveryRounds) a(ctx context.Context) (*figures, error) {
+func (r *deliveryRounds) round(ctx context.Context) (*figures, error) {
 	r.rounds++
 	ids := newIDs(r.Name, r.rounds, r.Events)
-	r.ofA.begin()
+	r.meter.begin()
 	began, err := r.write(ctx, ids, "BENCH")
 	if err != nil {
 		return nil, err
@@ -115,39 +110,15 @@ func (r *deliveryRounds) a(ctx context.Context) (*figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.found(ctx, r.ofA, began, last, ids, sent)
-}
-
-func (r *deliveryRounds) b(ctx context.Context) (*figures, error) {
-	ids := newIDs(r.bare.name, r.rounds, r.Events)
-	r.ofB.begin()
-	began := time.Now()
-	if err := r.bare.startAll(ctx, ids, r.Recipients); err != nil {
-		return nil, err
-	}
-	if err := awaitClosed(ctx, r.Temporal, ids); err != nil {
-		return nil, err
-	}
-	var children []string
-	for _, id := range ids {
-		for n := range r.Recipients {
-			children = append(children, childID(id, n))
-		}
-	}
-	return r.found(ctx, r.ofB, began, r.bare.last, ids, children)
-}
-
-// found returns the figures of a round after its workflows have closed.
-func (r *deliveryRounds) found(ctx context.Context, m *meter, began, last time.Time, events, deliveries []string) (*figures, error) {
-	n, f, costs := len(deliveries), &figures{}, &figures{}
-	m.end(costs, "delivery", n)
-	f.add("deliveries", "per second", float64(n)/last.Sub(began).Seconds())
-	ofEvents, err := describe(ctx, r.Temporal, events)
+	f, costs := &figures{}, &figures{}
+	r.meter.end(costs, "delivery", len(sent))
+	ofEvents, err := describe(ctx, r.Temporal, ids)
 	if err != nil {
 		return nil, err
 	}
-	ofDeliveries, err := describe(ctx, r.Temporal, deliveries)
-	f.add("deliveries until all workflows have closed", "per second", float64(n)/ofEvents.closed.Sub(began).Seconds())
+	ofDeliveries, err := describe(ctx, r.Temporal, sent)
+	f.add("deliveries", "per second", float64(len(sent))/last.Sub(began).Seconds())
+	f.add("deliveries until all workflows have closed", "per second", float64(len(sent))/ofEvents.closed.Sub(began).Seconds())
 	ofEvents.add(f, "event")
 	ofDeliveries.add(f, "delivery")
 	f.all = append(f.all, costs.all...)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -54,7 +55,8 @@ cases:
 //
 //   - flags: its sizes, with the defaults of the published table. On the command line they
 //     follow the name of the case.
-//   - open: prepares both sides, usually with s.herald, and returns a round function for each.
+//   - open: prepares both sides, usually with s.herald, and returns a round function for each. nil:
+//     there is no B.
 //     It registers with s.atEnd how to remove the things it created; an installation is
 //     registered already.
 //   - goals: the ratios that figures of A must reach, compared with B.
@@ -79,7 +81,7 @@ func comparisons() []*comparison {
 type comparison struct {
 	name  string
 	about string // description in the help
-	a, b  string // what each side does
+	a, b  string // what each side does; b empty: there is only A, except with --against
 	named bool   // runs only if the command line names it
 	pairs int    // number of counted pairs; 0: as in the table
 
@@ -87,6 +89,9 @@ type comparison struct {
 	open  func(ctx context.Context, s *stage) (a, b round, err error)
 	goals []goal
 }
+
+// otherSide describes B.
+func (c *comparison) otherSide() string { return cmp.Or(c.b, "nothing: name a commit with --against") }
 
 // round runs one round of one side, and returns its figures. The table compares figures of both
 // sides that have the same name.

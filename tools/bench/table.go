@@ -95,6 +95,9 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage)
 	var found [2][]*figures
 	for pair := 1 - s.WarmUp; pair <= pairs; pair++ {
 		for side, run := range []round{a, b} {
+			if run == nil {
+				continue
+			}
 			figures, err := run(ctx)
 			if err != nil {
 				return result, errors.Join(fmt.Errorf("%s: %w", sides[side], err), context.Cause(ctx))
@@ -180,7 +183,7 @@ func (c *comparison) parse(args []string, out io.Writer) (rest []string, err err
 	flags.IntVar(&c.pairs, "pairs", c.pairs, "rounds of each side that count; 0: as many as in the table")
 	c.flags(flags)
 	flags.Usage = func() {
-		fmt.Fprintf(out, "%s: %s\n\n  A  %s\n  B  %s\n\nflags:\n", c.name, c.about, c.a, c.b)
+		fmt.Fprintf(out, "%s: %s\n\n  A  %s\n  B  %s\n\nflags:\n", c.name, c.about, c.a, c.otherSide())
 		flags.PrintDefaults()
 	}
 	err = flags.Parse(args)

@@ -46,7 +46,7 @@ func newCaseResult(c *comparison, found [2][]*figures, took time.Duration) caseR
 // print prints a line for each figure.
 func (r caseResult) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\n%s: %.0f s\n  A: %s\n  B: %s\n", r.name, r.took.Seconds(), r.comparison.a, r.comparison.b)
+	fmt.Fprintf(w, "\n%s: %.0f s\n  A: %s\n  B: %s\n", r.name, r.took.Seconds(), r.comparison.a, r.otherSide())
 	fmt.Fprintln(w, "  FIGURE\tA\t\tB\t\tA/B\t\tTO REACH\t")
 	for _, f := range r.figures {
 		label := f.name
