@@ -23,18 +23,13 @@ type sendgridMail struct {
 	From             *mailbox          `json:"from"`
 	Subject          string            `json:"subject"`
 	Content          []mailPart        `json:"content"`
-	CustomArgs       map[string]string `json:"custom_args"`
 	Categories       []string          `json:"categories"`
 	Headers          map[string]string `json:"headers"`
 }
 
 type personalization struct {
 	To         []mailbox         `json:"to"`
-	CC         []mailbox         `json:"cc"`
-	BCC        []mailbox         `json:"bcc"`
-	Subject    string            `json:"subject"`
 	CustomArgs map[string]string `json:"custom_args"`
-	Headers    map[string]string `json:"headers"`
 }
 
 type mailbox struct {
@@ -74,18 +69,13 @@ func handleMail(r *http.Request, body []byte, local bool) (Entry, response) {
 	return entry, response{status: http.StatusAccepted, header: map[string]string{"X-Message-Id": id}, sent: sentMail{id: id, mail: mail}}
 }
 
-// entry returns the e-mail of the first recipient. The last part of the content has the most
+// entry returns the e-mail of all recipients. The last part of the content has the most
 // markup.
 func (m *sendgridMail) entry() Entry {
 	entry := Entry{Title: m.Subject, Unsubscribe: m.unsubscribe()}
 	var to []string
-	for i, p := range m.Personalizations {
-		if i == 0 {
-			entry.DeliveryID = p.CustomArgs["delivery_id"]
-			if p.Subject != "" {
-				entry.Title = p.Subject
-			}
-		}
+	for _, p := range m.Personalizations {
+		entry.DeliveryID = cmp.Or(entry.DeliveryID, p.CustomArgs["delivery_id"])
 		for _, box := range p.To {
 			to = append(to, box.Email)
 		}

@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,13 +55,10 @@ type sentMail struct {
 func (m sentMail) receipts(settings Receipts, now time.Time) []receipt {
 	var receipts []receipt
 	for _, p := range m.mail.Personalizations {
-		args := map[string]string{}
-		maps.Copy(args, m.mail.CustomArgs)
-		maps.Copy(args, p.CustomArgs)
-		for _, box := range slices.Concat(p.To, p.CC, p.BCC) {
+		for _, box := range p.To {
 			events := mailOutcomes[settings.outcome(box.Email)]
 			for i, at := range settings.times(now, len(events)) {
-				receipts = append(receipts, receipt{due: at, event: m.event(events[i], box.Email, args, at)})
+				receipts = append(receipts, receipt{due: at, event: m.event(events[i], box.Email, p.CustomArgs, at)})
 			}
 		}
 	}

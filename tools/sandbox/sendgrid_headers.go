@@ -39,34 +39,25 @@ func (e *sendgridErrors) checkCategories(categories []string) {
 // checkHeaders also checks the headers that a mailbox needs to show an unsubscribe button.
 // SendGrid would forward a wrong header, and no mailbox would show the button.
 func (e *sendgridErrors) checkHeaders(m *sendgridMail, local bool) {
-	for i, p := range m.Personalizations {
-		field := "headers"
-		if len(p.Headers) > 0 {
-			field = fmt.Sprintf("personalizations.%d.headers", i)
+	headers := m.lowerHeaders()
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		switch value := headers[name]; {
+		case slices.Contains(reservedHeaders, name):
+			e.add("headers", "The header %q is reserved.", name)
+		case !isASCII(name) || !isASCII(value) || strings.ContainsAny(name+value, "\r\n"):
+			e.add("headers", "The header %q must be ASCII, on one line.", name)
 		}
-		headers := m.headersOf(p)
-		for _, name := range slices.Sorted(maps.Keys(headers)) {
-			switch value := headers[name]; {
-			case slices.Contains(reservedHeaders, name):
-				e.add(field, "The header %q is reserved.", name)
-			case !isASCII(name) || !isASCII(value) || strings.ContainsAny(name+value, "\r\n"):
-				e.add(field, "The header %q must be ASCII, on one line.", name)
-			}
-		}
-		if complaint := unsubscribeFlaw(headers, local); complaint != "" {
-			e.add(field, "%s", complaint)
-		}
+	}
+	if complaint := unsubscribeFlaw(headers, local); complaint != "" {
+		e.add("headers", "%s", complaint)
 	}
 }
 
-// headersOf returns the headers for one personalization by name in lower case. Headers of the
-// personalization win over headers of the e-mail.
-func (m *sendgridMail) headersOf(p personalization) map[string]string {
+// lowerHeaders returns the headers by name in lower case.
+func (m *sendgridMail) lowerHeaders() map[string]string {
 	headers := map[string]string{}
-	for _, set := range []map[string]string{m.Headers, p.Headers} {
-		for name, value := range set {
-			headers[strings.ToLower(name)] = value
-		}
+	for name, value := range m.Headers {
+		headers[strings.ToLower(name)] = value
 	}
 	return headers
 }
@@ -109,10 +100,7 @@ func unsubscribeLinks(header string) []*url.URL {
 
 // unsubscribe returns the link that a mailbox's unsubscribe button posts to; empty: no button.
 func (m *sendgridMail) unsubscribe() string {
-	if len(m.Personalizations) == 0 {
-		return ""
-	}
-	headers := m.headersOf(m.Personalizations[0])
+	headers := m.lowerHeaders()
 	for _, link := range unsubscribeLinks(headers["list-unsubscribe"]) {
 		if isWebURL(link) && headers["list-unsubscribe-post"] != "" {
 			return link.String()

@@ -26,12 +26,11 @@ func TestMailUnsubscribe(t *testing.T) {
 		mail any
 		want string
 	}{
-		"one click":        {mail: mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">", "List-Unsubscribe-Post": oneClick}), want: link},
-		"of one recipient": {mail: mailTo(object{"headers": object{"list-unsubscribe": "<" + link + ">", "list-unsubscribe-post": oneClick}}), want: link},
-		"next to a mail":   {mail: mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>, <" + link + ">", "List-Unsubscribe-Post": oneClick}), want: link},
-		"a mail alone":     {mail: mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>"})},
-		"two clicks":       {mail: mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">"})},
-		"another header":   {mail: mailWithHeaders(object{"X-Priority": "1"})},
+		"one click":      {mail: mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">", "List-Unsubscribe-Post": oneClick}), want: link},
+		"next to a mail": {mail: mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>, <" + link + ">", "List-Unsubscribe-Post": oneClick}), want: link},
+		"a mail alone":   {mail: mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>"})},
+		"two clicks":     {mail: mailWithHeaders(object{"List-Unsubscribe": "<" + link + ">"})},
+		"another header": {mail: mailWithHeaders(object{"X-Priority": "1"})},
 	} {
 		b := start(t)
 		b.expect(t, http.StatusAccepted, mailCall(tt.mail))
@@ -52,7 +51,6 @@ func TestMailHeadersRefused(t *testing.T) {
 		"one click by mail":       refused("headers", mailWithHeaders(object{"List-Unsubscribe": "<mailto:stop@example.com>", "List-Unsubscribe-Post": oneClick})),
 		"one click in clear text": refused("headers", mailWithHeaders(object{"List-Unsubscribe": "<http://herald.example.com/unsubscribe>", "List-Unsubscribe-Post": oneClick})),
 		"reserved":                refused("headers", mailWithHeaders(object{"Reply-To": "eve@example.com"})),
-		"reserved for one":        refused("personalizations.0.headers", mailTo(object{"headers": object{"BCC": "eve@example.com"}})),
 		"a line break":            refused("headers", mailWithHeaders(object{"X-A": "a\r\nBcc: eve@example.com"})),
 		"not ASCII":               refused("headers", mailWithHeaders(object{"X-A": "à"})),
 		"eleven categories":       refused("categories", mailWith(object{"categories": strings.Split("abcdefghijk", "")})),

@@ -1,10 +1,8 @@
 package sandbox
 
 import (
-	"cmp"
 	"fmt"
 	"net/mail"
-	"slices"
 	"strings"
 )
 
@@ -30,7 +28,7 @@ func (m *sendgridMail) check(local bool) []sendgridError {
 	var errs sendgridErrors
 	errs.checkPersonalizations(m)
 	errs.checkFrom(m.From)
-	errs.checkSubject(m)
+	errs.checkSubject(m.Subject)
 	errs.checkContent(m.Content)
 	errs.checkCategories(m.Categories)
 	errs.checkHeaders(m, local)
@@ -41,12 +39,12 @@ func (e *sendgridErrors) checkPersonalizations(m *sendgridMail) {
 	recipients := 0
 	for i, p := range m.Personalizations {
 		field := fmt.Sprintf("personalizations.%d", i)
-		recipients += len(p.To) + len(p.CC) + len(p.BCC)
+		recipients += len(p.To)
 		if len(p.To) == 0 {
 			e.add(field+".to", "The to array is required for all personalization objects, and must have at least one email object with a valid email address.")
 		}
 		e.checkMailboxes(field, p)
-		if size := sizeOf(m.CustomArgs) + sizeOf(p.CustomArgs); size > maxCustomArgs {
+		if size := sizeOf(p.CustomArgs); size > maxCustomArgs {
 			e.add(field+".custom_args", "Custom arguments must be less than 10,000 bytes. You have %d bytes.", size)
 		}
 	}
@@ -56,13 +54,13 @@ func (e *sendgridErrors) checkPersonalizations(m *sendgridMail) {
 	case len(m.Personalizations) > maxPersonalizations:
 		e.add("personalizations", "The personalization block is limited to %d personalizations per API request.", maxPersonalizations)
 	case recipients > maxMailRecipients:
-		e.add("personalizations", "There is a limit of %d total recipients (to + cc + bcc) per request.", maxMailRecipients)
+		e.add("personalizations", "There is a limit of %d total recipients per request.", maxMailRecipients)
 	}
 }
 
 func (e *sendgridErrors) checkMailboxes(field string, p personalization) {
 	seen := map[string]bool{}
-	for i, box := range slices.Concat(p.To, p.CC, p.BCC) {
+	for i, box := range p.To {
 		if !isAddress(box.Email) {
 			e.add(fmt.Sprintf("%s.to.%d.email", field, i), "Does not contain a valid address.")
 		}
@@ -90,16 +88,11 @@ func (e *sendgridErrors) checkFrom(from *mailbox) {
 	}
 }
 
-// checkSubject requires a subject in each personalization, or in the e-mail.
-func (e *sendgridErrors) checkSubject(m *sendgridMail) {
-	var subjects []string
-	for _, p := range m.Personalizations {
-		subjects = append(subjects, cmp.Or(p.Subject, m.Subject))
-	}
-	if m.Subject == "" && (len(subjects) == 0 || slices.Contains(subjects, "")) {
+func (e *sendgridErrors) checkSubject(subject string) {
+	if subject == "" {
 		e.add("subject", "The subject is required. You can get around this requirement if you use a template with a subject defined or if every personalization has a subject defined.")
 	}
-	if slices.ContainsFunc(append(subjects, m.Subject), func(s string) bool { return strings.ContainsAny(s, "\r\n") }) {
+	if strings.ContainsAny(subject, "\r\n") {
 		e.add("subject", "The subject must not contain line breaks.")
 	}
 }

@@ -68,28 +68,17 @@ func queued(account twilioAccount, form url.Values) response {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // it never fails
 	sid := "SM" + hex.EncodeToString(random)
-	uri := "/2010-04-01/Accounts/" + account.sid + "/Messages/" + sid
-	now := time.Now().UTC().Format(time.RFC1123Z)
 	created := reply(http.StatusCreated, map[string]any{
-		"account_sid":           account.sid,
-		"api_version":           "2010-04-01",
-		"body":                  form.Get("Body"),
-		"date_created":          now,
-		"date_sent":             nil,
-		"date_updated":          now,
-		"direction":             "outbound-api",
-		"error_code":            nil,
-		"error_message":         nil,
-		"from":                  form.Get("From"),
-		"messaging_service_sid": nil,
-		"num_media":             "0",
-		"price":                 nil,
-		"price_unit":            "USD",
-		"sid":                   sid,
-		"status":                "queued",
-		"subresource_uris":      map[string]string{"media": uri + "/Media.json"},
-		"to":                    form.Get("To"),
-		"uri":                   uri + ".json",
+		"account_sid":   account.sid,
+		"body":          form.Get("Body"),
+		"date_created":  time.Now().UTC().Format(time.RFC1123Z),
+		"direction":     "outbound-api",
+		"error_code":    nil,
+		"error_message": nil,
+		"from":          form.Get("From"),
+		"sid":           sid,
+		"status":        "queued",
+		"to":            form.Get("To"),
 	})
 	created.sent = sentText{account: account, sid: sid, to: form.Get("To")}
 	return created
