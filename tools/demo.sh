@@ -38,24 +38,16 @@ source tools/stack/programs.sh
 # shellcheck source=tools/stack/settings.sh
 source tools/stack/settings.sh
 
-# The worker sends to the sandbox, even if the environment names real providers.
-export SENDGRID_API_KEY=sandbox SENDGRID_BASE_URL=$SANDBOX_URL EMAIL_FROM=herald@example.com EMAIL_FROM_NAME=Herald
-export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005550006 TWILIO_BASE_URL=$SANDBOX_URL
-export PUBLIC_URL=http://127.0.0.1:$GATEWAY_PORT # for links in e-mails, and for the sandbox's receipts
-export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$SANDBOX_URL/v1
-export SLACK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT
-export WEBHOOK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT WEBHOOK_SECRET=whsec_c2FuZGJveC1zYW5kYm94LXNhbmRib3gt
+use_sandbox "127.0.0.1:$SANDBOX_PORT" "127.0.0.1:$GATEWAY_PORT"
 export WORKER_HTTP_ADDR=127.0.0.1:$WORKER_PORT
 # Visitors of the gateway's page can log in as any user, so it is reachable only from this machine.
-export GATEWAY_DEMO=true GATEWAY_HTTP_ADDR=127.0.0.1:$GATEWAY_PORT GATEWAY_ADMIN_ADDR=127.0.0.1:$GATEWAY_ADMIN_PORT
-export AUTH_ISSUER=https://example.com AUTH_AUDIENCE=herald
+export GATEWAY_HTTP_ADDR=127.0.0.1:$GATEWAY_PORT GATEWAY_ADMIN_ADDR=127.0.0.1:$GATEWAY_ADMIN_PORT
 AUTH_HS256_SECRET=$(local_secret token)
 HERALD_SECRET=$(local_secret herald)
 export AUTH_HS256_SECRET HERALD_SECRET
-unset AUTH_JWKS_URL GATEWAY_ALLOWED_ORIGINS GATEWAY_MAX_SOCKETS GATEWAY_MAX_SOCKETS_PER_RECIPIENT GATEWAY_MAX_CONNECTIONS_PER_ADDRESS
+unset GATEWAY_ALLOWED_ORIGINS GATEWAY_MAX_SOCKETS GATEWAY_MAX_SOCKETS_PER_RECIPIENT GATEWAY_MAX_CONNECTIONS_PER_ADDRESS
 # Short retries: deliveries recover soon after a fault in the sandbox ends.
 export EMAIL_RETRY_INTERVAL=1s PUSH_RETRY_INTERVAL=1s SMS_RETRY_INTERVAL=1s
-unset GOOGLE_APPLICATION_CREDENTIALS
 
 # answers_ok reports whether a GET of a path returns 200.
 # shellcheck disable=SC2317 # `answers` calls it

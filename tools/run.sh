@@ -21,17 +21,8 @@ export WORKER_HTTP_ADDR=${WORKER_HTTP_ADDR:-127.0.0.1:$((HERALD_STACK + 17))}
 export GATEWAY_HTTP_ADDR=${GATEWAY_HTTP_ADDR:-127.0.0.1:$((HERALD_STACK + 18))}
 export GATEWAY_ADMIN_ADDR=${GATEWAY_ADMIN_ADDR:-127.0.0.1:$((HERALD_STACK + 19))}
 
-# The sandbox replaces the providers, even if the environment names real ones.
 sandbox=http://$SANDBOX_ADDR
-export SENDGRID_API_KEY=sandbox SENDGRID_BASE_URL=$sandbox EMAIL_FROM=herald@example.com EMAIL_FROM_NAME=Herald
-export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005550006 TWILIO_BASE_URL=$sandbox
-export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$sandbox/v1 SLACK_ALLOWED_HOSTS=$SANDBOX_ADDR
-export WEBHOOK_ALLOWED_HOSTS=$SANDBOX_ADDR WEBHOOK_SECRET=whsec_c2FuZGJveC1zYW5kYm94LXNhbmRib3gt
-unset GOOGLE_APPLICATION_CREDENTIALS AUTH_JWKS_URL
-
-# Receipts and unsubscribe links go to PUBLIC_URL. GATEWAY_DEMO lets you log in as any user.
-export PUBLIC_URL=http://$GATEWAY_HTTP_ADDR
-export GATEWAY_DEMO=true AUTH_ISSUER=https://example.com AUTH_AUDIENCE=herald
+use_sandbox "$SANDBOX_ADDR" "$GATEWAY_HTTP_ADDR"
 AUTH_HS256_SECRET=${AUTH_HS256_SECRET:-$(local_secret token)}
 HERALD_SECRET=${HERALD_SECRET:-$(local_secret herald)}
 export AUTH_HS256_SECRET HERALD_SECRET

@@ -15,13 +15,9 @@ func (s *stage) events() string { return s.Name + "-e" }
 
 // gather reads the evidence. The load has ended.
 func (s *stage) gather(ctx context.Context, load *load) (e evidence, err error) {
+	var id string
 	committed := map[string]bool{}
-	if err := s.each(ctx, "SELECT event_id FROM drill.orders", func(row pgx.CollectableRow) error {
-		var id string
-		err := row.Scan(&id)
-		committed[id] = true
-		return err
-	}); err != nil {
+	if err := s.each(ctx, "SELECT event_id FROM drill.orders", []any{&id}, func() { committed[id] = true }); err != nil {
 		return e, err
 	}
 	e.Events = load.settle(committed)
@@ -47,27 +43,22 @@ func (s *stage) accepted(ctx context.Context) (all []accepted, err error) {
 	return all, err
 }
 
-func (s *stage) each(ctx context.Context, sql string, do func(pgx.CollectableRow) error) error {
-	rows, err := s.DB.Query(ctx, sql)
-	if err != nil {
-		return err
-	}
-	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) { return struct{}{}, do(row) })
+// each scans each row into the same variables, and calls do.
+func (s *stage) each(ctx context.Context, sql string, scan []any, do func()) error {
+	rows, _ := s.DB.Query(ctx, sql) // ForEachRow returns its error
+	_, err := pgx.ForEachRow(rows, scan, func() error { do(); return nil })
 	return err
 }
 
 func (s *stage) readTables(ctx context.Context) (tables, error) {
 	t := tables{Events: map[string]eventRow{}, Deliveries: map[string]deliveryRow{}}
+	var id string
+	var e eventRow
+	var d deliveryRow
 	err := s.each(ctx, `
 		SELECT o.event_id, o.status, coalesce(p.status, ''), coalesce(p.outcome, '')
 		FROM   event_outbox o
-		LEFT JOIN processed_event p USING (event_id)`, func(row pgx.CollectableRow) error {
-		var id string
-		var e eventRow
-		err := row.Scan(&id, &e.Outbox, &e.Processed, &e.Outcome)
-		t.Events[id] = e
-		return err
-	})
+		LEFT JOIN processed_event p USING (event_id)`, []any{&id, &e.Outbox, &e.Processed, &e.Outcome}, func() { t.Events[id] = e })
 	if err != nil {
 		return t, err
 	}
@@ -79,23 +70,13 @@ func (s *stage) readTables(ctx context.Context) (tables, error) {
 			       count(*) FILTER (WHERE EXISTS (SELECT FROM delivery_attempt b WHERE b.delivery_id = a.delivery_id AND b.outcome = 'SENT' AND b.ended_at < a.started_at)) AS again
 			FROM   delivery_attempt a
 			WHERE  a.delivery_id = n.delivery_id
-		) a`, func(row pgx.CollectableRow) error {
-		var id string
-		var d deliveryRow
-		err := row.Scan(&id, &d.Status, &d.Calls, &d.Again)
-		t.Deliveries[id] = d
-		return err
-	})
+		) a`, []any{&id, &d.Status, &d.Calls, &d.Again}, func() { t.Deliveries[id] = d })
 }
 
 // attempts returns the number of attempts by outcome.
 func (s *stage) attempts(ctx context.Context) (map[notification.AttemptOutcome]int, error) {
 	counts := map[notification.AttemptOutcome]int{}
-	return counts, s.each(ctx, "SELECT coalesce(outcome, 'OPEN'), count(*) FROM delivery_attempt GROUP BY 1", func(row pgx.CollectableRow) error {
-		var outcome notification.AttemptOutcome
-		var n int
-		err := row.Scan(&outcome, &n)
-		counts[outcome] = n
-		return err
-	})
+	var outcome notification.AttemptOutcome
+	var n int
+	return counts, s.each(ctx, "SELECT coalesce(outcome, 'OPEN'), count(*) FROM delivery_attempt GROUP BY 1", []any{&outcome, &n}, func() { counts[outcome] = n })
 }

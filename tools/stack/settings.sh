@@ -86,3 +86,14 @@ exported() { # NAME VALUE
   local quote="'\\''"
   if [[ -n $2 ]]; then echo "export $1='${2//\'/$quote}'"; fi
 }
+
+# use_sandbox lets the programs send to the sandbox, even if the environment names real providers.
+# Receipts and unsubscribe links go to the gateway, where you can log in as any user.
+use_sandbox() { # SANDBOX GATEWAY, each HOST:PORT
+  export SENDGRID_API_KEY=sandbox SENDGRID_BASE_URL=http://$1 EMAIL_FROM=herald@example.com EMAIL_FROM_NAME=Herald
+  export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005550006 TWILIO_BASE_URL=http://$1
+  export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=http://$1/v1 SLACK_ALLOWED_HOSTS=$1
+  export WEBHOOK_ALLOWED_HOSTS=$1 WEBHOOK_SECRET=whsec_c2FuZGJveC1zYW5kYm94LXNhbmRib3gt
+  export PUBLIC_URL=http://$2 GATEWAY_DEMO=true AUTH_ISSUER=https://example.com AUTH_AUDIENCE=herald
+  unset GOOGLE_APPLICATION_CREDENTIALS AUTH_JWKS_URL
+}
