@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/status"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -23,21 +22,23 @@ const (
 	checkTimeout    = 3 * time.Second
 )
 
+func clientOptions(s Settings) client.Options {
+	return client.Options{HostPort: frontend(s), Namespace: namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))}
+}
+
 // registerNamespace creates the namespace, unless an earlier start did.
 func registerNamespace(ctx context.Context, s Settings) error {
-	conn, err := dial(s)
+	namespaces, err := client.NewNamespaceClient(clientOptions(s))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }()
-
+	defer namespaces.Close()
 	err = eventually(ctx, registerTimeout, func(ctx context.Context) error {
-		_, err := workflowservice.NewWorkflowServiceClient(conn).RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
+		err := namespaces.Register(ctx, &workflowservice.RegisterNamespaceRequest{
 			Namespace:                        namespace,
 			WorkflowExecutionRetentionPeriod: durationpb.New(retention),
 		})
-		var exists *serviceerror.NamespaceAlreadyExists
-		if errors.As(serviceerror.FromStatus(status.Convert(err)), &exists) {
+		if errors.As(err, new(*serviceerror.NamespaceAlreadyExists)) {
 			return nil
 		}
 		return err
@@ -52,36 +53,17 @@ func registerNamespace(ctx context.Context, s Settings) error {
 func ready(ctx context.Context, s Settings) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	conn, err := dial(s)
+	temporal, err := client.DialContext(ctx, clientOptions(s))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }()
-
-	health, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{
-		Service: workflowservice.WorkflowService_ServiceDesc.ServiceName,
-	})
-	if err != nil {
+	defer temporal.Close()
+	if _, err := temporal.CheckHealth(ctx, nil); err != nil {
 		return fmt.Errorf("ask %s for its health: %w", frontend(s), err)
 	}
-	if health.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("%s is %s", frontend(s), health.GetStatus())
-	}
 	// A list goes through the frontend's cache of namespaces, which may lag.
-	_, err = workflowservice.NewWorkflowServiceClient(conn).ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: namespace,
-		PageSize:  1,
-	})
-	if err != nil {
+	if _, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1}); err != nil {
 		return fmt.Errorf("list workflows of namespace %s: %w", namespace, err)
 	}
 	return nil
-}
-
-func dial(s Settings) (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient(frontend(s), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", frontend(s), err)
-	}
-	return conn, nil
 }
