@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/jackc/pgx/v5"
-
 	"herald/internal/notification"
 	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/report"
@@ -76,15 +74,16 @@ func (d *Demo) read(ctx context.Context, details []report.EventDetail) error {
 		if r.Name() != d.reader || !isWaitedFor(r) {
 			continue
 		}
-		id, err := d.notificationID(ctx, r.Deliveries[notification.WebSocket].DeliveryID)
-		if err != nil {
-			return err
+		inbox := r.Deliveries[notification.WebSocket].DeliveryID
+		var id int64
+		if err := d.Explainer.Store.Pool.QueryRow(ctx, "SELECT id FROM notification WHERE delivery_id = $1", inbox).Scan(&id); err != nil {
+			return fmt.Errorf("find the message to read: %w", err)
 		}
 		who := notification.RecipientKey{UserType: r.UserType, UserID: r.UserID}
 		if err := (&gateway.Store{Store: d.Explainer.Store}).MarkRead(ctx, who, id); err != nil {
 			return err
 		}
-		d.Changed(fmt.Sprintf("%-64s %s", r.Deliveries[notification.WebSocket].DeliveryID, "read by "+d.reader))
+		d.Changed(fmt.Sprintf("%-64s %s", inbox, "read by "+d.reader))
 		d.reader = ""
 	}
 	return nil
@@ -98,13 +97,4 @@ func isWaitedFor(r report.RecipientDetail) bool {
 		}
 	}
 	return r.Deliveries[notification.WebSocket].DeliveryID != ""
-}
-
-func (d *Demo) notificationID(ctx context.Context, deliveryID string) (int64, error) {
-	rows, _ := d.Explainer.Store.Pool.Query(ctx, "SELECT id FROM notification WHERE delivery_id = $1", deliveryID) // CollectOneRow returns its error
-	id, err := pgx.CollectOneRow(rows, pgx.RowTo[int64])
-	if err != nil {
-		return 0, fmt.Errorf("find what is to be read: %w", err)
-	}
-	return id, nil
 }

@@ -86,13 +86,3 @@ func (s *Services) act(ctx context.Context, db *postgres.Store, run string) erro
 	}
 	return nil
 }
-
-// marked reports whether no row is pending any more.
-func marked(rows []ServiceRow) bool {
-	for _, row := range rows {
-		if row.Pending {
-			return false
-		}
-	}
-	return true
-}

@@ -62,7 +62,7 @@ func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 		return settled, nil
 	}
 	rows, err := d.Services.rows(ctx, d.Explainer.Store, d.Run)
-	return marked(rows), err
+	return !slices.ContainsFunc(rows, func(row ServiceRow) bool { return row.Pending }), err
 }
 
 // isSettled reports whether nothing more will happen to an event soon: it has ended, or its
