@@ -2,11 +2,9 @@ package outboxes_test
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -285,13 +283,4 @@ func headers(record *kgo.Record) map[string]string {
 		found[header.Key] = string(header.Value)
 	}
 	return found
-}
-
-// noise returns text that does not compress.
-func noise(bytes int) string {
-	var text strings.Builder
-	for text.Len() < bytes {
-		text.WriteString(rand.Text())
-	}
-	return text.String()[:bytes]
 }

@@ -221,25 +221,6 @@ func TestWalkOfManyRefusedRows(t *testing.T) {
 	}
 }
 
-// A record that is too large for every attempt fails at once. Later rows of its key continue.
-func TestWalkOfARecordThatIsTooLarge(t *testing.T) {
-	t.Parallel()
-
-	source := orders()
-	source.Retries = outboxes.RetryForever
-	s := newService(t, source, "orders-out")
-	s.many(t, 1, 60, 2, "orders-out")
-	exec(t, s.business, "UPDATE outbox SET payload = $1 WHERE id = $2", noise(9000), orderID(31))
-	s.poll(t)
-	s.await(t, 59, "status = 'SENT'")
-	s.await(t, 1, "status = 'FAILED' AND error_message ~ 'MESSAGE_TOO_LARGE' AND id = '"+orderID(31)+"'")
-	ids, repeats := s.byKey(t, "orders-out", 59)
-	require.Zero(t, repeats)
-	require.IsIncreasing(t, ids[aggregate(0)])
-	require.IsIncreasing(t, ids[aggregate(1)])
-	require.NotContains(t, ids[aggregate(1)], orderID(31))
-}
-
 // A wallet hub's table cannot mark failures, so Herald remembers the failed rows.
 func TestWalkOfWallets(t *testing.T) {
 	t.Parallel()

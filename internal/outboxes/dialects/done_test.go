@@ -74,31 +74,3 @@ func TestDoneWallets(t *testing.T) {
 	require.Equal(t, 1, gone)
 	require.Equal(t, "2 3 4 5 6 7 8 9", s.text(t, "SELECT string_agg(id::text, ' ' ORDER BY id) FROM public.outbox"))
 }
-
-// An index over only the pending rows does not find the rows that may leave.
-func TestIndexesOfRetention(t *testing.T) {
-	t.Parallel()
-
-	for _, tt := range []struct {
-		name      string
-		open      func(*testing.T) service
-		index     string
-		retention time.Duration
-		missing   int
-	}{
-		{"orders that stay", orders, "CREATE INDEX ON orders.outbox (created_at) WHERE status = 'NEW'; CREATE INDEX ON orders.outbox (aggregate_id)", 0, 0},
-		{"orders that leave", orders, "CREATE INDEX ON orders.outbox (created_at) WHERE status = 'NEW'; CREATE INDEX ON orders.outbox (aggregate_id)", time.Hour, 1},
-		{"wallets that leave by their ids", wallet, "CREATE INDEX ON public.outbox (id) WHERE NOT sent", time.Hour, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := tt.open(t)
-			s.exec(t, tt.index)
-			s.config.Retention = tt.retention
-			missing, err := s.table(t).Additions(t.Context())
-			require.NoError(t, err)
-			require.Len(t, missing, tt.missing)
-		})
-	}
-}
