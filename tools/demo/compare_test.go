@@ -157,3 +157,17 @@ func TestSettled(t *testing.T) {
 		})
 	}
 }
+
+// With receipts, an event is not settled before its receipts arrive.
+func TestAnswered(t *testing.T) {
+	t.Parallel()
+
+	for want, is := range map[bool]notification.Status{true: notification.Delivered, false: notification.Sent} {
+		detail := told(notification.DecisionSelected, status(is, "", 0))
+		require.Equal(t, want, (&Demo{Receipts: true}).answered(detail))
+		require.True(t, (&Demo{}).answered(detail))
+	}
+	slack := told(notification.DecisionSelected, nil)
+	slack.Recipients[0].Deliveries[notification.Slack] = report.RecipientDelivery{Status: notification.Sent}
+	require.True(t, (&Demo{Receipts: true}).answered(slack), "Slack says nothing")
+}

@@ -2,9 +2,7 @@ package example_test
 
 import (
 	"context"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
@@ -12,12 +10,8 @@ import (
 	"herald/activities"
 	"herald/internal/notification"
 	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
-	"herald/internal/postgres/report"
 	"herald/internal/template"
-	"herald/outbox"
 	"herald/starter/seed"
-	"herald/tools/demo"
 	"herald/tools/example"
 )
 
@@ -90,20 +84,6 @@ func TestSeedIsIdempotent(t *testing.T) {
 	require.Equal(t, before, contents(t, db))
 }
 
-func TestSeedPutsSlackWhereItIs(t *testing.T) {
-	t.Parallel()
-
-	db := postgrestest.New(t)
-	load(t, db, "http://127.0.0.1:9090")
-
-	var webhooks []string
-	require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT array_agg(slack_webhook_url) FROM recipient WHERE slack_webhook_url IS NOT NULL").Scan(&webhooks))
-	require.Len(t, webhooks, 3)
-	for _, webhook := range webhooks {
-		require.True(t, strings.HasPrefix(webhook, "http://127.0.0.1:9090/services/T"), webhook)
-	}
-}
-
 // contents returns every row that the example loads.
 func contents(t *testing.T, db *postgres.Store) []string {
 	t.Helper()
@@ -118,36 +98,6 @@ func contents(t *testing.T, db *postgres.Store) []string {
 		rows = append(rows, of...)
 	}
 	return rows
-}
-
-// Decisions and texts for the example's events are as the example expects. The test does not
-// send: it gives each delivery its expected result.
-func TestPlansAreAsExpected(t *testing.T) {
-	t.Parallel()
-
-	db := seeded(t)
-	for _, event := range events(t) {
-		t.Run(event.Name, func(t *testing.T) {
-			t.Parallel()
-
-			requirePlanned(t, db, event, event.InRun("test"))
-		})
-	}
-}
-
-// requirePlanned writes and plans an event, as a worker would.
-func requirePlanned(t *testing.T, db *postgres.Store, event example.ExpectedEvent, written outbox.Event) {
-	t.Helper()
-	require.NoError(t, db.InsertEvents(t.Context(), []outbox.Event{written}))
-	outcome := plan(t, db, written.ID)
-	detail, err := report.Reader{Pool: db.Pool}.EventDetail(t.Context(), written.ID, 1000, 0)
-	require.NoError(t, err)
-	requireRenderedAsExpected(t, event, detail)
-
-	if outcome == "" {
-		outcome = event.Expect.Outcome
-	}
-	require.Empty(t, demo.Deviations(event, demo.Observation{Detail: sent(event, detail), Outcome: outcome}, time.Now()))
 }
 
 func plan(t *testing.T, db *postgres.Store, eventID string) string {
@@ -165,37 +115,4 @@ func plan(t *testing.T, db *postgres.Store, eventID string) string {
 	require.NoError(t, value.Get(&result))
 	require.Nil(t, result.Next, "the example fits on a page")
 	return string(result.Outcome)
-}
-
-// requireRenderedAsExpected requires that only the deliveries with an expected template error
-// have failed.
-func requireRenderedAsExpected(t *testing.T, event example.ExpectedEvent, detail report.EventDetail) {
-	t.Helper()
-	for _, r := range detail.Recipients {
-		for channel, d := range r.Deliveries {
-			expected := event.Expect.Recipients[r.Name()][channel]
-			if strings.HasPrefix(expected.Error, "key ") {
-				require.Equal(t, notification.Failed, d.Status)
-				continue
-			}
-			require.Equal(t, notification.Pending, d.Status, "%s: %s", d.DeliveryID, d.LastError)
-		}
-	}
-}
-
-// sent returns the report with the expected results of sending.
-func sent(event example.ExpectedEvent, detail report.EventDetail) report.EventDetail {
-	for _, r := range detail.Recipients {
-		for channel, d := range r.Deliveries {
-			expected := event.Expect.Recipients[r.Name()][channel]
-			if d.Status == notification.Pending && expected.Status != notification.Pending {
-				d.Status, d.LastError = expected.Status, expected.Error
-				if expected.Digest {
-					d.DigestID = "digest-1"
-				}
-				r.Deliveries[channel] = d
-			}
-		}
-	}
-	return detail
 }
