@@ -38,28 +38,27 @@ func (a *actors) of(id string) *scenario {
 	return a.scenarios[name]
 }
 
-// PollOutbox ends at once in its first two calls. Later calls poll until they are cancelled.
+// PollOutbox starts one event in each of its first two calls.
 func (a *actors) PollOutbox(ctx context.Context, _ activities.PollOutboxInput) (activities.PollOutboxResult, error) {
-	s := a.of(activity.GetInfo(ctx).WorkflowExecution.ID)
+	return activities.PollOutboxResult{Started: a.findTwice(ctx)}, nil
+}
+
+// FollowUp does one thing in each of its first two calls.
+func (a *actors) FollowUp(ctx context.Context) (activities.FollowUpResult, error) {
+	return activities.FollowUpResult{Done: a.findTwice(ctx)}, nil
+}
+
+// findTwice returns 1 in its first two calls. Later calls work until they are cancelled.
+func (a *actors) findTwice(ctx context.Context) int {
+	s := a.ofThis(ctx)
 	switch s.polls.Add(1) {
 	case 1, 2:
-		return activities.PollOutboxResult{Started: 1}, nil
+		return 1
 	case 3:
 		close(s.reached)
 	}
 	beatUntilCancelled(ctx)
-	return activities.PollOutboxResult{}, nil
-}
-
-// FollowUp ends at once in its first two calls. Later calls work until they are cancelled.
-func (a *actors) FollowUp(ctx context.Context) (activities.FollowUpResult, error) {
-	s := a.of(activity.GetInfo(ctx).WorkflowExecution.ID)
-	if calls := s.polls.Add(1); calls <= 2 {
-		return activities.FollowUpResult{Done: int(calls)}, nil
-	}
-	close(s.reached)
-	beatUntilCancelled(ctx)
-	return activities.FollowUpResult{}, nil
+	return 0
 }
 
 // CleanOutbox returns seven deleted rows.

@@ -50,7 +50,7 @@ type googleError struct {
 }
 
 // handlePush answers POST /v1/projects/{project}/messages:send like Google.
-func handlePush(r *http.Request, body []byte) (Entry, response) {
+func handlePush(r *http.Request, body []byte, _ bool) (Entry, response) {
 	var request fcmRequest
 	err := json.Unmarshal(body, &request)
 	push := request.Message

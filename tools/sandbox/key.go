@@ -17,11 +17,8 @@ import (
 // openKey reads the key that signs events from the file at path, and makes the file if it does
 // not exist. An empty path makes a key in memory.
 func openKey(path string) (*ecdsa.PrivateKey, error) {
-	if path == "" {
-		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	}
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if path == "" || errors.Is(err, fs.ErrNotExist) {
 		return makeKey(path)
 	}
 	if err != nil {
@@ -41,8 +38,8 @@ func openKey(path string) (*ecdsa.PrivateKey, error) {
 
 func makeKey(path string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: make key: %w", err)
+	if err != nil || path == "" {
+		return key, err
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {

@@ -25,7 +25,7 @@ type provider struct {
 	fault   notification.Channel // its name in PUT /faults; empty: the channel
 	// handle returns the message as far as it can read it, also for a rejected request, because
 	// the ledger has a line for each request.
-	handle func(r *http.Request, body []byte) (Entry, response)
+	handle func(r *http.Request, body []byte, local bool) (Entry, response)
 	reject func(status int) response // in the provider's format, for a fault or a body that is too large
 }
 
@@ -54,7 +54,7 @@ func (s *Server) provide(p provider) http.Handler {
 		var tooLarge *http.MaxBytesError
 		switch {
 		case err == nil:
-			entry, resp = p.handle(r, body)
+			entry, resp = p.handle(r, body, s.local)
 			sent = resp.sent
 			resp, entry.Accepted = s.applyFault(r.Context(), p, resp)
 		case errors.As(err, &tooLarge):
@@ -137,6 +137,11 @@ func wait(ctx context.Context, d time.Duration) bool {
 // reply returns a response in JSON.
 func reply(status int, value any) response {
 	return response{status: status, header: map[string]string{"Content-Type": "application/json"}, body: mustMarshal(value)}
+}
+
+// replyText returns a response in plain text.
+func replyText(status int, text string) response {
+	return response{status: status, header: map[string]string{"Content-Type": "text/plain"}, body: []byte(text)}
 }
 
 func mustMarshal(value any) []byte {

@@ -34,6 +34,7 @@ type Server struct {
 	faults  *faults
 	courier *courier
 	mux     *http.ServeMux
+	local   bool
 }
 
 // New opens the ledger and returns a sandbox without faults, which sends receipts until Close.
@@ -62,16 +63,16 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		ledger: ledger, faults: &faults{byChannel: map[notification.Channel]Fault{}},
-		mux: http.NewServeMux(),
+		mux: http.NewServeMux(), local: cfg.Local,
 	}
 	s.courier = newCourier(strings.TrimSuffix(cfg.Gateway, "/"), key, receipts)
-	s.route(cfg.Local)
+	s.route()
 	return s, nil
 }
 
-func (s *Server) route(local bool) {
-	s.mux.Handle("POST /v3/mail/send", s.provide(sendgrid(local)))
-	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio(local)))
+func (s *Server) route() {
+	s.mux.Handle("POST /v3/mail/send", s.provide(sendgrid))
+	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio))
 	s.mux.Handle("POST /sms/json", s.provide(vonage))
 	s.mux.Handle("POST /v1/projects/{project}/messages:send", s.provide(fcm))
 	s.mux.Handle("POST /push/{id}", s.provide(webPush))

@@ -10,11 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// sendgrid returns the provider of e-mails. If local, links in e-mails may lead to this machine.
-func sendgrid(local bool) provider {
-	handle := func(r *http.Request, body []byte) (Entry, response) { return handleMail(r, body, local) }
-	return provider{channel: notification.Email, handle: handle, reject: rejectMail}
-}
+var sendgrid = provider{channel: notification.Email, handle: handleMail, reject: rejectMail}
 
 // sendgridMail is the part of an e-mail that the sandbox reads.
 // https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send
@@ -49,7 +45,8 @@ type sendgridError struct {
 	Help    *string `json:"help"`
 }
 
-// handleMail answers POST /v3/mail/send like SendGrid.
+// handleMail answers POST /v3/mail/send like SendGrid. If local, links in e-mails may lead to this
+// machine.
 func handleMail(r *http.Request, body []byte, local bool) (Entry, response) {
 	var mail sendgridMail
 	err := json.Unmarshal(body, &mail)

@@ -38,7 +38,7 @@ type slackText struct {
 }
 
 // handlePost answers POST /services/{team}/{app}/{secret} like Slack.
-func handlePost(r *http.Request, body []byte) (Entry, response) {
+func handlePost(r *http.Request, body []byte, _ bool) (Entry, response) {
 	var post slackPost
 	err := json.Unmarshal(body, &post)
 	entry := post.entry()
@@ -47,13 +47,13 @@ func handlePost(r *http.Request, body []byte) (Entry, response) {
 	case status != 0:
 		return entry, rejectPost(status)
 	case err != nil || !hasMediaType(r, "application/json"):
-		return entry, slackResponse(http.StatusBadRequest, "invalid_payload")
+		return entry, replyText(http.StatusBadRequest, "invalid_payload")
 	case post.Text == "" && len(post.Blocks) == 0:
-		return entry, slackResponse(http.StatusBadRequest, "no_text")
+		return entry, replyText(http.StatusBadRequest, "no_text")
 	case !validBlocks(post.Blocks):
-		return entry, slackResponse(http.StatusBadRequest, "invalid_blocks")
+		return entry, replyText(http.StatusBadRequest, "invalid_blocks")
 	default:
-		return entry, slackResponse(http.StatusOK, "ok")
+		return entry, replyText(http.StatusOK, "ok")
 	}
 }
 
@@ -125,9 +125,5 @@ var slackErrors = map[int]string{
 
 // rejectPost returns Slack's response to a post that it rejects as a whole.
 func rejectPost(status int) response {
-	return slackResponse(status, cmp.Or(slackErrors[status], http.StatusText(status)))
-}
-
-func slackResponse(status int, text string) response {
-	return response{status: status, header: map[string]string{"Content-Type": "text/html"}, body: []byte(text)}
+	return replyText(status, cmp.Or(slackErrors[status], http.StatusText(status)))
 }

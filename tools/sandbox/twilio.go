@@ -18,12 +18,7 @@ import (
 	"herald/internal/notification"
 )
 
-// twilio returns the provider of text messages. If local, it accepts callback URLs that only
-// this machine can reach.
-func twilio(local bool) provider {
-	handle := func(r *http.Request, body []byte) (Entry, response) { return handleSMS(r, body, local) }
-	return provider{channel: notification.SMS, handle: handle, reject: rejectSMS}
-}
+var twilio = provider{channel: notification.SMS, handle: handleSMS, reject: rejectSMS}
 
 // twilioError is an error in Twilio's format.
 // https://www.twilio.com/docs/usage/twilios-response#response-formats-exceptions
@@ -34,7 +29,8 @@ type twilioError struct {
 	Status   int    `json:"status"`
 }
 
-// handleSMS answers POST /2010-04-01/Accounts/{sid}/Messages.json like Twilio.
+// handleSMS answers POST /2010-04-01/Accounts/{sid}/Messages.json like Twilio. If local, it accepts
+// callback URLs that only this machine can reach.
 func handleSMS(r *http.Request, body []byte, local bool) (Entry, response) {
 	form, err := url.ParseQuery(string(body))
 	entry := Entry{Recipient: form.Get("To"), Body: form.Get("Body")}

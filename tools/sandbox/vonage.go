@@ -26,7 +26,7 @@ var vonage = provider{channel: notification.SMS, fault: vonageFaults, handle: ha
 
 // handleVonage answers POST /sms/json like Vonage. It is 200 with a status for each message.
 // https://developer.vonage.com/en/api/sms
-func handleVonage(r *http.Request, body []byte) (Entry, response) {
+func handleVonage(r *http.Request, body []byte, _ bool) (Entry, response) {
 	form, err := url.ParseQuery(string(body))
 	entry := Entry{DeliveryID: form.Get("client-ref"), Recipient: "+" + form.Get("to"), Body: form.Get("text")}
 	key, secret, _ := r.BasicAuth()

@@ -18,7 +18,7 @@ var webhook = provider{channel: notification.Webhook, handle: handleWebhook, rej
 
 // handleWebhook answers POST /hooks/… like a receiver that follows Standard Webhooks. The ledger has
 // the webhook-id as the delivery id. A path gone… wants no more messages.
-func handleWebhook(r *http.Request, body []byte) (Entry, response) {
+func handleWebhook(r *http.Request, body []byte, _ bool) (Entry, response) {
 	var frame notification.Frame
 	err := json.Unmarshal(body, &frame)
 	entry := Entry{DeliveryID: r.Header.Get(standardwebhooks.HeaderWebhookID), Recipient: r.URL.Path, Title: frame.Title, Body: frame.Body}
@@ -42,6 +42,5 @@ var webhookErrors = map[int]string{
 }
 
 func rejectWebhook(status int) response {
-	text := cmp.Or(webhookErrors[status], http.StatusText(status))
-	return response{status: status, header: map[string]string{"Content-Type": "text/plain"}, body: []byte(text)}
+	return replyText(status, cmp.Or(webhookErrors[status], http.StatusText(status)))
 }

@@ -60,7 +60,7 @@ const maxRecord = 4096 // bytes of an encrypted message; every push service take
 // handleWebPush answers POST /push/{id} like a browser's push service. It also is the browser, and
 // refuses a message that the browser cannot read.
 // https://www.rfc-editor.org/rfc/rfc8030
-func handleWebPush(r *http.Request, body []byte) (Entry, response) {
+func handleWebPush(r *http.Request, body []byte, _ bool) (Entry, response) {
 	id := r.PathValue("id")
 	entry := Entry{Recipient: r.URL.Path, CollapseKey: r.Header.Get("Topic")}
 	text, err := Decrypt(id, body)
@@ -89,9 +89,7 @@ func handleWebPush(r *http.Request, body []byte) (Entry, response) {
 	return entry, response{status: http.StatusCreated, header: map[string]string{"Location": "http://" + r.Host + "/message/" + rand.Text()}}
 }
 
-func rejectWebPush(status int) response {
-	return response{status: status, header: map[string]string{"Content-Type": "text/plain"}, body: []byte(http.StatusText(status))}
-}
+func rejectWebPush(status int) response { return replyText(status, http.StatusText(status)) }
 
 // isVAPID reports whether the sender proves that it has the key in the request.
 // https://www.rfc-editor.org/rfc/rfc8292
