@@ -11,21 +11,17 @@ import (
 func TestEventIDOfASource(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name    string
-		source  Source
-		key     string
-		eventID string
+		name         string
+		source       Source
+		key, eventID string
 	}{
 		{"an id that is unique everywhere", Source{Name: "orders", Dialect: OrderService}, "0191-a", "0191-a"},
 		{"a number of one table", Source{Name: "wallet", Dialect: WalletHub}, "7", "wallet-7"},
 		{"Herald's own", Source{Name: notification.HeraldSource}, "evt-1", "evt-1"},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			require.Equal(t, test.eventID, test.source.EventID(test.key))
-			require.Equal(t, test.key, test.source.keyOf(test.eventID))
-		})
+		require.Equal(t, test.eventID, test.source.EventID(test.key), test.name)
+		require.Equal(t, test.key, test.source.keyOf(test.eventID), test.name)
 	}
 }
 
@@ -79,12 +75,9 @@ func TestRecord(t *testing.T) {
 		},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			record, err := newRecorder(test.source).record(test.source.EventID(test.row.Key), test.row)
-			require.NoError(t, err)
-			require.Equal(t, test.want, record)
-		})
+		record, err := newRecorder(test.source).record(test.source.EventID(test.row.Key), test.row)
+		require.NoError(t, err, test.name)
+		require.Equal(t, test.want, record, test.name)
 	}
 }
 
@@ -114,13 +107,10 @@ func TestCheckOfARoute(t *testing.T) {
 		{"no name for a topic", KafkaRoute{Topic: "order events"}, "order events"},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			if err := test.route.Check(); test.says == "" {
-				require.NoError(t, err)
-			} else {
-				require.ErrorContains(t, err, test.says)
-			}
-		})
+		if err := test.route.Check(); test.says == "" {
+			require.NoError(t, err, test.name)
+		} else {
+			require.ErrorContains(t, err, test.says, test.name)
+		}
 	}
 }

@@ -146,15 +146,11 @@ func TestSettled(t *testing.T) {
 		{name: "not sent yet", outcome: example.Running, detail: atOnce, processed: notification.Processing},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			if tt.processed != "" {
-				tt.detail.Processed = &report.ProcessedRow{Status: notification.ProcessedStatus(tt.processed)}
-			}
-			event := expecting(t, tt.outcome, `{"CUSTOMER/42":{"EMAIL":"PENDING"}}`)
-			require.Equal(t, tt.want, isSettled(event, tt.detail, now.Add(time.Minute)))
-		})
+		if tt.processed != "" {
+			tt.detail.Processed = &report.ProcessedRow{Status: tt.processed}
+		}
+		event := expecting(t, tt.outcome, `{"CUSTOMER/42":{"EMAIL":"PENDING"}}`)
+		require.Equal(t, tt.want, isSettled(event, tt.detail, now.Add(time.Minute)), tt.name)
 	}
 }
 
