@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// besideRounds is the case of small events next to a broadcast.
+// besideRounds runs the rounds of the case "beside".
 type besideRounds struct {
 	latency
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// down is the case of a provider that is down.
-type down struct {
+// outageRounds runs the rounds of the case outage.
+type outageRounds struct {
 	latency
 
 	Fault string
@@ -16,7 +16,7 @@ type down struct {
 }
 
 func outage() *comparison {
-	s := &down{latency: latency{Seconds: 30}}
+	s := &outageRounds{latency: latency{Seconds: 30}}
 	return &comparison{
 		name:  "outage",
 		about: "how long after its commit an e-mail is with its provider while the provider of text messages is down, against a time in which it works",
@@ -33,7 +33,7 @@ func outage() *comparison {
 	}
 }
 
-func (s *down) open(ctx context.Context, stage *stage) (a, b round, err error) {
+func (s *outageRounds) open(ctx context.Context, stage *stage) (a, b round, err error) {
 	r := *s
 	if err := r.latency.open(ctx, stage, "SMS_MAX_ATTEMPTS=100"); err != nil {
 		return nil, nil, err
@@ -44,7 +44,7 @@ func (s *down) open(ctx context.Context, stage *stage) (a, b round, err error) {
 	return r.down, r.up, err
 }
 
-func (r *down) up(ctx context.Context) (*figures, error) {
+func (r *outageRounds) up(ctx context.Context) (*figures, error) {
 	if err := r.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (r *down) up(ctx context.Context) (*figures, error) {
 }
 
 // down is up while Twilio is down. At the end, all texts are sent.
-func (r *down) down(ctx context.Context) (*figures, error) {
+func (r *outageRounds) down(ctx context.Context) (*figures, error) {
 	if err := r.Sandbox.SetFault(ctx, "sms", r.Fault); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (r *down) down(ctx context.Context) (*figures, error) {
 }
 
 // writeTexts writes texts for the time of a round, and then sends their number.
-func (r *down) writeTexts(ctx context.Context) <-chan int {
+func (r *outageRounds) writeTexts(ctx context.Context) <-chan int {
 	written, round, count := make(chan int, 1), r.rounds+1, r.Texts*r.Seconds
 	go func() {
 		_ = pace(count, r.Texts, func(i int) error { // the round does not find a missing text, and says so
