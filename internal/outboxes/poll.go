@@ -80,13 +80,11 @@ func (w *Walk) Poll(ctx context.Context, run Run) PollResult {
 	if w.Source.HasDestination() {
 		p.recorder = newRecorder(w.Source)
 	}
-	for !p.stopped() {
+	for !p.Stopped() {
 		p.own(ctx)
 	}
 	return p.total
 }
-
-func (p *poll) stopped() bool { return p.Stopped() }
 
 // own takes this poller's share of the slots and sends their rows while it holds the slots.
 func (p *poll) own(ctx context.Context) {
@@ -107,7 +105,7 @@ func (p *poll) own(ctx context.Context) {
 		return
 	}
 	until := time.Now().Add(shareInterval)
-	for !p.stopped() && owned.Err() == nil && (len(slots) == share || time.Now().Before(until)) {
+	for !p.Stopped() && owned.Err() == nil && (len(slots) == share || time.Now().Before(until)) {
 		p.step(owned)
 	}
 	if owned.Err() == nil {

@@ -125,7 +125,7 @@ func (p *poll) look(ctx context.Context, l *lane) (end lookEnd, err error) {
 		end.sent, end.failed, end.passed = end.sent+sent.sent, end.failed+sent.failed, end.passed+sent.passed
 		next := <-ahead
 		end.cut = page.next != "" || sent.again
-		if err != nil || !end.cut || sent.again || l == &p.Back || p.stopped() || p.isDue(l) || time.Now().After(until) {
+		if err != nil || !end.cut || sent.again || l == &p.Back || p.Stopped() || p.isDue(l) || time.Now().After(until) {
 			start = p.nextStart(l, start, page.next, sent.again, end)
 			break
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -205,45 +204,32 @@ func (s *service) many(t *testing.T, from, to, orders int, topic string) {
 		FROM   generate_series($1::int, $2::int) AS n`, from, to, orders, topic)
 }
 
-// counted is a table that records the keys of each page read.
-type counted struct {
+// spied is a table that keeps the keys of the first page read.
+type spied struct {
 	outboxes.Table
-	mu    sync.Mutex
-	pages [][]string
+	first chan []string
 }
 
-func (c *counted) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.pages)
+func (s spied) Snapshot(ctx context.Context) (outboxes.Snapshot, error) {
+	snapshot, err := s.Table.Snapshot(ctx)
+	return spiedSnapshot{snapshot, s.first}, err
 }
 
-// first returns the keys of the first page.
-func (c *counted) first() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.pages[0]
-}
-
-func (c *counted) Snapshot(ctx context.Context) (outboxes.Snapshot, error) {
-	snapshot, err := c.Table.Snapshot(ctx)
-	return countedSnapshot{snapshot, c}, err
-}
-
-type countedSnapshot struct {
+type spiedSnapshot struct {
 	outboxes.Snapshot
-	of *counted
+	first chan []string
 }
 
-func (s countedSnapshot) Page(ctx context.Context, after string, limit int) ([]outboxes.Row, string, error) {
+func (s spiedSnapshot) Page(ctx context.Context, after string, limit int) ([]outboxes.Row, string, error) {
 	rows, next, err := s.Snapshot.Page(ctx, after, limit)
 	var keys []string
 	for _, row := range rows {
 		keys = append(keys, row.Key)
 	}
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	s.of.pages = append(s.of.pages, keys)
+	select {
+	case s.first <- keys:
+	default: // it has the first page
+	}
 	return rows, next, err
 }
 

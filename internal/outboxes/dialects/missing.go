@@ -32,13 +32,13 @@ func (t *Table) Missing(ctx context.Context) ([]Finding, error) {
 		return []Finding{{t.source.Table + " is not an ordinary table", "name the table itself; Herald reads no views and no partitioned tables as outboxes"}}, nil
 	}
 	var found []Finding
-	for _, part := range []func(relation) []Finding{t.lackingColumns, t.lackingNotNull, t.lackingID, t.lackingRights, t.lackingAdditions} {
+	for _, part := range []func(relation) []Finding{t.lackingColumns, t.lackingID, t.lackingRights, t.lackingAdditions} {
 		found = append(found, part(r)...)
 	}
 	return found, nil
 }
 
-// lackingColumns returns the columns that are missing or have another type.
+// lackingColumns returns the columns that are missing, have another type, or may be null.
 func (t *Table) lackingColumns(r relation) []Finding {
 	var found []Finding
 	for _, need := range t.dialect.columns {
@@ -55,15 +55,7 @@ func (t *Table) lackingColumns(r relation) []Finding {
 				"change its type, or name another dialect",
 			})
 		}
-	}
-	return found
-}
-
-// lackingNotNull returns the columns that find pending rows but may be null.
-func (t *Table) lackingNotNull(r relation) []Finding {
-	var found []Finding
-	for _, need := range t.dialect.columns {
-		if column, there := r.columns[need.name]; there && need.notNull && !column.NotNull {
+		if there && need.notNull && !column.NotNull { // it finds pending rows
 			found = append(found, Finding{
 				fmt.Sprintf("column %s may be null, and such a row would never be read", need.name),
 				fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", t.name.Sanitize(), need.name),
