@@ -25,6 +25,8 @@ func TestConnectMalformedURL(t *testing.T) {
 
 	for _, url := range []string{"", "rabbit", "http://guest:s3cret@localhost/", "amqp://guest:s3cret@local host:%zz/"} {
 		_, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: url, Logger: quiet()})
+		_, consumeErr := rabbitmq.Consume(t.Context(), rabbitmq.ConsumerConfig{URL: url, Logger: quiet()})
+		require.Equal(t, err, consumeErr)
 		require.ErrorContains(t, err, "not of the form")
 		require.NotContains(t, err.Error(), "s3cret")
 	}
@@ -42,30 +44,21 @@ func TestReady(t *testing.T) {
 	broker.Close() // a second Close is harmless
 }
 
-func TestNoBroker(t *testing.T) {
+func TestUnreachableBroker(t *testing.T) {
 	t.Parallel()
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
-
-	broker := connect(t, "amqp://guest:s3cret@"+address+"/")
-
-	require.ErrorContains(t, broker.Ready(), "refused")
-	require.NotContains(t, broker.Ready().Error(), "s3cret")
-	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Busy, "not connected")
-}
-
-func TestWrongPassword(t *testing.T) {
-	t.Parallel()
-
-	shared := rabbitmqtest.Shared(t)
-	broker := connect(t, withPassword(t, shared.URL, "wr0ng"))
-
-	require.Error(t, broker.Ready())
-	require.NotContains(t, broker.Ready().Error(), "wr0ng")
-	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Busy, "not connected")
+	for url, want := range map[string]string{
+		"amqp://guest:s3cret@" + listener.Addr().String() + "/": "refused",
+		withPassword(t, rabbitmqtest.Shared(t).URL, "s3cret"):   "username or password not allowed",
+	} {
+		broker := connect(t, url)
+		require.ErrorContains(t, broker.Ready(), want)
+		require.NotContains(t, broker.Ready().Error(), "s3cret")
+		requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Busy, "not connected")
+	}
 }
 
 // A broker that accepts connections but never answers blocks no caller.
@@ -94,22 +87,19 @@ func TestTopology(t *testing.T) {
 	again := connect(t, vhost.URL)
 	require.NoError(t, again.Ready())
 
-	short := map[string]any{"x-message-ttl": 60000.0, "x-max-length": 10000.0, "x-overflow": "drop-head"}
-	none := map[string]any{}
-	require.ElementsMatch(t, []rabbitmqtest.Queue{
-		{Name: "notification.restaurant", Durable: true, Arguments: none},
-		{Name: "notification.customer", Durable: true, Arguments: none},
-		{Name: "notification.agency", Durable: true, Arguments: none},
-		{Name: "notification.admin", Durable: true, Arguments: none},
-		{Name: "notification.broadcast", Durable: true, Arguments: none},
-		{Name: "notification.dead-letter", Durable: true, Arguments: none},
-		{Name: "notification.websocket.restaurant", Durable: true, Arguments: short},
-		{Name: "notification.websocket.customer", Durable: true, Arguments: short},
-		{Name: "notification.websocket.agency", Durable: true, Arguments: short},
-		{Name: "notification.websocket.admin", Durable: true, Arguments: short},
-		{Name: "notification.websocket.guest", Durable: true, Arguments: short},
-		{Name: "notification.websocket.all", Durable: true, Arguments: short},
-	}, vhost.Queues(t))
+	want := map[string]map[string]any{"notification.dead-letter": {}, "notification.broadcast": {}}
+	for _, audience := range []string{"restaurant", "customer", "agency", "admin"} {
+		want["notification."+audience] = map[string]any{}
+	}
+	for _, audience := range []string{"restaurant", "customer", "agency", "admin", "guest", "all"} {
+		want["notification.websocket."+audience] = map[string]any{"x-message-ttl": 60000.0, "x-max-length": 10000.0, "x-overflow": "drop-head"}
+	}
+	for _, queue := range vhost.Queues(t) {
+		require.True(t, queue.Durable, queue.Name)
+		require.Equal(t, want[queue.Name], queue.Arguments, queue.Name)
+		delete(want, queue.Name)
+	}
+	require.Empty(t, want)
 	for _, queue := range vhost.Queues(t) {
 		message := rabbitmq.Message{RoutingKey: queue.Name, ID: "1", Body: []byte("{}")}
 		require.NoError(t, again.Publish(t.Context(), message))

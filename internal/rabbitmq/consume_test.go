@@ -57,14 +57,6 @@ func TestConsumeLeavesNothing(t *testing.T) {
 	inbox.consumer.Close() // a second Close is harmless
 }
 
-func TestConsumeMalformedURL(t *testing.T) {
-	t.Parallel()
-
-	_, err := rabbitmq.Consume(t.Context(), rabbitmq.ConsumerConfig{URL: "amqp://guest:s3cret@local host:%zz/", Logger: quiet()})
-	require.ErrorContains(t, err, "not of the form")
-	require.NotContains(t, err.Error(), "s3cret")
-}
-
 // The permissions in docs/upgrading.md are enough.
 func TestConsumeWithNarrowPermissions(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,7 @@ func TestBodiesOfTheDocument(t *testing.T) {
 	}, []string{"restaurant"}))
 	require.NoError(t, broker.PublishDeadLetter(t.Context(), notification.DeadLetter{
 		DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
-		Reason: "bounced: 550 no such mailbox", Attempts: 1, FailedAt: created,
+		Reason: "bounced: 550 no such mailbox", Attempts: 1, FailedAt: created.Add(987 * time.Millisecond).In(time.FixedZone("CET", 3600)),
 	}))
 	frame, err := json.Marshal(notification.Message{
 		DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: 7, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
@@ -143,7 +143,9 @@ func TestBodiesOfTheDocument(t *testing.T) {
 	shown := documented(t, "json")
 	require.Len(t, shown, 3)
 	require.JSONEq(t, shown[0], string(vhost.Take(t, "notification.restaurant")[0].Body))
-	require.JSONEq(t, shown[1], string(vhost.Take(t, rabbitmq.DeadLetterQueue)[0].Body))
+	dead := vhost.Take(t, rabbitmq.DeadLetterQueue)[0]
+	require.JSONEq(t, shown[1], string(dead.Body))
+	require.Equal(t, []any{"evt-1-staff10-EMAIL", "c-1", amqp.Persistent}, []any{dead.MessageId, dead.CorrelationId, dead.DeliveryMode})
 	require.JSONEq(t, shown[2], string(frame))
 }
 

@@ -3,13 +3,11 @@ package rabbitmq_test
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/rabbitmq"
 	"herald/internal/rabbitmq/rabbitmqtest"
 )
 
@@ -57,39 +55,22 @@ func TestPublishEventAggregateID(t *testing.T) {
 	}
 }
 
-func TestPublishEventRefused(t *testing.T) {
+// The name of another queue is no audience, and no message reaches everybody.
+func TestPublishRefusesAudiences(t *testing.T) {
 	t.Parallel()
 
 	vhost, broker := connected(t)
 	good := notification.Event{ID: "evt-1", Payload: json.RawMessage(`{}`)}
 	bad := notification.Event{ID: "evt-2", Payload: json.RawMessage(`s3cret`)}
 
-	for _, other := range []string{"", "all", "dead-letter", "websocket.admin", "#"} { // queues of other messages, or no queues
+	for _, other := range []string{"", "all", "dead-letter", "websocket.admin", "#"} {
 		requireFailure(t, broker.PublishEvent(t.Context(), good, []string{"admin", other}), notification.Refused, "unknown audience")
+		requireFailure(t, broker.PublishWebSocket(t.Context(), other, "d1", []byte("{}")), notification.Refused, "unknown audience")
 	}
 	requireFailure(t, broker.PublishEvent(t.Context(), bad, []string{"admin"}), notification.Refused, "payload is not JSON")
 
 	require.Empty(t, vhost.Take(t, "notification.admin"))
-}
-
-func TestPublishDeadLetter(t *testing.T) {
-	t.Parallel()
-
-	vhost := rabbitmqtest.Shared(t).VHost(t)
-	rome := time.FixedZone("CET", 3600)
-
-	require.NoError(t, connect(t, vhost.URL).PublishDeadLetter(t.Context(), notification.DeadLetter{
-		DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
-		Reason: "sendgrid refused: 400", Attempts: 1, FailedAt: time.Date(2026, 11, 21, 11, 0, 1, 987, rome),
-	}))
-
-	taken := vhost.Take(t, rabbitmq.DeadLetterQueue)
-	require.Len(t, taken, 1)
-	require.JSONEq(t, `{"delivery_id":"evt-1-staff10-EMAIL","event_id":"evt-1","correlation_id":"c-1","channel":"EMAIL","user_type":"RESTAURANT_USER","user_id":"10",
-		"reason":"sendgrid refused: 400","attempts":1,"failed_at":"2026-11-21T10:00:01Z"}`, string(taken[0].Body))
-	require.Equal(t, "evt-1-staff10-EMAIL", taken[0].MessageId)
-	require.Equal(t, "c-1", taken[0].CorrelationId)
-	require.Equal(t, amqp.Persistent, taken[0].DeliveryMode)
+	require.Empty(t, vhost.Take(t, "notification.websocket.all"))
 }
 
 // The first message creates the queues of an added user type. They survive a loss. If the type is
@@ -126,14 +107,4 @@ func TestAddedUserType(t *testing.T) {
 	require.Empty(t, arguments(t, vhost, "notification.doctor"))
 	_, err = channel.QueueDeclarePassive("notification.guest", true, false, false, false, nil)
 	require.Error(t, err, "guests have no domain messages")
-}
-
-func TestPublishWebSocketUnknownAudience(t *testing.T) {
-	t.Parallel()
-
-	vhost, broker := connected(t)
-	for _, audience := range []string{"", "a.b", "#", rabbitmq.EveryAudience} { // never to everybody
-		requireFailure(t, broker.PublishWebSocket(t.Context(), audience, "d1", []byte("{}")), notification.Refused, "unknown audience")
-	}
-	require.Empty(t, vhost.Take(t, "notification.websocket.all"))
 }

@@ -17,39 +17,17 @@ import (
 	"herald/internal/rabbitmq/rabbitmqtest"
 )
 
+// A message has all its properties. TestPublishEvent has a persistent one.
 func TestPublish(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		name       string
-		persistent bool
-		wantMode   uint8
-	}{
-		{name: "persistent", persistent: true, wantMode: amqp.Persistent},
-		{name: "transient", wantMode: amqp.Transient},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+	vhost, broker := connected(t)
+	require.NoError(t, broker.Publish(t.Context(), rabbitmq.Message{RoutingKey: "notification.admin", ID: "evt-1", Type: "LOGIN", CorrelationID: "c-1", Body: []byte(`{"a":1}`)}))
 
-			vhost := rabbitmqtest.Shared(t).VHost(t)
-			require.NoError(t, connect(t, vhost.URL).Publish(t.Context(), rabbitmq.Message{
-				RoutingKey: "notification.admin", ID: "evt-1", Type: "LOGIN", CorrelationID: "c-1", Body: []byte(`{"a":1}`), Persistent: tt.persistent,
-			}))
-
-			taken := vhost.Take(t, "notification.admin")
-			require.Len(t, taken, 1)
-			got := taken[0]
-			require.Equal(t, "notifications.exchange", got.Exchange)
-			require.Equal(t, "notification.admin", got.RoutingKey)
-			require.Equal(t, "evt-1", got.MessageId)
-			require.Equal(t, "LOGIN", got.Type)
-			require.Equal(t, "c-1", got.CorrelationId)
-			require.Equal(t, "application/json", got.ContentType)
-			require.Equal(t, tt.wantMode, got.DeliveryMode)
-			require.JSONEq(t, `{"a":1}`, string(got.Body))
-		})
-	}
+	got := vhost.Take(t, "notification.admin")[0]
+	require.Equal(t, []string{"notifications.exchange", "notification.admin", "evt-1", "LOGIN", "c-1", "application/json", `{"a":1}`},
+		[]string{got.Exchange, got.RoutingKey, got.MessageId, got.Type, got.CorrelationId, got.ContentType, string(got.Body)})
+	require.Equal(t, amqp.Transient, got.DeliveryMode)
 }
 
 func TestPublishRefused(t *testing.T) {
@@ -106,8 +84,12 @@ func TestPublishRepairsTopology(t *testing.T) {
 				require.Equal(t, []string{id}, ids(vhost.Take(t, rabbitmq.DeadLetterQueue)))
 				require.NoError(t, tt.damage(vandal))
 			}
-			require.ElementsMatch(t, numbers(64), publishConcurrently(t, broker, 64))
-			require.ElementsMatch(t, numbers(64), ids(vhost.Take(t, rabbitmq.DeadLetterQueue)))
+			require.ElementsMatch(t, numbers(64), publishConcurrently(t, broker, 64)) // twice as many as channels
+			taken := vhost.Take(t, rabbitmq.DeadLetterQueue)
+			require.ElementsMatch(t, numbers(64), ids(taken))
+			for _, delivery := range taken {
+				require.JSONEq(t, `{"id":"`+delivery.MessageId+`"}`, string(delivery.Body))
+			}
 		})
 	}
 }
@@ -155,21 +137,6 @@ func TestPublishContextOver(t *testing.T) {
 	requireFailure(t, broker.Publish(expired, letter("2")), notification.Ambiguous, "timeout")
 
 	require.Empty(t, vhost.Take(t, rabbitmq.DeadLetterQueue))
-}
-
-// Twice as many concurrent messages as channels.
-func TestPublishConcurrently(t *testing.T) {
-	t.Parallel()
-
-	vhost, broker := connected(t)
-
-	require.ElementsMatch(t, numbers(64), publishConcurrently(t, broker, 64))
-
-	taken := vhost.Take(t, rabbitmq.DeadLetterQueue)
-	require.ElementsMatch(t, numbers(64), ids(taken))
-	for _, delivery := range taken {
-		require.JSONEq(t, `{"id":"`+delivery.MessageId+`"}`, string(delivery.Body))
-	}
 }
 
 // publishConcurrently publishes n letters at once. It returns the ids of confirmed letters.
