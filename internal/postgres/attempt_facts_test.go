@@ -11,16 +11,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// waitedMail returns a store with one delivery by mail to staff 10 of restaurant 5. It was
-// planned two minutes ago, by an optional route.
-func waitedMail(t *testing.T) *postgres.Store {
-	t.Helper()
-	s := postgrestest.New(t)
-	s.AddressHash = hashed
-	planWaitedMail(t, s)
-	return s
-}
-
+// planWaitedMail plans one delivery by mail to staff 10 of restaurant 5, two minutes ago, by an
+// optional route.
 func planWaitedMail(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	savePlan(t, s, decided("10", planned(notification.Email)))
@@ -85,7 +77,7 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		{name: "the number of recipients is no matter", sql: setting + "NULL, true, NULL, NULL, NULL, 0)"},
 		{name: "quiet hours", sql: quiet, dropped: "QUIET_HOURS"},
 	}
-	s := waitedMail(t)
+	s := newWith(t, planWaitedMail)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for ordered, want := range map[bool]string{false: tt.dropped, true: tt.ordered} {
@@ -109,20 +101,6 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A delivery that was planned within the last minute is not judged again.
-func TestBeginAttemptAtOnce(t *testing.T) {
-	t.Parallel()
-
-	s := waitedMail(t)
-	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now()")
-	postgrestest.Exec(t, s, "DELETE FROM recipient")
-
-	attempt := begin(t, s, mail, 0)
-
-	require.False(t, attempt.Held())
-	require.Equal(t, "to-EMAIL", attempt.Message.To)
 }
 
 // The quiet hours of the recipient and of the group apply, unless an operator has hastened
@@ -184,7 +162,7 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 func TestRejectedAccountUsesUpNothing(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	require.Equal(t, notification.Tried{Begun: 1}, begin(t, s, mail, 0).Tried)
 	endAttempt(t, s, 1, notification.OutcomeBusy, "sendgrid is busy: 429")
 	for range 4 {
@@ -211,7 +189,7 @@ func TestRejectedAccountUsesUpNothing(t *testing.T) {
 func TestBeginDigestJudgesItsItems(t *testing.T) {
 	t.Parallel()
 
-	s := withItems(t, 5)
+	s := newWith(t, waitingItems(5))
 	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'new@example.com'")
 	postgrestest.Exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = id - (SELECT min(id) FROM notification) + 1")
 	postgrestest.Exec(t, s, `

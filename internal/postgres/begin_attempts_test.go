@@ -17,8 +17,7 @@ import (
 // returns the ids of the deliveries.
 func mailsTo(t *testing.T, n int) (*postgres.Store, []string) {
 	t.Helper()
-	s := postgrestest.New(t)
-	s.AddressHash = hashed
+	s := newWith(t)
 	emitEvent(t, s, "evt-1")
 	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
 	var page []notification.DecidedRecipient
@@ -55,7 +54,7 @@ func TestBeginAttemptsLooks(t *testing.T) {
 	t.Parallel()
 
 	for _, status := range []notification.Status{notification.Pending, notification.Sent} {
-		s := withMail(t)
+		s := newWith(t, planMail)
 		setStatus(t, s, mail, status)
 
 		require.Equal(t, notification.Attempt{Status: status}, beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}, StatusOnly: true})[0])
@@ -67,7 +66,7 @@ func TestBeginAttemptsLooks(t *testing.T) {
 func TestBeginAnAttempt(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	addRecipient(t, s, notification.RestaurantUser, "10")
 	postgrestest.Exec(t, s, "UPDATE recipient SET name = 'Ada'")
 	postgrestest.Exec(t, s, "UPDATE notification SET correlation_id = 'c-1', priority = 'HIGH'")
@@ -97,7 +96,7 @@ func TestBeginAnAttempt(t *testing.T) {
 func TestAttemptsAreCounted(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	counts := func(before int) [3]int {
 		attempt := begin(t, s, mail, before)
 		return [3]int{attempt.Number, attempt.Begun, attempt.Ended}
@@ -181,7 +180,7 @@ func TestAnAttemptIsLost(t *testing.T) {
 	t.Parallel()
 
 	const outcomes = "SELECT string_agg(outcome, ',' ORDER BY attempt) FROM delivery_attempt"
-	s := withMail(t)
+	s := newWith(t, planMail)
 	slow := begin(t, s, mail, 0)
 	require.Equal(t, notification.Attempt{Status: notification.Pending, LeasedFor: time.Minute},
 		atMost(time.Minute, beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}})[0]))
@@ -212,7 +211,7 @@ func atMost(longest time.Duration, a notification.Attempt) notification.Attempt 
 func TestAttemptsOfRelease02(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1")
 	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)", mail)
 	require.Equal(t, notification.Attempt{Status: notification.Pending, LeasedFor: 2 * time.Minute}, begin(t, s, mail, 0))

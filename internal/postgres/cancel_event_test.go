@@ -25,7 +25,7 @@ func cancel(t *testing.T, s *postgres.Store) {
 func TestCancelsIsSeenByAll(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	cancel(t, s)
 	emitEvent(t, s, "evt-1")
 	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, created_at) VALUES ('evt-2', now() - interval '1 hour')")
@@ -51,11 +51,11 @@ func TestCancelsIsSeenByAll(t *testing.T) {
 func TestBeginAttemptOfACancelledEvent(t *testing.T) {
 	t.Parallel()
 
-	for name, store := range map[string]func(*testing.T) *postgres.Store{"planned now": withMail, "waited": waitedMail} {
+	for name, plan := range map[string]func(*testing.T, *postgres.Store){"planned now": planMail, "waited": planWaitedMail} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			s := store(t)
+			s := newWith(t, plan)
 			addRecipientOnce(t, s)
 			cancel(t, s)
 			for _, in := range []notification.Begin{{First: true}, {}, {SkipQuiet: true}, {Ordered: true}} {
@@ -80,20 +80,6 @@ func addRecipientOnce(t *testing.T, s *postgres.Store) {
 	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'ada@example.com') ON CONFLICT DO NOTHING")
 }
 
-// A digest does not list an item that was taken back. It lists the others.
-func TestBeginDigestWithACancelledItem(t *testing.T) {
-	t.Parallel()
-
-	s := sealedItems(t, 3)
-	addRecipient(t, s, notification.RestaurantUser, "10")
-	cancel(t, s)
-
-	attempt := beginDigest(t, s, "digest-1")
-
-	require.Equal(t, items(2, 3), listedIn(attempt))
-	require.Equal(t, map[string]string{item(1): byEvent2}, attempt.Dropped)
-}
-
 // Only waiting deliveries are cancelled. An item whose digest is with the provider stays.
 func TestCancelDeliveries(t *testing.T) {
 	t.Parallel()
@@ -115,8 +101,7 @@ func TestCancelDeliveries(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			empty(t, s)
-			sealItems(t, s, 2)
-			addRecipient(t, s, notification.RestaurantUser, "10")
+			sealItems(2)(t, s)
 			tt.before(t, s)
 
 			must(s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10))(t)
@@ -134,7 +119,7 @@ func TestCancelDeliveries(t *testing.T) {
 func TestCancelDeliveriesInMidCall(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	begin(t, s, mail, 0)
 	require.Equal(t, 1, must(s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10))(t))
 
@@ -146,7 +131,7 @@ func TestCancelDeliveriesInMidCall(t *testing.T) {
 func TestCancelDeliveriesInBatches(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	saveOf(t, s, "evt-1", toCustomer("evt-1", "1"), toCustomer("evt-1", "2"))
 	for _, want := range []int{2, 1, 0} {
 		require.Equal(t, want, must(s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 2))(t))
@@ -184,7 +169,7 @@ func TestCancelPart(t *testing.T) {
 func TestEndsOfACancelledEvent(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	saveOf(t, s, "evt-1", toCustomer("evt-1", "1"))
 	cancel(t, s)
 
@@ -199,7 +184,7 @@ func TestEndsOfACancelledEvent(t *testing.T) {
 func TestCancellerIsFoundByIndex(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	emitMany(t, s, 20_000)
 
 	plan := postgrestest.List(t, s, "EXPLAIN SELECT "+postgres.Canceller+" FROM notification n WHERE n.delivery_id = '"+mail+"'")

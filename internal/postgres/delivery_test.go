@@ -15,14 +15,7 @@ import (
 
 const mail = "evt-1-staff10-EMAIL"
 
-// withMail returns a store with one pending delivery of evt-1, to staff 10 by mail.
-func withMail(t *testing.T) *postgres.Store {
-	t.Helper()
-	s := postgrestest.New(t)
-	planMail(t, s)
-	return s
-}
-
+// planMail plans one delivery of evt-1, to staff 10 by mail.
 func planMail(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	savePlan(t, s, decided("10", planned(notification.Email)))
@@ -191,24 +184,6 @@ func TestNoSuchDelivery(t *testing.T) {
 	} {
 		require.ErrorIs(t, of("d404"), notification.ErrNoDelivery, name)
 	}
-}
-
-func TestFailure(t *testing.T) {
-	t.Parallel()
-
-	s := withMail(t)
-	begin(t, s, mail, 0)
-	endAttempt(t, s, 1, notification.OutcomeRefused, "sendgrid refused: 400")
-	must(s.GiveUp(t.Context(), mail, notification.Failed, "sendgrid refused: 400"))(t)
-	postgrestest.Exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
-
-	letter := must(s.Failure(t.Context(), mail))(t)
-	require.False(t, letter.FailedAt.IsZero())
-	letter.FailedAt = time.Time{}
-	require.Equal(t, notification.DeadLetter{
-		DeliveryID: mail, EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
-		Reason: "sendgrid refused: 400", Attempts: 1,
-	}, letter)
 }
 
 // The current rules decide whether a message is optional, its category and the kind of a push,

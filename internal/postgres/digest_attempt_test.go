@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,18 +12,13 @@ import (
 	"herald/internal/template"
 )
 
-// sealedItems returns a store with n deliveries that digest-1 lists.
-func sealedItems(t *testing.T, n int) *postgres.Store {
-	t.Helper()
-	s := postgrestest.New(t)
-	sealItems(t, s, n)
-	return s
-}
-
-func sealItems(t *testing.T, s *postgres.Store, n int) {
-	t.Helper()
-	waitingItems(t, s, n)
-	require.Len(t, seal(t, s, "digest-1", reviewMails).Items, n)
+// sealItems plans n deliveries that digest-1 lists.
+func sealItems(n int) func(*testing.T, *postgres.Store) {
+	return func(t *testing.T, s *postgres.Store) {
+		t.Helper()
+		waitingItems(n)(t, s)
+		require.Len(t, seal(t, s, "digest-1", reviewMails).Items, n)
+	}
 }
 
 // endDigest ends an attempt at digest-1 for all items that it listed.
@@ -45,8 +39,7 @@ var (
 func TestBeginDigest(t *testing.T) {
 	t.Parallel()
 
-	s := sealedItems(t, 3)
-	addRecipient(t, s, notification.RestaurantUser, "10")
+	s := newWith(t, sealItems(3))
 	postgrestest.Exec(t, s, "UPDATE recipient SET name = 'Ada', locale = 'it'")
 	postgrestest.Exec(t, s, "INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('digest', 'EMAIL', 'it', 'a', 'b'), ('REVIEW_POSTED', 'EMAIL', 'it', 'c', 'd')")
 	setStatus(t, s, item(2), notification.Cancelled)
@@ -82,36 +75,14 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 
 	endDigest(t, s, attempt, notification.AttemptResult{Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"a", "other"}})
 	require.Equal(t, []string{"b", "other"}, postgrestest.List(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"), "one is dead, and one is somebody else's")
-}
-
-// Attempts are counted for each item. If one item was tried more often, in a digest that
-// died, the others still have their attempts.
-func TestDigestAttemptsAreCounted(t *testing.T) {
-	t.Parallel()
-
-	s := withItems(t, 1)
-	counts := func() [2]int {
-		attempt := beginDigest(t, s, "digest-1")
-		defer endDigest(t, s, attempt, digestBusy)
-		least := slices.MinFunc(attempt.begun, func(a, b notification.Attempt) int { return a.Begun - b.Begun })
-		return [2]int{least.Begun, least.Ended}
-	}
-	seal(t, s, "digest-1", reviewMails)
-	require.Equal(t, [2]int{1, 0}, counts())
-	require.Equal(t, [2]int{2, 1}, counts())
-	beginDigest(t, s, "digest-1") // dies during the call
-	require.Equal(t, [2]int{4, 2}, counts())
-
-	addItems(t, s, reviewMails, 2, 2, 10)
-	seal(t, s, "digest-1", reviewMails)
-	require.Equal(t, [2]int{1, 0}, counts())
-	require.Equal(t, 5, delivery(t, s, item(1)).Attempts)
+	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token) SELECT 'RESTAURANT_USER', '10', 'device-' || i FROM generate_series(1, 30) AS i")
+	require.Len(t, beginDigest(t, s, "digest-1", pushes).message().Devices, 20)
 }
 
 func TestEndDigestAttempt(t *testing.T) {
 	t.Parallel()
 
-	s := sealedItems(t, 2)
+	s := newWith(t, sealItems(2))
 	endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy)
 	for n := 1; n <= 2; n++ {
 		got := delivery(t, s, item(n))
@@ -145,7 +116,7 @@ func TestEndDigestAttempt(t *testing.T) {
 func TestEndDigestAttemptStands(t *testing.T) {
 	t.Parallel()
 
-	s := sealedItems(t, 2)
+	s := newWith(t, sealItems(2))
 	attempt := beginDigest(t, s, "digest-1")
 	setStatus(t, s, item(1), notification.Cancelled)
 	seal(t, s, "digest-2", reviewMails)
@@ -162,7 +133,7 @@ func TestEndDigestAttemptStands(t *testing.T) {
 func TestBeginDigestThatWasSent(t *testing.T) {
 	t.Parallel()
 
-	s := sealedItems(t, 3)
+	s := newWith(t, sealItems(3))
 	setStatus(t, s, item(3), notification.Cancelled)
 	require.Zero(t, beginDigest(t, s, "digest-1").Sent)
 	again := beginDigest(t, s, "digest-1")
@@ -183,7 +154,7 @@ func TestGiveUpDigest(t *testing.T) {
 		t.Run(string(status), func(t *testing.T) {
 			t.Parallel()
 
-			s := sealedItems(t, 6)
+			s := newWith(t, sealItems(6))
 			addItems(t, s, reviewMails, 7, 7, 10)
 			ended := map[int]notification.Status{2: notification.Sent, 3: notification.Delivered, 4: notification.Failed, 5: notification.Cancelled}
 			for n, was := range ended {
@@ -237,7 +208,7 @@ func TestGiveUpAnItemOfADigest(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			empty(t, s)
-			sealItems(t, s, 1)
+			sealItems(1)(t, s)
 			tt.after(t, s)
 
 			require.Equal(t, tt.want, must(s.GiveUp(t.Context(), item(1), tt.asked, "why"))(t))
@@ -250,7 +221,7 @@ func TestGiveUpAnItemOfADigest(t *testing.T) {
 func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
 	t.Parallel()
 
-	s := sealedItems(t, 1)
+	s := newWith(t, sealItems(1))
 	attempt := postgrestest.OpenTx(t, s, "UPDATE notification SET attempt_owner = 'another', attempt_began = now(), attempt_until = now() + interval '1 minute'")
 	var now notification.Status
 	var group errgroup.Group
@@ -270,7 +241,7 @@ func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
 func TestDefaultDigestTemplates(t *testing.T) {
 	t.Parallel()
 
-	s := sealedItems(t, 2)
+	s := newWith(t, sealItems(2))
 	postgrestest.Exec(t, s, "UPDATE notification SET title = 'R & D', body = '<b>4 stars</b>' WHERE delivery_id = $1", item(1))
 	attempt := beginDigest(t, s, "digest-1")
 	recipient := notification.Recipient{Name: "Ada & Bob"}

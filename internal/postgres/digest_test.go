@@ -39,18 +39,13 @@ func items(first, last int) []string {
 	return ids
 }
 
-// withItems returns a store with n deliveries that wait for a digest of review mails.
-func withItems(t *testing.T, n int) *postgres.Store {
-	t.Helper()
-	s := postgrestest.New(t)
-	waitingItems(t, s, n)
-	return s
-}
-
-func waitingItems(t *testing.T, s *postgres.Store, n int) {
-	t.Helper()
-	postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "10", Email: "to-10"})
-	addItems(t, s, reviewMails, 1, n, 10)
+// waitingItems plans n deliveries that wait for a digest of review mails.
+func waitingItems(n int) func(*testing.T, *postgres.Store) {
+	return func(t *testing.T, s *postgres.Store) {
+		t.Helper()
+		postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "10", Email: "to-10"})
+		addItems(t, s, reviewMails, 1, n, 10)
+	}
 }
 
 func seal(t *testing.T, s *postgres.Store, id string, key notification.DigestKey) notification.SealedDigest {
@@ -100,7 +95,7 @@ func ofDigest(t *testing.T, s *postgres.Store, id string) []string {
 func TestSealDigest(t *testing.T) {
 	t.Parallel()
 
-	s := withItems(t, 9)
+	s := newWith(t, waitingItems(9))
 	for i, other := range []notification.DigestKey{
 		{UserType: notification.Customer, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"},
 		{UserType: notification.RestaurantUser, UserID: "11", Channel: notification.Email, EventType: "REVIEW_POSTED"},
@@ -130,7 +125,7 @@ func TestSealDigest(t *testing.T) {
 func TestSealDigestTakesOver(t *testing.T) {
 	t.Parallel()
 
-	s := withItems(t, 2)
+	s := newWith(t, waitingItems(2))
 	seal(t, s, "digest-1", reviewMails)
 	addItems(t, s, reviewMails, 3, 3, 10)
 
@@ -145,7 +140,7 @@ func TestSealDigestTakesOver(t *testing.T) {
 func TestSealDigestIsFull(t *testing.T) {
 	t.Parallel()
 
-	s := withItems(t, 130)
+	s := newWith(t, waitingItems(130))
 	postgrestest.Exec(t, s, "UPDATE notification SET created_at = '2026-11-21T10:00:00Z'::timestamptz + interval '1 second' * substring(event_id from 5)::int")
 
 	first := seal(t, s, "digest-1", reviewMails)
@@ -162,7 +157,7 @@ func TestSealDigestIsFull(t *testing.T) {
 func TestSealDigestAtATime(t *testing.T) {
 	t.Parallel()
 
-	s := withItems(t, 3)
+	s := newWith(t, waitingItems(3))
 	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() - interval '1 hour' WHERE event_id = 'evt-2'")
 	later := postgrestest.Get[time.Time](t, s, "UPDATE notification SET send_after = now() + interval '1 hour' WHERE event_id = 'evt-3' RETURNING send_after")
 	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() + interval '2 hours' WHERE event_id = 'evt-1'")
@@ -251,7 +246,7 @@ func TestSealDigestKeepsWhatItHas(t *testing.T) {
 func TestDigestPlace(t *testing.T) {
 	t.Parallel()
 
-	s := withItems(t, 1)
+	s := newWith(t, waitingItems(1))
 	place := func() notification.DigestPlace {
 		return must(s.DigestPlace(t.Context(), item(1)))(t)
 	}

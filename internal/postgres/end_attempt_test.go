@@ -12,33 +12,11 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-func TestEndAttempt(t *testing.T) {
-	t.Parallel()
-
-	s := withMail(t)
-	begin(t, s, mail, 0)
-	refused := notification.AttemptResult{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeAccount, ProviderStatus: 401, Detail: "sendgrid rejected our account: 401"}
-	endAs(t, s, refused)
-	begin(t, s, mail, 0)
-	accepted := notification.AttemptResult{DeliveryID: mail, Number: 2, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", Took: 40 * time.Millisecond}
-	endAs(t, s, accepted)
-
-	require.Equal(t, row{Status: "SENT", Attempts: 2, Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL"), ProviderID: ptr("sg-1"), Sent: true}, delivery(t, s, mail))
-	var outcomes [2]string
-	for i := range outcomes {
-		outcomes[i] = postgrestest.Get[string](t, s, `
-			SELECT concat_ws(' ', outcome, provider_status, detail, took)
-			FROM   delivery_attempt
-			WHERE  attempt = $1 AND ended_at >= started_at`, i+1)
-	}
-	require.Equal(t, [2]string{"ACCOUNT 401 sendgrid rejected our account: 401", "SENT 202 00:00:00.04"}, outcomes)
-}
-
 // The row names the provider that has the message, or may have it, until an operator sends it again.
 func TestEndAttemptNamesTheProvider(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	provider := func() string {
 		return postgrestest.Get[string](t, s, "SELECT coalesce(provider, '') FROM notification")
 	}
@@ -110,7 +88,7 @@ func TestEndAttemptMeasures(t *testing.T) {
 func TestEndAttemptRepeated(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	begin(t, s, mail, 0)
 	endAttempt(t, s, 1, notification.OutcomeBusy, "first")
 	begin(t, s, mail, 0)
@@ -121,29 +99,6 @@ func TestEndAttemptRepeated(t *testing.T) {
 
 	require.Equal(t, ptr("given up"), delivery(t, s, mail).Error)
 	require.Equal(t, "first", postgrestest.Get[string](t, s, "SELECT detail FROM delivery_attempt WHERE attempt = 1"))
-}
-
-func TestEndAttemptSwitchesDeadDevicesOff(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	addRecipient(t, s, notification.RestaurantUser, "10")
-	addRecipient(t, s, notification.RestaurantUser, "11")
-	postgrestest.Exec(t, s, `
-		INSERT INTO recipient_device (user_type, user_id, token)
-		VALUES ('RESTAURANT_USER', '10', 'good'), ('RESTAURANT_USER', '10', 'dead'), ('RESTAURANT_USER', '11', 'dead')`)
-	savePlan(t, s, decided("10", planned(notification.Push)))
-	const push = "evt-1-staff10-PUSH"
-
-	require.Equal(t, []string{"dead", "good"}, begin(t, s, push, 0).Message.Devices)
-	endAs(t, s, notification.AttemptResult{DeliveryID: push, Number: 1, Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"dead"}})
-
-	require.Equal(t, []string{"good"}, begin(t, s, push, 0).Message.Devices)
-	require.True(t, postgrestest.Get[bool](t, s, "SELECT active FROM recipient_device WHERE user_id = '11'"), "the device is somebody else's too")
-	postgrestest.Exec(t, s, `
-		INSERT INTO recipient_device (user_type, user_id, token)
-		SELECT 'RESTAURANT_USER', '10', 'device-' || i FROM generate_series(1, 30) AS i`)
-	require.Len(t, begin(t, s, push, 0).Message.Devices, 20)
 }
 
 func endGroup(t *testing.T, s *postgres.Store, results []notification.AttemptResult) []notification.RecordedAttempt {

@@ -15,7 +15,7 @@ import (
 func TestErased(t *testing.T) {
 	t.Parallel()
 
-	s := waitedMail(t)
+	s := newWith(t, planWaitedMail)
 	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now()")
 	who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "10"}
 	gateway := &gatewaystore.Store{Store: s}

@@ -14,8 +14,7 @@ import (
 // expiringMail is a mail that was planned just now, and expires after a while.
 func expiringMail(t *testing.T, left time.Duration) *postgres.Store {
 	t.Helper()
-	s := postgrestest.New(t)
-	s.AddressHash = hashed
+	s := newWith(t)
 	mail := planned(notification.Email)
 	mail.ExpiresAt = postgrestest.Get[time.Time](t, s, "SELECT now() + $1::interval", left)
 	savePlan(t, s, decided("10", mail))
@@ -54,7 +53,7 @@ func TestBeginAttemptsTellsTheTimeLeft(t *testing.T) {
 	require.True(t, message.SendBy.After(before), "it has not expired")
 	require.False(t, message.Expired())
 
-	none := withMail(t)
+	none := newWith(t, planMail)
 	require.Zero(t, begin(t, none, mail, 0).Message.SendBy)
 }
 

@@ -11,15 +11,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// ofThree returns a store with three deliveries of evt-1: one SENT, one FAILED and one
-// PENDING. It also has a pending delivery of another event.
-func ofThree(t *testing.T) *postgres.Store {
-	t.Helper()
-	s := postgrestest.New(t)
-	planThree(t, s)
-	return s
-}
-
+// planThree plans three deliveries of evt-1: one SENT, one FAILED and one PENDING. It also plans a
+// delivery of another event.
 func planThree(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.SMS)), decided("11", planned(notification.Push)), decided("12"))
@@ -106,7 +99,7 @@ func TestFinishEventRepeatedDuringARetry(t *testing.T) {
 func TestFinishEventBesideARetry(t *testing.T) {
 	t.Parallel()
 
-	s := ofThree(t)
+	s := newWith(t, planThree)
 	postgrestest.Exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('evt-1-staff11-PUSH', 'run-1', false, 'CANCELLED')")
 
 	counts := must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, First: true}))(t)
@@ -115,24 +108,11 @@ func TestFinishEventBesideARetry(t *testing.T) {
 	require.Equal(t, 1, counts.Deliveries[notification.Pending])
 }
 
-// An operator's retry has a separate workflow, so the end of the event leaves it alone.
-func TestFinishEventLeavesARetryAlone(t *testing.T) {
-	t.Parallel()
-
-	s := ofThree(t)
-	require.Equal(t, notification.Pending, must(s.Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-SMS", RunID: "run-1", KeepText: true}))(t).Status)
-
-	counts := must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventFailed}))(t)
-
-	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Pending: 1, notification.Cancelled: 1}, counts.Deliveries)
-	require.Equal(t, "PENDING", delivery(t, s, "evt-1-staff10-SMS").Status)
-}
-
 // The end of the event also leaves alone a retry that commits while it waits for the row.
 func TestFinishEventMeetsARetry(t *testing.T) {
 	t.Parallel()
 
-	s := ofThree(t)
+	s := newWith(t, planThree)
 	tx := postgrestest.OpenTx(t, s, "SELECT FROM notification WHERE delivery_id = 'evt-1-staff11-PUSH' FOR UPDATE")
 	ended := make(chan error, 1)
 	go func() {
@@ -213,17 +193,6 @@ func TestAcknowledge(t *testing.T) {
 	require.NoError(t, s.Acknowledge(t.Context(), "purged"))
 	require.Equal(t, at, postgrestest.Get[time.Time](t, s, first))
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM event_outbox WHERE acknowledged_at IS NOT NULL"))
-}
-
-// An event that an operator starts again after a failure can end again.
-func TestFinishEventAfterAFailure(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	for _, success := range []bool{false, true} {
-		must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: success}))(t)
-	}
-	require.Equal(t, "SUCCESS", processed(t, s, "evt-1"))
 }
 
 // At the end of a large event, each statement changes few of its deliveries. One statement

@@ -19,6 +19,17 @@ const lease = time.Hour
 // gatewayOf returns the statements of a gateway on a database.
 func gatewayOf(s *postgres.Store) *gateway.Store { return &gateway.Store{Store: s} }
 
+// newWith returns a store that knows addresses by their hashes, and that has the rows of each plan.
+func newWith(t *testing.T, plans ...func(*testing.T, *postgres.Store)) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	s.AddressHash = hashed
+	for _, plan := range plans {
+		plan(t, s)
+	}
+	return s
+}
+
 // empty deletes the rows of an earlier case. It is much quicker than a new database.
 func empty(t *testing.T, s *postgres.Store) {
 	t.Helper()

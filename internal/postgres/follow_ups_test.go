@@ -41,17 +41,6 @@ func TestFollowUps(t *testing.T) {
 	require.Equal(t, []string{"d2 DEAD_LETTER", "d3 DEAD_LETTER"}, read())
 }
 
-func TestListenFollowUps(t *testing.T) {
-	t.Parallel()
-
-	s, woken := postgrestest.New(t), make(chan struct{}, 10)
-	go s.ListenFollowUps(t.Context(), func() { woken <- struct{}{} })
-	for range 2 { // for rows from before it listened, and for new rows
-		awaitWake(t, woken)
-		postgrestest.Exec(t, s, "SELECT pg_notify('delivery_follow_up', '')")
-	}
-}
-
 // Only a delivery that is still FAILED has a dead letter.
 func TestDeadLetterOf(t *testing.T) {
 	t.Parallel()
@@ -72,6 +61,7 @@ func TestDeadLetterOf(t *testing.T) {
 		DeliveryID: "bounced", EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.Customer, UserID: "1",
 		Reason: "bounced: no such mailbox", Attempts: 2,
 	}, letter)
+	require.Equal(t, letter.Reason, must(s.Failure(t.Context(), "bounced"))(t).Reason)
 	for _, id := range []string{"retried", "purged"} {
 		_, failed, err := s.DeadLetterOf(t.Context(), id)
 		require.NoError(t, err)

@@ -17,13 +17,7 @@ import (
 // socket is the delivery to staff 10 in the tests below.
 const socket = "evt-1-staff10-WEBSOCKET"
 
-// withSocket returns a store with one delivery over WEBSOCKET, and the delivery's id.
-func withSocket(t *testing.T) (*postgres.Store, int64) {
-	t.Helper()
-	s := postgrestest.New(t)
-	return s, planSocket(t, s)
-}
-
+// planSocket plans one delivery over WEBSOCKET, and returns its id.
 func planSocket(t *testing.T, s *postgres.Store) (id int64) {
 	t.Helper()
 	savePlan(t, s, decided("10", planned(notification.WebSocket)))
@@ -121,7 +115,8 @@ func TestAcknowledgedBeforeItIsRecorded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			s, id := withSocket(t)
+			s := newWith(t)
+			id := planSocket(t, s)
 			emitEvent(t, s, "evt-1")
 			begin(t, s, socket, 0)
 			deliver(t, s, id)
@@ -283,7 +278,7 @@ func TestAvailableAtOfDigests(t *testing.T) {
 	t.Parallel()
 
 	const available = "SELECT count(DISTINCT available_at) || ' of ' || count(available_at) FROM notification"
-	s := sealedItems(t, 3)
+	s := newWith(t, sealItems(3))
 	attempt := beginDigest(t, s, "digest-1")
 	require.Equal(t, "0 of 0", postgrestest.Get[string](t, s, available))
 	endDigest(t, s, attempt, digestBusy)
@@ -291,7 +286,7 @@ func TestAvailableAtOfDigests(t *testing.T) {
 	endDigest(t, s, beginDigest(t, s, "digest-1"), digestAccepted)
 	require.Equal(t, "1 of 3", postgrestest.Get[string](t, s, available))
 
-	s = sealedItems(t, 2)
+	s = newWith(t, sealItems(2))
 	beginDigest(t, s, "digest-1") // its process dies
 	must(s.GiveUpDigest(t.Context(), "digest-1", notification.Failed, "why"))(t)
 	require.Equal(t, "1 of 2", postgrestest.Get[string](t, s, available))

@@ -363,19 +363,14 @@ func TestFollowUpsAreTold(t *testing.T) {
 
 	s, id := withEvent(t)
 	postgrestest.Exec(t, s, "UPDATE notification SET escalates = true")
-	conn := must(pgx.ConnectConfig(t.Context(), s.Pool.Config().ConnConfig))(t)
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	must(conn.Exec(t.Context(), "LISTEN delivery_follow_up"))(t)
-
+	wakes := listen(t, s.ListenFollowUps)
+	awaitWake(t, wakes) // for rows from before it listened
 	for _, tell := range []func(){
 		func() { record(t, s, delivered("r-1")) },
 		func() { deliver(t, s, id) },
 		func() { require.NoError(t, gatewayOf(s).MarkRead(t.Context(), staff10, id)) },
 	} {
 		tell()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		_, err := conn.WaitForNotification(ctx)
-		cancel()
-		require.NoError(t, err)
+		awaitWake(t, wakes)
 	}
 }

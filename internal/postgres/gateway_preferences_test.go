@@ -204,7 +204,7 @@ func TestUnsubscribe(t *testing.T) {
 func TestReceiptUnsubscribes(t *testing.T) {
 	t.Parallel()
 
-	s := sentMail(t)
+	s := newWith(t, sendMail)
 	receipt := notification.Receipt{Provider: "sendgrid", ID: "r-1", DeliveryID: mail, MessageID: "m", Word: "unsubscribe", At: day, Unsubscribes: true}
 	record(t, s, receipt)
 	require.Equal(t, []string{"EMAIL 10"}, postgrestest.List(t, s, "SELECT channel_type || ' ' || user_id FROM user_notification_preferences WHERE NOT enabled"))

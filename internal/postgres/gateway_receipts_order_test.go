@@ -12,7 +12,6 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 )
 
 // day is the time of the receipts below.
@@ -130,7 +129,7 @@ func (h history) end() ended {
 func TestReceiptsInEveryOrder(t *testing.T) {
 	t.Parallel()
 
-	s := withSecret(t)
+	s := newWith(t)
 	all := histories()
 	for _, h := range all {
 		h.add(t, s)
@@ -222,12 +221,4 @@ func suppressedDetails(t *testing.T, s *postgres.Store) map[string]string {
 	})
 	require.NoError(t, err)
 	return found
-}
-
-// withSecret returns a store that knows addresses by their hashes.
-func withSecret(t *testing.T) *postgres.Store {
-	t.Helper()
-	s := postgrestest.New(t)
-	s.AddressHash = hashed
-	return s
 }

@@ -25,14 +25,7 @@ func followUpsOf(t *testing.T, s *postgres.Store) []string {
 	return postgrestest.List(t, s, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up ORDER BY delivery_id, kind")
 }
 
-// sentMail returns a store with one mail to staff 10, whose provider id is m.
-func sentMail(t *testing.T) *postgres.Store {
-	t.Helper()
-	s := withSecret(t)
-	sendMail(t, s)
-	return s
-}
-
+// sendMail sends one mail to staff 10, whose provider id is m.
 func sendMail(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	planMail(t, s)
@@ -56,7 +49,7 @@ func delivered(id string) notification.Receipt {
 func TestRecordReceipts(t *testing.T) {
 	t.Parallel()
 
-	s := sentMail(t)
+	s := newWith(t, sendMail)
 	postgrestest.Exec(t, s, "UPDATE notification SET sent_at = now() - interval '1 hour'")
 	stranger := delivered("r-3")
 	stranger.DeliveryID = "evt-404-staff10-EMAIL"
@@ -90,7 +83,7 @@ func TestRecordReceipts(t *testing.T) {
 func TestReceiptsAreAllOrNothing(t *testing.T) {
 	t.Parallel()
 
-	s := sentMail(t)
+	s := newWith(t, sendMail)
 	postgrestest.Exec(t, s, "ALTER TABLE recipient_suppression RENAME TO away")
 	require.Error(t, errOf(gatewayOf(s).RecordReceipts(t.Context(), []notification.Receipt{bounce("r-1")})))
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_receipt"))
@@ -107,7 +100,7 @@ func TestReceiptsAreAllOrNothing(t *testing.T) {
 func TestReceiptsOnSeveralGateways(t *testing.T) {
 	t.Parallel()
 
-	s := withSecret(t)
+	s := newWith(t)
 	const people, gateways = 20, 4
 	var receipts []notification.Receipt
 	for n := range people {
@@ -146,7 +139,7 @@ func TestReceiptsOnSeveralGateways(t *testing.T) {
 func TestReceiptOfADigest(t *testing.T) {
 	t.Parallel()
 
-	s := withSecret(t)
+	s := newWith(t)
 	savePlan(t, s, decided("10", planned(notification.Email)), decided("11", planned(notification.Email)), decided("12", planned(notification.Email)))
 	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1, digest_id = CASE WHEN user_id <> '12' THEN 'digest-1' END")
 	r := bounce("r-1")
@@ -167,7 +160,7 @@ func TestReceiptStands(t *testing.T) {
 	t.Parallel()
 
 	for _, receipt := range []notification.Receipt{bounce("r-1"), delivered("r-1")} {
-		s := withMail(t)
+		s := newWith(t, planMail)
 		begin(t, s, mail, 0)
 		record(t, s, receipt)
 		was := delivery(t, s, mail)
@@ -182,11 +175,11 @@ func TestReceiptStands(t *testing.T) {
 		require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 	}
 
-	unsent := withMail(t)
+	unsent := newWith(t, planMail)
 	record(t, unsent, delivered("r-1"))
 	require.Equal(t, "PENDING", delivery(t, unsent, mail).Status, "without an attempt, the receipt belongs to another installation")
 
-	s := sentMail(t)
+	s := newWith(t, sendMail)
 	record(t, s, bounce("r-1"))
 	require.Equal(t, notification.Pending, reopen(t, s, anew("run-1", false)).Status)
 	late := delivered("r-2")
@@ -229,7 +222,7 @@ func TestReceiptWakesTheEscalation(t *testing.T) {
 		},
 		{name: "it says nothing of that", prepare: "UPDATE notification SET escalates = true", receipts: []notification.Receipt{opened}},
 	}
-	s := withSecret(t)
+	s := newWith(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			empty(t, s)

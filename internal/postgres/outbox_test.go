@@ -88,21 +88,6 @@ func TestEndClaim(t *testing.T) {
 	}
 }
 
-// A released event can be claimed at once, and a kept event after its lease has run out.
-func TestEndClaimKeepsALease(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	emit(t, s, 2)
-	claim(t, s, "a", 2)
-	end(t, s, "a", notification.ClaimReleased, "evt-1")
-	end(t, s, "a", notification.ClaimKept, "evt-2")
-
-	require.Equal(t, []string{"evt-1"}, claim(t, s, "b", 2))
-	endLeases(t, s)
-	require.Equal(t, []string{"evt-1", "evt-2"}, claim(t, s, "c", 2))
-}
-
 // A poller that stalls past its lease finds that its events belong to another poller.
 func TestEndClaimOfAStalledPoller(t *testing.T) {
 	t.Parallel()
@@ -124,21 +109,6 @@ func TestEndClaimOfAStalledPoller(t *testing.T) {
 	require.Equal(t, outboxRow{Status: notification.OutboxProcessed, Claims: 2, Settled: true}, outbox(t, s, "evt-1"))
 	require.Equal(t, outboxRow{Status: notification.OutboxPending, Claims: 2, Leased: true}, outbox(t, s, "evt-2"))
 	require.Equal(t, notification.OutboxProcessed, outbox(t, s, "evt-3").Status, "nobody else claimed it")
-}
-
-func TestEndClaimRepeated(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	emit(t, s, 1)
-	claim(t, s, "a", 1)
-	end(t, s, "a", notification.ClaimStarted, "evt-1")
-	before := postgrestest.Get[time.Time](t, s, "SELECT published_at FROM event_outbox")
-
-	require.NoError(t, s.EndClaim(t.Context(), "a", []notification.ClaimResult{{EventID: "evt-1", Outcome: notification.ClaimFailed, Error: "late"}}))
-
-	require.Equal(t, outboxRow{Status: notification.OutboxProcessed, Claims: 1, Settled: true}, outbox(t, s, "evt-1"))
-	require.Equal(t, before, postgrestest.Get[time.Time](t, s, "SELECT published_at FROM event_outbox"))
 }
 
 func TestClaimEventsKnowsDuplicates(t *testing.T) {
@@ -179,14 +149,14 @@ func TestOutboxState(t *testing.T) {
 	require.Equal(t, notification.OutboxState{Pending: 2, Failed: 1}, state, "events of a clock ahead of the database's have no negative age")
 }
 
-// listen runs ListenEvents until the test ends, and returns its wake-ups.
-func listen(t *testing.T, s *postgres.Store) <-chan struct{} {
+// listen runs a listener until the test ends, and returns its wake-ups.
+func listen(t *testing.T, listener func(ctx context.Context, wake func())) <-chan struct{} {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	wakes, done := make(chan struct{}, 100), make(chan struct{})
 	go func() {
 		defer close(done)
-		s.ListenEvents(ctx, func() { wakes <- struct{}{} })
+		listener(ctx, func() { wakes <- struct{}{} })
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -208,7 +178,7 @@ func TestListenEvents(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	wakes := listen(t, s)
+	wakes := listen(t, s.ListenEvents)
 	awaitWake(t, wakes) // for rows from before it listened
 	emit(t, s, 1)
 	awaitWake(t, wakes)
@@ -227,7 +197,7 @@ func TestNotifyOncePerStatement(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	wakes := listen(t, s)
+	wakes := listen(t, s.ListenEvents)
 	awaitWake(t, wakes)
 	postgrestest.Exec(t, s, insertEvent+`('evt-1', 'T', 'RESTAURANT', 5, '{}'), ('evt-2', 'T', 'RESTAURANT', 5, '{}')`)
 	awaitWake(t, wakes)

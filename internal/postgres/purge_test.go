@@ -165,8 +165,7 @@ func TestPurge(t *testing.T) {
 func TestPurgeKeepsTexts(t *testing.T) {
 	t.Parallel()
 
-	s := postgrestest.New(t)
-	s.AddressHash = hashed
+	s := newWith(t)
 	for _, answer := range []notification.OptOut{{MessageID: "SM1", Number: "+393401234567", Lifted: true}, {MessageID: "SM2", Number: "+393401234567"}} {
 		require.NoError(t, gatewayOf(s).RecordOptOut(t.Context(), answer))
 	}

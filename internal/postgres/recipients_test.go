@@ -293,18 +293,6 @@ func withPatients(t *testing.T) *postgres.Store {
 	return s
 }
 
-func TestUserTypes(t *testing.T) {
-	t.Parallel()
-
-	types := must(withPatients(t).UserTypes(t.Context()))(t)
-
-	require.Equal(t, []notification.UserTypeRow{
-		{UserType: "ADMIN", Who: "admin", Audience: "admin"}, {UserType: "AGENCY_USER", Who: "agent", Audience: "agency"},
-		{UserType: "CUSTOMER", Who: "customer", Audience: "customer"}, {UserType: "GUEST", Who: "guest", Audience: "guest"},
-		{UserType: "PATIENT", Who: "patient", Audience: "clinic"}, {UserType: "RESTAURANT_USER", Who: "staff", Audience: "restaurant"},
-	}, types)
-}
-
 // Everything that reads people by type also reads an added type.
 func TestAddedUserType(t *testing.T) {
 	t.Parallel()

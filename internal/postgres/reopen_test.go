@@ -25,7 +25,7 @@ func anew(run string, again bool) notification.Reopened {
 func TestReopening(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	reopening := func() notification.Reopening {
 		return must(s.Reopening(t.Context(), mail))(t)
 	}
@@ -52,7 +52,7 @@ func TestReopening(t *testing.T) {
 func TestReopen(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	for _, before := range []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled} {
 		for _, again := range []bool{false, true} {
 			postgrestest.Exec(t, s, "TRUNCATE notification, notification_decision CASCADE")
@@ -110,7 +110,7 @@ func TestLinkOfADelivery(t *testing.T) {
 func TestReopenUntilItsOwnTime(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	setStatus(t, s, mail, notification.Cancelled)
 	at := time.Date(2099, 11, 22, 7, 0, 0, 0, time.UTC)
 	later := anew("run-1", false)
@@ -127,7 +127,7 @@ func TestReopenUntilItsOwnTime(t *testing.T) {
 func TestReopenWithAProblem(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	setStatus(t, s, mail, notification.Cancelled)
 	gone := notification.Reopened{DeliveryID: mail, RunID: "run-1", KeepText: true, Problem: "the recipient is no longer active"}
 	require.Equal(t, notification.ReopenedState{Status: notification.Failed, LastError: gone.Problem}, reopen(t, s, gone))
@@ -143,7 +143,7 @@ func TestReopenWithAProblem(t *testing.T) {
 func TestReopenRepeated(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	setStatus(t, s, mail, notification.Sent)
 	reopen(t, s, anew("run-1", true))
 	require.Equal(t, notification.Pending, reopen(t, s, anew("run-1", true)).Status)
@@ -160,7 +160,7 @@ func TestReopenRepeated(t *testing.T) {
 func TestReopenSideBySide(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	attempt := begin(t, s, mail, 0)
 	var group errgroup.Group
 	group.Go(func() error {
@@ -181,7 +181,7 @@ func TestReopenSideBySide(t *testing.T) {
 func TestDeliveryState(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	begin(t, s, mail, 0)
 	setStatus(t, s, mail, notification.Failed)
 	want := postgres.DeliveryState{

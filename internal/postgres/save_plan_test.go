@@ -48,18 +48,6 @@ func storedFor(t *testing.T, s *postgres.Store, eventID string, page []notificat
 	return deliveries, ids
 }
 
-func TestSavePlanStoresFacts(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	for id, correlation := range map[string]string{"evt-1": "c-1", "evt-2": ""} {
-		require.NoError(t, s.SavePlan(t.Context(), notification.Event{ID: id, Type: "T", CorrelationID: correlation}, []notification.DecidedRecipient{toCustomer(id, "7")}))
-	}
-	require.Equal(t, "CUSTOMER/7", postgrestest.Get[string](t, s, "SELECT DISTINCT entity_type || '/' || entity_id FROM notification"))
-	require.Equal(t, ptr("c-1"), postgrestest.Get[*string](t, s, "SELECT correlation_id FROM notification WHERE event_id = 'evt-1'"))
-	require.Nil(t, postgrestest.Get[*string](t, s, "SELECT correlation_id FROM notification WHERE event_id = 'evt-2'"))
-}
-
 // Event e with customer 5-customer7, event e-customer5 with customer 7, and a third pair
 // spell one id. The later two say so, however often they are planned.
 func TestSavePlanWithATakenID(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 func TestOpenTwo(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
+	s := newWith(t, planMail)
 	url := s.Pool.Config().ConnString()
 	events, deliveries, err := postgres.OpenTwo(t.Context(), url, "events", "deliveries")
 	require.NoError(t, err)

@@ -140,36 +140,3 @@ func TestNextDeliveriesPriority(t *testing.T) {
 		require.Equal(t, priority, must(s.NextDeliveries(t.Context(), "evt-1", mails, 0, "", 100))(t).Priority)
 	}
 }
-
-// Looking for more of a large event reads only the rest of it, by the index.
-func TestNextDeliveriesReadsAnIndex(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at)
-		SELECT 'evt-' || i % 2, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, '', '', CASE WHEN i < 19000 THEN 'SENT' ELSE 'PENDING' END, now()
-		FROM   generate_series(1, 20000) AS i`)
-	postgrestest.Exec(t, s, "ANALYZE notification")
-	text := postgrestest.Get[[]byte](t, s, `EXPLAIN (FORMAT JSON)
-		SELECT n.id FROM notification n
-		WHERE  n.event_id = 'evt-1' AND n.channel = 'EMAIL'
-		AND    CASE WHEN n.send_after IS NULL AND n.strategy <> 'AGGREGATE' AND NOT n.escalates THEN 'NOW' ELSE 'LATER' END = 'NOW'
-		AND    (n.status IN ('PENDING', 'FAILED') OR n.escalates) AND n.id > 0 ORDER BY n.id LIMIT 500`)
-	require.Contains(t, string(text), "notification_to_deliver")
-	require.NotContains(t, string(text), "Sort")
-}
-
-// A page is read in two parts, which together are the whole page.
-func TestDeliveriesThatWait(t *testing.T) {
-	t.Parallel()
-
-	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
-	later, past := planned(notification.SMS), planned(notification.Push)
-	later.SendAfter, past.SendAfter = at, at.AddDate(-1, 0, 0) // one of them is due by now
-	s := postgrestest.New(t)
-	_, ids := savePlan(t, s, decided("1", planned(notification.Email), later), decided("2", past), decided("3", planned(notification.Email)))
-
-	require.ElementsMatch(t, []string{"evt-1-staff1-SMS", "evt-1-staff2-PUSH"}, read(t, s, ids, true))
-	require.ElementsMatch(t, []string{"evt-1-staff1-EMAIL", "evt-1-staff3-EMAIL"}, read(t, s, ids, false))
-}

@@ -35,7 +35,7 @@ func TestReceiptSuppresses(t *testing.T) {
 		{name: "it bounced before the retry", message: "old", address: "ada@example.com", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
 		{name: "it names no address", message: "m", reason: notification.SuppressedBounce},
 	}
-	s := withSecret(t)
+	s := newWith(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			empty(t, s)
@@ -57,7 +57,7 @@ func TestReceiptSuppresses(t *testing.T) {
 func TestReceiptWithoutSecret(t *testing.T) {
 	t.Parallel()
 
-	s := sentMail(t)
+	s := newWith(t, sendMail)
 	s.AddressHash = nil
 	record(t, s, bounce("r-1"))
 	require.Equal(t, "FAILED", delivery(t, s, mail).Status)
@@ -73,7 +73,7 @@ func TestRecordOptOut(t *testing.T) {
 	t.Parallel()
 
 	const number = "+393401234567"
-	s := withSecret(t)
+	s := newWith(t)
 	require.NoError(t, s.Suppress(t.Context(), notification.SMS, number, notification.SuppressedInvalid, "21614"))
 	answers := []struct {
 		id     string
@@ -97,7 +97,7 @@ func TestRecordOptOut(t *testing.T) {
 func TestSuppress(t *testing.T) {
 	t.Parallel()
 
-	s := withSecret(t)
+	s := newWith(t)
 	before := postgrestest.Get[time.Time](t, s, "SELECT now()")
 	suppress := func(reason notification.SuppressionReason, detail string) {
 		t.Helper()
@@ -185,26 +185,6 @@ func requireSuppressions(t *testing.T, want []notification.Suppression, r notifi
 	require.ElementsMatch(t, want, r.Suppressions, r.UserID)
 }
 
-// Digest items whose address was suppressed after planning are dropped with that reason,
-// and nothing is sent.
-func TestBeginDigestToASuppressedAddress(t *testing.T) {
-	t.Parallel()
-
-	s := sealedItems(t, 2)
-	addRecipient(t, s, notification.RestaurantUser, "10")
-	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'ada@example.com'")
-	postgrestest.Exec(t, s, "INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES ('EMAIL', sha256('ada@example.com'), 'COMPLAINT')")
-	s.AddressHash = hashed
-	postgrestest.Exec(t, s, past)
-
-	attempt := beginDigest(t, s, "digest-1")
-
-	require.Empty(t, attempt.begun)
-	require.Equal(t, map[string]string{item(1): "SUPPRESSED", item(2): "SUPPRESSED"}, attempt.Dropped)
-	require.Equal(t, "CANCELLED", delivery(t, s, item(1)).Status)
-	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
-}
-
 // A provider that refuses an address for good suppresses the address of the attempt, also
 // for a digest.
 func TestEndAttemptSuppresses(t *testing.T) {
@@ -213,7 +193,7 @@ func TestEndAttemptSuppresses(t *testing.T) {
 	refused := notification.AttemptResult{Outcome: notification.OutcomeRefused, ProviderStatus: 400, Detail: "twilio refused: 400 21610", Suppress: notification.SuppressedOptOut}
 	const suppressed = "SELECT concat_ws(' ', channel, reason, detail) FROM recipient_suppression WHERE address_hash = sha256($1::text::bytea)"
 
-	s := waitedMail(t)
+	s := newWith(t, planWaitedMail)
 	result := refused
 	result.DeliveryID, result.Number = mail, begin(t, s, mail, 0).Number
 	postgrestest.Exec(t, s, "UPDATE recipient SET email = 'newer@example.com'")
@@ -222,7 +202,7 @@ func TestEndAttemptSuppresses(t *testing.T) {
 	require.Equal(t, []string{"EMAIL OPT_OUT twilio refused: 400 21610"}, postgrestest.List(t, s, suppressed, "new@example.com"))
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
 
-	digest := sealedItems(t, 2)
+	digest := newWith(t, sealItems(2))
 	digest.AddressHash = hashed
 	addRecipient(t, digest, notification.RestaurantUser, "10")
 	postgrestest.Exec(t, digest, "UPDATE recipient SET email = 'Ada@example.com'")
@@ -230,7 +210,7 @@ func TestEndAttemptSuppresses(t *testing.T) {
 	endDigest(t, digest, beginDigest(t, digest, "digest-1"), refused)
 	require.Equal(t, []string{"EMAIL OPT_OUT twilio refused: 400 21610"}, postgrestest.List(t, digest, suppressed, "ada@example.com"))
 
-	unkeyed := waitedMail(t)
+	unkeyed := newWith(t, planWaitedMail)
 	unkeyed.AddressHash = nil
 	result.Number = begin(t, unkeyed, mail, 0).Number
 	endAs(t, unkeyed, result)

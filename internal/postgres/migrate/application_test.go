@@ -164,25 +164,6 @@ func TestMigrateRefusesNamesOfOthers(t *testing.T) {
 	requireAllApplied(t, own)
 }
 
-// Herald's own objects are not refused, whatever replaced them.
-func TestMigrateKnowsItsOwn(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	m := postgrestest.Migrator(t, s)
-	postgrestest.DownTo(t, m, "0014")
-	postgrestest.Exec(t, s, `
-		DROP TABLE recipient_device, entity_member, recipient;
-		CREATE VIEW recipient AS SELECT 'CUSTOMER' AS user_type, '1' AS user_id, '' AS name, NULL AS email, NULL AS phone, NULL AS slack_webhook_url, 'en' AS locale, 'UTC' AS timezone, true AS active;
-		CREATE VIEW entity_member AS SELECT 'A' AS entity_type, '1' AS entity_id, 'CUSTOMER' AS user_type, '1' AS user_id, 'R' AS role, true AS active;
-		CREATE VIEW recipient_device AS SELECT 'CUSTOMER' AS user_type, '1' AS user_id, 't' AS token, true AS active`)
-
-	_, err := m.Up(t.Context())
-
-	require.NoError(t, err)
-	requireAllApplied(t, m)
-}
-
 // If a role lacks a right, the error says what to ask for.
 func TestMigrateWithoutRights(t *testing.T) {
 	t.Parallel()
