@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,10 +52,7 @@ func (s *Store) AnswerApproval(ctx context.Context, eventID string, answer notif
 		return notification.Approval{}, err
 	}
 	stored, err := s.readApproval(ctx, eventID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = notification.ErrNoEvent
-	}
-	return stored, err
+	return stored, NoRowsAs(err, notification.ErrNoEvent)
 }
 
 // Approval reads the approval of an event; nil: it needed none.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"herald/internal/notification"
 )
 
@@ -167,14 +165,9 @@ func (s *Store) readStatuses(ctx context.Context, ids []string, begun attempts) 
 	if len(others) == 0 {
 		return nil
 	}
-	rows, _ := s.Pool.Query(ctx, query, others) // ForEachRow returns its error
 	var id string
 	var a notification.Attempt
-	_, err := pgx.ForEachRow(rows, []any{&id, &a.Status, &a.ReceiptFailed, &a.LeasedFor}, func() error {
-		begun[id] = a
-		return nil
-	})
-	return err
+	return Each(ctx, s.Pool, "read statuses", []any{&id, &a.Status, &a.ReceiptFailed, &a.LeasedFor}, func() { begun[id] = a }, query, others)
 }
 
 const (

@@ -38,15 +38,9 @@ func (s *Store) ClaimFailed(ctx context.Context, part notification.Part, most, l
 	batch := &pgx.Batch{}
 	batch.Queue(lock, part.EventID)
 	batch.Queue(mark, append(partArgs(part), most)...)
-	batch.Queue(query, append(partArgs(part), limit)...).Query(func(rows pgx.Rows) error {
-		var d notification.FailedDelivery
-		fields := []any{&next, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.Reason}
-		_, err := pgx.ForEachRow(rows, fields, func() error {
-			failed = append(failed, d)
-			return nil
-		})
-		return err
-	})
+	var d notification.FailedDelivery
+	fields := []any{&next, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.Reason}
+	QueueEach(batch, fields, func() { failed = append(failed, d) }, query, append(partArgs(part), limit)...)
 	err = s.Pool.SendBatch(ctx, batch).Close()
 	next++
 	if len(failed) < limit {

@@ -66,19 +66,9 @@ type claimedEvent struct {
 }
 
 // claimFloors holds the floor of each source.
-type claimFloors struct {
-	mu     sync.Mutex
-	floors map[string]*claimFloor
-}
+type claimFloors struct{ floors sync.Map }
 
 func (f *claimFloors) of(source string) *claimFloor {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.floors == nil {
-		f.floors = map[string]*claimFloor{}
-	}
-	if f.floors[source] == nil {
-		f.floors[source] = &claimFloor{}
-	}
-	return f.floors[source]
+	floor, _ := f.floors.LoadOrStore(source, &claimFloor{})
+	return floor.(*claimFloor)
 }

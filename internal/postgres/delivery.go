@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -82,10 +81,7 @@ const digestUnderWay = `n.digest_id IS NOT NULL AND coalesce(n.attempt_until > n
 // [notification.ErrNoDelivery].
 func (s *Store) Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error) {
 	letter, err := s.deadLetter(ctx, "", deliveryID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = notification.ErrNoDelivery
-	}
-	return letter, err
+	return letter, NoRowsAs(err, notification.ErrNoDelivery)
 }
 
 // deadLetter reads the dead letter of a delivery with a status; empty: any. If there is none,

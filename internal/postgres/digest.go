@@ -141,20 +141,16 @@ func queueEndedItems(batch *pgx.Batch, digestID string, into *notification.Diges
 		WHERE  digest_id = $1
 		AND    (status IN ('SENT', 'DELIVERED', 'CANCELLED') OR receipt_failed)`
 
-	batch.Queue(query, digestID).Query(func(rows pgx.Rows) error {
-		var id, reason string
-		var sent bool
-		_, err := pgx.ForEachRow(rows, []any{&id, &sent, &reason}, func() error {
-			if sent {
-				into.Sent++
-				return nil
-			}
-			if into.Dropped == nil {
-				into.Dropped = map[string]string{}
-			}
-			into.Dropped[id] = reason
-			return nil
-		})
-		return err
-	})
+	var id, reason string
+	var sent bool
+	QueueEach(batch, []any{&id, &sent, &reason}, func() {
+		if sent {
+			into.Sent++
+			return
+		}
+		if into.Dropped == nil {
+			into.Dropped = map[string]string{}
+		}
+		into.Dropped[id] = reason
+	}, query, digestID)
 }

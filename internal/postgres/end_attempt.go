@@ -28,19 +28,17 @@ import (
 // It returns one record per result, in their order.
 func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
 	recorded := make([]notification.RecordedAttempt, len(results))
-	rows, _ := s.Pool.Query(ctx, endAttempts, endingsOf(results).args()...) // ForEachRow returns its error
 	var i int
 	var status notification.Status
 	var age, waited time.Duration
-	_, err := pgx.ForEachRow(rows, []any{&i, &status, &age, &waited}, func() error {
+	err := Each(ctx, s.Pool, "end attempt", []any{&i, &status, &age, &waited}, func() {
 		recorded[i].Age, recorded[i].Waited = max(recorded[i].Age, age), waited
 		if results[i].DigestID == "" {
 			recorded[i].Status = status
 		}
-		return nil
-	})
+	}, endAttempts, endingArgs(results)...)
 	if err != nil {
-		return nil, Wrap(err, "end attempt")
+		return nil, err
 	}
 	s.switchDevicesOff(ctx, results, recorded)
 	return recorded, Wrap(s.suppressAddressees(ctx, results), "end attempt")
@@ -118,32 +116,23 @@ const endAttempts = `
 		FROM   item i
 		LEFT JOIN recorded r USING (id)`
 
-// endings holds the arguments of endAttempts, one element per item of each result.
-type endings struct {
-	results, numbers, providerStatuses                     []int
-	ids, outcomes, providerIDs, details, digestIDs, owners []string
-	providers                                              []string
-	took                                                   []time.Duration
-	giveUps                                                []bool
-	next                                                   []*time.Time // nil: unknown
-}
-
-func endingsOf(results []notification.AttemptResult) endings {
-	var e endings
-	for i, r := range results {
+// endingArgs returns the arguments of endAttempts, with one element per item of each result.
+func endingArgs(all []notification.AttemptResult) []any {
+	var results, numbers, providerStatuses []int
+	var ids, outcomes, providers, providerIDs, details, digestIDs, owners []string
+	var took []time.Duration
+	var giveUps []bool
+	var next []*time.Time // nil: unknown
+	for i, r := range all {
 		for _, item := range itemsOf(r) {
-			e.results, e.numbers, e.providerStatuses = append(e.results, i), append(e.numbers, item.Attempt), append(e.providerStatuses, r.ProviderStatus)
-			e.ids, e.outcomes, e.providerIDs = append(e.ids, item.DeliveryID), append(e.outcomes, string(r.Outcome)), append(e.providerIDs, r.ProviderID)
-			e.details, e.digestIDs = append(e.details, r.Detail), append(e.digestIDs, r.DigestID)
-			e.took, e.giveUps = append(e.took, r.Took), append(e.giveUps, r.GiveUp)
-			e.owners, e.next, e.providers = append(e.owners, r.Owner), append(e.next, Optional(r.Next)), append(e.providers, r.Provider)
+			results, numbers, providerStatuses = append(results, i), append(numbers, item.Attempt), append(providerStatuses, r.ProviderStatus)
+			ids, outcomes, providerIDs = append(ids, item.DeliveryID), append(outcomes, string(r.Outcome)), append(providerIDs, r.ProviderID)
+			details, digestIDs, owners = append(details, r.Detail), append(digestIDs, r.DigestID), append(owners, r.Owner)
+			took, giveUps = append(took, r.Took), append(giveUps, r.GiveUp)
+			next, providers = append(next, Optional(r.Next)), append(providers, r.Provider)
 		}
 	}
-	return e
-}
-
-func (e endings) args() []any {
-	return []any{e.results, e.ids, e.numbers, e.outcomes, e.providerStatuses, e.providerIDs, e.details, e.digestIDs, e.took, e.giveUps, bestEffort(), e.owners, e.next, e.providers}
+	return []any{results, ids, numbers, outcomes, providerStatuses, providerIDs, details, digestIDs, took, giveUps, bestEffort(), owners, next, providers}
 }
 
 // itemsOf returns the attempts that a result ends.
@@ -200,15 +189,13 @@ func (s *Store) suppressAddressees(ctx context.Context, results []notification.A
 		return nil
 	}
 	var found Suppressions
-	rows, _ := s.Pool.Query(ctx, query, slices.Collect(maps.Keys(suppressing))) // ForEachRow returns its error
 	var id, address string
 	var channel notification.Channel
-	_, err := pgx.ForEachRow(rows, []any{&id, &channel, &address}, func() error {
+	err := Each(ctx, s.Pool, "read the addresses of attempts", []any{&id, &channel, &address}, func() {
 		found.Add(s.AddressKeys(), channel, address, suppressing[id].Suppress, suppressing[id].Detail, time.Now())
-		return nil
-	})
+	}, query, slices.Collect(maps.Keys(suppressing)))
 	if err != nil || len(found) == 0 {
-		return Wrap(err, "read the addresses of attempts")
+		return err
 	}
 	batch := &pgx.Batch{}
 	found.Queue(batch)

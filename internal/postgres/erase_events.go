@@ -100,18 +100,14 @@ func (s *Store) EraseEvents(ctx context.Context, who notification.RecipientKey, 
 		done.Erased = int(tag.RowsAffected())
 		return nil
 	})
-	batch.Queue(kept, who.UserType, who.UserID, ids).Query(func(rows pgx.Rows) error {
-		var id string
-		var open bool
-		_, err := pgx.ForEachRow(rows, []any{&id, &open}, func() error {
-			if open {
-				done.Open = append(done.Open, id)
-			} else {
-				done.Shared = append(done.Shared, id)
-			}
-			return nil
-		})
-		return err
-	})
+	var id string
+	var open bool
+	QueueEach(batch, []any{&id, &open}, func() {
+		if open {
+			done.Open = append(done.Open, id)
+		} else {
+			done.Shared = append(done.Shared, id)
+		}
+	}, kept, who.UserType, who.UserID, ids)
 	return done, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "erase events")
 }

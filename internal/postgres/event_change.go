@@ -35,10 +35,7 @@ func (s *Store) EventState(ctx context.Context, eventID string) (EventState, err
 		FULL JOIN (SELECT * FROM processed_event WHERE event_id = $1) p USING (event_id)`
 
 	state, err := One(ctx, s.Pool, "read event", pgx.RowToStructByPos[EventState], query, eventID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = notification.ErrNoEvent
-	}
-	return state, err
+	return state, NoRowsAs(err, notification.ErrNoEvent)
 }
 
 // RetryEvent puts an event whose workflow does not run back to PENDING and deletes its row
@@ -97,9 +94,7 @@ func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notificati
 		WHERE  p.event_id = $1
 		AND    o.event_id = p.event_id
 		AND    (p.status = 'PROCESSING' OR (p.status = 'SUCCESS' AND p.outcome = ANY ($2)))
-		RETURNING o.event_id AS id, o.source, o.event_type AS type,
-		          coalesce(o.aggregate_type, '') AS aggregate_type, coalesce(o.aggregate_id, '') AS aggregate_id,
-		          coalesce(o.correlation_id, '') AS correlation_id, coalesce(o.cancels, '') AS cancels, coalesce(o.traceparent, '') AS traceparent`
+		RETURNING o.event_id AS id, o.source, ` + pendingFacts
 
 	found, err := Collect(ctx, s.Pool, "begin event anew", pgx.RowToStructByNameLax[notification.PendingEvent], query, eventID, notification.MendableOutcomes())
 	if err != nil || len(found) == 0 {

@@ -60,14 +60,11 @@ func (s *Store) exportDeliveries(ctx context.Context, who notification.Recipient
 	var last int64
 	for {
 		page := ExportPage{Table: DeliveryTable}
-		rows, _ := s.Pool.Query(ctx, query, who.UserType, who.UserID, last, exportPage) // ForEachRow returns its error
 		var row json.RawMessage
-		_, err := pgx.ForEachRow(rows, []any{&last, &row}, func() error {
-			page.Rows, row = append(page.Rows, row), nil
-			return nil
-		})
+		err := Each(ctx, s.Pool, "read deliveries", []any{&last, &row}, func() { page.Rows, row = append(page.Rows, row), nil },
+			query, who.UserType, who.UserID, last, exportPage)
 		if err != nil || len(page.Rows) == 0 {
-			return Wrap(err, "read deliveries")
+			return err
 		}
 		if err := each(page); err != nil {
 			return err

@@ -146,10 +146,7 @@ func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event, now
 
 	batch.Queue(query, eventID).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, orZero{&event.ExpiresAt}, &event.CollapseKey, &event.Traceparent, &event.Cancels, &event.CancelledBy, &event.Answer, now)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return notification.ErrNoEvent
-		}
-		return err
+		return NoRowsAs(err, notification.ErrNoEvent)
 	})
 }
 
@@ -273,9 +270,12 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 }
 
 // IgnoreNoRows returns nil for [pgx.ErrNoRows].
-func IgnoreNoRows(err error) error {
+func IgnoreNoRows(err error) error { return NoRowsAs(err, nil) }
+
+// NoRowsAs returns another error for [pgx.ErrNoRows].
+func NoRowsAs(err, other error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
+		return other
 	}
 	return err
 }

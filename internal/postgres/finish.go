@@ -89,13 +89,7 @@ const countByStatus = `
 
 // QueueCounts adds a query that counts rows by a key.
 func QueueCounts[K ~string](batch *pgx.Batch, into map[K]int, query string, args ...any) {
-	batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
-		var key K
-		var count int
-		_, err := pgx.ForEachRow(rows, []any{&key, &count}, func() error {
-			into[key] = count
-			return nil
-		})
-		return err
-	})
+	var key K
+	var count int
+	QueueEach(batch, []any{&key, &count}, func() { into[key] = count }, query, args...)
 }

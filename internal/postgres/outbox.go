@@ -15,6 +15,10 @@ func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease 
 	return s.ClaimEventsOf(ctx, notification.HeraldSource, owner, limit, lease)
 }
 
+// pendingFacts is a row o of event_outbox as a [notification.PendingEvent]; empty: there is none.
+const pendingFacts = `coalesce(o.event_type, '') AS type, coalesce(o.aggregate_type, '') AS aggregate_type, coalesce(o.aggregate_id, '') AS aggregate_id,
+		       coalesce(o.correlation_id, '') AS correlation_id, coalesce(o.cancels, '') AS cancels, coalesce(o.traceparent, '') AS traceparent`
+
 // ClaimEventsOf leases up to limit pending events of a source to owner, in the order of
 // arrival. A lease that has run out is free again: its poller died, or lost its connection.
 // Owner must be unique to this claim, since [Store.EndClaim] uses it as the fence. Only the
@@ -43,19 +47,14 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 			AND    o.status = (SELECT 'PENDING') -- keeps the planner from the index of all pending rows
 			RETURNING o.*
 		)
-		SELECT c.seq,
-		       c.event_id AS id,
-		       c.event_type AS type,
-		       coalesce(c.aggregate_type, '') AS aggregate_type,
-		       coalesce(c.aggregate_id, '') AS aggregate_id,
-		       coalesce(c.correlation_id, '') AS correlation_id,
-		       coalesce(c.cancels, '') AS cancels,
-		       coalesce(c.traceparent, '') AS traceparent,
-		       c.attempt_count AS claims,
+		SELECT o.seq,
+		       o.event_id AS id,
+		       ` + pendingFacts + `,
+		       o.attempt_count AS claims,
 		       p.event_id IS NOT NULL AS processed
-		FROM   claimed c
+		FROM   claimed o
 		LEFT JOIN processed_event p USING (event_id)
-		ORDER BY c.seq`
+		ORDER BY o.seq`
 
 	floor, now := s.floors.of(source), time.Now()
 	rows, err := Collect(ctx, s.Pool, "claim events", pgx.RowToStructByNameLax[claimedEvent], query,

@@ -19,49 +19,24 @@ const passedOverQuery = `
 		FROM   jsonb_to_recordset($1) AS t (user_type text, entity_type text, entity_id text, roles text[])
 		WHERE  EXISTS (SELECT FROM pg_class WHERE oid IN (to_regclass('recipient'), to_regclass('entity_member')) AND relkind <> 'r')
 	), looked_at AS (
-		SELECT t.entity_type, t.entity_id, x.user_type, x.user_id
+		SELECT t.entity_type, t.entity_id, x.*
 		FROM   target t
 		CROSS JOIN LATERAL (
-		    SELECT m.user_type, m.user_id
-		    FROM   ` + directoryMember + ` m
-		    WHERE  m.entity_type = t.entity_type
-		    AND    m.entity_id = t.entity_id
-		    AND    m.active
-		    AND    t.user_type IN ('', m.user_type)
-		    AND    (t.roles IS NULL OR m.role = ANY (t.roles))
-		    LIMIT  $2) x
-		WHERE  t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
-		UNION ALL
-		SELECT t.entity_type, t.entity_id, x.user_type, x.user_id
-		FROM   target t
-		CROSS JOIN LATERAL (
-		    SELECT r.user_type, r.user_id
-		    FROM   ` + directoryRecipient + ` r
-		    WHERE  r.active
-		    AND    t.user_type IN ('', r.user_type)
-		    LIMIT  $2) x
-		WHERE  t.entity_type = 'BROADCAST'
-		UNION ALL
-		SELECT t.entity_type, t.entity_id, x.user_type, x.user_id
-		FROM   target t
-		CROSS JOIN LATERAL (
-		    SELECT r.user_type, r.user_id
-		    FROM   ` + directoryRecipient + ` r
-		    WHERE  r.user_type = 'ADMIN'
-		    AND    r.active
-		    LIMIT  $2) x
-		WHERE  t.entity_type = 'ADMIN'
-		UNION ALL
-		SELECT t.entity_type, t.entity_id, x.user_type, x.user_id
-		FROM   target t
-		CROSS JOIN LATERAL (
-		    SELECT r.user_type, r.user_id
-		    FROM   ` + directoryRecipient + ` r
-		    WHERE  r.user_type = 'CUSTOMER'
-		    AND    r.user_id = t.entity_id
-		    AND    r.active
-		    LIMIT  1) x
-		WHERE  t.entity_type = 'CUSTOMER'
+		    (SELECT m.user_type, m.user_id
+		     FROM   ` + directoryMember + ` m
+		     WHERE  t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
+		     AND    m.entity_type = t.entity_type
+		     AND    m.entity_id = t.entity_id
+		     AND    m.active
+		     AND    t.user_type IN ('', m.user_type)
+		     AND    (t.roles IS NULL OR m.role = ANY (t.roles))
+		     LIMIT  $2)
+		    UNION ALL
+		    (SELECT r.user_type, r.user_id FROM ` + directoryRecipient + ` r WHERE t.entity_type = 'BROADCAST' AND r.active AND t.user_type IN ('', r.user_type) LIMIT $2)
+		    UNION ALL
+		    (SELECT r.user_type, r.user_id FROM ` + directoryRecipient + ` r WHERE t.entity_type = 'ADMIN' AND r.active AND r.user_type = 'ADMIN' LIMIT $2)
+		    UNION ALL
+		    (SELECT r.user_type, r.user_id FROM ` + directoryRecipient + ` r WHERE t.entity_type = 'CUSTOMER' AND r.active AND (r.user_type, r.user_id) = ('CUSTOMER', t.entity_id) LIMIT 1)) x
 	)
 	SELECT jsonb_build_object('Type', entity_type, 'ID', entity_id) AS entity,
 	       coalesce(x.user_type, '') AS user_type,

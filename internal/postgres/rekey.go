@@ -50,16 +50,15 @@ func (s *Store) Rekey(ctx context.Context, dryRun bool, progress func(Rekeying))
 		return move(found)
 	})
 	if err == nil {
-		done.Remaining, err = s.underPrevious(ctx)
+		done.Remaining, err = s.underPrevious(ctx, len(seen))
 	}
-	if done.Remaining -= len(seen); err == nil && done.Remaining > 0 {
+	if err == nil && done.Remaining > 0 {
 		err = s.eachNotificationPage(ctx, func(rows int, found []addressed) error {
 			done.Notifications += rows
 			return move(found)
 		})
 		if err == nil {
-			done.Remaining, err = s.underPrevious(ctx)
-			done.Remaining -= len(seen)
+			done.Remaining, err = s.underPrevious(ctx, len(seen))
 		}
 	}
 	if err == nil && done.Remaining == 0 && !dryRun {
@@ -210,15 +209,16 @@ func (s *Store) hashPairs(found []addressed) (channels []string, before, after [
 	return channels, before, after
 }
 
-// underPrevious counts the suppressions that are not under the present secret.
-func (s *Store) underPrevious(ctx context.Context) (int, error) {
+// underPrevious counts the suppressions that are not under the present secret, except `seen` ones that
+// a dry run counted.
+func (s *Store) underPrevious(ctx context.Context, seen int) (int, error) {
 	const query = `
-		SELECT count(*)
+		SELECT count(*) - $2
 		FROM   recipient_suppression
 		WHERE  secret IS DISTINCT FROM $1
 		AND    NOT twin`
 
-	return One(ctx, s.Pool, "count suppressions", pgx.RowTo[int], query, s.fingerprint)
+	return One(ctx, s.Pool, "count suppressions", pgx.RowTo[int], query, s.fingerprint, seen)
 }
 
 // foreignKeyViolation means that a suppression needs the secret to delete.

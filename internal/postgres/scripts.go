@@ -49,13 +49,9 @@ func changedRows(ctx context.Context, tx pgx.Tx) (map[string]int, error) {
 		FROM   pg_stat_xact_user_tables
 		WHERE  n_tup_upd + n_tup_del > 0`
 
-	rows, _ := tx.Query(ctx, query) // ForEachRow returns its error
 	counts := map[string]int{}
 	var table string
 	var count int
-	_, err := pgx.ForEachRow(rows, []any{&table, &count}, func() error {
-		counts[table] += count
-		return nil
-	})
-	return counts, Wrap(err, "count changed rows")
+	err := Each(ctx, tx, "count changed rows", []any{&table, &count}, func() { counts[table] += count }, query)
+	return counts, err
 }

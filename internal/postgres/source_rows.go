@@ -32,23 +32,16 @@ func (s *Store) KnownRows(ctx context.Context, source string, keys []string, has
 
 	known, held := map[string]outboxes.KnownRow{}, map[int64]bool{}
 	batch := &pgx.Batch{}
-	batch.Queue(byKey, source, keys).Query(func(rows pgx.Rows) error {
-		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[outboxes.KnownRow])
-		for _, row := range found {
-			known[row.Key] = row
-		}
-		return err
-	})
+	var rows []outboxes.KnownRow
+	QueueInto(batch, &rows, pgx.RowToStructByName, byKey, source, keys)
 	if len(hashes) > 0 {
-		batch.Queue(holding, source, hashes).Query(func(rows pgx.Rows) error {
-			found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-			for _, hash := range found {
-				held[hash] = true
-			}
-			return err
-		})
+		var hash int64
+		QueueEach(batch, []any{&hash}, func() { held[hash] = true }, holding, source, hashes)
 	}
 	err := s.Pool.SendBatch(ctx, batch).Close()
+	for _, row := range rows {
+		known[row.Key] = row
+	}
 	return known, held, Wrap(err, "read the known rows of a source")
 }
 
@@ -114,13 +107,8 @@ func (s *Store) TakePosition(ctx context.Context, source string, slots []int, ow
 		VALUES ($1, $2, $3)`
 
 	batch := &pgx.Batch{} // one transaction
-	batch.Queue(before, source, slots).Query(func(rows pgx.Rows) error {
-		found, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-		for _, kept := range found {
-			position = append(position, kept...) // at most one is not null
-		}
-		return err
-	})
+	var kept []byte
+	QueueEach(batch, []any{&kept}, func() { position = append(position, kept...) }, before, source, slots) // at most one is not null
 	batch.Queue(begin, source, slots, owner)
 	return position, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "take the position of a walk")
 }
@@ -228,12 +216,11 @@ func (s *Store) FailedRows(ctx context.Context, source string, keys []string, af
 }
 
 // WritesLifecycle reports whether a trigger writes lifecycle_event.
-func (s *Store) WritesLifecycle(ctx context.Context) (writes bool, err error) {
+func (s *Store) WritesLifecycle(ctx context.Context) (bool, error) {
 	const query = `
 		SELECT EXISTS (
 			SELECT FROM pg_trigger
 			WHERE  tgfoid IN (to_regproc('write_delivery_lifecycle'), to_regproc('write_decision_lifecycle'), to_regproc('write_event_lifecycle')))`
 
-	err = s.Pool.QueryRow(ctx, query).Scan(&writes)
-	return writes, Wrap(err, "look for triggers")
+	return One(ctx, s.Pool, "look for triggers", pgx.RowTo[bool], query)
 }

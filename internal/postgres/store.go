@@ -128,6 +128,21 @@ func One[T any](ctx context.Context, on Querier, doing string, read pgx.RowToFun
 	return found, Wrap(err, doing)
 }
 
+// Each scans each row of a query into fields, and then calls do.
+func Each(ctx context.Context, on Querier, doing string, fields []any, do func(), query string, args ...any) error {
+	rows, _ := on.Query(ctx, query, args...) // ForEachRow returns its error
+	_, err := pgx.ForEachRow(rows, fields, func() error { do(); return nil })
+	return Wrap(err, doing)
+}
+
+// QueueEach adds a query, and does the same with its rows.
+func QueueEach(batch *pgx.Batch, fields []any, do func(), query string, args ...any) {
+	batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, fields, func() error { do(); return nil })
+		return err
+	})
+}
+
 // Exec runs a statement that returns nothing.
 func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) error {
 	_, err := s.Pool.Exec(ctx, query, args...)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/notification"
@@ -32,16 +31,14 @@ func (s *Store) readSuppressions(ctx context.Context, on Querier, people []*noti
 	if len(hashes) == 0 {
 		return nil
 	}
-	rows, _ := on.Query(ctx, query, channels, hashes) // ForEachRow returns its error
 	var found notification.Suppression
 	var hash []byte
-	_, err := pgx.ForEachRow(rows, []any{&found.Channel, &hash, &found.Reason, &found.Detail, &found.Since}, func() error {
+	fields := []any{&found.Channel, &hash, &found.Reason, &found.Detail, &found.Since}
+	return Each(ctx, on, "read suppressions", fields, func() {
 		for _, owner := range owners[suppressionKey{found.Channel, string(hash)}] {
 			owner.Suppressions = appendSuppression(owner.Suppressions, found)
 		}
-		return nil
-	})
-	return Wrap(err, "read suppressions")
+	}, query, channels, hashes)
 }
 
 // appendSuppression adds a suppression, unless the address has one for the same reason

@@ -13,6 +13,14 @@ import (
 // workflow and are skipped.
 const sweepScan = 10_000
 
+// scanEnd returns the key of the last row that one statement reads after a key; zero: there are no
+// more rows than that.
+func scanEnd[K any](ctx context.Context, s *Store, key, rows string, after K) (K, error) {
+	query := "SELECT " + key + " FROM " + rows + " AND " + key + " > $1 ORDER BY " + key + " OFFSET $2 LIMIT 1"
+	end, err := One(ctx, s.Pool, "find where the sweep ends", pgx.RowTo[K], query, after, sweepScan)
+	return end, IgnoreNoRows(err)
+}
+
 // waitsByDesign reports whether a PROCESSING event e waits for a later time: a delivery for
 // send_after, a digest for its window, an escalation for its recipient. No other
 // delivery of it is due. It reads a hundred deliveries: a larger event counts as waiting if these
@@ -34,12 +42,7 @@ const waitsByDesign = `(
 const selectStuckEvents = `
 		SELECT e.event_id AS id,
 		       coalesce(o.source, '') AS source,
-		       coalesce(o.event_type, '') AS type,
-		       coalesce(o.aggregate_type, '') AS aggregate_type,
-		       coalesce(o.aggregate_id, '') AS aggregate_id,
-		       coalesce(o.correlation_id, '') AS correlation_id,
-		       coalesce(o.cancels, '') AS cancels,
-		       coalesce(o.traceparent, '') AS traceparent,
+		       ` + pendingFacts + `,
 		       e.restarts,
 		       e.restarting_at IS NOT NULL AS restarting,
 		       o.event_id IS NULL AS purged
@@ -51,15 +54,6 @@ const selectStuckEvents = `
 // design, otherwise all others. It skips events that a promotion of workers began to
 // restart within age. next is the id to read on after; empty: that was all.
 func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) (events []notification.StuckEvent, next string, err error) {
-	const bound = `
-		SELECT coalesce((
-			SELECT event_id
-			FROM   processed_event
-			WHERE  status = 'PROCESSING'
-			AND    event_id > $1
-			ORDER BY event_id
-			OFFSET $2
-			LIMIT  1), '')`
 	const query = selectStuckEvents + `
 		WHERE  e.status = 'PROCESSING'
 		AND    e.created_at < now() - $2::interval
@@ -70,11 +64,10 @@ func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age
 		ORDER BY e.event_id
 		LIMIT  $5`
 
-	const doing = "read stuck events"
-	if err := s.Pool.QueryRow(ctx, bound, after, sweepScan).Scan(&next); err != nil {
-		return nil, "", Wrap(err, doing)
+	if next, err = scanEnd(ctx, s, "event_id", "processed_event WHERE status = 'PROCESSING'", after); err != nil {
+		return nil, "", err
 	}
-	events, err = Collect(ctx, s.Pool, doing, pgx.RowToStructByNameLax[notification.StuckEvent], query, after, age, next, waiting, limit)
+	events, err = Collect(ctx, s.Pool, "read stuck events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, age, next, waiting, limit)
 	if len(events) == limit {
 		next = events[limit-1].ID
 	}
@@ -87,15 +80,6 @@ func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age
 // age. The event's workflow sends them, and the sweep looks for that workflow. next is the
 // id to read on after; 0: that was all.
 func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) (stuck []notification.StuckDelivery, next int64, err error) {
-	const bound = `
-		SELECT coalesce((
-			SELECT id
-			FROM   notification
-			WHERE  status = 'PENDING'
-			AND    id > $1
-			ORDER BY id
-			OFFSET $2
-			LIMIT  1), 0)`
 	const query = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.created_at, n.restarts,
 		       coalesce(o.aggregate_type, ''), coalesce(o.aggregate_id, ''),
@@ -123,11 +107,10 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 		w.of(&d.Delivery, now)
 		return d, err
 	}
-	const doing = "read stuck deliveries"
-	if err := s.Pool.QueryRow(ctx, bound, after, sweepScan).Scan(&next); err != nil {
-		return nil, 0, Wrap(err, doing)
+	if next, err = scanEnd(ctx, s, "id", "notification WHERE status = 'PENDING'", after); err != nil {
+		return nil, 0, err
 	}
-	stuck, err = Collect(ctx, s.Pool, doing, scan, query, after, age, next, limit)
+	stuck, err = Collect(ctx, s.Pool, "read stuck deliveries", scan, query, after, age, next, limit)
 	if len(stuck) == limit {
 		next = stuck[limit-1].ID
 	}

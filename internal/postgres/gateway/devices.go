@@ -41,13 +41,11 @@ func (s *Store) RegisterDevice(ctx context.Context, who notification.RecipientKe
 		RETURNING ` + deviceID
 
 	err = s.changeDevices(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, lock, token, who.String()); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, others, token, who.UserType, who.UserID); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, inactive, who.UserType, who.UserID, maxDevices); err != nil {
+		batch := &pgx.Batch{}
+		batch.Queue(lock, token, who.String())
+		batch.Queue(others, token, who.UserType, who.UserID)
+		batch.Queue(inactive, who.UserType, who.UserID, maxDevices)
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}
 		found, err := postgres.Collect(ctx, tx, "register a device", pgx.RowTo[string], insert, who.UserType, who.UserID, token, maxDevices)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,18 +31,10 @@ func (s *Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool
 		return err == nil, err
 	}
 	payload, _ := event.Payload.(json.RawMessage)
-	var expires *time.Time
-	if !event.ExpiresAt.IsZero() {
-		expires = &event.ExpiresAt
-	}
 	known, failure := postgres.One(ctx, s.Pool, "compare events", pgx.RowTo[bool], same, event.ID, event.Type, event.AggregateType, event.AggregateID,
-		string(payload), event.CorrelationID, event.Cancels, expires, event.CollapseKey)
-	switch {
-	case failure != nil:
-		return false, failure
-	case !known:
-		return false, err
-	default:
-		return false, nil
+		string(payload), event.CorrelationID, event.Cancels, postgres.Optional(event.ExpiresAt), event.CollapseKey)
+	if failure == nil && !known {
+		failure = err
 	}
+	return false, failure
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -141,10 +140,7 @@ func (s *Store) InboxPositionOf(ctx context.Context, who notification.RecipientK
 
 	position := notification.InboxPosition{ID: id}
 	err := s.Pool.QueryRow(ctx, query, who.UserType, who.UserID, id).Scan(&position.AvailableAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notification.InboxPosition{}, notification.ErrNoNotification
-	}
-	return position, postgres.Wrap(err, "find place in inbox")
+	return position, postgres.NoRowsAs(postgres.Wrap(err, "find place in inbox"), notification.ErrNoNotification)
 }
 
 func scanInboxItem(row pgx.CollectableRow, found *int) (notification.InboxItem, error) {

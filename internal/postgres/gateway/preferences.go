@@ -75,21 +75,17 @@ func preferences(ctx context.Context, on postgres.Querier, who notification.Reci
 	batch.Queue(zonePreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Timezone) })
 	batch.Queue(digestPreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return postgres.IgnoreNoRows(row.Scan(&found.DigestAt)) })
 	postgres.QueueInto(batch, &found.Channels, scanChannelPreference, channelPreferences, who.UserType, who.UserID, notification.Channels())
-	batch.Queue(categoryPreferences, who.UserType, who.UserID, notification.Channels(), postgres.MaxRowsPerEventType).Query(func(rows pgx.Rows) error {
-		var category string
-		var enabled bool
-		var channel notification.CategoryChannel
-		_, err := pgx.ForEachRow(rows, []any{&category, &channel.Channel, &enabled, &channel.Mandatory}, func() error {
-			channel.Enabled = new(enabled)
-			last := len(found.Categories) - 1
-			if last < 0 || found.Categories[last].Category != category {
-				found.Categories, last = append(found.Categories, notification.CategoryPreference{Category: category}), last+1
-			}
-			found.Categories[last].Channels = append(found.Categories[last].Channels, channel)
-			return nil
-		})
-		return err
-	})
+	var category string
+	var enabled bool
+	var channel notification.CategoryChannel
+	postgres.QueueEach(batch, []any{&category, &channel.Channel, &enabled, &channel.Mandatory}, func() {
+		channel.Enabled = new(enabled)
+		last := len(found.Categories) - 1
+		if last < 0 || found.Categories[last].Category != category {
+			found.Categories, last = append(found.Categories, notification.CategoryPreference{Category: category}), last+1
+		}
+		found.Categories[last].Channels = append(found.Categories[last].Channels, channel)
+	}, categoryPreferences, who.UserType, who.UserID, notification.Channels(), postgres.MaxRowsPerEventType)
 	err := on.SendBatch(ctx, batch).Close()
 	return found, postgres.Wrap(err, "read preferences")
 }

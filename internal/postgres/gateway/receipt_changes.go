@@ -13,9 +13,9 @@ import (
 // receiptChanges holds the changes that follow from new receipts.
 type receiptChanges struct {
 	moves        map[int64]*receiptMove // by notification.id
-	followUps    followUps
+	followUps    []notification.FollowUp
 	suppressions postgres.Suppressions
-	unsubscribed unsubscriptions
+	unsubscribed []unsubscription
 }
 
 // receiptMove holds what receipts report about one delivery.
@@ -35,8 +35,7 @@ func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, keys [
 			c.move(r, row)
 		}
 		if r.Unsubscribes {
-			who := notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}
-			c.unsubscribed = append(c.unsubscribed, unsubscription{who, row.Category, row.Channel})
+			c.unsubscribed = append(c.unsubscribed, unsubscription{notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, row.Category, row.Channel})
 		}
 	}
 }
@@ -55,13 +54,13 @@ func (c *receiptChanges) move(r notification.Receipt, row *receivedRow) {
 		}
 		c.moves[row.ID] = to
 		if row.Escalates {
-			c.followUps.add(row.DeliveryID, notification.FollowUpEscalation)
+			c.followUps = append(c.followUps, notification.FollowUp{DeliveryID: row.DeliveryID, Kind: notification.FollowUpEscalation})
 		}
 	}
 	switch {
 	case r.Status == notification.Failed:
 		if !to.failed && !row.Failed {
-			c.followUps.add(row.DeliveryID, notification.FollowUpDeadLetter)
+			c.followUps = append(c.followUps, notification.FollowUp{DeliveryID: row.DeliveryID, Kind: notification.FollowUpDeadLetter})
 		}
 		to.failed = true
 	case to.delivered == nil || r.At.Before(*to.delivered):
@@ -72,9 +71,9 @@ func (c *receiptChanges) move(r notification.Receipt, row *receivedRow) {
 func (c *receiptChanges) store(ctx context.Context, tx pgx.Tx) error {
 	batch := &pgx.Batch{}
 	queueMoves(batch, c.moves)
-	c.followUps.queue(batch)
+	queueFollowUps(batch, c.followUps)
 	c.suppressions.Queue(batch)
-	c.unsubscribed.queue(batch, "sendgrid")
+	queueUnsubscriptions(batch, c.unsubscribed, "sendgrid")
 	if batch.Len() == 0 {
 		return nil
 	}
@@ -118,22 +117,15 @@ func queueMoves(batch *pgx.Batch, moves map[int64]*receiptMove) {
 	}
 }
 
-// followUps holds rows of delivery_follow_up.
-type followUps struct{ deliveries, kinds []string }
-
-func (f *followUps) add(deliveryID string, kind notification.FollowUpKind) {
-	f.deliveries, f.kinds = append(f.deliveries, deliveryID), append(f.kinds, string(kind))
-}
-
-// queue writes the rows, and wakes the follow-up worker.
-func (f *followUps) queue(batch *pgx.Batch) {
+// queueFollowUps writes rows of delivery_follow_up, and wakes the follow-up worker.
+func queueFollowUps(batch *pgx.Batch, rows []notification.FollowUp) {
 	const insert = `
 		INSERT INTO delivery_follow_up (delivery_id, kind)
-		SELECT *
-		FROM   unnest($1::text[], $2::text[])`
+		SELECT "DeliveryID", "Kind"
+		FROM   jsonb_to_recordset($1) AS f ("DeliveryID" text, "Kind" text)`
 
-	if len(f.deliveries) > 0 {
-		batch.Queue(insert, f.deliveries, f.kinds)
+	if len(rows) > 0 {
+		batch.Queue(insert, rows)
 		batch.Queue("SELECT pg_notify('delivery_follow_up', '')")
 	}
 }

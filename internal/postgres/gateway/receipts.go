@@ -64,13 +64,9 @@ func (s *Store) Traceparents(ctx context.Context, deliveryIDs []string) (map[str
 		AND    o.traceparent IS NOT NULL`
 
 	found := map[string]string{}
-	rows, _ := s.Pool.Query(ctx, query, deliveryIDs) // ForEachRow returns its error
 	var id, traceparent string
-	_, err := pgx.ForEachRow(rows, []any{&id, &traceparent}, func() error {
-		found[id] = traceparent
-		return nil
-	})
-	return found, postgres.Wrap(err, "read traceparents")
+	err := postgres.Each(ctx, s.Pool, "read traceparents", []any{&id, &traceparent}, func() { found[id] = traceparent }, query, deliveryIDs)
+	return found, err
 }
 
 // receiptKey identifies a receipt and its repeats.
@@ -177,12 +173,9 @@ func storeReceipts(ctx context.Context, tx pgx.Tx, receipts []notification.Recei
 		at = append(at, r.At)
 	}
 	fresh := map[receiptKey]bool{}
-	rows, _ := tx.Query(ctx, query, providers, ids, deliveries, messages, at, words, outcomes, details) // ForEachRow returns its error
 	var key receiptKey
-	_, err := pgx.ForEachRow(rows, []any{&key.provider, &key.id}, func() error {
-		fresh[key] = true
-		return nil
-	})
+	err := postgres.Each(ctx, tx, "store receipts", []any{&key.provider, &key.id}, func() { fresh[key] = true },
+		query, providers, ids, deliveries, messages, at, words, outcomes, details)
 	return fresh, err
 }
 

@@ -2,10 +2,7 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -42,8 +39,5 @@ func (s *Store) UseTicket(ctx context.Context, hash []byte) (who notification.Re
 		RETURNING user_type, user_id, token_expires_at`
 
 	err = s.Pool.QueryRow(ctx, query, hash).Scan(&who.UserType, &who.UserID, &tokenExpires)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return who, tokenExpires, notification.ErrNoTicket
-	}
-	return who, tokenExpires.UTC(), postgres.Wrap(err, "use ticket")
+	return who, tokenExpires.UTC(), postgres.NoRowsAs(postgres.Wrap(err, "use ticket"), notification.ErrNoTicket)
 }

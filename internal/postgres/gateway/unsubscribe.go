@@ -21,49 +21,41 @@ func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, 
 		return err
 	}
 	batch := &pgx.Batch{}
-	unsubscriptions{{who, category, channel}}.queue(batch, "unsubscribe link")
+	queueUnsubscriptions(batch, []unsubscription{{who, category, channel}}, "unsubscribe link")
 	return postgres.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
 }
 
-// unsubscriptions are the choices that recipients switch off.
-type unsubscriptions []unsubscription
-
+// unsubscription is a choice that a recipient switches off.
 type unsubscription struct {
-	who      notification.RecipientKey
-	category string // empty: all that comes over the channel
-	channel  notification.Channel
+	notification.RecipientKey
+	Category string // empty: all that comes over the channel
+	Channel  notification.Channel
 }
 
-// queue switches off the categories, or the channels, in the order of their keys, as
+// queueUnsubscriptions switches off the categories, or the channels, in the order of their keys, as
 // [Store.SetPreferences] does. It records how with them.
-func (u unsubscriptions) queue(batch *pgx.Batch, how string) {
+func queueUnsubscriptions(batch *pgx.Batch, all []unsubscription, how string) {
+	const known = `
+		FROM   jsonb_to_recordset($1) AS u ("UserType" text, "UserID" text, "Category" text, "Channel" text)
+		JOIN   user_type t ON t.user_type = u."UserType"`
 	const channels = `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
-		SELECT DISTINCT user_type, user_id, channel, false
-		FROM   unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS u (user_type, user_id, category, channel)
-		JOIN   user_type USING (user_type)
-		WHERE  category = ''
-		ORDER BY user_type, user_id, channel
+		SELECT DISTINCT "UserType", "UserID", "Channel", false` + known + `
+		WHERE  "Category" = ''
+		ORDER BY "UserType", "UserID", "Channel"
 		ON CONFLICT (user_type, user_id, channel_type) DO UPDATE
 		SET    enabled = false`
 	const categories = `
 		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
-		SELECT DISTINCT user_type, user_id, category, channel, false
-		FROM   unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS u (user_type, user_id, category, channel)
-		JOIN   user_type USING (user_type)
-		WHERE  category <> ''
-		ORDER BY user_type, user_id, category, channel
+		SELECT DISTINCT "UserType", "UserID", "Category", "Channel", false` + known + `
+		WHERE  "Category" <> ''
+		ORDER BY "UserType", "UserID", "Category", "Channel"
 		ON CONFLICT (user_type, user_id, category, channel_type) DO UPDATE
 		SET    enabled = false`
 
-	var types, ids, names, over []string
-	for _, one := range u {
-		types, ids = append(types, string(one.who.UserType)), append(ids, one.who.UserID)
-		names, over = append(names, one.category), append(over, string(one.channel))
-	}
-	if len(u) > 0 {
+	if len(all) > 0 {
 		queueChangedBy(batch, how)
-		batch.Queue(channels, types, ids, names, over)
-		batch.Queue(categories, types, ids, names, over)
+		batch.Queue(channels, all)
+		batch.Queue(categories, all)
 	}
 }

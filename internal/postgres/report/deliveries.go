@@ -103,50 +103,43 @@ func (r Reader) CountDeliveries(ctx context.Context, filter DeliveryFilter) (int
 	return postgres.One(ctx, r.Pool, "read the number of deliveries", pgx.RowTo[int], query, filter.params()...)
 }
 
+// deliveries reads the deliveries that the filter selects, in an order. rest ends the query, with more
+// parameters from $14 on.
+func (r Reader) deliveries(ctx context.Context, doing string, filter DeliveryFilter, rest string, more ...any) ([]DeliveryRow, error) {
+	query := `
+		SELECT ` + deliveryColumns + `
+		FROM   notification n
+		WHERE  ` + filtered + rest
+
+	return postgres.Collect(ctx, r.Pool, doing, pgx.RowToStructByName[DeliveryRow], query, filter.params(more...)...)
+}
+
 // DeliveryPage reads the next deliveries that the filter selects, up to limit, in the order of their
 // ids.
 func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, limit int) ([]DeliveryRow, error) {
-	const query = `
-		SELECT ` + deliveryColumns + `
-		FROM   notification n
-		WHERE  ` + filtered + `
-		ORDER BY n.id
-		LIMIT  $14`
-
-	return postgres.Collect(ctx, r.Pool, "read page of deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(limit)...)
+	return r.deliveries(ctx, "read page of deliveries", filter, " ORDER BY n.id LIMIT $14", limit)
 }
 
 // LatestDeliveries reads the latest deliveries that the filter selects, up to limit, newest
 // first.
 func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, limit int) ([]DeliveryRow, error) {
-	const query = `
-		SELECT ` + deliveryColumns + `
-		FROM   notification n
-		WHERE  ` + filtered + `
-		ORDER BY n.id DESC
-		LIMIT  $14`
-
 	if err := r.checkUserType(ctx, filter.UserType); err != nil {
 		return nil, err
 	}
-	return postgres.Collect(ctx, r.Pool, "read deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(limit)...)
+	return r.deliveries(ctx, "read deliveries", filter, " ORDER BY n.id DESC LIMIT $14", limit)
 }
 
 // EventDeliveries reads the deliveries of an event that the filter selects, up to limit, in the order
 // of their recipients. An index has this order. after and through are ids of deliveries: only those
 // after the first and up to the second one; empty: no limit.
 func (r Reader) EventDeliveries(ctx context.Context, filter DeliveryFilter, after, through string, limit int) ([]DeliveryRow, error) {
-	const query = `
-		SELECT ` + deliveryColumns + `
-		FROM   notification n
-		WHERE  ` + filtered + `
+	const rest = `
 		AND    ($14::text IS NULL OR (n.user_type, n.user_id, n.channel) > (SELECT b.user_type, b.user_id, b.channel FROM notification b WHERE b.delivery_id = $14))
 		AND    ($15::text IS NULL OR (n.user_type, n.user_id, n.channel) <= (SELECT b.user_type, b.user_id, b.channel FROM notification b WHERE b.delivery_id = $15))
 		ORDER BY n.user_type, n.user_id, n.channel
 		LIMIT  $16`
 
-	return postgres.Collect(ctx, r.Pool, "read deliveries of an event", pgx.RowToStructByName[DeliveryRow], query,
-		filter.params(postgres.Optional(after), postgres.Optional(through), limit)...)
+	return r.deliveries(ctx, "read deliveries of an event", filter, rest, postgres.Optional(after), postgres.Optional(through), limit)
 }
 
 // NextDelivery returns the id of the delivery that is n deliveries after another one, in the order of

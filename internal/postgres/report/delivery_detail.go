@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -76,10 +75,7 @@ func (r Reader) DeliveryOf(ctx context.Context, key DecisionKey) (id string, err
 		return "", err
 	}
 	id, err = postgres.One(ctx, r.Pool, "read delivery", pgx.RowTo[string], query, key.EventID, key.UserType, key.UserID, key.Channel)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", notification.ErrNoDelivery
-	}
-	return id, err
+	return id, postgres.NoRowsAs(err, notification.ErrNoDelivery)
 }
 
 // DeliveryDetail reads a delivery with its last 50 attempts, receipts and retries, oldest

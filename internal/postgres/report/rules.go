@@ -121,9 +121,6 @@ type RecipientRule struct {
 	Roles        []string // nil: any
 }
 
-// recipientRule are the columns of [RecipientRule].
-const recipientRule = `e.event_type, coalesce(e.user_type, '') AS user_type, e.entity_type, coalesce(e.entity_id_path, '') AS entity_id_path, e.roles`
-
 // PathRule is a row of rules with a path into payloads.
 type PathRule struct {
 	Table, Column, Path string
@@ -155,10 +152,7 @@ func (r Reader) Paths(ctx context.Context) ([]PathRule, error) {
 // event contains. Either no active member of such an entity fits, or a row for CUSTOMER or
 // ADMIN has another user type.
 func (r Reader) RulesOfNobody(ctx context.Context) ([]RecipientRule, error) {
-	const query = `
-		SELECT ` + recipientRule + `
-		FROM   event_type_recipients e
-		WHERE  CASE
+	return r.recipientRules(ctx, "read rules without members", `CASE
 		           WHEN e.entity_type IN ('CUSTOMER', 'ADMIN') THEN e.user_type <> e.entity_type
 		           WHEN e.entity_type = 'BROADCAST' THEN false
 		           ELSE NOT EXISTS (
@@ -167,30 +161,31 @@ func (r Reader) RulesOfNobody(ctx context.Context) ([]RecipientRule, error) {
 		               AND    m.active::boolean
 		               AND    (e.user_type IS NULL OR m.user_type::text = e.user_type)
 		               AND    (e.roles IS NULL OR m.role::text = ANY (e.roles)))
-		       END
-		ORDER BY e.id
-		LIMIT  $1`
-
-	return postgres.Collect(ctx, r.Pool, "read rules without members", pgx.RowToStructByName[RecipientRule], query, mostRules)
+		       END`)
 }
 
 // RulesOverNoChannel reads the rows of event_type_recipients whose event type has routes,
 // but none over a channel that serves their user type.
 func (r Reader) RulesOverNoChannel(ctx context.Context) ([]RecipientRule, error) {
-	const query = `
-		SELECT ` + recipientRule + `
-		FROM   event_type_recipients e
-		WHERE  e.user_type IS NOT NULL
+	return r.recipientRules(ctx, "read rules without channels", `e.user_type IS NOT NULL
 		AND    EXISTS (SELECT FROM event_type_channel_routing c WHERE c.event_type = e.event_type)
 		AND    NOT EXISTS (
 		           SELECT FROM event_type_channel_routing c
 		           JOIN   channel_user_type s ON s.channel_type = c.channel_type
 		           WHERE  c.event_type = e.event_type
-		           AND    s.user_type = e.user_type)
+		           AND    s.user_type = e.user_type)`)
+}
+
+// recipientRules reads the rows e of event_type_recipients that meet a condition.
+func (r Reader) recipientRules(ctx context.Context, doing, condition string) ([]RecipientRule, error) {
+	query := `
+		SELECT e.event_type, coalesce(e.user_type, '') AS user_type, e.entity_type, coalesce(e.entity_id_path, '') AS entity_id_path, e.roles
+		FROM   event_type_recipients e
+		WHERE  ` + condition + `
 		ORDER BY e.id
 		LIMIT  $1`
 
-	return postgres.Collect(ctx, r.Pool, "read rules without channels", pgx.RowToStructByName[RecipientRule], query, mostRules)
+	return postgres.Collect(ctx, r.Pool, doing, pgx.RowToStructByName[RecipientRule], query, mostRules)
 }
 
 // RestrictedSetting is a row of entity_notification_settings with roles that nobody has.
