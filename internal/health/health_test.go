@@ -56,9 +56,7 @@ func TestReadyShowsNoError(t *testing.T) {
 	t.Parallel()
 
 	answer := readyz(t, Handler([]Need{
-		{"database", "does not answer", func(context.Context) error {
-			return errors.New("failed to connect to host=db.internal user=herald")
-		}},
+		{"database", "does not answer", func(context.Context) error { return errors.New("failed to connect to host=db.internal user=herald") }},
 		{"broker", "takes no messages", func(context.Context) error { return nil }},
 	}, http.NotFoundHandler()))
 	require.Equal(t, http.StatusServiceUnavailable, answer.Code)

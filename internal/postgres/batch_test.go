@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -83,11 +82,7 @@ func TestReopenFailed(t *testing.T) {
 func failedMails(t *testing.T, n int) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error)
-		OVERRIDING SYSTEM VALUE
-		SELECT i, 'evt-1', 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, '', '', 'FAILED', 'refused: 400'
-		FROM   generate_series(1, $1) AS i`, n)
+	plant(t, s, n, map[string]string{"event_id": "'evt-1'", "status": "'FAILED'", "last_error": "'refused: 400'"})
 	return s
 }
 
@@ -130,15 +125,10 @@ func TestClaimFailedOfManyBatches(t *testing.T) {
 	t.Parallel()
 
 	s := failedMails(t, 80)
-	var claiming errgroup.Group
-	for batch := range int64(8) {
-		claiming.Go(func() error {
-			part := notification.Part{EventID: "evt-1", Lane: mails, IDs: notification.IDRange{First: batch*10 + 1, Last: batch*10 + 10}}
-			_, _, err := s.ClaimFailed(t.Context(), part, 25, 10)
-			return err
-		})
-	}
-	require.NoError(t, claiming.Wait())
+	sideBySide(t, 8, func(batch int) error {
+		part := notification.Part{EventID: "evt-1", Lane: mails, IDs: notification.IDRange{First: int64(batch*10 + 1), Last: int64(batch*10 + 10)}}
+		return errOfTwo(s.ClaimFailed(t.Context(), part, 25, 10))
+	})
 	require.Equal(t, 25, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
 }
 
@@ -166,20 +156,15 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 			return errOf(s.NextDeliveries(t.Context(), event1.ID, mails, 25_000, "", 10))
 		}},
 		{name: "deliveries of a page", ask: func(s *postgres.Store) error {
-			_, _, err := s.LaneDeliveries(t.Context(), part, notification.Pending, 10)
-			return err
+			return errOfTwo(s.LaneDeliveries(t.Context(), part, notification.Pending, 10))
 		}},
 		{name: "is anything left of a batch", ask: func(s *postgres.Store) error {
 			return errOf(s.BatchLeft(t.Context(), event1.ID, notification.Email, part.IDs))
 		}},
-		{name: "failures of a batch", ask: func(s *postgres.Store) error {
-			_, _, err := s.ClaimFailed(t.Context(), part, 1000, 10)
-			return err
-		}},
+		{name: "failures of a batch", ask: func(s *postgres.Store) error { return errOfTwo(s.ClaimFailed(t.Context(), part, 1000, 10)) }},
 		{name: "reopen what failed", ask: func(s *postgres.Store) error { return s.ReopenFailed(t.Context(), part) }},
 		{name: "cancel a part", ask: func(s *postgres.Store) error {
-			_, _, err := s.CancelPart(t.Context(), notification.Part{EventID: event1.ID, Lane: mails}, notification.CancelledInTemporal, 5)
-			return err
+			return errOfTwo(s.CancelPart(t.Context(), notification.Part{EventID: event1.ID, Lane: mails}, notification.CancelledInTemporal, 5))
 		}},
 		{name: "deliveries of a batch", ask: func(s *postgres.Store) error {
 			return errOf(s.BatchDeliveries(t.Context(), event1.ID, notification.Email, notification.IDRange{First: 25_000, Last: 25_010}))

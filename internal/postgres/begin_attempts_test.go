@@ -2,11 +2,11 @@ package postgres_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -280,23 +280,16 @@ func TestBeginAttemptsTwice(t *testing.T) {
 
 	const deliveries = 60
 	s, ids := mailsTo(t, deliveries)
-	var group errgroup.Group
 	begun := make([][]notification.Attempt, 4)
-	for n := range begun {
-		mine := append([]string{}, ids[n*10:]...)
-		mine = append(mine, ids[:n*10]...)
-		group.Go(func() (err error) {
-			begun[n], err = s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: mine, Owner: fmt.Sprint(n), Lease: time.Minute, First: true})
-			return err
-		})
-	}
-	require.NoError(t, group.Wait())
+	sideBySide(t, len(begun), func(n int) (err error) {
+		mine := slices.Concat(ids[n*10:], ids[:n*10])
+		begun[n], err = s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: mine, Owner: fmt.Sprint(n), Lease: time.Minute, First: true})
+		return err
+	})
 	var got []string
-	for _, attempts := range begun {
-		for _, attempt := range attempts {
-			if attempt.Number > 0 {
-				got = append(got, attempt.Message.DeliveryID)
-			}
+	for _, attempt := range slices.Concat(begun...) {
+		if attempt.Number > 0 {
+			got = append(got, attempt.Message.DeliveryID)
 		}
 	}
 	require.ElementsMatch(t, ids, got)

@@ -2,11 +2,11 @@ package postgres_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -54,22 +54,13 @@ func TestCapOfAttemptsAtOnce(t *testing.T) {
 	const mails, atMost = 40, 3
 	s, ids := cappedMails(t, mails, fmt.Sprintf("('EMAIL', %d, '1 day', 'DROP')", atMost))
 	attempts := make([][]notification.Attempt, mails)
-	var group errgroup.Group
-	group.SetLimit(8)
-	for i, id := range ids {
-		group.Go(func() (err error) {
-			attempts[i], err = s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{id}, Owner: id, Lease: time.Minute})
-			return err
-		})
-	}
-	require.NoError(t, group.Wait())
+	sideBySide(t, mails, func(i int) (err error) {
+		attempts[i], err = s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: ids[i : i+1], Owner: ids[i], Lease: time.Minute})
+		return err
+	})
 
-	total := 0
-	for _, attempt := range attempts {
-		begun, _ := begunOf(attempt)
-		total += begun
-	}
-	require.Equal(t, atMost, total)
+	begun, _ := begunOf(slices.Concat(attempts...))
+	require.Equal(t, atMost, begun)
 }
 
 // A digest is one message. Over the limit, none of its items is sent.

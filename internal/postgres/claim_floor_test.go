@@ -43,12 +43,3 @@ func TestClaimFloor(t *testing.T) {
 		floor.claimed(rows, now)
 	}
 }
-
-// Each source has a separate floor, independent of the rows of other sources.
-func TestClaimFloorOfEachSource(t *testing.T) {
-	t.Parallel()
-
-	var floors claimFloors
-	require.Same(t, floors.of("herald"), floors.of("herald"))
-	require.NotSame(t, floors.of("herald"), floors.of("orders"))
-}

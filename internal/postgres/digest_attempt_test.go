@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -84,12 +83,7 @@ func TestEndDigestAttempt(t *testing.T) {
 
 	s := newWith(t, sealItems(2))
 	endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy)
-	for n := 1; n <= 2; n++ {
-		got := delivery(t, s, item(n))
-		require.Equal(t, "PENDING", got.Status)
-		require.Equal(t, ptr("sendgrid is busy: 429"), got.Error)
-		require.False(t, got.Sent)
-	}
+	require.Equal(t, items(1, 2), postgrestest.List(t, s, "SELECT delivery_id FROM notification WHERE status = 'PENDING' AND last_error = 'sendgrid is busy: 429' AND sent_at IS NULL ORDER BY id"))
 	second := beginDigest(t, s, "digest-1")
 	require.Equal(t, items(1, 2), listedIn(second))
 
@@ -224,16 +218,10 @@ func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
 	s := newWith(t, sealItems(1))
 	attempt := postgrestest.OpenTx(t, s, "UPDATE notification SET attempt_owner = 'another', attempt_began = now(), attempt_until = now() + interval '1 minute'")
 	var now notification.Status
-	var group errgroup.Group
-	group.Go(func() (err error) {
+	commitDuring(t, s, attempt, func() (err error) {
 		now, err = s.GiveUp(t.Context(), item(1), notification.Cancelled, "why")
 		return err
 	})
-	awaitLock(t, s)
-
-	require.NoError(t, attempt.Commit(t.Context()))
-
-	require.NoError(t, group.Wait())
 	require.Equal(t, notification.Pending, now)
 }
 

@@ -78,11 +78,7 @@ func beginDigest(t *testing.T, s *postgres.Store, id string, of ...notification.
 
 // listedIn returns the items of an attempt.
 func listedIn(attempt digestAttempt) []string {
-	var ids []string
-	for _, item := range attempt.begun {
-		ids = append(ids, item.Message.DeliveryID)
-	}
-	return ids
+	return mapped(attempt.begun, func(item notification.Attempt) string { return item.Message.DeliveryID })
 }
 
 // ofDigest returns the deliveries of a digest, in order.
@@ -247,9 +243,7 @@ func TestDigestPlace(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, waitingItems(1))
-	place := func() notification.DigestPlace {
-		return must(s.DigestPlace(t.Context(), item(1)))(t)
-	}
+	place := func() notification.DigestPlace { return must(s.DigestPlace(t.Context(), item(1)))(t) }
 	want := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Who: "staff", Priority: notification.Normal, Window: 5 * time.Minute}
 	require.Equal(t, want, place(), "without a separate rule")
 
@@ -268,46 +262,27 @@ func TestDigestPlace(t *testing.T) {
 	}
 }
 
-// An item waits for a time that only its digest knows.
-func TestDeliveriesInDigests(t *testing.T) {
-	t.Parallel()
-
-	item, deferred := planned(notification.Email), planned(notification.SMS)
-	item.Strategy, deferred.Strategy = notification.Aggregate, notification.Aggregate
-	deferred.SendAfter = time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
-	s := postgrestest.New(t)
-
-	saved, ids := savePlan(t, s, decided("1", planned(notification.Email), deferred), decided("2", item))
-
-	digests := []notification.Delivery{
-		{DeliveryID: "evt-1-staff1-SMS", Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "1", Priority: notification.Normal, Digest: true},
-		{DeliveryID: "evt-1-staff2-EMAIL", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "2", Priority: notification.Normal, Digest: true},
-	}
-	require.Subset(t, saved, digests)
-	require.ElementsMatch(t, digests, inRange(t, s, ids, true))
-	require.Equal(t, []string{"evt-1-staff1-EMAIL"}, read(t, s, ids, false))
-}
-
-// A waiting delivery shows what it waits for, in the recipient's local time.
+// A waiting delivery shows what it waits for, in the recipient's local time. Only a digest knows the
+// time of its items.
 func TestDeliveriesSayWhatTheyWaitFor(t *testing.T) {
 	t.Parallel()
 
-	later, quiet := planned(notification.Email), planned(notification.SMS)
-	later.Strategy = notification.Delayed
-	later.SendAfter = time.Date(2099, 11, 22, 7, 0, 0, 0, time.UTC)
-	quiet.SendAfter = later.SendAfter
+	later, quiet, item := planned(notification.Email), planned(notification.SMS), planned(notification.Push)
+	later.Strategy, item.Strategy = notification.Delayed, notification.Aggregate
+	at := time.Date(2099, 11, 22, 7, 0, 0, 0, time.UTC)
+	later.SendAfter, quiet.SendAfter, item.SendAfter = at, at, at
 	s := postgrestest.New(t)
-	addRecipient(t, s, notification.RestaurantUser, "1")
-	postgrestest.Exec(t, s, "UPDATE recipient SET timezone = 'Europe/Rome'")
+	postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "1", Timezone: "Europe/Rome"})
 
-	saved, ids := savePlan(t, s, decided("1", later, quiet))
+	saved, ids := savePlan(t, s, decided("1", later, quiet, item))
 
 	words := map[notification.Channel]string{}
 	for _, d := range saved {
 		words[d.Channel] = d.Wait
+		require.Equal(t, d.Channel == notification.Push, d.Digest && d.SendAfter.IsZero())
 	}
 	require.Equal(t, map[notification.Channel]string{
-		notification.Email: "2099-11-22 08:00 Europe/Rome: delay", notification.SMS: "2099-11-22 08:00 Europe/Rome: quiet hours",
+		notification.Email: "2099-11-22 08:00 Europe/Rome: delay", notification.SMS: "2099-11-22 08:00 Europe/Rome: quiet hours", notification.Push: "",
 	}, words)
 	require.ElementsMatch(t, saved, inRange(t, s, ids, true))
 }

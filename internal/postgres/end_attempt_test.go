@@ -177,6 +177,7 @@ func TestEndAttempts(t *testing.T) {
 		require.Equal(t, string(tt.result.Outcome), postgrestest.Get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE delivery_id = $1", ids[i]), tt.name)
 	}
 	require.Equal(t, "SENT 202 00:00:00.04", postgrestest.Get[string](t, s, "SELECT concat_ws(' ', outcome, provider_status, detail, took) FROM delivery_attempt WHERE delivery_id = $1", ids[0]))
+	require.True(t, postgrestest.Get[bool](t, s, "SELECT bool_and(sent_at = delivered_at) FROM notification WHERE status = 'DELIVERED'"), "an earlier time stays")
 	require.Equal(t, letters, postgrestest.List(t, s, "SELECT delivery_id FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'"), "each is told of once")
 	letter, failed, err := s.DeadLetterOf(t.Context(), letters[0])
 	require.NoError(t, err)
@@ -250,10 +251,7 @@ func TestAnAttemptStaysOnItsPage(t *testing.T) {
 	s := postgrestest.New(t)
 	postgrestest.Exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)")
 	postgrestest.Exec(t, s, "ALTER TABLE delivery_attempt SET (autovacuum_enabled = false)")
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address)
-		SELECT 'evt-' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd-' || i, 'A new reservation', 'A table for four on Friday at 20:00.', 'customer@example.com'
-		FROM   generate_series(1, 1000) AS i`)
+	plant(t, s, 1000, map[string]string{"title": "'A new reservation'", "body": "'A table for four on Friday at 20:00.'", "recipient_address": "'customer@example.com'"})
 	const pages = `SELECT delivery_id || ' on ' || (ctid::text::point)[0] FROM notification WHERE id = ANY ($1) ORDER BY id`
 	var some []int // far fewer rows than fit on each page
 	for id := 1; id <= 1000; id += 50 {
@@ -263,7 +261,7 @@ func TestAnAttemptStaysOnItsPage(t *testing.T) {
 
 	working, _ := heard(t, s)
 	for _, id := range some {
-		delivery := fmt.Sprint("d-", id)
+		delivery := fmt.Sprint("d", id)
 		endAs(t, working, notification.AttemptResult{DeliveryID: delivery, Number: beginBatch(t, working, []string{delivery})[0].Number, Outcome: notification.OutcomeSent, ProviderID: "m", Took: time.Millisecond})
 	}
 	working.Close() // so that the server records its counts

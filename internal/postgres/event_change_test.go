@@ -141,9 +141,7 @@ func TestWithdrawEvent(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 1)
-	withdraw := func() bool {
-		return must(s.WithdrawEvent(t.Context(), "evt-1"))(t)
-	}
+	withdraw := func() bool { return must(s.WithdrawEvent(t.Context(), "evt-1"))(t) }
 	claim(t, s, "a", 1)
 	require.False(t, withdraw())
 	endLeases(t, s)

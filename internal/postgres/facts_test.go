@@ -82,8 +82,7 @@ func TestEventSetupOfNoEvent(t *testing.T) {
 	s := postgrestest.New(t)
 	_, err := s.EventSetup(t.Context(), "evt-404")
 	require.ErrorIs(t, err, notification.ErrNoEvent)
-	_, _, err = s.Event(t.Context(), "evt-404")
-	require.ErrorIs(t, err, notification.ErrNoEvent)
+	require.ErrorIs(t, errOfTwo(s.Event(t.Context(), "evt-404")), notification.ErrNoEvent)
 }
 
 var event1 = notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED"}

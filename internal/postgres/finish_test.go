@@ -108,22 +108,16 @@ func TestFinishEventBesideARetry(t *testing.T) {
 	require.Equal(t, 1, counts.Deliveries[notification.Pending])
 }
 
-// The end of the event also leaves alone a retry that commits while it waits for the row.
+// The end of the event leaves alone a retry that commits while it waits for the row.
 func TestFinishEventMeetsARetry(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, planThree)
 	tx := postgrestest.OpenTx(t, s, "SELECT FROM notification WHERE delivery_id = 'evt-1-staff11-PUSH' FOR UPDATE")
-	ended := make(chan error, 1)
-	go func() {
-		_, err := s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled})
-		ended <- err
-	}()
-	awaitLock(t, s)
 	must(tx.Exec(t.Context(), "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('evt-1-staff11-PUSH', 'run-1', false, 'PENDING')"))(t)
-	require.NoError(t, tx.Commit(t.Context()))
-
-	require.NoError(t, <-ended)
+	commitDuring(t, s, tx, func() error {
+		return errOf(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled}))
+	})
 	require.Equal(t, "PENDING", delivery(t, s, "evt-1-staff11-PUSH").Status)
 }
 

@@ -2,10 +2,15 @@ package postgres_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -49,6 +54,26 @@ func awaitLock(t *testing.T, s *postgres.Store) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
+// sideBySide calls f(0) to f(n-1) at the same time.
+func sideBySide(t *testing.T, n int, f func(i int) error) {
+	t.Helper()
+	var group errgroup.Group
+	for i := range n {
+		group.Go(func() error { return f(i) })
+	}
+	require.NoError(t, group.Wait())
+}
+
+// commitDuring calls f, and commits a transaction while f waits for its lock.
+func commitDuring(t *testing.T, s *postgres.Store, tx pgx.Tx, f func() error) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- f() }()
+	awaitLock(t, s)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.NoError(t, <-ended)
+}
+
 // emit writes n events, evt-1 to evt-n, in one statement each.
 func emit(t *testing.T, s *postgres.Store, n int) {
 	t.Helper()
@@ -62,6 +87,19 @@ func emitEvent(t *testing.T, s *postgres.Store, id string) {
 	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: `{"restaurantId": 5}`})
 }
 
+// plant inserts n deliveries in one statement: by default e-mails d1 to dn, about events e1 to en, to
+// customers 1 to n. sql replaces columns by expressions of the number i.
+func plant(t *testing.T, s *postgres.Store, n int, sql map[string]string) {
+	t.Helper()
+	columns := map[string]string{
+		"event_id": "'e' || i", "event_type": "'T'", "user_type": "'CUSTOMER'", "user_id": "i::text", "channel": "'EMAIL'", "delivery_id": "'d' || i", "title": "'title'", "body": "'body'",
+	}
+	maps.Copy(columns, sql)
+	names := slices.Sorted(maps.Keys(columns))
+	values := mapped(names, func(name string) string { return columns[name] })
+	postgrestest.Exec(t, s, fmt.Sprintf("INSERT INTO notification (%s) SELECT %s FROM generate_series(1, %d) AS i", strings.Join(names, ", "), strings.Join(values, ", "), n))
+}
+
 // outboxRow holds the columns of an event that tests check.
 type outboxRow struct {
 	Status  notification.OutboxStatus
@@ -73,12 +111,10 @@ type outboxRow struct {
 
 func outbox(t *testing.T, s *postgres.Store, id string) outboxRow {
 	t.Helper()
-	var row outboxRow
-	require.NoError(t, s.Pool.QueryRow(t.Context(), `
+	return must(postgres.One(t.Context(), s.Pool, "read event", pgx.RowToStructByPos[outboxRow], `
 		SELECT status, attempt_count, error_message, lease_owner IS NOT NULL, published_at IS NOT NULL
 		FROM   event_outbox
-		WHERE  event_id = $1`, id).Scan(&row.Status, &row.Claims, &row.Error, &row.Leased, &row.Settled))
-	return row
+		WHERE  event_id = $1`, id))(t)
 }
 
 func claim(t *testing.T, s *postgres.Store, owner string, limit int) []string {
@@ -92,11 +128,19 @@ func claimEvents(t *testing.T, s *postgres.Store, owner string, limit int) []not
 }
 
 func eventIDs(events []notification.PendingEvent) []string {
-	ids := make([]string, 0, len(events))
-	for _, event := range events {
-		ids = append(ids, event.ID)
+	return mapped(events, func(e notification.PendingEvent) string { return e.ID })
+}
+
+func idsOf(deliveries []notification.Delivery) []string {
+	return mapped(deliveries, func(d notification.Delivery) string { return d.DeliveryID })
+}
+
+// mapped returns f of each element.
+func mapped[T, R any](all []T, f func(T) R) (results []R) {
+	for _, one := range all {
+		results = append(results, f(one))
 	}
-	return ids
+	return results
 }
 
 // endLeases lets every lease run out.
@@ -110,10 +154,9 @@ func ptr[T any](value T) *T { return &value }
 // end ends owner's claims.
 func end(t *testing.T, s *postgres.Store, owner string, outcome notification.ClaimOutcome, ids ...string) {
 	t.Helper()
-	var results []notification.ClaimResult
-	for _, id := range ids {
-		results = append(results, notification.ClaimResult{EventID: id, Outcome: outcome})
-	}
+	results := mapped(ids, func(id string) notification.ClaimResult {
+		return notification.ClaimResult{EventID: id, Outcome: outcome}
+	})
 	require.NoError(t, s.EndClaim(t.Context(), owner, results))
 }
 
@@ -132,5 +175,7 @@ func must[T any](value T, err error) func(t *testing.T) T {
 	}
 }
 
-// errOf returns the error of a call.
+// errOf returns the error of a call, and errOfTwo of a call with two results.
 func errOf[T any](_ T, err error) error { return err }
+
+func errOfTwo[A, B any](_ A, _ B, err error) error { return err }

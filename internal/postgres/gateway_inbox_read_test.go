@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -24,23 +24,21 @@ func planSocket(t *testing.T, s *postgres.Store) (id int64) {
 	return postgrestest.Get[int64](t, s, "SELECT id FROM notification")
 }
 
+func ofStaff10(id int64) notification.Acknowledgement {
+	return notification.Acknowledgement{ID: id, RecipientKey: staff10}
+}
+
 func deliver(t *testing.T, s *postgres.Store, ids ...int64) {
 	t.Helper()
-	var all []notification.Acknowledgement
-	for _, id := range ids {
-		all = append(all, notification.Acknowledgement{ID: id, RecipientKey: staff10})
-	}
-	require.NoError(t, gatewayOf(s).MarkDelivered(t.Context(), all))
+	require.NoError(t, gatewayOf(s).MarkDelivered(t.Context(), mapped(ids, ofStaff10)))
 }
 
 // times holds the times of one delivery.
 type times struct{ Available, Sent, Delivered, Read *time.Time }
 
-func timesOf(t *testing.T, s *postgres.Store, id int64) (of times) {
+func timesOf(t *testing.T, s *postgres.Store, id int64) times {
 	t.Helper()
-	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT available_at, sent_at, delivered_at, read_at FROM notification WHERE id = $1", id).
-		Scan(&of.Available, &of.Sent, &of.Delivered, &of.Read))
-	return of
+	return must(postgres.One(t.Context(), s.Pool, "read times", pgx.RowToStructByPos[times], "SELECT available_at, sent_at, delivered_at, read_at FROM notification WHERE id = $1", id))(t)
 }
 
 // An acknowledgement and a reading turn every status into DELIVERED. Earlier values stay,
@@ -98,45 +96,6 @@ func TestArrivalInEachStatus(t *testing.T) {
 	}
 }
 
-// A client may be quicker than the worker that records the sending. Neither overwrites the
-// other's data.
-func TestAcknowledgedBeforeItIsRecorded(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name    string
-		outcome notification.AttemptOutcome
-		aged    bool // the age metric counts it
-	}{
-		{name: "sent", outcome: notification.OutcomeSent, aged: true},
-		{name: "without a clear answer", outcome: notification.OutcomeAmbiguous},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			s := newWith(t)
-			id := planSocket(t, s)
-			emitEvent(t, s, "evt-1")
-			begin(t, s, socket, 0)
-			deliver(t, s, id)
-			before := timesOf(t, s, id)
-
-			age := endAs(t, s, notification.AttemptResult{DeliveryID: socket, Number: 1, Outcome: tt.outcome, ProviderID: "p-1"})
-
-			require.Equal(t, tt.aged, age > 0)
-			require.Equal(t, before, timesOf(t, s, id))
-			got := delivery(t, s, socket)
-			require.Equal(t, "DELIVERED", got.Status)
-			require.Equal(t, tt.aged, got.ProviderID != nil)
-			require.Equal(t, string(tt.outcome), postgrestest.Get[string](t, s, "SELECT outcome FROM delivery_attempt"))
-			for _, status := range []notification.Status{notification.Failed, notification.Cancelled} {
-				require.Equal(t, notification.Delivered, must(s.GiveUp(t.Context(), socket, status, "why"))(t))
-			}
-		})
-	}
-}
-
 // Gateways that record the same acknowledgements at once, each in a different order, do not
 // deadlock.
 func TestAcknowledgedOnSeveralGateways(t *testing.T) {
@@ -147,21 +106,16 @@ func TestAcknowledgedOnSeveralGateways(t *testing.T) {
 	for i := range 200 {
 		ids = append(ids, inboxRow{available: 1}.add(t, s.Pool, fmt.Sprintf("evt-%d", i)))
 	}
-	var gateways errgroup.Group
-	for i := range 8 {
-		gateways.Go(func() error {
-			var all []notification.Acknowledgement
-			for _, id := range ids {
-				all = append(all, notification.Acknowledgement{ID: id, RecipientKey: staff10})
-			}
-			if i%2 == 0 {
-				slices.Reverse(all)
-			}
-			return gatewayOf(s).MarkDelivered(t.Context(), all)
-		})
-		gateways.Go(func() error { return gatewayOf(s).MarkAllRead(t.Context(), staff10, ids[len(ids)-1]) })
-	}
-	require.NoError(t, gateways.Wait())
+	sideBySide(t, 16, func(i int) error {
+		if i%2 == 1 {
+			return gatewayOf(s).MarkAllRead(t.Context(), staff10, ids[len(ids)-1])
+		}
+		all := mapped(ids, ofStaff10)
+		if i%4 == 0 {
+			slices.Reverse(all)
+		}
+		return gatewayOf(s).MarkDelivered(t.Context(), all)
+	})
 	require.Equal(t, len(ids), postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'DELIVERED' AND read_at IS NOT NULL"))
 }
 
@@ -172,10 +126,7 @@ func TestMarkAllRead(t *testing.T) {
 	s := postgrestest.New(t)
 	waited := inboxRow{available: 90}.add(t, s.Pool, "waited")
 	first := inboxRow{available: 1}.add(t, s.Pool, "first")
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, available_at, sent_at)
-		SELECT 'many-' || i, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', 'many-' || i, 'title', 'body', 'SENT', 1, $1, $1
-		FROM   generate_series(1, 2500) AS i`, inboxStart.Add(2*time.Second))
+	plantInbox(t, s, 2500, map[string]string{"available_at": "'2026-11-22 08:00:02Z'"})
 	last := postgrestest.Get[int64](t, s, "SELECT max(id) FROM notification")
 	count := must(gatewayOf(s).Unread(t.Context(), staff10))(t)
 	require.Equal(t, notification.MaxUnread, count, "counting ends there")
@@ -223,9 +174,7 @@ func TestAvailableAt(t *testing.T) {
 	}
 	crashed := func(t *testing.T, s *postgres.Store) { begin(t, s, socket, 0) }
 	gaveUp := func(status notification.Status) func(*testing.T, *postgres.Store) {
-		return func(t *testing.T, s *postgres.Store) {
-			must(s.GiveUp(t.Context(), socket, status, "why"))(t)
-		}
+		return func(t *testing.T, s *postgres.Store) { must(s.GiveUp(t.Context(), socket, status, "why"))(t) }
 	}
 	reopened := func(plan notification.Reopened) func(*testing.T, *postgres.Store) {
 		return func(t *testing.T, s *postgres.Store) {
@@ -273,21 +222,13 @@ func TestAvailableAt(t *testing.T) {
 	}
 }
 
-// Each item of a digest also enters the inbox then.
+// If all attempts at a digest died, its items enter the inbox when it is given up.
 func TestAvailableAtOfDigests(t *testing.T) {
 	t.Parallel()
 
-	const available = "SELECT count(DISTINCT available_at) || ' of ' || count(available_at) FROM notification"
-	s := newWith(t, sealItems(3))
-	attempt := beginDigest(t, s, "digest-1")
-	require.Equal(t, "0 of 0", postgrestest.Get[string](t, s, available))
-	endDigest(t, s, attempt, digestBusy)
-	require.Equal(t, "1 of 3", postgrestest.Get[string](t, s, available))
-	endDigest(t, s, beginDigest(t, s, "digest-1"), digestAccepted)
-	require.Equal(t, "1 of 3", postgrestest.Get[string](t, s, available))
-
-	s = newWith(t, sealItems(2))
+	s := newWith(t, sealItems(2))
 	beginDigest(t, s, "digest-1") // its process dies
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(available_at) FROM notification"))
 	must(s.GiveUpDigest(t.Context(), "digest-1", notification.Failed, "why"))(t)
-	require.Equal(t, "1 of 2", postgrestest.Get[string](t, s, available))
+	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(available_at) FROM notification"))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -58,12 +59,19 @@ func (r inboxRow) add(t *testing.T, on interface {
 	return id
 }
 
-func events(items []notification.InboxItem) []string {
-	var ids []string
-	for _, item := range items {
-		ids = append(ids, item.EventID)
+// plantInbox inserts n notifications that staff 10 got over WEBSOCKET, one a second.
+func plantInbox(t *testing.T, s *postgres.Store, n int, sql map[string]string) {
+	t.Helper()
+	columns := map[string]string{"user_type": "'RESTAURANT_USER'", "user_id": "'10'", "channel": "'WEBSOCKET'", "status": "'SENT'", "attempt_count": "1"}
+	for _, at := range []string{"created_at", "available_at", "sent_at"} {
+		columns[at] = "'2026-11-22 08:00Z'::timestamptz + i * interval '1 second'"
 	}
-	return ids
+	maps.Copy(columns, sql)
+	plant(t, s, n, columns)
+}
+
+func events(items []notification.InboxItem) []string {
+	return mapped(items, func(item notification.InboxItem) string { return item.EventID })
 }
 
 func inboxPage(t *testing.T, s *postgres.Store, filter notification.InboxFilter) []notification.InboxItem {
@@ -246,9 +254,7 @@ func TestInboxOfAnother(t *testing.T) {
 			require.ErrorIs(t, tt.of(id), notification.ErrNoNotification, "%s %d", tt.name, id)
 		}
 	}
-	require.NoError(t, gatewayOf(s).MarkDelivered(ctx, []notification.Acknowledgement{
-		{ID: others, RecipientKey: staff10}, {ID: mail, RecipientKey: staff10}, {ID: waits, RecipientKey: staff10}, {ID: 404, RecipientKey: staff10},
-	}))
+	deliver(t, s, others, mail, waits, 404)
 	require.NoError(t, gatewayOf(s).MarkAllRead(ctx, staff10, mine))
 	require.Equal(t, before, postgrestest.List(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine))
 }
@@ -259,10 +265,7 @@ func TestInboxPagesAreBounded(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, available_at, sent_at)
-		SELECT 'e' || i, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', 'd' || i, 'title', repeat('<', 65536), 'SENT', 1, $1::timestamptz + i * interval '1 second', $1
-		FROM   generate_series(1, 30) AS i`, inboxStart)
+	plantInbox(t, s, 30, map[string]string{"body": "repeat('<', 65536)"})
 	checked := func(page notification.InboxPage, err error) notification.InboxPage {
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(must(json.Marshal(page.Items))(t)), notification.InboxPageBytes)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -145,15 +144,11 @@ func TestSetPreferencesSideBySide(t *testing.T) {
 
 	s := withCategories(t)
 	orders := [][2]string{{"EMAIL", "SMS"}, {"SMS", "EMAIL"}}
-	var group errgroup.Group
-	for i := range 20 {
-		group.Go(func() error {
-			first, second := orders[i%2][0], orders[i%2][1]
-			return set(t, s, fmt.Sprintf(`{"timezone":"America/New_York","channels":[{"channel":%[1]q,"enabled":false},{"channel":%[2]q,"enabled":false}],
-				"categories":[{"category":"offers","channels":[{"channel":%[1]q,"enabled":false},{"channel":%[2]q,"enabled":false}]}]}`, first, second))
-		})
-	}
-	require.NoError(t, group.Wait())
+	sideBySide(t, 20, func(i int) error {
+		first, second := orders[i%2][0], orders[i%2][1]
+		return set(t, s, fmt.Sprintf(`{"timezone":"America/New_York","channels":[{"channel":%[1]q,"enabled":false},{"channel":%[2]q,"enabled":false}],
+			"categories":[{"category":"offers","channels":[{"channel":%[1]q,"enabled":false},{"channel":%[2]q,"enabled":false}]}]}`, first, second))
+	})
 	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_category_preferences WHERE NOT enabled"))
 }
 

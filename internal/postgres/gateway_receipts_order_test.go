@@ -182,43 +182,21 @@ func (h history) add(t *testing.T, s *postgres.Store) {
 func ends(t *testing.T, s *postgres.Store) map[string]ended {
 	t.Helper()
 	found := map[string]ended{}
-	rows, err := s.Pool.Query(t.Context(), `
-		SELECT n.delivery_id, n.recipient_address, n.status, n.receipt_failed, coalesce(n.last_error, ''), n.sent_at IS NOT NULL, n.delivered_at,
+	var id string
+	var e ended
+	fields := []any{&id, &e.Status, &e.ReceiptFailed, &e.LastError, &e.Sent, &e.DeliveredAt, &e.Receipts, &e.DeadLetters, &e.Escalates, &e.Suppressed}
+	require.NoError(t, postgres.Each(t.Context(), s.Pool, "read ends", fields, func() {
+		e.DeliveredAt = e.DeliveredAt.UTC()
+		found[id] = e
+	}, `
+		SELECT n.delivery_id, n.status, n.receipt_failed, coalesce(n.last_error, ''), n.sent_at IS NOT NULL, coalesce(n.delivered_at, '0001-01-01 00:00Z'),
 		       (SELECT count(*) FROM delivery_receipt r WHERE r.delivery_id = n.delivery_id),
 		       (SELECT count(*) FROM delivery_follow_up f WHERE f.delivery_id = n.delivery_id AND f.kind = 'DEAD_LETTER'),
-		       EXISTS (SELECT FROM delivery_follow_up f WHERE f.delivery_id = n.delivery_id AND f.kind = 'ESCALATION')
-		FROM   notification n`)
-	require.NoError(t, err)
-	suppressed := suppressedDetails(t, s)
-	var id, address string
-	var e ended
-	var deliveredAt *time.Time
-	_, err = pgx.ForEachRow(rows, []any{&id, &address, &e.Status, &e.ReceiptFailed, &e.LastError, &e.Sent, &deliveredAt, &e.Receipts, &e.DeadLetters, &e.Escalates}, func() error {
-		e.DeliveredAt, e.Suppressed = time.Time{}, suppressed[string(s.AddressHash(address))]
-		if deliveredAt != nil {
-			e.DeliveredAt = deliveredAt.UTC()
-		}
-		found[id] = e
-		return nil
-	})
-	require.NoError(t, err)
-	return found
-}
-
-// suppressedDetails returns the suppressed addresses over EMAIL, by hash.
-func suppressedDetails(t *testing.T, s *postgres.Store) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	rows, _ := s.Pool.Query(t.Context(), `
-		SELECT address_hash, to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI ') || coalesce(detail, '')
-		FROM   recipient_suppression
-		WHERE  channel = 'EMAIL' AND reason = 'BOUNCE'`)
-	var hash []byte
-	var detail string
-	_, err := pgx.ForEachRow(rows, []any{&hash, &detail}, func() error {
-		found[string(hash)] = detail
-		return nil
-	})
-	require.NoError(t, err)
+		       EXISTS (SELECT FROM delivery_follow_up f WHERE f.delivery_id = n.delivery_id AND f.kind = 'ESCALATION'),
+		       coalesce((
+		           SELECT to_char(r.since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI ') || coalesce(r.detail, '')
+		           FROM   recipient_suppression r
+		           WHERE  (r.channel, r.address_hash, r.reason) = ('EMAIL', sha256(n.recipient_address::bytea), 'BOUNCE')), '')
+		FROM   notification n`))
 	return found
 }

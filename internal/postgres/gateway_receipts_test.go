@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -113,23 +112,19 @@ func TestReceiptsOnSeveralGateways(t *testing.T) {
 	}
 	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1")
 	var fresh [gateways]int
-	var group errgroup.Group
-	for gateway := range gateways {
-		group.Go(func() error {
-			mine := slices.Clone(receipts)
-			if gateway%2 == 1 {
-				slices.Reverse(mine)
+	sideBySide(t, gateways, func(gateway int) error {
+		mine := slices.Clone(receipts)
+		if gateway%2 == 1 {
+			slices.Reverse(mine)
+		}
+		recorded, err := gatewayOf(s).RecordReceipts(t.Context(), mine)
+		for _, r := range recorded {
+			if !r.Repeated {
+				fresh[gateway]++
 			}
-			recorded, err := gatewayOf(s).RecordReceipts(t.Context(), mine)
-			for _, r := range recorded {
-				if !r.Repeated {
-					fresh[gateway]++
-				}
-			}
-			return err
-		})
-	}
-	require.NoError(t, group.Wait())
+		}
+		return err
+	})
 	require.Equal(t, len(receipts), fresh[0]+fresh[1]+fresh[2]+fresh[3])
 	require.Equal(t, people, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_follow_up"))
 	require.Equal(t, people, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE receipt_failed AND delivered_at IS NOT NULL"))

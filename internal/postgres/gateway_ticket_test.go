@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres/postgrestest"
@@ -22,20 +21,16 @@ func TestTicketIsUsedOnce(t *testing.T) {
 	require.NoError(t, gatewayOf(s).NewTicket(ctx, []byte("hash"), staff10, expires, time.Now().Add(30*time.Second)))
 	require.Error(t, gatewayOf(s).NewTicket(ctx, []byte("hash"), staff11, expires, expires), "it is taken")
 	var in atomic.Int32
-	var group errgroup.Group
-	for range 10 {
-		group.Go(func() error {
-			who, tokenExpires, err := gatewayOf(s).UseTicket(ctx, []byte("hash"))
-			if errors.Is(err, notification.ErrNoTicket) {
-				return nil
-			}
-			if err == nil && who == staff10 && tokenExpires.Equal(expires) {
-				in.Add(1)
-			}
-			return err
-		})
-	}
-	require.NoError(t, group.Wait())
+	sideBySide(t, 10, func(int) error {
+		who, tokenExpires, err := gatewayOf(s).UseTicket(ctx, []byte("hash"))
+		if errors.Is(err, notification.ErrNoTicket) {
+			return nil
+		}
+		if err == nil && who == staff10 && tokenExpires.Equal(expires) {
+			in.Add(1)
+		}
+		return err
+	})
 	require.EqualValues(t, 1, in.Load())
 }
 

@@ -96,8 +96,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 			return errOf(r.RecipientDecisions(ctx, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID}, 20))
 		},
 		"notification_failed_child": func(ctx context.Context) error {
-			_, _, err := s.ClaimFailed(ctx, notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20)
-			return err
+			return errOfTwo(s.ClaimFailed(ctx, notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20))
 		},
 		"notification_inbox_newest": func(ctx context.Context) error {
 			return errOf(gatewayOf(s).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
@@ -126,17 +125,13 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"processed_event_failed_id":  retry(postgres.RetryFilter{}),
 		"processed_event_outcome_at": events(report.EventFilter{Outcome: notification.NoRecipients}),
 		"processed_event_outcome_id": retry(postgres.RetryFilter{Outcome: notification.NoRecipients}),
-		"processed_event_processing": func(ctx context.Context) error {
-			_, _, err := s.StuckEvents(ctx, "", false, time.Minute, 20)
-			return err
-		},
+		"processed_event_processing": func(ctx context.Context) error { return errOfTwo(s.StuckEvents(ctx, "", false, time.Minute, 20)) },
 		"processed_event_restarting": func(ctx context.Context) error { return errOf(s.RestartingEvents(ctx, "", 20)) },
 		"recipient_device_token":     func(ctx context.Context) error { return errOf(gatewayOf(s).RegisterDevice(ctx, who, "token-7")) },
-		"recipient_in_order":         recipients(notification.Entity{Type: notification.EntityBroadcast, ID: "0"}),
+		"recipient_in_order":         recipients(everybody),
 		"source_row_failed":          func(ctx context.Context) error { _, _, err := s.SourceState(ctx, "orders"); return err },
 		"source_row_held": func(ctx context.Context) error {
-			_, _, err := s.KnownRows(ctx, "orders", []string{"7"}, []int64{7})
-			return err
+			return errOfTwo(s.KnownRows(ctx, "orders", []string{"7"}, []int64{7}))
 		},
 		"recipient_suppression_since": func(ctx context.Context) error { return errOf(r.Suppressions(ctx, report.SuppressionFilter{}, 20)) },
 	}
@@ -249,9 +244,7 @@ func TestDeliveriesOfAnEventByIndex(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
-		SELECT CASE WHEN i <= 10000 THEN 'broadcast' ELSE 'e' || i END, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', 'body' FROM generate_series(1, 20000) AS i`)
+	plant(t, s, 20_000, map[string]string{"event_id": "CASE WHEN i <= 10000 THEN 'broadcast' ELSE 'e' || i END"})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	all := report.DeliveryFilter{EventID: "broadcast"}
 	sent := report.DeliveryFilter{EventID: "broadcast", Statuses: []notification.Status{notification.Sent}}

@@ -88,14 +88,14 @@ func TestInboxReadsByIndex(t *testing.T) {
 	t.Parallel()
 
 	s, ctx := postgrestest.New(t), t.Context()
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, created_at, available_at, sent_at, read_at)
-		SELECT 'e' || i, 'T', 'RESTAURANT_USER', CASE WHEN i % 4 = 0 THEN '10' ELSE (20 + i % 2000)::text END, CASE WHEN i % 3 = 0 THEN 'EMAIL' ELSE 'WEBSOCKET' END, 'd' || i, 'title', 'body',
-		       'SENT', 1, $1::timestamptz + i * interval '1 second', $1::timestamptz + i * interval '1 second', $1::timestamptz + i * interval '1 second', CASE WHEN i % 50 <> 0 THEN $1::timestamptz END
-		FROM   generate_series(1, 40000) AS i`, inboxStart)
+	plantInbox(t, s, 40_000, map[string]string{
+		"user_id": "CASE WHEN i % 4 = 0 THEN '10' ELSE (20 + i % 2000)::text END", "channel": "CASE WHEN i % 3 = 0 THEN 'EMAIL' ELSE 'WEBSOCKET' END",
+		"read_at": "CASE WHEN i % 50 <> 0 THEN '2026-11-22 08:00Z'::timestamptz END",
+	})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := heard(t, s)
-	const inbox, unread = "notification_inbox_newest", "notification_unread_newest"
+	inbox := gatewayOf(listening)
+	const newest, unread = "notification_inbox_newest", "notification_unread_newest"
 	middle := notification.InboxPosition{AvailableAt: inboxStart.Add(20_000 * time.Second), ID: 20_000}
 
 	for _, userID := range []string{"10", "21", "nobody"} {
@@ -113,23 +113,21 @@ func TestInboxReadsByIndex(t *testing.T) {
 			index string // the index for notification, unless it reads by id
 			from  bool   // starts from a position
 		}{
-			{name: "page", ask: func() error {
-				return errOf(gatewayOf(listening).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
-			}, index: inbox},
+			{name: "page", ask: func() error { return errOf(inbox.InboxPage(ctx, who, notification.InboxFilter{Limit: 20})) }, index: newest},
 			{name: "later page", ask: func() error {
-				return errOf(gatewayOf(listening).InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
-			}, index: inbox, from: true},
+				return errOf(inbox.InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
+			}, index: newest, from: true},
 			{name: "unread page", ask: func() error {
-				return errOf(gatewayOf(listening).InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
+				return errOf(inbox.InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
 			}, index: unread},
-			{name: "catch-up", ask: func() error { return errOf(gatewayOf(listening).InboxAfter(ctx, who, middle, false, 100)) }, index: inbox, from: true},
-			{name: "unread catch-up", ask: func() error { return errOf(gatewayOf(listening).InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
-			{name: "unread position", ask: func() error { return errOf(gatewayOf(listening).UnreadPosition(ctx, who, notification.MaxUnread)) }, index: unread},
-			{name: "count", ask: func() error { return errOf(gatewayOf(listening).Unread(ctx, who)) }, index: unread},
-			{name: "read", ask: func() error { return gatewayOf(listening).MarkRead(ctx, who, one) }},
-			{name: "all read", ask: func() error { return gatewayOf(listening).MarkAllRead(ctx, who, one) }, index: unread, from: true},
+			{name: "catch-up", ask: func() error { return errOf(inbox.InboxAfter(ctx, who, middle, false, 100)) }, index: newest, from: true},
+			{name: "unread catch-up", ask: func() error { return errOf(inbox.InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
+			{name: "unread position", ask: func() error { return errOf(inbox.UnreadPosition(ctx, who, notification.MaxUnread)) }, index: unread},
+			{name: "count", ask: func() error { return errOf(inbox.Unread(ctx, who)) }, index: unread},
+			{name: "read", ask: func() error { return inbox.MarkRead(ctx, who, one) }},
+			{name: "all read", ask: func() error { return inbox.MarkAllRead(ctx, who, one) }, index: unread, from: true},
 			{name: "acknowledged", ask: func() error {
-				return gatewayOf(listening).MarkDelivered(ctx, []notification.Acknowledgement{{ID: one, RecipientKey: who}, {ID: one + 1, RecipientKey: who}})
+				return inbox.MarkDelivered(ctx, []notification.Acknowledgement{{ID: one, RecipientKey: who}, {ID: one + 1, RecipientKey: who}})
 			}},
 		}
 		for _, tt := range tests {
@@ -175,10 +173,7 @@ func TestPlansAreKept(t *testing.T) {
 
 	const rounds = 12 // Postgres plans the first five of a connection anew in any case
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
-		SELECT 'broadcast', 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', 'body'
-		FROM   generate_series(1, 5000) AS i`)
+	plant(t, s, 5000, map[string]string{"event_id": "'broadcast'"})
 	for i := range rounds {
 		emitEvent(t, s, fmt.Sprint("evt-", i))
 	}
@@ -211,31 +206,24 @@ func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 	for _, table := range postgrestest.List(t, s, "SELECT quote_ident(relname) FROM pg_stat_user_tables") {
 		postgrestest.Exec(t, s, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)")
 	}
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count, status, sent_at)
-		SELECT 'sent-' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 's' || i, 'title', 'body', 1, 'SENT', now()
-		FROM   generate_series(1, $1::int) AS i`, many)
+	plant(t, s, many, map[string]string{"event_id": "'sent-' || i", "delivery_id": "'s' || i", "attempt_count": "1", "status": "'SENT'", "sent_at": "now()"})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	for i := range 8 {
 		emitEvent(t, s, fmt.Sprint("evt-", i))
 		way(t, one, fmt.Sprint("evt-", i))
 	}
 	emitMany(t, s, many)
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count)
-		SELECT 'old-' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', 'body', 1
-		FROM   generate_series(1, $1::int) AS i`, many)
+	plant(t, s, many, map[string]string{"attempt_count": "1"})
 	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT 'd' || i, 1 FROM generate_series(1, $1::int) AS i", many)
 	read := func() map[string]int {
 		postgrestest.Exec(t, one, "SELECT pg_stat_force_next_flush()")
-		rows, _ := s.Pool.Query(t.Context(), `
-			SELECT relname, seq_tup_read FROM pg_stat_user_tables
-			UNION ALL
-			SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes`)
 		found := map[string]int{}
 		var name string
 		var tuples int
-		must(pgx.ForEachRow(rows, []any{&name, &tuples}, func() error { found[name] = tuples; return nil }))(t)
+		require.NoError(t, postgres.Each(t.Context(), s.Pool, "read statistics", []any{&name, &tuples}, func() { found[name] = tuples }, `
+			SELECT relname, seq_tup_read FROM pg_stat_user_tables
+			UNION ALL
+			SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes`))
 		return found
 	}
 	before := read()
@@ -260,8 +248,7 @@ func way(t *testing.T, s *postgres.Store, eventID string) {
 	next := must(s.NextDeliveries(ctx, eventID, mails, 0, "", 500))(t)
 	ids := next.IDRange
 	part := notification.Part{EventID: eventID, Lane: mails, IDs: ids}
-	_, _, err := s.LaneDeliveries(ctx, part, "", 250)
-	require.NoError(t, err)
+	require.NoError(t, errOfTwo(s.LaneDeliveries(ctx, part, "", 250)))
 	alone := stored[0].DeliveryID
 	endAs(t, s, sentAt(beginAs(t, s, notification.Begin{DeliveryIDs: []string{alone}})[0].Number, alone)[0])
 	batch := must(s.BatchDeliveries(ctx, eventID, stored[0].Channel, ids))(t)
@@ -269,10 +256,8 @@ func way(t *testing.T, s *postgres.Store, eventID string) {
 	beginBatch(t, s, batch)
 	endGroup(t, s, sentAt(1, batch...))
 	must(s.BatchLeft(ctx, eventID, notification.Email, ids))(t)
-	_, _, err = s.ClaimFailed(ctx, part, 1000, 250)
-	require.NoError(t, err)
-	_, _, err = s.CancelPart(ctx, part, notification.CancelledInTemporal, 1000)
-	require.NoError(t, err)
+	require.NoError(t, errOfTwo(s.ClaimFailed(ctx, part, 1000, 250)))
+	require.NoError(t, errOfTwo(s.CancelPart(ctx, part, notification.CancelledInTemporal, 1000)))
 	must(s.FinishEvent(ctx, notification.EventEnd{EventID: eventID, Success: true}))(t)
 }
 
@@ -282,10 +267,7 @@ func TestReceiptsReadByIndex(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, provider_message_id, digest_id)
-		SELECT 'e' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 't', 'b', 'SENT', 1, now(), 'm' || i, CASE WHEN i % 10 = 0 THEN 'digest-' || i / 40 END
-		FROM   generate_series(1, 40000) AS i`)
+	plant(t, s, 40_000, map[string]string{"status": "'SENT'", "attempt_count": "1", "sent_at": "now()", "provider_message_id": "'m' || i", "digest_id": "CASE WHEN i % 10 = 0 THEN 'digest-' || i / 40 END"})
 	postgrestest.Exec(t, s, `
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status)
 		SELECT 'sendgrid', 'r' || i, 'd' || i, 'm' || i, now(), 'processed'

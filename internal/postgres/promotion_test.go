@@ -88,8 +88,7 @@ func TestPromotions(t *testing.T) {
 	held, unlock, err := s.LockPromotions(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, held(t.Context()))
-	_, _, err = s.LockPromotions(t.Context())
-	require.ErrorIs(t, err, postgres.ErrPromoting)
+	require.ErrorIs(t, errOfTwo(s.LockPromotions(t.Context())), postgres.ErrPromoting)
 	unlock()
 	_, unlock, err = s.LockPromotions(t.Context())
 	require.NoError(t, err)
@@ -113,9 +112,7 @@ func TestAttemptsUnderWay(t *testing.T) {
 	s := postgrestest.New(t)
 	process(t, s, 1, "1 hour")
 	savePlan(t, s, decided("10", planned(notification.Email)))
-	underWay := func() bool {
-		return must(s.AttemptsUnderWay(t.Context(), "evt-1"))(t)
-	}
+	underWay := func() bool { return must(s.AttemptsUnderWay(t.Context(), "evt-1"))(t) }
 	require.False(t, underWay())
 	begin(t, s, "evt-1-staff10-EMAIL", 0)
 	require.True(t, underWay())

@@ -16,6 +16,8 @@ import (
 var (
 	restaurant5 = notification.Entity{Type: notification.EntityRestaurant, ID: "5"}
 	agency7     = notification.Entity{Type: notification.EntityAgency, ID: "7"}
+	admins      = notification.Entity{Type: "ADMIN", ID: "0"}
+	everybody   = notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
 )
 
 // addRecipient writes an active recipient without any address.
@@ -27,7 +29,8 @@ func addRecipient(t *testing.T, s *postgres.Store, userType notification.UserTyp
 // addMember writes an active recipient who is an active member of an entity.
 func addMember(t *testing.T, s *postgres.Store, entity notification.Entity, userType notification.UserType, userID, role string) {
 	t.Helper()
-	postgrestest.Add(t, s.Pool, postgrestest.Member{EntityType: entity.Type, EntityID: entity.ID, UserType: userType, UserID: userID, Role: role})
+	addRecipient(t, s, userType, userID)
+	postgrestest.Exec(t, s, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ($1, $2, $3, $4, $5)", entity.Type, entity.ID, userType, userID, role)
 }
 
 // directory returns a store with a restaurant, an agency, two customers and two admins,
@@ -63,7 +66,6 @@ func TestRecipients(t *testing.T) {
 	customer := func(id string) notification.Entity {
 		return notification.Entity{Type: notification.EntityCustomer, ID: id}
 	}
-	everyone := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
 	tests := []struct {
 		name    string
 		targets []notification.Target
@@ -79,10 +81,10 @@ func TestRecipients(t *testing.T) {
 		{name: "a customer, by a rule for others", targets: []notification.Target{{Entity: customer("100"), UserType: notification.Admin}}},
 		{name: "an inactive customer", targets: []notification.Target{{Entity: customer("101")}}},
 		{name: "an unknown customer", targets: []notification.Target{{Entity: customer("404")}}},
-		{name: "admins", targets: []notification.Target{{Entity: notification.Entity{Type: "ADMIN", ID: "0"}, UserType: notification.Admin}}, want: []string{"admin1"}},
-		{name: "admins, by a rule for any user type", targets: []notification.Target{{Entity: notification.Entity{Type: "ADMIN", ID: "0"}}}, want: []string{"admin1"}},
-		{name: "everybody", targets: []notification.Target{{Entity: everyone}}, want: []string{"admin1", "staff9", "staff10", "staff11", "staff20", "agent30", "agent31", "agent32", "customer100", "staffada"}},
-		{name: "everybody of a type", targets: []notification.Target{{Entity: everyone, UserType: notification.AgencyUser}}, want: []string{"agent30", "agent31", "agent32"}},
+		{name: "admins", targets: []notification.Target{{Entity: admins, UserType: notification.Admin}}, want: []string{"admin1"}},
+		{name: "admins, by a rule for any user type", targets: []notification.Target{{Entity: admins}}, want: []string{"admin1"}},
+		{name: "everybody", targets: []notification.Target{{Entity: everybody}}, want: []string{"admin1", "staff9", "staff10", "staff11", "staff20", "agent30", "agent31", "agent32", "customer100", "staffada"}},
+		{name: "everybody of a type", targets: []notification.Target{{Entity: everybody, UserType: notification.AgencyUser}}, want: []string{"agent30", "agent31", "agent32"}},
 		{name: "several, each once", targets: []notification.Target{{Entity: agency7}, {Entity: restaurant5}, {Entity: customer("100")}}, want: []string{"staff20", "agent30", "staff9", "staff10", "agent31", "agent32", "customer100", "staffada"}},
 		{name: "nobody asked for"},
 	}
@@ -103,11 +105,7 @@ func TestRecipients(t *testing.T) {
 
 // names returns the recipients as in delivery ids.
 func names(recipients []notification.Recipient) []string {
-	var names []string
-	for _, r := range recipients {
-		names = append(names, r.Who+r.UserID)
-	}
-	return names
+	return mapped(recipients, func(r notification.Recipient) string { return r.Who + r.UserID })
 }
 
 func allPages(t *testing.T, s *postgres.Store, targets []notification.Target, limit int) []notification.Recipient {
@@ -210,23 +208,13 @@ func TestRecipientsOfABroadcast(t *testing.T) {
 		       CASE i % 7 WHEN 0 THEN 'user-' || i WHEN 1 THEN '00' || i / 10 || '-' || i WHEN 2 THEN repeat('9', 20) || i ELSE (i / 5)::text END
 		FROM   generate_series(1, 2500) AS i`)
 
-	all := allPages(t, s, []notification.Target{{Entity: notification.Entity{Type: notification.EntityBroadcast, ID: "0"}}}, 100)
-	seen := map[string]bool{}
-	highest := 0
-	for _, name := range names(all) {
-		require.False(t, seen[name], "%s comes twice", name)
-		seen[name] = true
-	}
-	require.Len(t, seen, 2500)
-	for _, r := range all {
-		number, err := strconv.Atoi(r.UserID)
-		if err != nil || len(r.UserID) > 18 {
-			highest = 1 << 62 // no more numbers follow
-			continue
-		}
-		require.GreaterOrEqual(t, number, highest)
-		highest = number
-	}
+	all := allPages(t, s, []notification.Target{{Entity: everybody}}, 100)
+	require.Len(t, all, 2500)
+	require.Equal(t, postgrestest.List(t, s, `
+		SELECT u.who || r.user_id
+		FROM   recipient r
+		JOIN   user_type u USING (user_type)
+		ORDER BY CASE WHEN r.user_id ~ '^[0-9]{1,18}$' THEN r.user_id::bigint END, r.user_id, user_type`), names(all))
 }
 
 // The last page of 20,000 recipients costs as much as the first, whatever the planner
@@ -245,7 +233,6 @@ func TestRecipientsLateInALargeDirectory(t *testing.T) {
 		if analyzed {
 			postgrestest.Exec(t, s, "ANALYZE recipient, entity_member, recipient_device, user_notification_preferences")
 		}
-		everybody := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
 		for _, target := range []notification.Target{{Entity: everybody}, {Entity: everybody, UserType: notification.RestaurantUser}, {Entity: restaurant5}} {
 			cost := func(after notification.Cursor) int {
 				asked.heard = nil
@@ -274,13 +261,10 @@ func TestRecipientsOfOverlappingTargets(t *testing.T) {
 		SELECT * FROM member
 		UNION ALL
 		SELECT entity_type, entity_id, user_type, user_id, 'STAFF', true FROM member WHERE role = 'MANAGER'`)
-	targets := []notification.Target{{Entity: restaurant5}, {Entity: agency7}, {Entity: notification.Entity{Type: "ADMIN", ID: "0"}}, {Entity: notification.Entity{Type: "BROADCAST", ID: "0"}}}
+	targets := []notification.Target{{Entity: restaurant5}, {Entity: agency7}, {Entity: admins}, {Entity: everybody}}
 	want := []string{"staff20 RESTAURANT", "admin1 ADMIN", "staff9 RESTAURANT", "staff10 RESTAURANT", "staff11 BROADCAST", "agent30 RESTAURANT", "agent31 AGENCY", "agent32 AGENCY", "customer100 BROADCAST", "staffada RESTAURANT"}
 	for _, limit := range []int{1, 2, 3, 100} {
-		var got []string
-		for _, r := range allPages(t, s, targets, limit) {
-			got = append(got, r.Who+r.UserID+" "+r.Entity.Type)
-		}
+		got := mapped(allPages(t, s, targets, limit), func(r notification.Recipient) string { return r.Who + r.UserID + " " + r.Entity.Type })
 		require.Equal(t, want, got)
 	}
 }
@@ -304,7 +288,7 @@ func TestAddedUserType(t *testing.T) {
 	postgrestest.Exec(t, s, `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES ('T', 'PATIENT', 'CLINIC', 'clinic'), ('T', NULL, 'ADMIN', NULL)`)
 	postgrestest.Exec(t, s, insertDelivery+`status, strategy, digest_id) VALUES ('evt-1', 'T', 'PATIENT', '7', 'WEBSOCKET', 'evt-1-patient7-WEBSOCKET', 'title', 'body', 'PENDING', 'AGGREGATE', 'digest-1')`)
 
-	for _, entity := range []notification.Entity{clinic, {Type: "BROADCAST", ID: "0"}} {
+	for _, entity := range []notification.Entity{clinic, everybody} {
 		page := must(s.Recipients(t.Context(), "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 10))(t)
 		require.Equal(t, []string{"patient7"}, names(page.Recipients))
 		require.Empty(t, page.PassedOver)
@@ -368,7 +352,7 @@ func TestMigrateUserTypes(t *testing.T) {
 			postgrestest.Exec(t, s, directory)
 			postgrestest.Exec(t, s, `INSERT INTO user_notification_preferences (user_type, user_id, channel_type) VALUES ('NOBODY', '1', 'SMS')`)
 			notValid := func() []string {
-				must(m.Up(t.Context()))(t)
+				postgrestest.Up(t, m)
 				return postgrestest.List(t, s, "SELECT conname FROM pg_constraint WHERE conname ~ 'user_type$' AND NOT convalidated ORDER BY 1")
 			}
 

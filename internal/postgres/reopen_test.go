@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -26,15 +25,12 @@ func TestReopening(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, planMail)
-	reopening := func() notification.Reopening {
-		return must(s.Reopening(t.Context(), mail))(t)
-	}
+	reopening := func() notification.Reopening { return must(s.Reopening(t.Context(), mail))(t) }
 	nobody := notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Preferences: []notification.Preference{}}
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, HasText: true, Recipient: nobody}, reopening())
 
-	postgrestest.Add(t, s.Pool,
-		postgrestest.Recipient{UserType: nobody.UserType, UserID: "10", Name: "Ada", Email: "ada@example.com", Phone: "+1", Slack: "https://slack", Locale: "it", Timezone: "Europe/Rome", Inactive: true},
-		postgrestest.Device{UserType: nobody.UserType, UserID: "10", Inactive: true})
+	postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: nobody.UserType, UserID: "10", Name: "Ada", Email: "ada@example.com", Phone: "+1", Slack: "https://slack", Locale: "it", Timezone: "Europe/Rome", Inactive: true})
+	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token, active) VALUES ('RESTAURANT_USER', '10', 'token', false)")
 	postgrestest.Exec(t, s, "UPDATE notification SET body = NULL, last_error = 'no key pax'")
 	ada := notification.Recipient{
 		UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Email: "ada@example.com", Phone: "+1", SlackWebhookURL: "https://slack",
@@ -162,18 +158,12 @@ func TestReopenSideBySide(t *testing.T) {
 
 	s := newWith(t, planMail)
 	attempt := begin(t, s, mail, 0)
-	var group errgroup.Group
-	group.Go(func() error {
+	sideBySide(t, 5, func(i int) error {
+		if i > 0 {
+			return errOf(s.Reopen(t.Context(), anew("run-1", false)))
+		}
 		return errOf(s.EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: mail, Number: 1, Owner: attempt.Owner, Outcome: notification.OutcomeSent}}))
 	})
-	states := make([]notification.ReopenedState, 4)
-	for i := range states {
-		group.Go(func() (err error) {
-			states[i], err = s.Reopen(t.Context(), anew("run-1", false))
-			return err
-		})
-	}
-	require.NoError(t, group.Wait())
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
 	require.LessOrEqual(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_retry"), 1)
 }
@@ -195,6 +185,6 @@ func TestDeliveryState(t *testing.T) {
 	emit(t, s, 1)
 	setStatus(t, s, mail, notification.Sent)
 	state = must(s.DeliveryState(t.Context(), mail))(t)
-	require.Equal(t, notification.Entity{Type: "RESTAURANT", ID: "5"}, state.Aggregate)
+	require.Equal(t, restaurant5, state.Aggregate)
 	require.WithinDuration(t, postgrestest.Get[time.Time](t, s, "SELECT sent_at FROM notification"), *state.SentAt, 0)
 }

@@ -25,14 +25,7 @@ func emitVersion(t *testing.T, s *postgres.Store, n int, key string) notificatio
 
 // version returns the plan of an event for one of the staff.
 func version(event notification.Event, userID string, channels ...notification.Channel) notification.DecidedRecipient {
-	r := notification.DecidedRecipient{UserType: notification.RestaurantUser, UserID: userID, Decisions: map[notification.Channel]notification.Decision{}}
-	for _, channel := range channels {
-		d := planned(channel)
-		d.DeliveryID = notification.DeliveryID(event.ID, "staff", userID, channel)
-		r.Decisions[channel] = notification.DecisionSelected
-		r.Deliveries = append(r.Deliveries, d)
-	}
-	return r
+	return decidedOf(event.ID, userID, mapped(channels, planned)...)
 }
 
 func saveVersion(t *testing.T, s *postgres.Store, event notification.Event, page ...notification.DecidedRecipient) {
@@ -71,12 +64,7 @@ func TestNewestVersionRemains(t *testing.T) {
 		plans = append(plans, plan, plan)
 	}
 	rand.Shuffle(len(plans), func(i, j int) { plans[i], plans[j] = plans[j], plans[i] })
-	var group errgroup.Group
-	group.SetLimit(8)
-	for _, plan := range plans {
-		group.Go(plan)
-	}
-	require.NoError(t, group.Wait())
+	sideBySide(t, len(plans), func(i int) error { return plans[i]() })
 
 	remaining := map[string]string{}
 	for _, row := range postgrestest.List(t, s, "SELECT DISTINCT concat_ws(' ', user_id, collapse_key, event_id) FROM notification WHERE replaced_by IS NULL") {
@@ -115,20 +103,12 @@ func TestReplaces(t *testing.T) {
 		"v1-staff10-PUSH PENDING", "v2-staff10-PUSH CANCELLED v3", "v2-staff10-SMS CANCELLED v3", "v2-staff11-PUSH PENDING", "v3-staff10-PUSH PENDING", "v3-staff12-PUSH PENDING",
 	}, rowsBy(t, s))
 	require.Equal(t, "replaced by event v3", must(s.DeliveryState(t.Context(), "v2-staff10-SMS"))(t).Withdrawn)
-	require.Equal(t, []string{"v2-staff11-PUSH"}, idsOfDeliveries(must(s.Undelivered(t.Context(), "v2", 10))(t)))
+	require.Equal(t, []string{"v2-staff11-PUSH"}, idsOf(must(s.Undelivered(t.Context(), "v2", 10))(t)))
 
 	late := notification.Event{ID: "v4", Type: "ANOTHER", CollapseKey: "order-7"}
 	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: late.ID, Type: late.Type, CollapseKey: late.CollapseKey})
 	saveVersion(t, s, late, version(late, "10", notification.Push))
 	require.Contains(t, rowsBy(t, s), "v3-staff10-PUSH PENDING")
-}
-
-func idsOfDeliveries(deliveries []notification.Delivery) []string {
-	var ids []string
-	for _, d := range deliveries {
-		ids = append(ids, d.DeliveryID)
-	}
-	return ids
 }
 
 // What was sent stays sent, and is replaced. An attempt that is under way may end; no other attempt

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -81,18 +81,16 @@ func TestSavePlanWithATakenIDSideBySide(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	var group errgroup.Group
-	for event, user := range map[string]string{"e": "5-customer7", "e-customer5": "7"} {
-		group.Go(func() (err error) {
-			for range 2 {
-				if err = s.SavePlan(t.Context(), notification.Event{ID: event, Type: "T"}, []notification.DecidedRecipient{toCustomer(event, user)}); err == nil {
-					return nil
-				}
-			}
-			return err
-		})
-	}
-	require.NoError(t, group.Wait())
+	sideBySide(t, 2, func(i int) error {
+		pair := [][2]string{{"e", "5-customer7"}, {"e-customer5", "7"}}[i]
+		plan := func() error {
+			return s.SavePlan(t.Context(), notification.Event{ID: pair[0], Type: "T"}, []notification.DecidedRecipient{toCustomer(pair[0], pair[1])})
+		}
+		if plan() == nil {
+			return nil
+		}
+		return plan()
+	})
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'PENDING' AND delivery_id = 'e-customer5-customer7-EMAIL'"))
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'FAILED' AND delivery_id = 'e-customer5-customer7-EMAIL~' || id"))
 }
@@ -117,12 +115,17 @@ func TestSavePlanAfterAPurgeOfDecisions(t *testing.T) {
 
 // decided returns a recipient of evt-1 with one selected channel for each delivery.
 func decided(userID string, deliveries ...notification.PlannedDelivery) notification.DecidedRecipient {
+	return decidedOf(event1.ID, userID, deliveries...)
+}
+
+// decidedOf does the same for any event.
+func decidedOf(eventID, userID string, deliveries ...notification.PlannedDelivery) notification.DecidedRecipient {
 	r := notification.DecidedRecipient{
 		UserType: notification.RestaurantUser, UserID: userID,
 		Decisions: map[notification.Channel]notification.Decision{notification.Slack: notification.DecisionNoAddress},
 	}
 	for _, d := range deliveries {
-		d.DeliveryID = notification.DeliveryID(event1.ID, "staff", userID, d.Channel)
+		d.DeliveryID = notification.DeliveryID(eventID, "staff", userID, d.Channel)
 		r.Decisions[d.Channel] = notification.DecisionSelected
 		r.Deliveries = append(r.Deliveries, d)
 	}
@@ -173,6 +176,7 @@ func TestSavePlan(t *testing.T) {
 	require.Equal(t, "RESERVATION_REQUESTED", postgrestest.Get[string](t, s, "SELECT event_type FROM notification WHERE channel = 'EMAIL'"))
 	require.JSONEq(t, `{"EMAIL": "SELECTED", "PUSH": "SELECTED", "SLACK": "NO_ADDRESS"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
 	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '8'"))
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(correlation_id) FROM notification"), "the event has none")
 
 	deliveries, ids = savePlan(t, s) // for nobody
 	require.Empty(t, deliveries)
@@ -228,20 +232,17 @@ func TestSavePlanSideBySide(t *testing.T) {
 
 	s := postgrestest.New(t)
 	plans := make([][]notification.Delivery, 4)
-	var group errgroup.Group
-	for i := range plans {
+	sideBySide(t, len(plans), func(i int) error {
 		var page []notification.DecidedRecipient
 		for user := range 50 {
 			page = append(page, decided(fmt.Sprint(user), planned(notification.Email)))
 		}
-		group.Go(func() (err error) {
-			if err = s.SavePlan(t.Context(), event1, page); err == nil {
-				plans[i], err = s.Undelivered(t.Context(), event1.ID, 1000)
-			}
-			return err
-		})
-	}
-	require.NoError(t, group.Wait())
+		err := s.SavePlan(t.Context(), event1, page)
+		if err == nil {
+			plans[i], err = s.Undelivered(t.Context(), event1.ID, 1000)
+		}
+		return err
+	})
 
 	require.Len(t, plans[0], 50)
 	for _, plan := range plans[1:] {
@@ -264,12 +265,9 @@ func TestSavePlanRefused(t *testing.T) {
 }
 
 // read returns the ids of a page's deliveries that wait, or that do not.
-func read(t *testing.T, s *postgres.Store, ids notification.IDRange, waiting bool) (read []string) {
+func read(t *testing.T, s *postgres.Store, ids notification.IDRange, waiting bool) []string {
 	t.Helper()
-	for _, d := range inRange(t, s, ids, waiting) {
-		read = append(read, d.DeliveryID)
-	}
-	return read
+	return idsOf(inRange(t, s, ids, waiting))
 }
 
 // inRange reads the deliveries of evt-1 in a range that wait, or that do not.
@@ -295,10 +293,8 @@ type row struct {
 
 func delivery(t *testing.T, s *postgres.Store, id string) row {
 	t.Helper()
-	var r row
-	require.NoError(t, s.Pool.QueryRow(t.Context(), `
+	return must(postgres.One(t.Context(), s.Pool, "read delivery", pgx.RowToStructByPos[row], `
 		SELECT status, attempt_count, title, body, recipient_address, last_error, provider_message_id, sent_at IS NOT NULL
 		FROM   notification
-		WHERE  delivery_id = $1`, id).Scan(&r.Status, &r.Attempts, &r.Title, &r.Body, &r.Address, &r.Error, &r.ProviderID, &r.Sent))
-	return r
+		WHERE  delivery_id = $1`, id))(t)
 }

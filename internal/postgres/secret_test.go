@@ -95,11 +95,7 @@ func agree(t *testing.T, s *postgres.Store, current, previous string) error {
 func reasonsOf(t *testing.T, process *postgres.Store, userID string) []notification.SuppressionReason {
 	t.Helper()
 	entry := must(process.DirectoryEntry(t.Context(), notification.Customer, userID, nil))(t)
-	var reasons []notification.SuppressionReason
-	for _, s := range entry.Recipient.Suppressions {
-		reasons = append(reasons, s.Reason)
-	}
-	return reasons
+	return mapped(entry.Recipient.Suppressions, func(s notification.Suppression) notification.SuppressionReason { return s.Reason })
 }
 
 func answer(t *testing.T, process *postgres.Store, number string, lifted bool) {
@@ -202,18 +198,10 @@ func TestLiftingMeetsRekey(t *testing.T) {
 
 	before, after := rotating(t)
 	answer(t, before, number(1), false)
-	tx := must(after.Pool.Begin(t.Context()))(t)
-	defer func() { _ = tx.Rollback(t.Context()) }()
-	must(tx.Exec(t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended('herald recipient_suppression', 0))"))(t)
-	lifted := make(chan error, 1)
-	go func() {
-		lifted <- gatewayOf(after).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: number(1), Lifted: true})
-	}()
-	require.Eventually(t, func() bool {
-		return postgrestest.Get[int](t, before, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 1
-	}, time.Minute, 10*time.Millisecond)
+	tx := postgrestest.OpenTx(t, after, "SELECT pg_advisory_xact_lock(hashtextextended('herald recipient_suppression', 0))")
 	must(tx.Exec(t.Context(), "UPDATE recipient_suppression SET address_hash = $1, secret = 'new'", keyOf("new").Hash(number(1))))(t)
-	require.NoError(t, tx.Commit(t.Context()))
-	require.NoError(t, <-lifted)
+	commitDuring(t, before, tx, func() error {
+		return gatewayOf(after).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: number(1), Lifted: true})
+	})
 	require.Empty(t, reasonsOf(t, after, "1"))
 }

@@ -129,7 +129,7 @@ func TestStuckDeliveries(t *testing.T) {
 	stuck = stuckDeliveries(t, s, 0)
 	require.Len(t, stuck, 3)
 	email, sms, push := stuck["evt-1-staff10-EMAIL"], stuck["evt-1-staff10-SMS"], stuck["evt-1-staff10-PUSH"]
-	require.Equal(t, notification.Entity{Type: "RESTAURANT", ID: "5"}, email.Aggregate)
+	require.Equal(t, restaurant5, email.Aggregate)
 	require.Equal(t, "evt-1", email.EventID)
 	require.Equal(t, "10", email.UserID)
 	require.False(t, email.Waits())

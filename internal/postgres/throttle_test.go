@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -22,14 +21,10 @@ func alarm(t *testing.T, s *postgres.Store, n int) (instead string, err error) {
 	id := event.ID + "-staff10-EMAIL"
 	keys := []notification.Throttle{{ThrottleKey: notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, Key: "k"}, DeliveryID: id, Window: time.Hour}}
 	err = s.SaveThrottledPlan(t.Context(), event, keys, func(last []notification.Throttle) ([]notification.DecidedRecipient, error) {
-		recipient := decided("10")
 		require.Len(t, last, 1)
-		if instead = last[0].DeliveryID; instead == "" || instead == id {
-			mail := planned(notification.Email)
-			mail.DeliveryID = id
-			recipient.Deliveries = []notification.PlannedDelivery{mail}
-			recipient.Decisions = map[notification.Channel]notification.Decision{notification.Email: notification.DecisionSelected}
-		} else {
+		recipient := decidedOf(event.ID, "10", planned(notification.Email))
+		if instead = last[0].DeliveryID; instead != "" && instead != id {
+			recipient.Deliveries = nil
 			recipient.Decisions = map[notification.Channel]notification.Decision{notification.Email: notification.DecisionThrottled}
 			recipient.ThrottledBy = map[notification.Channel]string{notification.Email: instead}
 		}
@@ -44,14 +39,7 @@ func TestSaveThrottledPlan(t *testing.T) {
 
 	const alarms = 100
 	s := postgrestest.New(t)
-	var group errgroup.Group
-	for n := range alarms {
-		group.Go(func() error {
-			_, err := alarm(t, s, n)
-			return err
-		})
-	}
-	require.NoError(t, group.Wait())
+	sideBySide(t, alarms, func(n int) error { return errOf(alarm(t, s, n)) })
 
 	sent := postgrestest.List(t, s, "SELECT delivery_id FROM notification")
 	require.Len(t, sent, 1)

@@ -46,8 +46,7 @@ func (a *application) add(name, statements string) {
 
 func (a *application) migrate(t *testing.T) {
 	t.Helper()
-	provider := oldGoose(t, a.Store, a.files)
-	_, err := provider.Up(t.Context())
+	_, err := oldGoose(t, a.Store, a.files).Up(t.Context())
 	require.NoError(t, err)
 }
 
@@ -103,9 +102,7 @@ func TestMigrateBesideAnApplication(t *testing.T) {
 	postgrestest.OpenTx(t, a.Store, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID) // a long migration of the application
 	m := postgrestest.Migrator(t, a.Store)
 
-	applied, err := m.Up(t.Context())
-
-	require.NoError(t, err)
+	applied := postgrestest.Up(t, m)
 	statuses, err := m.Status(t.Context())
 	require.NoError(t, err)
 	require.Len(t, applied, len(statuses))
@@ -158,8 +155,7 @@ func TestMigrateRefusesNamesOfOthers(t *testing.T) {
 	require.Equal(t, before, everything(t, a.Store))
 
 	own := postgrestest.Migrator(t, a.open(t, "&search_path=herald"))
-	_, err = own.Up(t.Context())
-	require.NoError(t, err)
+	postgrestest.Up(t, own)
 	require.Equal(t, []string{"created schema herald"}, own.Prepared())
 	requireAllApplied(t, own)
 }
@@ -193,7 +189,6 @@ func TestMigrateWithoutRights(t *testing.T) {
 		require.Contains(t, refused.Remedy, remedy)
 
 		postgrestest.Exec(t, owner, refused.Remedy[len(refused.Remedy)-len(remedy):])
-		_, err = postgrestest.Migrator(t, s).Up(t.Context())
-		require.NoError(t, err)
+		postgrestest.Up(t, postgrestest.Migrator(t, s))
 	}
 }

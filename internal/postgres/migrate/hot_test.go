@@ -38,9 +38,7 @@ func TestMigrationsHaveNoTimeout(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, m.Close()) }()
 
-	applied, err := m.Up(t.Context())
-
-	require.NoError(t, err)
+	applied := postgrestest.Up(t, m)
 	require.Equal(t, []string{"9001_one.sql", "9002_two.sql"}, applied)
 	require.Equal(t, "one 0 0 3s, two 0 0 0", postgrestest.Get[string](t, s, "SELECT string_agg(concat_ws(' ', migration, statement, idle, lock), ', ' ORDER BY migration) FROM limits"))
 }
@@ -142,9 +140,7 @@ func TestMigrateOverAHalfBuiltIndex(t *testing.T) {
 	require.ErrorContains(t, err, "could not create unique index")
 	require.False(t, postgrestest.Get[bool](t, s, "SELECT indisvalid FROM pg_index WHERE indexrelid = $1::regclass", name))
 
-	_, err = m.Up(t.Context())
-
-	require.NoError(t, err)
+	postgrestest.Up(t, m)
 	require.True(t, postgrestest.Get[bool](t, s, "SELECT indisvalid AND NOT indisunique FROM pg_index WHERE indexrelid = $1::regclass", name))
 }
 

@@ -1,6 +1,7 @@
 package migrate_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,8 +46,7 @@ func TestMigrateDownAndUpAgain(t *testing.T) {
 	require.Empty(t, schema(t, s), "a migration does not take back all that it made")
 	require.Error(t, s.Ready(t.Context()))
 
-	applied, err := migrator.Up(t.Context())
-	require.NoError(t, err)
+	applied := postgrestest.Up(t, migrator)
 	require.Equal(t, taken, applied)
 	require.Equal(t, full, schema(t, s))
 	require.NoError(t, s.Ready(t.Context()))
@@ -79,10 +79,6 @@ func TestMigrateUpSideBySide(t *testing.T) {
 	}
 	require.NoError(t, group.Wait())
 
-	var all []string
-	for _, names := range applied {
-		all = append(all, names...)
-	}
-	require.Len(t, all, 1, "the missing migration was applied once")
+	require.Len(t, slices.Concat(applied...), 1, "the missing migration was applied once")
 	require.NoError(t, s.Ready(t.Context()))
 }

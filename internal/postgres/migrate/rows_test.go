@@ -16,11 +16,7 @@ func TestMigrateRowsOfRelease02(t *testing.T) {
 
 	s := postgrestest.New(t)
 	migrator := postgrestest.Migrator(t, s)
-	for name := ""; name != "0044_source_rows.sql"; {
-		var err error
-		name, err = migrator.Down(t.Context())
-		require.NoError(t, err)
-	}
+	postgrestest.DownTo(t, migrator, "0043")
 	postgrestest.Exec(t, s, `
 		INSERT INTO event_outbox (event_id, source, event_type, status, error_message, attempt_count, sink_attempts, lease_owner, lease_until, published_at, acknowledged_at)
 		VALUES ('00000000-0000-4000-8000-000000000001', 'orders', 'T', 'FAILED', 'refused', 1, 6, NULL, NULL, NULL, NULL),
@@ -30,8 +26,7 @@ func TestMigrateRowsOfRelease02(t *testing.T) {
 		       ('00000000-0000-4000-8000-000000000005', 'orders', 'T', 'FAILED', 'cancelled by an operator', 0, 0, NULL, NULL, NULL, NULL),
 		       ('wallet-7', 'wallet', 'T', 'FAILED', 'refused', 1, 1, NULL, NULL, NULL, NULL),
 		       ('wallet-8~wallet', 'wallet', 'T', 'FAILED', 'taken', 0, 0, NULL, NULL, NULL, NULL)`)
-	_, err := migrator.Up(t.Context())
-	require.NoError(t, err)
+	postgrestest.Up(t, migrator)
 	require.Equal(t, []string{
 		"orders 00000000-0000-4000-8000-000000000001 6 failed marked", "orders 00000000-0000-4000-8000-000000000002 2 waits",
 		"orders 00000000-0000-4000-8000-000000000005 0 failed", "wallet 7 1 failed marked", "wallet 8 0 failed marked",

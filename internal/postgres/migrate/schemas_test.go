@@ -15,8 +15,7 @@ import (
 func (a *application) installIn(t *testing.T, parameters string) *postgres.Store {
 	t.Helper()
 	s := a.open(t, parameters)
-	_, err := postgrestest.Migrator(t, s).Up(t.Context())
-	require.NoError(t, err)
+	postgrestest.Up(t, postgrestest.Migrator(t, s))
 	require.NoError(t, s.Ready(t.Context()))
 	return s
 }

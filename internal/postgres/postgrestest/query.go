@@ -57,6 +57,14 @@ func Migrator(t testing.TB, s *postgres.Store) *migrate.Migrator {
 	return migrator
 }
 
+// Up applies the missing migrations, and returns their names.
+func Up(t testing.TB, m *migrate.Migrator) []string {
+	t.Helper()
+	names, err := m.Up(t.Context())
+	require.NoError(t, err)
+	return names
+}
+
 // DownTo reverts migrations until the newest one has the name.
 func DownTo(t testing.TB, m *migrate.Migrator, newest string) {
 	t.Helper()

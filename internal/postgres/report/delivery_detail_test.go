@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/postgres/report"
 )
 
 func TestDeliveryDetail(t *testing.T) {
@@ -25,26 +26,17 @@ func TestDeliveryDetail(t *testing.T) {
 
 	got := must(r.DeliveryDetail(t.Context(), mail))(t)
 
-	require.Equal(t, mail, got.DeliveryID)
-	require.Equal(t, notification.Pending, got.Status)
-	require.Equal(t, 2, got.Attempts)
-	require.Equal(t, "m-1", got.ProviderMessageID)
-	require.True(t, got.HasText)
-	require.Equal(t, 1, got.DigestItems)
+	require.Equal(t, []any{mail, notification.Pending, 2, "m-1", true, 1}, []any{got.DeliveryID, got.Status, got.Attempts, got.ProviderMessageID, got.HasText, got.DigestItems})
 	require.Len(t, got.Log, 2)
-	require.Equal(t, 1, got.Log[0].Attempt)
-	require.Equal(t, notification.OutcomeBusy, got.Log[0].Outcome)
-	require.Equal(t, 503, got.Log[0].ProviderStatus)
-	require.Equal(t, "sendgrid is busy: 503", got.Log[0].Detail)
-	require.NotNil(t, got.Log[0].EndedAt)
-	require.Nil(t, got.Log[1].EndedAt)
-	require.InEpsilon(t, 0.012, *got.Log[0].TookSeconds, 0.001)
-	require.Nil(t, got.Log[1].TookSeconds)
-	require.Len(t, got.Retries, 2)
-	require.Equal(t, "run-1", got.Retries[0].RunID)
-	require.Equal(t, "no", got.Retries[0].ErrorBefore)
-	require.Equal(t, notification.Sent, got.Retries[1].StatusBefore)
-	require.True(t, got.Retries[1].Again)
+	ended, running := got.Log[0], got.Log[1]
+	require.Equal(t, []any{1, notification.OutcomeBusy, 503, "sendgrid is busy: 503"}, []any{ended.Attempt, ended.Outcome, ended.ProviderStatus, ended.Detail})
+	require.NotNil(t, ended.EndedAt)
+	require.InEpsilon(t, 0.012, *ended.TookSeconds, 0.001)
+	require.Equal(t, report.AttemptRow{Attempt: 2, StartedAt: running.StartedAt}, running)
+	for i := range got.Retries {
+		got.Retries[i].RetriedAt = time.Time{}
+	}
+	require.Equal(t, []report.RetryRow{{RunID: "run-1", StatusBefore: notification.Failed, ErrorBefore: "no"}, {RunID: "run-2", StatusBefore: notification.Sent, Again: true}}, got.Retries)
 
 	require.ErrorIs(t, errOf(r.DeliveryDetail(t.Context(), "evt-1-staff12-EMAIL")), notification.ErrNoDelivery)
 }

@@ -26,11 +26,8 @@ func TestEventDetail(t *testing.T) {
 
 	got := eventDetail(t, r, 10)
 
-	require.Equal(t, "RESERVATION_REQUESTED", got.Outbox.EventType)
-	require.Equal(t, "RESTAURANT/5", got.Outbox.Aggregate())
-	require.Equal(t, "order-1", got.Outbox.CorrelationID)
-	require.Equal(t, notification.OutboxProcessed, got.Outbox.Status)
-	require.Equal(t, 1, got.Outbox.AttemptCount)
+	require.Equal(t, []any{"RESERVATION_REQUESTED", "RESTAURANT/5", "order-1", notification.OutboxProcessed, 1},
+		[]any{got.Outbox.EventType, got.Outbox.Aggregate(), got.Outbox.CorrelationID, got.Outbox.Status, got.Outbox.AttemptCount})
 	require.NotNil(t, got.Outbox.PublishedAt)
 	require.Nil(t, got.Outbox.LeaseUntil)
 	require.Equal(t, notification.Processing, got.Processed.Status)
