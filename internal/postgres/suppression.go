@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -46,38 +44,30 @@ func (s *Suppressions) Add(keys []notification.AddressKey, channel notification.
 func (s Suppressions) Queue(batch *pgx.Batch) {
 	const query = `
 		INSERT INTO recipient_suppression AS s (channel, address_hash, reason, detail, since, secret, twin)
-		SELECT channel, address_hash, reason, nullif(detail, ''), since, nullif(secret, ''), twin
+		SELECT DISTINCT ON (channel, address_hash, reason) channel, address_hash, reason, nullif(detail, ''), since, nullif(secret, ''), twin
 		FROM   unnest($1::text[], $2::bytea[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::boolean[])
 		       AS a (channel, address_hash, reason, detail, since, secret, twin)
 		WHERE  NOT twin
 		OR     secret IN (SELECT fingerprint FROM herald_secret WHERE rekeyed_at IS NULL)
+		ORDER BY channel, address_hash, reason, since, detail
 		ON CONFLICT (channel, address_hash, reason) DO UPDATE
 		SET    (detail, since) = (SELECT * FROM (VALUES (excluded.detail, excluded.since), (s.detail, s.since)) AS v (d, t) ORDER BY t, coalesce(d, '') LIMIT 1),
 		       twin            = s.twin OR excluded.twin
 		WHERE  (excluded.since, coalesce(excluded.detail, '')) < (s.since, coalesce(s.detail, ''))
 		OR     excluded.twin AND NOT s.twin`
 
-	rows := slices.Clone(s)
-	slices.SortFunc(rows, func(a, b suppressionRow) int {
-		return cmp.Or(a.compareKey(b), a.since.Compare(b.since), cmp.Compare(a.detail, b.detail))
-	})
-	rows = slices.CompactFunc(rows, func(a, b suppressionRow) bool { return a.compareKey(b) == 0 })
 	var channels, reasons, details, secrets []string
 	var twins []bool
 	var hashes [][]byte
 	var since []time.Time
-	for _, row := range rows {
+	for _, row := range s {
 		channels, hashes, reasons = append(channels, string(row.channel)), append(hashes, row.hash), append(reasons, string(row.reason))
 		details, since = append(details, row.detail), append(since, row.since)
 		secrets, twins = append(secrets, row.secret), append(twins, row.twin)
 	}
-	if len(rows) > 0 {
+	if len(s) > 0 {
 		batch.Queue(query, channels, hashes, reasons, details, since, secrets, twins)
 	}
-}
-
-func (r suppressionRow) compareKey(other suppressionRow) int {
-	return cmp.Or(cmp.Compare(r.channel, other.channel), bytes.Compare(r.hash, other.hash), cmp.Compare(r.reason, other.reason))
 }
 
 // Suppress stops all messages to an address. If the reason is known already, the older row
