@@ -116,23 +116,17 @@ const (
 func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun attempts) (toJudge []string, toCount map[string]notification.Channel, err error) {
 	toCount = map[string]notification.Channel{}
 	asked := time.Now() // before the database reads its clock, so that no message is sent late
-	rows, err := s.Pool.Query(ctx, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, maxDevices, in.Before)
-	if err != nil {
-		return nil, nil, err
-	}
-	for rows.Next() {
-		var a notification.Attempt
-		var judge bool
-		var capped notification.Channel
-		var expires *time.Time
-		var left *time.Duration
-		m := &a.Message
-		err := rows.Scan(&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge, &capped, &expires, &left,
-			&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.URL,
-			&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional, &m.CollapseKey, &m.Provider, &m.Priority)
-		if err != nil {
-			return nil, nil, err
-		}
+	var a notification.Attempt
+	var judge bool
+	var capped notification.Channel
+	var expires *time.Time
+	var left *time.Duration
+	m := &a.Message
+	fields := []any{&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge, &capped, &expires, &left,
+		&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.URL,
+		&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional, &m.CollapseKey, &m.Provider, &m.Priority}
+	err = Each(ctx, s.Pool, "take leases", fields, func() {
+		m.ExpiresAt, m.SendBy = time.Time{}, time.Time{}
 		if expires != nil {
 			m.ExpiresAt, m.SendBy = *expires, asked.Add(*left)
 		}
@@ -142,8 +136,8 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 		if capped != "" {
 			toCount[m.DeliveryID] = capped
 		}
-	}
-	return toJudge, toCount, rows.Err()
+	}, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, maxDevices, in.Before)
+	return toJudge, toCount, err
 }
 
 // readStatuses reads the status of the deliveries that were not begun.

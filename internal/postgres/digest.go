@@ -127,7 +127,7 @@ func (s *Store) ReadDigest(ctx context.Context, digestID string, key notificatio
 	var found notification.Digest
 	batch := &pgx.Batch{}
 	queueEndedItems(batch, digestID, &found)
-	batch.Queue(locale, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error { return IgnoreNoRows(row.Scan(&found.Locale)) })
+	QueueEach(batch, []any{&found.Locale}, func() {}, locale, key.UserType, key.UserID)
 	QueueInto(batch, &found.Templates, pgx.RowToStructByName, templates, key.EventType, MaxRowsPerEventType)
 	return found, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "read digest")
 }

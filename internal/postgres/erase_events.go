@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,14 +54,9 @@ func (s *Store) EventsAbout(ctx context.Context, who notification.RecipientKey, 
 		LIMIT  1`
 
 	var last EventPlace
-	switch err := s.Pool.QueryRow(ctx, query, who.UserType, who.UserID, after.CreatedAt, after.Seq).Scan(&last.CreatedAt, &last.Seq, &ids); {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil, nil, nil
-	case err != nil:
-		return nil, nil, Wrap(err, "read the events about a recipient")
-	default:
-		return ids, &last, nil
-	}
+	err = Each(ctx, s.Pool, "read the events about a recipient", []any{&last.CreatedAt, &last.Seq, &ids}, func() { next = &last },
+		query, who.UserType, who.UserID, after.CreatedAt, after.Seq)
+	return ids, next, err
 }
 
 // ErasedEvents are the results for events that concern a person.

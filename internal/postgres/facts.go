@@ -216,18 +216,14 @@ func queueTemplates(batch *pgx.Batch, eventType, arg string, templates *[]notifi
 	QueueInto(batch, templates, pgx.RowToStructByName, query, arg, MaxRowsPerEventType)
 }
 
-// queueSettings reads the settings of the entities that the targets name, and the
-// settings of customers, who have no entity.
-func queueSettings(batch *pgx.Batch, eventType string, targets []targetRow, settings *[]notification.Setting) {
-	const query = `
-		SELECT ` + settingFacts + `
-		FROM   entity_notification_settings s
-		WHERE  (s.event_type IS NULL OR s.event_type = $1)
-		AND    ((s.entity_type, s.entity_id) = ('CUSTOMER', '0')
-		    OR  (s.entity_type, s.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($2) AS t (entity_type text, entity_id text)))`
-
-	QueueInto(batch, settings, pgx.RowTo, query, eventType, targets)
-}
+// settingsQuery reads the settings of the entities that the targets $2 name for an event type, and
+// the settings of customers, who have no entity.
+const settingsQuery = `
+	SELECT ` + settingFacts + `
+	FROM   entity_notification_settings s
+	WHERE  (s.event_type IS NULL OR s.event_type = $1)
+	AND    ((s.entity_type, s.entity_id) = ('CUSTOMER', '0')
+	    OR  (s.entity_type, s.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($2) AS t (entity_type text, entity_id text)))`
 
 // QueueInto adds a query and reads its rows into a slice.
 func QueueInto[T any](batch *pgx.Batch, into *[]T, read pgx.RowToFunc[T], query string, args ...any) {
@@ -257,11 +253,7 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 
 	entry := notification.DirectoryEntry{Recipient: notification.Recipient{UserType: userType, UserID: userID}}
 	batch := &pgx.Batch{}
-	batch.Queue(person, userType, userID).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(append(recipientFields(&entry.Recipient), &entry.Active)...)
-		entry.Known = err == nil
-		return IgnoreNoRows(err)
-	})
+	QueueEach(batch, append(recipientFields(&entry.Recipient), &entry.Active), func() { entry.Known = true }, person, userType, userID)
 	QueueInto(batch, &entry.Memberships, pgx.RowTo, memberships, userType, userID, targetRows(targets), MaxRowsPerEventType)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return entry, Wrap(err, "read directory")

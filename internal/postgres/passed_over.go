@@ -1,11 +1,5 @@
 package postgres
 
-import (
-	"github.com/jackc/pgx/v5"
-
-	"herald/internal/notification"
-)
-
 // maxLookedAt limits the people of one target that the query reads, and maxPassedOver the
 // kinds of them that it names.
 const maxLookedAt, maxPassedOver = 100_000, 5
@@ -49,7 +43,3 @@ const passedOverQuery = `
 	GROUP BY entity_type, entity_id, x.user_type, u.user_type
 	ORDER BY count(*) DESC, x.user_type
 	LIMIT  $3`
-
-func queuePassedOver(batch *pgx.Batch, targets []targetRow, found *[]notification.PassedOver) {
-	QueueInto(batch, found, pgx.RowToStructByName, passedOverQuery, targets, maxLookedAt, maxPassedOver)
-}

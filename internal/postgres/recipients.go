@@ -27,9 +27,9 @@ func (s *Store) Recipients(ctx context.Context, eventType string, targets []noti
 	batch.Queue("SELECT set_config('jit', 'off', true)")
 	queueRecipients(batch, wanted, after, limit, &page)
 	if after.UserID == "" {
-		queuePassedOver(batch, wanted, &page.PassedOver)
+		QueueInto(batch, &page.PassedOver, pgx.RowToStructByName, passedOverQuery, wanted, maxLookedAt, maxPassedOver)
 	}
-	queueSettings(batch, eventType, wanted, &page.Settings)
+	QueueInto(batch, &page.Settings, pgx.RowTo, settingsQuery, eventType, wanted)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return page, Wrap(err, "read recipients")
 	}

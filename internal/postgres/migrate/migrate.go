@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -121,9 +122,8 @@ func (m *Migrator) Down(ctx context.Context) (name string, err error) {
 		if err != nil {
 			return err
 		}
-		sources := m.polite.ListSources()
-		for i := len(sources) - 1; i >= 0; i-- {
-			if source := sources[i]; record.applied[source.Version] {
+		for _, source := range slices.Backward(m.polite.ListSources()) {
+			if record.applied[source.Version] {
 				name = source.Path
 				return m.step(ctx, source, false)
 			}

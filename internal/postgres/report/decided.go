@@ -49,23 +49,15 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 		LIMIT  1`
 
 	var found Decided
-	event := EventDetail{EventID: key.EventID}
 	batch := &pgx.Batch{}
-	queueOutboxRow(batch, &event)
-	queueProcessedRow(batch, &event)
-	batch.Queue(decided, key.EventID, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error {
-		return postgres.IgnoreNoRows(row.Scan(&found.DecidedAt, &found.Decisions, &found.ThrottledBy))
-	})
-	batch.Queue("SELECT event_type FROM notification WHERE event_id = $1 LIMIT 1", key.EventID).QueryRow(func(row pgx.Row) error {
-		return postgres.IgnoreNoRows(row.Scan(&found.EventType))
-	})
-	batch.Queue(entity, key.EventID, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error {
-		return postgres.IgnoreNoRows(row.Scan(&found.Entity.Type, &found.Entity.ID))
-	})
+	queueRow(batch, &found.Outbox, outboxRow, key.EventID)
+	queueRow(batch, &found.Processed, processedRow, key.EventID)
+	postgres.QueueEach(batch, []any{&found.DecidedAt, &found.Decisions, &found.ThrottledBy}, func() {}, decided, key.EventID, key.UserType, key.UserID)
+	postgres.QueueEach(batch, []any{&found.EventType}, func() {}, "SELECT event_type FROM notification WHERE event_id = $1 LIMIT 1", key.EventID)
+	postgres.QueueEach(batch, []any{&found.Entity.Type, &found.Entity.ID}, func() {}, entity, key.EventID, key.UserType, key.UserID)
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return Decided{}, postgres.Wrap(err, "read decision")
 	}
-	found.Outbox, found.Processed = event.Outbox, event.Processed
 	if found.Outbox != nil {
 		found.EventType = found.Outbox.EventType
 	}

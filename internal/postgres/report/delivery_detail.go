@@ -82,29 +82,28 @@ func (r Reader) DeliveryOf(ctx context.Context, key DecisionKey) (id string, err
 // first. If the delivery does not exist, the error is [notification.ErrNoDelivery].
 func (r Reader) DeliveryDetail(ctx context.Context, deliveryID string) (DeliveryDetail, error) {
 	var found *DeliveryDetail
-	var attempts []AttemptRow
-	var receipts []ReceiptRow
-	var retries []RetryRow
+	var logs DeliveryDetail
 	batch := &pgx.Batch{}
-	queueDetail(batch, deliveryID, &found)
-	queueAttempts(batch, deliveryID, &attempts)
-	queueReceipts(batch, deliveryID, &receipts)
-	queueRetries(batch, deliveryID, &retries)
+	queueRow(batch, &found, deliveryDetail, deliveryID)
+	queueRows(batch, &logs.Log, attemptsOf, deliveryID, maxLog)
+	queueRows(batch, &logs.Receipts, receiptsOf, deliveryID, maxLog)
+	queueRows(batch, &logs.Retries, retriesOf, deliveryID, maxLog)
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return DeliveryDetail{}, postgres.Wrap(err, "read delivery")
 	}
 	if found == nil {
 		return DeliveryDetail{}, notification.ErrNoDelivery
 	}
-	for i, r := range receipts {
-		receipts[i].Earlier = !notification.Receipt{MessageID: r.MessageID}.Concerns(found.ProviderMessageID, found.MessagesBefore)
+	for i, r := range logs.Receipts {
+		logs.Receipts[i].Earlier = !notification.Receipt{MessageID: r.MessageID}.Concerns(found.ProviderMessageID, found.MessagesBefore)
 	}
-	found.Log, found.Receipts, found.Retries = attempts, receipts, retries
+	found.Log, found.Receipts, found.Retries = logs.Log, logs.Receipts, logs.Retries
 	return *found, nil
 }
 
-func queueDetail(batch *pgx.Batch, deliveryID string, into **DeliveryDetail) {
-	const query = `
+const (
+	// deliveryDetail reads the delivery $1 as a [DeliveryDetail], without its logs.
+	deliveryDetail = `
 		SELECT ` + deliveryColumns + `,
 		       coalesce(n.provider, '') AS provider,
 		       coalesce(n.provider_message_id, '') AS provider_message_id,
@@ -114,12 +113,8 @@ func queueDetail(batch *pgx.Batch, deliveryID string, into **DeliveryDetail) {
 		       (SELECT count(*) FROM notification d WHERE d.digest_id = n.digest_id) AS digest_items
 		FROM   notification n
 		WHERE  n.delivery_id = $1`
-
-	queueRow(batch, into, query, deliveryID)
-}
-
-func queueAttempts(batch *pgx.Batch, deliveryID string, into *[]AttemptRow) {
-	const query = `
+	// attemptsOf reads the last $2 attempts at the delivery $1 as [AttemptRow]s.
+	attemptsOf = `
 		SELECT *
 		FROM   (
 			SELECT attempt, started_at, ended_at, coalesce(outcome, '') AS outcome,
@@ -136,12 +131,8 @@ func queueAttempts(batch *pgx.Batch, deliveryID string, into *[]AttemptRow) {
 			LIMIT  $2
 		) a
 		ORDER BY attempt, ended_at`
-
-	queueRows(batch, into, query, deliveryID, maxLog)
-}
-
-func queueReceipts(batch *pgx.Batch, deliveryID string, into *[]ReceiptRow) {
-	const query = `
+	// receiptsOf reads the last $2 receipts about the delivery $1 as [ReceiptRow]s.
+	receiptsOf = `
 		SELECT at, received_at, provider, status, outcome, message_id, detail
 		FROM   (
 			SELECT r.at, r.received_at, r.provider, r.receipt_id, r.status, coalesce(r.outcome, '') AS outcome,
@@ -153,12 +144,8 @@ func queueReceipts(batch *pgx.Batch, deliveryID string, into *[]ReceiptRow) {
 			LIMIT  $2
 		) r
 		ORDER BY at, received_at, receipt_id`
-
-	queueRows(batch, into, query, deliveryID, maxLog)
-}
-
-func queueRetries(batch *pgx.Batch, deliveryID string, into *[]RetryRow) {
-	const query = `
+	// retriesOf reads the last $2 retries of the delivery $1 as [RetryRow]s.
+	retriesOf = `
 		SELECT *
 		FROM   (
 			SELECT run_id, retried_at, again, status_before, coalesce(error_before, '') AS error_before
@@ -168,9 +155,7 @@ func queueRetries(batch *pgx.Batch, deliveryID string, into *[]RetryRow) {
 			LIMIT  $2
 		) r
 		ORDER BY retried_at, run_id`
-
-	queueRows(batch, into, query, deliveryID, maxLog)
-}
+)
 
 // Escalation names the delivery that follows a delivery, or may follow, and the one it
 // follows.

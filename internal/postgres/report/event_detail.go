@@ -102,8 +102,8 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients, 
 	detail := EventDetail{EventID: eventID}
 	decided := 0
 	batch := &pgx.Batch{}
-	queueOutboxRow(batch, &detail)
-	queueProcessedRow(batch, &detail)
+	queueRow(batch, &detail.Outbox, outboxRow, eventID)
+	queueRow(batch, &detail.Processed, processedRow, eventID)
 	queueTotals(batch, &detail, maxCounted)
 	queueDecisions(batch, &detail, &decided, maxRecipients, maxCounted)
 	queueDeliveries(batch, &detail, maxRecipients)
@@ -122,8 +122,9 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients, 
 	return detail, nil
 }
 
-func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
-	const query = `
+const (
+	// outboxRow reads the event $1 as a [LeasedRow].
+	outboxRow = `
 		SELECT ` + outboxColumns + `, e.lease_until, e.expires_at, coalesce(e.collapse_key, '') AS collapse_key,
 		       e.source, e.acknowledged_at, e.produced_at,
 		       coalesce(e.cancels, '') AS cancels,
@@ -135,18 +136,12 @@ func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
 		FROM   event_outbox e
 		LEFT JOIN LATERAL (SELECT y.event_id, y.created_at FROM event_outbox y WHERE y.cancels = e.event_id ORDER BY y.seq LIMIT 1) y ON true
 		WHERE  e.event_id = $1`
-
-	queueRow(batch, &detail.Outbox, query, detail.EventID)
-}
-
-func queueProcessedRow(batch *pgx.Batch, detail *EventDetail) {
-	const query = `
+	// processedRow reads the event $1 as a [ProcessedRow].
+	processedRow = `
 		SELECT status, coalesce(outcome, '') AS outcome, coalesce(problem, '') AS problem, created_at, updated_at
 		FROM   processed_event
 		WHERE  event_id = $1`
-
-	queueRow(batch, &detail.Processed, query, detail.EventID)
-}
+)
 
 // queueTotals counts the deliveries of the event, the recipients who have read any, and the failed
 // deliveries without a Temporal workflow. The planner cannot see the number of deliveries, and keeps
