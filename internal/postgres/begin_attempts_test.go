@@ -315,22 +315,3 @@ func TestBeginAttemptsAsksOnce(t *testing.T) {
 	require.Equal(t, 3, one, "take the leases; read the facts, and the suppressed addresses")
 	require.Equal(t, 500, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_count = 1"))
 }
-
-// A delivery that could not be rendered returns the reason at each attempt, and can never
-// be sent.
-func TestBeginAttemptsOfAProblem(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	broken := planned(notification.Email)
-	broken.Problem = "template T/EMAIL/en: no key pax"
-	savePlan(t, s, decided("10", broken))
-
-	for number := 1; number <= 2; number++ {
-		attempt := begin(t, s, mail, 0)
-		require.Equal(t, broken.Problem, attempt.Problem)
-		require.Empty(t, attempt.Message.Body)
-		endAttempt(t, s, number, notification.OutcomeError, attempt.Problem)
-	}
-	require.Equal(t, row{Status: "FAILED", Attempts: 2, Address: ptr("to-EMAIL"), Error: ptr(broken.Problem)}, delivery(t, s, mail))
-}

@@ -156,25 +156,6 @@ func TestFinishEventFirst(t *testing.T) {
 	}
 }
 
-// A workflow may finish before the poller has recorded its start.
-func TestFinishEventBeforeItsClaimEnds(t *testing.T) {
-	t.Parallel()
-
-	for _, success := range []bool{true, false} {
-		s := postgrestest.New(t)
-		emit(t, s, 1)
-		claim(t, s, "a", 1)
-		must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: success}))(t)
-		finished := processed(t, s, "evt-1")
-		require.NotEqual(t, "PROCESSING", finished)
-
-		end(t, s, "a", notification.ClaimStarted, "evt-1")
-
-		require.Equal(t, finished, processed(t, s, "evt-1"))
-		require.Equal(t, notification.OutboxProcessed, outbox(t, s, "evt-1").Status)
-	}
-}
-
 func TestAcknowledge(t *testing.T) {
 	t.Parallel()
 

@@ -82,14 +82,14 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 	const query = `
 		WITH ended AS (
 			UPDATE event_outbox o
-			SET    status        = CASE r.outcome WHEN 'STARTED' THEN 'PROCESSED' WHEN 'FAILED' THEN 'FAILED' ELSE 'PENDING' END,
-			       published_at  = CASE r.outcome WHEN 'STARTED' THEN now() END,
-			       error_message = nullif(r.error, ''),
-			       attempt_count = o.attempt_count - CASE r.outcome WHEN 'RELEASED' THEN 1 ELSE 0 END,
-			       lease_owner   = CASE r.outcome WHEN 'KEPT' THEN o.lease_owner END,
-			       lease_until   = CASE r.outcome WHEN 'KEPT' THEN o.lease_until END
-			FROM   unnest($2::text[], $3::text[], $4::text[]) AS r (event_id, outcome, error)
-			WHERE  o.event_id = r.event_id
+			SET    status        = CASE r."Outcome" WHEN 'STARTED' THEN 'PROCESSED' WHEN 'FAILED' THEN 'FAILED' ELSE 'PENDING' END,
+			       published_at  = CASE r."Outcome" WHEN 'STARTED' THEN now() END,
+			       error_message = nullif(r."Error", ''),
+			       attempt_count = o.attempt_count - CASE r."Outcome" WHEN 'RELEASED' THEN 1 ELSE 0 END,
+			       lease_owner   = CASE r."Outcome" WHEN 'KEPT' THEN o.lease_owner END,
+			       lease_until   = CASE r."Outcome" WHEN 'KEPT' THEN o.lease_until END
+			FROM   jsonb_to_recordset($2) AS r ("EventID" text, "Outcome" text, "Error" text)
+			WHERE  o.event_id = r."EventID"
 			AND    o.lease_owner = $1
 			RETURNING o.event_id, o.status
 		)
@@ -99,11 +99,7 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 		WHERE  status = 'PROCESSED'
 		ON CONFLICT DO NOTHING`
 
-	ids, outcomes, errs := make([]string, len(results)), make([]string, len(results)), make([]string, len(results))
-	for i, result := range results {
-		ids[i], outcomes[i], errs[i] = result.EventID, string(result.Outcome), result.Error
-	}
-	return s.Exec(ctx, "end claim", query, owner, ids, outcomes, errs)
+	return s.Exec(ctx, "end claim", query, owner, results)
 }
 
 // ListenEvents calls wake whenever somebody writes to event_outbox, until ctx ends. A
