@@ -40,7 +40,7 @@ func TestNotifyEventWaitsForApproval(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env := newEventEnv(t)
+			env := newEnv(t)
 			start := env.Now()
 			waits := activities.PlanResult{Outcome: notification.AwaitingApproval, Problem: "it would tell more than 2 people", AskedAt: start.UTC()}
 			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(waits, nil).Once()
@@ -84,7 +84,7 @@ func TestNotifyEventWaitsForApproval(t *testing.T) {
 func TestNotifyEventCancelledBeforeApproval(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
+	env := newEnv(t)
 	waits := activities.PlanResult{Outcome: notification.AwaitingApproval, AskedAt: env.Now().UTC()}
 	env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(waits, nil).Once()
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)

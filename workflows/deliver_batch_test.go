@@ -1,8 +1,6 @@
 package workflows_test
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -29,12 +27,6 @@ func (e *environment) sendsBatch(answers ...activities.SendBatchResult) {
 	}
 }
 
-// listsLeft expects that the batch reads its remaining deliveries.
-func (e *environment) listsLeft(b activities.DeliveryBatch) {
-	in := activities.ListInput{Part: partOf(mails, 1), Pending: true}
-	e.OnActivity(acts.ListDeliveries, mock.Anything, in).Return(activities.ListResult{DeliveryBatch: b}, nil).Once()
-}
-
 // claims expects that the batch asks which failed deliveries get a workflow.
 func (e *environment) claims(failed ...notification.FailedDelivery) {
 	in := activities.ClaimFailedInput{Part: partOf(mails, 1)}
@@ -45,25 +37,12 @@ func progress(sent, failed int, later map[string]time.Time) activities.BatchProg
 	return activities.BatchProgress{Sent: sent, Failed: failed, Later: later}
 }
 
-func TestDeliverBatch(t *testing.T) {
-	t.Parallel()
-
-	env := newPageEnv(t)
-	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(98, 2, nil)})
-	env.claims()
-
-	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
-
-	require.Equal(t, workflows.BatchResult{Sent: 98, Failed: 2}, resultOf[workflows.BatchResult](t, env))
-	require.Empty(t, env.deliveries.started)
-}
-
 // A delivery that failed for good gets a workflow that fails, so that operators find it. If
 // the delivery has a workflow already, the batch does not touch that workflow.
 func TestDeliverBatchShowsWhatFailed(t *testing.T) {
 	t.Parallel()
 
-	env := newPageEnv(t)
+	env := newEnv(t)
 	env.deliveries.end = func(workflow.Context, workflows.DeliverInput) error {
 		return temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed)
 	}
@@ -104,7 +83,7 @@ func TestDeliverNotificationThatFailedInABatch(t *testing.T) {
 func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 	t.Parallel()
 
-	env, left := newPageEnv(t), batch(3)
+	env, left := newEnv(t), batch(3)
 	start := env.Now().UTC().Truncate(time.Millisecond)
 	first, second := start.Add(30*time.Second), start.Add(time.Hour)
 	env.sendsBatch(
@@ -112,7 +91,7 @@ func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 		activities.SendBatchResult{BatchProgress: progress(47, 0, map[string]time.Time{left.Deliveries[1].DeliveryID: second}), HasRemaining: true},
 	)
 	env.claims()
-	env.listsLeft(left)
+	env.listsStretch(1, true, left)
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
@@ -128,14 +107,14 @@ func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 func TestDeliverBatchHandsOnMany(t *testing.T) {
 	t.Parallel()
 
-	env, left, later := newPageEnv(t), batch(600), map[string]time.Time{}
+	env, left, later := newEnv(t), batch(600), map[string]time.Time{}
 	for _, d := range left.Deliveries {
 		later[d.DeliveryID] = env.Now().Add(time.Hour)
 	}
 	env.deliveries.end = takes[workflows.DeliverInput](time.Minute)
 	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(0, 0, later), HasRemaining: true})
 	env.claims()
-	env.listsLeft(left)
+	env.listsStretch(1, true, left)
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
@@ -148,12 +127,12 @@ func TestDeliverBatchHandsOnMany(t *testing.T) {
 func TestDeliverBatchRecordsBeforeItGoesOn(t *testing.T) {
 	t.Parallel()
 
-	env := newPageEnv(t)
+	env := newEnv(t)
 	unrecorded := []notification.AttemptResult{{DeliveryID: "evt-1-staff1-EMAIL", Number: 1, Outcome: notification.OutcomeSent}}
 	recorded := time.Time{}
 	env.OnActivity(acts.SendBatch, mock.Anything, sendBatchInput).Return(activities.SendBatchResult{BatchProgress: progress(1, 0, nil), More: true, Unrecorded: unrecorded}, nil).Once()
 	in := activities.RecordBatchInput{Channel: notification.Email, Results: unrecorded}
-	env.OnActivity(acts.RecordBatch, mock.Anything, in).Return(errors.New("database out of reach")).Times(3)
+	env.OnActivity(acts.RecordBatch, mock.Anything, in).Return(panicky.err).Times(3)
 	env.OnActivity(acts.RecordBatch, mock.Anything, in).Return(nil).Once().Run(func(mock.Arguments) { recorded = env.Now() })
 	env.OnActivity(acts.SendBatch, mock.Anything, sendBatchInput).Return(activities.SendBatchResult{BatchProgress: progress(99, 0, nil)}, nil).Once().Run(func(mock.Arguments) {
 		require.False(t, recorded.IsZero())
@@ -171,12 +150,9 @@ func TestDeliverBatchCancelled(t *testing.T) {
 	t.Parallel()
 
 	unrecorded := []notification.AttemptResult{{DeliveryID: "evt-1-staff1-EMAIL", Number: 1, Outcome: notification.OutcomeSent}}
-	env := newPageEnv(t)
+	env := newEnv(t)
 	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(1, 0, nil), More: true, Unrecorded: unrecorded})
-	env.OnActivity(acts.RecordBatch, mock.Anything, mock.Anything).Return(func(context.Context, activities.RecordBatchInput) error {
-		env.CancelWorkflow()
-		return errors.New("database out of reach")
-	}).Once()
+	env.OnActivity(acts.RecordBatch, mock.Anything, mock.Anything).Return(panicky.err).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
 	env.OnActivity(acts.RecordBatch, mock.Anything, activities.RecordBatchInput{Channel: notification.Email, Results: unrecorded}).Return(nil).Once()
 	env.cancelsUnsent(partOf(mails, 1))
 
@@ -184,22 +160,4 @@ func TestDeliverBatchCancelled(t *testing.T) {
 
 	env.requireStopped(t)
 	require.Empty(t, env.deliveries.started)
-}
-
-// Cancelling a batch cancels the workflows of deliveries that have left it.
-func TestDeliverBatchCancelledAfterwards(t *testing.T) {
-	t.Parallel()
-
-	env := newPageEnv(t)
-	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
-	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(98, 0, nil), HasRemaining: true})
-	env.claims()
-	env.listsLeft(batch(2))
-	env.cancelsUnsent(partOf(mails, 1))
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
-
-	env.requireStopped(t)
-	require.Equal(t, 2, env.deliveries.cancelled)
 }

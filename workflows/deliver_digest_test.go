@@ -104,9 +104,8 @@ func TestDeliverInDigestEndedWhileItJoined(t *testing.T) {
 	env := newEnv(t)
 	start := env.Now()
 	env.joinsDigest(notification.Email).Return(activities.JoinResult{}, panicky.err)
-	env.joinsDigest(notification.Email).Return(func(context.Context, activities.JoinInput) (activities.JoinResult, error) {
+	env.joinsDigest(notification.Email).Return(waitsInDigest, nil).Run(func(mock.Arguments) {
 		env.SignalWorkflow(digestEnded, workflows.DigestEnded{Status: notification.Sent})
-		return waitsInDigest, nil
 	})
 
 	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
@@ -192,17 +191,13 @@ func TestDeliverInDigestCancelled(t *testing.T) {
 				env.signals(time.Minute+tt.ended, digestEnded, workflows.DigestEnded{Status: notification.Sent})
 			}
 			for _, status := range tt.found {
-				env.givesUp(notification.Email, cancelled, string(notification.CancelledInTemporal)).Return(status, nil).Once()
+				env.cancels(status)
 			}
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
 
 			require.Equal(t, time.Minute+tt.want, env.Now().Sub(start))
-			if tt.found[len(tt.found)-1] == cancelled {
-				env.requireCancelled(t)
-			} else {
-				env.requireDelivered(t, result(sent, ""))
-			}
+			env.requireCancelledAs(t, tt.found[len(tt.found)-1])
 		})
 	}
 }
@@ -211,11 +206,8 @@ func TestDeliverInDigestCancelledWhileItJoins(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
-	env.joinsDigest(notification.Email).Return(func(context.Context, activities.JoinInput) (activities.JoinResult, error) {
-		env.CancelWorkflow()
-		return waitsInDigest, nil
-	})
-	env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Once()
+	env.joinsDigest(notification.Email).Return(waitsInDigest, nil).Run(func(mock.Arguments) { env.CancelWorkflow() })
+	env.cancels(notification.Cancelled)
 
 	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
 

@@ -1,7 +1,7 @@
 package workflows_test
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"testing"
 	"time"
@@ -46,6 +46,7 @@ func TestDeliverNotification(t *testing.T) {
 		channel notification.Channel
 		answers []answer
 		gaveUp  notification.Status // what the row says after GiveUp; empty: it was not called
+		lost    error               // of GiveUp
 		want    workflows.DeliverResult
 		failure string // type; empty: the workflow completes
 	}{
@@ -64,6 +65,7 @@ func TestDeliverNotification(t *testing.T) {
 		{name: "sent before", channel: notification.Email, answers: []answer{found(notification.Sent)}, want: result(notification.Sent, "")},
 		{name: "delivered before", channel: notification.Email, answers: []answer{found(notification.Delivered)}, want: result(notification.Delivered, "")},
 		{name: "cancelled before", channel: notification.Email, answers: []answer{found(notification.Cancelled)}, want: result(notification.Cancelled, "")},
+		{name: "no row", channel: notification.Email, answers: []answer{noRow}, lost: noRow.err, want: result("", message(noRow.err)), failure: activities.NoSuchRow},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,9 +73,9 @@ func TestDeliverNotification(t *testing.T) {
 
 			env := newEnv(t)
 			env.sends(sendInput(tt.channel), tt.answers...)
-			if tt.gaveUp != "" {
+			if tt.gaveUp != "" || tt.lost != nil {
 				why := message(tt.answers[len(tt.answers)-1].err)
-				env.givesUp(tt.channel, notification.Failed, why).Return(tt.gaveUp, nil).Once()
+				env.givesUp(tt.channel, notification.Failed, why).Return(tt.gaveUp, tt.lost).Once()
 			}
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(tt.channel))
@@ -83,32 +85,33 @@ func TestDeliverNotification(t *testing.T) {
 	}
 }
 
-func TestDeliverNotificationWithoutARow(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t)
-	env.sends(sendInput(notification.Email), noRow)
-	env.givesUp(notification.Email, notification.Failed, message(noRow.err)).Return(notification.Status(""), noRow.err).Once()
-
-	env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
-
-	env.requireFailure(t, activities.NoSuchRow)
-}
-
 // A message that the provider accepted and the activity could not record is recorded
-// later, and not sent again.
-func TestDeliverNotificationRecordsWhatWasNotRecorded(t *testing.T) {
+// later, even if the delivery is cancelled meanwhile, and not sent again.
+func TestDeliverNotificationRecordsLater(t *testing.T) {
 	t.Parallel()
 
 	unrecorded := notification.AttemptResult{DeliveryID: deliveryID, Number: 1, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1"}
-	env := newEnv(t)
-	env.sends(sendInput(notification.Email), answer{result: activities.SendResult{Status: notification.Sent, Unrecorded: &unrecorded}})
-	env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(errors.New("database out of reach")).Times(3)
-	env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(nil).Once()
+	accepted := answer{result: activities.SendResult{Status: notification.Sent, Unrecorded: &unrecorded}}
+	for _, in := range []workflows.DeliverInput{deliverInput(notification.Email), localInput(notification.Email)} {
+		for _, cancelled := range []bool{false, true} {
+			env := newEnv(t)
+			if in.Policy.Local {
+				env.sendsFirst(accepted)
+			} else {
+				env.sends(sendInput(notification.Email), accepted)
+			}
+			env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(panicky.err).Times(3).Run(func(mock.Arguments) {
+				if cancelled {
+					env.CancelWorkflow()
+				}
+			})
+			env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(nil).Once()
 
-	env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
+			env.ExecuteWorkflow(workflows.DeliverNotification, in)
 
-	env.requireDelivered(t, result(notification.Sent, ""))
+			env.requireDelivered(t, result(notification.Sent, ""))
+		}
+	}
 }
 
 func TestDeliverNotificationIntervals(t *testing.T) {
@@ -194,13 +197,15 @@ func (e *environment) reopens(again bool) *testsuite.MockCallWrapper {
 	return e.OnActivity(acts.ReopenDelivery, mock.Anything, activities.ReopenInput{DeliveryID: deliveryID, Again: again}).Once()
 }
 
-// A retry is planned again, and sent by the current policy.
+// A retry is planned again, and sent by the current policy, unless it was sent meanwhile.
 func TestRetriedDelivery(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name    string
 		again   bool
+		ended   notification.Status // as the activity finds it; empty: it may be sent
+		problem error               // why it cannot be planned
 		answers []answer
 		want    workflows.DeliverResult
 		failure string
@@ -209,6 +214,9 @@ func TestRetriedDelivery(t *testing.T) {
 		{name: "sent once more", again: true, answers: []answer{sent}, want: result(notification.Sent, "")},
 		{name: "sent after an outage", answers: []answer{panicky, outage, sent}, want: result(notification.Sent, "")},
 		{name: "failed again", answers: []answer{outage, used}, want: result(notification.Failed, message(used.err)), failure: workflows.DeliveryFailed},
+		{name: "sent meanwhile", ended: notification.Sent, want: result(notification.Sent, "")},
+		{name: "delivered meanwhile", ended: notification.Delivered, want: result(notification.Delivered, "")},
+		{name: "not planned", problem: noText.err, want: result(notification.Failed, message(noText.err)), failure: workflows.DeliveryFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -218,7 +226,7 @@ func TestRetriedDelivery(t *testing.T) {
 			today := policy(notification.Email)
 			today.MaxAttempts = 7
 			env.reopens(tt.again).Return(activities.ReopenResult{}, panicky.err)
-			env.reopens(tt.again).Return(activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: today}, nil)
+			env.reopens(tt.again).Return(activities.ReopenResult{Status: cmp.Or(tt.ended, notification.Pending), AttemptsBefore: 3, Policy: today}, tt.problem)
 			want := sendInput(notification.Email)
 			want.MaxAttempts, want.AttemptsBefore, want.Ordered, want.Again = 7, 3, true, tt.again
 			env.sends(want, tt.answers...)
@@ -252,50 +260,17 @@ func TestRetriedDeliveryWaitsForItsOwnTime(t *testing.T) {
 	require.Equal(t, []bool{true}, calls.judged)
 }
 
-// A delivery that was sent meanwhile is not sent again.
-func TestRetriedDeliveryThatWasSent(t *testing.T) {
-	t.Parallel()
-
-	for _, status := range []notification.Status{notification.Sent, notification.Delivered} {
-		env := newEnv(t)
-		env.reopens(false).Return(activities.ReopenResult{Status: status}, nil)
-
-		env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(false))
-
-		env.requireDelivered(t, result(status, ""))
-	}
-}
-
-func TestRetriedDeliveryThatCannotBePlanned(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t)
-	env.reopens(false).Return(activities.ReopenResult{}, noText.err)
-	env.givesUp(notification.Email, notification.Failed, message(noText.err)).Return(notification.Failed, nil).Once()
-
-	env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(false))
-
-	env.requireEnd(t, workflows.DeliveryFailed, result(notification.Failed, message(noText.err)))
-}
-
 // A retry that is cancelled before it is reopened ends as its row says.
 func TestRetriedDeliveryCancelled(t *testing.T) {
 	t.Parallel()
 
 	for _, status := range []notification.Status{notification.Cancelled, notification.Sent} {
 		env := newEnv(t)
-		env.reopens(true).Return(func(context.Context, activities.ReopenInput) (activities.ReopenResult, error) {
-			env.CancelWorkflow()
-			return activities.ReopenResult{}, panicky.err
-		})
-		env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(status, nil).Once()
+		env.reopens(true).Return(activities.ReopenResult{}, panicky.err).Run(func(mock.Arguments) { env.CancelWorkflow() })
+		env.cancels(status)
 
 		env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(true))
 
-		if status == notification.Cancelled {
-			env.requireCancelled(t)
-		} else {
-			env.requireDelivered(t, result(status, ""))
-		}
+		env.requireCancelledAs(t, status)
 	}
 }

@@ -1,8 +1,9 @@
 package workflows_test
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,6 +23,8 @@ func TestDeliverNotificationWaits(t *testing.T) {
 	tests := []struct {
 		name    string
 		delay   time.Duration   // of SendAfter; 0: none
+		next    time.Duration   // of Next, after a first attempt in a batch; 0: none
+		outages int             // before the last answer
 		quietly []time.Duration // from the start: the ends of the quiet hours that each call of Send but the last one meets
 		last    answer
 		want    []time.Duration // from the start: when Send was called
@@ -38,6 +41,9 @@ func TestDeliverNotificationWaits(t *testing.T) {
 		{name: "deferred, then dropped", delay: time.Hour, quietly: hours(9), last: quiet, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "QUIET_HOURS")},
 		{name: "opted out meanwhile", delay: time.Hour, last: optedOut, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
 		{name: "opted out of a backlog", last: optedOut, want: hours(0), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
+		{name: "attempted elsewhere, and due", next: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
+		{name: "attempted elsewhere, and not due yet", next: time.Hour, last: sent, want: hours(1), judged: []bool{true}, result: result(notification.Sent, "")},
+		{name: "attempted elsewhere, and it fails, too", next: time.Hour, outages: 1, last: sent, want: []time.Duration{time.Hour, time.Hour + 30*time.Second}, judged: []bool{true, true}, result: result(notification.Sent, "")},
 		{name: "deferred, then opted out", delay: time.Hour, quietly: hours(9), last: optedOut, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "USER_DISABLED")},
 	}
 	for _, tt := range tests {
@@ -49,7 +55,11 @@ func TestDeliverNotificationWaits(t *testing.T) {
 			if tt.delay != 0 {
 				in.SendAfter = start.Add(tt.delay)
 			}
-			calls := env.answersInTurn(append(untils(start, tt.quietly), tt.last)...)
+			if tt.next != 0 {
+				in.Next = start.Add(tt.next)
+			}
+			answers := append(untils(start, tt.quietly), slices.Repeat([]answer{outage}, tt.outages)...)
+			calls := env.answersInTurn(append(answers, tt.last)...)
 			if tt.result.Status == notification.Cancelled {
 				env.givesUp(notification.Email, notification.Cancelled, tt.result.Reason).Return(notification.Cancelled, nil).Once()
 			}
@@ -68,86 +78,21 @@ func TestDeliverNotificationWaits(t *testing.T) {
 func TestDeliverNotificationReplacedBeforeTheStart(t *testing.T) {
 	t.Parallel()
 
-	for _, tt := range []struct {
-		name  string
-		found activities.SendResult
-		err   error
-		waits bool
-	}{
-		{name: "replaced", found: activities.SendResult{Status: notification.Cancelled}},
-		{name: "not replaced", found: activities.SendResult{Status: notification.Pending, NotSent: true}, waits: true},
-		{name: "no answer", err: errors.New("database out of reach"), waits: true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+	for _, look := range []answer{found(notification.Cancelled), full, panicky} {
+		in, env := deliverInput(notification.Email), newEnv(t)
+		in.SendAfter, in.Replaceable = env.Now().Add(time.Hour), true
+		looks, want := sendInput(notification.Email), notification.Cancelled
+		looks.StatusOnly = true
+		env.sends(looks, look)
+		if look != found(want) {
+			want = notification.Sent
+			env.sends(sendInput(notification.Email), sent)
+		}
 
-			in, env := deliverInput(notification.Email), newEnv(t)
-			in.SendAfter, in.Replaceable = env.Now().Add(time.Hour), true
-			look := mock.MatchedBy(func(in activities.SendInput) bool { return in.StatusOnly })
-			env.OnActivity(acts.Send, mock.Anything, look).Return(tt.found, tt.err).Once()
-			want := result(notification.Cancelled, "")
-			if tt.waits {
-				want = result(notification.Sent, "")
-				env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(activities.SendResult{Status: notification.Sent}, nil).Once()
-			}
+		env.ExecuteWorkflow(workflows.DeliverNotification, in)
 
-			env.ExecuteWorkflow(workflows.DeliverNotification, in)
-
-			env.requireDelivered(t, want)
-		})
+		env.requireDelivered(t, result(want, ""))
 	}
-}
-
-// A delivery whose first attempt was in a batch waits for the next attempt, which checks quiet
-// hours like every attempt.
-func TestDeliverNotificationAfterAFirstAttemptElsewhere(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name    string
-		next    time.Duration // from the start
-		answers []answer
-		want    []time.Duration // from the start: when Send was called
-	}{
-		{name: "it is due", answers: []answer{sent}, next: -time.Hour, want: []time.Duration{0}},
-		{name: "it is not due yet", answers: []answer{sent}, next: 40 * time.Second, want: []time.Duration{40 * time.Second}},
-		{name: "it fails, too", answers: []answer{outage, sent}, next: 40 * time.Second, want: []time.Duration{40 * time.Second, 70 * time.Second}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			in, env := deliverInput(notification.Email), newEnv(t)
-			in.Next = env.Now().Add(tt.next)
-			calls := env.answersInTurn(tt.answers...)
-
-			env.ExecuteWorkflow(workflows.DeliverNotification, in)
-
-			env.requireDelivered(t, result(notification.Sent, ""))
-			require.Equal(t, tt.want, calls.at)
-			require.NotContains(t, calls.judged, false)
-		})
-	}
-}
-
-// Each signal counts, even after a signal that was ignored.
-func TestDeliverNotificationSignalAfterSignal(t *testing.T) {
-	t.Parallel()
-
-	in, env := deliverInput(notification.Email), newEnv(t)
-	start := env.Now()
-	in.SendAfter = start.Add(8 * time.Hour)
-	for i, arg := range []any{start.Add(20 * time.Hour), "tomorrow", start.Add(30 * time.Hour), start.Add(10 * time.Hour)} {
-		env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.Reschedule, arg) }, time.Duration(i+1)*time.Hour)
-	}
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SendNow, nil) }, 9*time.Hour)
-	calls := env.answersInTurn(sent)
-
-	env.ExecuteWorkflow(workflows.DeliverNotification, in)
-
-	env.requireDelivered(t, result(notification.Sent, ""))
-	require.Equal(t, hours(9), calls.at)
-	require.Equal(t, []bool{false}, calls.judged)
 }
 
 // sendCalls holds the times of the calls of Send, from the start, and whether each call
@@ -182,6 +127,26 @@ func hours(n ...int) []time.Duration {
 		durations = append(durations, time.Duration(h)*time.Hour)
 	}
 	return durations
+}
+
+// Each signal counts, even after a signal that was ignored.
+func TestDeliverNotificationSignalAfterSignal(t *testing.T) {
+	t.Parallel()
+
+	in, env := deliverInput(notification.Email), newEnv(t)
+	start := env.Now()
+	in.SendAfter = start.Add(8 * time.Hour)
+	for i, arg := range []any{start.Add(20 * time.Hour), "tomorrow", start.Add(30 * time.Hour), start.Add(10 * time.Hour)} {
+		env.signals(time.Duration(i+1)*time.Hour, workflows.Reschedule, arg)
+	}
+	env.signals(9*time.Hour, workflows.SendNow, nil)
+	calls := env.answersInTurn(sent)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	require.Equal(t, hours(9), calls.at)
+	require.Equal(t, []bool{false}, calls.judged)
 }
 
 // After SendNow, a delivery continues by its policy. After Reschedule, an operator can
@@ -244,18 +209,17 @@ func TestDeliverNotificationHastenedAndCancelled(t *testing.T) {
 
 			env := newEnv(t)
 			until, sends := env.Now().Add(time.Duration(tt.hours)*time.Hour), 0
-			env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendInput) (activities.SendResult, error) {
+			env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(outage.result, outage.err).Run(func(mock.Arguments) {
 				if sends++; sends == 1 && tt.later == 0 {
 					env.CancelWorkflow()
 					env.SignalWorkflow(tt.signal, until)
 				}
-				return outage.result, outage.err
 			})
 			if tt.later > 0 {
 				env.signals(10*time.Second, tt.signal, until)
 				env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second+tt.later)
 			}
-			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Once()
+			env.cancels(notification.Cancelled)
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
 
@@ -265,6 +229,9 @@ func TestDeliverNotificationHastenedAndCancelled(t *testing.T) {
 	}
 }
 
+// A delivery that is cancelled during an attempt ends as its row says: the attempt may
+// have succeeded. The recorded histories show that the workflow waits for the attempt,
+// which this environment does not.
 func TestDeliverNotificationCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -274,6 +241,7 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 		next  time.Duration // of Next; 0: none
 		when  time.Duration // of the cancellation
 		sends []answer
+		ends  notification.Status // as its row says; empty: it is cancelled during no attempt
 	}{
 		{name: "before it began"},
 		{name: "before it began to wait", delay: time.Hour},
@@ -281,91 +249,46 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 		{name: "while it waits for its second attempt", next: time.Hour, when: time.Minute},
 		{name: "between two attempts", when: 10 * time.Second, sends: []answer{outage}},
 		{name: "between two attempts after a delay", delay: time.Hour, when: time.Hour + 10*time.Second, sends: []answer{outage}},
+		{name: "during an attempt", ends: notification.Cancelled},
+		{name: "during an attempt that succeeds", ends: notification.Sent},
+		{name: "during an attempt, and received", ends: notification.Delivered},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			in, wantSend, env := deliverInput(notification.Email), sendInput(notification.Email), newEnv(t)
+			in, env := deliverInput(notification.Email), newEnv(t)
 			if tt.delay != 0 {
 				in.SendAfter = env.Now().Add(tt.delay)
 			}
 			if tt.next != 0 {
 				in.Next = env.Now().Add(tt.next)
 			}
-			env.RegisterDelayedCallback(env.CancelWorkflow, tt.when)
-			env.sends(wantSend, tt.sends...)
-			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Once()
+			if tt.ends == "" {
+				env.RegisterDelayedCallback(env.CancelWorkflow, tt.when)
+				env.sends(sendInput(notification.Email), tt.sends...)
+			} else {
+				env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(outage.result, outage.err).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
+			}
+			env.cancels(cmp.Or(tt.ends, notification.Cancelled))
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, in)
 
-			env.requireCancelled(t)
+			env.requireCancelledAs(t, cmp.Or(tt.ends, notification.Cancelled))
 		})
 	}
 }
 
-// A delivery that is cancelled during an attempt ends as its row says: the attempt may
-// have succeeded. The recorded histories show that the workflow waits for the attempt,
-// which this environment does not.
-func TestDeliverNotificationCancelledDuringAnAttempt(t *testing.T) {
-	t.Parallel()
-
-	for _, status := range []notification.Status{notification.Cancelled, notification.Sent, notification.Delivered} {
-		t.Run(string(status), func(t *testing.T) {
-			t.Parallel()
-
-			env := newEnv(t)
-			env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendInput) (activities.SendResult, error) {
-				env.CancelWorkflow()
-				return outage.result, outage.err
-			}).Once()
-			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(status, nil).Once()
-
-			env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
-
-			if status == notification.Cancelled {
-				env.requireCancelled(t)
-			} else {
-				env.requireDelivered(t, result(status, ""))
-			}
-		})
-	}
-}
-
-// A cancellation that comes while an end is being recorded changes nothing.
+// A cancellation that comes while a failure is being recorded changes nothing.
 func TestDeliverNotificationCancelledWhileRecording(t *testing.T) {
 	t.Parallel()
 
-	t.Run("a failure", func(t *testing.T) {
-		t.Parallel()
+	env := newEnv(t)
+	env.sends(sendInput(notification.Email), refused)
+	env.givesUp(notification.Email, notification.Failed, message(refused.err)).Return(notification.Status(""), panicky.err).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
+	env.givesUp(notification.Email, notification.Failed, message(refused.err)).Return(notification.Failed, nil).Once()
 
-		env := newEnv(t)
-		env.sends(sendInput(notification.Email), refused)
-		giveUp := activities.GiveUpInput{DeliveryID: deliveryID, Channel: notification.Email, Status: notification.Failed, Reason: message(refused.err)}
-		env.OnActivity(acts.GiveUp, mock.Anything, giveUp).Return(func(context.Context, activities.GiveUpInput) (notification.Status, error) {
-			env.CancelWorkflow()
-			return "", panicky.err
-		}).Once()
-		env.OnActivity(acts.GiveUp, mock.Anything, giveUp).Return(notification.Failed, nil).Once()
+	env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
 
-		env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
-
-		env.requireEnd(t, workflows.DeliveryFailed, result(notification.Failed, message(refused.err)))
-	})
-	t.Run("a success", func(t *testing.T) {
-		t.Parallel()
-
-		unrecorded := notification.AttemptResult{DeliveryID: deliveryID, Number: 1, Outcome: notification.OutcomeSent}
-		env := newEnv(t)
-		env.sends(sendInput(notification.Email), answer{result: activities.SendResult{Status: notification.Sent, Unrecorded: &unrecorded}})
-		env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(func(context.Context, notification.AttemptResult) error {
-			env.CancelWorkflow()
-			return panicky.err
-		}).Once()
-		env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(nil).Once()
-
-		env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
-
-		env.requireDelivered(t, result(notification.Sent, ""))
-	})
+	env.requireEnd(t, workflows.DeliveryFailed, result(notification.Failed, message(refused.err)))
 }

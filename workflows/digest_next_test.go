@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -44,17 +43,18 @@ func TestDigestIsContinued(t *testing.T) {
 			t.Parallel()
 
 			env := newEnv(t)
-			start, listed, ended := env.Now(), sealed(2), workflows.DigestEnded{Status: notification.Sent}
+			start, list, ended := env.Now(), sealed(2), workflows.DigestEnded{Status: notification.Sent}
 			if tt.left {
-				listed.Next = start.Add(soon).UTC()
+				list.Next = start.Add(soon).UTC()
 			}
 			env.joins(0, items(2)...)
-			env.seals(listed)
+			env.seals(list)
+			answer := listed(2)
 			if tt.fails {
-				ended = workflows.DigestEnded{Status: notification.Failed, Reason: message(refused.err)}
+				answer, ended = digestAnswer{err: refused.err}, workflows.DigestEnded{Status: notification.Failed, Reason: message(refused.err)}
 				env.givesUpDigest(ended.Status, ended.Reason)
 			}
-			env.sendsDigestMeanwhile(tt.fails, func() { env.tellsJoined(tt.joins...) })
+			env.sendsDigestMeanwhile(answer, func() { env.tellsJoined(tt.joins...) })
 			env.tellsMeanwhile(ended, tt.signal, start.Add(time.Hour).UTC())
 
 			env.ExecuteWorkflow(workflows.Digest, digestInput())
@@ -95,13 +95,13 @@ func TestDigestHandsOnWhatWasLeft(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env, listed, in := newEnv(t), sealed(2), digestInput()
+			env, list, in := newEnv(t), sealed(2), digestInput()
 			in.Joined, in.Hastened = tt.joined, tt.hastened
 			if tt.left {
-				listed.Next = env.Now().Add(window).UTC()
+				list.Next = env.Now().Add(window).UTC()
 			}
-			env.seals(listed)
-			env.sendsDigestMeanwhile(false, func() {})
+			env.seals(list)
+			env.sendsDigestMeanwhile(listed(2), func() {})
 			env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)...)
 
 			env.ExecuteWorkflow(workflows.Digest, in)
@@ -110,35 +110,27 @@ func TestDigestHandsOnWhatWasLeft(t *testing.T) {
 				env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 2})
 			} else {
 				next := digestInput()
-				next.Until, next.Joined, next.Hastened = listed.Next, tt.want, tt.hastened
+				next.Until, next.Joined, next.Hastened = list.Next, tt.want, tt.hastened
 				env.requireNext(t, next)
 			}
 		})
 	}
 }
 
-// sendsDigestMeanwhile expects one attempt at two items, during which something
-// happens.
-func (e *environment) sendsDigestMeanwhile(fails bool, happens func()) {
-	e.OnActivity(acts.SendDigest, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendDigestInput) (activities.SendDigestResult, error) {
-		happens()
-		if fails {
-			return activities.SendDigestResult{}, refused.err
-		}
-		return activities.SendDigestResult{Items: 2}, nil
-	}).Once()
+// sendsDigestMeanwhile expects one attempt, during which something happens.
+func (e *environment) sendsDigestMeanwhile(a digestAnswer, happens func()) {
+	e.OnActivity(acts.SendDigest, mock.Anything, mock.Anything).Return(a.result, a.err).Once().Run(func(mock.Arguments) { happens() })
 }
 
 // tellsMeanwhile expects that two items are told, and that a signal comes when
 // the second one is; empty: none.
 func (e *environment) tellsMeanwhile(ended workflows.DigestEnded, signal string, argument any) {
 	e.tells(ended, items(1)...)
-	e.OnSignalExternalWorkflow(mock.Anything, items(2)[1], "", digestEnded, ended).Return(func(string, string, string, string, any) error {
+	e.OnSignalExternalWorkflow(mock.Anything, items(2)[1], "", digestEnded, ended).Return(nil).Once().Run(func(mock.Arguments) {
 		if signal != "" {
 			e.SignalWorkflow(signal, argument)
 		}
-		return nil
-	}).Once()
+	})
 }
 
 // A digest with a long history continues as new while it collects. It keeps the signals
@@ -171,11 +163,11 @@ func TestDigestWithALongHistory(t *testing.T) {
 			env := newEnv(t)
 			start := env.Now()
 			env.joins(0, items(1)...)
-			env.OnActivity(acts.SealDigest, mock.Anything, mock.Anything).Return(func(context.Context, activities.SealInput) (activities.SealResult, error) {
+			quiet := activities.SealResult{NotBefore: start.Add(8 * time.Hour).UTC(), Wait: words}
+			env.OnActivity(acts.SealDigest, mock.Anything, mock.Anything).Return(quiet, nil).Once().Run(func(mock.Arguments) {
 				env.SetContinueAsNewSuggested(true)
 				tt.signals(env, start)
-				return activities.SealResult{NotBefore: start.Add(8 * time.Hour).UTC(), Wait: words}, nil
-			}).Once()
+			})
 
 			env.ExecuteWorkflow(workflows.Digest, digestInput())
 
@@ -252,10 +244,7 @@ func TestDigestCancelledWhileSealing(t *testing.T) {
 
 	env := newEnv(t)
 	input := activities.SealInput{DigestID: digestID, Key: digestKey, Window: window, JudgeQuiet: true}
-	env.OnActivity(acts.SealDigest, mock.Anything, input).Return(func(context.Context, activities.SealInput) (activities.SealResult, error) {
-		env.CancelWorkflow()
-		return sealed(1), nil
-	}).Once()
+	env.OnActivity(acts.SealDigest, mock.Anything, input).Return(sealed(1), nil).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
 	input.JudgeQuiet = false
 	env.OnActivity(acts.SealDigest, mock.Anything, input).Return(sealed(2), nil).Once()
 	env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
@@ -285,27 +274,6 @@ func TestDigestCancelledWithSomethingLeft(t *testing.T) {
 	env.requireNext(t, next)
 }
 
-// A cancellation that comes when the provider has accepted the message changes
-// nothing.
-func TestDigestCancelledTooLate(t *testing.T) {
-	t.Parallel()
-
-	unrecorded := notification.AttemptResult{DigestID: digestID, Outcome: notification.OutcomeSent}
-	env := newEnv(t)
-	env.seals(sealed(1))
-	env.sendsDigest(digestAnswer{result: activities.SendDigestResult{Items: 1, Unrecorded: &unrecorded}})
-	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(func(context.Context, notification.AttemptResult) error {
-		env.CancelWorkflow()
-		return panicky.err
-	}).Once()
-	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(nil).Once()
-	env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
-
-	env.ExecuteWorkflow(workflows.Digest, digestInput())
-
-	env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
-}
-
 // A digest with a time of day waits for that time, however many join. If items join while it is
 // sent, the next run looks when they are due. The rest of a full digest follows at once.
 func TestDigestAtATime(t *testing.T) {
@@ -328,15 +296,15 @@ func TestDigestAtATime(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env, in, listed := newEnv(t), digestInput(), sealed(2)
+			env, in, list := newEnv(t), digestInput(), sealed(2)
 			start := env.Now()
 			in.Timed, in.Until = true, start.Add(due)
 			if tt.next > 0 {
-				listed.Next = start.Add(tt.next).UTC()
+				list.Next = start.Add(tt.next).UTC()
 			}
 			env.joins(0, items(150)...)
-			calls := env.seals(listed)
-			env.sendsDigestMeanwhile(false, func() { env.tellsJoined(tt.joins...) })
+			calls := env.seals(list)
+			env.sendsDigestMeanwhile(listed(2), func() { env.tellsJoined(tt.joins...) })
 			env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)...)
 
 			env.ExecuteWorkflow(workflows.Digest, in)

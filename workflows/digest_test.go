@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -18,9 +17,10 @@ func TestDigestCollects(t *testing.T) {
 
 	tests := []struct {
 		name    string
-		earlier int // items that joined in earlier runs
-		first   int // that join at once
-		later   int // that join after a minute
+		earlier int           // items that joined in earlier runs
+		until   time.Duration // the end of the window of an earlier run; 0: there was none
+		first   int           // that join at once
+		later   int           // that join after a minute
 		want    time.Duration
 	}{
 		{name: "one", first: 1, want: window},
@@ -31,6 +31,7 @@ func TestDigestCollects(t *testing.T) {
 		{name: "full at once", first: 100},
 		{name: "almost full together with earlier runs", earlier: 60, first: 1, later: 38, want: window},
 		{name: "full together with earlier runs", earlier: 60, first: 1, later: 39, want: time.Minute},
+		{name: "the window is an earlier run's", until: 2 * time.Minute, want: 2 * time.Minute},
 		{name: "nobody told it", want: window},
 	}
 	for _, tt := range tests {
@@ -38,7 +39,9 @@ func TestDigestCollects(t *testing.T) {
 			t.Parallel()
 
 			in, env, all := digestInput(), newEnv(t), items(tt.first+tt.later)
-			in.Joined = tt.earlier
+			if in.Joined = tt.earlier; tt.until > 0 {
+				in.Until = env.Now().Add(tt.until)
+			}
 			env.joins(0, all[:tt.first]...)
 			env.joins(time.Minute, all[tt.first:]...)
 			calls := env.seals(sealed(2))
@@ -52,22 +55,6 @@ func TestDigestCollects(t *testing.T) {
 			env.requireOutcome(t, "")
 		})
 	}
-}
-
-// A digest that was continued has its window from the run before.
-func TestDigestGoesOnCollecting(t *testing.T) {
-	t.Parallel()
-
-	in, env := digestInput(), newEnv(t)
-	in.Until = env.Now().Add(time.Minute)
-	calls := env.seals(sealed(1))
-	env.sendsDigest(listed(1))
-	env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
-
-	env.ExecuteWorkflow(workflows.Digest, in)
-
-	require.Equal(t, []time.Duration{time.Minute}, calls.at)
-	env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
 }
 
 func TestDigestEnds(t *testing.T) {
@@ -112,7 +99,7 @@ func TestDigestEnds(t *testing.T) {
 }
 
 // A digest that the provider accepted and the activity could not record is recorded
-// before its items get the signal.
+// before its items get the signal, even if it is cancelled meanwhile.
 func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {
 	t.Parallel()
 
@@ -120,28 +107,26 @@ func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {
 		DigestID: digestID, Items: []notification.ItemAttempt{{DeliveryID: items(1)[0], Attempt: 2}},
 		Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1",
 	}
-	env := newEnv(t)
-	env.joins(0, items(1)...)
-	env.seals(sealed(1))
-	env.sendsDigest(digestAnswer{result: activities.SendDigestResult{Items: 1, Unrecorded: &unrecorded}})
-	recorded := false
-	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(panicky.err).Times(3)
-	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(func(context.Context, notification.AttemptResult) error {
-		recorded = true
-		return nil
-	}).Once()
-	env.OnSignalExternalWorkflow(mock.Anything, items(1)[0], "", digestEnded, workflows.DigestEnded{Status: notification.Sent}).
-		Return(func(string, string, string, string, any) error {
-			if !recorded {
-				return errGone
+	for _, cancelled := range []bool{false, true} {
+		env := newEnv(t)
+		env.joins(0, items(1)...)
+		env.seals(sealed(1))
+		env.sendsDigest(digestAnswer{result: activities.SendDigestResult{Items: 1, Unrecorded: &unrecorded}})
+		var done []string
+		env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(panicky.err).Times(3).Run(func(mock.Arguments) {
+			if cancelled {
+				env.CancelWorkflow()
 			}
-			return nil
-		}).Once()
+		})
+		env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(nil).Once().Run(func(mock.Arguments) { done = append(done, "recorded") })
+		env.OnSignalExternalWorkflow(mock.Anything, items(1)[0], "", digestEnded, workflows.DigestEnded{Status: notification.Sent}).
+			Return(nil).Once().Run(func(mock.Arguments) { done = append(done, "told") })
 
-	env.ExecuteWorkflow(workflows.Digest, digestInput())
+		env.ExecuteWorkflow(workflows.Digest, digestInput())
 
-	require.True(t, recorded)
-	env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
+		require.Equal(t, []string{"recorded", "told"}, done)
+		env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
+	}
 }
 
 // An item whose workflow is gone cannot record its failure: the digest does.
@@ -331,10 +316,9 @@ func TestDigestSignalWhileSealing(t *testing.T) {
 	env := newEnv(t)
 	start := env.Now()
 	env.joins(0, items(1)...)
-	env.OnActivity(acts.SealDigest, mock.Anything, mock.Anything).Return(func(context.Context, activities.SealInput) (activities.SealResult, error) {
+	env.OnActivity(acts.SealDigest, mock.Anything, mock.Anything).Return(sealed(1), nil).Once().Run(func(mock.Arguments) {
 		env.SignalWorkflow(workflows.Reschedule, start.Add(time.Hour).UTC())
-		return sealed(1), nil
-	}).Once()
+	})
 	calls := env.sendsDigest(listed(1))
 	env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
 

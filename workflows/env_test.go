@@ -40,16 +40,15 @@ type environment struct {
 	*testsuite.TestWorkflowEnvironment
 	outcomes []string // every value that HeraldOutcome had
 
-	deliveries children[workflows.DeliverInput] // where they are children
-	pages      children[workflows.PageInput]
-	lanes      children[workflows.ChannelInput]
-	batches    children[workflows.BatchInput]
-
+	// The children. They replace all workflows but the one under test.
+	deliveries  children[workflows.DeliverInput]
+	pages       children[workflows.PageInput]
+	lanes       children[workflows.ChannelInput]
+	batches     children[workflows.BatchInput]
 	escalations children[workflows.EscalateInput]
 }
 
-// newEnv is the environment of a workflow that has no children.
-func newEnv(t *testing.T, children ...string) *environment {
+func newEnv(t *testing.T) *environment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quietLogger{})
@@ -58,40 +57,19 @@ func newEnv(t *testing.T, children ...string) *environment {
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the default of 1 s as well
 	env.RegisterActivity(&activities.Activities{})
 	t.Cleanup(func() { env.AssertExpectations(t) })
-	for _, name := range children {
-		env.RegisterWorkflowWithOptions(env.fake(name), workflow.RegisterOptions{Name: name})
+	for name, child := range map[string]any{
+		deliverNotification: env.deliveries.run, notifyPage: env.pages.run, notifyChannel: env.lanes.run,
+		deliverBatch: env.batches.run, escalateWorkflow: env.escalations.run,
+	} {
+		env.RegisterWorkflowWithOptions(child, workflow.RegisterOptions{Name: name})
 	}
+	env.lanes.end = untilPlanned
 	env.OnUpsertTypedSearchAttributes(mock.Anything).Return(nil).Maybe().Run(func(args mock.Arguments) {
 		if value, ok := args.Get(0).(temporal.SearchAttributes).GetKeyword(workflows.OutcomeAttribute); ok {
 			env.outcomes = append(env.outcomes, value)
 		}
 	})
 	return env
-}
-
-func newEventEnv(t *testing.T) *environment {
-	t.Helper()
-	return newEnv(t, deliverNotification, notifyPage, notifyChannel)
-}
-
-func newPageEnv(t *testing.T) *environment {
-	t.Helper()
-	return newEnv(t, deliverNotification)
-}
-
-func (e *environment) fake(name string) any {
-	switch name {
-	case notifyPage:
-		return e.pages.run
-	case notifyChannel:
-		return e.lanes.run
-	case deliverBatch:
-		return e.batches.run
-	case escalateWorkflow:
-		return e.escalations.run
-	default:
-		return e.deliveries.run
-	}
 }
 
 // requireOutcome checks HeraldOutcome, by which operators find workflows; empty: not set.

@@ -89,7 +89,7 @@ func TestEscalate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			in, env := escalateInput(), newEnv(t, deliverNotification)
+			in, env := escalateInput(), newEnv(t)
 			if tt.sendAfter > 0 {
 				in.SendAfter = env.Now().Add(tt.sendAfter)
 			}
@@ -135,8 +135,7 @@ func TestEscalateChains(t *testing.T) {
 	next := notification.Escalation{From: notification.SMS, To: notification.Email, After: time.Hour, Until: notification.UntilDelivered}
 	follower := text()
 	follower.Escalation = &next
-	env := newEnv(t, deliverNotification)
-	env.RegisterWorkflow(workflows.Escalate)
+	env := newEnv(t)
 	env.OnActivity(acts.Escalate, mock.Anything, mock.MatchedBy(func(in activities.EscalateInput) bool { return in.DeliveryID == textID })).
 		Return(activities.EscalateResult{Outcome: notification.EscalationDelivered}, nil).Once()
 
@@ -153,7 +152,7 @@ func TestEscalateChains(t *testing.T) {
 func TestEscalateCancelled(t *testing.T) {
 	t.Parallel()
 
-	env := newEnv(t, deliverNotification)
+	env := newEnv(t)
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
 	env.ExecuteWorkflow(workflows.Escalate, escalateInput())
@@ -176,7 +175,7 @@ func TestNotifyEventEscalates(t *testing.T) {
 	t.Parallel()
 
 	var told time.Duration
-	env := newEnv(t, deliverNotification, notifyPage, notifyChannel, escalateWorkflow)
+	env := newEnv(t)
 	start := env.Now()
 	env.deliveries.end = takes[workflows.DeliverInput](time.Minute)
 	env.escalations.end = func(ctx workflow.Context, _ workflows.EscalateInput) error {
@@ -205,7 +204,7 @@ func TestNotifyEventEscalates(t *testing.T) {
 func TestNotifyEventOutlastsAnEscalation(t *testing.T) {
 	t.Parallel()
 
-	env := newEnv(t, deliverNotification, notifyPage, notifyChannel, escalateWorkflow)
+	env := newEnv(t)
 	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
 	env.plans(notification.Cursor{}, escalatingPlan())
 	env.finishes("")
@@ -215,26 +214,11 @@ func TestNotifyEventOutlastsAnEscalation(t *testing.T) {
 	env.requireNotified(t, workflows.NotifyResult{})
 }
 
-func TestNotifyEventCancelledWithAnEscalation(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t, deliverNotification, notifyPage, notifyChannel, escalateWorkflow)
-	env.escalations.end = takes[workflows.EscalateInput](time.Hour)
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-	env.plans(notification.Cursor{}, escalatingPlan())
-	env.finishes(notification.EventCancelled)
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireCancelled(t)
-	require.Equal(t, 1, env.escalations.cancelled)
-}
-
 // Deliveries with an escalation need no slot: an unread delivery does not delay others for days.
 func TestNotifyPageEscalatesOutsideItsWindow(t *testing.T) {
 	t.Parallel()
 
-	env := newEnv(t, deliverNotification, escalateWorkflow)
+	env := newEnv(t)
 	env.escalations.end = takes[workflows.EscalateInput](24 * time.Hour)
 	many := batch(130)
 	for i := range many.Deliveries {

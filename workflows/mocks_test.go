@@ -175,6 +175,21 @@ func (e *environment) givesUp(channel notification.Channel, status notification.
 	return e.OnActivity(acts.GiveUp, mock.Anything, activities.GiveUpInput{DeliveryID: deliveryID, Channel: channel, Status: status, Reason: why})
 }
 
+// cancels expects that the end of a cancelled delivery is recorded, and finds its status.
+func (e *environment) cancels(found notification.Status) {
+	e.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(found, nil).Once()
+}
+
+// requireCancelledAs checks that a delivery that was cancelled ended as its row says.
+func (e *environment) requireCancelledAs(t *testing.T, status notification.Status) {
+	t.Helper()
+	if status == notification.Cancelled {
+		e.requireCancelled(t)
+	} else {
+		e.requireDelivered(t, result(status, ""))
+	}
+}
+
 // requireEnd checks how a delivery ended: with a failure of this type, or with a
 // result.
 func (e *environment) requireEnd(t *testing.T, failure string, want workflows.DeliverResult) {

@@ -14,7 +14,7 @@ import (
 	"herald/workflows"
 )
 
-// A cancelled event cancels its open and its waiting deliveries. A delivery may end well although it
+// A cancelled event cancels its lanes, escalations and deliveries, open or waiting. A delivery may end well although it
 // was cancelled, and the event waits for it. Deliveries that wait for a slot, or are planned while
 // the event is cancelled, never begin.
 func TestNotifyEventCancelled(t *testing.T) {
@@ -37,15 +37,22 @@ func TestNotifyEventCancelled(t *testing.T) {
 		{name: "more deliveries than slots", in: notifyInput, arrange: planned(batch(150), takes[workflows.DeliverInput](10*time.Hour)), started: 100, cancelled: 100},
 		{name: "waiting deliveries", in: notifyInput, arrange: planned(waiting(batch(150)), takes[workflows.DeliverInput](10*time.Hour)), started: 150, cancelled: 150},
 		{name: "deliveries that end well", in: notifyInput, arrange: planned(batch(2), takesRegardless(time.Hour)), started: 2},
+		{name: "lanes", in: notifyInput, arrange: func(env *environment) {
+			env.lanes.end = takes[workflows.ChannelInput](10 * time.Hour)
+			env.plans(cursor(0), inLanes(1, 2, mails, laterSMS))
+			env.plans(cursor(1), inLanes(2, 2, mails, laterSMS))
+			env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+		}, cancelled: 2},
+		{name: "an escalation", in: notifyInput, arrange: func(env *environment) {
+			env.escalations.end = takes[workflows.EscalateInput](time.Hour)
+			planned(escalatingPlan().Batch, nil)(env)
+		}, started: 1, cancelled: 1},
 		{name: "while planning", in: notifyInput, arrange: func(env *environment) {
 			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, panicky.err) // again and again
 			env.RegisterDelayedCallback(env.CancelWorkflow, soon)
 		}},
 		{name: "in its first task", in: notifyInput, arrange: func(env *environment) {
-			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(func(context.Context, activities.PlanInput) (activities.PlanResult, error) {
-				env.CancelWorkflow()
-				return onlyPage(batch(2)), nil
-			}).Once()
+			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(onlyPage(batch(2)), nil).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
 		}},
 		{name: "before it could cancel another event", in: cancelsEvt0, arrange: func(env *environment) {
 			env.OnActivity(acts.CancelEvent, mock.Anything, cancellation).Return(activities.CancelEventResult{}, panicky.err)
@@ -56,7 +63,7 @@ func TestNotifyEventCancelled(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env := newEventEnv(t)
+			env := newEnv(t)
 			tt.arrange(env)
 			env.finishes("CANCELLED")
 
@@ -64,7 +71,7 @@ func TestNotifyEventCancelled(t *testing.T) {
 
 			env.requireCancelled(t)
 			require.Len(t, env.deliveries.started, tt.started)
-			require.Equal(t, tt.cancelled, env.deliveries.cancelled)
+			require.Equal(t, tt.cancelled, env.deliveries.cancelled+env.lanes.cancelled+env.escalations.cancelled)
 			require.Zero(t, env.deliveries.open)
 		})
 	}
@@ -76,7 +83,7 @@ func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 	t.Parallel()
 
 	for _, commands := range []int{3, 4} {
-		in, env := notifyInput, newEventEnv(t)
+		in, env := notifyInput, newEnv(t)
 		in.Publish, in.CommandVersion = true, commands
 		var done []string
 		var cancelled time.Time
@@ -94,10 +101,7 @@ func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 			env.CancelWorkflow()
 		}, 10*time.Second)
 		env.OnActivity(acts.FinishEvent, mock.Anything, activities.FinishEventInput{EventID: eventID, Outcome: notification.EventCancelled}).
-			Return(func(context.Context, activities.FinishEventInput) (notification.Counts, error) {
-				done = append(done, "ended")
-				return notification.Counts{Outcome: notification.EventCancelled}, nil
-			}).Once()
+			Return(notification.Counts{Outcome: notification.EventCancelled}, nil).Once().Run(func(mock.Arguments) { done = append(done, "ended") })
 
 		env.ExecuteWorkflow(workflows.NotifyEvent, in)
 
@@ -122,7 +126,7 @@ var (
 func TestNotifyEventCancelsAnother(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
+	env := newEnv(t)
 	before := map[notification.Status]int{notification.Cancelled: 3, notification.Sent: 1}
 	env.OnActivity(acts.CancelEvent, mock.Anything, cancellation).Return(activities.CancelEventResult{}, panicky.err).Times(3)
 	env.OnActivity(acts.CancelEvent, mock.Anything, cancellation).Return(activities.CancelEventResult{Deliveries: before}, nil).Once()
@@ -142,7 +146,7 @@ func TestNotifyEventThatIsTakenBack(t *testing.T) {
 
 	taken := activities.PlanResult{Outcome: notification.EventCancelled, Problem: "cancelled by event evt-2"}
 	for _, pages := range []int{1, 2} {
-		env := newEventEnv(t)
+		env := newEnv(t)
 		if pages == 2 {
 			next := cursor(1)
 			env.plans(notification.Cursor{}, activities.PlanResult{Next: &next})

@@ -14,11 +14,6 @@ import (
 	"herald/workflows"
 )
 
-func newLaneEnv(t *testing.T) *environment {
-	t.Helper()
-	return newEnv(t, deliverNotification, notifyPage, deliverBatch)
-}
-
 // looks is the input of a look for rows after an id.
 func looks(lane notification.Lane, after int64, pending bool) activities.NextInput {
 	return activities.NextInput{EventID: eventID, Lane: lane, After: after, Pending: pending}
@@ -60,7 +55,7 @@ func wholeLane(lane notification.Lane) notification.Part {
 func TestNotifyChannelStartsDeliveries(t *testing.T) {
 	t.Parallel()
 
-	env, in := newLaneEnv(t), laneInput(mails)
+	env, in := newEnv(t), laneInput(mails)
 	in.Planned = true
 	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
 	env.findsStretches(mails, 2)
@@ -82,7 +77,7 @@ func TestNotifyChannelStartsDeliveries(t *testing.T) {
 func TestNotifyChannelThatWaits(t *testing.T) {
 	t.Parallel()
 
-	env, in := newLaneEnv(t), laneInput(laterSMS)
+	env, in := newEnv(t), laneInput(laterSMS)
 	in.Planned = true
 	env.pages.end = takes[workflows.PageInput](time.Hour)
 	env.findsStretches(laterSMS, 12)
@@ -108,7 +103,7 @@ func TestNotifyChannelThatWaits(t *testing.T) {
 func TestNotifyChannelFollowsThePlanning(t *testing.T) {
 	t.Parallel()
 
-	env := newLaneEnv(t)
+	env := newEnv(t)
 	var looked []time.Duration
 	start := env.Now()
 	nothing := func(after int64) {
@@ -149,7 +144,7 @@ func seconds(all []time.Duration) (rounded []time.Duration) {
 func TestNotifyChannelFindsWhatWasLeft(t *testing.T) {
 	t.Parallel()
 
-	env, in := newLaneEnv(t), laneInput(mails)
+	env, in := newEnv(t), laneInput(mails)
 	in.Planned = true
 	env.finds(mails, 0, false, stored(2))
 	env.listsStretch(2, false, to("2"))
@@ -169,21 +164,22 @@ func TestNotifyChannelFindsWhatWasLeft(t *testing.T) {
 func TestNotifyChannelContinuesAsNew(t *testing.T) {
 	t.Parallel()
 
-	for _, lane := range []notification.Lane{mails, laterSMS} {
+	for _, lane := range []workflows.ChannelInput{laneInput(mails), laneInput(laterSMS), bulkInput()} {
 		for history, continues := range map[int]bool{9_000: false, 9_001: true} {
 			for _, planned := range []bool{false, true} {
 				t.Run(fmt.Sprint(lane, history, planned), func(t *testing.T) {
 					t.Parallel()
 
-					env, in := newLaneEnv(t), laneInput(lane)
+					env, in := newEnv(t), lane
 					env.SetContinueAsNewSuggested(true)
 					env.SetCurrentHistoryLength(history)
 					env.pages.end = takes[workflows.PageInput](time.Hour)
+					env.batches.end = takes[workflows.BatchInput](time.Hour)
 					env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
 					in.Planned = planned
 					env.RegisterDelayedCallback(func() { env.SignalWorkflow("all-planned", nil) }, 500*time.Millisecond)
-					env.finds(lane, 0, false, stored(1))
-					if lane == mails {
+					env.answersLooks(bulk(1))
+					if !in.Bulk && !in.Lane.Waiting {
 						env.listsStretch(1, false, to("1"))
 					}
 					if !continues {
@@ -192,12 +188,12 @@ func TestNotifyChannelContinuesAsNew(t *testing.T) {
 
 					env.ExecuteWorkflow(workflows.NotifyChannel, in)
 
-					require.Zero(t, env.pages.open+env.deliveries.open)
+					require.Zero(t, env.pages.open+env.batches.open+env.deliveries.open)
 					if !continues {
 						require.NoError(t, env.GetWorkflowError())
 						return
 					}
-					in.After, in.Planned, in.Parts = 100, true, len(env.pages.started)
+					in.After, in.Planned, in.Parts = 100, true, len(env.pages.started)+len(env.batches.started)
 					require.Equal(t, in, nextRun[workflows.ChannelInput](t, env, notifyChannel))
 				})
 			}
@@ -205,39 +201,48 @@ func TestNotifyChannelContinuesAsNew(t *testing.T) {
 	}
 }
 
-// A cancelled lane ends its children, and cancels the rows that had none, even if it still waits for
-// the planning.
-func TestNotifyChannelCancelled(t *testing.T) {
+// A cancelled lane, page or batch ends its children, and cancels the rows that had none, even if a lane
+// still waits for the planning, or a batch is sent.
+func TestPartCancelled(t *testing.T) {
 	t.Parallel()
 
 	planned, batches := laneInput(mails), bulkInput()
 	planned.Planned, batches.Planned = true, true
 	tests := []struct {
 		name                string
-		in                  workflows.ChannelInput
+		workflow, in        any
+		part                notification.Part
 		arrange             func(env *environment)
 		deliveries, batches int // that had begun
 	}{
-		{name: "deliveries", in: planned, arrange: func(env *environment) {
+		{name: "deliveries", workflow: workflows.NotifyChannel, in: planned, part: wholeLane(mails), arrange: func(env *environment) {
 			env.finds(mails, 0, false, stored(1))
 			env.listsStretch(1, false, batch(500))
 		}, deliveries: 400},
-		{name: "batches", in: batches, arrange: func(env *environment) { env.answersLooks(bulk(1), bulk(2), activities.NextResult{}) }, batches: 2},
-		{name: "while it looks", in: laneInput(laterSMS), arrange: func(env *environment) {
+		{name: "batches", workflow: workflows.NotifyChannel, in: batches, part: wholeLane(mails), arrange: func(env *environment) { env.answersLooks(bulk(1), bulk(2), activities.NextResult{}) }, batches: 2},
+		{name: "while it looks", workflow: workflows.NotifyChannel, in: laneInput(laterSMS), part: wholeLane(laterSMS), arrange: func(env *environment) {
 			env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil)
 		}},
+		{name: "a page", workflow: workflows.NotifyPage, in: pageInput(3), part: partOf(laterMails, 3), arrange: func(env *environment) {
+			env.lists(batch(150), nil)
+		}, deliveries: 100},
+		{name: "deliveries that have left a batch", workflow: workflows.DeliverBatch, in: batchInput(1), part: partOf(mails, 1), arrange: func(env *environment) {
+			env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(98, 0, nil), HasRemaining: true})
+			env.claims()
+			env.listsStretch(1, true, batch(2))
+		}, deliveries: 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env := newLaneEnv(t)
+			env := newEnv(t)
 			env.deliveries.end, env.batches.end = takes[workflows.DeliverInput](time.Hour), takes[workflows.BatchInput](time.Hour)
 			tt.arrange(env)
-			env.cancelsUnsent(wholeLane(tt.in.Lane))
+			env.cancelsUnsent(tt.part)
 			env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
-			env.ExecuteWorkflow(workflows.NotifyChannel, tt.in)
+			env.ExecuteWorkflow(tt.workflow, tt.in)
 
 			env.requireStopped(t)
 			require.Len(t, env.deliveries.started, tt.deliveries)
@@ -291,7 +296,7 @@ func (e *environment) answersLooks(answers ...activities.NextResult) (asked *[]a
 func TestNotifyChannelInBatches(t *testing.T) {
 	t.Parallel()
 
-	env, in := newLaneEnv(t), bulkInput()
+	env, in := newEnv(t), bulkInput()
 	in.Planned = true
 	asked, _ := env.answersLooks(bulk(1), partial(2), activities.NextResult{}, activities.NextResult{})
 
@@ -312,7 +317,7 @@ func TestNotifyChannelInBatches(t *testing.T) {
 func TestNotifyChannelOpensManyBatches(t *testing.T) {
 	t.Parallel()
 
-	env, in := newLaneEnv(t), bulkInput()
+	env, in := newEnv(t), bulkInput()
 	in.Planned = true
 	env.batches.end = takes[workflows.BatchInput](time.Minute)
 	var answers []activities.NextResult
@@ -333,7 +338,7 @@ func TestNotifyChannelOpensManyBatches(t *testing.T) {
 func TestNotifyChannelFillsItsBatches(t *testing.T) {
 	t.Parallel()
 
-	env := newLaneEnv(t)
+	env := newEnv(t)
 	start, began := env.Now(), []time.Duration{}
 	env.batches.end = func(ctx workflow.Context, in workflows.BatchInput) error {
 		began = append(began, workflow.Now(ctx).Sub(start))
@@ -347,20 +352,4 @@ func TestNotifyChannelFillsItsBatches(t *testing.T) {
 
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []time.Duration{0, 5, 5, 6}, seconds(began))
-}
-
-// A long lane continues in a new run with its decision.
-func TestNotifyChannelKeepsItsDecision(t *testing.T) {
-	t.Parallel()
-
-	env, in := newLaneEnv(t), bulkInput()
-	in.Planned = true
-	env.SetContinueAsNewSuggested(true)
-	env.SetCurrentHistoryLength(9_001)
-	env.answersLooks(bulk(1))
-
-	env.ExecuteWorkflow(workflows.NotifyChannel, in)
-
-	in.After, in.Parts = 100, 1
-	require.Equal(t, in, nextRun[workflows.ChannelInput](t, env, notifyChannel))
 }

@@ -49,7 +49,7 @@ func TestNotifyEvent(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env := newEventEnv(t)
+			env := newEnv(t)
 			env.plans(notification.Cursor{}, tt.plan)
 			env.finishesWith(tt.plan.Outcome, tt.want.Outcome, tt.want.Problem)
 
@@ -67,7 +67,7 @@ func TestNotifyEvent(t *testing.T) {
 func TestNotifyEventNamesItsChildren(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
+	env := newEnv(t)
 	several := batch(1)
 	several.Policies[notification.SMS] = policy(notification.SMS)
 	several.Deliveries = append(several.Deliveries, notification.Delivery{DeliveryID: "evt-1-customer7-SMS", Channel: notification.SMS, UserType: notification.Customer, UserID: "7"})
@@ -89,7 +89,7 @@ func TestNotifyEventPublishesBesideTheDeliveries(t *testing.T) {
 	t.Parallel()
 
 	var publishedAt, deliveredAt time.Duration
-	in, env := notifyInput, newEventEnv(t)
+	in, env := notifyInput, newEnv(t)
 	in.Publish = true
 	start := env.Now()
 	env.deliveries.end = func(ctx workflow.Context, _ workflows.DeliverInput) error {
@@ -130,7 +130,7 @@ func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			in, env := notifyInput, newEventEnv(t)
+			in, env := notifyInput, newEnv(t)
 			in.Publish = true
 			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, tt.plan).Once()
 			env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID, Source: "orders"}).Return(activities.PublishEventResult{}, tt.publishing).Once()
@@ -148,7 +148,7 @@ func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
 func TestNotifyEventOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
+	env := newEnv(t)
 	outage := errors.New("database out of reach")
 	env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, outage).Times(6)
 	env.plans(notification.Cursor{}, onlyPage(batch(2)))
@@ -165,7 +165,7 @@ func TestNotifyEventOutlastsAnOutage(t *testing.T) {
 func TestNotifyEventWithChildrenThatFail(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
+	env := newEnv(t)
 	env.deliveries.end = func(_ workflow.Context, in workflows.DeliverInput) error {
 		if in.DeliveryID == "evt-1-staff2-EMAIL" {
 			return temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed)
@@ -209,14 +209,13 @@ func TestNotifyEventRecordsItsEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			in, env := notifyInput, newEventEnv(t)
+			in, env := notifyInput, newEnv(t)
 			in.CommandVersion = tt.commands
-			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(func(context.Context, activities.PlanInput) (activities.PlanResult, error) {
+			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, tt.err).Once().Run(func(mock.Arguments) {
 				if tt.cancel {
 					env.CancelWorkflow()
 				}
-				return activities.PlanResult{}, tt.err
-			}).Once()
+			})
 			var got []string
 			env.OnActivity(acts.FinishEvent, mock.Anything, mock.Anything).Return(func(ctx context.Context, end activities.FinishEventInput) (notification.Counts, error) {
 				require.Equal(t, tt.success, end.Success)

@@ -48,8 +48,7 @@ func untilPlanned(ctx workflow.Context, in workflows.ChannelInput) error {
 func TestNotifyEventStartsLanes(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
-	env.lanes.end = untilPlanned
+	env := newEnv(t)
 	env.plans(cursor(0), inLanes(1, 3, mails))
 	env.plans(cursor(1), inLanes(2, 3, mails, laterSMS))
 	env.plans(cursor(2), inLanes(3, 3, websocket, mails, laterSMS))
@@ -71,8 +70,7 @@ func TestNotifyEventStartsLanes(t *testing.T) {
 func TestNotifyEventDecidesOnce(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
-	env.lanes.end = untilPlanned
+	env := newEnv(t)
 	first := inLanes(1, 2, mails)
 	first.Bulk = true
 	env.plans(cursor(0), first)
@@ -95,8 +93,7 @@ func TestNotifyEventKeepsTheProblemOfItsFirstPage(t *testing.T) {
 	t.Parallel()
 
 	for outcome, want := range map[notification.EventOutcome]string{"": "two members have no user type", notification.EventCancelled: "cancelled by event evt-2"} {
-		env := newEventEnv(t)
-		env.lanes.end = untilPlanned
+		env := newEnv(t)
 		first, last := inLanes(1, 2, mails), inLanes(2, 2, mails)
 		first.Problem = "two members have no user type"
 		if last.Outcome = outcome; outcome != "" {
@@ -117,7 +114,7 @@ func TestNotifyEventKeepsTheProblemOfItsFirstPage(t *testing.T) {
 func TestNotifyEventWithACancelledLane(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
+	env := newEnv(t)
 	env.lanes.end = func(ctx workflow.Context, in workflows.ChannelInput) error {
 		if in.Lane == mails {
 			return temporal.NewCanceledError()
@@ -141,8 +138,7 @@ func TestNotifyEventWithACancelledLane(t *testing.T) {
 func TestNotifyEventStartsLanesForAnOnlyPage(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
-	env.lanes.end = untilPlanned
+	env := newEnv(t)
 	env.plans(cursor(0), inLanes(1, 1, mails))
 	env.finishesWith("", "INCOMPLETE", "")
 
@@ -157,9 +153,8 @@ func TestNotifyEventStartsLanesForAnOnlyPage(t *testing.T) {
 func TestNotifyEventWaitsForALaneThatCloses(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
+	env := newEnv(t)
 	env.RegisterWorkflow(takesSeconds)
-	env.lanes.end = untilPlanned
 	env.plans(cursor(0), inLanes(1, 2, mails))
 	env.plans(cursor(1), inLanes(2, 2, mails))
 	env.finishes("")
@@ -183,28 +178,11 @@ func TestNotifyEventWaitsForALaneThatCloses(t *testing.T) {
 
 func takesSeconds(ctx workflow.Context) error { return workflow.Sleep(ctx, 10*time.Second) }
 
-func TestNotifyEventCancelledWithLanes(t *testing.T) {
-	t.Parallel()
-
-	env := newEventEnv(t)
-	env.lanes.end = takes[workflows.ChannelInput](10 * time.Hour)
-	env.plans(cursor(0), inLanes(1, 2, mails, laterSMS))
-	env.plans(cursor(1), inLanes(2, 2, mails, laterSMS))
-	env.finishes("CANCELLED")
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireCancelled(t)
-	require.Equal(t, 2, env.lanes.cancelled)
-}
-
 // Planned deliveries are made, even if the rest cannot be planned.
 func TestNotifyEventFailsBehindItsLanes(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
-	env.lanes.end = untilPlanned
+	env := newEnv(t)
 	env.plans(cursor(0), inLanes(1, 2, mails))
 	env.OnActivity(acts.PlanDeliveries, mock.Anything, mock.Anything).Return(activities.PlanResult{}, temporal.NewNonRetryableApplicationError("gone", activities.NoSuchRow, nil)).Once()
 	env.finishes("FAILED")

@@ -52,7 +52,7 @@ func TestNotifyPage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env := newPageEnv(t)
+			env := newEnv(t)
 			env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
 			if tt.end != nil {
 				env.deliveries.end = tt.end
@@ -75,7 +75,7 @@ func TestNotifyPage(t *testing.T) {
 func TestNotifyPageReadsListAfterList(t *testing.T) {
 	t.Parallel()
 
-	env, second := newPageEnv(t), activities.ListInput{Part: partOf(laterMails, 3)}
+	env, second := newEnv(t), activities.ListInput{Part: partOf(laterMails, 3)}
 	all := batch(5)
 	head, tail := activities.ListResult{DeliveryBatch: all, Next: 204}, activities.ListResult{DeliveryBatch: all}
 	head.Deliveries, tail.Deliveries = all.Deliveries[:3], all.Deliveries[3:]
@@ -106,7 +106,7 @@ func TestNotifyPageRepeatsOnlyWhatFailed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env, all := newPageEnv(t), batch(100)
+			env, all := newEnv(t), batch(100)
 			env.deliveries.end = func(ctx workflow.Context, in workflows.DeliverInput) error {
 				if in.DeliveryID == all.Deliveries[0].DeliveryID {
 					return tt.end
@@ -127,29 +127,12 @@ func TestNotifyPageRepeatsOnlyWhatFailed(t *testing.T) {
 	}
 }
 
-// A page that is cancelled cancels its deliveries, and the rows that had no workflow yet.
-func TestNotifyPageCancelled(t *testing.T) {
-	t.Parallel()
-
-	env := newPageEnv(t)
-	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
-	env.lists(batch(150), nil)
-	env.cancelsUnsent(partOf(laterMails, 3))
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
-
-	env.requireStopped(t)
-	require.Len(t, env.deliveries.started, 100)
-	require.Equal(t, 100, env.deliveries.cancelled)
-}
-
 // If an earlier run that closes, or a retry, still has a delivery's id, the delivery is
 // made after its end, however long that takes.
 func TestNotifyPageWaitsForWhoHasAnID(t *testing.T) {
 	t.Parallel()
 
-	env, all := newPageEnv(t), batch(2)
+	env, all := newEnv(t), batch(2)
 	all.Deliveries[1] = all.Deliveries[0] // its workflow ID is taken
 	env.lists(all, nil)
 	running := temporal.NewApplicationError("it still runs", activities.StillRunning)
@@ -177,7 +160,7 @@ func TestNotifyPageWaitsForWhoHasAnID(t *testing.T) {
 func TestNotifyPageWithATakenID(t *testing.T) {
 	t.Parallel()
 
-	env, all := newPageEnv(t), batch(3)
+	env, all := newEnv(t), batch(3)
 	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
 	all.Deliveries[1] = all.Deliveries[0]
 	env.lists(all, nil)
@@ -220,59 +203,49 @@ func (e *environment) cancelsUnsent(part notification.Part) {
 	e.OnActivity(acts.CancelPart, mock.Anything, in).Return(activities.CancelPartResult{Cancelled: 50}, nil).Once()
 }
 
-// Waiting deliveries need no slot, even if they come first and outnumber the slots.
-func TestNotifyEventDeliversBesideWhatWaits(t *testing.T) {
+// Deliveries that wait, or whose channel is blocked, delay no others, even if they come first and
+// outnumber the slots.
+func TestNotifyEventDelaysNoOthers(t *testing.T) {
 	t.Parallel()
 
-	env, all := newEventEnv(t), batch(260)
-	waiting(activities.DeliveryBatch{Deliveries: all.Deliveries[:130]})
-	var sent []time.Duration
-	start := env.Now()
-	env.deliveries.end = func(ctx workflow.Context, in workflows.DeliverInput) error {
-		if !in.SendAfter.IsZero() {
-			return workflow.Sleep(ctx, 10*time.Hour)
-		}
-		defer func() { sent = append(sent, workflow.Now(ctx).Sub(start)) }()
-		return workflow.Sleep(ctx, time.Second)
+	tests := []struct {
+		name     string
+		delay    func(d *notification.Delivery)
+		mostOpen int           // slots of the others included
+		want     time.Duration // when the last delivery ends
+	}{
+		{name: "waiting", delay: func(d *notification.Delivery) { d.SendAfter = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC) }, mostOpen: 130 + 100, want: 10 * time.Hour},
+		{name: "another channel", delay: func(d *notification.Delivery) { d.Channel = notification.SMS }, mostOpen: 100 + 100, want: 20 * time.Hour},
 	}
-	env.plans(notification.Cursor{}, onlyPage(all))
-	env.finishes("")
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+			env, all := newEnv(t), batch(260)
+			all.Policies[notification.SMS] = policy(notification.SMS)
+			for i := range 130 {
+				tt.delay(&all.Deliveries[i])
+			}
+			var sent []time.Duration
+			start := env.Now()
+			env.deliveries.end = func(ctx workflow.Context, in workflows.DeliverInput) error {
+				if !in.SendAfter.IsZero() || in.Channel == notification.SMS {
+					return workflow.Sleep(ctx, 10*time.Hour)
+				}
+				defer func() { sent = append(sent, workflow.Now(ctx).Sub(start)) }()
+				return workflow.Sleep(ctx, time.Second)
+			}
+			env.plans(notification.Cursor{}, onlyPage(all))
+			env.finishes("")
 
-	env.requireNotified(t, workflows.NotifyResult{})
-	require.ElementsMatch(t, inputs(all), env.deliveries.started)
-	require.Equal(t, 130+100, env.deliveries.mostOpen) // all that wait, and a window of the others
-	require.Len(t, sent, 130)
-	require.Equal(t, 2*time.Second, sent[129]) // of the skipped clock: 100, then 30
-}
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
-// A blocked channel, with more deliveries than slots, does not delay other channels.
-func TestNotifyEventHasAWindowPerChannel(t *testing.T) {
-	t.Parallel()
-
-	env, all := newEventEnv(t), batch(260)
-	all.Policies[notification.SMS] = policy(notification.SMS)
-	for i := range 130 {
-		all.Deliveries[i].Channel = notification.SMS
+			env.requireNotified(t, workflows.NotifyResult{})
+			require.ElementsMatch(t, inputs(all), env.deliveries.started)
+			require.Equal(t, tt.mostOpen, env.deliveries.mostOpen)
+			require.Len(t, sent, 130)
+			require.Equal(t, 2*time.Second, sent[129]) // of the skipped clock: 100, then 30
+			require.Equal(t, tt.want, env.Now().Sub(start))
+		})
 	}
-	sent := map[notification.Channel][]time.Duration{}
-	start := env.Now()
-	env.deliveries.end = func(ctx workflow.Context, in workflows.DeliverInput) error {
-		defer func() { sent[in.Channel] = append(sent[in.Channel], workflow.Now(ctx).Sub(start)) }()
-		if in.Channel == notification.SMS {
-			return workflow.Sleep(ctx, 10*time.Hour)
-		}
-		return workflow.Sleep(ctx, time.Second)
-	}
-	env.plans(notification.Cursor{}, onlyPage(all))
-	env.finishes("")
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireNotified(t, workflows.NotifyResult{})
-	require.ElementsMatch(t, inputs(all), env.deliveries.started)
-	require.Equal(t, 200, env.deliveries.mostOpen)
-	require.Equal(t, 2*time.Second, sent[notification.Email][129])
-	require.Equal(t, 20*time.Hour, sent[notification.SMS][129])
 }

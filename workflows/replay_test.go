@@ -3,13 +3,12 @@ package workflows_test
 import (
 	"bytes"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -153,7 +152,8 @@ func TestReplayIsComplete(t *testing.T) {
 			require.True(t, recorded[name], "%s is not recorded", name)
 		}
 	}
-	for _, name := range registered(t) {
+	for _, each := range workflows.All() {
+		name := path.Ext(runtime.FuncForPC(reflect.ValueOf(each).Pointer()).Name())[1:]
 		require.True(t, types[name], "no history of %s", name)
 	}
 }
@@ -330,35 +330,4 @@ func load(t *testing.T, name string) *history.History {
 	recorded, err := client.HistoryFromJSON(bytes.NewReader(text), client.HistoryJSONOptions{})
 	require.NoError(t, err)
 	return recorded
-}
-
-// registered are the workflows of this package: its exported functions whose
-// first parameter is a workflow.Context.
-func registered(t *testing.T) []string {
-	t.Helper()
-	var names []string
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		require.NoError(t, err)
-		for _, declaration := range parsed.Decls {
-			if f, ok := declaration.(*ast.FuncDecl); ok && f.Name.IsExported() && f.Recv == nil && takesContext(f) {
-				names = append(names, f.Name.Name)
-			}
-		}
-	}
-	require.Contains(t, names, deliverNotification)
-	return names
-}
-
-func takesContext(f *ast.FuncDecl) bool {
-	if len(f.Type.Params.List) == 0 {
-		return false
-	}
-	selector, ok := f.Type.Params.List[0].Type.(*ast.SelectorExpr)
-	return ok && selector.Sel.Name == "Context" && selector.X.(*ast.Ident).Name == "workflow"
 }

@@ -133,16 +133,12 @@ func TestCancelledDuringTheFirstAttempt(t *testing.T) {
 				return tt.first.result, cmp.Or(ctx.Err(), tt.first.err)
 			}).Once()
 			if tt.row != "" {
-				env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(tt.row, nil).Once()
+				env.cancels(tt.row)
 			}
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, localInput(notification.Email))
 
-			if tt.row == notification.Cancelled {
-				env.requireCancelled(t)
-			} else {
-				env.requireDelivered(t, result(cmp.Or(tt.row, notification.Sent), ""))
-			}
+			env.requireCancelledAs(t, cmp.Or(tt.row, notification.Sent))
 		})
 	}
 }
@@ -176,16 +172,13 @@ func TestSignalledAtTheFirstAttempt(t *testing.T) {
 
 			env := newEnv(t)
 			signal := func() { env.SignalWorkflow(tt.signal, env.Now().Add(3*time.Hour)) }
+			input := sendInput(notification.Email)
+			input.StatusOnly = tt.before
+			attempt := env.OnActivity(acts.SendFirst, mock.Anything, input).Return(tt.first.result, tt.first.err).Once()
 			if tt.before {
 				env.RegisterDelayedCallback(signal, 0)
-				looks := sendInput(notification.Email)
-				looks.StatusOnly = true
-				env.OnActivity(acts.SendFirst, mock.Anything, looks).Return(tt.first.result, tt.first.err).Once()
 			} else {
-				env.OnActivity(acts.SendFirst, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendInput) (activities.SendResult, error) {
-					signal()
-					return tt.first.result, tt.first.err
-				}).Once()
+				attempt.Run(func(mock.Arguments) { signal() })
 			}
 			calls := &sendCalls{}
 			if tt.want != nil {
@@ -199,17 +192,4 @@ func TestSignalledAtTheFirstAttempt(t *testing.T) {
 			require.Equal(t, tt.judged, calls.judged)
 		})
 	}
-}
-
-func TestFirstAttemptThatWasNotRecorded(t *testing.T) {
-	t.Parallel()
-
-	unrecorded := notification.AttemptResult{DeliveryID: deliveryID, Number: 1, Outcome: notification.OutcomeSent, ProviderID: "p1"}
-	env := newEnv(t)
-	env.sendsFirst(answer{result: activities.SendResult{Status: notification.Sent, Unrecorded: &unrecorded}})
-	env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(nil).Once()
-
-	env.ExecuteWorkflow(workflows.DeliverNotification, localInput(notification.Email))
-
-	env.requireDelivered(t, result(notification.Sent, ""))
 }
