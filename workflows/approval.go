@@ -58,19 +58,17 @@ func awaitAnswer(ctx workflow.Context, eventID string, planned activities.PlanRe
 		if !warned {
 			next = until.Add(-notification.ApprovalAlert)
 		}
-		timer, stop := workflow.WithCancel(ctx)
 		var given ApproveSignal
 		var err error
-		workflow.NewSelector(ctx).
-			AddFuture(workflow.NewTimerWithOptions(timer, max(0, next.Sub(workflow.Now(ctx))), workflow.TimerOptions{Summary: "wait for an answer"}), func(f workflow.Future) {
-				if err = f.Get(ctx, nil); err == nil && warned {
-					given = ApproveSignal{By: notification.NobodyAnswered, Reason: "nobody answered within 7 days"}
-				}
-			}).
-			AddReceive(signals, func(c workflow.ReceiveChannel, _ bool) {
-				c.ReceiveAsync(&given) // a signal without an answer leaves it empty
-			}).
-			Select(ctx)
+		selector := workflow.NewSelector(ctx)
+		stop := addTimer(ctx, selector, next, "wait for an answer", func(ended error) {
+			if err = ended; err == nil && warned {
+				given = ApproveSignal{By: notification.NobodyAnswered, Reason: "nobody answered within 7 days"}
+			}
+		})
+		selector.AddReceive(signals, func(c workflow.ReceiveChannel, _ bool) {
+			c.ReceiveAsync(&given) // a signal without an answer leaves it empty
+		}).Select(ctx)
 		stop()
 		switch {
 		case err != nil:

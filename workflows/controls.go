@@ -30,6 +30,17 @@ func rescheduled(until time.Time) wait {
 	return wait{until: until, why: notification.InstantText(until) + ": rescheduled by an operator"}
 }
 
+// addTimer adds a timer to a selector. If ctx was cancelled, ended gets an error. The caller stops
+// the timer after the wait.
+func addTimer(ctx workflow.Context, selector workflow.Selector, until time.Time, summary string, ended func(err error)) (stop func()) {
+	timer, stop := workflow.WithCancel(ctx)
+	left := max(0, until.Sub(workflow.Now(ctx)))
+	selector.AddFuture(workflow.NewTimerWithOptions(timer, left, workflow.TimerOptions{Summary: summary}), func(f workflow.Future) {
+		ended(f.Get(ctx, nil))
+	})
+	return stop
+}
+
 // addControls adds the operators' signals to a selector. Each signal calls obey with
 // the wait that it orders. A Reschedule whose argument is no time is ignored.
 func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ordered wait)) workflow.Selector {
@@ -55,12 +66,8 @@ func (w wait) run(ctx workflow.Context) (skipQuiet bool, err error) {
 	for !w.until.IsZero() && workflow.Now(ctx).Before(w.until) && err == nil {
 		skipQuiet = false
 		workflow.SetCurrentDetails(ctx, "waiting until "+w.why)
-		timer, stop := workflow.WithCancel(ctx)
-		summary := workflow.TimerOptions{Summary: "send after " + notification.InstantText(w.until)}
-		selector := workflow.NewSelector(ctx).
-			AddFuture(workflow.NewTimerWithOptions(timer, w.until.Sub(workflow.Now(ctx)), summary), func(f workflow.Future) {
-				err = f.Get(ctx, nil)
-			})
+		selector := workflow.NewSelector(ctx)
+		stop := addTimer(ctx, selector, w.until, "send after "+notification.InstantText(w.until), func(ended error) { err = ended })
 		addControls(ctx, selector, func(ordered wait) { w = ordered }).Select(ctx)
 		stop()
 	}

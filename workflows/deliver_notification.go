@@ -47,7 +47,7 @@ const DeliveryFailed = "DeliveryFailed"
 // recordOptions retry for ever: losing an outcome is worse than waiting for it.
 var (
 	recordOptions = eventOptions(20*time.Second, "record the outcome")
-	reopenOptions = eventOptions(30*time.Second, "plan the delivery anew")
+	reopenOptions = awaited(eventOptions(30*time.Second, "plan the delivery anew")) // it must not reopen the row after the cancellation was recorded
 )
 
 // DeliverNotification makes one delivery over one channel. It waits for the
@@ -158,9 +158,7 @@ func present(ctx workflow.Context, in DeliverInput) notification.Status {
 
 // reopen plans the delivery again for a new run.
 func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, error) {
-	options := reopenOptions
-	options.WaitForCancellation = true // it must not reopen the row after the cancellation was recorded
-	return execute[activities.ReopenResult](ctx, options, acts.ReopenDelivery, activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again, OwnTime: in.OwnTime})
+	return execute[activities.ReopenResult](ctx, reopenOptions, acts.ReopenDelivery, activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again, OwnTime: in.OwnTime})
 }
 
 // send runs the attempts. The activity counts them, since an attempt that died with its

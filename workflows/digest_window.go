@@ -38,11 +38,8 @@ func (d *digest) waitUntilDue(ctx workflow.Context) (err error) {
 			return nil
 		}
 		workflow.SetCurrentDetails(ctx, d.details())
-		timer, stop := workflow.WithCancel(ctx)
-		selector := workflow.NewSelector(ctx).
-			AddFuture(workflow.NewTimerWithOptions(timer, d.Until.Sub(workflow.Now(ctx)), workflow.TimerOptions{Summary: "end of the window"}), func(f workflow.Future) {
-				err = f.Get(ctx, nil)
-			})
+		selector := workflow.NewSelector(ctx)
+		stop := addTimer(ctx, selector, d.Until, "end of the window", func(ended error) { err = ended })
 		d.addSignals(ctx, selector).Select(ctx)
 		stop()
 	}

@@ -30,11 +30,7 @@ type EscalateResult struct {
 
 // escalateOptions let a cancellation wait for the activity: it is short, and the workflow
 // needs its stored result before it ends.
-var escalateOptions = func() workflow.ActivityOptions {
-	options := eventOptions(time.Minute, "look whether it got there")
-	options.WaitForCancellation = true
-	return options
-}()
+var escalateOptions = awaited(eventOptions(time.Minute, "look whether it got there"))
 
 // lookAgain is the minimum time until the next look after a look without a result: the
 // database's clock may be behind Temporal's.
@@ -74,16 +70,11 @@ func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
 // waitOrSettled waits until a time, or until there is a signal to look. Its only error is
 // that ctx was cancelled.
 func waitOrSettled(ctx workflow.Context, until time.Time, why string) (err error) {
-	if left := until.Sub(workflow.Now(ctx)); !settled(ctx) && left > 0 {
+	if !settled(ctx) && workflow.Now(ctx).Before(until) {
 		workflow.SetCurrentDetails(ctx, "waiting until "+why)
-		timer, stop := workflow.WithCancel(ctx)
-		defer stop()
-		workflow.NewSelector(ctx).
-			AddFuture(workflow.NewTimerWithOptions(timer, left, workflow.TimerOptions{Summary: "until " + notification.InstantText(until)}), func(f workflow.Future) {
-				err = f.Get(ctx, nil)
-			}).
-			AddReceive(workflow.GetSignalChannel(ctx, Settled), func(c workflow.ReceiveChannel, _ bool) { c.Receive(ctx, nil) }).
-			Select(ctx)
+		selector := workflow.NewSelector(ctx)
+		defer addTimer(ctx, selector, until, "until "+notification.InstantText(until), func(ended error) { err = ended })()
+		selector.AddReceive(workflow.GetSignalChannel(ctx, Settled), func(c workflow.ReceiveChannel, _ bool) { c.Receive(ctx, nil) }).Select(ctx)
 	}
 	return err
 }

@@ -64,19 +64,14 @@ func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, erro
 // signal in time. Its only error is that ctx was cancelled.
 func waitForDigest(ctx workflow.Context, joined activities.JoinResult, silence time.Duration) (ended *DigestEnded, err error) {
 	workflow.SetCurrentDetails(ctx, "waiting for its digest, the workflow "+joined.DigestID)
-	timer, stop := workflow.WithCancel(ctx)
-	defer stop()
-	silent := false
-	selector := workflow.NewSelector(ctx).
-		AddFuture(workflow.NewTimerWithOptions(timer, joined.Window+silence, workflow.TimerOptions{Summary: "look after the digest"}), func(f workflow.Future) {
-			silent, err = true, f.Get(ctx, nil)
-		}).
-		AddReceive(workflow.GetSignalChannel(ctx, digestEnded), func(c workflow.ReceiveChannel, _ bool) {
-			var told DigestEnded
-			if c.ReceiveAsync(&told) { // ignores signals that are not a DigestEnded
-				ended = &told
-			}
-		})
+	silent, until, selector := false, workflow.Now(ctx).Add(joined.Window+silence), workflow.NewSelector(ctx)
+	defer addTimer(ctx, selector, until, "look after the digest", func(ended error) { silent, err = true, ended })()
+	selector.AddReceive(workflow.GetSignalChannel(ctx, digestEnded), func(c workflow.ReceiveChannel, _ bool) {
+		var told DigestEnded
+		if c.ReceiveAsync(&told) { // ignores signals that are not a DigestEnded
+			ended = &told
+		}
+	})
 	addControls(ctx, selector, func(ordered wait) {
 		if ordered.hastened {
 			workflow.SignalExternalWorkflow(ctx, joined.DigestID, "", SendNow, nil)

@@ -68,8 +68,14 @@ func eventOptions(timeout time.Duration, summary string) workflow.ActivityOption
 // statement takes 30 s. A cancelled event waits for its end, so that no row changes
 // after the event has counted the rows.
 func heartbeating(timeout, heartbeat time.Duration, summary string) workflow.ActivityOptions {
-	options := eventOptions(timeout, summary)
-	options.HeartbeatTimeout, options.WaitForCancellation = heartbeat, true
+	options := awaited(eventOptions(timeout, summary))
+	options.HeartbeatTimeout = heartbeat
+	return options
+}
+
+// awaited lets a cancelled workflow wait for the end of the activity.
+func awaited(options workflow.ActivityOptions) workflow.ActivityOptions {
+	options.WaitForCancellation = true
 	return options
 }
 

@@ -54,9 +54,14 @@ func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.Deliv
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
 	channels := newLimiter(ctx, 0)
 	for _, deliveries := range byChannel(batch.Deliveries) {
-		policy := batch.Policies[deliveries[0].Channel]
 		channels.start(ctx, func(ctx workflow.Context) {
-			_ = deliverEach(ctx, deliveries, func(ctx workflow.Context, d notification.Delivery) { deliverOne(ctx, event, d, policy) })
+			open := newLimiter(ctx, openDeliveries)
+			for _, d := range deliveries {
+				if open.deliver(ctx, d, func(ctx workflow.Context) { deliverOne(ctx, event, d, batch.Policies[d.Channel]) }) != nil {
+					break // ctx was cancelled
+				}
+			}
+			_ = open.wait(ctx)
 		})
 	}
 	return channels.wait(ctx)
@@ -77,31 +82,14 @@ func byChannel(all []notification.Delivery) [][]notification.Delivery {
 	return split
 }
 
-// deliverEach makes deliveries, openDeliveries at a time, and waits for all. Its only
-// error is that ctx was cancelled.
-func deliverEach(ctx workflow.Context, deliveries []notification.Delivery, deliver func(workflow.Context, notification.Delivery)) error {
-	open := newLimiter(ctx, openDeliveries)
-	for _, d := range deliveries {
-		if err := open.deliver(ctx, d, func(ctx workflow.Context) { deliver(ctx, d) }); err != nil {
-			break
-		}
-	}
-	return open.wait(ctx)
-}
-
 // deliverOne runs a delivery's workflow, and concurrently its escalation, if it has one.
 func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
-	deliver := func() { deliverAlone(ctx, event, d, policy) }
+	deliver := func() { runDelivery(ctx, event, d, deliverInput(d, policy)) }
 	if d.Escalation == nil {
 		deliver()
 		return
 	}
 	escalateBeside(ctx, event, d, deliver)
-}
-
-// deliverAlone runs a delivery's workflow.
-func deliverAlone(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
-	runDelivery(ctx, event, d, deliverInput(d, policy))
 }
 
 // runDelivery runs a delivery's workflow. If another type of workflow has its id,

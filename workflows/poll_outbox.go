@@ -10,14 +10,18 @@ import (
 	"herald/internal/notification"
 )
 
-// pollOptions are for an activity that polls for a minute and hands over to the next. If a
+var pollOptions = minuteOptions("start the workflows of pending events")
+
+// minuteOptions are for an activity that works for a minute and hands over to the next. If a
 // heartbeat is missing, its worker died. Failures are retried for ever.
-var pollOptions = workflow.ActivityOptions{
-	StartToCloseTimeout: 3 * time.Minute,
-	HeartbeatTimeout:    activities.PollHeartbeat,
-	WaitForCancellation: true, // it ends its claims first
-	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: 10 * time.Second},
-	Summary:             "start the workflows of pending events",
+func minuteOptions(summary string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		StartToCloseTimeout: 3 * time.Minute,
+		HeartbeatTimeout:    activities.PollHeartbeat,
+		WaitForCancellation: true, // it first ends the claims or follow-ups that it has begun
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: 10 * time.Second},
+		Summary:             summary,
+	}
 }
 
 // pollsPerRun keeps a run's history under 1,000 events, about two hours.
