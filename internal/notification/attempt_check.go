@@ -38,7 +38,7 @@ func DroppedMeaning(reason string, channel Channel, userType UserType) string {
 		return "the recipient had left: not in the directory, not active, erased, or no longer a member of the entity that the event concerns"
 	}
 	if r, found := ruleOf(Decision(reason)); found && !r.settled {
-		return r.meaning(channel, userType)
+		return filled(r.meaning, channel, userType)
 	}
 	return ""
 }
@@ -47,7 +47,7 @@ func DroppedMeaning(reason string, channel Channel, userType UserType) string {
 // operator's retry, perhaps with --again, overrides the reason.
 func DroppedRemedy(reason string, channel Channel) string {
 	if r, found := ruleOf(Decision(reason)); found && r.ordered && !r.again {
-		return r.remedy(channel)
+		return filled(r.remedy, channel, "")
 	}
 	return ""
 }

@@ -12,13 +12,6 @@ import (
 	"herald/internal/notification"
 )
 
-func TestDigestKey(t *testing.T) {
-	t.Parallel()
-
-	key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
-	require.Equal(t, "staff10-EMAIL-REVIEW_POSTED", key.Name("staff"))
-}
-
 // Digests are sent at the right time in zones with unusual offsets and changes of clocks. The
 // oracle walks through every minute, and looks at the clock.
 func TestNextDigest(t *testing.T) {

@@ -61,12 +61,7 @@ func (s EventSetup) Route(channel Channel) (route Routing, routed bool) {
 }
 
 func (s EventSetup) settingsOf(entity Entity, channel Channel) []Setting {
-	var rows []Setting
-	for _, row := range s.Settings {
-		if row.Entity == entity && row.Channel == channel {
-			rows = append(rows, row)
-		}
-	}
+	rows := slices.DeleteFunc(slices.Clone(s.Settings), func(row Setting) bool { return row.Entity != entity || row.Channel != channel })
 	if len(rows) > 1 && rows[1].EventSpecific {
 		slices.Reverse(rows)
 	}

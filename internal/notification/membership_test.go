@@ -8,6 +8,8 @@ import (
 	"herald/internal/notification"
 )
 
+var agency10 = notification.Entity{Type: "AGENCY", ID: "10"}
+
 func TestNotNamed(t *testing.T) {
 	t.Parallel()
 

@@ -109,19 +109,25 @@ func (p ChannelPreference) problems(current []ChannelPreference, seen map[string
 	if i < 0 {
 		return []string{fmt.Sprintf("there is no channel %.20q for you", string(p.Channel))}
 	}
-	name := string(p.Channel)
+	problems = switchProblems(string(p.Channel), p.Enabled, current[i].Mandatory, mandatoryChannel(p.Channel), seen)
+	if p.QuietHours != nil {
+		problems = append(problems, p.QuietHours.problems(p.Channel)...)
+	}
+	return problems
+}
+
+// switchProblems returns the problems of a choice that cannot be switched off for the reason in why,
+// if it is mandatory, and that is made only once.
+func switchProblems(name string, enabled *bool, mandatory bool, why string, seen map[string]bool) (problems []string) {
 	if seen[name] {
 		problems = append(problems, name+" is named twice")
 	}
 	seen[name] = true
 	switch {
-	case p.Enabled == nil:
+	case enabled == nil:
 		problems = append(problems, name+" is neither on nor off: enabled is missing")
-	case current[i].Mandatory && !*p.Enabled:
-		problems = append(problems, mandatoryChannel(p.Channel))
-	}
-	if p.QuietHours != nil {
-		problems = append(problems, p.QuietHours.problems(p.Channel)...)
+	case mandatory && !*enabled:
+		problems = append(problems, why)
 	}
 	return problems
 }
@@ -161,16 +167,7 @@ func (p CategoryPreference) problems(current []CategoryPreference, seen map[stri
 			problems = append(problems, fmt.Sprintf("%s does not come over %.20q", p.Category, string(wanted.Channel)))
 			continue
 		}
-		if seen[name] {
-			problems = append(problems, name+" is named twice")
-		}
-		seen[name] = true
-		switch {
-		case wanted.Enabled == nil:
-			problems = append(problems, name+" is neither on nor off: enabled is missing")
-		case current[i].Channels[j].Mandatory && !*wanted.Enabled:
-			problems = append(problems, mandatoryCategory(p.Category, wanted.Channel))
-		}
+		problems = append(problems, switchProblems(name, wanted.Enabled, current[i].Channels[j].Mandatory, mandatoryCategory(p.Category, wanted.Channel), seen)...)
 	}
 	return problems
 }

@@ -151,14 +151,11 @@ func TestQuiet(t *testing.T) {
 		want     string // until; empty: not quiet
 	}{
 		{name: "quiet", channel: notification.Email, hours: &night, timezone: "Europe/Rome", want: "2026-06-02T08:00:00+02:00"},
-		{name: "quiet for a push", channel: notification.Push, hours: &night, timezone: "Europe/Rome", want: "2026-06-02T08:00:00+02:00"},
-		{name: "quiet for a text message", channel: notification.SMS, hours: &night, timezone: "Europe/Rome", want: "2026-06-02T08:00:00+02:00"},
 		{name: "not quiet over there", channel: notification.Email, hours: &night, timezone: "America/New_York"},
 		{name: "empty is UTC", channel: notification.Email, hours: &night},
 		{name: "off", channel: notification.Email, timezone: "Europe/Rome"},
 		{name: "off, and the zone is nobody's business", channel: notification.Email, timezone: "Mars/Olympus"},
 		{name: "never for a websocket", channel: notification.WebSocket, hours: &night, timezone: "Mars/Olympus"},
-		{name: "never for Slack", channel: notification.Slack, hours: &night, timezone: "Mars/Olympus"},
 		{name: "an unknown zone is UTC", channel: notification.Email, hours: &night, timezone: "Mars/Olympus"},
 		{name: "an unknown zone is UTC, and quiet there", channel: notification.Email, hours: &evening, timezone: "Mars/Olympus", want: "2026-06-01T22:00:00Z"},
 		{name: "a zone that Postgres knows", channel: notification.Email, hours: &evening, timezone: "europe/rome", want: "2026-06-01T22:00:00Z"},

@@ -16,12 +16,8 @@ var capped = rule{
 	applies: func(f Facts) bool {
 		return f.sentAtOnce() && !f.Routing.Mandatory && f.Caps.Room(f.counted(), f.Category, f.Now).Dropped
 	},
-	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("they had got as many messages over %s as frequency_cap allows", channel)
-	},
-	remedy: func(Channel) string {
-		return "allow more messages (frequency_cap), or let them wait (action DEFER)"
-	},
+	meaning: "they had got as many messages over {channel} as frequency_cap allows",
+	remedy:  "allow more messages (frequency_cap), or let them wait (action DEFER)",
 	subject: "cap",
 	fact:    Facts.capText,
 }
@@ -94,13 +90,7 @@ func (c Caps) Channels() []Channel {
 
 // Of returns the caps of one channel.
 func (c Caps) Of(channel Channel) Caps {
-	var caps Caps
-	for _, limit := range c {
-		if limit.Channel == channel {
-			caps = append(caps, limit)
-		}
-	}
-	return caps
+	return slices.DeleteFunc(slices.Clone(c), func(limit Cap) bool { return limit.Channel != channel })
 }
 
 // full reports whether a cap with this action has no room at a time.
@@ -180,13 +170,9 @@ func (f Facts) sentAtOnce() bool {
 
 // counted returns the recipient's counted messages over the channel, without this delivery.
 func (f Facts) counted() []CountedMessage {
-	var counted []CountedMessage
-	for _, message := range f.Recipient.Counted {
-		if message.Channel == f.Routing.Channel && message.MessageID != f.DeliveryID {
-			counted = append(counted, message)
-		}
-	}
-	return counted
+	return slices.DeleteFunc(slices.Clone(f.Recipient.Counted), func(message CountedMessage) bool {
+		return message.Channel != f.Routing.Channel || message.MessageID == f.DeliveryID
+	})
 }
 
 func (f Facts) capText() string {

@@ -9,16 +9,12 @@ const DecisionExpired Decision = "EXPIRED"
 var expired = rule{
 	decision: DecisionExpired,
 	applies:  func(f Facts) bool { return !f.ExpiresAt.IsZero() && !f.Now.Before(f.ExpiresAt) },
-	meaning: func(Channel, UserType) string {
-		return "it had expired, by expires_at of its event or expires_after of its routing"
-	},
-	remedy: func(Channel) string {
-		return "allow more time: expires_after (event_type_channel_routing), or expires_at of the event"
-	},
-	subject: "expiry",
-	fact:    Facts.expiryText,
-	ordered: true,
-	again:   true,
+	meaning:  "it had expired, by expires_at of its event or expires_after of its routing",
+	remedy:   "allow more time: expires_after (event_type_channel_routing), or expires_at of the event",
+	subject:  "expiry",
+	fact:     Facts.expiryText,
+	ordered:  true,
+	again:    true,
 }
 
 func (f Facts) expiryText() string {

@@ -11,13 +11,9 @@ const DecisionGroupDisabled Decision = "GROUP_DISABLED"
 var groupDisabled = rule{
 	decision: DecisionGroupDisabled,
 	applies:  func(f Facts) bool { return !f.Routing.Mandatory && !f.Setting.Enabled },
-	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("their entity had switched %s off, and it is not mandatory for this event type", channel)
-	},
-	remedy: func(Channel) string {
-		return "switch it on for their entity (entity_notification_settings), or make it mandatory (event_type_channel_routing)"
-	},
-	subject: "entity",
+	meaning:  "their entity had switched {channel} off, and it is not mandatory for this event type",
+	remedy:   "switch it on for their entity (entity_notification_settings), or make it mandatory (event_type_channel_routing)",
+	subject:  "entity",
 	fact: func(f Facts) string {
 		switch {
 		case f.Setting.Entity.Type == "":

@@ -8,13 +8,9 @@ const DecisionMaxRecipients Decision = "MAX_RECIPIENTS"
 var maxRecipients = rule{
 	decision: DecisionMaxRecipients,
 	applies:  Facts.AtCapacity,
-	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("recipients before them had used up max_recipients of their entity for %s", channel)
-	},
-	remedy: func(Channel) string {
-		return "raise max_recipients (entity_notification_settings), or make it mandatory (event_type_channel_routing)"
-	},
-	subject: "recipients",
+	meaning:  "recipients before them had used up max_recipients of their entity for {channel}",
+	remedy:   "raise max_recipients (entity_notification_settings), or make it mandatory (event_type_channel_routing)",
+	subject:  "recipients",
 	fact: func(f Facts) string {
 		switch {
 		case !f.Limited():

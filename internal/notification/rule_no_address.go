@@ -6,8 +6,8 @@ const DecisionNoAddress Decision = "NO_ADDRESS"
 var noAddress = rule{
 	decision: DecisionNoAddress,
 	applies:  func(f Facts) bool { return !f.Recipient.Reachable(f.Routing.Channel) },
-	meaning:  func(channel Channel, _ UserType) string { return "they had " + channel.addressWord(false) },
-	remedy:   func(channel Channel) string { return channel.row().remedy },
+	meaning:  "they had {no address}",
+	remedy:   "{enter an address}",
 	subject:  "address",
 	fact:     Facts.AddressWord,
 	ordered:  true,

@@ -13,13 +13,9 @@ const DecisionQuietHours Decision = "QUIET_HOURS"
 var inQuietHours = rule{
 	decision: DecisionQuietHours,
 	applies:  func(f Facts) bool { return f.Silence.Quiet && !f.Routing.defers(f.Silence) },
-	meaning: func(Channel, UserType) string {
-		return "they or their entity had quiet hours, in which this event type is dropped"
-	},
-	remedy: func(Channel) string {
-		return "set quiet_hours_action to DEFER (event_type_channel_routing): it then waits for their end, at most 48 hours"
-	},
-	subject: "quiet hours",
+	meaning:  "they or their entity had quiet hours, in which this event type is dropped",
+	remedy:   "set quiet_hours_action to DEFER (event_type_channel_routing): it then waits for their end, at most 48 hours",
+	subject:  "quiet hours",
 	fact: func(f Facts) string {
 		text := f.OwnQuietHours()
 		if f.Setting.QuietHours != nil && f.Routing.Channel.Quieted() {

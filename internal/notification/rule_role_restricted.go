@@ -14,12 +14,8 @@ var roleRestricted = rule{
 	applies: func(f Facts) bool {
 		return !roleIn(f.Recipient.Roles, f.Routing.Roles) || !roleIn(f.Recipient.Roles, f.Setting.AllowedRoles)
 	},
-	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("the event type or their entity allows %s only to certain roles, and they had none of these", channel)
-	},
-	remedy: func(Channel) string {
-		return "add their role to roles (event_type_channel_routing), or to allowed_roles (entity_notification_settings)"
-	},
+	meaning: "the event type or their entity allows {channel} only to certain roles, and they had none of these",
+	remedy:  "add their role to roles (event_type_channel_routing), or to allowed_roles (entity_notification_settings)",
 	subject: "role",
 	fact: func(f Facts) string {
 		var allowed string

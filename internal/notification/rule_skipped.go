@@ -9,15 +9,11 @@ const DecisionSkipped Decision = "SKIPPED"
 var skipped = rule{
 	decision: DecisionSkipped,
 	applies:  func(f Facts) bool { return f.Routing.SkipIfPast && !f.Routing.Due.IsZero() && !f.ahead() },
-	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("the time to send it over %s was past when the event was planned, and such deliveries are skipped", channel)
-	},
-	remedy: func(Channel) string {
-		return "set skip_if_past to false (event_type_channel_routing) to send it at once, or write the event earlier"
-	},
-	subject: "its time",
-	fact:    Facts.dueText,
-	settled: true, // the time of a delivery that waited is always past
+	meaning:  "the time to send it over {channel} was past when the event was planned, and such deliveries are skipped",
+	remedy:   "set skip_if_past to false (event_type_channel_routing) to send it at once, or write the event earlier",
+	subject:  "its time",
+	fact:     Facts.dueText,
+	settled:  true, // the time of a delivery that waited is always past
 }
 
 // dueText tells when the delivery is due, by the recipient's clock: "24h0m0s before startsAt,

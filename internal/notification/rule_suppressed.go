@@ -3,6 +3,7 @@ package notification
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -13,13 +14,9 @@ const DecisionSuppressed Decision = "SUPPRESSED"
 var suppressed = rule{
 	decision: DecisionSuppressed,
 	applies:  func(f Facts) bool { return len(f.suppressions()) > 0 },
-	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("their address for %s was suppressed: it did not work, or its owner had said no", channel)
-	},
-	remedy: func(channel Channel) string {
-		return fmt.Sprintf("enter another address (recipient); or, if this one works again and its owner agrees, run starter suppression remove --channel %s", channel)
-	},
-	subject: "suppression",
+	meaning:  "their address for {channel} was suppressed: it did not work, or its owner had said no",
+	remedy:   "enter another address (recipient); or, if this one works again and its owner agrees, run starter suppression remove --channel {channel}",
+	subject:  "suppression",
 	fact: func(f Facts) string {
 		var found []string
 		for _, s := range f.suppressions() {
@@ -34,13 +31,7 @@ var suppressed = rule{
 
 // suppressions returns the reasons why the recipient's address on the channel gets nothing.
 func (f Facts) suppressions() []Suppression {
-	var found []Suppression
-	for _, s := range f.Recipient.Suppressions {
-		if s.Channel == f.Routing.Channel {
-			found = append(found, s)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(f.Recipient.Suppressions), func(s Suppression) bool { return s.Channel != f.Routing.Channel })
 }
 
 // String returns BOUNCE since 2026-06-01 12:00 UTC: 550 no such user.

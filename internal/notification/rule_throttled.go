@@ -15,13 +15,9 @@ const DecisionThrottled Decision = "THROTTLED"
 var throttled = rule{
 	decision: DecisionThrottled,
 	applies:  func(f Facts) bool { return f.throttledBy().DeliveryID != "" },
-	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("another event of the type with the same key had gone over %s within throttle_window", channel)
-	},
-	remedy: func(Channel) string {
-		return "shorten throttle_window (event_type_channel_routing), or set throttle_key_path to a value that differs"
-	},
-	subject: "throttle",
+	meaning:  "another event of the type with the same key had gone over {channel} within throttle_window",
+	remedy:   "shorten throttle_window (event_type_channel_routing), or set throttle_key_path to a value that differs",
+	subject:  "throttle",
 	fact: func(f Facts) string {
 		switch last := f.throttledBy(); {
 		case f.Routing.ThrottleWindow == 0:

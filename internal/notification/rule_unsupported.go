@@ -11,11 +11,9 @@ const DecisionUnsupported Decision = "UNSUPPORTED"
 var unsupported = rule{
 	decision: DecisionUnsupported,
 	applies:  func(f Facts) bool { return !slices.Contains(f.Served, f.Recipient.UserType) },
-	meaning: func(channel Channel, userType UserType) string {
-		return fmt.Sprintf("%s may not serve a recipient of type %s", channel, userType)
-	},
-	remedy:  func(Channel) string { return "add the channel and the user type to channel_user_type" },
-	subject: "channel",
+	meaning:  "{channel} may not serve a recipient of type {user type}",
+	remedy:   "add the channel and the user type to channel_user_type",
+	subject:  "channel",
 	fact: func(f Facts) string {
 		return fmt.Sprintf("%s may serve %s", f.Routing.Channel, listed(f.Served, "nobody"))
 	},

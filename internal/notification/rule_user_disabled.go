@@ -12,13 +12,9 @@ const DecisionUserDisabled Decision = "USER_DISABLED"
 var userDisabled = rule{
 	decision: DecisionUserDisabled,
 	applies:  func(f Facts) bool { return !f.Routing.Mandatory && (!f.Preference.Enabled || f.CategoryOff()) },
-	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("the recipient had switched %s off, for everything or for the category of this event type, and it is not mandatory for this event type", channel)
-	},
-	remedy: func(Channel) string {
-		return "let them switch it on (user_notification_preferences, user_category_preferences), or make it mandatory (event_type_channel_routing)"
-	},
-	subject: "preference",
+	meaning:  "the recipient had switched {channel} off, for everything or for the category of this event type, and it is not mandatory for this event type",
+	remedy:   "let them switch it on (user_notification_preferences, user_category_preferences), or make it mandatory (event_type_channel_routing)",
+	subject:  "preference",
 	fact: func(f Facts) string {
 		if !f.HasPreference() {
 			return "no row: on" + f.categoryText()

@@ -3,6 +3,7 @@ package notification
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -34,8 +35,8 @@ var rules = []rule{
 type rule struct {
 	decision Decision
 	applies  func(Facts) bool
-	meaning  func(Channel, UserType) string // explains a past decision in a sentence
-	remedy   func(Channel) string           // tells how to get another decision for the next event
+	meaning  string // explains a past decision in a sentence, with the words that [filled] replaces
+	remedy   string // tells how to get another decision for the next event, with such words
 
 	subject string             // the subject of the rule, in a word or two
 	fact    func(Facts) string // the rule's finding for people; never an address
@@ -95,15 +96,22 @@ func (d Decision) Meaning(channel Channel, userType UserType) string {
 		return "the rules chose them for " + string(channel)
 	}
 	if r, found := ruleOf(d); found {
-		return r.meaning(channel, userType)
+		return filled(r.meaning, channel, userType)
 	}
 	return "an unknown decision"
+}
+
+// filled replaces the words in braces.
+func filled(text string, channel Channel, userType UserType) string {
+	return strings.NewReplacer(
+		"{channel}", string(channel), "{user type}", string(userType), "{no address}", channel.addressWord(false), "{enter an address}", channel.row().remedy,
+	).Replace(text)
 }
 
 // Remedy tells how to get another decision for the next event; empty: nothing needs to change.
 func (d Decision) Remedy(channel Channel) string {
 	if r, found := ruleOf(d); found {
-		return r.remedy(channel)
+		return filled(r.remedy, channel, "")
 	}
 	return ""
 }

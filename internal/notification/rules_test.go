@@ -211,35 +211,6 @@ func TestDecidePriority(t *testing.T) {
 	}
 }
 
-// An unknown zone counts as UTC and costs no message.
-func TestDecideUnknownZone(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name      string
-		situation situation
-		want      notification.Decision
-	}{
-		{name: "quiet in UTC", situation: situation{channel: notification.Email, supported: true, quiet: true}, want: notification.DecisionQuietHours},
-		{name: "no quiet hours", situation: situation{channel: notification.Email, supported: true}, want: notification.DecisionSelected},
-		{name: "never quieted", situation: situation{channel: notification.Slack, supported: true, quiet: true}, want: notification.DecisionSelected},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			recipient := tt.situation.recipient()
-			for _, zone := range []string{"Mars/Olympus", "europe/rome", "PST"} {
-				recipient.Timezone = zone
-				require.Equal(t, tt.want, tt.situation.rules().Decide(recipient, noon, notification.Used{})[0].Decision)
-			}
-			after := tt.situation.rules().Decide(recipient, noon.Add(time.Hour), notification.Used{})[0]
-			require.Equal(t, notification.DecisionSelected, after.Decision)
-			require.True(t, after.SendAfter("d").IsZero())
-		})
-	}
-}
-
 // A group's quiet hours apply to its members, even on mandatory channels. A row for the event's
 // own type replaces the row for every type.
 func TestDecideGroupQuietHours(t *testing.T) {

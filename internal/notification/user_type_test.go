@@ -9,12 +9,6 @@ import (
 	"herald/internal/notification"
 )
 
-func TestDeliveryID(t *testing.T) {
-	t.Parallel()
-
-	require.Equal(t, "evt-1-patient10-EMAIL", notification.DeliveryID("evt-1", "patient", "10", notification.Email))
-}
-
 func TestIsAudience(t *testing.T) {
 	t.Parallel()
 
