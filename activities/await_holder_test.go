@@ -37,11 +37,13 @@ func TestAwaitHolder(t *testing.T) {
 	tests := []struct {
 		name    string
 		found   activities.Execution
+		err     error
 		want    activities.HolderResult
 		failure string
 	}{
 		{name: "nobody", found: activities.Execution{}, want: activities.HolderResult{}},
 		{name: "it runs", found: running, want: activities.HolderResult{}, failure: activities.StillRunning},
+		{name: "out of reach", err: errors.New("unavailable")},
 		{name: "it was terminated", found: page, want: activities.HolderResult{}},
 		{name: "it has completed", found: completed, want: activities.HolderResult{Completed: true}},
 		{name: "another type", found: stranger, want: activities.HolderResult{Other: "the workflow NotifyEvent of task queue herald-events"}},
@@ -51,9 +53,9 @@ func TestAwaitHolder(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			a := &activities.Activities{Executions: executions{found: tt.found}}
+			a := &activities.Activities{Executions: executions{found: tt.found, err: tt.err}}
 			got, err := run[activities.HolderResult](a, a.AwaitHolder, activities.HolderInput{WorkflowID: "evt-1-page-EMAIL-1", Type: "NotifyPage", TaskQueue: "herald-events"})
-			if tt.failure != "" {
+			if tt.failure != "" || tt.err != nil {
 				requireFailure(t, err, tt.failure, false, 0)
 				return
 			}
@@ -61,12 +63,4 @@ func TestAwaitHolder(t *testing.T) {
 			require.Equal(t, tt.want, got)
 		})
 	}
-}
-
-func TestAwaitHolderOutOfReach(t *testing.T) {
-	t.Parallel()
-
-	a := &activities.Activities{Executions: executions{err: errors.New("unavailable")}}
-	_, err := run[activities.HolderResult](a, a.AwaitHolder, activities.HolderInput{})
-	requireFailure(t, err, "", false, 0)
 }

@@ -72,38 +72,6 @@ func TestCancelEvent(t *testing.T) {
 	require.Equal(t, map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: 0}, result.Deliveries)
 }
 
-// For an event that another event cancels, nothing is planned, and no planned delivery is
-// handed out. An event that only cancels another event needs no routing.
-func TestPlanDeliveriesOfCancellations(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name    string
-		change  func(setup *notification.EventSetup)
-		outcome notification.EventOutcome
-		problem string
-	}{
-		{name: "taken back", change: func(s *notification.EventSetup) { s.Event.CancelledBy = "evt-2" }, outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
-		{name: "taken back, and not routed", change: func(s *notification.EventSetup) { s.Event.CancelledBy, s.Routing = "evt-2", nil }, outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
-		{name: "takes another back, and is not routed", change: func(s *notification.EventSetup) { s.Event.Cancels, s.Routing = "evt-0", nil }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			db := reservation()
-			tt.change(&db.rules)
-			result := must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
-
-			require.Equal(t, tt.outcome, result.Outcome)
-			require.Equal(t, tt.problem, result.Problem)
-			require.Empty(t, db.decided)
-			require.Empty(t, result.Batch.Deliveries)
-			require.Nil(t, result.Next)
-		})
-	}
-}
-
 // A part is cancelled in statements of a bounded size, for the input's reason. A repeat finds
 // no rows left. The deliveries of a terminated event are not touched: the event may be started
 // again.

@@ -295,23 +295,11 @@ func TestStartFailure(t *testing.T) {
 	}
 	const codesOfGRPC = 17
 	require.Len(t, outcomes, codesOfGRPC)
-	for code, want := range outcomes {
-		err := serviceerror.FromStatus(status.New(code, "why"))
-		t.Run(code.String(), func(t *testing.T) {
-			t.Parallel()
-			requireOutcome(t, err, want)
-		})
-		if err != nil {
-			t.Run(code.String()+" wrapped", func(t *testing.T) {
-				t.Parallel()
-				requireOutcome(t, fmt.Errorf("start: %w", err), want)
-			})
-		}
-	}
-	others := map[string]struct {
+	type start struct {
 		err  error
 		want notification.ClaimOutcome
-	}{
+	}
+	tests := map[string]start{
 		"our deadline":        {context.DeadlineExceeded, notification.ClaimReleased},
 		"our cancellation":    {fmt.Errorf("start: %w", context.Canceled), notification.ClaimReleased},
 		"namespace not found": {serviceerror.NewNamespaceNotFound("herald"), notification.ClaimReleased},
@@ -319,7 +307,13 @@ func TestStartFailure(t *testing.T) {
 		"no such attribute":   {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute HeraldEventType"), notification.ClaimReleased},
 		"no gRPC error":       {errors.New("encode payload"), notification.ClaimKept},
 	}
-	for name, tt := range others {
+	for code, want := range outcomes {
+		err := serviceerror.FromStatus(status.New(code, "why"))
+		if tests[code.String()] = (start{err, want}); err != nil {
+			tests[code.String()+" wrapped"] = start{fmt.Errorf("start: %w", err), want}
+		}
+	}
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			requireOutcome(t, tt.err, tt.want)

@@ -1,9 +1,12 @@
 package activities_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,6 +34,8 @@ func (b *broker) PublishDeadLetter(_ context.Context, letter notification.DeadLe
 	return b.err
 }
 
+// A delivery that has ended before is counted then. A failure is counted once its dead letter is
+// published.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 
@@ -40,34 +45,37 @@ func TestGiveUp(t *testing.T) {
 		channel notification.Channel
 		asked   notification.Status
 		found   notification.Status // the status that the store returns
+		reason  string              // empty: why
 		letters int
+		counted []string
 	}{
-		{channel: notification.Email, asked: failed, found: failed, letters: 1},
-		{channel: notification.Push, asked: failed, found: failed, letters: 1},
-		{channel: notification.SMS, asked: failed, found: failed, letters: 1},
-		{channel: notification.WebSocket, asked: failed, found: failed},
-		{channel: notification.Slack, asked: failed, found: failed},
-		{channel: notification.Email, asked: cancelled, found: cancelled},
-		{channel: notification.Slack, asked: cancelled, found: cancelled},
+		{channel: notification.Email, asked: failed, found: failed, letters: 1, counted: []string{"herald_dead_letters EMAIL", "herald_deliveries EMAIL FAILED"}},
+		{channel: notification.Push, asked: failed, found: failed, letters: 1, counted: []string{"herald_dead_letters PUSH", "herald_deliveries PUSH FAILED"}},
+		{channel: notification.SMS, asked: failed, found: failed, letters: 1, counted: []string{"herald_dead_letters SMS", "herald_deliveries SMS FAILED"}},
+		{channel: notification.WebSocket, asked: failed, found: failed, counted: []string{"herald_deliveries WEBSOCKET FAILED"}},
+		{channel: notification.Slack, asked: failed, found: failed, counted: []string{"herald_deliveries SLACK FAILED"}},
+		{channel: notification.Email, asked: cancelled, found: cancelled, counted: []string{"herald_deliveries EMAIL CANCELLED"}},
+		{channel: notification.Slack, asked: cancelled, found: cancelled, counted: []string{"herald_deliveries SLACK CANCELLED"}},
+		{channel: notification.SMS, asked: cancelled, found: cancelled, reason: "SUPPRESSED", counted: []string{"herald_deliveries SMS CANCELLED", "herald_not_sent SMS SUPPRESSED"}},
+		{channel: notification.SMS, asked: cancelled, found: sent, reason: "SUPPRESSED"},
 		{channel: notification.Email, asked: failed, found: sent},
 		{channel: notification.Email, asked: failed, found: delivered},
 		{channel: notification.Email, asked: failed, found: cancelled},
 		{channel: notification.Email, asked: cancelled, found: sent},
 	}
 	for _, tt := range tests {
-		t.Run(fmt.Sprint(tt.channel, " ", tt.asked, " ", tt.found), func(t *testing.T) {
+		t.Run(fmt.Sprint(tt.channel, " ", tt.asked, " ", tt.found, " ", tt.reason), func(t *testing.T) {
 			t.Parallel()
 
-			db, mq := &deliveries{status: tt.found, letter: letter}, &broker{}
+			db, mq, m := &deliveries{status: tt.found, letter: letter}, &broker{}, newMeters()
 			a := &activities.Activities{Deliveries: db, DeadLetters: mq}
-			status := must(run[notification.Status](a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: "why"}))(t)
+			in := activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: cmp.Or(tt.reason, "why")}
+			status := must(execute[notification.Status](newEnv(a, m.handler()), a.GiveUp, in))(t)
 
 			require.Equal(t, tt.found, status)
-			require.Equal(t, "why", db.reason)
-			require.Len(t, mq.letters, tt.letters)
-			if tt.letters > 0 {
-				require.Equal(t, letter, mq.letters[0])
-			}
+			require.Equal(t, in.Reason, db.reason)
+			require.Equal(t, slices.Repeat([]notification.DeadLetter{letter}, tt.letters), append([]notification.DeadLetter{}, mq.letters...))
+			require.Equal(t, tt.counted, slices.Sorted(maps.Keys(m.counted())))
 		})
 	}
 }
@@ -80,9 +88,10 @@ func TestGiveUpWithoutBroker(t *testing.T) {
 		notification.Refused: 0, notification.Busy: time.Minute, notification.Account: 0, notification.Ambiguous: 0,
 	} {
 		mq := &broker{err: &notification.ProviderError{Provider: "rabbitmq", Class: class, RetryAfter: delay}}
-		a := &activities.Activities{Deliveries: &deliveries{}, DeadLetters: mq}
-		_, err := run[notification.Status](a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: notification.Email, Status: notification.Failed, Reason: "why"})
+		a, m := &activities.Activities{Deliveries: &deliveries{}, DeadLetters: mq}, newMeters()
+		err := measure(m, a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: notification.Email, Status: notification.Failed, Reason: "why"})
 		requireFailure(t, err, string(class), false, delay)
+		require.Empty(t, m.counted())
 	}
 }
 

@@ -1,7 +1,6 @@
 package activities_test
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
 )
 
 // meters holds the recorded metrics, by "name channel outcome".
@@ -60,35 +58,34 @@ func (r recorder) WithTags(tags map[string]string) client.MetricsHandler {
 	return r
 }
 
-func (r recorder) Counter(name string) client.MetricsCounter { return counter{r, name} }
-func (r recorder) Gauge(string) client.MetricsGauge          { return client.MetricsNopHandler.Gauge("") }
-func (r recorder) Timer(name string) client.MetricsTimer     { return timer{r, name} }
-
-type counter struct {
-	recorder
-	name string
+func (r recorder) Counter(name string) client.MetricsCounter {
+	return counter(func(n int64) { r.record(name, func(key string) { r.meters.counts[key] += n }) })
 }
 
-func (c counter) Inc(n int64) {
-	c.meters.mu.Lock()
-	defer c.meters.mu.Unlock()
-	if strings.HasPrefix(c.name, "herald_") {
-		c.meters.counts[c.key(c.name)] += n
+func (r recorder) Gauge(string) client.MetricsGauge { return client.MetricsNopHandler.Gauge("") }
+
+func (r recorder) Timer(name string) client.MetricsTimer {
+	return timer(func(d time.Duration) {
+		r.record(name, func(key string) { r.meters.times[key] = append(r.meters.times[key], d) })
+	})
+}
+
+// record changes one of Herald's metrics.
+func (r recorder) record(name string, change func(key string)) {
+	r.meters.mu.Lock()
+	defer r.meters.mu.Unlock()
+	if strings.HasPrefix(name, "herald_") {
+		change(r.key(name))
 	}
 }
 
-type timer struct {
-	recorder
-	name string
-}
+type counter func(n int64)
 
-func (t timer) Record(d time.Duration) {
-	t.meters.mu.Lock()
-	defer t.meters.mu.Unlock()
-	if strings.HasPrefix(t.name, "herald_") {
-		t.meters.times[t.key(t.name)] = append(t.meters.times[t.key(t.name)], d)
-	}
-}
+func (c counter) Inc(n int64) { c(n) }
+
+type timer func(d time.Duration)
+
+func (t timer) Record(d time.Duration) { t(d) }
 
 // measure runs one activity and records its metrics.
 func measure(m *meters, a *activities.Activities, activity, in any) error {
@@ -140,35 +137,6 @@ func TestSendMetrics(t *testing.T) {
 	}
 }
 
-func TestGiveUpMetrics(t *testing.T) {
-	t.Parallel()
-
-	const failed, cancelled, sent = notification.Failed, notification.Cancelled, notification.Sent
-	tests := []struct {
-		name         string
-		channel      notification.Channel
-		asked, found notification.Status
-		brokerErr    error
-		reason       string
-		want         map[string]int64
-	}{
-		{name: "failed", channel: notification.SMS, asked: failed, found: failed, want: map[string]int64{"herald_deliveries SMS FAILED": 1, "herald_dead_letters SMS": 1}},
-		{name: "failed, best effort", channel: notification.Slack, asked: failed, found: failed, want: map[string]int64{"herald_deliveries SLACK FAILED": 1}},
-		{name: "cancelled", channel: notification.SMS, asked: cancelled, found: cancelled, want: map[string]int64{"herald_deliveries SMS CANCELLED": 1}},
-		{name: "suppressed", channel: notification.SMS, asked: cancelled, found: cancelled, reason: "SUPPRESSED", want: map[string]int64{"herald_deliveries SMS CANCELLED": 1, "herald_not_sent SMS SUPPRESSED": 1}},
-		{name: "suppressed, but sent meanwhile", channel: notification.SMS, asked: cancelled, found: sent, reason: "SUPPRESSED", want: map[string]int64{}},
-		{name: "sent meanwhile", channel: notification.SMS, asked: cancelled, found: sent, want: map[string]int64{}},
-		{name: "cancelled meanwhile", channel: notification.SMS, asked: failed, found: cancelled, want: map[string]int64{}},
-		{name: "with its dead letter still to be told", channel: notification.SMS, asked: failed, found: failed, brokerErr: errors.New("no connection"), want: map[string]int64{}},
-	}
-	for _, tt := range tests {
-		m := newMeters()
-		a := &activities.Activities{Deliveries: &deliveries{status: tt.found}, DeadLetters: &broker{err: tt.brokerErr}}
-		_ = measure(m, a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: cmp.Or(tt.reason, "why")})
-		require.Equal(t, tt.want, m.counted(), tt.name)
-	}
-}
-
 // A recipient with a suppressed address is counted after the plan is recorded.
 func TestPlanMetrics(t *testing.T) {
 	t.Parallel()
@@ -184,44 +152,6 @@ func TestPlanMetrics(t *testing.T) {
 	db.later = errors.New("connection reset")
 	require.Error(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
 	require.Equal(t, map[string]int64{"herald_not_sent EMAIL SUPPRESSED": 1}, m.counted())
-}
-
-// Temporal refuses one of five events and cannot start another for now; then it is
-// out of reach.
-func TestPollOutboxMetrics(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	temporal := &launcher{answer: poisoned}
-	emit(t, s, 1, 5)
-	m := newMeters()
-	p := pollMeasured(t, m.handler(), s, temporal, eager)
-	await(t, s, 3, "status = 'PROCESSED'")
-	want := map[string]int64{
-		"herald_outbox_claims": 5, "herald_outbox_results STARTED": 3, "herald_outbox_results FAILED": 1, "herald_outbox_results KEPT": 1,
-	}
-	require.Eventually(t, func() bool { return maps.Equal(want, m.counted()) }, patience, time.Millisecond)
-
-	emit(t, s, 6, 6)
-	require.Eventually(t, func() bool { return m.counted()["herald_outbox_results RELEASED"] > 0 }, patience, time.Millisecond)
-	p.stop(t)
-	counted := m.counted()
-	require.Equal(t, counted["herald_outbox_claims"]-5, counted["herald_outbox_results RELEASED"])
-}
-
-// Events whose end could not be recorded are claimed again, and counted once.
-func TestPollOutboxMetricsOfALostRecord(t *testing.T) {
-	t.Parallel()
-
-	outbox := &forgetful{Store: postgrestest.New(t)}
-	emit(t, outbox.Store, 1, 2)
-	m := newMeters()
-	p := pollMeasured(t, m.handler(), outbox, &launcher{}, eager)
-	require.Eventually(t, outbox.failed.Load, patience, time.Millisecond)
-	endLeases(t, outbox.Store)
-	await(t, outbox.Store, 2, "status = 'PROCESSED'")
-	p.stop(t)
-	require.Equal(t, map[string]int64{"herald_outbox_claims": 4, "herald_outbox_results STARTED": 2}, m.counted())
 }
 
 func TestZeroMetrics(t *testing.T) {

@@ -1,14 +1,16 @@
 package activities_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"sync"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
@@ -134,7 +136,7 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	require.Error(t, err)
 
 	require.Equal(t, 6, account.calls)
-	require.Len(t, logged.lines, 2, "%v", logged.lines)
+	require.Equal(t, 2, strings.Count(logged.String(), "level=ERROR"), logged)
 }
 
 // Herald logs once a minute that dead tokens stay in the directory. It still sends and
@@ -150,38 +152,18 @@ func TestSendReportsDeadTokensOnce(t *testing.T) {
 		db.attempt.Status = notification.Pending
 		require.Equal(t, activities.SendResult{Status: notification.Sent}, must(execute[activities.SendResult](env, a.Send, sendInput))(t))
 	}
-	require.Len(t, logged.warnings, 1)
-	require.Contains(t, logged.warnings[0], "dead device token")
+	require.Equal(t, 1, strings.Count(logged.String(), "level=WARN"), logged)
+	require.Contains(t, logged.String(), "dead device token")
 }
 
-func loggedEnv(a *activities.Activities) (*testsuite.TestActivityEnvironment, *errorLog) {
+// loggedEnv returns an environment that logs into a text.
+func loggedEnv(a *activities.Activities) (*testsuite.TestActivityEnvironment, *bytes.Buffer) {
 	var suite testsuite.WorkflowTestSuite
-	logged := &errorLog{}
-	suite.SetLogger(logged)
+	logged := &bytes.Buffer{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(logged, nil))))
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a)
 	return env, logged
-}
-
-// errorLog keeps the errors that are logged, and counts the warnings.
-type errorLog struct {
-	mu       sync.Mutex
-	lines    []string
-	warnings []string
-}
-
-func (l *errorLog) Debug(string, ...any) {}
-func (l *errorLog) Info(string, ...any)  {}
-func (l *errorLog) Warn(text string, _ ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.warnings = append(l.warnings, text)
-}
-
-func (l *errorLog) Error(message string, keyvals ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, fmt.Sprint(message, keyvals))
 }
 
 // turns is a TurnStore that gives out all turns, or fails.

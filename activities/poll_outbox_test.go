@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,9 +111,9 @@ func (f *forgetful) EndClaim(ctx context.Context, owner string, results []notifi
 func TestPollOutboxLosesNothingWithTheDatabase(t *testing.T) {
 	t.Parallel()
 
-	outbox, temporal := &forgetful{Store: postgrestest.New(t)}, &launcher{}
+	outbox, temporal, m := &forgetful{Store: postgrestest.New(t)}, &launcher{}, newMeters()
 	emit(t, outbox.Store, 1, 2)
-	p := poll(t, outbox, temporal, eager)
+	p := pollMeasured(t, m.handler(), outbox, temporal, eager)
 	require.Eventually(t, outbox.failed.Load, patience, time.Millisecond)
 	require.Equal(t, 2, events(t, outbox.Store, "status = 'PENDING' AND lease_owner IS NOT NULL"))
 	endLeases(t, outbox.Store)
@@ -120,6 +121,7 @@ func TestPollOutboxLosesNothingWithTheDatabase(t *testing.T) {
 	p.stop(t)
 
 	require.Equal(t, 2, temporal.count("evt-1"), "again, which its workflow id makes harmless")
+	require.Equal(t, map[string]int64{"herald_outbox_claims": 4, "herald_outbox_results STARTED": 2}, m.counted(), "each event is counted once")
 }
 
 func endLeases(t *testing.T, s *postgres.Store) {
@@ -127,15 +129,19 @@ func endLeases(t *testing.T, s *postgres.Store) {
 	exec(t, s, "UPDATE event_outbox SET lease_until = now() - interval '1 second' WHERE lease_owner IS NOT NULL")
 }
 
+// Temporal refuses one of five events and cannot start another for now; then it is out of reach.
 func TestPollOutboxPoison(t *testing.T) {
 	t.Parallel()
 
-	s := postgrestest.New(t)
-	temporal := &launcher{answer: poisoned}
+	s, temporal, m := postgrestest.New(t), &launcher{answer: poisoned}, newMeters()
 	emit(t, s, 1, 5)
-	p := poll(t, s, temporal, eager)
+	p := pollMeasured(t, m.handler(), s, temporal, eager)
 
 	await(t, s, 3, "status = 'PROCESSED'")
+	want := map[string]int64{
+		"herald_outbox_claims": 5, "herald_outbox_results STARTED": 3, "herald_outbox_results FAILED": 1, "herald_outbox_results KEPT": 1,
+	}
+	require.Eventually(t, func() bool { return maps.Equal(want, m.counted()) }, patience, time.Millisecond)
 	require.Equal(t, 1, events(t, s, "event_id = 'evt-2' AND status = 'FAILED' AND error_message = 'bad id' AND attempt_count = 1 AND lease_owner IS NULL"))
 	require.Equal(t, 1, events(t, s, "event_id = 'evt-3' AND status = 'PENDING' AND error_message = 'who knows' AND attempt_count = 1 AND lease_until > now()"))
 
@@ -147,8 +153,13 @@ func TestPollOutboxPoison(t *testing.T) {
 	endLeases(t, s)
 	await(t, s, 1, "event_id = 'evt-3' AND status = 'FAILED' AND error_message = 'claimed 10 times without an end'")
 
-	require.Equal(t, activities.PollOutboxResult{Started: 3, Failed: 2}, p.stop(t))
+	emit(t, s, 6, 6)
+	require.Eventually(t, func() bool { return m.counted()["herald_outbox_results RELEASED"] > 0 }, patience, time.Millisecond)
+	result := p.stop(t)
+	require.Equal(t, activities.PollOutboxResult{Started: 3, Failed: 2, Released: result.Released}, result)
 	require.Equal(t, 10, temporal.count("evt-3"))
+	counted := m.counted()
+	require.Equal(t, counted["herald_outbox_claims"]-5-10, counted["herald_outbox_results RELEASED"])
 }
 
 func TestPollOutboxFindsEvents(t *testing.T) {
