@@ -123,7 +123,7 @@ func TestSendMetrics(t *testing.T) {
 
 			tt.db.age = 7 * time.Second
 			m := newMeters()
-			a := &activities.Activities{Attempts: tt.db, Senders: map[notification.Channel]activities.Sender{notification.Email: &provider{err: tt.err, receipt: notification.Answer{Took: 3 * time.Millisecond}}}}
+			a := mailer(tt.db, &provider{err: tt.err, receipt: notification.Answer{Took: 3 * time.Millisecond}})
 			_ = measure(m, a, a.Send, sendInput)
 
 			require.Equal(t, tt.want, m.counted())

@@ -146,7 +146,7 @@ func TestSendReportsDeadTokensOnce(t *testing.T) {
 
 	db := due(1, 0)
 	db.tokensKept = "this view cannot be updated"
-	a := &activities.Activities{Attempts: db, Senders: map[notification.Channel]activities.Sender{notification.Email: &provider{}}}
+	a := mailer(db, &provider{})
 	env, logged := loggedEnv(a)
 	for range 2 {
 		db.attempt.Status = notification.Pending
@@ -182,10 +182,8 @@ func (s *turns) TakeTurns(_ context.Context, in notification.TurnsWanted) (notif
 // sendLimited makes an attempt over a channel with a rate limit.
 func sendLimited(t *testing.T, db *deliveries, mail activities.Sender, from *turns) (activities.SendResult, error) {
 	t.Helper()
-	a := &activities.Activities{
-		Attempts: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail},
-		Turns: from, RateLimits: map[notification.Channel]float64{notification.Email: 2},
-	}
+	a := mailer(db, mail)
+	a.Turns, a.RateLimits = from, map[notification.Channel]float64{notification.Email: 2}
 	return run[activities.SendResult](a, a.Send, sendInput)
 }
 

@@ -156,14 +156,13 @@ func get[T any](t *testing.T, s *postgres.Store, query string, args ...any) (val
 	return value
 }
 
-// plans is a PlanStore with one event and one page of recipients.
+// plans is a PlanStore with one event and one page of recipients, without throttle, cap and approval.
 type plans struct {
-	throttles []notification.Throttle // the keys of the last page
-	last      []notification.Throttle // for SaveThrottledPlan
-	rules     notification.EventSetup
-	page      notification.RecipientPage
-	err       error // of EventSetup
-	later     error // of all later calls
+	activities.PlanStore
+	rules notification.EventSetup
+	page  notification.RecipientPage
+	err   error // of EventSetup
+	later error // of all later calls
 
 	asked   []notification.Target
 	after   notification.Cursor
@@ -185,30 +184,9 @@ func (p *plans) Recipients(_ context.Context, _ string, targets []notification.T
 	return p.page, p.later
 }
 
-func (*plans) ReadThrottles(context.Context, string, []notification.Recipient) error { return nil }
-
-func (*plans) AskApproval(context.Context, string) (time.Time, error) { return time.Time{}, nil }
-
-func (*plans) AnswerApproval(context.Context, string, notification.Approval) (notification.Approval, error) {
-	return notification.Approval{}, nil
-}
-
-func (*plans) ReadCounted(context.Context, notification.Caps, []notification.Recipient) error {
-	return nil
-}
-
 func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notification.DecidedRecipient) error {
 	p.decided = page
 	return p.later
-}
-
-func (p *plans) SaveThrottledPlan(ctx context.Context, event notification.Event, keys []notification.Throttle, decide func([]notification.Throttle) ([]notification.DecidedRecipient, error)) error {
-	p.throttles = keys
-	page, err := decide(p.last)
-	if err != nil {
-		return err
-	}
-	return p.SavePlan(ctx, event, page)
 }
 
 func (p *plans) Undelivered(_ context.Context, _ string, limit int) ([]notification.Delivery, error) {

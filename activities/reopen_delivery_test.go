@@ -143,7 +143,8 @@ func TestReopenDeliveryWithAProblem(t *testing.T) {
 
 	broken := reservation()
 	broken.rules.Templates[0].Body = "Table for {{.payload.guests}}"
-	purged := &plans{err: notification.ErrNoEvent}
+	purged, malformed := &plans{err: notification.ErrNoEvent}, reservation()
+	malformed.rules.Event.Payload = json.RawMessage(`{"pax": "Table for 4"`) // a payload must not end up in a failure
 	tests := []struct {
 		name     string
 		change   func(r *notification.Reopening)
@@ -156,6 +157,7 @@ func TestReopenDeliveryWithAProblem(t *testing.T) {
 		{name: "no address", change: func(r *notification.Reopening) { r.Recipient.Email = "" }, plans: reservation(), want: "the recipient has no e-mail address", keepText: true},
 		{name: "no device", change: func(r *notification.Reopening) { r.Channel = notification.Push }, plans: reservation(), want: "the recipient has no active device", keepText: true},
 		{name: "no text", change: func(*notification.Reopening) {}, plans: broken, want: "guests"},
+		{name: "no JSON", change: func(*notification.Reopening) {}, plans: malformed, want: "the payload is not JSON"},
 		{name: "no text and no event", change: func(r *notification.Reopening) { r.HasText = false }, plans: purged, want: "it has no text, and its event was purged", keepText: true},
 	}
 	for _, tt := range tests {
@@ -205,16 +207,4 @@ func TestReopenDeliveryWithoutDatabase(t *testing.T) {
 		_, err := reopen(db, rules, false)
 		requireFailure(t, err, tt.want, tt.permanent, 0)
 	}
-}
-
-// A text is written from the payload, which must not end up in a failure.
-func TestReopenDeliveryOfABrokenPayload(t *testing.T) {
-	t.Parallel()
-
-	rules := reservation()
-	rules.rules.Event.Payload = json.RawMessage(`{"pax": "Table for 4"`)
-	_, err := reopen(refusedMail(), rules, false)
-
-	requireFailure(t, err, activities.NoText, true, 0)
-	require.ErrorContains(t, err, "the payload is not JSON")
 }

@@ -171,7 +171,9 @@ type batchDatabase interface {
 }
 
 func batchActivities(db batchDatabase, over activities.Sender) *activities.Activities {
-	return &activities.Activities{Attempts: db, Batches: db, Senders: map[notification.Channel]activities.Sender{notification.Email: over}}
+	a := mailer(db, over)
+	a.Batches = db
+	return a
 }
 
 func ids(n int) []string {
@@ -255,23 +257,6 @@ func requireSent(t *testing.T, s *postgres.Store, some, all int) {
 	t.Helper()
 	require.Equal(t, some, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
 	require.Equal(t, all-some, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'PENDING' AND attempt_count = 0"))
-}
-
-// The metrics count a batch's sends like single sends.
-func TestSendBatchMetrics(t *testing.T) {
-	t.Parallel()
-
-	s, m := withBatch(t, 10), newMeters()
-	exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes' WHERE delivery_id = 'd-3'")
-	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '3'")
-	a := batchActivities(s, failing(map[string]error{"d-1": providerError(notification.Refused, 400, 0), "d-2": providerError(notification.Busy, 429, 0)}))
-
-	require.NoError(t, measure(m, a, a.SendBatch, batchIn(t, s)))
-
-	require.Equal(t, map[string]int64{
-		"herald_attempts EMAIL SENT": 7, "herald_attempts EMAIL REFUSED": 1, "herald_attempts EMAIL BUSY": 1,
-		"herald_deliveries EMAIL SENT": 7, "herald_deliveries EMAIL FAILED": 1, "herald_deliveries EMAIL CANCELLED": 1,
-	}, m.counted())
 }
 
 // After a single message that was late, a batch rests between its groups.

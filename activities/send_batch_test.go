@@ -52,9 +52,9 @@ func TestSendBatchOutcomes(t *testing.T) {
 		"d-3": providerError(notification.Ambiguous, 503, 0),
 		"d-4": providerError(notification.Account, 401, 0),
 	})
-	a, start := batchActivities(s, over), time.Now().Truncate(time.Microsecond)
+	a, start, m := batchActivities(s, over), time.Now().Truncate(time.Microsecond), newMeters()
 
-	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
+	got := must(execute[activities.SendBatchResult](newEnv(a, m.handler()), a.SendBatch, batchIn(t, s)))(t)
 
 	require.Equal(t, 15, got.Sent)
 	require.Equal(t, 2, got.Failed)
@@ -70,6 +70,10 @@ func TestSendBatchOutcomes(t *testing.T) {
 	require.Equal(t, "template 3: no such key", get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-5'"))
 	require.Equal(t, []string{"d-1", "d-5"}, deadLetters(t, s))
 	require.Equal(t, "REFUSED,BUSY,AMBIGUOUS,ACCOUNT,ERROR", get[string](t, s, "SELECT string_agg(outcome, ',' ORDER BY delivery_id) FROM delivery_attempt WHERE outcome <> 'SENT'"))
+	require.Equal(t, map[string]int64{
+		"herald_attempts EMAIL SENT": 15, "herald_attempts EMAIL REFUSED": 1, "herald_attempts EMAIL BUSY": 1, "herald_attempts EMAIL AMBIGUOUS": 1,
+		"herald_attempts EMAIL ACCOUNT": 1, "herald_attempts EMAIL ERROR": 1, "herald_deliveries EMAIL SENT": 15, "herald_deliveries EMAIL FAILED": 2,
+	}, m.counted())
 }
 
 // A channel that is off fails each delivery, like deliveries that are sent alone, and a
@@ -108,13 +112,14 @@ func TestSendBatchLeavesOut(t *testing.T) {
 	exec(t, s, "UPDATE notification SET status = 'CANCELLED' WHERE delivery_id = 'd-2'")
 	exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes' WHERE delivery_id IN ('d-3', 'd-4')")
 	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '3'")
-	a := batchActivities(s, over)
+	a, m := batchActivities(s, over), newMeters()
 
-	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
+	got := must(execute[activities.SendBatchResult](newEnv(a, m.handler()), a.SendBatch, batchIn(t, s)))(t)
 
 	require.ElementsMatch(t, []string{"d-4", "d-5", "d-6"}, over.sent)
 	require.Equal(t, 3, got.Sent)
 	require.True(t, got.HasRemaining)
+	require.EqualValues(t, 1, m.counted()["herald_deliveries EMAIL CANCELLED"])
 	require.Equal(t, notification.NoLongerRecipient, get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-3' AND status = 'CANCELLED'"))
 }
 

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -27,7 +24,6 @@ type registry struct {
 
 	mu      sync.Mutex
 	asked   []string
-	seen    func() // after each question; nil: nothing
 	events  []notification.PendingEvent
 	started []notification.StuckDelivery
 	policy  activities.DeliveryPolicy
@@ -37,9 +33,6 @@ func (r *registry) state(id string) (activities.WorkflowState, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, id)
-	if r.seen != nil {
-		r.seen()
-	}
 	if state, known := r.states[id]; known {
 		return state, nil
 	}
@@ -134,7 +127,11 @@ func TestSweepEvents(t *testing.T) {
 			exec(t, s, tt.before)
 			temporal := &registry{states: map[string]activities.WorkflowState{"evt-1": tt.state}, starts: map[string]error{"evt-1": tt.refuse}}
 
-			require.Equal(t, tt.found, sweep(t, sweeping(s, temporal)).Sweep)
+			a, m := sweeping(s, temporal), newMeters()
+			require.Equal(t, tt.found, must(execute[activities.SweepResult](newEnv(a, m.handler()), a.Sweep))(t).Sweep)
+			for outcome, count := range map[string]int{"STARTED_AGAIN": tt.found.StartedAgain, "CLOSED": tt.found.Closed, "FAILED": tt.found.Failed} {
+				require.EqualValues(t, count, m.counted()["herald_sweep "+outcome], outcome)
+			}
 			require.Equal(t, tt.want, row(t, s, "evt-1"))
 			require.Len(t, temporal.events, tt.found.StartedAgain)
 			for _, event := range temporal.events {
@@ -230,38 +227,6 @@ func TestSweepGoesOn(t *testing.T) {
 	require.Equal(t, 100, sweep(t, sweeping(s, temporal)).Failed, "and from the beginning again")
 }
 
-// A hundred thousand events wait until tomorrow. Their workflows run, and the sweep looks up
-// none of them before it has found the lost delivery.
-func TestSweepBesideManyThatWait(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	exec(t, s, "INSERT INTO processed_event (event_id, created_at) SELECT 'evt-' || i, now() - interval '1 hour' FROM generate_series(1, 100000) AS i")
-	exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, strategy, send_after, created_at)
-		SELECT 'evt-' || i, 'T', 'CUSTOMER', '1', 'EMAIL', 'd' || i, 'Hello', 'You', 'DELAYED', now() + interval '1 day', now() - interval '1 hour'
-		FROM   generate_series(1, 100000) AS i`)
-	exec(t, s, "ANALYZE")
-	stick(t, s, "lost", "1")
-	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'lost'")
-	temporal := &registry{others: activities.WorkflowRunning, states: map[string]activities.WorkflowState{"lost": activities.WorkflowCompleted, "lost-customer1-EMAIL": activities.WorkflowUnknown}}
-	ctx, enough := context.WithCancel(t.Context())
-	temporal.seen = func() {
-		if len(temporal.asked) == 50 {
-			enough()
-		}
-	}
-	a := sweeping(s, temporal)
-	env := newEnv(a)
-	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
-
-	_, err := env.ExecuteActivity(a.Sweep)
-
-	require.Error(t, err, "it had time to look at more")
-	require.Len(t, temporal.started, 1)
-	require.Equal(t, []string{"lost", "lost-customer1-EMAIL"}, temporal.asked[:2])
-}
-
 // Many due events leave deliveries their share of the time. Over several sweeps, the sweep
 // reaches each event, and the events that wait by design.
 func TestSweepShares(t *testing.T) {
@@ -312,20 +277,6 @@ func TestSweepResumes(t *testing.T) {
 	require.Equal(t, notification.Sweep{Looked: 2, StartedAgain: 2}, must(execute[activities.SweepResult](env, a.Sweep))(t).Sweep)
 	require.Equal(t, "evt-2", temporal.events[0].ID)
 	require.Equal(t, 2, must(s.LastSweep(t.Context()))(t).StartedAgain)
-}
-
-func TestSweepMetrics(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	stick(t, s, "evt-1")
-	stick(t, s, "evt-2")
-	m := newMeters()
-	a := sweeping(s, &registry{states: map[string]activities.WorkflowState{"evt-2": activities.WorkflowTerminated}})
-	must(execute[activities.SweepResult](newEnv(a, m.handler()), a.Sweep))(t)
-	counted := m.counted()
-	maps.DeleteFunc(counted, func(name string, _ int64) bool { return !strings.HasPrefix(name, "herald_sweep") })
-	require.Equal(t, map[string]int64{"herald_sweep STARTED_AGAIN": 1, "herald_sweep CLOSED": 1}, counted)
 }
 
 // undeletable is a database whose role may not delete throttle windows.
