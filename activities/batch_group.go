@@ -152,7 +152,7 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notific
 		return m.result
 	}
 	err = attemptFailure(m, err)
-	if m.result.GiveUp = isPermanent(err); m.result.GiveUp {
+	if m.result.GiveUp = IsPermanent(err); m.result.GiveUp {
 		b.note(func(p *BatchProgress) { p.Failed++ })
 	} else {
 		m.result.Next = time.Now().Add(b.in.delay(err)).UTC()
@@ -163,8 +163,7 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notific
 
 // delay returns the time until the next attempt: the failure's delay, or else the policy's.
 func (p AttemptPolicy) delay(err error) time.Duration {
-	var failed *temporal.ApplicationError
-	if errors.As(err, &failed) && failed.NextRetryDelay() > 0 {
+	if failed, ok := errors.AsType[*temporal.ApplicationError](err); ok && failed.NextRetryDelay() > 0 {
 		return failed.NextRetryDelay()
 	}
 	return p.interval(0, 0)

@@ -46,8 +46,7 @@ func (a *activityWithoutValues) ExecuteActivity(ctx context.Context, in *interce
 // schema, as in "save plan: SQLSTATE 23503: constraint c of table t". It
 // returns any other error as it is. Temporal retries both.
 func Unquoted(err error) error {
-	var decided *temporal.ApplicationError
-	if err == nil || errors.As(err, &decided) {
+	if _, decided := errors.AsType[*temporal.ApplicationError](err); decided || err == nil {
 		return err
 	}
 	text := err.Error()

@@ -38,12 +38,11 @@ func failure(err error) error {
 // follows. While the provider rejects our account, the message is tried once a minute, for a
 // day, and uses up no attempts. A best-effort channel gets only one attempt.
 func attemptFailure(m outgoing, err error) error {
-	var provider *notification.ProviderError
-	var off *notification.NotConfiguredError
-	if errors.As(err, &off) {
+	if off, ok := errors.AsType[*notification.NotConfiguredError](err); ok {
 		return permanent(off, ChannelNotConfigured)
 	}
-	if !errors.As(err, &provider) {
+	provider, ok := errors.AsType[*notification.ProviderError](err)
+	if !ok {
 		return failure(err)
 	}
 	ours := provider.Class == notification.Account && !m.channel.BestEffort()
@@ -65,23 +64,23 @@ func attemptFailure(m outgoing, err error) error {
 
 // retried returns err as a failure that Temporal retries, whatever the other system answered.
 func retried(err error) error {
-	var provider *notification.ProviderError
-	if !errors.As(err, &provider) {
+	provider, ok := errors.AsType[*notification.ProviderError](err)
+	if !ok {
 		return err
 	}
 	return later(provider, provider.RetryAfter)
 }
 
-// isPermanent reports whether a failure is never retried.
-func isPermanent(err error) bool {
-	var application *temporal.ApplicationError
-	return errors.As(err, &application) && application.NonRetryable()
+// IsPermanent reports whether a failure is never retried.
+func IsPermanent(err error) bool {
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && application.NonRetryable()
 }
 
 // isResting reports whether an attempt sent nothing because all providers rest.
 func isResting(err error) bool {
-	var application *temporal.ApplicationError
-	return errors.As(err, &application) && application.Type() == ProvidersRest
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && application.Type() == ProvidersRest
 }
 
 // later returns a failure that Temporal retries after a delay; 0: the retry policy
@@ -110,8 +109,7 @@ func permanent(err error, failureType string) error {
 // reason returns the text of a failure for the tables: an application error's
 // message, without the words that Temporal adds.
 func reason(err error) string {
-	var application *temporal.ApplicationError
-	if errors.As(err, &application) {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return application.Message()
 	}
 	return err.Error()
@@ -124,15 +122,13 @@ func startOutcome(err error) notification.ClaimOutcome {
 	if err == nil {
 		return notification.ClaimStarted
 	}
-	var invalid *serviceerror.InvalidArgument
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
 		if strings.Contains(strings.ToLower(invalid.Message), "search attribute") {
 			return notification.ClaimReleased
 		}
 		return notification.ClaimFailed
 	}
-	var taken *notification.IDTakenError
-	if errors.As(err, &taken) {
+	if _, taken := errors.AsType[*notification.IDTakenError](err); taken {
 		return notification.ClaimFailed
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {

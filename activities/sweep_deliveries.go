@@ -38,7 +38,7 @@ func (s *sweepRun) stuckDelivery(ctx context.Context, delivery notification.Stuc
 		return nil
 	}
 	err = s.Sweeper.StartDeliveryAgain(ctx, delivery, s.Policies[delivery.Channel])
-	if taken := new(notification.IDTakenError); errors.As(err, &taken) {
+	if taken, ok := errors.AsType[*notification.IDTakenError](err); ok {
 		s.failDelivery(delivery, taken.Error())
 		return nil
 	}

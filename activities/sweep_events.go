@@ -43,7 +43,7 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 	}
 	event.Published = state == WorkflowCompleted // only the start of another run was lost
 	err = s.Sweeper.StartEventAgain(ctx, event.PendingEvent)
-	if taken := new(notification.IDTakenError); errors.As(err, &taken) {
+	if taken, ok := errors.AsType[*notification.IDTakenError](err); ok {
 		return s.failEvent(ctx, event.ID, taken.Error())
 	}
 	if err != nil {

@@ -41,8 +41,7 @@ var errNoTurn = benign("the rate limit left no turn for it: what is more urgent 
 // retries it when the rest ends: earlier retries would only keep Temporal and the database busy.
 func resting(err error) error {
 	delay := turnRetry
-	var rest *notification.RestError
-	if errors.As(err, &rest) {
+	if rest, ok := errors.AsType[*notification.RestError](err); ok {
 		delay = min(max(delay, rest.For), restRetryMost)
 	}
 	return benign(notification.ErrProvidersRest.Error(), ProvidersRest, delay)

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"herald/activities"
 	"herald/internal/notification"
 )
 
@@ -114,11 +115,5 @@ func cutShort(err error) bool {
 		return true
 	}
 	var failed *temporal.ActivityError
-	return !permanent(err) && errors.As(err, &failed) && failed.RetryState() == enums.RETRY_STATE_CANCEL_REQUESTED
-}
-
-// permanent reports whether an activity failed and is never retried.
-func permanent(err error) bool {
-	var failure *temporal.ApplicationError
-	return errors.As(err, &failure) && failure.NonRetryable()
+	return !activities.IsPermanent(err) && errors.As(err, &failed) && failed.RetryState() == enums.RETRY_STATE_CANCEL_REQUESTED
 }

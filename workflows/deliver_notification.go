@@ -242,8 +242,7 @@ func giveUp(ctx workflow.Context, in DeliverInput, status notification.Status, w
 // reason returns the message of an activity's failure, or "no answer" if no attempt
 // returned one.
 func reason(err error) string {
-	var failure *temporal.ApplicationError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return failure.Message()
 	}
 	return "no answer"

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"herald/activities"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -22,7 +24,7 @@ func first[Result any](ctx workflow.Context, try workflow.LocalActivityOptions, 
 		whole, release := workflow.NewDisconnectedContext(ctx)
 		defer release()
 		err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(whole, try), activity, input).Get(whole, &result)
-		if err == nil || permanent(err) {
+		if err == nil || activities.IsPermanent(err) {
 			return result, cmp.Or(err, ctx.Err())
 		}
 	}

@@ -138,27 +138,3 @@ func TestNotifyEventCancelsAnother(t *testing.T) {
 	env.requireNotified(t, workflows.NotifyResult{Cancelled: before})
 	require.ElementsMatch(t, inputs(batch(2)), env.deliveries.started)
 }
-
-// An event that another event cancels ends like an event that was cancelled while it ran,
-// even if some of its deliveries have begun.
-func TestNotifyEventThatIsTakenBack(t *testing.T) {
-	t.Parallel()
-
-	taken := activities.PlanResult{Outcome: notification.EventCancelled, Problem: "cancelled by event evt-2"}
-	for _, pages := range []int{1, 2} {
-		env := newEnv(t)
-		if pages == 2 {
-			next := cursor(1)
-			env.plans(notification.Cursor{}, activities.PlanResult{Next: &next})
-			env.plans(next, taken)
-		} else {
-			env.plans(notification.Cursor{}, taken)
-		}
-		env.finishesWith("CANCELLED", "CANCELLED", taken.Problem)
-
-		env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-		env.requireNotified(t, workflows.NotifyResult{Outcome: notification.EventCancelled, Problem: taken.Problem})
-		require.Empty(t, env.deliveries.started)
-	}
-}

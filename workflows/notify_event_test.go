@@ -22,6 +22,7 @@ var notifyInput = workflows.NotifyInput{EventID: eventID, Source: "orders", Comm
 // firstPage asks for the planning of the first page.
 var firstPage = activities.PlanInput{EventID: eventID, Source: "orders", Pages: 1}
 
+// A database that is out of reach delays an event and loses nothing.
 func TestNotifyEvent(t *testing.T) {
 	t.Parallel()
 
@@ -32,14 +33,19 @@ func TestNotifyEvent(t *testing.T) {
 	some := onlyPage(batch(1))
 	some.Problem = "agencyId is not in the payload"
 
+	taken := activities.PlanResult{Outcome: notification.EventCancelled, Problem: "cancelled by event evt-2"}
+
 	tests := []struct {
-		name string
-		plan activities.PlanResult
-		want workflows.NotifyResult
+		name    string
+		outages int
+		plan    activities.PlanResult
+		want    workflows.NotifyResult
 	}{
 		{name: "one delivery", plan: onlyPage(batch(1)), want: workflows.NotifyResult{}},
 		{name: "several deliveries", plan: onlyPage(batch(7)), want: workflows.NotifyResult{}},
 		{name: "a delivery for later", plan: onlyPage(later), want: workflows.NotifyResult{}},
+		{name: "after an outage", outages: 6, plan: onlyPage(batch(2)), want: workflows.NotifyResult{}},
+		{name: "cancelled by another event", plan: taken, want: workflows.NotifyResult{Outcome: notification.EventCancelled, Problem: taken.Problem}},
 		{name: "nothing selected", plan: activities.PlanResult{}, want: workflows.NotifyResult{}},
 		{name: "nobody", plan: nobody, want: workflows.NotifyResult{Outcome: notification.NoRecipients, Problem: nobody.Problem}},
 		{name: "no routing", plan: unrouted, want: workflows.NotifyResult{Outcome: notification.NoRouting, Problem: unrouted.Problem}},
@@ -50,6 +56,10 @@ func TestNotifyEvent(t *testing.T) {
 			t.Parallel()
 
 			env := newEnv(t)
+			if tt.outages > 0 {
+				env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, panicky.err).Times(tt.outages)
+				env.OnActivity(acts.FinishEvent, mock.Anything, activities.FinishEventInput{EventID: eventID, Success: true}).Return(notification.Counts{}, panicky.err).Times(tt.outages)
+			}
 			env.plans(notification.Cursor{}, tt.plan)
 			env.finishesWith(tt.plan.Outcome, tt.want.Outcome, tt.want.Problem)
 
@@ -142,23 +152,6 @@ func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
 			env.requireOutcome(t, "FAILED")
 		})
 	}
-}
-
-// A database that is out of reach delays an event and loses nothing.
-func TestNotifyEventOutlastsAnOutage(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t)
-	outage := errors.New("database out of reach")
-	env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, outage).Times(6)
-	env.plans(notification.Cursor{}, onlyPage(batch(2)))
-	env.OnActivity(acts.FinishEvent, mock.Anything, activities.FinishEventInput{EventID: eventID, Success: true}).Return(notification.Counts{}, outage).Times(6)
-	env.finishes("")
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireNotified(t, workflows.NotifyResult{})
-	require.ElementsMatch(t, inputs(batch(2)), env.deliveries.started)
 }
 
 // A delivery that fails or ran before does not fail the other deliveries or the event.

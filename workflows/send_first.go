@@ -38,7 +38,7 @@ func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQu
 	ordered, err := heed(ctx, workflow.ExecuteLocalActivity(whole, acts.SendFirst, input), func() {}, &result)
 	ordered = cmp.Or(ordered, before)
 	switch {
-	case err != nil && permanent(err):
+	case err != nil && activities.IsPermanent(err):
 		return result, nil, err
 	case result.Unrecorded != nil:
 		return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded, nil)
@@ -68,8 +68,7 @@ func orderedBefore(ctx workflow.Context) (ordered *wait) {
 
 // nextDelay returns the time from a failure to the next attempt, as in Temporal's retries.
 func nextDelay(err error, policy activities.DeliveryPolicy) time.Duration {
-	var failure *temporal.ApplicationError
-	if errors.As(err, &failure) && failure.NextRetryDelay() > 0 {
+	if failure, ok := errors.AsType[*temporal.ApplicationError](err); ok && failure.NextRetryDelay() > 0 {
 		return failure.NextRetryDelay()
 	}
 	return cmp.Or(policy.FirstRetry, unknownDelay)

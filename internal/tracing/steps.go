@@ -47,7 +47,7 @@ func (s Sender) Send(ctx context.Context, message notification.Message) (notific
 	provider, status, outcome := answer.Provider, answer.Status, notification.OutcomeSent
 	if err != nil {
 		outcome = notification.OutcomeError
-		if failure := new(notification.ProviderError); errors.As(err, &failure) {
+		if failure, ok := errors.AsType[*notification.ProviderError](err); ok {
 			provider, status, outcome = failure.Provider, failure.Status, failure.Class.Outcome()
 		}
 		span.SetStatus(codes.Error, "")

@@ -48,7 +48,7 @@ type withoutTexts struct {
 // RecordError implements [trace.Span].
 func (s *withoutTexts) RecordError(err error, _ ...trace.EventOption) {
 	s.continued = workflow.IsContinueAsNewError(err)
-	if failure := new(temporal.ApplicationError); errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		s.SetAttributes(attribute.String("error.type", failure.Type()))
 	}
 }
