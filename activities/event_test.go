@@ -98,18 +98,9 @@ func TestFinishEvent(t *testing.T) {
 		local bool
 		want  notification.EventEnd
 	}{
-		{
-			in:   activities.FinishEventInput{EventID: "evt-1", Success: true, Problem: "no path"},
-			want: notification.EventEnd{EventID: "evt-1", Success: true, Problem: "no path"},
-		},
-		{
-			in:   activities.FinishEventInput{EventID: "evt-1", Outcome: notification.EventCancelled},
-			want: notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled},
-		},
-		{
-			in: activities.FinishEventInput{EventID: "evt-1", Success: true}, local: true,
-			want: notification.EventEnd{EventID: "evt-1", Success: true, First: true},
-		},
+		{in: activities.FinishEventInput{EventID: "evt-1", Success: true, Problem: "no path"}, want: notification.EventEnd{EventID: "evt-1", Success: true, Problem: "no path"}},
+		{in: activities.FinishEventInput{EventID: "evt-1", Outcome: notification.EventCancelled}, want: notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled}},
+		{in: activities.FinishEventInput{EventID: "evt-1", Success: true}, local: true, want: notification.EventEnd{EventID: "evt-1", Success: true, First: true}},
 	} {
 		store := &eventStore{counts: notification.Counts{
 			Outcome:    notification.Incomplete,

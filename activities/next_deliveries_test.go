@@ -117,6 +117,7 @@ func TestPlanDeliveriesDecidesOnce(t *testing.T) {
 		{name: "the page alone is too many", threshold: 1, people: 2000, next: further, bulk: true},
 		{name: "as many as the threshold", threshold: 1000, people: 1000, next: further, counted: []int{1001}},
 		{name: "more than the threshold", threshold: 1000, people: 1_000_000, next: further, counted: []int{1001}, bulk: true},
+		{name: "the last page", threshold: 1000, people: 1_000_000, after: *further},
 		{name: "a later page", threshold: 1000, people: 1_000_000, next: further, after: *further},
 	}
 	for _, tt := range tests {
@@ -130,7 +131,7 @@ func TestPlanDeliveriesDecidesOnce(t *testing.T) {
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.bulk, planned.Bulk, tt.name)
 		require.Equal(t, tt.counted, db.counted, tt.name)
-		inLanes := tt.bulk || tt.next != nil
+		inLanes := tt.bulk || tt.next != nil || tt.after.UserID != ""
 		require.Equal(t, inLanes, len(planned.Lanes) > 0, tt.name)
 		require.Equal(t, inLanes, len(planned.Batch.Deliveries) == 0, tt.name)
 	}

@@ -51,34 +51,6 @@ func TestPlanDeliveries(t *testing.T) {
 	}
 }
 
-// The cursor carries the used part of max_recipients from page to page. A page returns
-// its deliveries only if it is the only page.
-func TestPlanDeliveriesInPages(t *testing.T) {
-	t.Parallel()
-
-	most := 3
-	db := reservation()
-	db.page.Settings = []notification.Setting{{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.Email, Enabled: true, MaxRecipients: &most}}
-	db.page.Next = &notification.Cursor{Rank: 1, Number: 11, UserID: "11", UserType: notification.RestaurantUser}
-	first := must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
-	require.Empty(t, first.Batch)
-	require.Equal(t, lanes, first.Lanes)
-	want := notification.Cursor{Rank: 1, Number: 11, UserID: "11", UserType: notification.RestaurantUser, Used: notification.Used{"RESTAURANT/5 EMAIL": 2, "RESTAURANT/5 WEBSOCKET": 2}}
-	require.Equal(t, &want, first.Next)
-
-	db.page.Recipients, db.page.Next = []notification.Recipient{staff("12", "Cleo"), staff("13", "Dan")}, nil
-	last := must(plan(db, activities.PlanInput{EventID: "evt-1", After: *first.Next}))(t)
-	require.Equal(t, want, db.after)
-	require.Empty(t, last.Batch)
-	require.Nil(t, last.Next)
-	require.Equal(t, notification.DecisionSelected, db.decided[0].Decisions[notification.Email])
-	require.Equal(t, notification.DecisionMaxRecipients, db.decided[1].Decisions[notification.Email])
-	require.Equal(t, notification.DecisionSelected, db.decided[1].Decisions[notification.WebSocket])
-
-	db.page.Recipients = nil // the recipients have left
-	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", After: *first.Next}))(t).Outcome, "the event has had recipients")
-}
-
 // Without recipients or routing, nothing is planned. Nor is it for an event that another event
 // cancels, whose planned deliveries are not handed out. An event that only cancels another event
 // needs no routing.
@@ -221,7 +193,7 @@ func TestPlanDeliveriesFailure(t *testing.T) {
 }
 
 // One call plans as many pages as the input asks for. It returns the lanes with
-// deliveries, and the cursor.
+// deliveries, and the cursor, which carries the used part of max_recipients.
 func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 	t.Parallel()
 
@@ -238,6 +210,9 @@ func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 		EventType: "RESERVATION_REQUESTED", Aggregate: notification.Entity{Type: "RESTAURANT", ID: "5"}, Lanes: lanes,
 		Next: &notification.Cursor{UserID: "11", Used: notification.Used{"RESTAURANT/5 EMAIL": 5, "RESTAURANT/5 WEBSOCKET": 6}},
 	}, result)
+	db.page.Recipients = nil // they have left
+	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", After: *result.Next}))(t).Outcome, "the event has had recipients")
+	require.Equal(t, *result.Next, db.after)
 }
 
 // An event with few recipients returns all deliveries from its rows, if one workflow can

@@ -12,44 +12,65 @@ import (
 	"herald/workflows"
 )
 
-// Items that join a digest while it is sent, or did not fit, go into the next run. The next
-// run gets all signals of this run.
+// Items that join a digest while it is sent, or did not fit, go into the next run, which gets all
+// signals of this run. Items that were left have joined already, and were hastened with the others: a
+// hundred items do not wait for the end of a window, and an item that an operator hastened does not
+// wait for the end of quiet hours.
+//
+// A digest with a time of day waits for that time, however many join. If items join while it is sent,
+// the next run looks when they are due. The rest of a full digest follows at once.
 func TestDigestIsContinued(t *testing.T) {
 	t.Parallel()
 
-	const soon, later = 7 * time.Minute, 2 * window // the ends of the windows of items that were left, and of items that join last
+	const soon, later, due = 7 * time.Minute, 2 * window, 9 * time.Hour // the ends of the windows of items that were left, and of items that join last; the time of day
 	strangers := []string{"evt-8-staff10-EMAIL", "evt-9-staff10-EMAIL"}
 	tests := []struct {
-		name   string
-		joins  []string // while it is sent
-		left   bool
-		fails  bool
-		signal string        // while its items are told
-		until  time.Duration // of the next run, from the start; 0: there is none
-		joined int           // in the next run
+		name     string
+		timed    bool
+		earlier  int // items that joined in earlier runs, before the two that it lists
+		untold   int // of the two: it was not told of them
+		hastened bool
+		joins    []string      // while it is sent
+		left     time.Duration // the end of the window of items that were left, from the start; 0: none were left
+		fails    bool
+		signal   string        // while its items are told
+		until    time.Duration // of the next run, from the start; 0: there is none
+		joined   int           // in the next run
+		ready    bool          // the next run lists only items that are due
 	}{
 		{name: "nothing came"},
 		{name: "its own item joined again", joins: items(1)},
 		{name: "somebody joined", joins: strangers[:1], until: later, joined: 1},
 		{name: "several joined", joins: append(items(2), strangers...), until: later, joined: 2},
-		{name: "something was left", left: true, until: soon},
-		{name: "something was left, and somebody joined", joins: strangers[:1], left: true, until: soon, joined: 1},
+		{name: "something was left", left: soon, until: soon},
+		{name: "something was left, and somebody joined", joins: strangers[:1], left: soon, until: soon, joined: 1},
 		{name: "it failed, and somebody joined", joins: strangers[:1], fails: true, until: later, joined: 1},
 		{name: "send now", joins: strangers[:1], signal: workflows.SendNow, until: later, joined: 1},
 		{name: "reschedule", joins: strangers[:1], signal: workflows.Reschedule, until: time.Hour, joined: 1},
+		{name: "more than another holds", earlier: 228, left: window, until: window, joined: 228},
+		{name: "hastened", earlier: 1, hastened: true, left: window, until: window, joined: 1},
+		{name: "hastened before it was told of all", untold: 1, hastened: true, left: window, until: window},
+		{name: "hastened, and nothing left", earlier: 1, hastened: true},
+		{name: "at a time", timed: true, earlier: 148},
+		{name: "at a time, and somebody joined", timed: true, earlier: 148, joins: strangers[:1], until: due, joined: 1, ready: true},
+		{name: "at a time, and a rest that is due", timed: true, earlier: 148, left: due, until: due, joined: 148, ready: true},
+		{name: "at a time, and a rest that is due later", timed: true, earlier: 148, left: 2 * due, until: 2 * due, joined: 148},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env := newEnv(t)
-			start, list, ended := env.Now(), sealed(2), workflows.DigestEnded{Status: notification.Sent}
-			if tt.left {
-				list.Next = start.Add(soon).UTC()
+			env, in, list, answer := newEnv(t), digestInput(), sealed(2), listed(2)
+			start, ended := env.Now(), workflows.DigestEnded{Status: notification.Sent}
+			in.Joined, in.Hastened = tt.earlier, tt.hastened
+			if in.Timed = tt.timed; tt.timed {
+				in.Until = start.Add(due)
 			}
-			env.joins(0, items(2)...)
-			env.seals(list)
-			answer := listed(2)
+			if tt.left > 0 {
+				list.Next = start.Add(tt.left).UTC()
+			}
+			env.joins(0, items(2)[tt.untold:]...)
+			calls := env.seals(list)
 			if tt.fails {
 				answer, ended = digestAnswer{err: refused.err}, workflows.DigestEnded{Status: notification.Failed, Reason: message(refused.err)}
 				env.givesUpDigest(ended.Status, ended.Reason)
@@ -57,62 +78,22 @@ func TestDigestIsContinued(t *testing.T) {
 			env.sendsDigestMeanwhile(answer, func() { env.tellsJoined(tt.joins...) })
 			env.tellsMeanwhile(ended, tt.signal, start.Add(time.Hour).UTC())
 
-			env.ExecuteWorkflow(workflows.Digest, digestInput())
-
-			if tt.until == 0 {
-				env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 2})
-			} else {
-				next := digestInput()
-				next.Until, next.Joined, next.Hastened = start.Add(tt.until), tt.joined, tt.signal == workflows.SendNow
-				if tt.signal == workflows.Reschedule {
-					next.Wait = notification.InstantText(next.Until) + ": rescheduled by an operator"
-				}
-				env.requireNext(t, next)
-			}
-		})
-	}
-}
-
-// Items that were left have joined already, and were hastened with the others: a hundred
-// items do not wait for the end of a window, and an item that an operator hastened does
-// not wait for the end of quiet hours.
-func TestDigestHandsOnWhatWasLeft(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name     string
-		joined   int // of which it lists two
-		hastened bool
-		left     bool
-		want     int // that have joined the next run; negative: there is none
-	}{
-		{name: "more than another holds", joined: 230, left: true, want: 228},
-		{name: "hastened", joined: 3, hastened: true, left: true, want: 1},
-		{name: "hastened before it was told of all", joined: 1, hastened: true, left: true},
-		{name: "hastened, and nothing left", joined: 3, hastened: true, want: -1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			env, list, in := newEnv(t), sealed(2), digestInput()
-			in.Joined, in.Hastened = tt.joined, tt.hastened
-			if tt.left {
-				list.Next = env.Now().Add(window).UTC()
-			}
-			env.seals(list)
-			env.sendsDigestMeanwhile(listed(2), func() {})
-			env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)...)
-
 			env.ExecuteWorkflow(workflows.Digest, in)
 
-			if tt.want < 0 {
-				env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 2})
-			} else {
-				next := digestInput()
-				next.Until, next.Joined, next.Hastened = list.Next, tt.want, tt.hastened
-				env.requireNext(t, next)
+			if tt.timed {
+				require.Equal(t, []time.Duration{due}, calls.at)
 			}
+			if tt.until == 0 {
+				env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 2})
+				return
+			}
+			next := digestInput()
+			next.Until, next.Joined, next.Timed, next.ReadyOnly = start.Add(tt.until), tt.joined, tt.timed, tt.ready
+			next.Hastened = tt.hastened || tt.signal == workflows.SendNow
+			if tt.signal == workflows.Reschedule {
+				next.Wait = notification.InstantText(next.Until) + ": rescheduled by an operator"
+			}
+			env.requireNext(t, next)
 		})
 	}
 }
@@ -272,54 +253,4 @@ func TestDigestCancelledWithSomethingLeft(t *testing.T) {
 	next := digestInput()
 	next.Until = start.Add(3 * time.Minute)
 	env.requireNext(t, next)
-}
-
-// A digest with a time of day waits for that time, however many join. If items join while it is
-// sent, the next run looks when they are due. The rest of a full digest follows at once.
-func TestDigestAtATime(t *testing.T) {
-	t.Parallel()
-
-	const due = 9 * time.Hour
-	tests := []struct {
-		name  string
-		joins []string      // while it is sent
-		next  time.Duration // when the first of the rest is due; 0: there is no rest
-		until time.Duration // of the next run; 0: there is none
-		ready bool          // the next run lists only items that are due
-	}{
-		{name: "nothing came"},
-		{name: "somebody joined", joins: []string{"evt-8-staff10-EMAIL"}, until: due, ready: true},
-		{name: "a rest that is due", next: due, until: due, ready: true},
-		{name: "a rest that is due later", next: 2 * due, until: 2 * due},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			env, in, list := newEnv(t), digestInput(), sealed(2)
-			start := env.Now()
-			in.Timed, in.Until = true, start.Add(due)
-			if tt.next > 0 {
-				list.Next = start.Add(tt.next).UTC()
-			}
-			env.joins(0, items(150)...)
-			calls := env.seals(list)
-			env.sendsDigestMeanwhile(listed(2), func() { env.tellsJoined(tt.joins...) })
-			env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)...)
-
-			env.ExecuteWorkflow(workflows.Digest, in)
-
-			require.Equal(t, []time.Duration{due}, calls.at)
-			if tt.until == 0 {
-				env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 2})
-				return
-			}
-			next := in
-			next.Until, next.ReadyOnly, next.Joined = start.Add(tt.until), tt.ready, len(tt.joins)
-			if tt.next > 0 {
-				next.Joined = 148
-			}
-			env.requireNext(t, next)
-		})
-	}
 }
