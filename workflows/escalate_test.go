@@ -213,22 +213,3 @@ func TestNotifyEventOutlastsAnEscalation(t *testing.T) {
 
 	env.requireNotified(t, workflows.NotifyResult{})
 }
-
-// Deliveries with an escalation need no slot: an unread delivery does not delay others for days.
-func TestNotifyPageEscalatesOutsideItsWindow(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t)
-	env.escalations.end = takes[workflows.EscalateInput](24 * time.Hour)
-	many := batch(130)
-	for i := range many.Deliveries {
-		many.Deliveries[i].Escalation = &notification.Escalation{From: notification.Email, To: notification.SMS, After: 24 * time.Hour, Until: notification.UntilRead}
-	}
-	env.lists(many, nil)
-
-	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
-
-	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, 130, env.escalations.mostOpen)
-	require.Len(t, env.deliveries.started, 130)
-}

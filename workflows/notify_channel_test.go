@@ -292,45 +292,33 @@ func (e *environment) answersLooks(answers ...activities.NextResult) (asked *[]a
 	return asked, at
 }
 
-// The lane of a bulk event starts batches, which operators can find.
+// The lane of a bulk event starts batches, which operators can find. Many are open concurrently: a
+// delivery that failed for now keeps its batch open until the next attempt.
 func TestNotifyChannelInBatches(t *testing.T) {
-	t.Parallel()
-
-	env, in := newEnv(t), bulkInput()
-	in.Planned = true
-	asked, _ := env.answersLooks(bulk(1), partial(2), activities.NextResult{}, activities.NextResult{})
-
-	env.ExecuteWorkflow(workflows.NotifyChannel, in)
-
-	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []workflows.BatchInput{batchInput(1), batchInput(2)}, env.batches.started)
-	require.Equal(t, []string{"evt-1-batch-EMAIL-1", "evt-1-batch-EMAIL-2"}, env.batches.ids)
-	require.Equal(t, workflows.BatchID(eventID, notification.Email, 1), env.batches.ids[0])
-	require.Equal(t, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "EMAIL"}, env.batches.found[0])
-	require.Equal(t, activities.NextInput{EventID: eventID, Lane: mails, Bulk: true}, (*asked)[0])
-	require.Empty(t, env.pages.started)
-	require.Empty(t, env.deliveries.started)
-}
-
-// Many batches are open concurrently: a delivery that failed for now keeps its batch open
-// until the next attempt.
-func TestNotifyChannelOpensManyBatches(t *testing.T) {
 	t.Parallel()
 
 	env, in := newEnv(t), bulkInput()
 	in.Planned = true
 	env.batches.end = takes[workflows.BatchInput](time.Minute)
 	var answers []activities.NextResult
+	var want []workflows.BatchInput
 	for n := 1; n <= 120; n++ {
-		answers = append(answers, bulk(n))
+		answers, want = append(answers, bulk(n)), append(want, batchInput(n))
 	}
-	env.answersLooks(append(answers, activities.NextResult{}, activities.NextResult{})...)
+	answers[119].Partial = true
+	asked, _ := env.answersLooks(append(answers, activities.NextResult{}, activities.NextResult{})...)
 
 	env.ExecuteWorkflow(workflows.NotifyChannel, in)
 
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, env.batches.started, 120)
+	require.ElementsMatch(t, want, env.batches.started)
 	require.Equal(t, 100, env.batches.mostOpen)
+	require.Equal(t, []string{"evt-1-batch-EMAIL-1", "evt-1-batch-EMAIL-2"}, env.batches.ids[:2])
+	require.Equal(t, workflows.BatchID(eventID, notification.Email, 1), env.batches.ids[0])
+	require.Equal(t, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "EMAIL"}, env.batches.found[0])
+	require.Equal(t, activities.NextInput{EventID: eventID, Lane: mails, Bulk: true}, (*asked)[0])
+	require.Empty(t, env.pages.started)
+	require.Empty(t, env.deliveries.started)
 }
 
 // While the event plans, a lane sends the first rows at once. A further batch is full, or

@@ -17,8 +17,8 @@ import (
 	"herald/workflows"
 )
 
-// A page opens all that waits at once: deliveries for later, and items of digests, whose time only
-// their digests know. Deliveries to send at once need slots. A database that is away, or a delivery
+// A page opens all that waits at once: deliveries for later, deliveries with an escalation, and items of
+// digests, whose time only their digests know. Deliveries to send at once need slots. A database that is away, or a delivery
 // that fails, stops no other delivery.
 func TestNotifyPage(t *testing.T) {
 	t.Parallel()
@@ -28,6 +28,10 @@ func TestNotifyPage(t *testing.T) {
 		digests.Deliveries[i].Digest = true
 	}
 	digests.Deliveries[229].SendAfter, digests.Deliveries[229].Wait = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), "08:00 UTC: delay"
+	escalating := batch(130)
+	for i := range escalating.Deliveries {
+		escalating.Deliveries[i].Escalation = &notification.Escalation{From: notification.Email, To: notification.SMS, After: 24 * time.Hour, Until: notification.UntilRead}
+	}
 	fails := func(workflow.Context, workflows.DeliverInput) error {
 		return temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed)
 	}
@@ -45,6 +49,7 @@ func TestNotifyPage(t *testing.T) {
 		{name: "none that wait", listed: waiting(batch(0))},
 		{name: "many that wait", listed: waiting(batch(130)), mostOpen: 130},
 		{name: "digests, and 99 to send at once", listed: digests, mostOpen: 230},
+		{name: "deliveries with an escalation", listed: escalating, mostOpen: 130},
 		{name: "after an outage", outages: 4, listed: batch(2), mostOpen: 2},
 		{name: "deliveries that fail", listed: batch(2), end: fails, mostOpen: 1},
 	}
