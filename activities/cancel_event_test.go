@@ -78,25 +78,20 @@ func TestCancelEvent(t *testing.T) {
 func TestCancelPart(t *testing.T) {
 	t.Parallel()
 
-	for _, terminated := range []bool{false, true} {
+	for terminated, want := range map[bool][]int{false: {2500, 0}, true: {0, 0}} {
 		c := &cancelling{waiting: 2500}
 		a := &activities.Activities{Cancels: c, Executions: executions{terminated: terminated}}
 		in := activities.CancelPartInput{
 			Part:   notification.Part{EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email}, IDs: notification.IDRange{First: 1, Last: 2500}},
 			Reason: notification.CancelledInTemporal, EventRun: "run-1",
 		}
-		first, second := 2500, 0
-		if terminated {
-			first = 0
+		for _, cancelled := range want {
+			require.Equal(t, activities.CancelPartResult{Cancelled: cancelled}, must(run[activities.CancelPartResult](a, a.CancelPart, in))(t))
 		}
-		for _, want := range []int{first, second} {
-			require.Equal(t, activities.CancelPartResult{Cancelled: want}, must(run[activities.CancelPartResult](a, a.CancelPart, in))(t))
+		require.Equal(t, 2500-want[0], c.waiting)
+		if !terminated {
+			require.Equal(t, []int64{1, 1001, 2001, 1}, c.from)
+			require.Equal(t, "cancelled in Temporal", c.reason)
 		}
-		if terminated {
-			require.Equal(t, 2500, c.waiting)
-			continue
-		}
-		require.Equal(t, []int64{1, 1001, 2001, 1}, c.from)
-		require.Equal(t, "cancelled in Temporal", c.reason)
 	}
 }

@@ -67,7 +67,7 @@ func (p *outboxPoll) claim(ctx context.Context) (claimCounts, error) {
 	if err := p.Outbox.EndClaim(ctx, owner, results); err != nil {
 		return counts, err // the leases expire; a second start is harmless
 	}
-	countClaims(ctx, counts)
+	countOutcomes(activity.GetMetricsHandler(ctx), OutboxResultsMetric, counts.ended)
 	return counts, nil
 }
 

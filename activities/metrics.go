@@ -144,29 +144,16 @@ func byOutcome[Outcome ~string](metrics client.MetricsHandler, outcome Outcome) 
 	return metrics.WithTags(map[string]string{OutcomeLabel: string(outcome)})
 }
 
-// countClaims counts the outcomes of claims, once they are recorded. Events whose outcome could
-// not be recorded are claimed and counted again.
-func countClaims(ctx context.Context, counts claimCounts) {
-	metrics := activity.GetMetricsHandler(ctx)
-	for outcome, count := range counts.ended {
-		byOutcome(metrics, outcome).Counter(OutboxResultsMetric).Inc(int64(count))
+// countOutcomes adds counts to a metric, once the outcomes are recorded. An event whose outcome could
+// not be recorded is claimed and counted again.
+func countOutcomes[Outcome ~string](metrics client.MetricsHandler, name string, counts map[Outcome]int) {
+	for outcome, count := range counts {
+		byOutcome(metrics, outcome).Counter(name).Inc(int64(count))
 	}
 }
 
 func countApproval(ctx context.Context, step string) {
 	byOutcome(activity.GetMetricsHandler(ctx), step).Counter(ApprovalsMetric).Inc(1)
-}
-
-// countSweep counts a sweep's results, once they are recorded.
-func countSweep(ctx context.Context, found notification.Sweep) {
-	metrics := activity.GetMetricsHandler(ctx)
-	for outcome, count := range map[string]int{
-		sweepStartedAgain: found.StartedAgain,
-		sweepClosed:       found.Closed,
-		sweepFailed:       found.Failed,
-	} {
-		byOutcome(metrics, outcome).Counter(SweepMetric).Inc(int64(count))
-	}
 }
 
 // countPassedOver counts people named by an event whose user type or user id Herald cannot
@@ -183,16 +170,14 @@ func countPassedOver(ctx context.Context, some notification.PassedOver) {
 // those with which it was called.
 func countAttempts(ctx context.Context, channel notification.Channel, ended ...notification.AttemptResult) {
 	metrics := byChannel(ctx, channel)
-	latency, outcomes := metrics.Timer(ProviderLatencyMetric), map[notification.AttemptOutcome]int64{}
+	latency, outcomes := metrics.Timer(ProviderLatencyMetric), map[notification.AttemptOutcome]int{}
 	for _, attempt := range ended {
 		outcomes[attempt.Outcome]++
 		if attempt.Took > 0 {
 			latency.Record(attempt.Took)
 		}
 	}
-	for outcome, count := range outcomes {
-		byOutcome(metrics, outcome).Counter(AttemptsMetric).Inc(count)
-	}
+	countOutcomes(metrics, AttemptsMetric, outcomes)
 }
 
 // countSegments counts the segments of a text message.

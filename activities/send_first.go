@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"herald/internal/notification"
 )
@@ -38,24 +39,17 @@ func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, e
 
 // underWay counts the sends of each channel that this process has in flight.
 type underWay struct {
-	mu    sync.Mutex
-	sends map[notification.Channel]int
+	sends sync.Map // by channel: an *atomic.Int64
 }
 
 // begin counts a send until done is called, unless limit sends are in flight; 0: no limit.
-func (u *underWay) begin(channel notification.Channel, limit int) (done func(), free bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if limit > 0 && u.sends[channel] >= limit {
+func (u *underWay) begin(channel notification.Channel, limit int64) (done func(), free bool) {
+	found, _ := u.sends.LoadOrStore(channel, new(atomic.Int64))
+	sends := found.(*atomic.Int64)
+	done = func() { sends.Add(-1) }
+	if sends.Add(1) > limit && limit > 0 {
+		done()
 		return nil, false
 	}
-	if u.sends == nil {
-		u.sends = map[notification.Channel]int{}
-	}
-	u.sends[channel]++
-	return func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.sends[channel]--
-	}, true
+	return done, true
 }

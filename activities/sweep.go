@@ -100,7 +100,9 @@ func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 	if err := a.Sweeps.RecordSweep(ctx, s.found.Sweep); err != nil {
 		return SweepResult{}, err
 	}
-	countSweep(ctx, s.found.Sweep)
+	countOutcomes(activity.GetMetricsHandler(ctx), SweepMetric, map[string]int{
+		sweepStartedAgain: s.found.StartedAgain, sweepClosed: s.found.Closed, sweepFailed: s.found.Failed,
+	})
 	s.deleteOver(ctx, "throttle windows that are over", a.Sweeps.DeleteThrottles)
 	s.deleteOver(ctx, "messages that no cap counts any more", a.Sweeps.DeleteCounted)
 	return s.found, nil

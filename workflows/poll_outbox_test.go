@@ -140,26 +140,23 @@ func TestPollOutboxContinuesAsNewPaused(t *testing.T) {
 
 	earlier := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	tests := []struct {
-		name string
-		in   workflows.PollInput
-		do   func(env *environment)
+		name   string
+		in     workflows.PollInput
+		paused time.Duration // from the start
+		long   bool          // the history is, by then
 	}{
-		{name: "in its last activity", in: workflows.PollInput{}, do: func(env *environment) {
-			env.after(119*time.Minute+30*time.Second, func() { env.SignalWorkflow(workflows.PausePoller, nil) })
-		}},
-		{name: "after a long history", in: workflows.PollInput{PausedSince: earlier}, do: func(env *environment) {
-			env.after(time.Hour, func() {
-				env.SetContinueAsNewSuggested(true)
-				env.SignalWorkflow(workflows.PausePoller, nil)
-			})
-		}},
+		{name: "in its last activity", paused: 119*time.Minute + 30*time.Second},
+		{name: "after a long history", in: workflows.PollInput{PausedSince: earlier}, paused: time.Hour, long: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			env, _ := polling(t)
-			tt.do(env)
+			env.after(tt.paused, func() {
+				env.SetContinueAsNewSuggested(tt.long)
+				env.SignalWorkflow(workflows.PausePoller, nil)
+			})
 
 			env.ExecuteWorkflow(workflows.PollOutbox, tt.in)
 
