@@ -11,28 +11,20 @@ import (
 	"herald/activities"
 )
 
-// cleaner is an outbox of batches, by the cursors after them; then it fails.
+// cleaner is an outbox with three batches.
 type cleaner struct {
-	batches map[string]int
-	next    map[string]string
-	fails   error
-	age     time.Duration
+	fails error // after the last batch
+	age   time.Duration
 }
 
 func (c *cleaner) Clean(_ context.Context, age time.Duration, after string, said func(int, string) bool) error {
 	c.age = age
-	for more := true; more; {
-		next, found := c.next[after]
-		if !found {
+	for i, deleted := range []int{500, 0, 20} {
+		if cursor := string("abc"[i]); cursor > after && !said(deleted, cursor) {
 			break
 		}
-		after, more = next, said(c.batches[next], next)
 	}
 	return c.fails
-}
-
-func newCleaner(fails error) *cleaner {
-	return &cleaner{batches: map[string]int{"a": 500, "b": 0, "c": 20}, next: map[string]string{"": "a", "a": "b", "b": "c"}, fails: fails}
 }
 
 // The next attempt continues where a dead attempt stopped, keeps its count, and adds only the
@@ -52,7 +44,7 @@ func TestCleanOutbox(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			m, c := newMeters(), newCleaner(nil)
+			m, c := newMeters(), &cleaner{}
 			a := &activities.Activities{Cleaners: map[string]activities.Cleaner{"orders": c}}
 			env := newEnv(a, m.handler())
 			if tt.before != nil {
@@ -76,7 +68,7 @@ func TestCleanOutboxFailures(t *testing.T) {
 	t.Parallel()
 
 	down := errors.New("no connection")
-	a := &activities.Activities{Cleaners: map[string]activities.Cleaner{"orders": newCleaner(down)}}
+	a := &activities.Activities{Cleaners: map[string]activities.Cleaner{"orders": &cleaner{fails: down}}}
 	_, err := run[activities.CleanOutboxResult](a, a.CleanOutbox, activities.CleanOutboxInput{Source: "orders"})
 	require.ErrorContains(t, err, down.Error())
 	_, err = run[activities.CleanOutboxResult](a, a.CleanOutbox, activities.CleanOutboxInput{Source: "wallet"})

@@ -92,42 +92,16 @@ func TestSendBatchDropsWhatExpires(t *testing.T) {
 	require.Equal(t, 3, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 }
 
-// shifted is a database whose clock differs from the worker's.
-type shifted struct {
-	*postgres.Store
-	by time.Duration
-}
-
-func (s shifted) EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error) {
-	setup, err := s.Store.EventSetup(ctx, eventID)
-	setup.Now = setup.Now.Add(s.by)
-	return setup, err
-}
-
 // Planning judges the expiry by the database's clock, whatever the worker's clock shows.
 func TestPlanExpiryByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 
-	for _, tt := range []struct {
-		by      time.Duration
-		expires string
-		want    int
-	}{
-		{by: time.Hour, expires: "30 minutes", want: 0},
-		{by: -time.Hour, expires: "-30 minutes", want: 4},
-	} {
-		t.Run(tt.by.String(), func(t *testing.T) {
-			t.Parallel()
+	for by, want := range map[time.Duration]notification.Decision{time.Hour: notification.DecisionExpired, -time.Hour: notification.DecisionSelected} {
+		db := reservation()
+		db.rules.Now, db.rules.Event.ExpiresAt = time.Now().Add(by), time.Now().Add(by/2)
 
-			s := installation(t)
-			person(t, s, "CUSTOMER", "42", "", "", "")
-			event(t, s, "CUSTOMER", "42")
-			exec(t, s, "UPDATE event_outbox SET expires_at = now() + $1::interval", tt.expires)
+		must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
 
-			must(plan(shifted{s, tt.by}, activities.PlanInput{EventID: "evt-1"}))(t)
-
-			require.Equal(t, tt.want, get[int](t, s, "SELECT count(*) FROM notification"))
-			require.Equal(t, tt.want == 0, get[bool](t, s, `SELECT channels::text LIKE '%EXPIRED%' FROM notification_decision`))
-		})
+		require.Equal(t, want, db.decided[0].Decisions[notification.Email])
 	}
 }

@@ -233,7 +233,8 @@ func TestSendBatchTakesTurns(t *testing.T) {
 		}
 		require.Equal(t, want, over.calls())
 		require.LessOrEqual(t, over.most, 20, "the attempts of a second")
-		requireSent(t, s, want, 50)
+		require.Equal(t, want, deliveriesBy(t, s, "n.status || ' ' || n.attempt_count")["SENT 1"])
+		require.Equal(t, 50-want, deliveriesBy(t, s, "n.status || ' ' || n.attempt_count")["PENDING 0"], "no attempt at another was begun")
 	}
 }
 
@@ -249,14 +250,6 @@ func TestSendBatchKeepsTogether(t *testing.T) {
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
 
 	require.Equal(t, activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 50}}, got)
-}
-
-// requireSent checks that some of all deliveries are sent, and that no attempt at another
-// was begun.
-func requireSent(t *testing.T, s *postgres.Store, some, all int) {
-	t.Helper()
-	require.Equal(t, some, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
-	require.Equal(t, all-some, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'PENDING' AND attempt_count = 0"))
 }
 
 // After a single message that was late, a batch rests between its groups.

@@ -207,47 +207,39 @@ func TestSendFirst(t *testing.T) {
 	left := activities.SendResult{Status: notification.Pending, NotSent: true}
 	tests := []struct {
 		name     string
-		arrange  func(a *activities.Activities, db *deliveries, mail *provider, in *activities.SendInput)
+		looks    bool
+		rate     float64
+		leased   time.Duration
+		err      error // of the provider
 		want     activities.SendResult
-		lost     bool
 		calls    int
 		released int
 	}{
 		{name: "sent", want: activities.SendResult{Status: notification.Sent}, calls: 1},
-		{name: "it only looks", arrange: func(_ *activities.Activities, _ *deliveries, _ *provider, in *activities.SendInput) {
-			in.StatusOnly = true
-		}, want: left},
-		{name: "a rate limit", arrange: func(a *activities.Activities, _ *deliveries, _ *provider, _ *activities.SendInput) {
-			a.RateLimits = map[notification.Channel]float64{notification.Email: 1}
-		}, want: left},
-		{name: "all providers rest", arrange: func(_ *activities.Activities, _ *deliveries, mail *provider, _ *activities.SendInput) {
-			mail.err = notification.ErrProvidersRest
-		}, want: left, calls: 1, released: 1},
-		{name: "its first run is under way", arrange: func(_ *activities.Activities, db *deliveries, _ *provider, _ *activities.SendInput) {
-			db.leasedFor = time.Minute
-		}, lost: true},
+		{name: "it only looks", looks: true, want: left},
+		{name: "a rate limit", rate: 1, want: left},
+		{name: "all providers rest", err: notification.ErrProvidersRest, want: left, calls: 1, released: 1},
+		{name: "its first run is under way", leased: time.Minute},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			db, mail, in := due(1, 0), &provider{}, sendInput
+			db, mail, in := due(1, 0), &provider{err: tt.err}, sendInput
 			a := mailer(db, mail)
-			if tt.arrange != nil {
-				tt.arrange(a, db, mail, &in)
-			}
+			db.leasedFor, in.StatusOnly, a.RateLimits = tt.leased, tt.looks, map[notification.Channel]float64{notification.Email: tt.rate}
 
 			got, err := run[activities.SendResult](a, a.SendFirst, in)
 
-			if tt.lost {
-				requireFailure(t, err, activities.AttemptLost, false, time.Minute)
+			if tt.leased > 0 {
+				requireFailure(t, err, activities.AttemptLost, false, tt.leased)
 			} else {
 				require.NoError(t, err)
 			}
 			require.Equal(t, tt.want, got)
 			require.Equal(t, tt.calls, mail.calls)
 			require.Len(t, db.released, tt.released)
-			if a.RateLimits == nil {
+			if tt.rate == 0 {
 				require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, StatusOnly: in.StatusOnly, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
 			} else {
 				require.Zero(t, db.asked)

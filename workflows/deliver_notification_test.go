@@ -122,17 +122,12 @@ func TestDeliverNotificationIntervals(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		policy  func(*activities.DeliveryPolicy)
+		policy  time.Duration // its first interval; 0: as usual
 		answers []answer
 		want    []time.Duration // before each further attempt
 	}{
 		{name: "lost attempts", answers: []answer{outage, outage, outage, sent}, want: []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second}},
-		{
-			name:    "first interval of the policy",
-			policy:  func(p *activities.DeliveryPolicy) { p.FirstRetry = 5 * time.Second },
-			answers: []answer{outage, outage, sent},
-			want:    []time.Duration{5 * time.Second, 5 * time.Second},
-		},
+		{name: "first interval of the policy", policy: 5 * time.Second, answers: []answer{outage, outage, sent}, want: []time.Duration{5 * time.Second, 5 * time.Second}},
 		{name: "the provider's own", answers: []answer{busy(7 * time.Second), busy(11 * time.Minute), sent}, want: []time.Duration{7 * time.Second, 11 * time.Minute}},
 		{name: "a lost attempt after waits", answers: []answer{busy(7 * time.Second), busy(7 * time.Second), outage, sent}, want: []time.Duration{7 * time.Second, 7 * time.Second, 30 * time.Second}},
 	}
@@ -141,9 +136,7 @@ func TestDeliverNotificationIntervals(t *testing.T) {
 			t.Parallel()
 
 			in, env := deliverInput(notification.Email), newEnv(t)
-			if tt.policy != nil {
-				tt.policy(&in.Policy)
-			}
+			in.Policy.FirstRetry = cmp.Or(tt.policy, in.Policy.FirstRetry)
 			calls := env.answersInTurn(tt.answers...)
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, in)

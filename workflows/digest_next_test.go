@@ -75,8 +75,13 @@ func TestDigestIsContinued(t *testing.T) {
 				answer, ended = digestAnswer{err: refused.err}, workflows.DigestEnded{Status: notification.Failed, Reason: message(refused.err)}
 				env.givesUpDigest(ended.Status, ended.Reason)
 			}
-			env.sendsDigestMeanwhile(answer, func() { env.tellsJoined(tt.joins...) })
-			env.tellsMeanwhile(ended, tt.signal, start.Add(time.Hour).UTC())
+			env.OnActivity(acts.SendDigest, mock.Anything, mock.Anything).Return(answer.result, answer.err).Once().Run(func(mock.Arguments) { env.tellsJoined(tt.joins...) })
+			env.tells(ended, items(1)...)
+			env.OnSignalExternalWorkflow(mock.Anything, items(2)[1], "", digestEnded, ended).Return(nil).Once().Run(func(mock.Arguments) {
+				if tt.signal != "" {
+					env.SignalWorkflow(tt.signal, start.Add(time.Hour).UTC())
+				}
+			})
 
 			env.ExecuteWorkflow(workflows.Digest, in)
 
@@ -96,22 +101,6 @@ func TestDigestIsContinued(t *testing.T) {
 			env.requireNext(t, next)
 		})
 	}
-}
-
-// sendsDigestMeanwhile expects one attempt, during which something happens.
-func (e *environment) sendsDigestMeanwhile(a digestAnswer, happens func()) {
-	e.OnActivity(acts.SendDigest, mock.Anything, mock.Anything).Return(a.result, a.err).Once().Run(func(mock.Arguments) { happens() })
-}
-
-// tellsMeanwhile expects that two items are told, and that a signal comes when
-// the second one is; empty: none.
-func (e *environment) tellsMeanwhile(ended workflows.DigestEnded, signal string, argument any) {
-	e.tells(ended, items(1)...)
-	e.OnSignalExternalWorkflow(mock.Anything, items(2)[1], "", digestEnded, ended).Return(nil).Once().Run(func(mock.Arguments) {
-		if signal != "" {
-			e.SignalWorkflow(signal, argument)
-		}
-	})
 }
 
 // A digest with a long history continues as new while it collects. It keeps the signals

@@ -154,15 +154,6 @@ func cursor(n int) notification.Cursor {
 
 func sorted(ids []string) []string { return slices.Sorted(slices.Values(ids)) }
 
-// takesRegardless is an end that comes after a while, even after a cancellation.
-func takesRegardless(d time.Duration) func(workflow.Context, workflows.DeliverInput) error {
-	return func(ctx workflow.Context, _ workflows.DeliverInput) error {
-		ctx, cancel := workflow.NewDisconnectedContext(ctx)
-		defer cancel()
-		return workflow.Sleep(ctx, d)
-	}
-}
-
 // sends expects one call of Send per answer, and no further one.
 func (e *environment) sends(in activities.SendInput, answers ...answer) {
 	for _, a := range answers {

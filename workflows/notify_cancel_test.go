@@ -36,7 +36,11 @@ func TestNotifyEventCancelled(t *testing.T) {
 	}{
 		{name: "more deliveries than slots", in: notifyInput, arrange: planned(batch(150), takes[workflows.DeliverInput](10*time.Hour)), started: 100, cancelled: 100},
 		{name: "waiting deliveries", in: notifyInput, arrange: planned(waiting(batch(150)), takes[workflows.DeliverInput](10*time.Hour)), started: 150, cancelled: 150},
-		{name: "deliveries that end well", in: notifyInput, arrange: planned(batch(2), takesRegardless(time.Hour)), started: 2},
+		{name: "deliveries that end well", in: notifyInput, arrange: planned(batch(2), func(ctx workflow.Context, _ workflows.DeliverInput) error {
+			ctx, cancel := workflow.NewDisconnectedContext(ctx)
+			defer cancel()
+			return workflow.Sleep(ctx, time.Hour)
+		}), started: 2},
 		{name: "lanes", in: notifyInput, arrange: func(env *environment) {
 			env.lanes.end = takes[workflows.ChannelInput](10 * time.Hour)
 			env.plans(cursor(0), inLanes(1, 2, mails, laterSMS))

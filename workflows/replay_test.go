@@ -129,7 +129,7 @@ func TestReplay(t *testing.T) {
 
 			recorded := load(t, r.name)
 
-			require.Equal(t, r.workflow, typeOf(recorded))
+			require.Equal(t, r.workflow, recorded.Events[0].GetWorkflowExecutionStartedEventAttributes().WorkflowType.Name)
 			require.Equal(t, r.end, endOf(t, recorded))
 			require.NoError(t, replayer(t).ReplayWorkflowHistory(quietLogger{}, recorded))
 			require.NoError(t, replayer(t, traces(t)).ReplayWorkflowHistory(quietLogger{}, load(t, r.name)), "with traces")
@@ -198,10 +198,6 @@ func traces(t *testing.T) interceptor.WorkerInterceptor {
 	interceptors, err := tracing.With().Interceptors()
 	require.NoError(t, err)
 	return interceptors[0].(interceptor.WorkerInterceptor)
-}
-
-func typeOf(recorded *history.History) string {
-	return recorded.Events[0].GetWorkflowExecutionStartedEventAttributes().WorkflowType.Name
 }
 
 // endOf returns the end of a workflow: its status or type of failure, and its
