@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -31,14 +32,19 @@ func (e *environment) joinsDigest(channel notification.Channel) *testsuite.MockC
 	return e.OnActivity(acts.JoinDigest, mock.Anything, activities.JoinInput{DeliveryID: deliveryID, Channel: channel}).Once()
 }
 
+// A digest lists planned deliveries, even if their workflows have not joined yet. A delivery that has
+// no text, or that failed before it joined, fails like any other.
 func TestDeliverInDigest(t *testing.T) {
 	t.Parallel()
 
+	before := temporal.NewNonRetryableApplicationError("sendgrid refused: 400", activities.FailedBefore, nil)
 	const refusal, quiet = "sendgrid refused: 400", "QUIET_HOURS"
 	const sent, failed, cancelled = notification.Sent, notification.Failed, notification.Cancelled
 	tests := []struct {
 		name    string
 		channel notification.Channel
+		before  notification.Status // before it joins; empty: it joins
+		problem error               // of joining
 		ended   workflows.DigestEnded
 		gaveUp  notification.Status // what the row says after GiveUp; empty: it was not called
 		want    workflows.DeliverResult
@@ -49,14 +55,19 @@ func TestDeliverInDigest(t *testing.T) {
 		{name: "failed by best effort", channel: notification.Slack, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal)},
 		{name: "failed, but an attempt before it was received", channel: notification.SMS, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: notification.Delivered, want: result(notification.Delivered, "")},
 		{name: "dropped", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled, Reason: quiet}, gaveUp: cancelled, want: result(cancelled, quiet)},
+		{name: "sent before", channel: notification.Email, before: sent, want: result(sent, "")},
+		{name: "delivered before", channel: notification.Email, before: notification.Delivered, want: result(notification.Delivered, "")},
+		{name: "cancelled before", channel: notification.Email, before: cancelled, want: result(cancelled, "")},
+		{name: "failed before", channel: notification.Email, problem: before, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal), failure: workflows.DeliveryFailed},
 		{name: "all were cancelled, but sent by an attempt before", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled}, gaveUp: sent, want: result(sent, "")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env := newEnv(t)
-			env.joinsDigest(tt.channel).Return(waitsInDigest, nil)
+			env, joined := newEnv(t), waitsInDigest
+			joined.Status = cmp.Or(tt.before, joined.Status)
+			env.joinsDigest(tt.channel).Return(joined, tt.problem)
 			env.signals(window, digestEnded, tt.ended)
 			if tt.gaveUp != "" {
 				env.givesUp(tt.channel, tt.ended.Status, tt.ended.Reason).Return(tt.gaveUp, nil).Once()
@@ -67,34 +78,6 @@ func TestDeliverInDigest(t *testing.T) {
 			env.requireEnd(t, tt.failure, tt.want)
 		})
 	}
-}
-
-// A digest lists planned deliveries, even if their workflows have not joined yet.
-func TestDeliverInDigestEndedBeforeItJoined(t *testing.T) {
-	t.Parallel()
-
-	for _, status := range []notification.Status{notification.Sent, notification.Delivered, notification.Cancelled} {
-		env := newEnv(t)
-		env.joinsDigest(notification.Email).Return(activities.JoinResult{Status: status}, nil)
-
-		env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
-
-		env.requireDelivered(t, result(status, ""))
-	}
-}
-
-// A delivery that has no text, or that failed before it joined, fails like any other.
-func TestDeliverInDigestFailedBeforeItJoined(t *testing.T) {
-	t.Parallel()
-
-	before := temporal.NewNonRetryableApplicationError("sendgrid refused: 400", activities.FailedBefore, nil)
-	env := newEnv(t)
-	env.joinsDigest(notification.Email).Return(activities.JoinResult{}, before)
-	env.givesUp(notification.Email, notification.Failed, message(before)).Return(notification.Failed, nil).Once()
-
-	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
-
-	env.requireEnd(t, workflows.DeliveryFailed, result(notification.Failed, message(before)))
 }
 
 // A signal of the digest counts even if the delivery is still joining.

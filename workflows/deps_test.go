@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,10 +43,5 @@ func dependencies(t *testing.T, pkg string) []string {
 
 // within reports whether one of the packages is the module, or below it.
 func within(packages []string, module string) bool {
-	for _, p := range packages {
-		if p == module || strings.HasPrefix(p, module+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(packages, func(p string) bool { return p == module || strings.HasPrefix(p, module+"/") })
 }

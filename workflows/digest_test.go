@@ -67,27 +67,29 @@ func TestDigestEnds(t *testing.T) {
 	tests := []struct {
 		name    string
 		answers []digestAnswer
+		quiet   bool // when it is sealed, and it is to be dropped then
 		ended   workflows.DigestEnded
-		outcome string
 	}{
 		{name: "sent", answers: []digestAnswer{listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
 		{name: "sent after an outage", answers: []digestAnswer{{err: outage.err}, {err: outage.err}, listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
 		{name: "our own trouble uses up no attempts", answers: []digestAnswer{{err: panicky.err}, {err: panicky.err}, {err: panicky.err}, listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
 		{name: "some were cancelled", answers: []digestAnswer{listed(1)}, ended: workflows.DigestEnded{Status: notification.Sent}},
-		{name: "all were cancelled", answers: []digestAnswer{listed(0)}, ended: workflows.DigestEnded{Status: notification.Cancelled}, outcome: "CANCELLED"},
-		{name: "refused", answers: []digestAnswer{{err: refused.err}}, ended: failedFor(clear), outcome: "FAILED"},
-		{name: "attempts used up", answers: []digestAnswer{{err: outage.err}, {err: outage.err}, {err: used.err}}, ended: failedFor(unclear), outcome: "FAILED"},
+		{name: "all were cancelled", answers: []digestAnswer{listed(0)}, ended: workflows.DigestEnded{Status: notification.Cancelled}},
+		{name: "refused", answers: []digestAnswer{{err: refused.err}}, ended: failedFor(clear)},
+		{name: "attempts used up", answers: []digestAnswer{{err: outage.err}, {err: outage.err}, {err: used.err}}, ended: failedFor(unclear)},
+		{name: "dropped for quiet hours", quiet: true, ended: workflows.DigestEnded{Status: notification.Cancelled, Reason: "QUIET_HOURS"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env := newEnv(t)
+			env, list := newEnv(t), sealed(3)
+			list.Quiet = tt.quiet
 			env.joins(0, items(3)...)
-			env.seals(sealed(3))
+			env.seals(list)
 			env.sendsDigest(tt.answers...)
-			if tt.ended.Status == notification.Failed {
-				env.givesUpDigest(notification.Failed, tt.ended.Reason)
+			if tt.ended.Reason != "" {
+				env.givesUpDigest(tt.ended.Status, tt.ended.Reason)
 			}
 			env.tells(tt.ended, items(3)...)
 
@@ -129,51 +131,27 @@ func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {
 	}
 }
 
-// An item whose workflow is gone cannot record its failure: the digest does.
-func TestDigestTellsSomebodyWhoIsGone(t *testing.T) {
+// Each item is told its own end, since the rules may drop one and not another. An item whose workflow
+// is gone cannot record its failure: the digest does.
+func TestDigestTellsItsItems(t *testing.T) {
 	t.Parallel()
 
-	for _, status := range []notification.Status{notification.Sent, notification.Failed} {
-		t.Run(string(status), func(t *testing.T) {
-			t.Parallel()
-
-			env, all, ended := newEnv(t), items(3), workflows.DigestEnded{Status: status}
-			env.joins(0, all...)
-			env.seals(sealed(3))
-			if status == notification.Sent {
-				env.sendsDigest(listed(3))
-			} else {
-				ended.Reason = message(refused.err)
-				env.sendsDigest(digestAnswer{err: refused.err})
-				env.givesUpDigest(status, ended.Reason)
-				env.OnActivity(acts.GiveUp, mock.Anything, activities.GiveUpInput{DeliveryID: all[1], Channel: notification.Email, Status: status, Reason: ended.Reason}).
-					Return(notification.Failed, nil).Once()
-			}
-			env.tells(ended, all[0], all[2])
-			env.OnSignalExternalWorkflow(mock.Anything, all[1], "", digestEnded, ended).Return(errGone).Once()
-
-			env.ExecuteWorkflow(workflows.Digest, digestInput())
-
-			env.requireDigest(t, workflows.DigestResult{Status: status, Reason: ended.Reason, Items: 3})
-		})
-	}
-}
-
-// Each item is told its own end, since the rules may drop one and not another.
-func TestDigestTellsItsItemsApart(t *testing.T) {
-	t.Parallel()
-
-	dropped := map[string]string{items(3)[1]: notification.NoLongerRecipient}
+	all := items(3)
+	dropped := map[string]string{all[1]: notification.NoLongerRecipient}
 	left := workflows.DigestEnded{Status: notification.Cancelled, Reason: notification.NoLongerRecipient}
+	sent, failed := workflows.DigestEnded{Status: notification.Sent}, workflows.DigestEnded{Status: notification.Failed, Reason: message(used.err)}
 	tests := []struct {
 		name   string
 		answer digestAnswer
-		gaveUp bool
 		others workflows.DigestEnded
+		second workflows.DigestEnded
+		gone   bool // the second item's workflow
 	}{
-		{name: "sent", answer: digestAnswer{result: activities.SendDigestResult{Items: 2, Dropped: dropped}}, others: workflows.DigestEnded{Status: notification.Sent}},
-		{name: "the others were cancelled", answer: digestAnswer{result: activities.SendDigestResult{Dropped: dropped}}, others: workflows.DigestEnded{Status: notification.Cancelled}},
-		{name: "failed", answer: digestAnswer{err: used.err}, gaveUp: true, others: workflows.DigestEnded{Status: notification.Failed, Reason: message(used.err)}},
+		{name: "sent", answer: digestAnswer{result: activities.SendDigestResult{Items: 2, Dropped: dropped}}, others: sent, second: left},
+		{name: "the others were cancelled", answer: digestAnswer{result: activities.SendDigestResult{Dropped: dropped}}, others: workflows.DigestEnded{Status: notification.Cancelled}, second: left},
+		{name: "failed", answer: digestAnswer{err: used.err}, others: failed, second: left},
+		{name: "sent, and one is gone", answer: listed(3), others: sent, second: sent, gone: true},
+		{name: "failed, and one is gone", answer: digestAnswer{err: used.err}, others: failed, second: failed, gone: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,15 +160,27 @@ func TestDigestTellsItsItemsApart(t *testing.T) {
 			env := newEnv(t)
 			env.seals(sealed(3))
 			env.sendsDigest(tt.answer)
-			if tt.gaveUp {
-				input := activities.GiveUpDigestInput{DigestID: digestID, Channel: digestKey.Channel, Status: tt.others.Status, Reason: tt.others.Reason}
-				env.OnActivity(acts.GiveUpDigest, mock.Anything, input).Return(activities.GiveUpDigestResult{Dropped: dropped}, nil).Once()
+			if tt.others == failed {
+				input, result := activities.GiveUpDigestInput{DigestID: digestID, Channel: digestKey.Channel, Status: failed.Status, Reason: failed.Reason}, activities.GiveUpDigestResult{}
+				if tt.second == left {
+					result.Dropped = dropped
+				}
+				env.OnActivity(acts.GiveUpDigest, mock.Anything, input).Return(result, nil).Once()
 			}
-			env.tells(tt.others, items(3)[0], items(3)[2])
-			env.tells(left, items(3)[1])
+			env.tells(tt.others, all[0], all[2])
+			if tt.gone {
+				env.OnSignalExternalWorkflow(mock.Anything, all[1], "", digestEnded, tt.second).Return(errGone).Once()
+			} else {
+				env.tells(tt.second, all[1])
+			}
+			if tt.gone && tt.second == failed {
+				input := activities.GiveUpInput{DeliveryID: all[1], Channel: notification.Email, Status: failed.Status, Reason: failed.Reason}
+				env.OnActivity(acts.GiveUp, mock.Anything, input).Return(notification.Failed, nil).Once()
+			}
 
 			env.ExecuteWorkflow(workflows.Digest, digestInput())
 
+			env.requireDigest(t, workflows.DigestResult{Status: tt.others.Status, Reason: tt.others.Reason, Items: 3})
 		})
 	}
 }
@@ -256,22 +246,6 @@ func TestDigestInQuietHours(t *testing.T) {
 			require.Equal(t, tt.judged, calls.judged)
 		})
 	}
-}
-
-func TestDigestDroppedForQuietHours(t *testing.T) {
-	t.Parallel()
-
-	env, ended := newEnv(t), workflows.DigestEnded{Status: notification.Cancelled, Reason: "QUIET_HOURS"}
-	dropped := sealed(2)
-	dropped.Quiet = true
-	env.joins(0, items(2)...)
-	env.seals(dropped)
-	env.givesUpDigest(ended.Status, ended.Reason)
-	env.tells(ended, items(2)...)
-
-	env.ExecuteWorkflow(workflows.Digest, digestInput())
-
-	env.requireDigest(t, workflows.DigestResult{Status: ended.Status, Reason: ended.Reason, Items: 2})
 }
 
 // An unknown time zone fails the items of the digest.
