@@ -120,6 +120,8 @@ func TestJoinDigest(t *testing.T) {
 	requireFailure(t, err, "", false, 0)
 }
 
+// A group that wants quiet drops its own items, not the items of other groups: each is judged
+// when the digest is sent. If the digest waits for quiet hours, it waits for all groups.
 func TestSealDigest(t *testing.T) {
 	t.Parallel()
 
@@ -128,6 +130,7 @@ func TestSealDigest(t *testing.T) {
 		name     string
 		judge    bool
 		hours    *notification.QuietHours
+		group    *notification.QuietHours
 		action   notification.QuietHoursAction
 		dropped  bool
 		deferred bool
@@ -137,6 +140,8 @@ func TestSealDigest(t *testing.T) {
 		{name: "not now", judge: true, hours: never, action: notification.Defer},
 		{name: "defer", judge: true, hours: always, action: notification.Defer, deferred: true},
 		{name: "drop", judge: true, hours: always, action: notification.Drop, dropped: true},
+		{name: "a group drops", judge: true, hours: never, group: always, action: notification.Drop},
+		{name: "a group defers", judge: true, hours: never, group: always, action: notification.Defer, deferred: true},
 		{name: "drop, but not now", judge: true, hours: never, action: notification.Drop},
 	}
 	for _, tt := range tests {
@@ -144,7 +149,7 @@ func TestSealDigest(t *testing.T) {
 			t.Parallel()
 
 			db := &digests{sealed: sealed, quiet: notification.QuietCheck{
-				Action: tt.action, Timezone: "Europe/Rome", Preference: notification.Preference{Channel: notification.Email, QuietHours: tt.hours},
+				Action: tt.action, Timezone: "Europe/Rome", Preference: notification.Preference{Channel: notification.Email, QuietHours: tt.hours}, Groups: []notification.Setting{{QuietHours: tt.group}},
 			}}
 			result := must(sealDigest(db, tt.judge))(t)
 
@@ -162,24 +167,6 @@ func TestSealDigest(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A group that wants quiet drops its own items, not the items of other groups: each is judged
-// when the digest is sent. If the digest waits for quiet hours, it waits for all groups.
-func TestSealDigestInQuietHoursOfAGroup(t *testing.T) {
-	t.Parallel()
-
-	check := notification.QuietCheck{
-		Action: notification.Drop, Preference: notification.Preference{Channel: notification.Email, QuietHours: never}, Groups: []notification.Setting{{QuietHours: always}},
-	}
-	db := &digests{quiet: check}
-	result := must(sealDigest(db, true))(t)
-	require.Equal(t, activities.SealResult{}, result)
-	require.Equal(t, "digest-1", db.sealedBy)
-
-	db.quiet.Action = notification.Defer
-	result = must(sealDigest(db, true))(t)
-	require.NotZero(t, result.NotBefore, "one message waits for all")
 }
 
 func TestSealDigestFails(t *testing.T) {
@@ -223,42 +210,25 @@ func sendDigest(db *digests, mail activities.Sender) (activities.SendDigestResul
 	return run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
 }
 
+// Items that the rules do not allow any more are not listed; the digest gets the reasons.
 func TestSendDigest(t *testing.T) {
 	t.Parallel()
 
 	db, mail := dueDigest(2, 1), &provider{}
+	db.digest.Dropped = map[string]string{"d3": "USER_DISABLED"}
 
-	require.Equal(t, activities.SendDigestResult{Items: 2}, must(sendDigest(db, mail))(t))
+	require.Equal(t, activities.SendDigestResult{Items: 2, Dropped: db.digest.Dropped}, must(sendDigest(db, mail))(t))
 	require.Equal(t, notification.Message{DeliveryID: "digest-1", To: "ada@example.com", Title: "2", Body: "Ada,Bob,"}, mail.message)
 }
 
-// Items that the rules do not allow any more are not listed; the digest gets the reasons.
-func TestSendDigestDropped(t *testing.T) {
-	t.Parallel()
-
-	dropped := map[string]string{"d3": "USER_DISABLED"}
-	db, mail := dueDigest(1, 0), &provider{}
-	db.digest.Dropped = dropped
-	result := must(sendDigest(db, mail))(t)
-	require.Equal(t, activities.SendDigestResult{Items: 2, Dropped: dropped}, result)
-
-	db, mail = &digests{digest: notification.Digest{Dropped: dropped}}, &provider{}
-	result = must(sendDigest(db, mail))(t)
-	require.Equal(t, activities.SendDigestResult{Dropped: dropped}, result)
-	require.Zero(t, mail.calls)
-
-	a := &activities.Activities{Digests: db, Deliveries: db}
-	gaveUp := must(run[activities.GiveUpDigestResult](a, a.GiveUpDigest, activities.GiveUpDigestInput{DigestID: "digest-1"}))(t)
-	require.Equal(t, activities.GiveUpDigestResult{Dropped: dropped}, gaveUp)
-}
-
-// If no item is left to send, all items were cancelled, or an earlier attempt sent them.
+// If no item is left to send, all items were cancelled or dropped, or an earlier attempt sent them.
 func TestSendDigestOfNothing(t *testing.T) {
 	t.Parallel()
 
 	for _, sentBefore := range []int{0, 3} {
-		db, mail := &digests{digest: notification.Digest{Sent: sentBefore}}, &provider{}
-		require.Equal(t, activities.SendDigestResult{Items: sentBefore}, must(sendDigest(db, mail))(t))
+		digest := notification.Digest{Sent: sentBefore, Dropped: map[string]string{"d3": "USER_DISABLED"}}
+		db, mail := &digests{digest: digest}, &provider{}
+		require.Equal(t, activities.SendDigestResult{Items: sentBefore, Dropped: digest.Dropped}, must(sendDigest(db, mail))(t))
 		require.Zero(t, mail.calls)
 		require.Empty(t, db.results)
 	}
@@ -287,10 +257,10 @@ func TestSendDigestHeld(t *testing.T) {
 func TestGiveUpDigest(t *testing.T) {
 	t.Parallel()
 
-	db := &digests{}
+	db := &digests{digest: notification.Digest{Dropped: map[string]string{"d3": "USER_DISABLED"}}}
 	a := &activities.Activities{Digests: db, Deliveries: db}
 	in := activities.GiveUpDigestInput{DigestID: "digest-1", Channel: notification.Email, Status: notification.Failed, Reason: "sendgrid refused: 400"}
-	must(run[any](a, a.GiveUpDigest, in))(t)
+	require.Equal(t, activities.GiveUpDigestResult{Dropped: db.digest.Dropped}, must(run[activities.GiveUpDigestResult](a, a.GiveUpDigest, in))(t))
 	require.Equal(t, "digest-1 FAILED sendgrid refused: 400", db.gaveUp)
 
 	db.err = errors.New("connection reset")

@@ -71,7 +71,7 @@ func TestEscalate(t *testing.T) {
 
 		unreachable bool // the value of if_unreachable
 
-		change func(setup *notification.EventSetup, page *notification.RecipientPage)
+		change func(db *plans, page *notification.RecipientPage)
 		want   activities.EscalateResult
 		stored notification.Decision // empty: none
 	}{
@@ -92,20 +92,22 @@ func TestEscalate(t *testing.T) {
 		{name: "told before", now: with(func(e *notification.Escalating) { e.Told = true }), want: ended(notification.EscalationToldSo)},
 		{name: "followed by an earlier call", now: with(func(e *notification.Escalating) { e.Told, e.Followed, e.Read = true, true, true })},
 		{name: "read while it decides", now: []notification.Escalating{due, with(func(e *notification.Escalating) { e.Read = true })[0]}, want: ended(notification.EscalationRead)},
-		{name: "switched off", change: func(_ *notification.EventSetup, p *notification.RecipientPage) {
+		{name: "switched off", change: func(_ *plans, p *notification.RecipientPage) {
 			p.Recipients[0].Preferences = []notification.Preference{{Channel: notification.SMS}}
 		}, want: dropped("USER_DISABLED"), stored: notification.DecisionUserDisabled},
-		{name: "switched off, and mandatory", change: func(s *notification.EventSetup, p *notification.RecipientPage) {
-			s.Routing[1].Mandatory, p.Recipients[0].Preferences = true, []notification.Preference{{Channel: notification.SMS}}
+		{name: "switched off, and mandatory", change: func(db *plans, p *notification.RecipientPage) {
+			db.rules.Routing[1].Mandatory, p.Recipients[0].Preferences = true, []notification.Preference{{Channel: notification.SMS}}
 		}, stored: notification.DecisionSelected},
-		{name: "quiet, and to be dropped", change: func(_ *notification.EventSetup, p *notification.RecipientPage) {
+		{name: "quiet, and to be dropped", change: func(_ *plans, p *notification.RecipientPage) {
 			p.Recipients[0].Preferences = []notification.Preference{quiet}
 		}, want: dropped("QUIET_HOURS"), stored: notification.DecisionQuietHours},
-		{name: "as many as are allowed", now: with(func(e *notification.Escalating) { e.Selected = 1 }), change: func(_ *notification.EventSetup, p *notification.RecipientPage) {
+		{name: "as many as are allowed", now: with(func(e *notification.Escalating) { e.Selected = 1 }), change: func(_ *plans, p *notification.RecipientPage) {
 			p.Settings = []notification.Setting{{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.SMS, Enabled: true, MaxRecipients: &one}}
 		}, want: dropped("MAX_RECIPIENTS"), stored: notification.DecisionMaxRecipients},
-		{name: "left", change: func(_ *notification.EventSetup, p *notification.RecipientPage) { p.Recipients = nil }, want: dropped(notification.NoLongerRecipient)},
-		{name: "no longer routed", change: func(s *notification.EventSetup, _ *notification.RecipientPage) { s.Routing = s.Routing[:1] }, want: dropped("SMS is no longer routed")},
+		{name: "left", change: func(_ *plans, p *notification.RecipientPage) { p.Recipients = nil }, want: dropped(notification.NoLongerRecipient)},
+		{name: "no longer routed", change: func(db *plans, _ *notification.RecipientPage) { db.rules.Routing = db.rules.Routing[:1] }, want: dropped("SMS is no longer routed")},
+		{name: "purged", change: func(db *plans, _ *notification.RecipientPage) { db.err = notification.ErrNoEvent }, want: dropped("its event was purged")},
+		{name: "cancelled meanwhile", change: func(db *plans, _ *notification.RecipientPage) { db.rules.Event.CancelledBy = "evt-2" }, want: dropped("cancelled by event evt-2")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,7 +118,7 @@ func TestEscalate(t *testing.T) {
 				store.looks = []notification.Escalating{due}
 			}
 			if tt.change != nil {
-				tt.change(&db.rules, &store.page)
+				tt.change(db, &store.page)
 			}
 			if tt.want == (activities.EscalateResult{}) {
 				tt.want = activities.EscalateResult{
@@ -204,22 +206,6 @@ func TestEscalateWritesTheEscalatedText(t *testing.T) {
 
 		require.Equal(t, []notification.PlannedDelivery{want}, store.decided.Deliveries)
 		require.Zero(t, store.limited)
-	}
-}
-
-// Nothing follows if the event was purged, or another event cancels it meanwhile.
-func TestEscalateWithoutItsEvent(t *testing.T) {
-	t.Parallel()
-
-	for name, change := range map[string]func(*plans){
-		"its event was purged":     func(p *plans) { p.err = notification.ErrNoEvent },
-		"cancelled by event evt-2": func(p *plans) { p.rules.Event.CancelledBy = "evt-2" },
-	} {
-		db, store := escalatingReservation(notification.Escalating{Now: time.Now(), Status: notification.Failed})
-		change(db)
-
-		require.Equal(t, activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: name}, must(escalate(db, store, time.Now(), ""))(t))
-		require.Nil(t, store.decided)
 	}
 }
 
