@@ -45,7 +45,7 @@ func TestNextDeliveries(t *testing.T) {
 
 	mail := policies[notification.Email]
 	now, later := notification.Lane{Channel: notification.Email}, notification.Lane{Channel: notification.Email, Waiting: true}
-	ids := notification.IDRange{First: 8, Last: 307}
+	ids, bulk := notification.IDRange{First: 8, Last: 307}, activities.NextInput{Lane: now, Bulk: true}
 	tests := []struct {
 		name  string
 		in    activities.NextInput
@@ -58,10 +58,10 @@ func TestNextDeliveries(t *testing.T) {
 	}{
 		{name: "a workflow each", in: activities.NextInput{Lane: now}, found: notification.Stretch{IDRange: ids, Count: 250, Failed: true}, limit: 250, want: activities.NextResult{IDRange: ids}},
 		{name: "a page", in: activities.NextInput{Lane: later}, found: notification.Stretch{IDRange: ids, Count: 500}, limit: 500, want: activities.NextResult{IDRange: ids}},
-		{name: "a batch", in: activities.NextInput{Lane: now, Bulk: true}, found: notification.Stretch{IDRange: ids, Count: 2000, Priority: notification.Low}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail, Priority: notification.Low}},
-		{name: "a part of a batch", in: activities.NextInput{Lane: now, Bulk: true}, found: notification.Stretch{IDRange: ids, Count: 300, Priority: notification.High}, limit: 2000, want: activities.NextResult{IDRange: ids, Partial: true, Policy: &mail, Priority: notification.High}},
-		{name: "a batch of an event that is started again", in: activities.NextInput{Lane: now, Bulk: true}, found: notification.Stretch{IDRange: ids, Count: 2000, Failed: true}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail}, reopened: notification.Part{EventID: "evt-1", Lane: now, IDs: ids}},
-		{name: "nothing", in: activities.NextInput{Lane: now, Bulk: true}, limit: 2000, want: activities.NextResult{Partial: true}},
+		{name: "a batch", in: bulk, found: notification.Stretch{IDRange: ids, Count: 2000, Priority: notification.Low}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail, Priority: notification.Low}},
+		{name: "a part of a batch", in: bulk, found: notification.Stretch{IDRange: ids, Count: 300, Priority: notification.High}, limit: 2000, want: activities.NextResult{IDRange: ids, Partial: true, Policy: &mail, Priority: notification.High}},
+		{name: "a batch of an event that is started again", in: bulk, found: notification.Stretch{IDRange: ids, Count: 2000, Failed: true}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail}, reopened: notification.Part{EventID: "evt-1", Lane: now, IDs: ids}},
+		{name: "nothing", in: bulk, limit: 2000, want: activities.NextResult{Partial: true}},
 		{name: "what is left", in: activities.NextInput{Lane: now, Bulk: true, Pending: true}, limit: 2000, only: notification.Pending, want: activities.NextResult{Partial: true}},
 	}
 	for _, tt := range tests {

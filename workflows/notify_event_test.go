@@ -46,6 +46,7 @@ func TestNotifyEvent(t *testing.T) {
 		{name: "a delivery for later", plan: onlyPage(later), want: workflows.NotifyResult{}},
 		{name: "after an outage", outages: 6, plan: onlyPage(batch(2)), want: workflows.NotifyResult{}},
 		{name: "cancelled by another event", plan: taken, want: workflows.NotifyResult{Outcome: notification.EventCancelled, Problem: taken.Problem}},
+		{name: "a page of recipients, and a great many rows of an earlier planning", plan: inLanes(1, 1, mails), want: workflows.NotifyResult{Outcome: notification.Incomplete}},
 		{name: "nothing selected", plan: activities.PlanResult{}, want: workflows.NotifyResult{}},
 		{name: "nobody", plan: nobody, want: workflows.NotifyResult{Outcome: notification.NoRecipients, Problem: nobody.Problem}},
 		{name: "no routing", plan: unrouted, want: workflows.NotifyResult{Outcome: notification.NoRouting, Problem: unrouted.Problem}},
@@ -67,7 +68,7 @@ func TestNotifyEvent(t *testing.T) {
 
 			env.requireNotified(t, tt.want)
 			require.ElementsMatch(t, inputs(tt.plan.Batch), env.deliveries.started)
-			require.Empty(t, env.pages.started)
+			require.Len(t, env.lanes.started, len(tt.plan.Lanes))
 		})
 	}
 }

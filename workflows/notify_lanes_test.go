@@ -44,12 +44,15 @@ func untilPlanned(ctx workflow.Context, in workflows.ChannelInput) error {
 }
 
 // A large event starts one workflow per channel and kind, as soon as there are deliveries for
-// it. The workflow gets a signal when all recipients are planned.
+// it. The workflow gets a signal when all recipients are planned. The first planning decides for all
+// lanes whether they go in batches, also for a lane that begins later. Deliveries that wait never do.
 func TestNotifyEventStartsLanes(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
-	env.plans(cursor(0), inLanes(1, 3, mails))
+	first := inLanes(1, 3, mails)
+	first.Bulk = true
+	env.plans(cursor(0), first)
 	env.plans(cursor(1), inLanes(2, 3, mails, laterSMS))
 	env.plans(cursor(2), inLanes(3, 3, websocket, mails, laterSMS))
 	env.finishes("")
@@ -59,32 +62,10 @@ func TestNotifyEventStartsLanes(t *testing.T) {
 	env.requireNotified(t, workflows.NotifyResult{})
 	require.Equal(t, []string{"evt-1-lane-EMAIL", "evt-1-lane-SMS-waiting", "evt-1-lane-WEBSOCKET"}, sorted(env.lanes.ids))
 	last := laneInput(websocket)
-	last.Planned = true // by then
-	require.ElementsMatch(t, []workflows.ChannelInput{laneInput(mails), laneInput(laterSMS), last}, env.lanes.started)
+	last.Bulk, last.Planned = true, true // by then
+	require.ElementsMatch(t, []workflows.ChannelInput{bulkInput(), laneInput(laterSMS), last}, env.lanes.started)
 	require.Empty(t, env.deliveries.started)
 	require.Contains(t, env.lanes.found, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "SMS"})
-}
-
-// The first planning decides for all lanes whether they go in batches, also for a lane that
-// begins later. Deliveries that wait never do.
-func TestNotifyEventDecidesOnce(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t)
-	first := inLanes(1, 2, mails)
-	first.Bulk = true
-	env.plans(cursor(0), first)
-	env.plans(cursor(1), inLanes(2, 2, mails, laterSMS, websocket))
-	env.finishes("")
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireNotified(t, workflows.NotifyResult{})
-	bulk := map[notification.Lane]bool{}
-	for _, in := range env.lanes.started {
-		bulk[in.Lane] = in.Bulk
-	}
-	require.Equal(t, map[notification.Lane]bool{mails: true, laterSMS: false, websocket: true}, bulk)
 }
 
 // Only the first page reports people that are passed over. Later pages do not overwrite its
@@ -132,20 +113,6 @@ func TestNotifyEventWithACancelledLane(t *testing.T) {
 
 	env.requireNotified(t, workflows.NotifyResult{})
 	require.Len(t, env.lanes.started, 2, "the cancelled lane is not started again")
-}
-
-// A page of recipients may be followed by a great many rows of an earlier planning.
-func TestNotifyEventStartsLanesForAnOnlyPage(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t)
-	env.plans(cursor(0), inLanes(1, 1, mails))
-	env.finishesWith("", "INCOMPLETE", "")
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireNotified(t, workflows.NotifyResult{Outcome: "INCOMPLETE"})
-	require.Len(t, env.lanes.started, 1)
 }
 
 // The event waits for a lane of an earlier run that still closes. The new lane knows the

@@ -53,29 +53,6 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// The findings explain the decision: in every situation, the first rule that applies decides.
-func TestFindingsAreTheDecision(t *testing.T) {
-	t.Parallel()
-
-	for _, s := range situations() {
-		used := notification.Used{}
-		if s.full {
-			used["RESTAURANT/5 "+string(s.channel)] = 1
-		}
-		facts := s.rules().Facts(s.recipient(), s.channel, noon, used)
-		want := notification.DecisionSelected
-		for i, finding := range facts.Findings() {
-			require.Equal(t, notification.Decisions()[i], finding.Decision)
-			require.NotEmpty(t, finding.Fact)
-			if finding.Applies && want == notification.DecisionSelected {
-				want = finding.Decision
-			}
-		}
-		require.Equal(t, s.want(), want, "%+v", s)
-		require.Equal(t, want, facts.Decision())
-	}
-}
-
 // A finding names its input.
 func TestFindings(t *testing.T) {
 	t.Parallel()

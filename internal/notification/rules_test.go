@@ -119,6 +119,7 @@ func (s situation) recipient() notification.Recipient {
 	return recipient
 }
 
+// The findings explain the decision: in every situation, the first rule that applies decides.
 func TestDecideEverySituation(t *testing.T) {
 	t.Parallel()
 
@@ -129,13 +130,21 @@ func TestDecideEverySituation(t *testing.T) {
 		if s.full {
 			used[key] = 1
 		}
-		before := used[key]
+		before, applied := used[key], notification.DecisionSelected
+		for i, finding := range s.rules().Facts(s.recipient(), s.channel, noon, used).Findings() {
+			require.Equal(t, notification.Decisions()[i], finding.Decision)
+			require.NotEmpty(t, finding.Fact)
+			if finding.Applies && applied == notification.DecisionSelected {
+				applied = finding.Decision
+			}
+		}
 
 		choices := s.rules().Decide(s.recipient(), noon, used)
 
 		require.Len(t, choices, 1)
 		choice, want := choices[0], s.want()
 		require.Equal(t, want, choice.Decision, "%+v", s)
+		require.Equal(t, want, applied, "%+v", s)
 		require.Equal(t, s.channel, choice.Channel)
 		seen[want]++
 		if want != notification.DecisionSelected {
@@ -221,7 +230,6 @@ func TestDecideGroupQuietHours(t *testing.T) {
 	ownType := notification.Setting{Entity: restaurant5, Channel: notification.Email, Enabled: true, EventSpecific: true}
 	elsewhere := everyType
 	elsewhere.Entity.ID = "6"
-	elsewhere.QuietHours = &lunch
 	tests := []struct {
 		name     string
 		settings []notification.Setting
