@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,16 +13,20 @@ import (
 	"herald/workflows"
 )
 
+// If quiet hours hold when the window ends, a digest collects until they end, however
+// many items join.
 func TestDigestCollects(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name    string
-		earlier int           // items that joined in earlier runs
-		until   time.Duration // the end of the window of an earlier run; 0: there was none
-		first   int           // that join at once
-		later   int           // that join after a minute
-		want    time.Duration
+		earlier int             // items that joined in earlier runs
+		until   time.Duration   // the end of the window of an earlier run; 0: there was none
+		first   int             // that join at once
+		later   int             // that join after a minute
+		want    time.Duration   // when it is to be sealed
+		quietly []time.Duration // from the start: the ends of the quiet hours that each sealing but the last one meets
+		slow    bool            // the database's clock, by which they are not over
 	}{
 		{name: "one", first: 1, want: window},
 		{name: "the window is the first one's", first: 1, later: 5, want: window},
@@ -33,6 +38,9 @@ func TestDigestCollects(t *testing.T) {
 		{name: "full together with earlier runs", earlier: 60, first: 1, later: 39, want: time.Minute},
 		{name: "the window is an earlier run's", until: 2 * time.Minute, want: 2 * time.Minute},
 		{name: "nobody told it", want: window},
+		{name: "quiet hours", first: 1, want: window, quietly: hours(8)},
+		{name: "quiet hours again and again", first: 1, want: window, quietly: hours(8, 32)},
+		{name: "quiet hours that are over by the server's clock", first: 1, want: window, quietly: []time.Duration{time.Minute}, slow: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -44,14 +52,20 @@ func TestDigestCollects(t *testing.T) {
 			}
 			env.joins(0, all[:tt.first]...)
 			env.joins(time.Minute, all[tt.first:]...)
-			calls := env.seals(sealed(2))
+			env.joins(time.Hour, items(150)...)
+			want, judged, answers := []time.Duration{tt.want}, []bool{!tt.slow}, []activities.SealResult{sealed(2)}
+			for i, end := range tt.quietly {
+				want, judged = append(want, max(end, window)), append([]bool{true}, judged...)
+				answers = slices.Insert(answers, i, quietUntil(env.Now().Add(end)))
+			}
+			calls := env.seals(answers...)
 			env.sendsDigest(listed(2))
 			env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)...)
 
 			env.ExecuteWorkflow(workflows.Digest, in)
 
-			require.Equal(t, []time.Duration{tt.want}, calls.at)
-			require.Equal(t, []bool{true}, calls.judged)
+			require.Equal(t, want, calls.at)
+			require.Equal(t, judged, calls.judged)
 			env.requireOutcome(t, "")
 		})
 	}
@@ -206,46 +220,6 @@ func TestDigestJudgesItsItems(t *testing.T) {
 // quietUntil is the answer to a digest that has to wait.
 func quietUntil(until time.Time) activities.SealResult {
 	return activities.SealResult{NotBefore: until.UTC(), Wait: "08:00 Europe/Rome: quiet hours"}
-}
-
-// If quiet hours hold when the window ends, a digest collects until they end, however
-// many items join.
-func TestDigestInQuietHours(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name    string
-		quietly []time.Duration // from the start: the ends of the quiet hours that each sealing but the last one meets
-		want    []time.Duration // from the start: when it was to be sealed
-		judged  []bool
-	}{
-		{name: "none", want: []time.Duration{window}, judged: []bool{true}},
-		{name: "deferred", quietly: hours(8), want: []time.Duration{window, 8 * time.Hour}, judged: []bool{true, true}},
-		{name: "deferred again and again", quietly: hours(8, 32), want: []time.Duration{window, 8 * time.Hour, 32 * time.Hour}, judged: []bool{true, true, true}},
-		{name: "over by the server's clock", quietly: []time.Duration{time.Minute}, want: []time.Duration{window, window}, judged: []bool{true, false}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			env := newEnv(t)
-			start, answers := env.Now(), []activities.SealResult{}
-			for _, end := range tt.quietly {
-				answers = append(answers, quietUntil(start.Add(end)))
-			}
-			env.joins(0, items(1)...)
-			env.joins(time.Hour, items(150)...)
-			calls := env.seals(append(answers, sealed(1))...)
-			env.sendsDigest(listed(1))
-			env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
-
-			env.ExecuteWorkflow(workflows.Digest, digestInput())
-
-			env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
-			require.Equal(t, tt.want, calls.at)
-			require.Equal(t, tt.judged, calls.judged)
-		})
-	}
 }
 
 // An unknown time zone fails the items of the digest.
