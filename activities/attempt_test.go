@@ -166,7 +166,8 @@ func TestAttemptAccepted(t *testing.T) {
 }
 
 // The provider's failures use up the attempts; an attempt that died with its
-// process, a failure of Herald and a rejection of our account do not.
+// process, a failure of Herald and a rejection of our account do not. After a day of rejections the
+// message fails.
 func TestAttemptFails(t *testing.T) {
 	t.Parallel()
 
@@ -175,10 +176,11 @@ func TestAttemptFails(t *testing.T) {
 		account, ours            = notification.OutcomeAccount, notification.OutcomeError
 		exhausted                = activities.AttemptsExhausted
 	)
-	clear, later := providerError(notification.Refused, 400, 0), providerError(notification.Busy, 429, time.Hour)
+	clear, later, rejects := providerError(notification.Refused, 400, 0), providerError(notification.Busy, 429, time.Hour), providerError(notification.Account, 401, 0)
 	tests := []struct {
 		name         string
 		begun, ended int
+		rejected     time.Duration // of our account, so far
 		err          error
 		wantType     string
 		permanent    bool
@@ -192,9 +194,12 @@ func TestAttemptFails(t *testing.T) {
 		{name: "refused at the third", begun: 3, ended: 2, err: clear, wantType: "Refused", permanent: true, outcome: refused, status: 400, detail: "sendgrid refused: 400"},
 		{name: "busy", begun: 1, err: providerError(notification.Busy, 429, 0), wantType: "Busy", outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
 		{name: "busy for an hour", begun: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "our account", begun: 1, err: providerError(notification.Account, 401, 0), wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
+		{name: "our account", begun: 1, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
 		{name: "our account, in a hurry", begun: 1, err: providerError(notification.Account, 403, time.Second), wantType: "Account", delay: time.Minute, outcome: account, status: 403, detail: "sendgrid rejected our account: 403"},
 		{name: "our account, patiently", begun: 1, err: providerError(notification.Account, 403, time.Hour), wantType: "Account", delay: time.Hour, outcome: account, status: 403, detail: "sendgrid rejected our account: 403"},
+		{name: "our account, at the third", begun: 3, ended: 2, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
+		{name: "our account, for nearly a day", begun: 3, rejected: 24*time.Hour - time.Second, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
+		{name: "our account, for a day", begun: 3, rejected: 24 * time.Hour, err: rejects, wantType: exhausted, permanent: true, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
 		{name: "no clear answer", begun: 1, err: providerError(notification.Ambiguous, 503, 0), wantType: "Ambiguous", outcome: ambiguous, status: 503, detail: "sendgrid gave no clear answer: 503"},
 		{name: "no answer", begun: 1, err: providerError(notification.Ambiguous, 0, 0), wantType: "Ambiguous", outcome: ambiguous, detail: "sendgrid gave no clear answer"},
 		{name: "a bug of ours", begun: 1, err: errors.New("a bug"), outcome: ours, detail: "a bug"},
@@ -212,6 +217,9 @@ func TestAttemptFails(t *testing.T) {
 			t.Parallel()
 
 			forBoth(t, tt.begun, tt.ended, func(t *testing.T, m *message) {
+				if m.deliveries.attempt.Rejected = tt.rejected; m.digest != nil {
+					m.digest.items[0].Rejected, m.digest.items[1].Rejected = tt.rejected, tt.rejected
+				}
 				mail := &provider{err: tt.err, receipt: notification.Answer{ProviderID: "none", DeadDevices: []string{"old"}}}
 				_, err := m.attempt(t.Context(), mail, policy)
 
@@ -249,6 +257,18 @@ func TestAttemptUnrecorded(t *testing.T) {
 			require.Equal(t, want, m.results[len(m.results)-1])
 		}
 	})
+}
+
+// A best-effort channel does not wait for an account that was rejected.
+func TestAttemptOfBestEffort(t *testing.T) {
+	t.Parallel()
+
+	in, account := sendInput, &provider{err: providerError(notification.Account, 401, 0)}
+	in.Channel, in.MaxAttempts = notification.WebSocket, 1
+	a := &activities.Activities{Attempts: due(1, 0), Senders: map[notification.Channel]activities.Sender{in.Channel: account}}
+	_, err := run[activities.SendResult](a, a.Send, in)
+	requireFailure(t, err, activities.AttemptsExhausted, true, 0)
+	require.Equal(t, 1, account.calls)
 }
 
 func TestAttemptFailureUnrecorded(t *testing.T) {

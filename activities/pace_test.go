@@ -74,48 +74,6 @@ func TestSendIntervalsAreJittered(t *testing.T) {
 	}
 }
 
-// A rejected account uses up no attempts; after a day of rejections the delivery fails.
-// A best-effort channel does not wait.
-func TestSendWithARejectedAccount(t *testing.T) {
-	t.Parallel()
-
-	account := providerError(notification.Account, 401, 0)
-	one := sendInput
-	one.MaxAttempts = 1
-	tests := []struct {
-		name      string
-		in        activities.SendInput
-		channel   notification.Channel
-		tried     notification.Tried
-		permanent bool
-	}{
-		{name: "for the first time", in: one, channel: notification.Email, tried: notification.Tried{Begun: 1}},
-		{name: "after failures of the provider", in: sendInput, channel: notification.Email, tried: notification.Tried{Begun: 3, Ended: 2}},
-		{name: "for nearly a day", in: sendInput, channel: notification.Email, tried: notification.Tried{Begun: 3, Rejected: 24*time.Hour - time.Second}},
-		{name: "for a day", in: sendInput, channel: notification.Email, tried: notification.Tried{Begun: 3, Rejected: 24 * time.Hour}, permanent: true},
-		{name: "best effort", in: one, channel: notification.WebSocket, tried: notification.Tried{Begun: 1}, permanent: true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			db, mail := due(1, 0), &provider{err: account}
-			db.attempt.Tried = tt.tried
-			tt.in.Channel = tt.channel
-			a := &activities.Activities{Attempts: db, Senders: map[notification.Channel]activities.Sender{tt.channel: mail}}
-			_, err := run[activities.SendResult](a, a.Send, tt.in)
-
-			if tt.permanent {
-				requireFailure(t, err, activities.AttemptsExhausted, true, 0)
-			} else {
-				requireFailure(t, err, "Account", false, time.Minute)
-			}
-			require.Equal(t, 1, mail.calls)
-			require.Equal(t, notification.OutcomeAccount, db.results[0].Outcome)
-		})
-	}
-}
-
 // Herald logs a rejected account once a minute and channel, however many deliveries
 // wait.
 func TestSendReportsARejectedAccountOnce(t *testing.T) {
