@@ -2,11 +2,14 @@ package channel
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"time"
+
+	"herald/internal/notification"
 )
 
 const (
@@ -45,6 +48,31 @@ func (e *Exchange) Client() *http.Client {
 		Transport:     e,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// Post makes the exchange without an SDK. Its error quotes the URL, so no other text may contain it.
+func (e *Exchange) Post(ctx context.Context, url string, header http.Header, body []byte) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header = header
+	response, err := e.Client().Do(request)
+	if err == nil {
+		_ = response.Body.Close() // the body is in memory
+	}
+	return err
+}
+
+// Answer returns the facts of the exchange that every sender reports.
+func (e *Exchange) Answer() notification.Answer {
+	return notification.Answer{Status: e.Status, Took: e.Took}
+}
+
+// IsPlain reports whether the answer has the status of a provider whose success has no body. A page
+// is from a proxy.
+func (e *Exchange) IsPlain(status int) bool {
+	return e.Status == status && !bytes.HasPrefix(bytes.TrimSpace(e.Body), []byte("<"))
 }
 
 // RoundTrip implements http.RoundTripper. The response body is in memory, so the SDK need not

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"herald/internal/channel"
@@ -34,9 +36,8 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	defer cancel()
 
 	exchange := channel.NewExchange(s.wire)
-	post(ctx, exchange, msg.To, payload)
-
-	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
+	_ = exchange.Post(ctx, msg.To, http.Header{"Content-Type": {"application/json; charset=utf-8"}}, payload) // the exchange holds the answer
+	answer := exchange.Answer()
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		refine(failure, exchange.Body)
 		return answer, failure
@@ -47,15 +48,22 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	return answer, nil
 }
 
-// post makes the exchange, which holds the result. It drops net/http's errors, which quote the
-// URL.
-func post(ctx context.Context, exchange *channel.Exchange, webhook string, payload []byte) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, webhook, bytes.NewReader(payload))
-	if err != nil {
-		return
+// codes are Slack's codes. Errors show no other text of an answer.
+// https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks#handling_errors
+var codes = []string{
+	"action_prohibited", "channel_is_archived", "channel_not_found", "invalid_blocks", "invalid_payload",
+	"invalid_token", "no_active_hooks", "no_service", "no_service_id", "no_team", "no_text",
+	"posting_to_general_channel_denied", "rate_limited", "rollup_error", "team_disabled",
+	"too_many_attachments", "user_not_found",
+}
+
+// refine adds Slack's code to failure. A 403 from Slack is about the webhook, because we have no
+// account there.
+func refine(failure *notification.ProviderError, body []byte) {
+	if failure.Status == http.StatusForbidden {
+		failure.Class = notification.Refused
 	}
-	request.Header.Set("Content-Type", "application/json; charset=utf-8")
-	if response, err := exchange.Client().Do(request); err == nil {
-		_ = response.Body.Close() // the body is in memory
+	if code := strings.TrimSpace(string(body)); failure.Status >= 300 && slices.Contains(codes, code) {
+		failure.Code = code
 	}
 }

@@ -42,21 +42,16 @@ func NewKeys(secrets ...environment.Secret) (keys Keys, err error) {
 	return keys, nil
 }
 
-// Sign adds the headers of Standard Webhooks, with a signature of each key. Receivers accept any.
-func (k Keys) Sign(request *http.Request, id string, body []byte) error {
+// Header returns the header of Standard Webhooks, with a signature of each key. Receivers accept any.
+func (k Keys) Header(id string, body []byte) http.Header {
 	now := time.Now()
 	signatures := make([]string, len(k))
 	for i, key := range k {
-		signature, err := key.Sign(id, now, body)
-		if err != nil {
-			return err
-		}
-		signatures[i] = signature
+		signatures[i], _ = key.Sign(id, now, body) // never fails
 	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", "Herald")
-	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
-	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
-	request.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
-	return nil
+	header := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"Herald"}}
+	header.Set(standardwebhooks.HeaderWebhookID, id)
+	header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
+	return header
 }

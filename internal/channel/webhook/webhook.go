@@ -2,7 +2,6 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,21 +39,9 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, msg.To, bytes.NewReader(body))
-	if err != nil {
-		return notification.Answer{}, channel.Refuse(provider, "invalid webhook")
-	}
-	if err := s.keys.Sign(request, ID(msg.DeliveryID), body); err != nil {
-		return notification.Answer{}, channel.Refuse(provider, channel.CodeInvalid)
-	}
-
 	exchange := channel.NewExchange(s.wire)
-	response, err := exchange.Client().Do(request) // err quotes the URL, so nobody else sees it
-	if err == nil {
-		_ = response.Body.Close() // the body is in memory
-	}
-	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
-	failure := exchange.Failure(ctx, provider)
+	err = exchange.Post(ctx, msg.To, s.keys.Header(ID(msg.DeliveryID), body), body)
+	answer, failure := exchange.Answer(), exchange.Failure(ctx, provider)
 	switch {
 	case failure == nil:
 		return answer, nil

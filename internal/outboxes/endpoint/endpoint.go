@@ -2,7 +2,6 @@
 package endpoint
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -86,17 +85,8 @@ func byKey(records []outboxes.Record) (groups [][]int) {
 func (e *Endpoint) post(ctx context.Context, record outboxes.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(record.Value))
-	if err == nil {
-		err = e.keys.Sign(request, eventID(record), record.Value)
-	}
-	if err != nil {
-		return &outboxes.RefusedError{Topic: record.Topic, Code: channel.CodeInvalid, Verdict: outboxes.FailRecord} // err may quote the URL
-	}
 	exchange := channel.NewExchange(e.wire)
-	if response, err := exchange.Client().Do(request); err == nil {
-		_ = response.Body.Close() // the body is in memory
-	}
+	_ = exchange.Post(ctx, e.url, e.keys.Header(eventID(record), record.Value), record.Value) // the exchange holds the answer
 	failure := exchange.Failure(ctx, "the receiver")
 	if failure == nil {
 		return nil

@@ -2,7 +2,6 @@
 package sendgrid
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"strconv"
@@ -49,25 +48,18 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	client := &rest.Client{HTTPClient: exchange.Client()}
 	_, _ = client.SendWithContext(ctx, request) // the exchange holds the answer, and errors without secrets
 
-	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
+	answer := exchange.Answer()
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		if failure.Class == notification.Busy && failure.RetryAfter == 0 {
 			failure.RetryAfter = untilReset(exchange.Header, time.Now())
 		}
 		return answer, failure
 	}
-	if !accepted(exchange) {
+	if !exchange.IsPlain(http.StatusAccepted) { // 200: the mail was only validated
 		return answer, exchange.Unexpected(provider)
 	}
 	answer.ProviderID = channel.ProviderID(exchange.Header.Get("X-Message-Id"))
 	return answer, nil
-}
-
-// accepted reports whether the answer is SendGrid's 202, which has no body. A proxy's page is
-// not, and neither is the 200 of a mail that was only validated.
-func accepted(exchange *channel.Exchange) bool {
-	page := bytes.HasPrefix(bytes.TrimSpace(exchange.Body), []byte("<"))
-	return exchange.Status == http.StatusAccepted && !page
 }
 
 // untilReset reads X-RateLimit-Reset, in seconds since 1970, which SendGrid sends instead of

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdh"
 	"encoding/base64"
 	"net/url"
+	"slices"
 	"strings"
 
 	"herald/internal/channel"
@@ -52,17 +53,8 @@ func publicKey(private environment.Secret) string {
 
 // Servers returns the push services whose whole names are known.
 func (s *Settings) Servers() []string {
-	var urls []string
-	for _, host := range s.AllowedHosts {
-		switch u, err := url.Parse("//" + host); {
-		case err != nil, strings.Contains(host, "*"):
-		case environment.IsLocal(u.Hostname()):
-			urls = append(urls, "http://"+host)
-		default:
-			urls = append(urls, "https://"+host)
-		}
-	}
-	return urls
+	known := slices.DeleteFunc(slices.Clone(s.AllowedHosts), func(host string) bool { return strings.Contains(host, "*") })
+	return channel.WebhookRules{Hosts: known}.Servers()
 }
 
 // NewSender returns the sender, or a [channel.OffError].

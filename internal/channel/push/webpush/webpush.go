@@ -100,15 +100,10 @@ func (s *Sender) sendTo(ctx context.Context, device string, text []byte, options
 	switch {
 	case exchange.Status == http.StatusNotFound, exchange.Status == http.StatusGone:
 		answer.Dead = true // the subscription has ended
-	case answer.Failure == nil && !accepted(exchange):
+	case answer.Failure == nil && !exchange.IsPlain(http.StatusCreated):
 		answer.Failure = exchange.Unexpected(provider)
 	}
 	return answer
-}
-
-// accepted reports whether the answer is the 201 of a push service. A proxy's page is not.
-func accepted(exchange *channel.Exchange) bool {
-	return exchange.Status == http.StatusCreated && !strings.HasPrefix(strings.TrimSpace(string(exchange.Body)), "<")
 }
 
 // allowed reports whether a setting allows the endpoint's host. Clients choose the endpoints. Without

@@ -2,7 +2,6 @@
 package example
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -60,19 +59,10 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	defer cancel()
 	fields := map[string]string{"key": msg.DeliveryID, "to": msg.To, "text": msg.Body}
 	body, _ := json.Marshal(fields) // texts do not fail
-	url := s.settings.BaseURL + "/messages"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return notification.Answer{}, channel.Refuse(provider, channel.CodeInvalid)
-	}
-	request.Header.Set("Authorization", "Bearer "+string(s.settings.Token))
-	request.Header.Set("Content-Type", "application/json")
-
+	header := http.Header{"Authorization": {"Bearer " + string(s.settings.Token)}, "Content-Type": {"application/json"}}
 	exchange := channel.NewExchange(s.wire)
-	if response, err := exchange.Client().Do(request); err == nil { // the exchange holds the answer
-		_ = response.Body.Close()
-	}
-	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
+	_ = exchange.Post(ctx, s.settings.BaseURL+"/messages", header, body) // the exchange holds the answer
+	answer := exchange.Answer()
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		return answer, failure
 	}

@@ -92,7 +92,7 @@ func (s *Receipts) readStatus(r *http.Request, body []byte) (received channel.Re
 	return received, nil
 }
 
-// codes holds the error codes in receipts. Errors of phones, filters and networks do not suppress
+// codes holds the error codes of a number, in answers and in receipts. Errors of phones, filters and networks do not suppress
 // the number.
 // https://www.twilio.com/docs/api/errors
 var codes = map[string]sms.Code{
@@ -156,12 +156,9 @@ func noReply(to http.ResponseWriter, _ *http.Request) {
 
 // isSigned reports whether Twilio has made the signature of a request to an address.
 func isSigned(token, signature, address string, fields url.Values) bool {
-	for _, signed := range signedAddresses(address) {
-		if hmac.Equal([]byte(signature), []byte(sign(token, signed, fields))) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(signedAddresses(address), func(signed string) bool {
+		return hmac.Equal([]byte(signature), []byte(sign(token, signed, fields)))
+	})
 }
 
 // signedAddresses returns the forms of an address that Twilio may have signed: Twilio sometimes

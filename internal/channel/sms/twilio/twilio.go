@@ -49,7 +49,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	exchange := channel.NewExchange(s.wire)
 	created, err := s.service(ctx, exchange).CreateMessage(s.params(msg))
 
-	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
+	answer := exchange.Answer()
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		refine(failure, err)
 		return answer, failure
@@ -108,13 +108,6 @@ var meaning = map[int]notification.FailureClass{
 	21617: notification.Refused, // body too long
 }
 
-// suppresses maps the codes after which no later message can reach the number.
-var suppresses = map[int]notification.SuppressionReason{
-	21211: notification.SuppressedInvalid,
-	21610: notification.SuppressedOptOut,
-	21614: notification.SuppressedInvalid,
-}
-
 // refine adds Twilio's code to failure. A code may change the class of a failure, except
 // Ambiguous.
 func refine(failure *notification.ProviderError, err error) {
@@ -128,6 +121,6 @@ func refine(failure *notification.ProviderError, err error) {
 		failure.Class = class
 	}
 	if failure.Class == notification.Refused {
-		failure.Suppress = suppresses[answer.Code]
+		failure.Suppress = codes[failure.Code].Suppress
 	}
 }

@@ -4,6 +4,7 @@ package vonage
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -49,18 +50,11 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.settings.BaseURL+"/sms/json", strings.NewReader(s.form(msg).Encode()))
-	if err != nil {
-		return notification.Answer{}, channel.Refuse(provider, channel.CodeInvalid)
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.SetBasicAuth(s.settings.Key, string(s.settings.Secret))
-
+	login := base64.StdEncoding.EncodeToString([]byte(s.settings.Key + ":" + string(s.settings.Secret)))
+	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Authorization": {"Basic " + login}}
 	exchange := channel.NewExchange(s.wire)
-	if response, err := exchange.Client().Do(request); err == nil { // the exchange holds the answer, and errors without secrets
-		_ = response.Body.Close()
-	}
-	result := notification.Answer{Status: exchange.Status, Took: exchange.Took}
+	_ = exchange.Post(ctx, s.settings.BaseURL+"/sms/json", header, []byte(s.form(msg).Encode())) // the exchange holds the answer, and errors without secrets
+	result := exchange.Answer()
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		return result, failure
 	}
