@@ -1,8 +1,11 @@
 package slack_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -10,10 +13,54 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/slack"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
+
+func TestConformance(t *testing.T) {
+	channeltest.Run(t, newSender, channeltest.HTTP{
+		Address: func(msg *notification.Message, n int, baseURL string) {
+			msg.To = fmt.Sprintf("%s/services/T0/B0/secret%04d", baseURL, n)
+		},
+		Success:    channeltest.Answer{Status: http.StatusOK, Body: "ok"},
+		Exceptions: map[int]notification.FailureClass{http.StatusForbidden: notification.Refused}, // the webhook is wrong
+	})
+}
+
+// newSender allows the loopback host of baseURL.
+func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
+	t.Helper()
+	base, err := url.Parse(baseURL)
+	require.NoError(t, err)
+	return channeltest.NewSender(t, &slack.Settings{AllowedHosts: []string{"hooks.slack.com", base.Host}}, timeout)
+}
+
+// payload is Slack's payload, as documented.
+type payload struct {
+	Text   string
+	Blocks []struct {
+		Type    string
+		BlockID string `json:"block_id"`
+		Text    struct {
+			Type, Text string
+			Verbatim   bool
+		}
+	}
+}
+
+func read(r *http.Request, body string) (payload, error) {
+	var sent payload
+	switch err := json.Unmarshal([]byte(body), &sent); {
+	case err != nil:
+		return payload{}, err
+	case r.Method != http.MethodPost || len(sent.Blocks) == 0:
+		return payload{}, errors.New("no message")
+	}
+	return sent, nil
+}
 
 // deliver sends msg to a server that accepts it, and returns the received payload.
 func deliver(t *testing.T, msg notification.Message) payload {
@@ -60,20 +107,14 @@ func TestSendLongBody(t *testing.T) {
 	require.Equal(t, "*"+msg.Title+"*\n"+strings.Repeat("a&amp;é", 10_000), text.String())
 }
 
-func TestSendWithoutTitle(t *testing.T) {
+func TestSendWithoutTitleAndWithLongID(t *testing.T) {
 	t.Parallel()
 
 	msg := channeltest.Message(1)
-	msg.Title = ""
-	require.Equal(t, msg.Body, deliver(t, msg).Blocks[0].Text.Text)
-}
-
-func TestSendLongDeliveryID(t *testing.T) {
-	t.Parallel()
-
-	msg := channeltest.Message(1)
-	msg.DeliveryID = strings.Repeat("a", 256)
-	require.Len(t, deliver(t, msg).Blocks[0].BlockID, 64)
+	msg.Title, msg.DeliveryID = "", strings.Repeat("a", 256)
+	block := deliver(t, msg).Blocks[0]
+	require.Equal(t, msg.Body, block.Text.Text)
+	require.Len(t, block.BlockID, 64)
 }
 
 func TestSendCodes(t *testing.T) {
@@ -135,4 +176,33 @@ func TestSendRefusesLocally(t *testing.T) {
 		"long title":                  {Change: func(m *notification.Message) { m.Title = strings.Repeat("x", 3000) }, Code: "message too long"},
 		"long body":                   {Change: func(m *notification.Message) { m.Body = strings.Repeat("x", 50*3000) }, Code: "message too long"},
 	})
+}
+
+func TestSettings(t *testing.T) {
+	channeltest.RunSettings(t, channeltest.Environment{
+		New:   func() channeltest.SenderSettings { return &slack.Settings{} },
+		Whole: map[string]string{"SLACK_ALLOWED_HOSTS": "Hooks.Slack.com, 127.0.0.1:9090,[::1]:9090"},
+		Right: []map[string]string{{}},
+		Wrong: []channeltest.WrongSetting{
+			{Key: "SLACK_ALLOWED_HOSTS", Value: "https://hooks.slack.com", Want: channeltest.NoHosts},
+			{Key: "SLACK_ALLOWED_HOSTS", Value: "hooks.slack.com,", Want: channeltest.NoHosts},
+			{Key: "SLACK_ALLOWED_HOSTS", Value: "hooks.slack.com/services", Want: channeltest.NoHosts},
+			{Key: "SLACK_ALLOWED_HOSTS", Value: "hooks.slack.com other.com", Want: channeltest.NoHosts},
+			{Key: "SLACK_ALLOWED_HOSTS", Value: "hooks.slack.com:https", Want: channeltest.NoHosts},
+			{Key: "SLACK_ALLOWED_HOSTS", Value: "u@hooks.slack.com", Want: channeltest.NoHosts},
+		},
+	})
+}
+
+func TestAllowedHosts(t *testing.T) {
+	t.Parallel()
+
+	for value, want := range map[string][]string{
+		"": {"hooks.slack.com"},
+		"Hooks.Slack.com, 127.0.0.1:9090,[::1]:9090": {"hooks.slack.com", "127.0.0.1:9090", "[::1]:9090"},
+	} {
+		var settings slack.Settings
+		settings.Read(environment.NewReader(map[string]string{"SLACK_ALLOWED_HOSTS": value}))
+		require.Equal(t, want, settings.AllowedHosts)
+	}
 }

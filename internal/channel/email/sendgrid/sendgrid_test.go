@@ -2,6 +2,7 @@ package sendgrid_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,9 +11,45 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
+	"herald/internal/channel/email"
+	"herald/internal/channel/email/sendgrid"
 	"herald/internal/notification"
 )
+
+const key = "SG.secret-key"
+
+func TestConformance(t *testing.T) {
+	channeltest.Run(t, newSender, channeltest.HTTP{
+		Address: func(msg *notification.Message, n int, _ string) {
+			msg.To = fmt.Sprintf("ada%d@example.com", n)
+		},
+		Success:      channeltest.Answer{Status: http.StatusAccepted, Header: map[string]string{"X-Message-Id": "abc.123"}},
+		ProviderID:   "abc.123",
+		EmptySuccess: true,
+		OneSuccess:   true,
+		Secrets:      []string{key},
+	})
+}
+
+func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
+	t.Helper()
+	return channeltest.NewSender(t, &sendgrid.Settings{APIKey: key, BaseURL: baseURL, From: email.From{Address: "herald@example.com", Name: "Herald"}}, timeout)
+}
+
+// request is SendGrid's request, as documented.
+type request struct {
+	From             struct{ Email, Name string }
+	Subject          string
+	Personalizations []struct {
+		To         []struct{ Email, Name string }
+		CustomArgs map[string]string `json:"custom_args"`
+	}
+	Content    []struct{ Type, Value string }
+	Categories []string
+	Headers    map[string]string
+}
 
 func message() notification.Message {
 	msg := channeltest.Message(1)
@@ -49,20 +86,19 @@ func TestSendComposes(t *testing.T) {
 	require.Equal(t, msg.Body, got.Content[1].Value)
 }
 
-func TestSendHTMLWithoutText(t *testing.T) {
+// A mail without text has its title as text, and brackets are no HTML.
+func TestSendPlainText(t *testing.T) {
 	t.Parallel()
 
-	msg := message()
-	msg.Body = `<img src="https://example.com/logo.png">`
-	require.Equal(t, msg.Title, deliver(t, msg).Content[0].Value)
-}
-
-func TestSendStrayBrackets(t *testing.T) {
-	t.Parallel()
-
-	msg := message()
-	msg.Body = "<p>1 > 0</p>" + strings.Repeat(">", 64<<10)
-	require.Equal(t, "1 > 0\n\n"+strings.Repeat(">", 64<<10), deliver(t, msg).Content[0].Value)
+	brackets := strings.Repeat(">", 64<<10)
+	for body, want := range map[string]string{
+		`<img src="https://example.com/logo.png">`: message().Title,
+		"<p>1 > 0</p>" + brackets:                  "1 > 0\n\n" + brackets,
+	} {
+		msg := message()
+		msg.Body = body
+		require.Equal(t, want, deliver(t, msg).Content[0].Value)
+	}
 }
 
 func TestSendRefusesLocally(t *testing.T) {
@@ -110,4 +146,81 @@ func TestSendHonoursRateLimitReset(t *testing.T) {
 			require.LessOrEqual(t, failure.RetryAfter, tt.atMost)
 		})
 	}
+}
+
+// A mail that its recipient may switch off has the headers of RFC 8058, if there is a gateway. If
+// SendGrid accepts our category, it counts mails by it.
+func TestSendSaysHowToUnsubscribe(t *testing.T) {
+	t.Parallel()
+
+	oneClick := map[string]string{
+		"List-Unsubscribe":      "<" + channeltest.PublicURL + "/unsubscribe?token=1.offers>",
+		"List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+	}
+	tests := []struct {
+		name       string
+		category   string
+		mandatory  bool
+		nowhere    bool // no gateway
+		headers    map[string]string
+		categories []string
+	}{
+		{name: "optional", category: "offers", headers: oneClick, categories: []string{"offers"}},
+		{name: "optional, of no category", headers: map[string]string{
+			"List-Unsubscribe":      "<" + channeltest.PublicURL + "/unsubscribe?token=1.>",
+			"List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+		}},
+		{name: "mandatory", category: "bookings", mandatory: true, categories: []string{"bookings"}},
+		{name: "no gateway", category: "offers", nowhere: true, categories: []string{"offers"}},
+		{name: "a category that SendGrid does not take", category: "réservations", mandatory: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			var got request
+			url := channeltest.Answering(t, channeltest.Answer{Status: http.StatusAccepted}, func(_ *http.Request, body string) {
+				_ = json.Unmarshal([]byte(body), &got)
+			})
+			sender := newSender(t, url, time.Minute)
+			if tt.nowhere {
+				var err error
+				sender, err = (&sendgrid.Settings{APIKey: key, BaseURL: url, From: email.From{Address: "herald@example.com"}}).NewSender(channel.Process{Timeout: time.Minute, Slots: 1})
+				require.NoError(t, err)
+			}
+			msg := message()
+			msg.Category, msg.Optional = tt.category, !tt.mandatory
+			_, err := sender.Send(t.Context(), msg)
+			require.NoError(t, err)
+			require.Equal(t, tt.headers, got.Headers)
+			require.Equal(t, tt.categories, got.Categories)
+		})
+	}
+}
+
+func TestSettings(t *testing.T) {
+	const address = "must be a mail address in ASCII, without a name"
+	channeltest.RunSettings(t, channeltest.Environment{
+		New:   func() channeltest.SenderSettings { return &sendgrid.Settings{} },
+		Whole: map[string]string{"SENDGRID_API_KEY": "hunter2", "SENDGRID_BASE_URL": "http://127.0.0.1:9090/", "EMAIL_FROM": "herald@example.com", "EMAIL_FROM_NAME": "Herald & Co"},
+		Off:   "SENDGRID_API_KEY",
+		Needs: []string{"SENDGRID_API_KEY", "EMAIL_FROM"},
+		Right: []map[string]string{
+			{},
+			{"EMAIL_FROM": "herald@example.com"},
+			{"SENDGRID_API_KEY": "hunter2", "EMAIL_FROM": "herald@example.com"},
+		},
+		Wrong: []channeltest.WrongSetting{
+			{Key: "SENDGRID_API_KEY", Value: "hunter2\n", Want: channeltest.NotVisible},
+			{Key: "SENDGRID_BASE_URL", Value: "api.sendgrid.com", Want: channeltest.NoURL},
+			{Key: "SENDGRID_BASE_URL", Value: "http://sandbox:9090", Want: channeltest.Cleartext},
+			{Key: "EMAIL_FROM", Value: "", Want: "is not set, but SENDGRID_API_KEY is"},
+			{Key: "EMAIL_FROM", Value: "nonsense", Want: address},
+			{Key: "EMAIL_FROM", Value: "Herald <herald@example.com>", Want: address},
+			{Key: "EMAIL_FROM", Value: "élodie@example.com", Want: address},
+			{Key: "EMAIL_FROM", Value: "a@example.com, b@example.com", Want: address},
+			{Key: "EMAIL_FROM_NAME", Value: "Élodie", Want: "must be one line of ASCII"},
+			{Key: "EMAIL_FROM_NAME", Value: "Herald\r\nBcc: x", Want: "must be one line of ASCII"},
+		},
+	})
 }

@@ -1,6 +1,8 @@
 package fcm_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,9 +14,64 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
+	"herald/internal/channel/push/fcm"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
+
+const accepted = `{"name":"projects/demo/messages/0:1500415314455276"}`
+
+func TestConformance(t *testing.T) {
+	channeltest.Run(t, newSender, channeltest.HTTP{
+		Address: func(msg *notification.Message, n int, _ string) {
+			msg.Devices = []string{fmt.Sprintf("devicetoken-%04d", n)}
+		},
+		Success:    channeltest.Answer{Status: http.StatusOK, Body: accepted},
+		ProviderID: "projects/demo/messages/0:1500415314455276",
+	})
+}
+
+func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
+	t.Helper()
+	return channeltest.NewSender(t, &fcm.Settings{ProjectID: "demo", BaseURL: baseURL + "/v1"}, timeout)
+}
+
+// message is FCM's message, as documented.
+type message struct {
+	Token        string
+	Notification *struct{ Title, Body string }
+	Data         map[string]string
+	Android      struct {
+		CollapseKey  string `json:"collapse_key"`
+		Priority     string
+		TTL          string
+		Notification struct{ Tag string }
+	}
+	Webpush struct{ Headers map[string]string }
+	APNS    struct {
+		Headers map[string]string
+		Payload struct {
+			APS struct {
+				ContentAvailable int `json:"content-available"`
+			}
+		}
+	}
+}
+
+func read(r *http.Request, body string) (message, error) {
+	var request struct{ Message message }
+	switch err := json.Unmarshal([]byte(body), &request); {
+	case err != nil:
+		return message{}, err
+	case r.Method != http.MethodPost || r.URL.Path != "/v1/projects/demo/messages:send":
+		return message{}, errors.New("not for us")
+	case strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") == "":
+		return message{}, errors.New("not from us")
+	}
+	return request.Message, nil
+}
 
 // answer is FCM's answer for one device.
 type answer struct {
@@ -86,17 +143,23 @@ func send(t *testing.T, answers ...answer) (notification.Answer, error) {
 	return receipt, err
 }
 
+// deliver sends a message to one device, and returns FCM's message.
+func deliver(t *testing.T, msg notification.Message) message {
+	t.Helper()
+	msg.Devices = []string{"d"}
+	f := newFCM(t, map[string]answer{"d": ok})
+	_, err := newSender(t, f.URL, time.Minute).Send(t.Context(), msg)
+	require.NoError(t, err)
+	require.Len(t, f.sent, 1)
+	return f.sent[0]
+}
+
 func TestSendData(t *testing.T) {
 	t.Parallel()
 
-	f := newFCM(t, map[string]answer{"d": ok})
-	msg := toOneDevice()
+	msg := channeltest.Message(1)
 	msg.PushKind = notification.PushData
-	_, err := newSender(t, f.URL, time.Minute).Send(t.Context(), msg)
-	require.NoError(t, err)
-
-	require.Len(t, f.sent, 1)
-	sent := f.sent[0]
+	sent := deliver(t, msg)
 	require.Nil(t, sent.Notification)
 	require.Equal(t, map[string]string{"delivery_id": msg.DeliveryID, "title": msg.Title, "body": msg.Body}, sent.Data)
 	require.Equal(t, "high", sent.Android.Priority)
@@ -199,13 +262,9 @@ func TestSendTellsTheExpiry(t *testing.T) {
 	t.Parallel()
 
 	for _, kind := range []notification.PushKind{notification.PushNotification, notification.PushData} {
-		f := newFCM(t, map[string]answer{"d": ok})
-		msg := toOneDevice()
+		msg := channeltest.Message(1)
 		msg.PushKind, msg.ExpiresAt, msg.SendBy = kind, time.Unix(1_800_000_000, 5), time.Now().Add(60*24*time.Hour)
-		_, err := newSender(t, f.URL, time.Minute).Send(t.Context(), msg)
-		require.NoError(t, err)
-
-		got := f.sent[0]
+		got := deliver(t, msg)
 		require.Equal(t, "2419200s", got.Android.TTL)
 		require.Equal(t, "1800000000", got.APNS.Headers["apns-expiration"])
 		require.Equal(t, "2419200", got.Webpush.Headers["TTL"])
@@ -215,29 +274,20 @@ func TestSendTellsTheExpiry(t *testing.T) {
 func TestSendComposes(t *testing.T) {
 	t.Parallel()
 
-	tests := map[string]struct{ id, appleID string }{
-		"short id":   {"evt-1-staff10-PUSH", "evt-1-staff10-PUSH"},
-		"longest id": {strings.Repeat("a", 64), strings.Repeat("a", 64)},
-		"long id":    {strings.Repeat("a", 65), "635361c48bb9eab14198e76ea8ab7f1a41685d6ad62aa9146d301d4f17eb0ae0"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			msg := channeltest.Message(1)
-			msg.DeliveryID, msg.Devices = tt.id, []string{"d"}
-			f := newFCM(t, map[string]answer{"d": ok})
-			_, err := newSender(t, f.URL, time.Minute).Send(t.Context(), msg)
-			require.NoError(t, err)
-
-			got := f.sent[0]
-			require.Equal(t, msg.Title, got.Notification.Title)
-			require.Equal(t, msg.Body, got.Notification.Body)
-			require.Equal(t, map[string]string{"delivery_id": tt.id}, got.Data)
-			require.Equal(t, tt.id, got.Android.CollapseKey)
-			require.Equal(t, tt.id, got.Android.Notification.Tag)
-			require.Equal(t, tt.appleID, got.APNS.Headers["apns-collapse-id"])
-		})
+	for id, appleID := range map[string]string{
+		"evt-1-staff10-PUSH":    "evt-1-staff10-PUSH",
+		strings.Repeat("a", 64): strings.Repeat("a", 64),
+		strings.Repeat("a", 65): "635361c48bb9eab14198e76ea8ab7f1a41685d6ad62aa9146d301d4f17eb0ae0",
+	} {
+		msg := channeltest.Message(1)
+		msg.DeliveryID = id
+		got := deliver(t, msg)
+		require.Equal(t, msg.Title, got.Notification.Title)
+		require.Equal(t, msg.Body, got.Notification.Body)
+		require.Equal(t, map[string]string{"delivery_id": id}, got.Data)
+		require.Equal(t, id, got.Android.CollapseKey)
+		require.Equal(t, id, got.Android.Notification.Tag)
+		require.Equal(t, appleID, got.APNS.Headers["apns-collapse-id"])
 	}
 }
 
@@ -248,17 +298,9 @@ func TestSendReplacesOlder(t *testing.T) {
 
 	const id = "212ef80fba195e081dcbe6a67e06b949"
 	for _, kind := range []notification.PushKind{notification.PushNotification, notification.PushData} {
-		f := newFCM(t, map[string]answer{"d": ok})
-		msg := toOneDevice()
+		msg := channeltest.Message(1)
 		msg.PushKind, msg.EventType, msg.CollapseKey = kind, "ORDER_STATUS", "order-7"
-		sender := newSender(t, f.URL, time.Minute)
-		_, err := sender.Send(t.Context(), msg)
-		require.NoError(t, err)
-		msg.CollapseKey = strings.Repeat("ä", 75)
-		_, err = sender.Send(t.Context(), msg)
-		require.NoError(t, err)
-
-		got := f.sent[0]
+		got := deliver(t, msg)
 		require.Equal(t, id, got.Android.CollapseKey)
 		require.Equal(t, id, got.APNS.Headers["apns-collapse-id"])
 		require.Equal(t, id, got.Webpush.Headers["Topic"])
@@ -266,8 +308,10 @@ func TestSendReplacesOlder(t *testing.T) {
 		if kind == notification.PushNotification {
 			require.Equal(t, id, got.Android.Notification.Tag)
 		}
-		require.Len(t, f.sent[1].Android.CollapseKey, 32)
-		require.NotEqual(t, id, f.sent[1].Android.CollapseKey)
+		msg.CollapseKey = strings.Repeat("ä", 75)
+		other := deliver(t, msg).Android.CollapseKey
+		require.Len(t, other, 32)
+		require.NotEqual(t, id, other)
 	}
 }
 
@@ -289,4 +333,38 @@ func TestSendRefusesLocally(t *testing.T) {
 		})
 	}
 	require.Len(t, f.sent, 2)
+}
+
+func TestSettings(t *testing.T) {
+	channeltest.RunSettings(t, channeltest.Environment{
+		New:   func() channeltest.SenderSettings { return &fcm.Settings{} },
+		Whole: map[string]string{"FCM_PROJECT_ID": "herald-demo", "FCM_BASE_URL": "http://[::1]:9090/v1"},
+		Off:   "FCM_PROJECT_ID",
+		Needs: []string{"FCM_PROJECT_ID", "GOOGLE_APPLICATION_CREDENTIALS"},
+		Right: []map[string]string{
+			{},
+			{"GOOGLE_APPLICATION_CREDENTIALS": "key.json"}, // for another program
+			{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "https://sandbox/v1"},
+			{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://127.0.0.1:9090"},
+		},
+		Wrong: []channeltest.WrongSetting{
+			{Key: "FCM_PROJECT_ID", Value: "a/b", Want: "must be a project's id"},
+			{Key: "FCM_BASE_URL", Value: "https:///v1", Want: channeltest.NoURL},
+			{Key: "FCM_BASE_URL", Value: "http://localhost.example.com/v1", Want: channeltest.Cleartext},
+		},
+	})
+}
+
+// Google's own service requires credentials, and NewSender reads them at once.
+func TestSettingsForGoogle(t *testing.T) {
+	t.Parallel()
+
+	for _, values := range []map[string]string{{"FCM_PROJECT_ID": "p"}, {"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "https://eu.fcm.googleapis.com/v1"}} {
+		r := environment.NewReader(values)
+		new(fcm.Settings).Read(r)
+		require.EqualError(t, r.Err(), "settings: GOOGLE_APPLICATION_CREDENTIALS is not set, but FCM_PROJECT_ID is")
+	}
+	settings := fcm.Settings{ProjectID: "p", CredentialsFile: "no such file"}
+	_, err := settings.NewSender(channel.Process{})
+	require.ErrorContains(t, err, "fcm: read credentials")
 }

@@ -6,9 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
+	"herald/internal/config/environment"
 	"herald/internal/notification"
+	"herald/internal/wiring"
 )
 
 func TestConformance(t *testing.T) {
@@ -29,4 +33,32 @@ func TestConformance(t *testing.T) {
 			return channeltest.Arrival{DeliveryID: got.Key, To: got.To, Text: got.Text}
 		},
 	})
+}
+
+// The exercise's line in wiring.New makes the provider the next one after a busy one.
+func TestProviderOfOnesOwn(t *testing.T) {
+	t.Parallel()
+
+	wired := wiring.New()
+	texts := wired[notification.SMS]
+	texts.All = append(texts.All, wiring.Provider{Name: "example", Settings: &Settings{}})
+	r := environment.NewReader(map[string]string{
+		"VONAGE_API_KEY": "abcd1234", "VONAGE_API_SECRET": "hunter2", "VONAGE_FROM": "Herald",
+		"VONAGE_BASE_URL":  channeltest.Answering(t, channeltest.Answer{Status: 429}, channeltest.Unseen),
+		"EXAMPLE_TOKEN":    "secrettoken",
+		"EXAMPLE_BASE_URL": channeltest.Answering(t, channeltest.Answer{Status: 201, Body: `{"id": "x1"}`}, channeltest.Unseen),
+		"SMS_PROVIDERS":    "vonage,example",
+	})
+	wired.Read(r)
+	require.NoError(t, r.Err())
+	sender, err := texts.NewSender(channel.Process{Timeout: time.Minute, Slots: 1})
+	require.NoError(t, err)
+
+	msg := channeltest.Message(1)
+	msg.To = "+393401200001"
+	answer, err := sender.Send(t.Context(), msg)
+
+	require.NoError(t, err)
+	require.Equal(t, []string{"example", "x1"}, []string{answer.Provider, answer.ProviderID})
+	require.True(t, answer.Failover)
 }

@@ -16,17 +16,36 @@ import (
 	"herald/internal/notification"
 )
 
+const (
+	account = "ACsecretaccount"
+	token   = "secrettoken"
+	from    = "+15005550006"
+)
+
+func TestConformance(t *testing.T) {
+	channeltest.Run(t, newSender, channeltest.HTTP{
+		Address: func(msg *notification.Message, n int, _ string) {
+			msg.To = fmt.Sprintf("+3934012%05d", n)
+		},
+		Success: channeltest.Answer{
+			Status: http.StatusCreated,
+			Header: map[string]string{"Content-Type": "application/json"},
+			Body:   `{"sid":"SM0123","status":"queued","error_code":null}`,
+		},
+		ProviderID: "SM0123",
+		Secrets:    []string{account, token, from},
+	})
+}
+
+func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
+	t.Helper()
+	return channeltest.NewSender(t, &twilio.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: baseURL}, timeout)
+}
+
 func message() notification.Message {
 	msg := channeltest.Message(1)
 	msg.To = "+393401234567"
 	return msg
-}
-
-// sendAgainst sends a message to a server with one fixed answer.
-func sendAgainst(t *testing.T, status int, body string, msg notification.Message) (notification.Answer, error) {
-	t.Helper()
-	base := channeltest.Answering(t, channeltest.Answer{Status: status, Body: body}, channeltest.Unseen)
-	return newSender(t, base, time.Minute).Send(t.Context(), msg)
 }
 
 func TestSendCodes(t *testing.T) {
@@ -64,7 +83,8 @@ func TestSendCodes(t *testing.T) {
 			t.Parallel()
 
 			body := fmt.Sprintf(`{"code":%d,"message":"no","more_info":"no","status":%d}`, tt.code, tt.status)
-			_, err := sendAgainst(t, tt.status, body, message())
+			base := channeltest.Answering(t, channeltest.Answer{Status: tt.status, Body: body}, channeltest.Unseen)
+			_, err := newSender(t, base, time.Minute).Send(t.Context(), message())
 			require.Equal(t, &notification.ProviderError{Provider: "twilio", Class: tt.want, Status: tt.status, Code: tt.known, Suppress: tt.suppress}, err)
 		})
 	}
@@ -108,7 +128,7 @@ func TestStatusCallback(t *testing.T) {
 	}
 }
 
-// Twilio drops a message that it cannot send before the message expires.
+// Twilio drops a message that it cannot send before the message expires. A text may have 1,600 characters.
 func TestValidityPeriod(t *testing.T) {
 	t.Parallel()
 
@@ -116,6 +136,7 @@ func TestValidityPeriod(t *testing.T) {
 		var form url.Values
 		base := channeltest.Answering(t, channeltest.Answer{Status: http.StatusCreated, Body: `{"sid":"SM0123"}`}, func(_ *http.Request, body string) { form, _ = url.ParseQuery(body) })
 		msg := message()
+		msg.Body = strings.Repeat("é", 1600)
 		if left != 0 {
 			msg.SendBy = time.Now().Add(left)
 		}
@@ -125,12 +146,31 @@ func TestValidityPeriod(t *testing.T) {
 	}
 }
 
-func TestSendLongestBody(t *testing.T) {
-	t.Parallel()
-
-	msg := message()
-	msg.Body = strings.Repeat("é", 1600)
-	receipt, err := sendAgainst(t, http.StatusCreated, `{"sid":"SM1"}`, msg)
-	require.NoError(t, err)
-	require.Equal(t, "SM1", receipt.ProviderID)
+func TestSettings(t *testing.T) {
+	const phone = "must be a phone number in E.164, such as +15005550006"
+	channeltest.RunSettings(t, channeltest.Environment{
+		New:   func() channeltest.SenderSettings { return &twilio.Settings{} },
+		Whole: map[string]string{"TWILIO_ACCOUNT_SID": "AC1", "TWILIO_AUTH_TOKEN": "hunter2", "TWILIO_FROM": "+15005550006", "TWILIO_BASE_URL": "http://127.0.0.1:9090"},
+		Off:   "TWILIO_ACCOUNT_SID",
+		Needs: []string{"TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_FROM"},
+		Right: []map[string]string{
+			{},
+			{"TWILIO_FROM": "+15005550006"},
+			{"TWILIO_ACCOUNT_SID": "AC1", "TWILIO_AUTH_TOKEN": "hunter2", "TWILIO_FROM": "+15005550006"},
+		},
+		Wrong: []channeltest.WrongSetting{
+			{Key: "TWILIO_ACCOUNT_SID", Value: "AC/../1", Want: "must be an account's SID"},
+			{Key: "TWILIO_ACCOUNT_SID", Value: "", Want: "is not set, but TWILIO_AUTH_TOKEN is"},
+			{Key: "TWILIO_AUTH_TOKEN", Value: "", Want: "is not set, but TWILIO_ACCOUNT_SID is"},
+			{Key: "TWILIO_AUTH_TOKEN", Value: "hunter 2", Want: "must be letters and digits"},
+			{Key: "TWILIO_AUTH_TOKEN", Value: "hunter2\n", Want: "must be letters and digits"},
+			{Key: "TWILIO_FROM", Value: "", Want: "is not set, but TWILIO_ACCOUNT_SID is"},
+			{Key: "TWILIO_FROM", Value: "Herald", Want: phone},
+			{Key: "TWILIO_FROM", Value: "06 1234 5678", Want: phone},
+			{Key: "TWILIO_FROM", Value: "+1 500 555 0006", Want: phone},
+			{Key: "TWILIO_FROM", Value: "+12345678901234567", Want: phone},
+			{Key: "TWILIO_BASE_URL", Value: "https://u@api.twilio.com", Want: channeltest.NoURL},
+			{Key: "TWILIO_BASE_URL", Value: "http://10.0.0.7:9090", Want: channeltest.Cleartext},
+		},
+	})
 }
