@@ -94,5 +94,3 @@ func hashOf(address string) []byte {
 	sum := sha256.Sum256([]byte(address))
 	return sum[:]
 }
-
-func noCheck(context.Context) check.Result { return check.Result{} }

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
 )
 
 // device registers a device, and returns the answer's status and the device's id.
 func (g *process) device(t *testing.T, who notification.RecipientKey, of string) (status int, id string) {
 	t.Helper()
-	_, answer, body := g.do(t, request{method: "PUT", path: "/api/devices", token: token(t, who), body: `{"kind":"fcm","token":"` + of + `"}`})
+	answer, body := g.do(t, request{method: "PUT", path: "/api/devices", token: token(t, who), body: `{"kind":"fcm","token":"` + of + `"}`})
 	var device struct{ ID string }
 	require.NoError(t, json.Unmarshal(body, &device))
 	return answer.StatusCode, device.ID
@@ -23,22 +24,14 @@ func (g *process) device(t *testing.T, who notification.RecipientKey, of string)
 
 func (g *process) remove(t *testing.T, who notification.RecipientKey, id string) int {
 	t.Helper()
-	_, answer, _ := g.do(t, request{method: "DELETE", path: "/api/devices/" + id, token: token(t, who)})
+	answer, _ := g.do(t, request{method: "DELETE", path: "/api/devices/" + id, token: token(t, who)})
 	return answer.StatusCode
 }
 
 // owners returns the active devices, as 10 has phone.
-func (g *process) owners(t *testing.T) (owners []string) {
+func (g *process) owners(t *testing.T) []string {
 	t.Helper()
-	rows, err := g.store.Pool.Query(t.Context(), `SELECT user_id || ' has ' || token FROM recipient_device WHERE active ORDER BY 1`)
-	require.NoError(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		require.NoError(t, rows.Scan(&text))
-		owners = append(owners, text)
-	}
-	return owners
+	return postgrestest.List(t, g.store.Store, `SELECT user_id || ' has ' || token FROM recipient_device WHERE active ORDER BY 1`)
 }
 
 // Two people share a phone: it belongs to the last one who signed in.

@@ -1,7 +1,6 @@
 package inbox_test
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -57,8 +56,7 @@ func newGateway(t *testing.T) *process {
 
 func (g *process) exec(sql string, args ...any) {
 	g.t.Helper()
-	_, err := g.store.Pool.Exec(g.t.Context(), sql, args...)
-	require.NoError(g.t, err)
+	postgrestest.Exec(g.t, g.store.Store, sql, args...)
 }
 
 // notify adds count notifications to an inbox, each a second after the previous, and returns their
@@ -67,12 +65,11 @@ func (g *process) notify(who notification.RecipientKey, count int) []int64 {
 	g.t.Helper()
 	ids := make([]int64, count)
 	for i := range ids {
-		err := g.store.Pool.QueryRow(g.t.Context(), `
+		ids[i] = postgrestest.Get[int64](g.t, g.store.Store, `
 			INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, available_at)
 			SELECT event_id, 'RESERVATION_REQUESTED', $1, $2, 'WEBSOCKET', event_id || '-staff' || $2 || '-WEBSOCKET', 'Title', 'Body', 'SENT', 1, at, at
 			FROM   (SELECT 'evt-' || $3::int AS event_id, timestamptz '2026-11-21 10:00Z' + $3::int * interval '1s' AS at) AS made
-			RETURNING id`, who.UserType, who.UserID, i).Scan(&ids[i])
-		require.NoError(g.t, err)
+			RETURNING id`, who.UserType, who.UserID, i)
 	}
 	return ids
 }
@@ -86,7 +83,7 @@ type request struct {
 }
 
 // do sends a request, and returns the answer and its body.
-func (g *process) do(t *testing.T, r request) (*http.Request, *http.Response, []byte) {
+func (g *process) do(t *testing.T, r request) (*http.Response, []byte) {
 	t.Helper()
 	sent, err := http.NewRequestWithContext(t.Context(), r.method, g.URL+r.path, strings.NewReader(r.body))
 	require.NoError(t, err)
@@ -104,8 +101,7 @@ func (g *process) do(t *testing.T, r request) (*http.Request, *http.Response, []
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
-	sent.Body = io.NopCloser(bytes.NewBufferString(r.body)) // the client has read the body
-	return sent, answer, body
+	return answer, body
 }
 
 // token returns a token signed as by the application.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
 	"herald/internal/web/inbox"
 )
 
@@ -25,17 +26,11 @@ type answered struct {
 
 func (g *process) page(t *testing.T, who notification.RecipientKey, query string) answered {
 	t.Helper()
-	_, answer, body := g.do(t, request{method: "GET", path: "/api/notifications" + query, token: token(t, who)})
+	answer, body := g.do(t, request{method: "GET", path: "/api/notifications" + query, token: token(t, who)})
 	require.Equal(t, http.StatusOK, answer.StatusCode, "%s", body)
 	var page answered
 	require.NoError(t, json.Unmarshal(body, &page))
 	return page
-}
-
-// listed returns the ids of a page.
-func (g *process) listed(t *testing.T, who notification.RecipientKey, query string) []int64 {
-	t.Helper()
-	return ids(g.page(t, who, query))
 }
 
 func ids(page answered) []int64 {
@@ -48,7 +43,7 @@ func ids(page answered) []int64 {
 
 func (g *process) unread(t *testing.T, who notification.RecipientKey) string {
 	t.Helper()
-	_, _, body := g.do(t, request{method: "GET", path: "/api/notifications/unread-count", token: token(t, who)})
+	_, body := g.do(t, request{method: "GET", path: "/api/notifications/unread-count", token: token(t, who)})
 	return string(body)
 }
 
@@ -121,19 +116,18 @@ func TestRead(t *testing.T) {
 	g := newGateway(t)
 	all := g.notify(giulia, 4)
 	post := func(path string, id int64) {
-		_, answer, body := g.do(t, request{method: "POST", path: fmt.Sprintf(path, id), token: token(t, giulia)})
+		answer, body := g.do(t, request{method: "POST", path: fmt.Sprintf(path, id), token: token(t, giulia)})
 		require.Equal(t, http.StatusNoContent, answer.StatusCode, "%s", body)
 	}
 
 	require.JSONEq(t, `{"unread":4}`, g.unread(t, giulia))
 	post("/api/notifications/%d/read", all[1])
 	require.JSONEq(t, `{"unread":3}`, g.unread(t, giulia))
-	require.Equal(t, []int64{all[3], all[2], all[0]}, g.listed(t, giulia, "?unread=true"))
+	require.Equal(t, []int64{all[3], all[2], all[0]}, ids(g.page(t, giulia, "?unread=true")))
 	post("/api/notifications/read-all?until=%d", all[2])
-	require.Equal(t, []int64{all[3]}, g.listed(t, giulia, "?unread=true"))
+	require.Equal(t, []int64{all[3]}, ids(g.page(t, giulia, "?unread=true")))
 
-	var delivered []int64
-	require.NoError(t, g.store.Pool.QueryRow(t.Context(), `SELECT array_agg(id ORDER BY id) FROM notification WHERE status = 'DELIVERED'`).Scan(&delivered))
+	delivered := postgrestest.Get[[]int64](t, g.store.Store, `SELECT array_agg(id ORDER BY id) FROM notification WHERE status = 'DELIVERED'`)
 	require.Equal(t, all[:3], delivered) // reading implies delivery
 }
 
@@ -144,14 +138,14 @@ func TestOwnRowsOnly(t *testing.T) {
 	g := newGateway(t)
 	mine, theirs := g.notify(giulia, 1)[0], g.notify(marco, 1)[0]
 	for _, path := range []string{"/api/notifications/%d/read", "/api/notifications/read-all?until=%d"} {
-		_, answer, _ := g.do(t, request{method: "POST", path: fmt.Sprintf(path, theirs), token: token(t, giulia)})
+		answer, _ := g.do(t, request{method: "POST", path: fmt.Sprintf(path, theirs), token: token(t, giulia)})
 		require.Equal(t, http.StatusNotFound, answer.StatusCode)
 	}
-	require.Equal(t, []int64{mine}, g.listed(t, giulia, "?unread=true"))
-	require.Equal(t, []int64{theirs}, g.listed(t, marco, "?unread=true"))
+	require.Equal(t, []int64{mine}, ids(g.page(t, giulia, "?unread=true")))
+	require.Equal(t, []int64{theirs}, ids(g.page(t, marco, "?unread=true")))
 
 	stranger := notification.RecipientKey{UserType: notification.Customer, UserID: "10"} // the same id with another user type
-	_, answer, _ := g.do(t, request{method: "GET", path: "/api/notifications", token: token(t, stranger)})
+	answer, _ := g.do(t, request{method: "GET", path: "/api/notifications", token: token(t, stranger)})
 	require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
 }
 
@@ -160,7 +154,7 @@ func TestEmpty(t *testing.T) {
 	t.Parallel()
 
 	g := newGateway(t)
-	_, _, body := g.do(t, request{method: "GET", path: "/api/notifications", token: token(t, giulia)})
+	_, body := g.do(t, request{method: "GET", path: "/api/notifications", token: token(t, giulia)})
 	require.JSONEq(t, `{"notifications":[],"next_before":null}`, string(body))
 }
 
@@ -181,7 +175,7 @@ func TestOtherPathsAndMethods(t *testing.T) {
 		{"GET", "/api/ws-ticket", 405, "POST"},
 	}
 	for _, tt := range tests {
-		_, answer, body := g.do(t, request{method: tt.method, path: tt.path, token: token(t, giulia)})
+		answer, body := g.do(t, request{method: tt.method, path: tt.path, token: token(t, giulia)})
 		require.Equal(t, tt.want, answer.StatusCode, tt.path)
 		require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
 		require.Equal(t, tt.allow, answer.Header.Get("Allow"))

@@ -73,8 +73,7 @@ func openStore(t *testing.T, url string) *gateway.Store {
 
 func (s *system) exec(sql string, args ...any) {
 	s.t.Helper()
-	_, err := s.store.Pool.Exec(s.t.Context(), sql, args...)
-	require.NoError(s.t, err)
+	postgrestest.Exec(s.t, s.store.Store, sql, args...)
 }
 
 // begin inserts a row with a started attempt.
@@ -136,9 +135,7 @@ func (s *system) records(to notification.RecipientKey, n int) []int64 {
 
 func (s *system) status(id int64) notification.Status {
 	s.t.Helper()
-	var status notification.Status
-	require.NoError(s.t, s.store.Pool.QueryRow(s.t.Context(), "SELECT status FROM notification WHERE id = $1", id).Scan(&status))
-	return status
+	return postgrestest.Get[notification.Status](s.t, s.store.Store, "SELECT status FROM notification WHERE id = $1", id)
 }
 
 func (s *system) awaitStatus(id int64, status notification.Status) {

@@ -88,10 +88,9 @@ func newRoom(t *testing.T, settings ...string) *room {
 func (r *room) sent(channel, address, message string) string {
 	r.t.Helper()
 	id := fmt.Sprintf("evt-%s-customer42-%s", message, channel)
-	_, err := r.store.Pool.Exec(r.t.Context(), `
+	postgrestest.Exec(r.t, r.store.Store, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, attempt_count, sent_at, available_at, provider_message_id)
 		VALUES ('evt-' || $3, 'ORDER_READY', 'CUSTOMER', '42', $1, $4, 'Title', 'Body', $2, 'SENT', 1, now() - interval '1 minute', now(), $3)`, channel, address, message, id)
-	require.NoError(r.t, err)
 	return id
 }
 
@@ -142,17 +141,7 @@ func (r *room) status(delivery, message, status, code string) int {
 // texts returns the rows of a query with one column.
 func (r *room) texts(query string, args ...any) []string {
 	r.t.Helper()
-	rows, err := r.store.Pool.Query(r.t.Context(), query, args...)
-	require.NoError(r.t, err)
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var text string
-		require.NoError(r.t, rows.Scan(&text))
-		all = append(all, text)
-	}
-	require.NoError(r.t, rows.Err())
-	return all
+	return postgrestest.List(r.t, r.store.Store, query, args...)
 }
 
 // counted returns a counter's value, or a histogram's count, for labels such as channel=EMAIL.
@@ -166,23 +155,18 @@ func (r *room) counted(name string, labels ...string) int64 {
 	set := attribute.NewSet(want...)
 	var all metricdata.ResourceMetrics
 	require.NoError(r.t, r.reader.Collect(r.t.Context(), &all))
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			if m.Name != name {
-				continue
-			}
-			switch data := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				for _, point := range data.DataPoints {
-					if point.Attributes.Equals(&set) {
-						return point.Value
-					}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			for _, point := range data.DataPoints {
+				if m.Name == name && point.Attributes.Equals(&set) {
+					return point.Value
 				}
-			case metricdata.Histogram[float64]:
-				for _, point := range data.DataPoints {
-					if point.Attributes.Equals(&set) {
-						return int64(point.Count)
-					}
+			}
+		case metricdata.Histogram[float64]:
+			for _, point := range data.DataPoints {
+				if m.Name == name && point.Attributes.Equals(&set) {
+					return int64(point.Count)
 				}
 			}
 		}

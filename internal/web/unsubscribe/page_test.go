@@ -27,10 +27,9 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	store := &gateway.Store{Store: postgrestest.New(t)}
-	_, err := store.Pool.Exec(t.Context(), `
+	postgrestest.Exec(t, store.Store, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('OFFER', 'EMAIL', false), ('OFFER', 'PUSH', false), ('BOOKED', 'EMAIL', true);
 		INSERT INTO event_category (event_type, category) VALUES ('OFFER', 'offers'), ('BOOKED', 'bookings')`)
-	require.NoError(t, err)
 	f := &fixture{t, store, httptest.NewServer(&Page{Links: links, Preferences: store, Sender: "Trattoria & Bar", Enter: unlimited})}
 	t.Cleanup(f.server.Close)
 	return f
