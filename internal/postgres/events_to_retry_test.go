@@ -139,6 +139,12 @@ func TestOutcomesByIndex(t *testing.T) {
 			"processed_event_outcome_at": func(s *postgres.Store) error {
 				return errOf(report.Reader{Pool: s.Pool}.LatestEvents(t.Context(), report.EventFilter{Outcome: notification.NoRouting}, 50))
 			},
+			"Index Scan Backward using processed_event_outcome_at on processed_event p": func(s *postgres.Store) error {
+				return errOf(report.Reader{Pool: s.Pool}.LatestEvents(t.Context(), report.EventFilter{Outcome: notification.NoRouting, Type: "RARE", Before: "evt-1", Through: "evt-2001"}, 50))
+			},
+			"Backward using processed_event_outcome_at": func(s *postgres.Store) error {
+				return errOf(report.Reader{Pool: s.Pool}.EndedBefore(t.Context(), notification.NoRouting, "evt-1", 5))
+			},
 			"Scan using processed_event_outcome_at": func(s *postgres.Store) error {
 				return errOf(report.Reader{Pool: s.Pool}.UntoldEvents(t.Context(), time.Hour))
 			},

@@ -20,7 +20,7 @@ type EventFilter struct {
 	CorrelationID string
 	Since         time.Time // earliest time of writing
 	Before        string    // only the events after this one, in the order of the list; empty: from the first one
-	Through       string    // likewise, the last event; empty: to the end. With an outcome, it does not count
+	Through       string    // likewise, the last event; empty: to the end
 }
 
 // OutboxRow is a row of event_outbox, without its payload.
@@ -84,12 +84,19 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 		AND    ($10::text IS NULL OR (e.created_at, e.seq) >= (SELECT b.created_at, b.seq FROM event_outbox b WHERE b.event_id = $10))
 		ORDER BY e.created_at DESC, e.seq DESC
 		LIMIT  $7`
-	const latestOfOutcome = columns + `
+	// One correlation id has few events. Otherwise OFFSET makes Postgres read the events of the
+	// outcome first: for a rare type it would read the whole outbox.
+	const eventOfEach = `
 		FROM   processed_event p
-		JOIN   event_outbox e USING (event_id)` + conditions + `
+		CROSS JOIN LATERAL (SELECT * FROM event_outbox o WHERE o.event_id = p.event_id OFFSET 0) e`
+	const eventsOfCorrelation = `
+		FROM   processed_event p
+		JOIN   event_outbox e USING (event_id)`
+	const ofOutcome = conditions + `
 		AND    ($5::timestamptz IS NULL OR p.updated_at >= $5) -- an event ends after it was written
 		AND    p.outcome = $10
 		AND    ($9::text IS NULL OR (p.updated_at, p.event_id) < (SELECT b.updated_at, b.event_id FROM processed_event b WHERE b.event_id = $9))
+		AND    ($11::text IS NULL OR (p.updated_at, p.event_id) >= (SELECT b.updated_at, b.event_id FROM processed_event b WHERE b.event_id = $11))
 		ORDER BY p.updated_at DESC, p.event_id DESC
 		LIMIT  $7`
 
@@ -99,10 +106,12 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 		postgres.Optional(filter.Since), postgres.Optional(filter.CorrelationID), limit, postgres.Optional(filter.Source), postgres.Optional(filter.Before),
 	}
 	if filter.Outcome != "" {
-		query, params = latestOfOutcome, append(params, filter.Outcome)
-	} else {
-		params = append(params, postgres.Optional(filter.Through))
+		query, params = columns+eventOfEach+ofOutcome, append(params, filter.Outcome)
+		if filter.CorrelationID != "" {
+			query = columns + eventsOfCorrelation + ofOutcome
+		}
 	}
+	params = append(params, postgres.Optional(filter.Through))
 	return postgres.Collect(ctx, r.Pool, "read events", pgx.RowToStructByName[EventRow], query, params...)
 }
 
@@ -121,6 +130,22 @@ func (r Reader) EventBefore(ctx context.Context, eventID string, n int) (string,
 			LIMIT  1)`
 
 	id, err := postgres.One(ctx, r.Pool, "read an earlier event", pgx.RowTo[string], query, plannedForItsFilter, postgres.Optional(eventID), n-1)
+	return id, postgres.IgnoreNoRows(err)
+}
+
+// EndedBefore returns the id of the event that ended n events before another one of its outcome;
+// empty: there are fewer. Without another one, the event that ended last is the first.
+func (r Reader) EndedBefore(ctx context.Context, outcome notification.EventOutcome, eventID string, n int) (string, error) {
+	const query = `
+		SELECT p.event_id
+		FROM   processed_event p
+		WHERE  p.outcome = $1
+		AND    ($2::text IS NULL OR (p.updated_at, p.event_id) < (SELECT b.updated_at, b.event_id FROM processed_event b WHERE b.event_id = $2))
+		ORDER BY p.updated_at DESC, p.event_id DESC
+		OFFSET $3
+		LIMIT  1`
+
+	id, err := postgres.One(ctx, r.Pool, "read an event that ended earlier", pgx.RowTo[string], query, plannedForItsFilter, outcome, postgres.Optional(eventID), n-1)
 	return id, postgres.IgnoreNoRows(err)
 }
 

@@ -144,6 +144,8 @@ func TestListsShowEachRowOnce(t *testing.T) {
 	}{
 		{"/events?type=T", regexp.MustCompile(`<td data-label="Event"><a href="/event\?id=(row-\d+)"`), rows},
 		{"/events?aggregate=CUSTOMER/8", regexp.MustCompile(`<td data-label="Event"><a href="/event\?id=(row-\d+)"`), 1},
+		{"/events?outcome=NO_ROUTING&type=T", regexp.MustCompile(`<td data-label="Event"><a href="/event\?id=(row-\d+)"`), rows},
+		{"/events?outcome=NO_ROUTING&aggregate=CUSTOMER/8", regexp.MustCompile(`<td data-label="Event"><a href="/event\?id=(row-\d+)"`), 1},
 		{"/events?outcome=NO_ROUTING", regexp.MustCompile(`<td data-label="Event"><a href="/event\?id=(row-\d+)"`), rows},
 		{"/deliveries?status=PENDING&channel=EMAIL", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(row-\d+)"`), rows},
 		{"/deliveries?event=news", regexp.MustCompile(`<td data-label="Delivery"><a href="/delivery\?id=(news-\d+)"`), rows},
@@ -170,6 +172,10 @@ func TestListsShowEachRowOnce(t *testing.T) {
 		}
 		require.Equal(t, tt.want, count, tt.path)
 		require.Len(t, seen, tt.want, tt.path)
+	}
+	for _, path := range []string{"/events?aggregate=CUSTOMER/8", "/events?outcome=NO_ROUTING&aggregate=CUSTOMER/8"} {
+		_, page := d.get(path)
+		require.Contains(t, page, "No event fits among these", path)
 	}
 }
 

@@ -40,15 +40,26 @@ func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
 		filter.Aggregate = notification.Entity{Type: string(who.UserType), ID: who.UserID}
 	}
 	var err error
-	indexed := filter.CorrelationID != "" || filter.Outcome != "" || filter.Status == notification.OutboxPending || filter.Status == notification.OutboxFailed
-	if !indexed && (data.Status != "" || data.Type != "" || data.Aggregate != "") {
-		if filter.Through, err = c.reader().EventBefore(ctx, filter.Before, c.searched); err != nil {
-			return page{}, err
-		}
+	if filter.Through, err = c.endOfSearch(ctx, filter); err != nil {
+		return page{}, err
 	}
 	data.Rows, err = c.reader().LatestEvents(ctx, filter, pageSize)
 	data.Older, data.More = olderSearched(r, len(data.Rows), func(last int) string { return data.Rows[last].EventID }, filter.Through)
 	return page{name: "events", title: "Events", data: data}, err
+}
+
+// endOfSearch returns the last event that a page searches; empty: an index has the events that fit.
+func (c *Console) endOfSearch(ctx context.Context, filter report.EventFilter) (string, error) {
+	switch {
+	case filter.CorrelationID != "", filter.Status == "" && filter.Type == "" && filter.Aggregate.Type == "":
+		return "", nil
+	case filter.Outcome != "":
+		return c.reader().EndedBefore(ctx, filter.Outcome, filter.Before, c.searched)
+	case filter.Status == notification.OutboxPending, filter.Status == notification.OutboxFailed:
+		return "", nil
+	default:
+		return c.reader().EventBefore(ctx, filter.Before, c.searched)
+	}
 }
 
 // eventPage is the data of an event's page.
