@@ -46,6 +46,9 @@ type statusView struct {
 	sourcesView
 }
 
+// sourceTimeout bounds the count of one table of another service.
+const sourceTimeout = 5 * time.Second
+
 func (a *app) status(ctx context.Context, since terminal.Age, source string) error {
 	sources, err := a.sourcesNamed(source)
 	if err != nil {
@@ -56,7 +59,7 @@ func (a *app) status(ctx context.Context, since terminal.Age, source string) err
 		return err
 	}
 	view := statusView{Since: since.Text}
-	if view.Sources, err = operate.ReadSources(ctx, db, sources); err != nil {
+	if view.Sources, err = operate.ReadSources(ctx, db, sources, sourceTimeout); err != nil {
 		return err
 	}
 	if source == "" {

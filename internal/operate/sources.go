@@ -28,24 +28,21 @@ type SourceState struct {
 	Problem       string   `json:"problem,omitempty"`      // why the source's table is not counted
 }
 
-// sourceTimeout bounds the count of one table of another service.
-const sourceTimeout = 5 * time.Second
-
-// ReadSources reads the outboxes concurrently. If the database of another service does not answer,
-// only the counts of that outbox are missing.
-func ReadSources(ctx context.Context, store *postgres.Store, sources []outboxes.Source) ([]SourceState, error) {
+// ReadSources reads the outboxes concurrently. If the database of another service does not answer
+// within patience, only the counts of that outbox are missing.
+func ReadSources(ctx context.Context, store *postgres.Store, sources []outboxes.Source, patience time.Duration) ([]SourceState, error) {
 	states := make([]SourceState, len(sources))
 	var group errgroup.Group
 	for i, config := range sources {
 		group.Go(func() (err error) {
-			states[i], err = readSource(ctx, store, config)
+			states[i], err = readSource(ctx, store, config, patience)
 			return err
 		})
 	}
 	return states, group.Wait()
 }
 
-func readSource(ctx context.Context, store *postgres.Store, config outboxes.Source) (state SourceState, err error) {
+func readSource(ctx context.Context, store *postgres.Store, config outboxes.Source, patience time.Duration) (state SourceState, err error) {
 	state.Name = config.Name
 	if state.Failed, state.Resting, err = store.SourceState(ctx, config.Name); err != nil {
 		return state, err
@@ -56,9 +53,9 @@ func readSource(ctx context.Context, store *postgres.Store, config outboxes.Sour
 		state.counted(outbox)
 		return state, err
 	}
-	switch outbox, err := readTable(ctx, config); {
+	switch outbox, err := readTable(ctx, config, patience); {
 	case errors.Is(err, context.DeadlineExceeded):
-		state.Problem = fmt.Sprintf("its database did not answer within %s", sourceTimeout)
+		state.Problem = fmt.Sprintf("its database did not answer within %s", patience)
 	case err != nil:
 		state.Problem = err.Error()
 	default:
@@ -73,8 +70,8 @@ func (s *SourceState) counted(outbox notification.OutboxState) {
 }
 
 // readTable counts the rows of another service's table.
-func readTable(ctx context.Context, config outboxes.Source) (notification.OutboxState, error) {
-	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+func readTable(ctx context.Context, config outboxes.Source, patience time.Duration) (notification.OutboxState, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	table, err := dialects.Open(ctx, config)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"html"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/outboxes"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -221,4 +223,24 @@ func TestOverviewWithoutTemporal(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, page, "Temporal does not answer in time.")
 	require.Contains(t, page, "No sweep has run yet.")
+}
+
+// Neither does a database of another outbox that never answers.
+func TestOverviewWithDeadOutbox(t *testing.T) {
+	t.Parallel()
+
+	silent := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = silent.Close() })
+	d := newDesk(t)
+	d.console.Sources = []outboxes.Source{
+		{Name: notification.HeraldSource},
+		{Name: "wallet", Dialect: outboxes.WalletHub, DatabaseURL: "postgres://herald@" + silent.Addr().String() + "/wallet?sslmode=disable", Table: "outbox"},
+	}
+	began := time.Now()
+	status, page := d.get("/")
+	require.Equal(t, http.StatusOK, status)
+	require.Less(t, time.Since(began), 4*time.Second, "the machine may be busy")
+	require.Contains(t, page, `<td data-label="Source"><a href="/events">herald</a></td>
+      <td data-label="Pending">0</td>`)
+	require.Contains(t, page, "unknown: its database did not answer within 1s")
 }

@@ -29,8 +29,9 @@ var spans = []span{
 const (
 	shownCauses   = 10
 	shownAwaiting = 20
-	// pollersTimeout bounds the wait for Temporal, so that its outage does not hold up the page.
-	pollersTimeout = time.Second
+	// othersTimeout bounds the wait for Temporal and for the databases of other services, so that an
+	// outage does not hold up the page.
+	othersTimeout = time.Second
 )
 
 // overview is the data of the first page.
@@ -59,13 +60,15 @@ func (c *Console) overview(ctx context.Context, r *http.Request) (page, error) {
 	load(group, &data.Outbox, func() (notification.OutboxState, error) { return store.OutboxState(ctx) })
 	load(group, &data.FollowUps, func() (notification.FollowUpState, error) { return store.FollowUpState(ctx) })
 	load(group, &data.Sweep, func() (notification.Sweep, error) { return store.LastSweep(ctx) })
-	load(group, &data.Sources, func() ([]operate.SourceState, error) { return operate.ReadSources(ctx, store, c.Sources) })
+	load(group, &data.Sources, func() ([]operate.SourceState, error) {
+		return operate.ReadSources(ctx, store, c.Sources, othersTimeout)
+	})
 	load(group, &data.Awaiting, func() ([]report.AwaitingEvent, error) { return c.reader().AwaitingEvents(ctx, shownAwaiting) })
 	load(group, &data.Failures, func() ([]report.FailureCount, error) { return c.reader().Failures(ctx, shownCauses) })
 	load(group, &data.Providers, func() ([]operate.ProviderView, error) { return c.Providers(ctx) })
 	load(group, &data.Charts, func() ([]chart, error) { return c.charts(ctx, data.Span) })
 	group.Go(func() error {
-		ctx, cancel := context.WithTimeout(ctx, pollersTimeout)
+		ctx, cancel := context.WithTimeout(ctx, othersTimeout)
 		defer cancel()
 		var err error
 		if data.Pollers, err = c.Pollers(ctx); err != nil {
