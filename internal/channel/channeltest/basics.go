@@ -99,11 +99,7 @@ func testConcurrent(t *testing.T, link Link) {
 func testCancelledBefore(t *testing.T, link Link) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	msg := link.Message(1)
-	_, err := link.Sender.Send(ctx, msg)
-	failure := RequireFailure(t, err, msg, link.Secrets)
-	require.Equal(t, notification.Ambiguous, failure.Class)
-	require.Equal(t, "cancelled", failure.Code)
+	requireInterrupted(ctx, t, link, "cancelled")
 }
 
 func testUnreachable(t *testing.T, link Link) {
@@ -113,11 +109,7 @@ func testUnreachable(t *testing.T, link Link) {
 	link.Break()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	msg := link.Message(1)
-	_, err := link.Sender.Send(ctx, msg)
-	failure := RequireFailure(t, err, msg, link.Secrets)
-	require.Equal(t, notification.Ambiguous, failure.Class)
-	require.Equal(t, "no connection", failure.Code)
+	requireInterrupted(ctx, t, link, "no connection")
 }
 
 // requireArrived waits until all messages have arrived, and compares each with the sent message.

@@ -3,8 +3,6 @@ package websocket_test
 import (
 	"encoding/json"
 	"log/slog"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -77,34 +75,18 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// arrivals consumes a queue like a gateway.
+// arrivals reads a queue as a gateway does.
 func arrivals(t *testing.T, vhost rabbitmqtest.VirtualHost, queue string) func() []channeltest.Arrival {
 	t.Helper()
-	deliveries, err := vhost.Dial(t).Consume(queue, "", true, false, false, false, nil)
-	require.NoError(t, err)
-	var (
-		mu  sync.Mutex
-		all []channeltest.Arrival
-	)
-	go func() {
-		for delivery := range deliveries {
-			var body struct {
-				DeliveryID string `json:"delivery_id"`
-				UserID     string `json:"user_id"`
-				Body       string `json:"body"`
-			}
-			if json.Unmarshal(delivery.Body, &body) != nil || body.DeliveryID != delivery.MessageId {
-				continue // does not count as arrived
-			}
-			mu.Lock()
-			all = append(all, channeltest.Arrival{DeliveryID: body.DeliveryID, To: body.UserID, Text: body.Body})
-			mu.Unlock()
-		}
-	}()
+	var all []channeltest.Arrival
 	return func() []channeltest.Arrival {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(all)
+		for _, taken := range vhost.Take(t, queue) {
+			var frame notification.Frame
+			require.NoError(t, json.Unmarshal(taken.Body, &frame))
+			require.Equal(t, taken.MessageId, frame.DeliveryID)
+			all = append(all, channeltest.Arrival{DeliveryID: frame.DeliveryID, To: frame.UserID, Text: frame.Body})
+		}
+		return all
 	}
 }
 

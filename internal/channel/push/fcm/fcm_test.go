@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -209,6 +210,7 @@ func TestSendToManyDevices(t *testing.T) {
 	t.Parallel()
 
 	const sent = "" // no failure
+	tenDead := strings.Split("0123456789", "")
 	tests := map[string]struct {
 		answers []answer
 		class   notification.FailureClass
@@ -217,6 +219,7 @@ func TestSendToManyDevices(t *testing.T) {
 		"all take it":                {answers: []answer{ok, ok, ok}, class: sent},
 		"one takes it":               {answers: []answer{unavailable, ok, quota}, class: sent},
 		"one takes it, two are dead": {answers: []answer{unregistered, ok, badToken}, class: sent, dead: []string{"0", "2"}},
+		"more than at once":          {answers: append(slices.Repeat([]answer{unregistered}, 10), ok), class: sent, dead: tenDead},
 		"all are dead":               {answers: []answer{unregistered, badToken}, class: notification.Refused, dead: []string{"0", "1"}},
 		"dead and busy":              {answers: []answer{unregistered, quota}, class: notification.Busy, dead: []string{"0"}},
 		"busy before ambiguous":      {answers: []answer{internal, quota}, class: notification.Busy},
@@ -242,19 +245,6 @@ func TestSendToManyDevices(t *testing.T) {
 			require.Empty(t, receipt.ProviderID)
 		})
 	}
-}
-
-func TestSendToMoreDevicesThanAtOnce(t *testing.T) {
-	t.Parallel()
-
-	answers := make([]answer, 50)
-	for i := range answers {
-		answers[i] = unregistered
-	}
-	answers[49] = ok
-	receipt, err := send(t, answers...)
-	require.NoError(t, err)
-	require.Len(t, receipt.DeadDevices, 49)
 }
 
 // Google, Apple and browsers drop a message that they cannot deliver before it expires.
