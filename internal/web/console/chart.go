@@ -14,18 +14,14 @@ type chart struct {
 	Channel notification.Channel
 	Width   int
 	Height  int
-	Columns []column
+	Parts   []part // of all columns
 	Totals  []total
 	Peak    int // the deliveries of the highest column
 }
 
-type column struct {
-	Since time.Time
-	Parts []part
-}
-
 // part is one status of a column: a rectangle, in pixels.
 type part struct {
+	Since      time.Time // the beginning of the column's period
 	Status     notification.Status
 	Count      int
 	X, Y, W, H int
@@ -80,13 +76,14 @@ func drawChart(channel notification.Channel, counts []report.PeriodCount, start 
 	}
 	width := chartWidth / s.Periods
 	for i, byStatus := range table {
-		drawing.Columns = append(drawing.Columns, column{start.Add(time.Duration(i) * s.Period), stack(byStatus, i*width, width-2, drawing.Peak)})
+		since := start.Add(time.Duration(i) * s.Period)
+		drawing.Parts = append(drawing.Parts, stack(since, byStatus, i*width, width-2, drawing.Peak)...)
 	}
 	return drawing
 }
 
 // stack returns the parts of a column. A count of 1 or more is at least one pixel high.
-func stack(byStatus map[notification.Status]int, x, width, peak int) (parts []part) {
+func stack(since time.Time, byStatus map[notification.Status]int, x, width, peak int) (parts []part) {
 	floor := chartHeight
 	for _, status := range drawn {
 		count := byStatus[status]
@@ -95,7 +92,7 @@ func stack(byStatus map[notification.Status]int, x, width, peak int) (parts []pa
 		}
 		height := max(1, count*(chartHeight-len(drawn))/peak)
 		floor -= height
-		parts = append(parts, part{Status: status, Count: count, X: x, Y: floor, W: width, H: height, Class: strings.ToLower(string(status))})
+		parts = append(parts, part{Since: since, Status: status, Count: count, X: x, Y: floor, W: width, H: height, Class: strings.ToLower(string(status))})
 	}
 	return parts
 }

@@ -38,27 +38,15 @@ type Preferences interface {
 	SetPreferences(ctx context.Context, who notification.RecipientKey, preferences notification.Preferences) error
 }
 
-// Tickets issues tickets for sockets.
-type Tickets interface {
-	Issue(ctx context.Context, who signin.Identity) (ticket string, expires time.Time, err error)
-}
-
-// Codes issues and redeems codes for links to the page. The error for an invalid code is a
-// [signin.Refusal].
-type Codes interface {
-	Issue(r *http.Request) (code string, expires time.Time, err error)
-	Redeem(ctx context.Context, code string) (token string, err error)
-}
-
 // API answers the requests of signed-in recipients, as openapi.json specifies.
 type API struct {
 	Notifications Notifications
 	Readings      Readings
 	Preferences   Preferences
 	Devices       Devices
-	WebPush       bool // browsers may register
-	Tickets       Tickets
-	Codes         Codes
+	WebPush       bool           // browsers may register
+	Tickets       signin.Tickets // of sockets
+	Codes         signin.Codes   // of links to the page
 }
 
 // Handler serves the paths under /api/. It must run after [signin.Gate.Required].
@@ -101,32 +89,20 @@ func (a *API) changePreferences(w http.ResponseWriter, r *http.Request) error {
 	return done(w)
 }
 
-// ticket is an answer with a ticket, which opens one socket.
-type ticket struct {
-	Ticket    string    `json:"ticket"`
-	ExpiresAt time.Time `json:"expires_at"` // UTC
-}
-
 func (a *API) newTicket(w http.ResponseWriter, r *http.Request) error {
-	word, expires, err := a.Tickets.Issue(r.Context(), signin.Who(r.Context()))
+	ticket, expires, err := a.Tickets.Issue(r.Context(), signin.Who(r.Context()))
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusCreated, ticket{Ticket: word, ExpiresAt: expires.UTC()})
-}
-
-// code is an answer with a code, which opens the page once.
-type code struct {
-	Code      string    `json:"code"`
-	ExpiresAt time.Time `json:"expires_at"` // UTC
+	return reply(w, http.StatusCreated, map[string]any{"ticket": ticket, "expires_at": expires.UTC()})
 }
 
 func (a *API) newCode(w http.ResponseWriter, r *http.Request) error {
-	word, expires, err := a.Codes.Issue(r)
+	code, expires, err := a.Codes.Issue(r)
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusCreated, code{Code: word, ExpiresAt: expires.UTC()})
+	return reply(w, http.StatusCreated, map[string]any{"code": code, "expires_at": expires.UTC()})
 }
 
 // Session serves /api/session, where the page exchanges a code for the token. The request needs

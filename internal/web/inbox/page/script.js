@@ -102,9 +102,14 @@ function view(name) {
   byId("switch").hidden = !demo || name !== "inbox";
 }
 
-function announce(text) {
+function paragraph(text) {
   const line = document.createElement("p");
   line.textContent = text;
+  return line;
+}
+
+function announce(text) {
+  const line = paragraph(text);
   byId("announcements").append(line);
   setTimeout(() => line.remove(), 10_000);
 }
@@ -605,13 +610,7 @@ async function savePreferences(event) {
 function showProblems(error) {
   const named = (text) => edited.channels.reduce((words, { channel }) => words.replaceAll(channel, nameOf(channel)), text);
   const texts = error.problems?.length ? error.problems.map(named) : ["Your preferences could not be saved. Try again."];
-  byId("problems").replaceChildren(
-    ...texts.map((text) => {
-      const line = document.createElement("p");
-      line.textContent = text;
-      return line;
-    }),
-  );
+  byId("problems").replaceChildren(...texts.map(paragraph));
 }
 
 // --- Notifications of the browser ---
