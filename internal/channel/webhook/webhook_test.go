@@ -107,6 +107,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// The test of Slack has more webhooks, which the same rules refuse.
 func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
@@ -118,12 +119,8 @@ func TestSendRefusesLocally(t *testing.T) {
 	sender := channeltest.NewSender(t, &webhook.Settings{AllowedHosts: listed, Secret: newSecret}, time.Minute)
 	channeltest.RunRefusals(t, sender, "webhook", channeltest.Message(1), map[string]channeltest.Refusal{
 		"empty":               {Change: to(""), Code: "invalid webhook"},
-		"with a user":         {Change: to("https://ada@hooks.example.com/x"), Code: "invalid webhook"},
 		"another host":        {Change: to("https://evil.example/x"), Code: notListed},
-		"another port":        {Change: to("http://127.0.0.1:9091/x"), Code: notListed},
-		"a subdomain":         {Change: to("https://x.hooks.example.com/x"), Code: notListed},
 		"plain":               {Change: to("http://hooks.example.com/x"), Code: "webhook is not https"},
-		"another scheme":      {Change: to("ftp://hooks.example.com/x"), Code: "webhook is not https"},
 		"listed, but private": {Change: to("https://10.0.0.7/x"), Code: notPublic},
 		"too long": {Change: func(m *notification.Message) {
 			m.To, m.Body = "https://hooks.example.com/x", strings.Repeat("\x01", 64<<10)

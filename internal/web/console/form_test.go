@@ -16,19 +16,20 @@ func TestForms(t *testing.T) {
 	id, ok := f.id(now.Add(formLife), token, "ada", "delivery retry", "d1")
 	require.True(t, ok)
 	require.NotEmpty(t, id)
-	for name, try := range map[string]func() (string, bool){
-		"late": func() (string, bool) {
-			return f.id(now.Add(formLife+time.Second), token, "ada", "delivery retry", "d1")
-		},
-		"another person": func() (string, bool) { return f.id(now, token, "bob", "delivery retry", "d1") },
-		"shifted fields": func() (string, bool) { return f.id(now, token, "ada", "delivery ", "retryd1") },
-		"another key": func() (string, bool) {
-			return forms{key: []byte("other")}.id(now, token, "ada", "delivery retry", "d1")
-		},
-		"no token":        func() (string, bool) { return f.id(now, "", "ada", "delivery retry", "d1") },
-		"another version": func() (string, bool) { return f.id(now, "x"+token, "ada", "delivery retry", "d1") },
+	for name, try := range map[string]struct {
+		forms forms
+		at    time.Time
+		token string
+		binds []string
+	}{
+		"late":            {f, now.Add(formLife + time.Second), token, []string{"ada", "delivery retry", "d1"}},
+		"another person":  {f, now, token, []string{"bob", "delivery retry", "d1"}},
+		"shifted fields":  {f, now, token, []string{"ada", "delivery ", "retryd1"}},
+		"another key":     {forms{key: []byte("other")}, now, token, []string{"ada", "delivery retry", "d1"}},
+		"no token":        {f, now, "", []string{"ada", "delivery retry", "d1"}},
+		"another version": {f, now, "x" + token, []string{"ada", "delivery retry", "d1"}},
 	} {
-		_, ok := try()
+		_, ok := try.forms.id(try.at, try.token, try.binds...)
 		require.False(t, ok, name)
 	}
 	require.NotEqual(t, token, f.issue(now, "ada", "delivery retry", "d1"), "each form has its id")
