@@ -32,6 +32,11 @@ function keep(jwt) {
   sessionStorage.setItem(tokenKey, jwt);
 }
 
+function send(method, path, body, headers = {}) {
+  if (body) headers["Content-Type"] = "application/json";
+  return fetch(path, { method, headers, body: body && JSON.stringify(body), cache: "no-store", signal: AbortSignal.timeout(15_000) });
+}
+
 // takeCode exchanges the code in a link, such as /#code=…, for a token. It removes the code from the
 // address bar first, so that nobody copies it. It returns null without a valid code. With
 // #preferences the page opens the preferences, as soon as somebody is signed in.
@@ -41,9 +46,7 @@ async function takeCode() {
   if (link.has("preferences")) sessionStorage.setItem(wantedKey, "preferences");
   if (location.hash) history.replaceState(null, "", location.pathname + location.search);
   if (!code) return null;
-  const headers = { "Content-Type": "application/json" };
-  const request = { method: "POST", headers, body: JSON.stringify({ code }), cache: "no-store", signal: AbortSignal.timeout(15_000) };
-  const response = await fetch("api/session", request).catch(() => null);
+  const response = await send("POST", "api/session", { code }).catch(() => null);
   return response?.ok ? (await response.json()).token : null;
 }
 
@@ -72,9 +75,7 @@ class SignedOut extends Error {}
 // valid, api ends the session.
 async function api(method, path, body) {
   const asked = token;
-  const headers = { Authorization: `Bearer ${asked}` };
-  if (body) headers["Content-Type"] = "application/json";
-  const response = await fetch(path, { method, headers, body: body && JSON.stringify(body), cache: "no-store", signal: AbortSignal.timeout(15_000) });
+  const response = await send(method, path, body, { Authorization: `Bearer ${asked}` });
   if (asked !== token) throw new SignedOut(); // another person has signed in meanwhile
   if (response.status === 401) {
     signOut();
@@ -748,7 +749,7 @@ async function choose() {
 }
 
 async function become({ user_type, user_id }) {
-  const response = await fetch("demo/token", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ user_type, user_id }) });
+  const response = await send("POST", "demo/token", { user_type, user_id });
   if (!response.ok) return choose();
   keep((await response.json()).token);
   start();
