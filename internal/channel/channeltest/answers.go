@@ -44,7 +44,7 @@ func (s suite) testEveryStatus(t *testing.T) {
 }
 
 func (p HTTP) accepts(status int) bool {
-	if p.OneSuccess {
+	if p.EmptySuccess {
 		return status == p.Success.Status
 	}
 	return status < 300 && (p.AnySuccess || status != http.StatusNoContent) // which has no body

@@ -21,12 +21,10 @@ type HTTP struct {
 	// Success is the provider's answer to a valid request. The receipt must contain ProviderID.
 	Success    Answer
 	ProviderID string
-	// EmptySuccess reports whether a success has no body.
+	// EmptySuccess reports whether a success has no body. Then no other 2xx is a success.
 	EmptySuccess bool
 	// AnySuccess reports whether every 2xx is a success, whatever its body.
 	AnySuccess bool
-	// OneSuccess reports whether only the status of Success is a success, and no other 2xx.
-	OneSuccess bool
 	// Exceptions are the statuses that [notification.ClassOf] classifies wrongly for this
 	// provider.
 	Exceptions map[int]notification.FailureClass

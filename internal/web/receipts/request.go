@@ -117,8 +117,7 @@ func (e *endpoint) unreadable(err error) *refusal {
 // refusalFor returns the refusal in an error. The answer to a request that no provider has signed
 // does not say why, because a forger could learn from it. Any other error is the database's.
 func refusalFor(err error) *refusal {
-	var distrust channel.Distrust
-	if errors.As(err, &distrust) {
+	if distrust, ok := errors.AsType[channel.Distrust](err); ok {
 		return &refusal{
 			status: http.StatusForbidden, cause: string(distrust),
 			detail: "the request is not one that a provider has signed for this gateway: herald_receipts_refused_total says what is wrong",

@@ -28,7 +28,6 @@ func TestConformance(t *testing.T) {
 		Success:      channeltest.Answer{Status: http.StatusAccepted, Header: map[string]string{"X-Message-Id": "abc.123"}},
 		ProviderID:   "abc.123",
 		EmptySuccess: true,
-		OneSuccess:   true,
 		Secrets:      []string{key},
 	})
 }

@@ -100,8 +100,7 @@ func (t *tokens) next() <-chan singleflight.Result {
 // which quotes the answer.
 func tokenFailure(err error) *notification.ProviderError {
 	failure := &notification.ProviderError{Provider: provider, Class: notification.Ambiguous, Code: "no access token"}
-	var refusal *oauth2.RetrieveError
-	if errors.As(err, &refusal) && refusal.Response != nil {
+	if refusal, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refusal.Response != nil {
 		failure.Status = refusal.Response.StatusCode
 		if failure.Class = notification.ClassOf(failure.Status); failure.Class == notification.Refused {
 			failure.Class = notification.Account // 400 invalid_grant: a revoked key

@@ -38,7 +38,6 @@ func TestConformance(t *testing.T) {
 		},
 		Success:      channeltest.Answer{Status: http.StatusCreated, Header: map[string]string{"Location": "https://push.example.com/message/secretmessage"}},
 		EmptySuccess: true,
-		OneSuccess:   true,
 		Secrets:      []string{privateKey, "secretbrowser", "secretmessage", subject},
 	})
 }
