@@ -3,10 +3,8 @@ package sandbox
 import (
 	"crypto/ecdsa"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -90,16 +88,14 @@ func (m sentMail) event(said mailEvent, address string, args map[string]string, 
 // eventPost returns SendGrid's signed request with a batch of events.
 func eventPost(key *ecdsa.PrivateKey, events []json.RawMessage, now time.Time) *post {
 	body := mustMarshal(events)
-	stamp := strconv.FormatInt(now.Unix(), 10)
-	digest := sha256.Sum256(append([]byte(stamp), body...))
-	signature, err := ecdsa.SignASN1(rand.Reader, key, digest[:])
+	stamp, signature, err := SignSendGrid(key, now, body)
 	if err != nil {
 		panic(err) // crypto/rand does not fail, and openKey checked the key
 	}
 	return &post{path: "/webhooks/sendgrid", body: body, repeats: repeatsMail, header: map[string]string{
 		"Content-Type":                           "application/json",
 		"User-Agent":                             "SendGrid Event API",
-		"X-Twilio-Email-Event-Webhook-Signature": base64.StdEncoding.EncodeToString(signature),
+		"X-Twilio-Email-Event-Webhook-Signature": signature,
 		"X-Twilio-Email-Event-Webhook-Timestamp": stamp,
 	}}
 }

@@ -1,12 +1,7 @@
 package sandbox
 
 import (
-	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // Twilio signs with SHA-1
-	"encoding/base64"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -92,21 +87,6 @@ func (a twilioAccount) post(to *url.URL, form url.Values) *post {
 	return &post{path: path, body: []byte(form.Encode()), repeats: repeatsText(to.Fragment), header: map[string]string{
 		"Content-Type":       "application/x-www-form-urlencoded; charset=UTF-8",
 		"User-Agent":         "TwilioProxy/1.1",
-		"X-Twilio-Signature": twilioSignature(a.token, signed, form),
+		"X-Twilio-Signature": SignTwilio(a.token, signed, form),
 	}}
-}
-
-// twilioSignature signs the URL followed by the form's fields, sorted by name.
-// https://www.twilio.com/docs/usage/webhooks/webhooks-security
-func twilioSignature(token, to string, form url.Values) string {
-	var signed strings.Builder
-	signed.WriteString(to)
-	for _, name := range slices.Sorted(maps.Keys(form)) {
-		for _, value := range slices.Sorted(slices.Values(form[name])) {
-			signed.WriteString(name + value)
-		}
-	}
-	mac := hmac.New(sha1.New, []byte(token))
-	mac.Write([]byte(signed.String()))
-	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }

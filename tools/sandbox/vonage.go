@@ -1,17 +1,9 @@
 package sandbox
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nyaruka/phonenumbers"
@@ -70,13 +62,9 @@ func (v vonageText) receipts(settings Receipts, now time.Time) []receipt {
 	words := vonageOutcomes[textOutcomes[outcome].code]
 	fields := map[string]string{
 		"msisdn": v.to, "messageId": v.id, "status": words[0], "err-code": words[1], "api-key": v.key, "client-ref": v.reference,
-		"scts": now.Format("0601021504"), "message-timestamp": now.UTC().Format(time.DateTime), "timestamp": strconv.FormatInt(now.Unix(), 10), "nonce": rand.Text(),
+		"scts": now.Format("0601021504"), "message-timestamp": now.UTC().Format(time.DateTime), "nonce": rand.Text(),
 	}
-	hash := hmac.New(sha256.New, []byte(v.secret))
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		fmt.Fprintf(hash, "&%s=%s", name, strings.NewReplacer("&", "_", "=", "_").Replace(fields[name]))
-	}
-	fields["sig"] = hex.EncodeToString(hash.Sum(nil))
+	SignVonage(v.secret, now, fields)
 	return []receipt{{due: settings.times(now, 1)[0], post: &post{
 		path: "/webhooks/vonage", body: mustMarshal(fields), repeats: repeatsMail, header: map[string]string{"Content-Type": "application/json"},
 	}}}

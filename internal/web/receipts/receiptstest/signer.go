@@ -4,21 +4,15 @@ package receiptstest
 import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"herald/tools/sandbox"
 )
 
 // Signer signs with the providers' keys of one installation.
@@ -56,42 +50,28 @@ func (s Signer) PublicKey() string {
 
 // SendGrid returns the header of a batch signed at the time at.
 func (s Signer) SendGrid(at time.Time, body string) http.Header {
-	timestamp := strconv.FormatInt(at.Unix(), 10)
-	hash := sha256.Sum256([]byte(timestamp + body))
-	signature, err := ecdsa.SignASN1(rand.Reader, s.SendGridKey, hash[:])
+	stamp, signature, err := sandbox.SignSendGrid(s.SendGridKey, at, []byte(body))
 	if err != nil {
 		panic(err)
 	}
 	return http.Header{
 		"Content-Type":                           {"application/json"},
-		"X-Twilio-Email-Event-Webhook-Timestamp": {timestamp},
-		"X-Twilio-Email-Event-Webhook-Signature": {base64.StdEncoding.EncodeToString(signature)},
+		"X-Twilio-Email-Event-Webhook-Timestamp": {stamp},
+		"X-Twilio-Email-Event-Webhook-Signature": {signature},
 	}
 }
 
 // Twilio returns the header of a signed request to a path, which may have a query.
 func (s Signer) Twilio(path string, fields url.Values) http.Header {
-	var signed strings.Builder
-	signed.WriteString(s.PublicURL + path)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		signed.WriteString(name + fields.Get(name))
-	}
-	hash := hmac.New(sha1.New, []byte(s.TwilioToken))
-	hash.Write([]byte(signed.String()))
 	return http.Header{
 		"Content-Type":       {"application/x-www-form-urlencoded"},
-		"X-Twilio-Signature": {base64.StdEncoding.EncodeToString(hash.Sum(nil))},
+		"X-Twilio-Signature": {sandbox.SignTwilio(s.TwilioToken, s.PublicURL+path, fields)},
 	}
 }
 
 // Vonage returns the body of a receipt signed at the time at. It adds to fields.
 func (s Signer) Vonage(at time.Time, fields map[string]string) string {
-	fields["timestamp"] = strconv.FormatInt(at.Unix(), 10)
-	hash := hmac.New(sha256.New, []byte(s.VonageSecret))
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		hash.Write([]byte("&" + name + "=" + strings.NewReplacer("&", "_", "=", "_").Replace(fields[name])))
-	}
-	fields["sig"] = hex.EncodeToString(hash.Sum(nil))
+	sandbox.SignVonage(s.VonageSecret, at, fields)
 	body, err := json.Marshal(fields)
 	if err != nil {
 		panic(err)
