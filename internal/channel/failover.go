@@ -121,31 +121,26 @@ func (f *Failover) askedFor(msg notification.Message) []*Provider {
 // together returns the failure of a message that several providers did not take. It counts as the
 // last one, unless that one rejects our account and another one is only busy.
 func together(failures []*notification.ProviderError) error {
-	last := failures[len(failures)-1]
+	counts := failures[len(failures)-1]
 	if len(failures) == 1 {
-		return last
+		return counts
 	}
-	counts := last
+	var texts []string
 	for _, failure := range failures {
+		texts = append(texts, failure.Error())
 		if counts.Class == notification.Account && failure.Class != notification.Account {
 			counts = failure
 		}
 	}
-	return &allFailed{failures, counts}
+	return &allFailed{strings.Join(texts, "; "), counts}
 }
 
 // allFailed is the failure of several providers.
 type allFailed struct {
-	all    []*notification.ProviderError
+	text   string
 	counts *notification.ProviderError
 }
 
-func (e *allFailed) Error() string {
-	texts := make([]string, len(e.all))
-	for i, failure := range e.all {
-		texts[i] = failure.Error()
-	}
-	return strings.Join(texts, "; ")
-}
+func (e *allFailed) Error() string { return e.text }
 
 func (e *allFailed) Unwrap() error { return e.counts }

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"herald/internal/notification"
+	"herald/internal/web/signin"
 )
 
 // Inbox reads the notifications in a recipient's inbox.
@@ -31,16 +32,11 @@ type Acknowledger interface {
 	MarkDelivered(ctx context.Context, acknowledgements []notification.Acknowledgement) error
 }
 
-// Directory returns the active recipients among who.
-type Directory interface {
-	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
-}
-
 // Config holds the dependencies and limits of a [Hub].
 type Config struct {
 	Inbox        Inbox
 	Acknowledger Acknowledger
-	Directory    Directory
+	Directory    signin.Directory
 	Logger       *slog.Logger
 	Meter        metric.Meter
 
