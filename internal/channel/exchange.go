@@ -50,7 +50,7 @@ func (e *Exchange) Client() *http.Client {
 	}
 }
 
-// Post makes the exchange without an SDK. Its error quotes the URL, so no other text may contain it.
+// Post makes the exchange without an SDK. The error may quote the URL, so callers never show it.
 func (e *Exchange) Post(ctx context.Context, url string, header http.Header, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -69,8 +69,8 @@ func (e *Exchange) Answer() notification.Answer {
 	return notification.Answer{Status: e.Status, Took: e.Took}
 }
 
-// IsPlain reports whether the answer has the status of a provider whose success has no body. A page
-// is from a proxy.
+// IsPlain reports whether the answer has the status, and no page. A page is a proxy's answer, where
+// the provider sends no body.
 func (e *Exchange) IsPlain(status int) bool {
 	return e.Status == status && !bytes.HasPrefix(bytes.TrimSpace(e.Body), []byte("<"))
 }
