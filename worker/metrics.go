@@ -112,18 +112,30 @@ func (w watched) register(meter metric.Meter) error {
 	draining := gauge("herald_draining_workflows", "Open workflows whose last task was done by a worker of a generation that gets no tasks any more.")
 	_, err = meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
-		w.observeDepths(ctx, observer, depth)
-		w.observeTopics(ctx, observer, kafkaUp)
-		w.observeFollowUps(ctx, observer, followUps, oldestFollowUp)
-		w.observeDraining(ctx, observer, draining)
+		if depths, err := within(ctx, w.queues); err == nil {
+			for queue, messages := range depths {
+				observer.ObserveFloat64(depth, float64(messages), metric.WithAttributes(attribute.String(queueLabel, queue)))
+			}
+		}
+		if w.topics != nil {
+			_, err := within(ctx, func(ctx context.Context) (any, error) { return nil, w.topics(ctx) })
+			observer.ObserveFloat64(kafkaUp, number(err == nil))
+		}
+		if waiting, err := within(ctx, w.followUps); err == nil {
+			observer.ObserveFloat64(followUps, float64(waiting.Pending))
+			observer.ObserveFloat64(oldestFollowUp, waiting.OldestPending.Seconds())
+		}
+		if open, err := within(ctx, w.draining); err == nil {
+			observer.ObserveFloat64(draining, float64(open))
+		}
 		w.observeProviders(observer, providers, calls)
 		for name, source := range w.sources {
-			outbox, err := source.look(ctx)
+			outbox, err := within(ctx, source.state)
 			if name == notification.HeraldSource {
 				observer.ObserveFloat64(databaseUp, number(err == nil))
 			}
 			if err != nil {
-				continue // the scrape lacks only this source's metrics
+				continue
 			}
 			label := labelOf(name)
 			observer.ObserveFloat64(pending, float64(outbox.Pending), label)
@@ -136,10 +148,11 @@ func (w watched) register(meter metric.Meter) error {
 	return errors.Join(append(failed, err)...)
 }
 
-func (s wiredSource) look(ctx context.Context) (outboxState, error) {
+// within calls read with a time limit. If read fails, the scrape lacks only its metrics.
+func within[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
-	return s.state(ctx)
+	return read(ctx)
 }
 
 // labelOf returns the label of a source's metrics. Herald's own outbox has no label, because
@@ -173,52 +186,6 @@ func (w watched) observeProviders(observer metric.Observer, resting metric.Float
 			}
 		}
 	}
-}
-
-// observeDepths reports the queues' depths, or nothing while the broker does not answer.
-func (w watched) observeDepths(ctx context.Context, observer metric.Observer, depth metric.Float64Observable) {
-	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
-	defer cancel()
-	depths, err := w.queues(ctx)
-	if err != nil {
-		return
-	}
-	for queue, messages := range depths {
-		observer.ObserveFloat64(depth, float64(messages), metric.WithAttributes(attribute.String(queueLabel, queue)))
-	}
-}
-
-// observeFollowUps reports the follow-ups, or nothing while the database does not answer.
-func (w watched) observeFollowUps(ctx context.Context, observer metric.Observer, pending, oldest metric.Float64Observable) {
-	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
-	defer cancel()
-	state, err := w.followUps(ctx)
-	if err != nil {
-		return
-	}
-	observer.ObserveFloat64(pending, float64(state.Pending))
-	observer.ObserveFloat64(oldest, state.OldestPending.Seconds())
-}
-
-// observeDraining reports the workflows of old generations, or nothing while Temporal does not answer.
-func (w watched) observeDraining(ctx context.Context, observer metric.Observer, draining metric.Float64Observable) {
-	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
-	defer cancel()
-	open, err := w.draining(ctx)
-	if err != nil {
-		return
-	}
-	observer.ObserveFloat64(draining, float64(open))
-}
-
-// observeTopics reports whether Kafka answers, or nothing if no events go to topics.
-func (w watched) observeTopics(ctx context.Context, observer metric.Observer, up metric.Float64Observable) {
-	if w.topics == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
-	defer cancel()
-	observer.ObserveFloat64(up, number(w.topics(ctx) == nil))
 }
 
 func number(ok bool) float64 {
