@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"fmt"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"golang.org/x/sync/errgroup"
@@ -48,8 +47,5 @@ func (l *Launcher) endChildren(ctx context.Context, children []*workflowpb.Pendi
 
 // terminate ends a workflow. If the workflow has ended already, that is no error.
 func (l *Launcher) terminate(ctx context.Context, id, runID, reason string) error {
-	if err := l.Client.TerminateWorkflow(ctx, id, runID, reason); err != nil && !IsNotFound(err) {
-		return fmt.Errorf("terminate %s: %w", id, err)
-	}
-	return nil
+	return unlessGone(l.Client.TerminateWorkflow(ctx, id, runID, reason), "terminate "+id)
 }

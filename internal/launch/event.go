@@ -57,14 +57,12 @@ func (l *Launcher) CancelEvent(ctx context.Context, eventID string) error {
 	if err != nil || state != activities.WorkflowRunning {
 		return err
 	}
-	return l.cancel(ctx, eventID)
+	return l.Cancel(ctx, eventID)
 }
 
-func (l *Launcher) cancel(ctx context.Context, workflowID string) error {
-	if err := l.Client.CancelWorkflow(ctx, workflowID, ""); err != nil && !IsNotFound(err) {
-		return fmt.Errorf("cancel workflow: %w", err)
-	}
-	return nil
+// Cancel asks a workflow to end. If the workflow has ended already, that is no error.
+func (l *Launcher) Cancel(ctx context.Context, workflowID string) error {
+	return unlessGone(l.Client.CancelWorkflow(ctx, workflowID, ""), "cancel "+workflowID)
 }
 
 // EventWorkflow returns the state of an event's workflow.

@@ -35,16 +35,12 @@ func (l *Launcher) CancelDelivery(ctx context.Context, deliveryID string) error 
 	if err != nil || found.Type != workflows.DeliverNotificationType || found.State != activities.WorkflowRunning || !slices.ContainsFunc(notification.Channels(), ours) {
 		return err
 	}
-	return l.cancel(ctx, deliveryID)
+	return l.Cancel(ctx, deliveryID)
 }
 
 // SettleEscalation signals the escalation of a delivery to check the delivery. If no escalation
 // runs, that is no error.
 func (l *Launcher) SettleEscalation(ctx context.Context, deliveryID string) error {
 	id := workflows.EscalationID(deliveryID)
-	err := l.Client.SignalWorkflow(ctx, id, "", workflows.Settled, nil)
-	if err != nil && !IsNotFound(err) {
-		return fmt.Errorf("tell workflow: %w", err)
-	}
-	return nil
+	return unlessGone(l.Client.SignalWorkflow(ctx, id, "", workflows.Settled, nil), "tell "+id)
 }

@@ -40,6 +40,15 @@ func IsNotFound(err error) bool {
 	return errors.As(err, new(*serviceerror.NotFound))
 }
 
+// unlessGone adds what was tried to an error. It drops the error if Temporal did not find the
+// object, because it has ended or does not exist.
+func unlessGone(err error, tried string) error {
+	if err == nil || IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", tried, err)
+}
+
 // Describe describes a run of a workflow; without runID, the last run. nil: Temporal does not know
 // the workflow.
 func Describe(ctx context.Context, temporal client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {

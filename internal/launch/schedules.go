@@ -67,10 +67,7 @@ func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.C
 	id := workflows.CleaningID(l.Prefix)
 	schedule := l.Client.ScheduleClient().GetHandle(ctx, id)
 	if len(outboxes) == 0 {
-		if err := schedule.Delete(ctx); err != nil && !IsNotFound(err) {
-			return fmt.Errorf("delete schedule %s: %w", id, err)
-		}
-		return nil
+		return unlessGone(schedule.Delete(ctx), "delete schedule "+id)
 	}
 	options := l.every(cleaningInterval, client.ScheduleWorkflowAction{
 		ID: id, Workflow: workflows.CleanOutboxes, Args: []any{workflows.CleanInput{Outboxes: outboxes}},

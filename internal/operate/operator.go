@@ -7,7 +7,6 @@ package operate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -98,14 +97,6 @@ func (o *Operator) settledStatus(ctx context.Context, id string, ended bool) (en
 			return unknown, err
 		}
 	}
-}
-
-// cancelWorkflow asks a workflow to end. If the workflow has ended already, that is no error.
-func (o *Operator) cancelWorkflow(ctx context.Context, id string) error {
-	if err := o.temporal().CancelWorkflow(ctx, id, ""); err != nil && !launch.IsNotFound(err) {
-		return fmt.Errorf("cancel %s: %w", id, err)
-	}
-	return nil
 }
 
 // awaitEnd waits until a workflow has ended, and reports whether it has. The error is the
