@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -111,10 +112,10 @@ func (a *app) operator(db *postgres.Store) (*operate.Operator, error) {
 // change: if it fails, the command changes nothing.
 func (a *app) record(ctx context.Context, db *postgres.Store, detail string, targets ...string) error {
 	o, err := a.operator(db)
-	if err != nil {
-		return err
+	if err == nil {
+		err = o.Record(ctx, recorded(detail), targets...)
 	}
-	return o.Record(ctx, recorded(detail), targets...)
+	return err
 }
 
 // onDatabase calls f with an operator who changes only the database.
@@ -128,6 +129,14 @@ func (a *app) onDatabase(ctx context.Context, f func(ctx context.Context, o *ope
 		return err
 	}
 	return f(ctx, o)
+}
+
+// ordering returns the function of a command that calls f with an operator who changes only the
+// database. 0 is no time limit.
+func (a *app) ordering(limit time.Duration, f func(ctx context.Context, o *operate.Operator, args []string) error) func(*cobra.Command, []string) error {
+	return a.within(limit, func(ctx context.Context, args []string) error {
+		return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error { return f(ctx, o, args) })
+	})
 }
 
 // operate calls f with an operator who changes the database and workflows.

@@ -26,9 +26,7 @@ WEBSOCKET and SLACK have one attempt and never wait.
 
 ON is yes if the provider's settings are set in this environment.`,
 		Example: "  starter channel list\n  starter channel list -o json",
-		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
-			return a.onDatabase(ctx, a.listProviders)
-		}),
+		RunE:    a.ordering(commandTimeout, a.listProviders),
 	}
 	return group("channel", "Show, pause and choose the providers of channels", list,
 		a.overrideCommand("pause", notification.ProviderPaused, "gets no messages", "Send nothing through a provider",
@@ -51,18 +49,16 @@ func (a *app) overrideCommand(use string, order notification.ProviderOverride, r
 		Long:    long + "\n\nAll workers follow within five seconds. The order outlives their restarts.",
 		Example: "  starter channel " + use + " smtp",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
-			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
-				if err := o.OverrideProvider(ctx, args[0], order); err != nil {
-					return err
-				}
-				return a.Print(map[string]any{"provider": args[0], "override": order}, func(w io.Writer) { terminal.Row(w, args[0]+" "+result) })
-			})
+		RunE: a.ordering(commandTimeout, func(ctx context.Context, o *operate.Operator, args []string) error {
+			if err := o.OverrideProvider(ctx, args[0], order); err != nil {
+				return err
+			}
+			return a.Print(map[string]any{"provider": args[0], "override": order}, func(w io.Writer) { terminal.Row(w, args[0]+" "+result) })
 		}),
 	}
 }
 
-func (a *app) listProviders(ctx context.Context, o *operate.Operator) error {
+func (a *app) listProviders(ctx context.Context, o *operate.Operator, _ []string) error {
 	wired := wiring.New()
 	if err := config.SendersFrom(a.environment, wired.Read); err != nil {
 		return misset(err)

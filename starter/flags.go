@@ -56,16 +56,12 @@ func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage stri
 	})
 }
 
-// recipientFlag adds --recipient, such as RESTAURANT_USER/10. It does not check that the user
-// type exists: the types are in the database.
+// recipientFlag adds --recipient, such as RESTAURANT_USER/10.
 func (a *app) recipientFlag(cmd *cobra.Command, userType *notification.UserType, id *string, usage string) {
 	cmd.Flags().Var(&terminal.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
-		kind, rest, _ := strings.Cut(text, "/")
-		*userType, *id = notification.UserType(strings.ToUpper(kind)), rest
-		if !userType.WellFormed() || rest == "" {
-			return "", errors.New("must be a user type and an id, such as RESTAURANT_USER/10")
-		}
-		return string(*userType) + "/" + rest, nil
+		who, err := recipientOf(text)
+		*userType, *id = who.UserType, who.UserID
+		return who.String(), err
 	}}, "recipient", usage)
 	terminal.Complete(cmd, "recipient", a.completeUserTypes())
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/advice"
 	"herald/internal/operate"
 	"herald/internal/postgres"
 	"herald/internal/terminal"
@@ -54,17 +53,11 @@ You can interrupt it at any time. Run it again, and it continues. It deletes onl
   starter purge --outbox 720h --yes -o json
   starter purge --source herald --older-than 720h --dry-run`,
 		RunE: a.within(0, func(ctx context.Context, _ []string) error {
-			plan, err := a.purgePlan(flags)
+			kept, err := a.retentions(flags)
 			if err != nil {
 				return err
 			}
-			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
-				tables, err := plan(o, ctx)
-				if err != nil {
-					return err
-				}
-				return a.purge(ctx, o, tables, flags)
-			})
+			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error { return a.purge(ctx, o, kept, flags) })
 		}),
 	}
 	terminal.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the first five tables that has no flag")
@@ -72,8 +65,7 @@ You can interrupt it at any time. Run it again, and it continues. It deletes onl
 		terminal.AgeFlag(cmd.Flags(), &flags.ages[i], t.flag, "`AGE` for "+string(t.table))
 	}
 	a.sourceFlag(cmd, &flags.source, "only sent rows in the table of this outbox")
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "count the rows, and delete nothing")
-	cmd.Flags().BoolVar(&flags.yes, "yes", false, "delete the rows that --dry-run counts")
+	flags.register(cmd, "delete")
 	return cmd
 }
 
@@ -93,10 +85,10 @@ func purgeTables() []purgeFlag {
 }
 
 type purgeFlags struct {
-	olderThan   terminal.Age
-	ages        []terminal.Age // in the order of purgeTables
-	source      string
-	dryRun, yes bool
+	confirmation
+	olderThan terminal.Age
+	ages      []terminal.Age // in the order of purgeTables
+	source    string
 }
 
 // retention returns the age limit of a table or a source; it refuses less than minRetention.
@@ -107,9 +99,12 @@ func retention(table postgres.PurgeTable, age terminal.Age) (operate.Retention, 
 	return operate.Retention{Table: table, Age: age.Duration, Text: age.Text}, nil
 }
 
-// retentions returns the age limit of each table that has one. --older-than is for all tables
-// except the records of who changed what.
-func (f purgeFlags) retentions() (kept []operate.Retention, err error) {
+// retentions returns the age limit of each table that has one, or of the outbox in --source.
+// --older-than is for all tables except the records of who changed what.
+func (a *app) retentions(f purgeFlags) (kept []operate.Retention, err error) {
+	if f.source != "" {
+		return a.sourceRetention(f)
+	}
 	for i, t := range purgeTables() {
 		age := f.ages[i]
 		if age.Duration == 0 && t.table != postgres.PurgeActions && t.table != postgres.PurgePreferences {
@@ -131,16 +126,22 @@ func (f purgeFlags) retentions() (kept []operate.Retention, err error) {
 }
 
 // sourceRetention returns the age limit of the source in --source.
-func (f purgeFlags) sourceRetention() (operate.Retention, error) {
+func (a *app) sourceRetention(f purgeFlags) ([]operate.Retention, error) {
 	for i, t := range purgeTables() {
 		if f.ages[i].Duration != 0 {
-			return operate.Retention{}, misused(fmt.Errorf("--%s is for %s; --source goes with --older-than alone", t.flag, t.table))
+			return nil, misused(fmt.Errorf("--%s is for %s; --source goes with --older-than alone", t.flag, t.table))
 		}
 	}
 	if f.olderThan.Duration == 0 {
-		return operate.Retention{}, misused(errors.New("name an age: --source " + f.source + " --older-than AGE"))
+		return nil, misused(errors.New("name an age: --source " + f.source + " --older-than AGE"))
 	}
-	return retention(postgres.PurgeTable(f.source), f.olderThan)
+	kept, err := retention(postgres.PurgeTable(f.source), f.olderThan)
+	if err != nil {
+		return nil, err
+	}
+	source, err := a.source(f.source)
+	kept.Source = &source
+	return []operate.Retention{kept}, err
 }
 
 // purgeView is the output of `starter purge`.
@@ -149,43 +150,21 @@ type purgeView struct {
 	Tables []operate.PurgedTable `json:"tables"`
 }
 
-// purgePlan returns the function that counts the old rows: of one outbox with --source, else of
-// Herald's tables.
-func (a *app) purgePlan(flags purgeFlags) (func(*operate.Operator, context.Context) ([]operate.PurgedTable, error), error) {
-	if flags.source == "" {
-		kept, err := flags.retentions()
-		return func(o *operate.Operator, ctx context.Context) ([]operate.PurgedTable, error) {
-			return o.PlanPurge(ctx, kept)
-		}, err
-	}
-	kept, err := flags.sourceRetention()
+// purge deletes the old rows. With --dry-run it only prints their number.
+func (a *app) purge(ctx context.Context, o *operate.Operator, kept []operate.Retention, flags purgeFlags) error {
+	tables, err := o.PlanPurge(ctx, kept)
 	if err != nil {
-		return nil, err
-	}
-	source, err := a.source(flags.source)
-	return func(o *operate.Operator, ctx context.Context) ([]operate.PurgedTable, error) {
-		return o.PlanSourcePurge(ctx, source, kept)
-	}, err
-}
-
-// purge deletes the planned rows. With --dry-run it only prints their number.
-func (a *app) purge(ctx context.Context, o *operate.Operator, tables []operate.PurgedTable, flags purgeFlags) error {
-	view := purgeView{DryRun: flags.dryRun, Tables: tables}
-	if flags.dryRun {
-		return a.Print(view, view.print)
-	}
-	if total := view.matched(); total != "0" && !flags.yes {
-		return misused(fmt.Errorf("nothing deleted: %s rows match; repeat with --yes to delete them", total))
-	}
-	set, stop := a.ProgressLine("")
-	purgeErr := o.Purge(ctx, tables, func(t operate.PurgedTable) {
-		set(fmt.Sprintf("%s: %s rows deleted …", t.Table, terminal.Grouped(t.Deleted)))
-	})
-	stop()
-	if err := a.Print(view, view.print); err != nil || purgeErr == nil {
 		return err
 	}
-	return advice.With(fmt.Errorf("stopped: %w", purgeErr), "run it again: it continues with the remaining rows")
+	view := purgeView{DryRun: flags.dryRun, Tables: tables}
+	return confirmed(a, flags.confirmation, rowChange[purgeView]{
+		verb: "delete", done: "deleted", plan: view, rows: view.matched(), idle: view.matched() == "0", print: printPurged,
+		do: func(set func(string)) (purgeView, error) {
+			return view, o.Purge(ctx, tables, func(t operate.PurgedTable) {
+				set(fmt.Sprintf("%s: %s rows deleted …", t.Table, terminal.Grouped(t.Deleted)))
+			})
+		},
+	})
 }
 
 // matched returns the number of rows that match, such as "more than 100,000".
@@ -200,7 +179,7 @@ func (v purgeView) matched() string {
 	return more + terminal.Grouped(total)
 }
 
-func (v purgeView) print(w io.Writer) {
+func printPurged(w io.Writer, v purgeView) {
 	terminal.Row(w, "TABLE", "OLDER THAN", "BEFORE", "OLD ROWS", "DELETED")
 	for _, t := range v.Tables {
 		matched, deleted := terminal.Grouped(t.Matched), terminal.Grouped(t.Deleted)

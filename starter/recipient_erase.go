@@ -2,20 +2,20 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/advice"
+	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/terminal"
 )
 
 func (a *app) eraseCommand() *cobra.Command {
-	var dryRun, yes bool
+	var who notification.RecipientKey
+	var flags confirmation
 	cmd := &cobra.Command{
 		Use:   "erase TYPE/ID",
 		Short: "Erase a person: Herald never tells them anything again",
@@ -31,49 +31,26 @@ in other places, and until when.
 You can interrupt it at any time. Run it again, and it continues. It erases only with --yes.`,
 		Example: `  starter recipient erase CUSTOMER/42 --dry-run
   starter recipient erase CUSTOMER/42 --reason 'request 17' --yes`,
-		Args:              cobra.ExactArgs(1),
+		Args:              recipientArgs(&who),
 		ValidArgsFunction: a.completeUserTypes(),
-		RunE: a.within(0, func(ctx context.Context, args []string) error {
-			who, err := recipientOf(args[0])
+		RunE: a.ordering(0, func(ctx context.Context, o *operate.Operator, _ []string) error {
+			plan, err := o.PlanErase(ctx, who)
 			if err != nil {
-				return misused(err)
+				return err
 			}
-			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
-				plan, err := o.PlanErase(ctx, who)
-				if err != nil {
-					return err
-				}
-				return a.erase(ctx, o, plan, dryRun, yes)
+			plan.DryRun = flags.dryRun
+			return confirmed(a, flags, rowChange[operate.Erasure]{
+				verb: "erase", done: "erased", plan: plan, rows: terminal.Grouped(plan.Rows()), print: printErasure,
+				do: func(set func(string)) (operate.Erasure, error) {
+					return o.Erase(ctx, plan, func(e operate.Erasure) {
+						set(fmt.Sprintf("%s rows, %s events erased …", terminal.Grouped(e.Rows()), terminal.Grouped(e.Events)))
+					})
+				},
 			})
 		}),
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "count the rows, and erase nothing")
-	cmd.Flags().BoolVar(&yes, "yes", false, "erase what --dry-run counts")
+	flags.register(cmd, "erase")
 	return cmd
-}
-
-func (a *app) erase(ctx context.Context, o *operate.Operator, e operate.Erasure, dryRun, yes bool) error {
-	if e.DryRun = dryRun; dryRun {
-		return a.Print(e, func(w io.Writer) { printErasure(w, e) })
-	}
-	if !yes {
-		return misused(fmt.Errorf("nothing erased: %s rows match; repeat with --yes to erase them", terminal.Grouped(e.Rows())))
-	}
-	set, stop := a.ProgressLine("")
-	e, eraseErr := o.Erase(ctx, e, func(e operate.Erasure) {
-		set(fmt.Sprintf("%s rows, %s events erased …", terminal.Grouped(e.Rows()), terminal.Grouped(e.Events)))
-	})
-	stop()
-	if err := a.Print(e, func(w io.Writer) { printErasure(w, e) }); err != nil {
-		return err
-	}
-	if eraseErr == nil && e.UnderWay > 0 {
-		eraseErr = errors.New("attempts are under way: what the provider takes is sent")
-	}
-	if eraseErr == nil {
-		return nil
-	}
-	return advice.With(fmt.Errorf("stopped: %w", eraseErr), "run it again: it continues with the remaining rows")
 }
 
 func printErasure(w io.Writer, e operate.Erasure) {

@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/postgres"
 )
 
 func (a *app) exportCommand() *cobra.Command {
+	var who notification.RecipientKey
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "export TYPE/ID",
@@ -22,32 +24,29 @@ devices, settings, deliveries with texts and addresses, decisions, suppressions 
 An event that told other people too comes without its payload. It prints only with --yes:
 direct it into a file.`,
 		Example:           "  starter recipient export CUSTOMER/42 --reason 'request 17' --yes > customer42.json",
-		Args:              cobra.ExactArgs(1),
+		Args:              recipientArgs(&who),
 		ValidArgsFunction: a.completeUserTypes(),
-		RunE: a.within(0, func(ctx context.Context, args []string) error {
-			who, err := recipientOf(args[0])
-			if err != nil {
-				return misused(err)
-			}
+		PreRunE: func(*cobra.Command, []string) error {
 			if !yes {
-				return misused(errors.New("nothing printed: it would print texts, addresses and device tokens; repeat with --yes to print them"))
+				return errors.New("nothing printed: it would print texts, addresses and device tokens; repeat with --yes to print them")
 			}
-			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
-				if _, err := o.PlanErase(ctx, who); err != nil {
-					return err
-				}
-				name, err := json.Marshal(who.String())
-				if err == nil {
-					err = a.WriteJSON(`{"recipient": ` + string(name) + `, "rows": [`)
-				}
-				if err == nil {
-					err = o.Export(ctx, who, a.exportRows())
-				}
-				if err != nil {
-					return err
-				}
-				return a.WriteJSON("\n]}\n")
-			})
+			return nil
+		},
+		RunE: a.ordering(0, func(ctx context.Context, o *operate.Operator, _ []string) error {
+			if _, err := o.PlanErase(ctx, who); err != nil {
+				return err
+			}
+			name, err := json.Marshal(who.String())
+			if err == nil {
+				err = a.WriteJSON(`{"recipient": ` + string(name) + `, "rows": [`)
+			}
+			if err == nil {
+				err = o.Export(ctx, who, a.exportRows())
+			}
+			if err == nil {
+				err = a.WriteJSON("\n]}\n")
+			}
+			return err
 		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "print personal data")

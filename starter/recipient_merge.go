@@ -7,13 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/advice"
+	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/terminal"
 )
 
 func (a *app) mergeCommand() *cobra.Command {
-	var dryRun, yes bool
+	var from, to notification.RecipientKey
+	var flags confirmation
 	cmd := &cobra.Command{
 		Use:   "merge FROM TO",
 		Short: "Move a person's settings, devices, inbox and waiting deliveries to another",
@@ -26,45 +27,24 @@ The directory stays as it is: end FROM there, or erase them. Run it again, and i
 until nothing is left. It moves only with --yes.`,
 		Example: `  starter recipient merge GUEST/7 CUSTOMER/42 --dry-run
   starter recipient merge GUEST/7 CUSTOMER/42 --reason 'signed up' --yes`,
-		Args:              cobra.ExactArgs(2),
+		Args:              recipientArgs(&from, &to),
 		ValidArgsFunction: a.completeUserTypes(),
-		RunE: a.within(0, func(ctx context.Context, args []string) error {
-			from, err := recipientOf(args[0])
+		RunE: a.ordering(0, func(ctx context.Context, o *operate.Operator, _ []string) error {
+			plan, err := o.PlanMerge(ctx, from, to)
 			if err != nil {
-				return misused(fmt.Errorf("FROM %w", err))
+				return err
 			}
-			to, err := recipientOf(args[1])
-			if err != nil {
-				return misused(fmt.Errorf("TO %w", err))
-			}
-			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
-				plan, err := o.PlanMerge(ctx, from, to)
-				if err != nil {
-					return err
-				}
-				return a.merge(ctx, o, plan, dryRun, yes)
+			plan.DryRun = flags.dryRun
+			return confirmed(a, flags, rowChange[operate.Merger]{
+				verb: "move", done: "moved", plan: plan, rows: terminal.Grouped(plan.Rows()), idle: plan.Rows() == 0, print: printMerger,
+				do: func(set func(string)) (operate.Merger, error) {
+					return o.Merge(ctx, plan, func(m operate.Merger) { set(terminal.Grouped(m.Rows()) + " rows moved …") })
+				},
 			})
 		}),
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "count the rows, and move nothing")
-	cmd.Flags().BoolVar(&yes, "yes", false, "move what --dry-run counts")
+	flags.register(cmd, "move")
 	return cmd
-}
-
-func (a *app) merge(ctx context.Context, o *operate.Operator, m operate.Merger, dryRun, yes bool) error {
-	if m.DryRun = dryRun; dryRun || m.Rows() == 0 {
-		return a.Print(m, func(w io.Writer) { printMerger(w, m) })
-	}
-	if !yes {
-		return misused(fmt.Errorf("nothing moved: %s rows match; repeat with --yes to move them", terminal.Grouped(m.Rows())))
-	}
-	set, stop := a.ProgressLine("")
-	m, mergeErr := o.Merge(ctx, m, func(m operate.Merger) { set(fmt.Sprintf("%s rows moved …", terminal.Grouped(m.Rows()))) })
-	stop()
-	if err := a.Print(m, func(w io.Writer) { printMerger(w, m) }); err != nil || mergeErr == nil {
-		return err
-	}
-	return advice.With(fmt.Errorf("stopped: %w", mergeErr), "run it again: it continues with the remaining rows")
 }
 
 func printMerger(w io.Writer, m operate.Merger) {

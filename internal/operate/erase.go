@@ -3,6 +3,7 @@ package operate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -88,6 +89,9 @@ func (o *Operator) Erase(ctx context.Context, planned Erasure, progress func(Era
 	}
 	if err == nil {
 		e.ErasedAt, err = o.Store.ErasedAt(ctx, e.who)
+	}
+	if err == nil && e.UnderWay > 0 {
+		err = errors.New("attempts are under way: what the provider takes is sent")
 	}
 	return e, cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d rows, %d events", e.Rows(), e.Events), e.Recipient))
 }

@@ -16,9 +16,10 @@ const maxPurgeCount = 100_000
 
 // Retention is the time that the rows of a table are kept.
 type Retention struct {
-	Table postgres.PurgeTable
-	Age   time.Duration
-	Text  string // the age as the operator wrote it
+	Table  postgres.PurgeTable
+	Source *outboxes.Source // the outbox of the table; nil: the table is one of Herald's
+	Age    time.Duration
+	Text   string // the age as the operator wrote it
 }
 
 // PurgedTable is the progress of a purge of one table.
@@ -40,29 +41,37 @@ type cleaner interface {
 	Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error
 }
 
-// PlanPurge counts the old rows that may be deleted.
+// PlanPurge counts the old rows that may be deleted: in the table of an outbox, the rows that are
+// done for longer than the retention. Purge deletes them as the schedule does.
 func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) (tables []PurgedTable, err error) {
+	now, err := o.Store.Now(ctx)
 	for _, r := range kept {
-		// The operator's settings may lack the topic of the outbox.
-		table, err := o.planned(ctx, r, postgres.TableCleaner{Store: o.Store, Table: r.Table, HasTopic: true})
 		if err != nil {
 			return nil, err
 		}
+		var found int
+		table := PurgedTable{OlderThan: r.Text, Before: now.Add(-r.Age), age: r.Age}
+		table.Table, table.cleaner = o.cleanerOf(r)
+		found, err = table.cleaner.Count(ctx, r.Age, maxPurgeCount+1)
+		table.Matched, table.More = min(found, maxPurgeCount), found > maxPurgeCount
 		tables = append(tables, table)
 	}
-	return tables, nil
+	return tables, err
 }
 
-func (o *Operator) planned(ctx context.Context, kept Retention, c cleaner) (PurgedTable, error) {
-	now, err := o.Store.Now(ctx)
-	if err != nil {
-		return PurgedTable{}, err
+// cleanerOf returns the table of a retention, and its cleaner.
+func (o *Operator) cleanerOf(kept Retention) (postgres.PurgeTable, cleaner) {
+	switch {
+	case kept.Source == nil: // the operator's settings may lack the topic of the outbox
+		return kept.Table, postgres.TableCleaner{Store: o.Store, Table: kept.Table, HasTopic: true}
+	case kept.Source.IsHerald():
+		return postgres.PurgeOutbox, postgres.TableCleaner{Store: o.Store, Table: postgres.PurgeOutbox, HasTopic: kept.Source.Kafka != nil}
 	}
-	found, err := c.Count(ctx, kept.Age, maxPurgeCount+1)
-	return PurgedTable{
-		Table: kept.Table, OlderThan: kept.Text, Before: now.Add(-kept.Age), Matched: min(found, maxPurgeCount), More: found > maxPurgeCount,
-		cleaner: c, age: kept.Age,
-	}, err
+	rows := outboxes.Cleaner{Source: *kept.Source, Store: o.Store, Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+		return dialects.Open(ctx, source)
+	}}
+	refused := fmt.Sprintf("%s; deleting takes GRANT DELETE ON %s", seeCheck(*kept.Source), kept.Source.Table)
+	return postgres.PurgeTable(kept.Source.Table), sourceCleaner{rows, refused}
 }
 
 // Purge deletes the planned rows, and counts them in tables. It calls progress after each batch.
@@ -91,25 +100,6 @@ func (o *Operator) Purge(ctx context.Context, tables []PurgedTable, progress fun
 		}
 	}
 	return err
-}
-
-// PlanSourcePurge counts the rows that may be deleted from the table of an outbox: rows that are
-// done for longer than the retention. Purge deletes them as the schedule does.
-func (o *Operator) PlanSourcePurge(ctx context.Context, source outboxes.Source, kept Retention) ([]PurgedTable, error) {
-	if source.IsHerald() {
-		kept.Table = postgres.PurgeOutbox
-		table, err := o.planned(ctx, kept, postgres.TableCleaner{Store: o.Store, Table: kept.Table, HasTopic: source.Kafka != nil})
-		return []PurgedTable{table}, err
-	}
-	kept.Table = postgres.PurgeTable(source.Table)
-	cleaner := sourceCleaner{
-		outboxes.Cleaner{Source: source, Store: o.Store, Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
-			return dialects.Open(ctx, source)
-		}},
-		fmt.Sprintf("%s; deleting takes GRANT DELETE ON %s", seeCheck(source), kept.Table),
-	}
-	table, err := o.planned(ctx, kept, cleaner)
-	return []PurgedTable{table}, err
 }
 
 // sourceCleaner adds the remedy to errors of the source's database.
