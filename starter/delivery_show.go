@@ -113,14 +113,20 @@ func printPending(w io.Writer, pending []explain.PendingActivity) {
 }
 
 func printAttempts(w io.Writer, d report.DeliveryDetail, s explain.Sending) {
-	if len(d.Log) == 0 {
-		return
-	}
-	terminal.Row(w)
-	terminal.Row(w, "ATTEMPT", "BEGAN", "TOOK", "OUTCOME", "HTTP", "DETAIL")
-	for i, attempt := range d.Log {
-		terminal.Row(w, attempt.Attempt, terminal.Clock(&attempt.StartedAt), took(attempt), terminal.Dash(attempt.Outcome),
-			statusCode(attempt.ProviderStatus), attemptText(attempt, i == len(d.Log)-1, s))
+	printSection(w, []any{"ATTEMPT", "BEGAN", "TOOK", "OUTCOME", "HTTP", "DETAIL"}, d.Log, func(i int, attempt report.AttemptRow) []any {
+		return []any{attempt.Attempt, terminal.Clock(&attempt.StartedAt), took(attempt), terminal.Dash(attempt.Outcome),
+			statusCode(attempt.ProviderStatus), attemptText(attempt, i == len(d.Log)-1, s)}
+	})
+}
+
+// printSection prints an empty line and a table, if there are rows.
+func printSection[T any](w io.Writer, header []any, rows []T, cells func(i int, row T) []any) {
+	for i, row := range rows {
+		if i == 0 {
+			terminal.Row(w)
+			terminal.Row(w, header...)
+		}
+		terminal.Row(w, cells(i, row)...)
 	}
 }
 
@@ -157,14 +163,9 @@ func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string
 
 // printReceipts prints the receipts: a provider's later reports on an accepted message.
 func printReceipts(w io.Writer, receipts []report.ReceiptRow) {
-	if len(receipts) == 0 {
-		return
-	}
-	terminal.Row(w)
-	terminal.Row(w, "RECEIPT OF", "CAME", "FROM", "SAYS", "SO IT IS", "DETAIL")
-	for _, r := range receipts {
-		terminal.Row(w, terminal.Clock(&r.At), terminal.Clock(&r.ReceivedAt), r.Provider, r.Status, receiptMeaning(r), terminal.Dash(r.Detail))
-	}
+	printSection(w, []any{"RECEIPT OF", "CAME", "FROM", "SAYS", "SO IT IS", "DETAIL"}, receipts, func(_ int, r report.ReceiptRow) []any {
+		return []any{terminal.Clock(&r.At), terminal.Clock(&r.ReceivedAt), r.Provider, r.Status, receiptMeaning(r), terminal.Dash(r.Detail)}
+	})
 }
 
 // receiptMeaning returns the delivery status that a receipt reports.
@@ -176,14 +177,9 @@ func receiptMeaning(r report.ReceiptRow) string {
 }
 
 func printRetries(w io.Writer, retries []report.RetryRow) {
-	if len(retries) == 0 {
-		return
-	}
-	terminal.Row(w)
-	terminal.Row(w, "RETRIED", "AGAIN", "RUN", "WAS", "ERROR THEN")
-	for _, r := range retries {
-		terminal.Row(w, terminal.Clock(&r.RetriedAt), yes(r.Again), r.RunID, r.StatusBefore, terminal.Dash(r.ErrorBefore))
-	}
+	printSection(w, []any{"RETRIED", "AGAIN", "RUN", "WAS", "ERROR THEN"}, retries, func(_ int, r report.RetryRow) []any {
+		return []any{terminal.Clock(&r.RetriedAt), yes(r.Again), r.RunID, r.StatusBefore, terminal.Dash(r.ErrorBefore)}
+	})
 }
 
 func yes(b bool) string {
