@@ -39,44 +39,40 @@ func TestRetryDelivery(t *testing.T) {
 		{name: "out of reach", aggregate: restaurant, answer: unavailable, want: unavailable},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		attributes := []temporal.SearchAttributeUpdate{
+			workflows.EventTypeAttribute.ValueSet("RESERVATION_REQUESTED"),
+			workflows.RecipientAttribute.ValueSet("RESTAURANT_USER/10"),
+			workflows.ChannelAttribute.ValueSet("EMAIL"),
+		}
+		priority := temporal.Priority{PriorityKey: 1}
+		if tt.aggregate != (notification.Entity{}) {
+			attributes = append(attributes, workflows.AggregateAttribute.ValueSet("RESTAURANT/5"))
+			priority.FairnessKey = "RESTAURANT/5"
+		}
+		options := client.StartWorkflowOptions{
+			ID:                                       "evt-1-staff10-EMAIL",
+			TaskQueue:                                "herald-email",
+			WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+			WorkflowExecutionErrorWhenAlreadyStarted: true,
+			Priority:                                 priority,
+			TypedSearchAttributes:                    temporal.NewSearchAttributes(attributes...),
+			StaticSummary:                            "EMAIL to RESTAURANT_USER/10, retried",
+			Memo:                                     map[string]any{"event_id": "evt-1"},
+		}
+		deliver := workflows.DeliverInput{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, Retry: true, Again: tt.again, OwnTime: true}
+		server, run := mocks.NewClient(t), &mocks.WorkflowRun{}
+		server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isDeliverNotification), deliver).Return(run, tt.answer).Once()
+		launcher := launch.Launcher{Client: server, Prefix: "herald"}
 
-			attributes := []temporal.SearchAttributeUpdate{
-				workflows.EventTypeAttribute.ValueSet("RESERVATION_REQUESTED"),
-				workflows.RecipientAttribute.ValueSet("RESTAURANT_USER/10"),
-				workflows.ChannelAttribute.ValueSet("EMAIL"),
-			}
-			priority := temporal.Priority{PriorityKey: 1}
-			if tt.aggregate != (notification.Entity{}) {
-				attributes = append(attributes, workflows.AggregateAttribute.ValueSet("RESTAURANT/5"))
-				priority.FairnessKey = "RESTAURANT/5"
-			}
-			options := client.StartWorkflowOptions{
-				ID:                                       "evt-1-staff10-EMAIL",
-				TaskQueue:                                "herald-email",
-				WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-				WorkflowExecutionErrorWhenAlreadyStarted: true,
-				Priority:                                 priority,
-				TypedSearchAttributes:                    temporal.NewSearchAttributes(attributes...),
-				StaticSummary:                            "EMAIL to RESTAURANT_USER/10, retried",
-				Memo:                                     map[string]any{"event_id": "evt-1"},
-			}
-			deliver := workflows.DeliverInput{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, Retry: true, Again: tt.again, OwnTime: true}
-			server, run := mocks.NewClient(t), &mocks.WorkflowRun{}
-			server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isDeliverNotification), deliver).Return(run, tt.answer).Once()
-			launcher := launch.Launcher{Client: server, Prefix: "herald"}
-
-			got, err := launcher.RetryDelivery(t.Context(), launch.RetryInput{
-				DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, EventID: "evt-1", EventType: "RESERVATION_REQUESTED",
-				Aggregate: tt.aggregate, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.High, Again: tt.again,
-			})
-
-			require.ErrorIs(t, err, tt.want)
-			if tt.want == nil {
-				require.Equal(t, run, got)
-			}
+		got, err := launcher.RetryDelivery(t.Context(), launch.RetryInput{
+			DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, EventID: "evt-1", EventType: "RESERVATION_REQUESTED",
+			Aggregate: tt.aggregate, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.High, Again: tt.again,
 		})
+
+		require.ErrorIs(t, err, tt.want, tt.name)
+		if tt.want == nil {
+			require.Equal(t, run, got, tt.name)
+		}
 	}
 }
 
@@ -103,25 +99,20 @@ func TestStartDeliveryAgain(t *testing.T) {
 		{name: "another has the id", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}, answer: started, holder: "NotifyEvent", err: &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-email"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			server := mocks.NewClient(t)
-			options := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
-				return o.ID == id && o.TaskQueue == "herald-email" && o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE &&
-					o.WorkflowExecutionErrorWhenAlreadyStarted && o.StaticSummary == "EMAIL to RESTAURANT_USER/10, started again by the sweep"
-			})
-			tt.want.DeliveryID, tt.want.Channel, tt.want.Policy = id, notification.Email, policy
-			server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isDeliverNotification), tt.want).Return(nil, tt.answer).Once()
-			if tt.holder != "" {
-				server.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(described(tt.holder, "herald-email"), nil).Once()
-			}
-			lost := notification.StuckDelivery{Delivery: tt.delivery, EventID: "evt-1", EventType: "T", Aggregate: restaurant, CreatedAt: planned}
-			lost.DeliveryID, lost.Channel, lost.UserType, lost.UserID = id, notification.Email, notification.RestaurantUser, "10"
-			launcher := launch.Launcher{Client: server, Prefix: "herald"}
-
-			require.Equal(t, tt.err, launcher.StartDeliveryAgain(t.Context(), lost, policy))
+		server, launcher := withServer(t)
+		options := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+			return o.ID == id && o.TaskQueue == "herald-email" && o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE &&
+				o.WorkflowExecutionErrorWhenAlreadyStarted && o.StaticSummary == "EMAIL to RESTAURANT_USER/10, started again by the sweep"
 		})
+		tt.want.DeliveryID, tt.want.Channel, tt.want.Policy = id, notification.Email, policy
+		server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isDeliverNotification), tt.want).Return(nil, tt.answer).Once()
+		if tt.holder != "" {
+			server.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(described(tt.holder, "herald-email"), nil).Once()
+		}
+		lost := notification.StuckDelivery{Delivery: tt.delivery, EventID: "evt-1", EventType: "T", Aggregate: restaurant, CreatedAt: planned}
+		lost.DeliveryID, lost.Channel, lost.UserType, lost.UserID = id, notification.Email, notification.RestaurantUser, "10"
+
+		require.Equal(t, tt.err, launcher.StartDeliveryAgain(t.Context(), lost, policy), tt.name)
 	}
 }
 
@@ -145,9 +136,8 @@ func TestJoinDigest(t *testing.T) {
 	}
 	place := notification.DigestPlace{Key: key, Who: "staff", Priority: notification.Low, Window: window}
 	for _, answer := range []error{nil, errors.New("no connection")} {
-		server := mocks.NewClient(t)
+		server, launcher := withServer(t)
 		server.On("SignalWithStartWorkflow", mock.Anything, id, "join", item, options, mock.MatchedBy(isDigest), input).Return(nil, answer).Once()
-		launcher := launch.Launcher{Client: server, Prefix: "herald"}
 
 		got, err := launcher.JoinDigest(t.Context(), activities.Join{DeliveryID: item, Place: place, Policy: policy})
 

@@ -50,20 +50,16 @@ func TestStartEvent(t *testing.T) {
 		{name: "out of reach", answer: unavailable, want: unavailable},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, CommandVersion: 4, Cancels: "evt-0"}
+		server := mocks.NewClient(t)
+		server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY), mock.MatchedBy(isNotifyEvent), in).
+			Return(nil, tt.answer).Once()
+		if tt.holder != nil {
+			server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
+		}
+		launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent, Generation: 4, Sources: sources}
 
-			in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, CommandVersion: 4, Cancels: "evt-0"}
-			server := mocks.NewClient(t)
-			server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY), mock.MatchedBy(isNotifyEvent), in).
-				Return(nil, tt.answer).Once()
-			if tt.holder != nil {
-				server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
-			}
-			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent, Generation: 4, Sources: sources}
-
-			require.Equal(t, tt.want, launcher.StartEvent(t.Context(), event))
-		})
+		require.Equal(t, tt.want, launcher.StartEvent(t.Context(), event), tt.name)
 	}
 }
 
@@ -71,10 +67,9 @@ func TestStartEvent(t *testing.T) {
 func TestStartEventAgain(t *testing.T) {
 	t.Parallel()
 
-	server := mocks.NewClient(t)
+	server, launcher := withServer(t)
 	server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE), mock.MatchedBy(isNotifyEvent), mock.Anything).
 		Return(nil, nil).Once()
-	launcher := launch.Launcher{Client: server, Prefix: "herald", Generation: 4, Sources: sources}
 
 	require.NoError(t, launcher.StartEventAgain(t.Context(), event))
 }
@@ -110,24 +105,20 @@ func TestCancel(t *testing.T) {
 		{name: "out of reach", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true, answer: unavailable, want: unavailable},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		server, found := mocks.NewClient(t), described(tt.workflowType, tt.queue)
+		found.WorkflowExecutionInfo.Status = tt.status
+		server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(found, tt.unknown).Once()
+		if tt.asked {
+			server.On("CancelWorkflow", mock.Anything, "evt-1", "").Return(tt.answer).Once()
+		}
 
-			server, found := mocks.NewClient(t), described(tt.workflowType, tt.queue)
-			found.WorkflowExecutionInfo.Status = tt.status
-			server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(found, tt.unknown).Once()
-			if tt.asked {
-				server.On("CancelWorkflow", mock.Anything, "evt-1", "").Return(tt.answer).Once()
-			}
+		launcher := launch.Launcher{Client: server, Prefix: "herald"}
+		cancel := launcher.CancelEvent
+		if tt.delivery {
+			cancel = launcher.CancelDelivery
+		}
 
-			launcher := launch.Launcher{Client: server, Prefix: "herald"}
-			cancel := launcher.CancelEvent
-			if tt.delivery {
-				cancel = launcher.CancelDelivery
-			}
-
-			require.ErrorIs(t, cancel(t.Context(), "evt-1"), tt.want)
-		})
+		require.ErrorIs(t, cancel(t.Context(), "evt-1"), tt.want, tt.name)
 	}
 }
 
@@ -167,20 +158,16 @@ func TestStartEventOfASource(t *testing.T) {
 		{"both", "orders", outboxes.Source{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		tt.want.EventID, tt.want.CommandVersion = "evt-1", 4
+		tt.config.Retries, tt.config.RetryInterval = 5, time.Second
+		server := mocks.NewClient(t)
+		server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.MatchedBy(isNotifyEvent), tt.want).Return(nil, nil).Once()
+		launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: true, Generation: 4}
+		if tt.config.Name != "" {
+			launcher.Sources = map[string]outboxes.Source{tt.config.Name: tt.config}
+		}
 
-			tt.want.EventID, tt.want.CommandVersion = "evt-1", 4
-			tt.config.Retries, tt.config.RetryInterval = 5, time.Second
-			server := mocks.NewClient(t)
-			server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.MatchedBy(isNotifyEvent), tt.want).Return(nil, nil).Once()
-			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: true, Generation: 4}
-			if tt.config.Name != "" {
-				launcher.Sources = map[string]outboxes.Source{tt.config.Name: tt.config}
-			}
-
-			require.NoError(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: tt.source, Type: "T"}))
-		})
+		require.NoError(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: tt.source, Type: "T"}), tt.name)
 	}
 }
 
@@ -213,18 +200,13 @@ func TestStartEventWithAnyAggregate(t *testing.T) {
 		{"long", notification.PendingEvent{Type: long, AggregateType: long, AggregateID: long}, 1, long, 300},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		tt.event.ID, tt.event.Source = "evt-1", "orders"
+		server, launcher := withServer(t)
+		server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+			return o.TypedSearchAttributes.Size() == tt.found && strings.HasPrefix(o.StaticSummary, tt.summary) && len(o.StaticSummary) <= tt.summaryN
+		}), mock.Anything, mock.Anything).Return(nil, nil).Once()
 
-			tt.event.ID, tt.event.Source = "evt-1", "orders"
-			server := mocks.NewClient(t)
-			server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
-				return o.TypedSearchAttributes.Size() == tt.found && strings.HasPrefix(o.StaticSummary, tt.summary) && len(o.StaticSummary) <= tt.summaryN
-			}), mock.Anything, mock.Anything).Return(nil, nil).Once()
-			launcher := launch.Launcher{Client: server, Prefix: "herald", Generation: 4, Sources: sources}
-
-			require.NoError(t, launcher.StartEvent(t.Context(), tt.event))
-		})
+		require.NoError(t, launcher.StartEvent(t.Context(), tt.event), tt.name)
 	}
 }
 

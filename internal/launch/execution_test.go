@@ -60,9 +60,8 @@ func requireState(t *testing.T, found *workflowservice.DescribeWorkflowExecution
 
 func stateOf(t *testing.T, found *workflowservice.DescribeWorkflowExecutionResponse, answer error) (activities.WorkflowState, error) {
 	t.Helper()
-	server := mocks.NewClient(t)
+	server, launcher := withServer(t)
 	server.On("DescribeWorkflowExecution", mock.Anything, "evt-1-staff10-EMAIL", "").Return(found, answer).Once()
-	launcher := launch.Launcher{Client: server, Prefix: "herald"}
 	return launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
 }
 

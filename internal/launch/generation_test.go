@@ -106,23 +106,19 @@ func TestGenerations(t *testing.T) {
 		{name: "away", err: serviceerror.NewUnavailable("no")},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			server := mocks.NewClient(t)
-			server.On("WorkerDeploymentClient").Return(deployments{info: tt.info, err: tt.err})
-			found, err := (&launch.Launcher{Client: server, Namespace: "default", Prefix: "herald"}).Generations(t.Context())
-			require.Equal(t, tt.lacking, err != nil && strings.Contains(err.Error(), "1.28"))
-			if tt.lacking {
-				require.ErrorAs(t, err, new(*launch.NoVersioningError))
-				return
-			}
-			if tt.want.Current == 0 {
-				require.ErrorIs(t, err, tt.err)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, tt.want, found)
-		})
+		server := mocks.NewClient(t)
+		server.On("WorkerDeploymentClient").Return(deployments{info: tt.info, err: tt.err})
+		found, err := (&launch.Launcher{Client: server, Namespace: "default", Prefix: "herald"}).Generations(t.Context())
+		require.Equal(t, tt.lacking, err != nil && strings.Contains(err.Error(), "1.28"), tt.name)
+		if tt.lacking {
+			require.ErrorAs(t, err, new(*launch.NoVersioningError))
+			continue
+		}
+		if tt.want.Current == 0 {
+			require.ErrorIs(t, err, tt.err, tt.name)
+			continue
+		}
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.want, found, tt.name)
 	}
 }

@@ -37,16 +37,21 @@ func TestStartPoller(t *testing.T) {
 		{source: "orders", anew: true, id: "herald-orders-poller-2", policy: enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING},
 	}
 	for _, tt := range tests {
-		server := mocks.NewClient(t)
+		server, launcher := withServer(t)
 		running := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
 			return o.ID == tt.id && o.TaskQueue == "herald-events" &&
 				o.WorkflowIDConflictPolicy == tt.policy
 		})
 		server.On("ExecuteWorkflow", mock.Anything, running, mock.MatchedBy(isPollOutbox), workflows.PollInput{Source: tt.source}).Return(nil, tt.answer).Once()
-		launcher := launch.Launcher{Client: server, Prefix: "herald"}
 
 		require.ErrorIs(t, launcher.StartPoller(t.Context(), tt.source, 2, tt.anew), tt.answer)
 	}
+}
+
+// withServer returns a launcher, and a mock of its Temporal.
+func withServer(t *testing.T) (*mocks.Client, *launch.Launcher) {
+	server := mocks.NewClient(t)
+	return server, &launch.Launcher{Client: server, Prefix: "herald", Generation: 4, Sources: sources}
 }
 
 var (

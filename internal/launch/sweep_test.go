@@ -20,21 +20,32 @@ import (
 	"herald/workflows"
 )
 
+// withSchedules returns a launcher, and mocks of the schedules of its Temporal.
+func withSchedules(t *testing.T) (*launch.Launcher, *mocks.ScheduleClient, *mocks.ScheduleHandle) {
+	server, launcher := withServer(t)
+	schedules, handle := mocks.NewScheduleClient(t), mocks.NewScheduleHandle(t)
+	server.On("ScheduleClient").Return(schedules)
+	schedules.On("GetHandle", mock.Anything, "herald-cleaning").Return(handle).Maybe()
+	return launcher, schedules, handle
+}
+
+// scheduled matches the options of a schedule that starts the workflow of this id.
+func scheduled(id string, every time.Duration) any {
+	return mock.MatchedBy(func(o client.ScheduleOptions) bool {
+		action, ok := o.Action.(*client.ScheduleWorkflowAction)
+		return ok && o.ID == id && action.ID == id && action.TaskQueue == "herald-events" &&
+			o.Overlap == enums.SCHEDULE_OVERLAP_POLICY_SKIP && o.Spec.Intervals[0].Every == every
+	})
+}
+
 // An installation has one schedule, and an existing schedule stays as it is.
 func TestScheduleSweep(t *testing.T) {
 	t.Parallel()
 
 	down := errors.New("no connection")
 	for _, tt := range []struct{ answer, want error }{{nil, nil}, {temporal.ErrScheduleAlreadyRunning, nil}, {down, down}} {
-		server, schedules := mocks.NewClient(t), mocks.NewScheduleClient(t)
-		server.On("ScheduleClient").Return(schedules)
-		every := mock.MatchedBy(func(o client.ScheduleOptions) bool {
-			action, ok := o.Action.(*client.ScheduleWorkflowAction)
-			return ok && o.ID == "herald-sweep" && action.ID == "herald-sweep" && action.TaskQueue == "herald-events" &&
-				o.Overlap == enums.SCHEDULE_OVERLAP_POLICY_SKIP && o.Spec.Intervals[0].Every == 10*time.Minute
-		})
-		schedules.On("Create", mock.Anything, every).Return(nil, tt.answer).Once()
-		launcher := launch.Launcher{Client: server, Prefix: "herald"}
+		launcher, schedules, _ := withSchedules(t)
+		schedules.On("Create", mock.Anything, scheduled("herald-sweep", 10*time.Minute)).Return(nil, tt.answer).Once()
 
 		require.ErrorIs(t, launcher.ScheduleSweep(t.Context()), tt.want)
 	}
@@ -58,30 +69,17 @@ func TestScheduleCleaning(t *testing.T) {
 		{name: "there is one, and Temporal is away then", create: temporal.ErrScheduleAlreadyRunning, updated: true, update: down, want: down},
 		{name: "Temporal is away", create: down, want: down},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			server, schedules, handle := mocks.NewClient(t), mocks.NewScheduleClient(t), mocks.NewScheduleHandle(t)
-			server.On("ScheduleClient").Return(schedules)
-			schedules.On("GetHandle", mock.Anything, "herald-cleaning").Return(handle)
-			created := mock.MatchedBy(func(o client.ScheduleOptions) bool {
-				action, ok := o.Action.(*client.ScheduleWorkflowAction)
-				return ok && o.ID == "herald-cleaning" && action.ID == "herald-cleaning" && action.TaskQueue == "herald-events" &&
-					o.Overlap == enums.SCHEDULE_OVERLAP_POLICY_SKIP && o.Spec.Intervals[0].Every == 15*time.Minute
-			})
-			schedules.On("Create", mock.Anything, created).Return(nil, tt.create).Once()
-			if tt.updated {
-				handle.On("Update", mock.Anything, mock.MatchedBy(func(o client.ScheduleUpdateOptions) bool {
-					paused := &client.ScheduleState{Paused: true}
-					changed, err := o.DoUpdate(client.ScheduleUpdateInput{Description: client.ScheduleDescription{Schedule: client.Schedule{State: paused}}})
-					action, ok := changed.Schedule.Action.(*client.ScheduleWorkflowAction)
-					return err == nil && ok && changed.Schedule.State == paused && action.Args[0].(workflows.CleanInput).Outboxes[0].Source == "orders"
-				})).Return(tt.update).Once()
-			}
-			launcher := launch.Launcher{Client: server, Prefix: "herald"}
-
-			require.ErrorIs(t, launcher.ScheduleCleaning(t.Context(), outboxes), tt.want)
-		})
+		launcher, schedules, handle := withSchedules(t)
+		schedules.On("Create", mock.Anything, scheduled("herald-cleaning", 15*time.Minute)).Return(nil, tt.create).Once()
+		if tt.updated {
+			handle.On("Update", mock.Anything, mock.MatchedBy(func(o client.ScheduleUpdateOptions) bool {
+				paused := &client.ScheduleState{Paused: true}
+				changed, err := o.DoUpdate(client.ScheduleUpdateInput{Description: client.ScheduleDescription{Schedule: client.Schedule{State: paused}}})
+				action, ok := changed.Schedule.Action.(*client.ScheduleWorkflowAction)
+				return err == nil && ok && changed.Schedule.State == paused && action.Args[0].(workflows.CleanInput).Outboxes[0].Source == "orders"
+			})).Return(tt.update).Once()
+		}
+		require.ErrorIs(t, launcher.ScheduleCleaning(t.Context(), outboxes), tt.want, tt.name)
 	}
 }
 
@@ -91,11 +89,8 @@ func TestUnscheduleCleaning(t *testing.T) {
 
 	down := errors.New("no connection")
 	for _, tt := range []struct{ answer, want error }{{nil, nil}, {serviceerror.NewNotFound("no schedule"), nil}, {down, down}} {
-		server, schedules, handle := mocks.NewClient(t), mocks.NewScheduleClient(t), mocks.NewScheduleHandle(t)
-		server.On("ScheduleClient").Return(schedules)
-		schedules.On("GetHandle", mock.Anything, "herald-cleaning").Return(handle)
+		launcher, _, handle := withSchedules(t)
 		handle.On("Delete", mock.Anything).Return(tt.answer).Once()
-		launcher := launch.Launcher{Client: server, Prefix: "herald"}
 
 		require.ErrorIs(t, launcher.ScheduleCleaning(t.Context(), nil), tt.want)
 	}
@@ -118,26 +113,21 @@ func TestStartFollowUp(t *testing.T) {
 		{name: "an event has its id", answer: already, found: "NotifyEvent", want: taken},
 		{name: "Temporal is away", answer: down, want: down},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			server := mocks.NewClient(t)
-			its := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
-				return o.ID == "herald-follow-up" && o.TaskQueue == "herald-events"
-			})
-			server.On("ExecuteWorkflow", mock.Anything, its, mock.MatchedBy(func(func(workflow.Context) error) bool { return true })).Return(nil, tt.answer).Once()
-			if tt.found != "" {
-				server.On("DescribeWorkflowExecution", mock.Anything, "herald-follow-up", "").Return(described(tt.found, "herald-events"), nil).Once()
-			}
-			launcher := launch.Launcher{Client: server, Prefix: "herald"}
-
-			err := launcher.StartFollowUp(t.Context())
-			if tt.want == nil {
-				require.NoError(t, err)
-			} else {
-				require.ErrorContains(t, err, tt.want.Error())
-			}
+		server, launcher := withServer(t)
+		its := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+			return o.ID == "herald-follow-up" && o.TaskQueue == "herald-events"
 		})
+		server.On("ExecuteWorkflow", mock.Anything, its, mock.MatchedBy(func(func(workflow.Context) error) bool { return true })).Return(nil, tt.answer).Once()
+		if tt.found != "" {
+			server.On("DescribeWorkflowExecution", mock.Anything, "herald-follow-up", "").Return(described(tt.found, "herald-events"), nil).Once()
+		}
+
+		err := launcher.StartFollowUp(t.Context())
+		if tt.want == nil {
+			require.NoError(t, err, tt.name)
+		} else {
+			require.ErrorContains(t, err, tt.want.Error(), tt.name)
+		}
 	}
 }
 
@@ -147,9 +137,8 @@ func TestSettleEscalation(t *testing.T) {
 
 	down := serviceerror.NewUnavailable("no connection")
 	for _, tt := range []struct{ answer, want error }{{nil, nil}, {serviceerror.NewNotFound("workflow not found"), nil}, {down, down}} {
-		server := mocks.NewClient(t)
+		server, launcher := withServer(t)
 		server.On("SignalWorkflow", mock.Anything, "evt-1-customer42-SMS-escalation", "", "settled", nil).Return(tt.answer).Once()
-		launcher := launch.Launcher{Client: server}
 
 		require.ErrorIs(t, launcher.SettleEscalation(t.Context(), "evt-1-customer42-SMS"), tt.want)
 	}

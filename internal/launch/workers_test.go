@@ -137,24 +137,20 @@ func TestWorkersOf(t *testing.T) {
 		{name: "a server without heartbeats", server: queueServer{old: true, polled: map[string]time.Duration{"a": time.Minute, "b": 2 * time.Minute}}, want: map[string]launch.WorkerStatus{"a": running, "b": gone}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			workers, err := launch.WorkersOf(t.Context(), tt.server, "", "herald-email")
-			require.NoError(t, err)
-			found, alive := map[string]launch.WorkerStatus{}, 0
-			for _, worker := range workers {
-				found[worker.Identity] = worker.Status
-				if worker.Status == running {
-					alive++
-				}
+		workers, err := launch.WorkersOf(t.Context(), tt.server, "", "herald-email")
+		require.NoError(t, err, tt.name)
+		found, alive := map[string]launch.WorkerStatus{}, 0
+		for _, worker := range workers {
+			found[worker.Identity] = worker.Status
+			if worker.Status == running {
+				alive++
 			}
-			require.Len(t, workers, len(tt.want))
-			for identity, status := range tt.want {
-				require.Equal(t, status, found[identity], identity)
-			}
-			require.Equal(t, alive, workers.Running())
-		})
+		}
+		require.Len(t, workers, len(tt.want), tt.name)
+		for identity, status := range tt.want {
+			require.Equal(t, status, found[identity], "%s: %s", tt.name, identity)
+		}
+		require.Equal(t, alive, workers.Running(), tt.name)
 	}
 }
 
