@@ -154,13 +154,9 @@ func TestConnectTopics(t *testing.T) {
 		{"no events", brokers, []outboxes.Source{people, topic}, part{}, false},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			topics, err := connectTopics(kafka.Settings{Brokers: tt.brokers, ClientID: "herald"}, tt.sources, tt.part)
-			require.NoError(t, err)
-			t.Cleanup(func() { closeTopics(topics) })
-			require.Equal(t, tt.connected, topics != nil)
-		})
+		topics, err := connectTopics(kafka.Settings{Brokers: tt.brokers, ClientID: "herald"}, tt.sources, tt.part)
+		require.NoError(t, err, tt.name)
+		t.Cleanup(func() { closeTopics(topics) })
+		require.Equal(t, tt.connected, topics != nil, tt.name)
 	}
 }

@@ -40,18 +40,14 @@ func TestClearTextToOtherHosts(t *testing.T) {
 		{key: "TEMPORAL_ADDRESS", value: "unix:/run/temporal"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.key+"="+tt.value, func(t *testing.T) {
-			t.Parallel()
-
-			_, err := from(with(map[string]string{tt.key: tt.value}))
-			if tt.want == "" {
-				require.NoError(t, err)
-			} else {
-				require.EqualError(t, err, "settings: "+tt.want)
-			}
-			_, err = from(with(map[string]string{tt.key: tt.value, "ALLOW_CLEARTEXT": "true"}))
-			require.NoError(t, err)
-		})
+		_, err := from(with(map[string]string{tt.key: tt.value}))
+		if tt.want == "" {
+			require.NoError(t, err, tt.value)
+		} else {
+			require.EqualError(t, err, "settings: "+tt.want, tt.value)
+		}
+		_, err = from(with(map[string]string{tt.key: tt.value, "ALLOW_CLEARTEXT": "true"}))
+		require.NoError(t, err, tt.value)
 	}
 }
 
@@ -98,13 +94,9 @@ func TestTemporalIsEncrypted(t *testing.T) {
 		"API key":         {"TEMPORAL_API_KEY": "key"},
 		"allowed without": {"ALLOW_CLEARTEXT": "true"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			settings["TEMPORAL_ADDRESS"] = "temporal:7233"
-			_, err := config.Temporal(settings)
-			require.NoError(t, err)
-		})
+		settings["TEMPORAL_ADDRESS"] = "temporal:7233"
+		_, err := config.Temporal(settings)
+		require.NoError(t, err, name)
 	}
 	_, err := config.Temporal(map[string]string{"TEMPORAL_ADDRESS": "temporal:7233", "TEMPORAL_API_KEY": "key", "TEMPORAL_TLS": "false"})
 	require.EqualError(t, err, "settings: "+temporalClear)
@@ -122,19 +114,15 @@ func TestCodecIsRefused(t *testing.T) {
 		"auth":     {"TEMPORAL_CODEC_AUTH": "hunter2"},
 		"file":     {"TEMPORAL_CONFIG_FILE": file},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			_, err := config.Temporal(settings)
-			_, workerErr := from(with(settings))
-			_, starterErr := config.StarterFrom(with(settings))
-			for _, fact := range []string{"TEMPORAL_CODEC_ENDPOINT", "TEMPORAL_CODEC_AUTH", "[profile.*.codec]", "cannot be set", "HISTORY_KEYS"} {
-				require.ErrorContains(t, err, fact)
-			}
-			require.NotContains(t, err.Error(), "hunter2")
-			require.EqualError(t, workerErr, err.Error())
-			require.EqualError(t, starterErr, err.Error())
-		})
+		_, err := config.Temporal(settings)
+		_, workerErr := from(with(settings))
+		_, starterErr := config.StarterFrom(with(settings))
+		for _, fact := range []string{"TEMPORAL_CODEC_ENDPOINT", "TEMPORAL_CODEC_AUTH", "[profile.*.codec]", "cannot be set", "HISTORY_KEYS"} {
+			require.ErrorContains(t, err, fact, name)
+		}
+		require.NotContains(t, err.Error(), "hunter2")
+		require.EqualError(t, workerErr, err.Error(), name)
+		require.EqualError(t, starterErr, err.Error(), name)
 	}
 	_, err := config.Temporal(map[string]string{"TEMPORAL_CODEC_ENDPOINT": "", "TEMPORAL_CODEC_AUTH": ""})
 	require.NoError(t, err)
@@ -156,21 +144,17 @@ func TestHistoryKeys(t *testing.T) {
 		{"no boolean", map[string]string{"ENCRYPT_HISTORIES": "hunter2"}, "ENCRYPT_HISTORIES must be true or false"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			_, err := config.Temporal(tt.settings)
-			_, workerErr := from(with(tt.settings))
-			_, starterErr := config.StarterFrom(with(tt.settings))
-			for _, err := range []error{err, workerErr, starterErr} {
-				if tt.wrong == "" {
-					require.NoError(t, err)
-					continue
-				}
-				require.ErrorContains(t, err, tt.wrong)
-				require.NotContains(t, err.Error(), "hunter2")
+		_, err := config.Temporal(tt.settings)
+		_, workerErr := from(with(tt.settings))
+		_, starterErr := config.StarterFrom(with(tt.settings))
+		for _, err := range []error{err, workerErr, starterErr} {
+			if tt.wrong == "" {
+				require.NoError(t, err, tt.name)
+				continue
 			}
-		})
+			require.ErrorContains(t, err, tt.wrong, tt.name)
+			require.NotContains(t, err.Error(), "hunter2")
+		}
 	}
 }
 

@@ -99,20 +99,16 @@ func TestGatewaySettings(t *testing.T) {
 		{name: "a demo, neither true nor false", changes: map[string]string{"GATEWAY_DEMO": "maybe"}, want: []string{"GATEWAY_DEMO must be true or false"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			cfg, err := gatewayWith(tt.changes)
-			if tt.want == nil {
-				require.NoError(t, err)
-				return
-			}
-			for _, fact := range tt.want {
-				require.ErrorContains(t, err, fact)
-			}
-			require.Len(t, strings.Split(err.Error(), "; "), len(tt.want), "and nothing else: %v", err)
-			require.Empty(t, cfg)
-		})
+		cfg, err := gatewayWith(tt.changes)
+		if tt.want == nil {
+			require.NoError(t, err, tt.name)
+			continue
+		}
+		for _, fact := range tt.want {
+			require.ErrorContains(t, err, fact, tt.name)
+		}
+		require.Len(t, strings.Split(err.Error(), "; "), len(tt.want), "%s, and nothing else: %v", tt.name, err)
+		require.Empty(t, cfg, tt.name)
 	}
 }
 

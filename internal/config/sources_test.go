@@ -184,16 +184,12 @@ func TestBadSources(t *testing.T) {
 		{"herald's table", "- name: herald\n  table: a.b", "line 2: herald is Herald's own outbox, so its entry has no table"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		values := withSources(t, tt.text)
+		_, err := config.StarterFrom(values)
 
-			values := withSources(t, tt.text)
-			_, err := config.StarterFrom(values)
-
-			require.ErrorContains(t, err, "settings: OUTBOX_SOURCES has mistakes, in "+values["OUTBOX_SOURCES"]+":\n"+tt.want)
-			require.Equal(t, strings.Count(tt.want, "\n")+2, len(strings.Split(err.Error(), "\n")), err)
-			require.NotContains(t, err.Error(), "hunter2")
-		})
+		require.ErrorContains(t, err, "settings: OUTBOX_SOURCES has mistakes, in "+values["OUTBOX_SOURCES"]+":\n"+tt.want, tt.name)
+		require.Equal(t, strings.Count(tt.want, "\n")+2, len(strings.Split(err.Error(), "\n")), "%s: %v", tt.name, err)
+		require.NotContains(t, err.Error(), "hunter2")
 	}
 }
 

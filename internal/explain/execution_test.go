@@ -42,23 +42,19 @@ func TestEventWorkflow(t *testing.T) {
 		{name: "out of reach", err: serviceerror.NewUnavailable("down"), want: explain.WorkflowView{Status: explain.Unreachable, Note: "down"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		temporal, run := mocks.NewClient(t), &mocks.WorkflowRun{}
+		temporal.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
+				Status: tt.status, Execution: &commonpb.WorkflowExecution{RunId: "run-1"}, SearchAttributes: attributes,
+			},
+		}, tt.err)
+		temporal.On("GetWorkflow", mock.Anything, "evt-1", "run-1").Return(run).Maybe()
+		run.On("Get", mock.Anything, mock.Anything).Run(func(args mock.Arguments) {
+			*args.Get(1).(*workflows.NotifyResult) = workflows.NotifyResult{Outcome: "NO_ROUTING", Problem: "no rows"}
+		}).Return(tt.result)
 
-			temporal, run := mocks.NewClient(t), &mocks.WorkflowRun{}
-			temporal.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
-				WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
-					Status: tt.status, Execution: &commonpb.WorkflowExecution{RunId: "run-1"}, SearchAttributes: attributes,
-				},
-			}, tt.err)
-			temporal.On("GetWorkflow", mock.Anything, "evt-1", "run-1").Return(run).Maybe()
-			run.On("Get", mock.Anything, mock.Anything).Run(func(args mock.Arguments) {
-				*args.Get(1).(*workflows.NotifyResult) = workflows.NotifyResult{Outcome: "NO_ROUTING", Problem: "no rows"}
-			}).Return(tt.result)
-
-			got, _ := explain.Explainer{Temporal: temporal}.EventWorkflow(t.Context(), "evt-1")
-			require.Equal(t, tt.want, got)
-		})
+		got, _ := explain.Explainer{Temporal: temporal}.EventWorkflow(t.Context(), "evt-1")
+		require.Equal(t, tt.want, got, tt.name)
 	}
 }
 

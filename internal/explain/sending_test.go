@@ -173,18 +173,14 @@ func TestDeliveryWorkflowInItsFirstAttempt(t *testing.T) {
 		{name: "none, since it waits", history: []*historypb.HistoryEvent{startedWith(t, waits)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		temporal := temporalWith(t, 1, map[string]sendingWorkflow{"d": {
+			status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, history: tt.history, task: &workflowpb.PendingWorkflowTaskInfo{State: tt.state},
+		}})
 
-			temporal := temporalWith(t, 1, map[string]sendingWorkflow{"d": {
-				status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, history: tt.history, task: &workflowpb.PendingWorkflowTaskInfo{State: tt.state},
-			}})
+		got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
 
-			got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
-
-			require.Equal(t, tt.underWay, got.UnderWay())
-			require.Equal(t, 3, got.MaxAttempts)
-		})
+		require.Equal(t, tt.underWay, got.UnderWay(), tt.name)
+		require.Equal(t, 3, got.MaxAttempts, tt.name)
 	}
 }
 
@@ -219,13 +215,9 @@ func TestDeliveryWorkflowWithoutAnswers(t *testing.T) {
 			want: explain.WorkflowView{Status: "FAILED", RunID: "run of d", Failure: "sendgrid refused: 400"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			got := explain.Explainer{Temporal: temporalWith(t, 0, map[string]sendingWorkflow{"d": tt.workflow})}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
-			got.ServedBy = nil
-			require.Equal(t, explain.Sending{WorkflowView: tt.want, TaskQueue: "test-email"}, got)
-		})
+		got := explain.Explainer{Temporal: temporalWith(t, 0, map[string]sendingWorkflow{"d": tt.workflow})}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
+		got.ServedBy = nil
+		require.Equal(t, explain.Sending{WorkflowView: tt.want, TaskQueue: "test-email"}, got, tt.name)
 	}
 }
 

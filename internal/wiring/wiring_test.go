@@ -61,30 +61,26 @@ func TestOrderOfProviders(t *testing.T) {
 		{name: "one that is off", set: []map[string]string{sendGrid}, order: "sendgrid,smtp", problem: "EMAIL_PROVIDERS names smtp, and SMTP_URL is not set"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			values := map[string]string{"EMAIL_PROVIDERS": tt.order}
-			for _, set := range tt.set {
-				maps.Copy(values, set)
-			}
-			wired, r := wiring.New(), environment.NewReader(values)
-			wired.Read(r)
-			require.NoError(t, r.Err())
-			sender, err := wired[notification.Email].NewSender(channel.Process{Timeout: time.Second, Slots: 1})
-			if tt.problem != "" {
-				var off *channel.OffError
-				require.ErrorAs(t, err, &off)
-				require.EqualError(t, err, tt.problem)
-				return
-			}
-			require.NoError(t, err)
-			require.ElementsMatch(t, tt.want, slices.Collect(maps.Keys(sender.(*channel.Failover).Resting())))
-			require.Len(t, wired[notification.Email].Servers(), len(tt.want))
-			if tt.order != "" {
-				require.Equal(t, tt.want[0], wired[notification.Email].All[0].Name)
-			}
-		})
+		values := map[string]string{"EMAIL_PROVIDERS": tt.order}
+		for _, set := range tt.set {
+			maps.Copy(values, set)
+		}
+		wired, r := wiring.New(), environment.NewReader(values)
+		wired.Read(r)
+		require.NoError(t, r.Err(), tt.name)
+		sender, err := wired[notification.Email].NewSender(channel.Process{Timeout: time.Second, Slots: 1})
+		if tt.problem != "" {
+			var off *channel.OffError
+			require.ErrorAs(t, err, &off)
+			require.EqualError(t, err, tt.problem, tt.name)
+			continue
+		}
+		require.NoError(t, err, tt.name)
+		require.ElementsMatch(t, tt.want, slices.Collect(maps.Keys(sender.(*channel.Failover).Resting())), tt.name)
+		require.Len(t, wired[notification.Email].Servers(), len(tt.want), tt.name)
+		if tt.order != "" {
+			require.Equal(t, tt.want[0], wired[notification.Email].All[0].Name, tt.name)
+		}
 	}
 }
 
