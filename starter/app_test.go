@@ -67,7 +67,9 @@ func (c shell) store(t *testing.T) *postgres.Store {
 // read runs a command that must succeed, and decodes the JSON that it prints.
 func read[T any](t *testing.T, c shell, args ...string) (value T) {
 	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(c.must(t, append(args, "-o", "json")...)), &value))
+	printed := c.must(t, append(args, "-o", "json")...)
+	requireNothingSecret(t, printed)
+	require.NoError(t, json.Unmarshal([]byte(printed), &value))
 	return value
 }
 

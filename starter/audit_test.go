@@ -1,13 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/postgres/postgrestest"
 	"herald/internal/postgres/report"
 )
 
@@ -44,8 +44,7 @@ func TestAudit(t *testing.T) {
 		c.must(t, args...)
 	}
 	read := func(args ...string) []report.Action {
-		var list struct{ Actions []report.Action }
-		require.NoError(t, json.Unmarshal([]byte(c.must(t, append([]string{"audit", "-o", "json"}, args...)...)), &list))
+		list := read[struct{ Actions []report.Action }](t, c, append([]string{"audit"}, args...)...)
 		for i := range list.Actions {
 			require.False(t, list.Actions[i].At.IsZero())
 			require.NotEmpty(t, list.Actions[i].DBUser)
@@ -66,9 +65,8 @@ func TestAudit(t *testing.T) {
 	require.Contains(t, c.must(t, "audit", "--limit", "1"), "… and more")
 
 	db := c.store(t)
-	for there := true; there; { // down to a schema without operator_action
-		c.must(t, "migrate", "down", "--yes")
-		require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT to_regclass('operator_action') IS NOT NULL").Scan(&there))
+	for there := true; there; there = postgrestest.Get[bool](t, db, "SELECT to_regclass('operator_action') IS NOT NULL") {
+		c.must(t, "migrate", "down", "--yes") // down to a schema without operator_action
 	}
 	c.must(t, "migrate", "up")
 	require.Equal(t, "0007_facts.sql", read("--target", "0007_facts.sql")[0].Target)
@@ -112,7 +110,7 @@ func TestNothingIsDoneUnrecorded(t *testing.T) {
 
 	c, db := withOldEvents(t, 3)
 	before := rowsOf(t, db)
-	must(db.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (false)"))(t)
+	c.exec(t, "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (false)")
 	for _, args := range [][]string{
 		{"purge", "--older-than", "30d", "--yes"}, {"seed"}, {"migrate", "down", "--yes"},
 		{"emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}"},
@@ -133,10 +131,10 @@ func TestNothingIsDoneUnrecorded(t *testing.T) {
 func TestPurgeRecords(t *testing.T) {
 	t.Parallel()
 
-	c, db := withOldEvents(t, 1)
-	must(db.Exec(t.Context(), `
+	c, _ := withOldEvents(t, 1)
+	c.exec(t, `
 		INSERT INTO operator_action (actor, command, target, at) VALUES ('ada', 'x', 'y', now() - interval '400 days');
-		INSERT INTO preference_change (user_type, user_id, setting, new_value, at) VALUES ('CUSTOMER', '1', 'TIMEZONE', 'UTC', now() - interval '400 days')`))(t)
+		INSERT INTO preference_change (user_type, user_id, setting, new_value, at) VALUES ('CUSTOMER', '1', 'TIMEZONE', 'UTC', now() - interval '400 days')`)
 	c.must(t, "purge", "--older-than", "30d", "--yes")
 	for flag, table := range map[string]string{"--actions": "operator_action", "--preference-changes": "preference_change"} {
 		require.Regexp(t, `(?m)^`+table+` +365d .+ 1 +1$`, c.must(t, "purge", flag, "365d", "--yes"))

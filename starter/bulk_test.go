@@ -83,24 +83,20 @@ func TestReport(t *testing.T) {
 		{name: "a dry run that fails", summary: preview, err: down, want: "no connection"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		s := newScreen()
+		if tt.verb.Name == "" {
+			tt.verb = operate.CancelDelivery()
+		}
 
-			s := newScreen()
-			if tt.verb.Name == "" {
-				tt.verb = operate.CancelDelivery()
-			}
+		err := s.report(tt.verb, tt.named, tt.summary, tt.err)
 
-			err := s.report(tt.verb, tt.named, tt.summary, tt.err)
-
-			require.Contains(t, s.out.String(), tt.out)
-			if tt.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, tt.want)
-			require.Contains(t, s.nextStep(err), tt.next)
-		})
+		require.Contains(t, s.out.String(), tt.out, tt.name)
+		if tt.want == "" {
+			require.NoError(t, err, tt.name)
+			continue
+		}
+		require.ErrorContains(t, err, tt.want, tt.name)
+		require.Contains(t, s.nextStep(err), tt.next, tt.name)
 	}
 }
 

@@ -23,10 +23,7 @@ func TestCompleteIDs(t *testing.T) {
 		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('VISIT_BOOKED', 'EMAIL'), ('VISIT_BOOKED', 'SMS');
 		INSERT INTO event_type_recipients (event_type, entity_type) VALUES ('VISIT_MOVED', 'ADMIN')`)
 	c.exec(t, "INSERT INTO user_type (user_type, who, audience) VALUES ('PATIENT', 'patient', 'patient')")
-	tests := []struct {
-		args []string
-		want []string
-	}{
+	for _, tt := range []struct{ args, want []string }{
 		{[]string{"delivery", "show", ""}, []string{"evt-1-staff10-SMS", "evt-1-staff10-EMAIL"}},
 		{[]string{"delivery", "why", "evt-1-staff10-E"}, []string{"evt-1-staff10-EMAIL"}},
 		{[]string{"delivery", "show", "evt-1-staff10-SMS", ""}, []string{}},
@@ -41,8 +38,7 @@ func TestCompleteIDs(t *testing.T) {
 		{[]string{"template", "preview", "--type", "VISIT_B"}, []string{"VISIT_BOOKED"}},
 		{[]string{"delivery", "list", "--recipient", "a"}, []string{"ADMIN/", "AGENCY_USER/"}},
 		{[]string{"delivery", "why", "--recipient", "PAT"}, []string{"PATIENT/"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			t.Parallel()
 
@@ -54,23 +50,15 @@ func TestCompleteIDs(t *testing.T) {
 func TestCompleteWords(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		args []string
-		want []string
-	}{
+	for _, tt := range []struct{ args, want []string }{
 		{[]string{"delivery", "list", "--status", "p"}, []string{"PENDING"}},
 		{[]string{"delivery", "list", "--status", "sent,F"}, []string{"sent,FAILED"}},
 		{[]string{"delivery", "list", "--channel", "S"}, []string{"SMS", "SLACK"}},
 		{[]string{"event", "list", "--status", "PRO"}, []string{"PROCESSED"}},
 		{[]string{"delivery", "why", "--channel", "e"}, []string{"EMAIL"}},
 		{[]string{"delivery", "show", "d1", "--output", ""}, []string{"table", "json"}},
-	}
-	for _, tt := range tests {
-		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
-			t.Parallel()
-
-			require.Equal(t, tt.want, completed(t, shell{}, tt.args...))
-		})
+	} {
+		require.Equal(t, tt.want, completed(t, shell{}, tt.args...), tt.args)
 	}
 }
 
@@ -81,12 +69,4 @@ func TestCompleteInSilence(t *testing.T) {
 	c := shell{environment: map[string]string{"DATABASE_URL": "postgres://" + unreachable + "/herald"}}
 	require.Empty(t, completed(t, c, "delivery", "show", ""))
 	require.Empty(t, completed(t, shell{}, "event", "show", ""))
-}
-
-func TestCompletionScripts(t *testing.T) {
-	t.Parallel()
-
-	for _, name := range []string{"bash", "zsh", "fish", "powershell"} {
-		require.Contains(t, shell{}.must(t, "completion", name), "starter", name)
-	}
 }

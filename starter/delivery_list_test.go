@@ -70,21 +70,6 @@ evt-1-staff10-EMAIL  BOOKED  FAILED   3         2026-11-21 08:00:00.000Z  sendgr
 	require.Equal(t, notification.Failed, list.Deliveries[0].Status)
 }
 
-func TestListByCorrelationAndGroup(t *testing.T) {
-	t.Parallel()
-
-	c := withDelivery(t)
-	for _, filter := range [][]string{{"--correlation-id", "order-7"}, {"--entity", "RESTAURANT/5"}} {
-		out := c.must(t, append([]string{"delivery", "list"}, filter...)...)
-		require.Contains(t, out, "evt-1-staff10-EMAIL")
-		require.NotContains(t, out, "evt-1-staff10-SMS")
-	}
-	require.Equal(t, "no deliveries\n", c.must(t, "delivery", "list", "--entity", "AGENCY/5"))
-	require.Contains(t, c.must(t, "event", "list", "--correlation-id", "order-7"), "evt-1")
-	require.Equal(t, "no events\n", c.must(t, "event", "list", "--correlation-id", "order-8"))
-	require.Contains(t, c.must(t, "event", "list", "-o", "json"), `"correlation_id": "order-7"`)
-}
-
 func TestListEvents(t *testing.T) {
 	t.Parallel()
 
@@ -95,6 +80,8 @@ func TestListEvents(t *testing.T) {
 evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  -        2026-11-21 08:00:00.000Z  -
 `, c.must(t, "event", "list", "--aggregate", "RESTAURANT/5", "--status", "processed", "--type", "BOOKED"))
 	require.Equal(t, "no events\n", c.must(t, "event", "list", "--status", "failed"))
+	require.Contains(t, c.must(t, "event", "list", "--correlation-id", "order-7", "-o", "json"), `"correlation_id": "order-7"`)
+	require.Equal(t, "no events\n", c.must(t, "event", "list", "--correlation-id", "order-8"))
 	list := read[struct {
 		Events []report.EventRow
 		More   bool

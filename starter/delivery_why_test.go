@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -40,13 +39,10 @@ RETRIED                   AGAIN  RUN    WAS     ERROR THEN
 `)
 	requireNothingSecret(t, out)
 
-	in := c.must(t, "delivery", "show", "evt-1-staff10-EMAIL", "-o", "json")
-	var view explain.DeliveryView
-	require.NoError(t, json.Unmarshal([]byte(in), &view))
+	view := read[explain.DeliveryView](t, c, "delivery", "show", "evt-1-staff10-EMAIL")
 	require.Len(t, view.Log, 3)
 	require.Len(t, view.Retries, 1)
 	require.Equal(t, explain.Unreachable, view.Workflow.Status)
-	requireNothingSecret(t, in)
 }
 
 // A receipt that a message bounced is shown with its times, and explained. The list of failed
@@ -110,10 +106,7 @@ func TestWhyADeliveryFailed(t *testing.T) {
 	}
 	requireNothingSecret(t, out)
 
-	out = c.must(t, "delivery", "why", "evt-1-staff10-EMAIL", "-o", "json")
-	requireNothingSecret(t, out)
-	var view explain.Why
-	require.NoError(t, json.Unmarshal([]byte(out), &view))
+	view := read[explain.Why](t, c, "delivery", "why", "evt-1-staff10-EMAIL")
 	require.Equal(t, notification.DecisionSelected, view.Decision)
 	require.Equal(t, notification.DecisionSelected, view.Rules.Decision)
 	require.Len(t, view.Rules.Settings, 2)

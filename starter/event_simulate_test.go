@@ -7,27 +7,17 @@ import (
 
 	"herald/internal/explain"
 	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
 )
 
 // contents returns a hash of the rows of every table.
 func contents(t *testing.T, c shell) map[string]string {
 	t.Helper()
 	db, hashes := c.store(t), map[string]string{}
-	rows, err := db.Pool.Query(t.Context(), "SELECT quote_ident(relname) FROM pg_stat_user_tables")
-	require.NoError(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		require.NoError(t, rows.Scan(&name))
-		hashes[name] = ""
+	for _, name := range postgrestest.List(t, db, "SELECT quote_ident(relname) FROM pg_stat_user_tables") {
+		hashes[name] = postgrestest.Get[string](t, db, "SELECT coalesce(md5(string_agg(r::text, E'\n' ORDER BY r::text)), '') FROM "+name+" r")
 	}
-	require.NoError(t, rows.Err())
 	require.Greater(t, len(hashes), 20)
-	for name := range hashes {
-		var hash string
-		require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT coalesce(md5(string_agg(r::text, E'\n' ORDER BY r::text)), '') FROM "+name+" r").Scan(&hash))
-		hashes[name] = hash
-	}
 	return hashes
 }
 

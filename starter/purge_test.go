@@ -1,24 +1,21 @@
 package main
 
 import (
-	"context"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/operate"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
 )
 
 // withOldEvents returns a shell whose database has n events processed 40 days ago, each with a
 // decision, and one event processed just now.
-func withOldEvents(t *testing.T, n int) (shell, *pgx.Conn) {
+func withOldEvents(t *testing.T, n int) (shell, *postgres.Store) {
 	t.Helper()
 	c := withDatabase(t)
-	config := must(pgx.ParseConfig(c.environment["DATABASE_URL"]))(t)
-	delete(config.RuntimeParams, "pool_max_conns")
-	db := must(pgx.ConnectConfig(t.Context(), config))(t)
-	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
+	db := c.store(t)
 	for _, sql := range []string{
 		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
 		 SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - CASE i WHEN 0 THEN 0 ELSE 40 END * interval '1 day'
@@ -28,18 +25,16 @@ func withOldEvents(t *testing.T, n int) (shell, *pgx.Conn) {
 		`INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
 		 SELECT event_id, 'ADMIN', '1', created_at, '{}' FROM event_outbox WHERE $1::int > 0`,
 	} {
-		must(db.Exec(t.Context(), sql, n))(t)
+		postgrestest.Exec(t, db, sql, n)
 	}
 	return c, db
 }
 
-func rowsOf(t *testing.T, db *pgx.Conn) map[string]int {
+func rowsOf(t *testing.T, db *postgres.Store) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	for _, table := range []string{"event_outbox", "processed_event", "notification_decision"} {
-		var count int
-		require.NoError(t, db.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&count))
-		counts[table] = count
+		counts[table] = postgrestest.Get[int](t, db, "SELECT count(*) FROM "+table)
 	}
 	return counts
 }
@@ -77,17 +72,10 @@ func TestPurgeWantsYes(t *testing.T) {
 
 	c, db := withOldEvents(t, 60)
 	before := rowsOf(t, db)
-	for _, tt := range []struct {
-		name string
-		args []string
-		want string
-	}{
-		{name: "many", args: []string{"--older-than", "30d"}, want: "nothing deleted: 180 rows match; repeat with --yes to delete them"},
-		{name: "few", args: []string{"--outbox", "959h"}, want: "nothing deleted: 60 rows match; repeat with --yes to delete them"},
-	} {
-		got := c.run(t, append([]string{"purge"}, tt.args...)...)
-		require.Equal(t, calledWrong, got.code, tt.name)
-		require.Contains(t, got.err, tt.want)
+	for rows, age := range map[string][]string{"180": {"--older-than", "30d"}, "60": {"--outbox", "959h"}} {
+		got := c.run(t, append([]string{"purge"}, age...)...)
+		require.Equal(t, calledWrong, got.code, age)
+		require.Contains(t, got.err, "nothing deleted: "+rows+" rows match; repeat with --yes to delete them")
 		require.Empty(t, got.out)
 		require.Equal(t, before, rowsOf(t, db))
 	}
@@ -101,11 +89,10 @@ func TestPurgeWantsYes(t *testing.T) {
 func TestPurgeStopped(t *testing.T) {
 	t.Parallel()
 
-	c, db := withOldEvents(t, 3)
-	_, err := db.Exec(t.Context(), `
+	c, _ := withOldEvents(t, 3)
+	c.exec(t, `
 		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'out of order'; END $$;
 		CREATE TRIGGER refuse BEFORE DELETE ON processed_event FOR EACH ROW EXECUTE FUNCTION refuse()`)
-	require.NoError(t, err)
 
 	got := c.run(t, "purge", "--older-than", "30d", "--yes")
 

@@ -28,8 +28,7 @@ func TestReplayCleanly(t *testing.T) {
 		"clean_done", "deliver_delayed", "deliver_first_sent", "digest_sent", "escalate_read", "follow_up_cancelled",
 		"notify_sent", "notify_finish_sent", "poll_paused", "sweep_done",
 	} {
-		text, err := os.ReadFile(filepath.Join(recordings, name+".json"))
-		require.NoError(t, err)
+		text := must(os.ReadFile(filepath.Join(recordings, name+".json")))(t)
 		for _, written := range [][]byte{text, inCamelCase(text)} {
 			got := shell{}.run(t, "replay", "-o", "json", "--history", write(t, written))
 			require.Equal(t, succeeded, got.code, "%s: %s%s", name, got.out, got.err)
@@ -50,8 +49,7 @@ func TestReplayEncrypted(t *testing.T) {
 	t.Parallel()
 
 	const keys = "a:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-	files, err := filepath.Glob("../workflows/testdata/v0.3/*.json")
-	require.NoError(t, err)
+	files := must(filepath.Glob("../workflows/testdata/v0.3/*.json"))(t)
 	require.NotEmpty(t, files)
 	with := shell{environment: map[string]string{"HISTORY_KEYS": keys}}
 	for _, file := range files {
@@ -66,10 +64,8 @@ func TestReplayEncrypted(t *testing.T) {
 // encrypted returns a recorded history with encrypted payloads.
 func encrypted(t *testing.T, file, keys string) []byte {
 	t.Helper()
-	c, err := codec.New(keys, true)
-	require.NoError(t, err)
-	recorded, err := client.HistoryFromJSON(must(os.Open(file))(t), client.HistoryJSONOptions{})
-	require.NoError(t, err)
+	c := must(codec.New(keys, true))(t)
+	recorded := must(client.HistoryFromJSON(must(os.Open(file))(t), client.HistoryJSONOptions{}))(t)
 	require.NoError(t, proxy.VisitPayloads(t.Context(), recorded, proxy.VisitPayloadsOptions{
 		SkipSearchAttributes: true,
 		Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
@@ -103,16 +99,13 @@ func write(t *testing.T, text []byte) string {
 // returns its path.
 func told(t *testing.T, name string, change func(events []map[string]any) []map[string]any) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(recordings, name+".json"))
-	require.NoError(t, err)
+	text := must(os.ReadFile(filepath.Join(recordings, name+".json")))(t)
 	var recorded struct {
 		Events []map[string]any `json:"events"`
 	}
 	require.NoError(t, json.Unmarshal(text, &recorded))
 	recorded.Events = change(recorded.Events)
-	changed, err := json.Marshal(recorded)
-	require.NoError(t, err)
-	return write(t, changed)
+	return write(t, must(json.Marshal(recorded))(t))
 }
 
 // renamed changes the type of the activity or child in the n-th event with these attributes.
@@ -171,24 +164,20 @@ func TestReplayDiverges(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		file := told(t, tt.of, tt.change)
+		got := shell{}.run(t, "replay", "--history", file, "-o", "json")
 
-			file := told(t, tt.of, tt.change)
-			got := shell{}.run(t, "replay", "--history", file, "-o", "json")
-
-			require.Equal(t, failed, got.code)
-			require.Contains(t, got.err, "error: it does not replay: this build diverges")
-			require.Contains(t, got.err, "next: keep workers of the build that began it")
-			var view replayView
-			require.NoError(t, json.Unmarshal([]byte(got.out), &view))
-			require.False(t, view.Clean)
-			out := shell{}.run(t, "replay", "--history", file).out
-			for _, part := range tt.want {
-				require.Contains(t, view.Divergence, part)
-				require.Contains(t, out, part)
-			}
-		})
+		require.Equal(t, failed, got.code, tt.name)
+		require.Contains(t, got.err, "error: it does not replay: this build diverges")
+		require.Contains(t, got.err, "next: keep workers of the build that began it")
+		var view replayView
+		require.NoError(t, json.Unmarshal([]byte(got.out), &view))
+		require.False(t, view.Clean)
+		out := shell{}.run(t, "replay", "--history", file).out
+		for _, part := range tt.want {
+			require.Contains(t, view.Divergence, part, tt.name)
+			require.Contains(t, out, part, tt.name)
+		}
 	}
 }
 
@@ -252,15 +241,11 @@ func TestReplayBadInput(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		got := shell{}.run(t, append([]string{"replay"}, tt.args...)...)
 
-			got := shell{}.run(t, append([]string{"replay"}, tt.args...)...)
-
-			require.Equal(t, calledWrong, got.code, got.err)
-			require.Contains(t, got.err, tt.want)
-			require.Empty(t, got.out)
-		})
+		require.Equal(t, calledWrong, got.code, "%s: %s", tt.name, got.err)
+		require.Contains(t, got.err, tt.want)
+		require.Empty(t, got.out)
 	}
 }
 

@@ -41,15 +41,11 @@ func TestSettingsMissing(t *testing.T) {
 	t.Parallel()
 
 	for _, args := range [][]string{{"status"}, {"migrate", "up"}, {"seed"}, {"poller", "start"}, {"event", "show", "evt-1"}} {
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			t.Parallel()
+		got := shell{}.run(t, args...)
 
-			got := shell{}.run(t, args...)
-
-			require.Equal(t, failed, got.code)
-			require.Contains(t, got.err, "DATABASE_URL is not set")
-			require.Contains(t, got.err, "next: set it in the environment")
-		})
+		require.Equal(t, failed, got.code, args)
+		require.Contains(t, got.err, "DATABASE_URL is not set")
+		require.Contains(t, got.err, "next: set it in the environment")
 	}
 }
 
@@ -180,16 +176,12 @@ func TestUsageErrors(t *testing.T) {
 		{name: "no Slack", args: []string{"seed", "--slack-url", "hooks.slack.com"}, want: "--slack-url: must be http or https with a host"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		got := shell{}.run(t, tt.args...)
 
-			got := shell{}.run(t, tt.args...)
-
-			require.Equal(t, calledWrong, got.code)
-			require.Empty(t, got.out)
-			require.Contains(t, got.err, tt.want)
-			require.Regexp(t, "next: see `starter( [a-z-]+)* --help`", got.err)
-		})
+		require.Equal(t, calledWrong, got.code, tt.name)
+		require.Empty(t, got.out, tt.name)
+		require.Contains(t, got.err, tt.want, tt.name)
+		require.Regexp(t, "next: see `starter( [a-z-]+)* --help`", got.err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/postgres/postgrestest"
 )
 
 // withSources returns a shell whose database also has an order service's outbox, without its
@@ -105,10 +106,9 @@ func TestSourceCheckAndMigrate(t *testing.T) {
 }
 
 // actions returns the targets of a command's recorded actions.
-func (c shell) actions(t *testing.T, command string) (targets []string) {
+func (c shell) actions(t *testing.T, command string) []string {
 	t.Helper()
-	require.NoError(t, c.store(t).Pool.QueryRow(t.Context(), "SELECT array_agg(target) FROM operator_action WHERE command = $1", command).Scan(&targets))
-	return targets
+	return postgrestest.List(t, c.store(t), "SELECT target FROM operator_action WHERE command = $1", command)
 }
 
 // If one source's database does not answer, the commands still serve the other sources.

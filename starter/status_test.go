@@ -152,15 +152,11 @@ func TestPollerWarnings(t *testing.T) {
 			want: "north-events, south-events: no two of them may have an event with the same id, and each needs a separate RabbitMQ vhost"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		var problems bytes.Buffer
+		(&app{Output: terminal.Output{Err: &problems}}).warnOfPollers(tt.pollers)
 
-			var problems bytes.Buffer
-			(&app{Output: terminal.Output{Err: &problems}}).warnOfPollers(tt.pollers)
-
-			require.Contains(t, problems.String(), tt.want)
-			require.Equal(t, tt.want == "", problems.Len() == 0)
-		})
+		require.Contains(t, problems.String(), tt.want, tt.name)
+		require.Equal(t, tt.want == "", problems.Len() == 0, tt.name)
 	}
 }
 
