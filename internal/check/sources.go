@@ -2,7 +2,10 @@ package check
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
@@ -62,4 +65,96 @@ func sourceOf(config outboxes.Source) Subject {
 		}
 		return mistakes, nil
 	}}
+}
+
+// Brokers describes Kafka topics.
+type Brokers interface {
+	MissingTopics(ctx context.Context, topics []string) (map[string]string, error)
+	TopicCopies(ctx context.Context, topics []string) (map[string]outboxes.TopicCopies, error)
+}
+
+// Topics checks that the topics of the sources exist, take records and keep them. If no source has
+// a topic, there is no subject. brokers is nil if KAFKA_BROKERS is not set.
+func Topics(db *postgres.Store, brokers Brokers, sources []outboxes.Source) []Subject {
+	sources = slices.DeleteFunc(slices.Clone(sources), func(s outboxes.Source) bool { return s.Kafka == nil })
+	if len(sources) == 0 {
+		return nil
+	}
+	return []Subject{{"topics", func(ctx context.Context) ([]Mistake, error) {
+		mistakes, missing := fixedTopics(ctx, brokers, sources)
+		for _, source := range sources {
+			topics, err := db.RestingTopics(ctx, source.Name)
+			if err != nil {
+				return nil, err
+			}
+			for _, topic := range topics {
+				if missing[topic.Topic] != "" {
+					continue // fixedTopics reports it
+				}
+				mistakes = append(mistakes, Mistake{
+					Place: "topic " + topic.Topic, Row: "of source " + source.Name, Problem: "it has taken no record for " + topic.Since.Round(time.Second).String() + ": " + topic.Error,
+					Remedy: "create the topic, grant Herald the right to write it, or correct kafka.topic in the file of OUTBOX_SOURCES; its rows wait meanwhile",
+				})
+			}
+		}
+		return mistakes, nil
+	}}}
+}
+
+// fixedTopics finds topics that do not exist, before a row waits for them, and topics that can lose
+// records or soon take none. It cannot check a topic whose name depends on the row: such a topic is
+// found while it rests.
+func fixedTopics(ctx context.Context, brokers Brokers, sources []outboxes.Source) (mistakes []Mistake, missing map[string]string) {
+	sourceOf := map[string]string{}
+	for _, source := range sources {
+		if topic, fixed := source.Kafka.FixedTopic(); fixed {
+			sourceOf[topic] = source.Name
+		}
+	}
+	if brokers == nil || len(sourceOf) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	topics := slices.Sorted(maps.Keys(sourceOf))
+	missing, err := brokers.MissingTopics(ctx, topics)
+	var copies map[string]outboxes.TopicCopies
+	if err == nil {
+		copies, err = brokers.TopicCopies(ctx, topics)
+	}
+	if err != nil {
+		return []Mistake{{Place: "setting KAFKA_BROKERS", Problem: "the brokers cannot be asked for topics: " + cause(err), Remedy: "start Kafka, or set KAFKA_BROKERS to their address"}}, missing
+	}
+	for _, topic := range topics {
+		place := Mistake{Place: "topic " + topic, Row: "of source " + sourceOf[topic]}
+		if missing[topic] != "" {
+			place.Problem = "the brokers do not have it, or do not show it to Herald: " + missing[topic]
+			place.Remedy = fmt.Sprintf("run `starter source migrate %s --topics`, grant Herald the right to write it, or correct kafka.topic in the file of OUTBOX_SOURCES", sourceOf[topic])
+			mistakes = append(mistakes, place)
+		} else if found, known := copies[topic]; known {
+			mistakes = append(mistakes, place.ofCopies(found)...)
+		}
+	}
+	return mistakes, missing
+}
+
+// ofCopies judges the number of a topic's copies, and says so of the topic.
+func (m Mistake) ofCopies(found outboxes.TopicCopies) []Mistake {
+	const more = "give it 3 replicas (kafka-reassign-partitions) and min.insync.replicas=2 (kafka-configs)"
+	switch {
+	case found.MinInSync == 0:
+		m.Problem, m.Remedy, m.advice = "its min.insync.replicas cannot be read: "+found.Refused, "grant Herald DescribeConfigs on the topic", true
+	case found.MinInSync > found.InSync:
+		m.Problem = fmt.Sprintf("it takes no record: of %d replicas %d are in sync, and min.insync.replicas is %d", found.Replicas, found.InSync, found.MinInSync)
+		m.Remedy = "start the brokers that are down, or " + more
+	case found.Replicas > 1 && found.MinInSync == found.Replicas:
+		m.Problem = fmt.Sprintf("it takes no record while a single broker is down: min.insync.replicas is %d, for %d replicas", found.MinInSync, found.Replicas)
+		m.Remedy = more
+	case found.MinInSync == 1:
+		m.Problem = fmt.Sprintf("Kafka confirms a record that only one broker has: min.insync.replicas is 1, for %d replicas", found.Replicas)
+		m.Remedy, m.advice = more, true
+	default:
+		return nil
+	}
+	return []Mistake{m}
 }

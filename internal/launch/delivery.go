@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -153,4 +154,22 @@ func batchInput(ctx context.Context, temporal client.Client, id, runID string) (
 		return in, fmt.Errorf("read the input of %s: %w", id, err)
 	}
 	return in, nil
+}
+
+// CancelDelivery asks the workflow of a delivery to end, if it runs and belongs to this
+// installation.
+func (l *Launcher) CancelDelivery(ctx context.Context, deliveryID string) error {
+	found, err := l.Execution(ctx, deliveryID)
+	ours := func(c notification.Channel) bool { return found.TaskQueue == workflows.ChannelQueue(l.Prefix, c) }
+	if err != nil || found.Type != workflows.DeliverNotificationType || found.State != activities.WorkflowRunning || !slices.ContainsFunc(notification.Channels(), ours) {
+		return err
+	}
+	return l.Cancel(ctx, deliveryID)
+}
+
+// SettleEscalation signals the escalation of a delivery to check the delivery. If no escalation
+// runs, that is no error.
+func (l *Launcher) SettleEscalation(ctx context.Context, deliveryID string) error {
+	id := workflows.EscalationID(deliveryID)
+	return unlessGone(l.Client.SignalWorkflow(ctx, id, "", workflows.Settled, nil), "tell "+id)
 }

@@ -3,9 +3,11 @@ package operate
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/workflows"
 )
 
 // signal is a signal to the workflow of a waiting delivery.
@@ -57,4 +59,30 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 		}
 		return told, nil
 	}}, nil
+}
+
+// SendNow sends waiting deliveries at once. A delivery that does not wait ignores it.
+func SendNow() Verb {
+	return signalling("send", signal{name: workflows.SendNow, told: Outcome{Result: "told to be sent now"}})
+}
+
+// Reschedule makes waiting deliveries wait until another time. The outcome warns if quiet hours
+// apply at that time. They are checked again when the time comes.
+func Reschedule(until time.Time) Verb {
+	return signalling("reschedule", signal{
+		name: workflows.Reschedule, argument: until,
+		told: Outcome{Result: "told to wait", Detail: "until " + clock(&until)},
+		warn: func(o *Operator, ctx context.Context, id string) (string, error) {
+			return o.quietWarning(ctx, id, until)
+		},
+	})
+}
+
+// quietWarning tells how quiet hours affect a delivery at a time; empty: not at all.
+func (o *Operator) quietWarning(ctx context.Context, id string, at time.Time) (string, error) {
+	check, err := o.Store.QuietCheck(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return check.Ahead(at, time.Now()), nil
 }

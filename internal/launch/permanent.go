@@ -86,3 +86,37 @@ func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.C
 	}
 	return nil
 }
+
+// StartFollowUp starts the [workflows.FollowUp] of the installation, unless it runs already.
+func (l *Launcher) StartFollowUp(ctx context.Context) error {
+	options := client.StartWorkflowOptions{
+		ID:                                       workflows.FollowUpID(l.Prefix),
+		TaskQueue:                                workflows.EventsQueue(l.Prefix),
+		StaticSummary:                            "does what follows receipts, acknowledgements, readers and replacements",
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}
+	_, err := l.Client.ExecuteWorkflow(ctx, options, workflows.FollowUp)
+	if err = l.unlessStarted(ctx, err, options, workflows.FollowUpType); err != nil {
+		return fmt.Errorf("start %s: %w", options.ID, err)
+	}
+	return nil
+}
+
+// StartPoller starts the n-th poller of a source, unless it runs already. With anew, it terminates
+// a running poller first. The events that its activity has claimed are leased, so none is lost.
+func (l *Launcher) StartPoller(ctx context.Context, source string, n int, anew bool) error {
+	conflict := enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
+	if anew {
+		conflict = enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING
+	}
+	options := client.StartWorkflowOptions{
+		ID:                       workflows.PollerID(l.Prefix, source, n),
+		TaskQueue:                workflows.EventsQueue(l.Prefix),
+		WorkflowIDConflictPolicy: conflict,
+		StaticSummary:            "starts the workflows of pending events",
+	}
+	if _, err := l.Client.ExecuteWorkflow(ctx, options, workflows.PollOutbox, workflows.PollInput{Source: source}); err != nil {
+		return fmt.Errorf("start poller %d of %s: %w", n, source, err)
+	}
+	return nil
+}
