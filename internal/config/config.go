@@ -73,10 +73,15 @@ func From(values map[string]string, readSenders func(*environment.Reader)) (Conf
 		r.Need("HERALD_SECRET", string(cfg.Secret), "PUBLIC_URL")
 	}
 	cfg.Policies = policies(r)
+	return complete(r, cfg)
+}
+
+// complete returns the settings that a reader has read. If one is wrong, it returns only the error.
+func complete[T any](r *environment.Reader, settings T) (T, error) {
 	if err := r.Err(); err != nil {
-		return Config{}, err
+		return *new(T), err
 	}
-	return cfg, nil
+	return settings, nil
 }
 
 // StarterFrom does the same as [From] for commands that neither send nor publish.
@@ -85,10 +90,7 @@ func StarterFrom(values map[string]string) (Starter, error) {
 	var cfg Starter
 	r.Read("", &cfg)
 	cfg.check(r)
-	if err := r.Err(); err != nil {
-		return Starter{}, err
-	}
-	return cfg, nil
+	return complete(r, cfg)
 }
 
 // Broker returns the broker's URL, or "" if RABBITMQ_URL is not set. It is for commands that check
@@ -100,10 +102,7 @@ func Broker(values map[string]string) (environment.Secret, error) {
 	}
 	r := partialReader(values)
 	checkBroker(r, url)
-	if err := r.Err(); err != nil {
-		return "", err
-	}
-	return url, nil
+	return complete(r, url)
 }
 
 // SendersFrom reads the settings of the senders, for commands that send nothing.

@@ -144,7 +144,7 @@ func from(values map[string]string) (config.Config, error) {
 	return config.From(values, func(*environment.Reader) {})
 }
 
-// The tests of package environment cover values that cannot be parsed.
+// The tests of package environment cover values that cannot be parsed, and both ends of a range.
 func TestBadSettings(t *testing.T) {
 	t.Parallel()
 
@@ -170,16 +170,12 @@ func TestBadSettings(t *testing.T) {
 		{key: "RABBITMQ_URL", value: "http://u:hunter2@h/", want: brokers},
 		{key: "RABBITMQ_QUEUE_LENGTH", value: "-1", want: " must be from 0 to 100000000"},
 		{key: "RABBITMQ_QUEUE_TTL", value: "999ms", want: " must be from 1s to 1080h0m0s"},
-		{key: "RABBITMQ_QUEUE_TTL", value: "1081h", want: " must be from 1s to 1080h0m0s"},
 		{key: "TASK_QUEUE_PREFIX", value: "Herald", want: prefix},
 		{key: "TASK_QUEUE_PREFIX", value: "herald_1", want: prefix},
 		{key: "TASK_QUEUE_PREFIX", value: strings.Repeat("h", 51), want: prefix},
 		{key: "OUTBOX_POLL_INTERVAL", value: "99ms", want: " must be from 100ms to 1m0s"},
-		{key: "OUTBOX_POLL_INTERVAL", value: "61s", want: " must be from 100ms to 1m0s"},
 		{key: "OUTBOX_BATCH_SIZE", value: "0", want: " must be from 1 to 1000"},
-		{key: "OUTBOX_BATCH_SIZE", value: "1001", want: " must be from 1 to 1000"},
 		{key: "OUTBOX_POLLERS", value: "-1", want: " must be from 1 to 16"},
-		{key: "OUTBOX_POLLERS", value: "17", want: " must be from 1 to 16"},
 		{key: "RETENTION_EVENTS", value: "59m", want: " must be from 1h0m0s to 87600h0m0s"},
 		{key: "RETENTION_EVENT_IDS", value: "87601h", want: " must be from 1h0m0s to 87600h0m0s"},
 		{key: "RETENTION_NOTIFICATIONS", value: "-1h", want: " must be from 1h0m0s to 87600h0m0s"},
@@ -190,13 +186,9 @@ func TestBadSettings(t *testing.T) {
 		{key: "WORKER_HTTP_ADDR", value: ":http", want: " must be host:port or :port"},
 		{key: "WORKER_HTTP_ADDR", value: ":65536", want: " must be host:port or :port"},
 		{key: "WORKER_PROMOTE", value: "never", want: " must be auto or manual"},
-		{key: "EMAIL_MAX_ATTEMPTS", value: "three", want: " must be a whole number"},
 		{key: "EMAIL_MAX_ATTEMPTS", value: "0", want: " must be from 1 to 100"},
-		{key: "EMAIL_MAX_ATTEMPTS", value: "101", want: " must be from 1 to 100"},
 		{key: "PUSH_RETRY_INTERVAL", value: "9ms", want: " must be from 10ms to 1h0m0s"},
-		{key: "PUSH_RETRY_INTERVAL", value: "61m", want: " must be from 10ms to 1h0m0s"},
 		{key: "SMS_RETRY_COEFFICIENT", value: "0.9", want: " must be from 1 to 10"},
-		{key: "SMS_RETRY_COEFFICIENT", value: "11", want: " must be from 1 to 10"},
 		{key: "SMS_RETRY_COEFFICIENT", value: "NaN", want: " must be from 1 to 10"},
 		{key: "EMAIL_TIMEOUT", value: "61s", want: " must be from 100ms to 1m0s"},
 		{key: "SLACK_TIMEOUT", value: "99ms", want: " must be from 100ms to 1m0s"},

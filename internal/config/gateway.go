@@ -53,10 +53,7 @@ func GatewayFrom(values map[string]string, readOthers, readSenders func(*environ
 	if cfg.PublicURL != "" {
 		cfg.PublicURL = r.PublicURL("PUBLIC_URL", cfg.PublicURL)
 	}
-	if err := r.Err(); err != nil {
-		return Gateway{}, err
-	}
-	return cfg, nil
+	return complete(r, cfg)
 }
 
 func (g *Gateway) check(r *environment.Reader) {

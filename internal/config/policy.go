@@ -1,7 +1,6 @@
 package config
 
 import (
-	"math"
 	"time"
 
 	"herald/internal/config/environment"
@@ -60,7 +59,5 @@ func (p Policy) check(r *environment.Reader, channel notification.Channel) {
 		environment.Within(r, prefix+"RETRY_COEFFICIENT", p.RetryCoefficient, 1, 10)
 	}
 	environment.Within(r, prefix+"TIMEOUT", p.Timeout, 100*time.Millisecond, time.Minute)
-	if !(p.RateLimit >= 0 && p.RateLimit <= math.MaxFloat64) { // false for NaN and infinity
-		r.Refuse(prefix+"RATE_LIMIT", "must be messages a second, or 0 for no limit")
-	}
+	r.RateLimit(prefix+"RATE_LIMIT", p.RateLimit)
 }

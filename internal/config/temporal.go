@@ -30,12 +30,9 @@ func Temporal(values map[string]string) (client.Options, error) {
 	if err != nil {
 		return client.Options{}, err
 	}
-	if err := r.Err(); err != nil {
-		return client.Options{}, err
-	}
 	options.Namespace = cmp.Or(options.Namespace, client.DefaultNamespace)
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(asciiHeader, encryption))
-	return options, nil
+	return complete(r, options)
 }
 
 // Histories holds the settings that encrypt what Temporal stores. The keys are separate from

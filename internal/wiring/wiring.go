@@ -178,9 +178,10 @@ func (p *Providers) read(r *environment.Reader, channel notification.Channel) {
 func readLimit(r *environment.Reader, setting string) float64 {
 	text, _ := r.LookupEnv(setting)
 	limit, err := strconv.ParseFloat(cmp.Or(text, "0"), 64)
-	if err != nil || !(limit >= 0 && limit <= math.MaxFloat64) { // false for NaN and infinity
-		r.Refuse(setting, "must be messages a second, or 0 for no limit")
+	if err != nil {
+		limit = math.NaN()
 	}
+	r.RateLimit(setting, limit)
 	return limit
 }
 

@@ -3,6 +3,7 @@ package environment
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -33,6 +34,13 @@ func (r *Reader) Need(key, value, because string) {
 func Within[T cmp.Ordered](r *Reader, key string, value, low, high T) {
 	if !(low <= value && value <= high) { // false for NaN
 		r.Refuse(key, fmt.Sprintf("must be from %v to %v", low, high))
+	}
+}
+
+// RateLimit refuses a limit that is no number of messages a second. 0 is no limit.
+func (r *Reader) RateLimit(key string, limit float64) {
+	if !(limit >= 0 && limit <= math.MaxFloat64) { // false for NaN and infinity
+		r.Refuse(key, "must be messages a second, or 0 for no limit")
 	}
 }
 

@@ -105,24 +105,20 @@ func TestPublicURL(t *testing.T) {
 			refused: "must be https: the provider of HOSTS is not on this machine"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			values := map[string]string{"BASE_URL": tt.provider}
-			hosts := []string{"hooks.example.com"} // the default
-			if tt.hosts != "" {
-				values["HOSTS"], hosts = tt.hosts, strings.Split(tt.hosts, ",")
-			}
-			r := environment.NewReader(values)
-			r.ProviderURL("BASE_URL", cmp.Or(tt.provider, remote), tt.on)
-			r.ProviderHosts("HOSTS", hosts)
-			require.Equal(t, tt.public, r.PublicURL("PUBLIC_URL", tt.public))
-			if tt.refused == "" {
-				require.NoError(t, r.Err())
-			} else {
-				require.EqualError(t, r.Err(), "settings: PUBLIC_URL "+tt.refused)
-			}
-		})
+		values := map[string]string{"BASE_URL": tt.provider}
+		hosts := []string{"hooks.example.com"} // the default
+		if tt.hosts != "" {
+			values["HOSTS"], hosts = tt.hosts, strings.Split(tt.hosts, ",")
+		}
+		r := environment.NewReader(values)
+		r.ProviderURL("BASE_URL", cmp.Or(tt.provider, remote), tt.on)
+		r.ProviderHosts("HOSTS", hosts)
+		require.Equal(t, tt.public, r.PublicURL("PUBLIC_URL", tt.public), tt.name)
+		if tt.refused == "" {
+			require.NoError(t, r.Err(), tt.name)
+		} else {
+			require.EqualError(t, r.Err(), "settings: PUBLIC_URL "+tt.refused, tt.name)
+		}
 	}
 }
 
