@@ -186,25 +186,21 @@ func TestDoToNamed(t *testing.T) {
 		{name: "a dry run", ids: []string{"a", "sent"}, dryRun: true, want: []Outcome{{ID: "a", Done: true, Result: "would be changed"}, refused}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		w := newWorld(t)
+		w.refused, w.errs = map[string]string{"sent": "was sent"}, map[string]error{"gone": gone}
 
-			w := newWorld(t)
-			w.refused, w.errs = map[string]string{"sent": "was sent"}, map[string]error{"gone": gone}
+		var got Summary
+		var err error
+		if tt.dryRun {
+			got, err = w.DryRun(t.Context(), w.verb(), SelectIDs(tt.ids))
+		} else {
+			got, err = w.Do(t.Context(), w.verb(), SelectIDs(tt.ids), nil)
+		}
 
-			var got Summary
-			var err error
-			if tt.dryRun {
-				got, err = w.DryRun(t.Context(), w.verb(), SelectIDs(tt.ids))
-			} else {
-				got, err = w.Do(t.Context(), w.verb(), SelectIDs(tt.ids), nil)
-			}
-
-			require.NoError(t, err)
-			require.Equal(t, tt.want, got.Items)
-			require.Equal(t, len(tt.want), got.Matched)
-			require.Equal(t, tt.dryRun, len(w.done) == 0)
-		})
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.want, got.Items, tt.name)
+		require.Equal(t, len(tt.want), got.Matched, tt.name)
+		require.Equal(t, tt.dryRun, len(w.done) == 0, tt.name)
 	}
 }
 
@@ -214,8 +210,7 @@ type action struct{ Actor, Command, Target, Detail string }
 func (w *world) recorded(t *testing.T) []action {
 	t.Helper()
 	rows := must(w.Store.Pool.Query(t.Context(), "SELECT actor, command, target, detail FROM operator_action ORDER BY id"))(t)
-	actions := must(pgx.CollectRows(rows, pgx.RowToStructByPos[action]))(t)
-	return actions
+	return must(pgx.CollectRows(rows, pgx.RowToStructByPos[action]))(t)
 }
 
 // Herald records an action before it is done: the order with its filters, and each changed item. If
@@ -248,8 +243,7 @@ func TestOfWhatABatchSends(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	var number int64
-	require.NoError(t, d.Store.Pool.QueryRow(t.Context(), "SELECT id FROM notification").Scan(&number))
+	number := postgrestest.Get[int64](t, d.Store, "SELECT id FROM notification")
 	for name, verb := range map[string]Verb{"send-now": SendNow(), "reschedule": Reschedule(time.Now()), "retry": RetryDelivery(false, 0), "retry again": RetryDelivery(true, 0)} {
 		d.reset(notification.Pending)
 		d.batch(notification.IDRange{First: number, Last: number + 499})

@@ -15,6 +15,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
 	"herald/workflows"
 )
 
@@ -267,7 +268,5 @@ func TestRetryFailedEvents(t *testing.T) {
 	require.Equal(t, 149, selection.Matched)
 
 	require.Equal(t, 149, must(d.Do(t.Context(), RetryEvent(true), selection, nil))(t).Done)
-	var pending int
-	require.NoError(t, d.Store.Pool.QueryRow(t.Context(), "SELECT count(*) FROM event_outbox WHERE status = 'PENDING'").Scan(&pending))
-	require.Equal(t, 149, pending)
+	require.Equal(t, 149, postgrestest.Get[int](t, d.Store, "SELECT count(*) FROM event_outbox WHERE status = 'PENDING'"))
 }

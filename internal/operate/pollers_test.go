@@ -244,9 +244,7 @@ func TestOrderPollers(t *testing.T) {
 	require.NoError(t, o.StopPollers(t.Context(), both))
 	require.Equal(t, canceled, temporal.status[both[1]])
 
-	var recorded int
-	require.NoError(t, o.Store.Pool.QueryRow(t.Context(), "SELECT count(*) FROM operator_action").Scan(&recorded))
-	require.Equal(t, 10, recorded)
+	require.Equal(t, 10, postgrestest.Get[int](t, o.Store, "SELECT count(*) FROM operator_action"))
 }
 
 // If no worker runs, a poller that was told to stop still runs, and ends once a worker comes. A
@@ -292,19 +290,15 @@ func TestOrderPollersFails(t *testing.T) {
 		{name: "out of reach", temporal: &server{err: errors.New("connection refused")}, want: "connection refused"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		_, err := (&Operator{Store: postgrestest.New(t), Launcher: tt.temporal.launcher()}).PausePollers(t.Context(), heralds(1))
 
-			_, err := (&Operator{Store: postgrestest.New(t), Launcher: tt.temporal.launcher()}).PausePollers(t.Context(), heralds(1))
-
-			require.ErrorContains(t, err, tt.want)
-			var advised *advice.Error
-			if errors.As(err, &advised) {
-				require.Contains(t, advised.Next, tt.next)
-			}
-			require.Equal(t, tt.next != "", advised != nil)
-			require.Len(t, tt.temporal.signals, len(tt.temporal.status)*2/3, "all running pollers get the order, even without a worker")
-		})
+		require.ErrorContains(t, err, tt.want, tt.name)
+		var advised *advice.Error
+		if errors.As(err, &advised) {
+			require.Contains(t, advised.Next, tt.next, tt.name)
+		}
+		require.Equal(t, tt.next != "", advised != nil, tt.name)
+		require.Len(t, tt.temporal.signals, len(tt.temporal.status)*2/3, "all running pollers get the order, even without a worker")
 	}
 }
 
