@@ -59,47 +59,43 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 		{name: "Temporal is down", temporal: down, want: slices.Concat(brokerUp, kafkaUp, outbox, orders, depth)},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			m, err := newMetrics(watched{
-				sources: map[string]wiredSource{
-					"herald": {state: func(ctx context.Context) (outboxState, error) {
-						if _, bounded := ctx.Deadline(); !bounded {
-							return outboxState{}, errors.New("this might take for ever")
-						}
-						return outboxState{OutboxState: notification.OutboxState{Pending: 7, Failed: 1, OldestPending: 90 * time.Second}}, tt.database
-					}},
-					"orders": {state: func(context.Context) (outboxState, error) {
-						return outboxState{notification.OutboxState{Pending: 5}, 2}, tt.orders
-					}},
-				},
-				broker:  func() error { return tt.broker },
-				queues:  func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
-				senders: map[notification.Channel]activities.Sender{notification.Email: channel.NewFailover(nil, &channel.Provider{Name: "smtp"})},
-				followUps: func(ctx context.Context) (notification.FollowUpState, error) {
+		m, err := newMetrics(watched{
+			sources: map[string]wiredSource{
+				"herald": {state: func(ctx context.Context) (outboxState, error) {
 					if _, bounded := ctx.Deadline(); !bounded {
-						return notification.FollowUpState{}, errors.New("this might take for ever")
+						return outboxState{}, errors.New("this might take for ever")
 					}
-					return notification.FollowUpState{Pending: 2, OldestPending: 30 * time.Second}, tt.database
-				},
-				draining: func(ctx context.Context) (int64, error) {
-					if _, bounded := ctx.Deadline(); !bounded {
-						return 0, errors.New("this might take for ever")
-					}
-					return 2, tt.temporal
-				},
-				topics: func(ctx context.Context) error {
-					if _, bounded := ctx.Deadline(); !bounded {
-						return errors.New("this might take for ever")
-					}
-					return tt.kafka
-				},
-			})
-			require.NoError(t, err)
-			require.ElementsMatch(t, tt.want, scrape(t, m))
-			require.ElementsMatch(t, tt.want, scrape(t, m), "and again")
+					return outboxState{OutboxState: notification.OutboxState{Pending: 7, Failed: 1, OldestPending: 90 * time.Second}}, tt.database
+				}},
+				"orders": {state: func(context.Context) (outboxState, error) {
+					return outboxState{notification.OutboxState{Pending: 5}, 2}, tt.orders
+				}},
+			},
+			broker:  func() error { return tt.broker },
+			queues:  func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
+			senders: map[notification.Channel]activities.Sender{notification.Email: channel.NewFailover(nil, &channel.Provider{Name: "smtp"})},
+			followUps: func(ctx context.Context) (notification.FollowUpState, error) {
+				if _, bounded := ctx.Deadline(); !bounded {
+					return notification.FollowUpState{}, errors.New("this might take for ever")
+				}
+				return notification.FollowUpState{Pending: 2, OldestPending: 30 * time.Second}, tt.database
+			},
+			draining: func(ctx context.Context) (int64, error) {
+				if _, bounded := ctx.Deadline(); !bounded {
+					return 0, errors.New("this might take for ever")
+				}
+				return 2, tt.temporal
+			},
+			topics: func(ctx context.Context) error {
+				if _, bounded := ctx.Deadline(); !bounded {
+					return errors.New("this might take for ever")
+				}
+				return tt.kafka
+			},
 		})
+		require.NoError(t, err, tt.name)
+		require.ElementsMatch(t, tt.want, scrape(t, m), tt.name)
+		require.ElementsMatch(t, tt.want, scrape(t, m), "and again")
 	}
 }
 

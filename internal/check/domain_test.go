@@ -31,27 +31,23 @@ func TestDomain(t *testing.T) {
 		"no DMARC":                    {change: map[string][]string{"_dmarc.example.com.": nil}, row: "DMARC", want: "no record at _dmarc.example.com:"},
 		"another record in its place": {change: map[string][]string{"_dmarc.example.com.": {spf}}, row: "DMARC", want: "no record"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			zone := map[string][]string{"example.com.": {spf, "something else"}, "_dmarc.example.com.": {dmarc}, "s1._domainkey.example.com.": {key}}
-			for name, records := range tt.change {
-				zone[name] = records
-			}
-			domain := "example.com"
-			if tt.domain != "" {
-				domain = tt.domain
-			}
-			found := check.Run(t.Context(), []check.Subject{check.Domain(resolver(dnsServer(t, zone)), domain, []string{"s1", "s2"})}).Mistakes
-			if tt.row == "" {
-				require.Empty(t, found)
-				return
-			}
-			require.Len(t, found, 1)
-			require.Equal(t, "domain "+domain+" "+tt.row, found[0].Where())
-			require.Contains(t, found[0].Problem, tt.want)
-			require.NotEmpty(t, found[0].Remedy)
-		})
+		zone := map[string][]string{"example.com.": {spf, "something else"}, "_dmarc.example.com.": {dmarc}, "s1._domainkey.example.com.": {key}}
+		for name, records := range tt.change {
+			zone[name] = records
+		}
+		domain := "example.com"
+		if tt.domain != "" {
+			domain = tt.domain
+		}
+		found := check.Run(t.Context(), []check.Subject{check.Domain(resolver(dnsServer(t, zone)), domain, []string{"s1", "s2"})}).Mistakes
+		if tt.row == "" {
+			require.Empty(t, found, name)
+			continue
+		}
+		require.Len(t, found, 1, name)
+		require.Equal(t, "domain "+domain+" "+tt.row, found[0].Where(), name)
+		require.Contains(t, found[0].Problem, tt.want, name)
+		require.NotEmpty(t, found[0].Remedy)
 	}
 }
 

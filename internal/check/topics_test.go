@@ -32,14 +32,10 @@ func TestTopicCopies(t *testing.T) {
 		"brittle":     {replicas: 3, minInSync: 3, mistake: "while a single broker is down: min.insync.replicas is 3, for 3 replicas"},
 		"stuck":       {replicas: 2, minInSync: 3, mistake: "it takes no record: of 2 replicas 2 are in sync, and min.insync.replicas is 3"},
 	} {
-		t.Run(topic, func(t *testing.T) {
-			t.Parallel()
-
-			kafkatest.CreateReplicated(t, cluster.Address, topic, int16(tt.replicas), map[string]string{"min.insync.replicas": strconv.Itoa(tt.minInSync)})
-			result := check.Run(t.Context(), check.Topics(db, brokers, toTopic(topic)))
-			requireFinding(t, result.Mistakes, topic, tt.mistake)
-			requireFinding(t, result.Advice, topic, tt.advice)
-		})
+		kafkatest.CreateReplicated(t, cluster.Address, topic, int16(tt.replicas), map[string]string{"min.insync.replicas": strconv.Itoa(tt.minInSync)})
+		result := check.Run(t.Context(), check.Topics(db, brokers, toTopic(topic)))
+		requireFinding(t, result.Mistakes, topic, tt.mistake)
+		requireFinding(t, result.Advice, topic, tt.advice)
 	}
 }
 
