@@ -197,14 +197,10 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "forgotten", delivery: status(notification.Pending), workflow: inState(Unknown), tells: []string{"no workflow has it", retry}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		tt.delivery.DeliveryID, tt.delivery.Channel = "d", notification.SMS
+		view := Why{Delivery: &tt.delivery, Workflow: &tt.workflow, Rules: RulesNow{Timezone: "Europe/Rome"}}
 
-			tt.delivery.DeliveryID, tt.delivery.Channel = "d", notification.SMS
-			view := Why{Delivery: &tt.delivery, Workflow: &tt.workflow, Rules: RulesNow{Timezone: "Europe/Rome"}}
-
-			requireTells(t, tt.tells, view.next(nextNow))
-		})
+		requireTells(t, tt.tells, view.next(nextNow), tt.name)
 	}
 	pending := status(notification.Pending)
 	pending.EventID = "evt-1"
@@ -256,7 +252,7 @@ func TestNextWithoutADelivery(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.view.EventID = "evt-1"
-		requireTells(t, tt.tells, tt.view.next(nextNow))
+		requireTells(t, tt.tells, tt.view.next(nextNow), tt.name)
 	}
 }
 
@@ -289,15 +285,15 @@ func TestWhyUndecided(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.view.Channel = notification.SMS
-		requireTells(t, tt.tells, tt.view.whyUndecided())
+		requireTells(t, tt.tells, tt.view.whyUndecided(), tt.name)
 	}
 }
 
-// requireTells requires that a sentence contains each of these facts.
-func requireTells(t *testing.T, facts []string, sentence string) {
+// requireTells requires that a sentence contains each of these facts. of are the names of the case.
+func requireTells(t *testing.T, facts []string, sentence string, of ...any) {
 	t.Helper()
 	for _, fact := range facts {
-		require.Contains(t, sentence, fact)
+		require.Contains(t, sentence, fact, of...)
 	}
 }
 

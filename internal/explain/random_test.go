@@ -439,16 +439,14 @@ func (d *directory) some(people []notification.Recipient, n int) []notification.
 }
 
 // exists reports whether a query finds a row.
-func (d *directory) exists(t *testing.T, sql string, args ...any) (found bool) {
+func (d *directory) exists(t *testing.T, sql string, args ...any) bool {
 	t.Helper()
-	require.NoError(t, d.Pool.QueryRow(t.Context(), "SELECT EXISTS ("+sql+")", args...).Scan(&found))
-	return found
+	return postgrestest.Get[bool](t, d.Store, "SELECT EXISTS ("+sql+")", args...)
 }
 
 func (d *directory) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
-	_, err := d.Pool.Exec(t.Context(), sql, args...)
-	require.NoError(t, err)
+	postgrestest.Exec(t, d.Store, sql, args...)
 }
 
 // quietHours returns random quiet hours whose start and end are at least 7 minutes from now. All

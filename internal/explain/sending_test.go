@@ -70,8 +70,7 @@ func temporalWith(t *testing.T, workers int, known map[string]sendingWorkflow) *
 			history.On("Next").Return(event, nil).Once()
 		}
 		history.On("HasNext").Return(false)
-		details, err := converter.GetDefaultDataConverter().ToPayloads(&sdkpb.WorkflowMetadata{CurrentDetails: w.details})
-		require.NoError(t, err)
+		details := encoded(t, &sdkpb.WorkflowMetadata{CurrentDetails: w.details})
 		temporal.On("GetWorkflow", mock.Anything, id, runID).Return(run).Maybe()
 		temporal.On("GetWorkflowHistory", mock.Anything, id, runID, false, mock.Anything).Return(history).Maybe()
 		if workers > 0 {
@@ -97,21 +96,25 @@ func (noHeartbeats) DescribeNamespace(context.Context, *workflowservice.Describe
 	return &workflowservice.DescribeNamespaceResponse{}, nil
 }
 
+// encoded returns a value as histories hold it.
+func encoded(t *testing.T, value any) *commonpb.Payloads {
+	t.Helper()
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(value)
+	require.NoError(t, err)
+	return payloads
+}
+
 func scheduled(t *testing.T, id int64, activity string, input any) *historypb.HistoryEvent {
 	t.Helper()
-	payloads, err := converter.GetDefaultDataConverter().ToPayloads(input)
-	require.NoError(t, err)
 	return &historypb.HistoryEvent{EventId: id, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
-		ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: activity}, Input: payloads},
+		ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: activity}, Input: encoded(t, input)},
 	}}
 }
 
 func activityDone(t *testing.T, of int64, result any) *historypb.HistoryEvent {
 	t.Helper()
-	payloads, err := converter.GetDefaultDataConverter().ToPayloads(result)
-	require.NoError(t, err)
 	return &historypb.HistoryEvent{EventId: of + 2, Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
-		ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: of, Result: payloads},
+		ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: of, Result: encoded(t, result)},
 	}}
 }
 
@@ -142,13 +145,11 @@ func TestDeliveryWorkflowInBackOff(t *testing.T) {
 	}, got)
 }
 
-// startedWith returns the first event of a delivery's history.
-func startedWith(t *testing.T, in workflows.DeliverInput) *historypb.HistoryEvent {
+// startedWith returns the first event of a workflow's history.
+func startedWith(t *testing.T, input any) *historypb.HistoryEvent {
 	t.Helper()
-	payloads, err := converter.GetDefaultDataConverter().ToPayloads(in)
-	require.NoError(t, err)
 	return &historypb.HistoryEvent{EventId: 1, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: payloads},
+		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: encoded(t, input)},
 	}}
 }
 
@@ -244,11 +245,7 @@ func TestDeliveryWorkflowInABatch(t *testing.T) {
 	t.Parallel()
 
 	batchOf := func(ids notification.IDRange) sendingWorkflow {
-		input, err := converter.GetDefaultDataConverter().ToPayloads(workflows.BatchInput{IDs: ids, Policy: activities.DeliveryPolicy{TaskQueue: "test-email"}})
-		require.NoError(t, err)
-		started := &historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: input},
-		}}
+		started := startedWith(t, workflows.BatchInput{IDs: ids, Policy: activities.DeliveryPolicy{TaskQueue: "test-email"}})
 		return sendingWorkflow{
 			status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, history: []*historypb.HistoryEvent{started}, details: "sending a batch",
 			pending: []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "SendBatch"}, State: enums.PENDING_ACTIVITY_STATE_STARTED}},
@@ -279,10 +276,8 @@ func TestBatchesOfAnEvent(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	_, err := s.Pool.Exec(t.Context(), "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'RESTAURANT', '5', '{}')")
-	require.NoError(t, err)
-	progress, err := converter.GetDefaultDataConverter().ToPayloads(activities.BatchProgress{Sent: 210, Failed: 2, Later: map[string]time.Time{"d7": time.Now()}})
-	require.NoError(t, err)
+	postgrestest.Exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'RESTAURANT', '5', '{}')")
+	progress := encoded(t, activities.BatchProgress{Sent: 210, Failed: 2, Later: map[string]time.Time{"d7": time.Now()}})
 	running := enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	temporal := temporalWith(t, 1, map[string]sendingWorkflow{
 		"evt-1":               {status: running, running: map[string]string{"evt-1-lane-EMAIL": workflows.NotifyChannelType, "evt-1-customer1-SMS": workflows.DeliverNotificationType}},
