@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 	"herald/internal/terminal"
 )
@@ -34,8 +35,8 @@ Temporal's histories.`,
 		cells: func(action report.Action) []string {
 			return []string{terminal.Clock(&action.At), action.Actor, action.Command, action.Target, terminal.Dash(action.Detail)}
 		},
-		read: func(ctx context.Context, r report.Reader, limit int) ([]report.Action, error) {
-			return r.Actions(ctx, filter, limit)
+		read: func(ctx context.Context, db *postgres.Store, _ []string, limit int) ([]report.Action, error) {
+			return report.Reader{Pool: db.Pool}.Actions(ctx, filter, limit)
 		},
 	})
 }

@@ -15,7 +15,6 @@ import (
 	"herald/internal/advice"
 	"herald/internal/check"
 	"herald/internal/config"
-	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/terminal"
@@ -92,20 +91,17 @@ func (a *app) check(ctx context.Context, flags checkFlags) error {
 	if err != nil {
 		return err
 	}
-	temporal, err := a.engine(ctx, cfg)
-	if err != nil {
-		return err
-	}
+	temporal := check.Engine{Namespace: a.namespace(), Sources: cfg.Sources}
+	temporal.Launcher, temporal.Problem = a.launcher(ctx)
 	senders := a.senders(wiring.New())
 	known := check.Result{Providers: senders.Providers()}
 	if !config.VerifiesDatabase(cfg.DatabaseURL) {
 		known.Advice = []check.Mistake{check.UnverifiedDatabase()}
 	}
-	brokers, done, err := a.brokers()
+	brokers, err := a.brokers()
 	if err != nil {
 		return err
 	}
-	defer done()
 	subjects := slices.Concat(a.subjects(ctx, db, flags.since, temporal, senders), check.Sources(cfg.Sources),
 		check.Lifecycle(db, cfg.Sources), check.Topics(db, brokers, cfg.Sources), domain)
 	return a.runCheck(ctx, subjects, "starter check", known)
@@ -134,22 +130,6 @@ func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command st
 	default:
 		return advice.With(fmt.Errorf("there are %d mistakes", count), "correct them, and run `"+command+"` again")
 	}
-}
-
-// engine connects to Temporal. If Temporal does not answer, it sets Problem.
-func (a *app) engine(ctx context.Context, cfg config.Starter) (check.Engine, error) {
-	options, err := config.Temporal(a.environment)
-	if err != nil {
-		return check.Engine{}, misset(err)
-	}
-	e := check.Engine{Namespace: options.Namespace, Sources: cfg.Sources}
-	temporal, err := a.temporal(ctx)
-	if err != nil {
-		e.Problem = err
-		return e, nil
-	}
-	e.Launcher = &launch.Launcher{Client: temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix}
-	return e, nil
 }
 
 // subjects returns everything to check: only the servers if Herald's tables are unusable.

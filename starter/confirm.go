@@ -32,7 +32,7 @@ type rowChange[T any] struct {
 // prints the plan.
 func confirmed[T any](a *app, flags confirmation, c rowChange[T]) error {
 	if flags.dryRun || c.idle {
-		return a.Print(c.plan, func(w io.Writer) { c.print(w, c.plan) })
+		return show(a, c.plan, nil, c.print)
 	}
 	if !flags.yes {
 		return misused(fmt.Errorf("nothing %s: %s rows match; repeat with --yes to %s them", c.done, c.rows, c.verb))
@@ -40,7 +40,7 @@ func confirmed[T any](a *app, flags confirmation, c rowChange[T]) error {
 	set, stop := a.ProgressLine("")
 	result, changeErr := c.do(set)
 	stop()
-	if err := a.Print(result, func(w io.Writer) { c.print(w, result) }); err != nil || changeErr == nil {
+	if err := show(a, result, nil, c.print); err != nil || changeErr == nil {
 		return err
 	}
 	return advice.With(fmt.Errorf("stopped: %w", changeErr), "run it again: it continues with the remaining rows")

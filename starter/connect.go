@@ -106,7 +106,10 @@ func (a *app) launcher(ctx context.Context) (*launch.Launcher, error) {
 		return nil, err
 	}
 	temporal, err := a.temporal(ctx)
-	return &launch.Launcher{Client: temporal, Namespace: a.namespace(), Prefix: cfg.TaskQueuePrefix, Sources: cfg.BySource()}, err
+	if err != nil {
+		return nil, err
+	}
+	return &launch.Launcher{Client: temporal, Namespace: a.namespace(), Prefix: cfg.TaskQueuePrefix, Sources: cfg.BySource()}, nil
 }
 
 // explainer opens the database, and connects to Temporal if Temporal answers.
@@ -178,19 +181,20 @@ type topicBrokers interface {
 	operate.TopicCreator
 }
 
-// brokers returns Kafka's brokers, or nil if KAFKA_BROKERS is not set. It connects at the first
-// request. The caller must call done.
-func (a *app) brokers() (brokers topicBrokers, done func(), err error) {
+// brokers returns Kafka's brokers until the command ends, or nil if KAFKA_BROKERS is not set. It
+// connects at the first request.
+func (a *app) brokers() (topicBrokers, error) {
 	var settings kafka.Settings
 	if err := config.SendersFrom(a.environment, settings.Read); err != nil {
-		return nil, nil, misset(err)
+		return nil, misset(err)
 	}
 	if !settings.On() {
-		return nil, func() {}, nil
+		return nil, nil
 	}
 	producer, err := kafka.New(settings)
 	if err != nil {
-		return nil, nil, misset(err)
+		return nil, misset(err)
 	}
-	return producer, func() { producer.Close(context.Background()) }, nil
+	a.closing = append(a.closing, func() { producer.Close(context.Background()) })
+	return producer, nil
 }

@@ -17,7 +17,6 @@ import (
 	"herald/internal/config"
 	"herald/internal/config/secret"
 	"herald/internal/explain"
-	"herald/internal/launch"
 	"herald/internal/operate"
 	"herald/internal/terminal"
 	"herald/internal/web/console"
@@ -107,7 +106,7 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 			return operate.ConfiguredPollers(ctx, launcher, cfg.Sources)
 		},
 		Check: func(ctx context.Context) check.Result {
-			engine := check.Engine{Namespace: a.namespace(), Sources: cfg.Sources, Launcher: &launch.Launcher{Client: launcher.Client, Prefix: cfg.TaskQueuePrefix}}
+			engine := check.Engine{Namespace: a.namespace(), Sources: cfg.Sources, Launcher: launcher}
 			week := terminal.Age{Duration: 7 * 24 * time.Hour}
 			return check.Run(ctx, append(a.subjects(ctx, db, week, engine, senders), check.Sources(cfg.Sources)...))
 		},

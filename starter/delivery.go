@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 	"herald/internal/terminal"
 )
@@ -37,11 +38,11 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
 		cells: func(d report.DeliveryRow) []string {
 			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), terminal.Clock(&d.CreatedAt), terminal.Dash(d.LastError)}
 		},
-		read: func(ctx context.Context, r report.Reader, limit int) ([]report.DeliveryRow, error) {
+		read: func(ctx context.Context, db *postgres.Store, _ []string, limit int) ([]report.DeliveryRow, error) {
 			if err := checkTimes(filter); err != nil {
 				return nil, err
 			}
-			return r.LatestDeliveries(ctx, filter, limit)
+			return report.Reader{Pool: db.Pool}.LatestDeliveries(ctx, filter, limit)
 		},
 	})
 }

@@ -63,10 +63,7 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 	if err == nil {
 		err = e.CountChosen(ctx, &found)
 	}
-	if err != nil {
-		return err
-	}
-	return a.Print(found, func(w io.Writer) { printWhy(w, found) })
+	return show(a, found, err, printWhy)
 }
 
 // warnOfNoSecret warns that the answer omits suppressions, because they need the workers' secret.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -180,16 +179,12 @@ func TestUnknownDeliveries(t *testing.T) {
 		{args: []string{"delivery", "why", "--event", "e", "--recipient", "CUSTOMER/42", "--channel", "SMS"}, want: "error: event e: no such event", next: "next: check the id"},
 	}
 	for _, tt := range tests {
-		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
-			t.Parallel()
+		got := c.run(t, tt.args...)
 
-			got := c.run(t, tt.args...)
-
-			require.Equal(t, failed, got.code)
-			require.Empty(t, got.out)
-			require.Contains(t, got.err, tt.want)
-			require.Contains(t, got.err, tt.next)
-		})
+		require.Equal(t, failed, got.code, tt.args)
+		require.Empty(t, got.out, tt.args)
+		require.Contains(t, got.err, tt.want, tt.args)
+		require.Contains(t, got.err, tt.next, tt.args)
 	}
 }
 
@@ -244,21 +239,17 @@ func TestWhyWithAMistakenView(t *testing.T) {
 		"no column":  {"user_type, user_id, name, email, phone, slack_webhook_url, locale, active", "timezone", "add the column to it"},
 		"no boolean": {"user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, coalesce(email, name) AS active", "SQLSTATE 22P02", "cast the column there"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		c := withDelivery(t)
+		c.exec(t, `ALTER TABLE recipient RENAME TO person`)
+		c.exec(t, `CREATE VIEW recipient AS SELECT `+tt.columns+` FROM person`)
+		got := c.run(t, "delivery", "why", "--event", "evt-1", "--recipient", "RESTAURANT_USER/10", "--channel", "PUSH")
 
-			c := withDelivery(t)
-			c.exec(t, `ALTER TABLE recipient RENAME TO person`)
-			c.exec(t, `CREATE VIEW recipient AS SELECT `+tt.columns+` FROM person`)
-			got := c.run(t, "delivery", "why", "--event", "evt-1", "--recipient", "RESTAURANT_USER/10", "--channel", "PUSH")
-
-			require.Equal(t, failed, got.code)
-			require.Contains(t, got.err, "column")
-			require.Contains(t, got.err, tt.problem)
-			require.NotContains(t, got.err, "preprocessing")
-			require.Regexp(t, "next: if the directory is a view, .*"+tt.next, got.err)
-			requireNothingSecret(t, got.err)
-		})
+		require.Equal(t, failed, got.code, name)
+		require.Contains(t, got.err, "column")
+		require.Contains(t, got.err, tt.problem, name)
+		require.NotContains(t, got.err, "preprocessing")
+		require.Regexp(t, "next: if the directory is a view, .*"+tt.next, got.err)
+		requireNothingSecret(t, got.err)
 	}
 }
 

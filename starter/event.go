@@ -46,8 +46,8 @@ func (a *app) listEventsCommand() *cobra.Command {
 			return []string{e.EventID, e.EventType, terminal.Dash(e.Aggregate()), string(e.Status), terminal.Dash(string(e.ProcessedStatus)), terminal.Dash(string(e.Outcome)),
 				terminal.Clock(&e.CreatedAt), terminal.Dash(cmp.Or(e.ErrorMessage, e.Problem, undecided(e)))}
 		},
-		read: func(ctx context.Context, r report.Reader, limit int) ([]report.EventRow, error) {
-			return r.LatestEvents(ctx, filter, limit)
+		read: func(ctx context.Context, db *postgres.Store, _ []string, limit int) ([]report.EventRow, error) {
+			return report.Reader{Pool: db.Pool}.LatestEvents(ctx, filter, limit)
 		},
 	})
 }

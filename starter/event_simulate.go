@@ -79,10 +79,7 @@ func (a *app) simulateEvent(ctx context.Context, in explain.SimulateRequest, pay
 	stop := a.Progress(func() string { return fmt.Sprintf("%d recipients planned", planned.Load()) })
 	found, err := explain.Explainer{Store: db}.Simulate(ctx, in)
 	stop()
-	if err != nil {
-		return err
-	}
-	return a.Print(found, func(w io.Writer) { printSimulation(w, found) })
+	return show(a, found, err, printSimulation)
 }
 
 func printSimulation(w io.Writer, s explain.Simulation) {

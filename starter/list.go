@@ -7,29 +7,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/explain"
-	"herald/internal/postgres/report"
+	"herald/internal/postgres"
 	"herald/internal/terminal"
 )
 
-// list describes a list that starter prints, with the latest rows first.
+// list describes a list that starter prints.
 type list[T any] struct {
 	name   string // the rows' key in JSON
 	none   string // printed if there are no rows
 	header []string
 	cells  func(T) []string
-	read   func(ctx context.Context, r report.Reader, limit int) ([]T, error)
+	read   func(ctx context.Context, db *postgres.Store, args []string, limit int) ([]T, error)
 }
 
 // listCommand completes a command that prints a list.
 func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 	var limit int
 	terminal.LimitFlag(cmd.Flags(), &limit)
-	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, args []string) error {
 		db, _, err := a.store(ctx)
 		if err != nil {
 			return err
 		}
-		rows, err := l.read(ctx, report.Reader{Pool: db.Pool}, limit+1)
+		rows, err := l.read(ctx, db, args, limit+1)
 		if err != nil {
 			return err
 		}
@@ -58,10 +58,15 @@ func showCommand[T any](a *app, cmd *cobra.Command, read func(explain.Explainer,
 			return err
 		}
 		found, err := read(e, ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return a.Print(found, func(w io.Writer) { print(w, found) })
+		return show(a, found, err, print)
 	})
 	return cmd
+}
+
+// show prints the result of a call that returned err.
+func show[T any](a *app, found T, err error, print func(io.Writer, T)) error {
+	if err != nil {
+		return err
+	}
+	return a.Print(found, func(w io.Writer) { print(w, found) })
 }

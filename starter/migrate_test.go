@@ -19,6 +19,10 @@ func TestMigrate(t *testing.T) {
 	require.True(t, newest.Applied)
 	require.Contains(t, c.must(t, "migrate", "up"), "nothing to apply")
 
+	refused := c.run(t, "migrate", "down")
+	require.Equal(t, calledWrong, refused.code)
+	require.Regexp(t, "would be reverted, and the data .*: to do it add --yes", refused.err)
+	require.Equal(t, all, status())
 	require.Contains(t, c.must(t, "migrate", "down", "--yes"), "took back  "+newest.Name)
 	require.False(t, status()[len(all)-1].Applied)
 	require.Regexp(t, newest.Name+" +missing", c.must(t, "migrate", "status"))
@@ -35,19 +39,4 @@ func TestMigrate(t *testing.T) {
 	require.Contains(t, c.must(t, "migrate", "down", "--yes"), "nothing to revert")
 	require.Contains(t, c.must(t, "migrate", "up"), "applied  "+newest.Name)
 	require.Equal(t, all, status())
-}
-
-// A migration is reverted only with --yes.
-func TestMigrateDownWantsYes(t *testing.T) {
-	t.Parallel()
-
-	c := withDatabase(t)
-	before := c.must(t, "migrate", "status")
-
-	got := c.run(t, "migrate", "down")
-
-	require.Equal(t, calledWrong, got.code)
-	require.Contains(t, got.err, "would be reverted, and the data")
-	require.Contains(t, got.err, "to do it add --yes")
-	require.Equal(t, before, c.must(t, "migrate", "status"))
 }

@@ -115,11 +115,10 @@ func (a *app) printPollerIDs(done string, ids []string) error {
 
 func (a *app) showPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) error {
 	pollers, err := operate.ReadPollers(ctx, launcher, sources)
-	if err != nil {
-		return err
+	if err == nil {
+		a.warnOfPollers(pollers)
 	}
-	a.warnOfPollers(pollers)
-	return a.Print(pollers, func(w io.Writer) { printPollers(w, pollers) })
+	return show(a, pollers, err, printPollers)
 }
 
 func (a *app) warnOfWorkers(pollers operate.Pollers) {

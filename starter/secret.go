@@ -72,7 +72,7 @@ func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error
 	if err != nil {
 		return advice.With(fmt.Errorf("stopped: %w", err), "run it again: it continues with the remaining addresses")
 	}
-	return a.Print(rekeyView{dryRun, done}, func(w io.Writer) { printRekeyed(w, rekeyView{dryRun, done}) })
+	return show(a, rekeyView{dryRun, done}, nil, printRekeyed)
 }
 
 func printRekeyed(w io.Writer, view rekeyView) {

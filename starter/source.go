@@ -119,13 +119,11 @@ func (a *app) checkSources(ctx context.Context, names []string) error {
 		a.Note("OUTBOX_SOURCES is not set, or lists no outbox of another service")
 	}
 	subjects := check.Sources(sources)
-	brokers, done, err := a.brokers()
+	brokers, err := a.brokers()
 	if err != nil {
 		return err
 	}
-	defer done()
 	if db, _, err := a.store(ctx); err == nil {
-		defer db.Close()
 		subjects = append(subjects, check.Topics(db, brokers, sources)...)
 	}
 	return a.runCheck(ctx, subjects, strings.Join(append([]string{"starter source check"}, names...), " "), check.Result{})
@@ -198,12 +196,11 @@ func (a *app) migrateSource(ctx context.Context, name string, topics bool) error
 
 // createTopic creates the source's topic and returns its name, or "" if the topic exists.
 func (a *app) createTopic(ctx context.Context, o *operate.Operator, source outboxes.Source) (string, error) {
-	brokers, done, err := a.brokers()
-	if err != nil {
+	brokers, err := a.brokers()
+	switch {
+	case err != nil:
 		return "", err
-	}
-	defer done()
-	if brokers == nil {
+	case brokers == nil:
 		return "", misused(errors.New("--topics needs KAFKA_BROKERS"))
 	}
 	return o.CreateTopic(ctx, brokers, source)
@@ -211,7 +208,6 @@ func (a *app) createTopic(ctx context.Context, o *operate.Operator, source outbo
 
 func (a *app) sourceRowsCommand() *cobra.Command {
 	var after string
-	var limit int
 	cmd := &cobra.Command{
 		Use:   "rows NAME",
 		Short: "List the rows of an outbox with a problem",
@@ -226,32 +222,21 @@ Herald stores nothing about other rows.`,
 		Example:           "  starter source rows orders\n  starter source rows orders -o json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
-		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
-			return a.sourceRows(ctx, args[0], after, limit)
-		}),
 	}
 	terminal.TextFlag(cmd.Flags(), &after, "after", "continue after the row with this key")
-	terminal.LimitFlag(cmd.Flags(), &limit)
-	return cmd
-}
-
-func (a *app) sourceRows(ctx context.Context, name, after string, limit int) error {
-	source, err := a.source(name)
-	if err != nil {
-		return err
-	}
-	db, _, err := a.store(ctx)
-	if err != nil {
-		return err
-	}
-	rows, err := db.SourceRows(ctx, source.Name, after, limit)
-	if err != nil {
-		return err
-	}
-	return a.Print(map[string]any{"rows": append([]postgres.SourceRow{}, rows...)}, func(w io.Writer) {
-		terminal.List(w, []string{"KEY", "STATE", "REFUSED", "NEXT ATTEMPT", "ERROR"}, rows, func(row postgres.SourceRow) []string {
+	return listCommand(a, cmd, list[postgres.SourceRow]{
+		name: "rows", none: "no row has a problem",
+		header: []string{"KEY", "STATE", "REFUSED", "NEXT ATTEMPT", "ERROR"},
+		cells: func(row postgres.SourceRow) []string {
 			return []string{row.Key, row.State, fmt.Sprint(row.Refusals), terminal.Clock(row.NextAttemptAt), cmp.Or(row.Error, row.PeopleError)}
-		})
+		},
+		read: func(ctx context.Context, db *postgres.Store, args []string, limit int) ([]postgres.SourceRow, error) {
+			source, err := a.source(args[0])
+			if err != nil {
+				return nil, err
+			}
+			return db.SourceRows(ctx, source.Name, after, limit)
+		},
 	})
 }
 

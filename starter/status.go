@@ -168,29 +168,21 @@ func (a *app) warnOfSources(states []operate.SourceState) {
 
 // addPollers adds the pollers of sources, unless Temporal is out of reach.
 func (a *app) addPollers(ctx context.Context, view *sourcesView, sources []outboxes.Source) {
-	pollers, err := a.pollersNow(ctx, sources)
+	var pollers operate.Pollers
+	launcher, err := a.launcher(ctx)
+	if err == nil {
+		pollers, err = operate.ReadPollers(ctx, launcher, sources)
+	}
 	if err != nil {
 		view.PollerProblem = err.Error()
 		a.Note("warning: nothing is known of the pollers; %s", a.nextStep(err))
 		return
 	}
-	view.Pollers = pollers
-	a.warnOfPollers(*pollers)
-}
-
-func (a *app) pollersNow(ctx context.Context, sources []outboxes.Source) (*operate.Pollers, error) {
-	launcher, err := a.launcher(ctx)
-	if err != nil {
-		return nil, err
-	}
-	pollers, err := operate.ReadPollers(ctx, launcher, sources)
-	if err != nil {
-		return nil, err
-	}
 	if pollers.Others, err = operate.OtherInstallations(ctx, launcher); err != nil {
 		a.Note("warning: %v", err) // only Temporal's visibility store may be down
 	}
-	return &pollers, nil
+	view.Pollers = &pollers
+	a.warnOfPollers(pollers)
 }
 
 func printPollersOf(w io.Writer, view sourcesView) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/config/secret"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/postgres"
@@ -63,26 +62,15 @@ the hash. --address finds the rows of one address.`,
 	return listCommand(a, cmd, list[report.Suppression]{
 		name: "suppressions", none: "nothing is suppressed",
 		header: suppressionHeader, cells: suppressionCells,
-		read: func(ctx context.Context, r report.Reader, limit int) (_ []report.Suppression, err error) {
+		read: func(ctx context.Context, db *postgres.Store, _ []string, limit int) (_ []report.Suppression, err error) {
 			if address.Text != "" {
-				if filter.AddressHashes, err = a.hashesOf(address); err != nil {
+				if filter.AddressHashes, err = address.Hashes(db.AddressKeys()); err != nil {
 					return nil, err
 				}
 			}
-			return r.Suppressions(ctx, filter, limit)
+			return report.Reader{Pool: db.Pool}.Suppressions(ctx, filter, limit)
 		},
 	})
-}
-
-// hashesOf returns the hashes of an address as the database stores them, one for each secret.
-func (a *app) hashesOf(address operate.Address) ([][]byte, error) {
-	cfg, err := a.settings()
-	if err != nil {
-		return nil, err
-	}
-	var keys postgres.Store
-	keys.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
-	return address.Hashes(keys.AddressKeys())
 }
 
 // addressFlags adds the flags that name an address, and makes them required.

@@ -57,10 +57,7 @@ func (a *app) previewTemplate(ctx context.Context, in explain.PreviewRequest, pa
 		return err
 	}
 	found, err := explain.Explainer{Store: db}.Preview(ctx, in)
-	if err != nil {
-		return err
-	}
-	return a.Print(found, func(w io.Writer) { printPreview(w, found) })
+	return show(a, found, err, printPreview)
 }
 
 // payloadFile reads a JSON object from a file or the standard input.

@@ -64,11 +64,7 @@ func TestTemplatePreview(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			require.Equal(t, tt.want, read[explain.Preview](t, c, append([]string{"template", "preview"}, tt.args...)...))
-		})
+		require.Equal(t, tt.want, read[explain.Preview](t, c, append([]string{"template", "preview"}, tt.args...)...), tt.name)
 	}
 	require.Contains(t, c.must(t, "template", "preview", "--event", "evt-1", "--recipient", "CUSTOMER/42", "--channel", "push"), "digest")
 
@@ -95,14 +91,10 @@ func TestTemplatePreviewErrors(t *testing.T) {
 		{name: "no event", args: []string{"--event", "evt-2", "--channel", "SMS", "--recipient", "CUSTOMER/42"}, want: "event evt-2", aid: "starter event list"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		got := c.run(t, append([]string{"template", "preview"}, tt.args...)...)
 
-			got := c.run(t, append([]string{"template", "preview"}, tt.args...)...)
-
-			require.Equal(t, failed, got.code)
-			require.Contains(t, got.err, tt.want)
-			require.Contains(t, got.err, tt.aid)
-		})
+		require.Equal(t, failed, got.code, tt.name)
+		require.Contains(t, got.err, tt.want, tt.name)
+		require.Contains(t, got.err, tt.aid, tt.name)
 	}
 }

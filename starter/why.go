@@ -7,6 +7,7 @@ import (
 
 	"herald/internal/explain"
 	"herald/internal/notification"
+	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 	"herald/internal/terminal"
 )
@@ -33,8 +34,8 @@ starter delivery why explains one decision in detail.`,
 		cells: func(d report.RecipientDecision) []string {
 			return []string{terminal.Clock(&d.DecidedAt), d.EventID, terminal.Dash(d.EventType), string(d.Channel), string(d.Decision), string(terminal.Dash(d.Status)), terminal.Dash(d.Reason)}
 		},
-		read: func(ctx context.Context, r report.Reader, limit int) ([]report.RecipientDecision, error) {
-			found, err := r.RecipientDecisions(ctx, filter, limit)
+		read: func(ctx context.Context, db *postgres.Store, _ []string, limit int) ([]report.RecipientDecision, error) {
+			found, err := report.Reader{Pool: db.Pool}.RecipientDecisions(ctx, filter, limit)
 			for i := range found {
 				found[i].Reason = explain.Reason(found[i], filter.UserType)
 			}
