@@ -57,10 +57,3 @@ func TestEventWorkflow(t *testing.T) {
 		require.Equal(t, tt.want, got, tt.name)
 	}
 }
-
-func TestEventWorkflowWithoutTemporal(t *testing.T) {
-	t.Parallel()
-
-	got, _ := explain.Explainer{Unreachable: errors.New("down")}.EventWorkflow(t.Context(), "evt-1")
-	require.Equal(t, explain.WorkflowView{Status: explain.Unreachable, Note: "down"}, got)
-}

@@ -31,9 +31,15 @@ func (l *Launcher) StartEventAgain(ctx context.Context, event notification.Pendi
 }
 
 func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEvent, reuse enums.WorkflowIdReusePolicy) error {
-	in, err := l.notifyInput(ctx, event)
+	if err := l.CheckSource(cmp.Or(event.Source, notification.HeraldSource)); err != nil {
+		return err
+	}
+	commands, err := l.commandVersion(ctx)
 	if err != nil {
 		return err
+	}
+	in := workflows.NotifyInput{
+		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, CommandVersion: commands, Cancels: event.Cancels,
 	}
 	options := client.StartWorkflowOptions{
 		ID:                                       event.ID,
@@ -46,7 +52,7 @@ func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEve
 	if event.CorrelationID != "" {
 		options.Memo = map[string]any{"correlation_id": event.CorrelationID}
 	}
-	_, err = l.Client.ExecuteWorkflow(tracing.WithParent(ctx, event.Traceparent), options, workflows.NotifyEvent, in)
+	_, err := l.Client.ExecuteWorkflow(tracing.WithParent(ctx, event.Traceparent), options, workflows.NotifyEvent, in)
 	return l.unlessStarted(ctx, err, options, workflows.NotifyEventType)
 }
 
@@ -68,16 +74,6 @@ func (l *Launcher) Cancel(ctx context.Context, workflowID string) error {
 // EventWorkflow returns the state of an event's workflow.
 func (l *Launcher) EventWorkflow(ctx context.Context, eventID string) (activities.WorkflowState, error) {
 	return l.state(ctx, eventID, workflows.NotifyEventType, workflows.EventsQueue(l.Prefix))
-}
-
-// notifyInput returns the input of an event's workflow.
-func (l *Launcher) notifyInput(ctx context.Context, event notification.PendingEvent) (in workflows.NotifyInput, err error) {
-	if err := l.CheckSource(cmp.Or(event.Source, notification.HeraldSource)); err != nil {
-		return in, err
-	}
-	in = workflows.NotifyInput{EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Cancels: event.Cancels}
-	in.CommandVersion, err = l.commandVersion(ctx)
-	return in, err
 }
 
 // CheckSource returns the reason why this process cannot start events of a source.
