@@ -12,36 +12,25 @@ import (
 func TestEscalationSays(t *testing.T) {
 	t.Parallel()
 
-	row := report.Escalation{Escalates: true, To: notification.SMS, Until: notification.UntilRead}
-	in := func(status string) *Escalation {
-		return &Escalation{Escalation: row, Workflow: WorkflowView{Status: status}}
-	}
-	with := func(status string, change func(*Escalation)) *Escalation {
-		e := in(status)
-		change(e)
-		return e
-	}
+	in := func(status string) WorkflowView { return WorkflowView{Status: status} }
 	tests := []struct {
 		name       string
-		escalation *Escalation
+		escalation Escalation // until an SMS follows
 		want       string
 	}{
-		{name: "none"},
-		{name: "follows another, and nothing follows it", escalation: &Escalation{Escalation: report.Escalation{From: "d"}}},
-		{name: "waits", escalation: with(Running, func(e *Escalation) {
-			e.Details = "waiting until 2026-11-22 10:05:00.000Z to be read, then SMS"
-		}), want: "waiting until 2026-11-22 10:05:00.000Z to be read, then SMS"},
-		{name: "waits, and no worker answers", escalation: in(Running), want: "waits to be read, then SMS"},
-		{name: "followed", escalation: with(Running, func(e *Escalation) { e.FollowedBy = "d-SMS" }), want: "it did not arrive, and d-SMS follows"},
-		{name: "read", escalation: with(Completed, func(e *Escalation) { e.Ended = notification.EscalationRead }), want: "nothing follows: the recipient has read a notification of the event"},
-		{name: "switched off", escalation: with(Completed, func(e *Escalation) {
-			e.Ended, e.Reason = notification.EscalationDropped, "USER_DISABLED"
-		}), want: "nothing follows over SMS: it is USER_DISABLED"},
-		{name: "cancelled", escalation: in("CANCELED"), want: "nothing follows: its workflow is CANCELED"},
-		{name: "Temporal is away", escalation: in(Unreachable), want: "not known, since Temporal is out of reach; it waits to be read, then SMS, unless that has ended"},
-		{name: "not started", escalation: in(Unknown), want: "nothing waits for it: its event's workflow starts that, or it has ended long ago"},
+		{"waits", Escalation{Workflow: in(Running), Details: "waiting until 2026-11-22 10:05:00.000Z to be read, then SMS"}, "waiting until 2026-11-22 10:05:00.000Z to be read, then SMS"},
+		{"waits, and no worker answers", Escalation{Workflow: in(Running)}, "waits to be read, then SMS"},
+		{"followed", Escalation{Workflow: in(Running), Escalation: report.Escalation{FollowedBy: "d-SMS"}}, "it did not arrive, and d-SMS follows"},
+		{"read", Escalation{Workflow: in(Completed), Ended: notification.EscalationRead}, "nothing follows: the recipient has read a notification of the event"},
+		{"switched off", Escalation{Workflow: in(Completed), Ended: notification.EscalationDropped, Reason: "USER_DISABLED"}, "nothing follows over SMS: it is USER_DISABLED"},
+		{"cancelled", Escalation{Workflow: in("CANCELED")}, "nothing follows: its workflow is CANCELED"},
+		{"Temporal is away", Escalation{Workflow: in(Unreachable)}, "not known, since Temporal is out of reach; it waits to be read, then SMS, unless that has ended"},
+		{"not started", Escalation{Workflow: in(Unknown)}, "nothing waits for it: its event's workflow starts that, or it has ended long ago"},
 	}
 	for _, tt := range tests {
+		tt.escalation.Escalates, tt.escalation.To, tt.escalation.Until = true, notification.SMS, notification.UntilRead
 		require.Equal(t, tt.want, tt.escalation.Says(), tt.name)
 	}
+	require.Empty(t, (*Escalation)(nil).Says())
+	require.Empty(t, (&Escalation{Escalation: report.Escalation{From: "d"}}).Says(), "nothing follows it")
 }

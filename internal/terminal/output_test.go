@@ -80,32 +80,22 @@ func TestPastTime(t *testing.T) {
 func TestList(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		name, id, lastError string
-		want                func(t *testing.T, line string)
-	}{
-		{name: "a long error is cut where the line ends", id: "evt-1-staff10-EMAIL", lastError: strings.Repeat("würde ", 50) + "\nzweite Zeile",
-			want: func(t *testing.T, line string) {
-				require.Equal(t, lineWidth, utf8.RuneCountInString(line))
-				require.True(t, strings.HasSuffix(line, "…"), line)
-			}},
-		{name: "a long id leaves room for the code at the end of an answer", id: strings.Repeat("x", 150), lastError: "sendgrid gave no clear answer: 503",
-			want: func(t *testing.T, line string) { require.Contains(t, line, "answer: 503") }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+	long := listed(t, "evt-1-staff10-EMAIL", strings.Repeat("würde ", 50)+"\nzweite Zeile")
+	require.Equal(t, lineWidth, utf8.RuneCountInString(long), "a long error is cut where the line ends")
+	require.True(t, strings.HasSuffix(long, "…"), long)
+	require.Contains(t, listed(t, strings.Repeat("x", 150), "sendgrid gave no clear answer: 503"), "answer: 503", "a long id leaves room for the code")
+}
 
-			var out bytes.Buffer
-			w := tabwriter.NewWriter(&out, 0, 0, columnGap, ' ', 0)
-			List(w, []string{"DELIVERY", "LAST ERROR"}, [][]string{{tt.id, tt.lastError}, {"evt-2-staff10-EMAIL", ""}}, func(cells []string) []string { return cells })
-			require.NoError(t, w.Flush())
-
-			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-			require.Len(t, lines, 3)
-			tt.want(t, lines[1])
-		})
-	}
+// listed returns the line of a delivery in a list.
+func listed(t *testing.T, id, lastError string) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 0, columnGap, ' ', 0)
+	List(w, []string{"DELIVERY", "LAST ERROR"}, [][]string{{id, lastError}, {"evt-2-staff10-EMAIL", ""}}, func(cells []string) []string { return cells })
+	require.NoError(t, w.Flush())
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	require.Len(t, lines, 3)
+	return lines[1]
 }
 
 func TestPrintable(t *testing.T) {
