@@ -50,6 +50,15 @@ func (c shell) must(t *testing.T, args ...string) string {
 	return got.out
 }
 
+// fails runs a command that must end with the code, and with the text in its error.
+func (c shell) fails(t *testing.T, code int, text string, args ...string) printed {
+	t.Helper()
+	got := c.run(t, args...)
+	require.Equal(t, code, got.code, "%q: %s", args, got.err)
+	require.Contains(t, got.err, text, args)
+	return got
+}
+
 // exec runs SQL on the shell's database directly, without a command.
 func (c shell) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()

@@ -271,9 +271,7 @@ func TestEmit(t *testing.T) {
 
 	require.Equal(t, 1201, read[statusView](t, c, "status").Pending)
 
-	got := c.run(t, append(args, "--payload", "{}", "--event-id", "mine-7")...)
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "error: event_outbox refuses the event: there is an event with this id already")
+	got := c.fails(t, failed, "error: event_outbox refuses the event: there is an event with this id already", append(args, "--payload", "{}", "--event-id", "mine-7")...)
 	require.Contains(t, got.err, "next: correct the event, or choose another --event-id")
 }
 

@@ -55,9 +55,7 @@ func TestReplayEncrypted(t *testing.T) {
 	for _, file := range files {
 		hidden := write(t, encrypted(t, file, keys))
 		require.Contains(t, with.must(t, "replay", "--history", hidden), "replays cleanly", file)
-		got := shell{}.run(t, "replay", "--history", hidden)
-		require.Equal(t, calledWrong, got.code, file)
-		require.Contains(t, got.err, `the key "a": add this key to HISTORY_KEYS`, file)
+		shell{}.fails(t, calledWrong, `the key "a": add this key to HISTORY_KEYS`, "replay", "--history", hidden)
 	}
 }
 
@@ -165,10 +163,7 @@ func TestReplayDiverges(t *testing.T) {
 	}
 	for _, tt := range tests {
 		file := told(t, tt.of, tt.change)
-		got := shell{}.run(t, "replay", "--history", file, "-o", "json")
-
-		require.Equal(t, failed, got.code, tt.name)
-		require.Contains(t, got.err, "error: it does not replay: this build diverges")
+		got := shell{}.fails(t, failed, "error: it does not replay: this build diverges", "replay", "--history", file, "-o", "json")
 		require.Contains(t, got.err, "next: keep workers of the build that began it")
 		var view replayView
 		require.NoError(t, json.Unmarshal([]byte(got.out), &view))
@@ -241,10 +236,7 @@ func TestReplayBadInput(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		got := shell{}.run(t, append([]string{"replay"}, tt.args...)...)
-
-		require.Equal(t, calledWrong, got.code, "%s: %s", tt.name, got.err)
-		require.Contains(t, got.err, tt.want)
+		got := shell{}.fails(t, calledWrong, tt.want, append([]string{"replay"}, tt.args...)...)
 		require.Empty(t, got.out)
 	}
 }
@@ -254,12 +246,8 @@ func TestReplayOfNothing(t *testing.T) {
 	t.Parallel()
 
 	file := told(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[:2] })
-	got := shell{}.run(t, "replay", "--history", file)
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "has not begun")
+	got := shell{}.fails(t, failed, "has not begun", "replay", "--history", file)
 	require.Contains(t, got.err, "next: see `starter poller status`")
 
-	got = shell{environment: map[string]string{"TEMPORAL_ADDRESS": unreachable}}.run(t, "replay", "evt-1")
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "Temporal is out of reach")
+	shell{environment: map[string]string{"TEMPORAL_ADDRESS": unreachable}}.fails(t, failed, "Temporal is out of reach", "replay", "evt-1")
 }

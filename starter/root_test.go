@@ -41,10 +41,7 @@ func TestSettingsMissing(t *testing.T) {
 	t.Parallel()
 
 	for _, args := range [][]string{{"status"}, {"migrate", "up"}, {"seed"}, {"poller", "start"}, {"event", "show", "evt-1"}} {
-		got := shell{}.run(t, args...)
-
-		require.Equal(t, failed, got.code, args)
-		require.Contains(t, got.err, "DATABASE_URL is not set")
+		got := shell{}.fails(t, failed, "DATABASE_URL is not set", args...)
 		require.Contains(t, got.err, "next: set it in the environment")
 	}
 }
@@ -56,9 +53,7 @@ func TestServersOutOfReach(t *testing.T) {
 	for command, next := range map[string]string{
 		"status": "start Postgres, or set DATABASE_URL to its address", "poller status": "start Temporal, or set TEMPORAL_ADDRESS to its address",
 	} {
-		got := c.run(t, strings.Fields(command)...)
-		require.Equal(t, failed, got.code)
-		require.Contains(t, got.err, "next: "+next)
+		got := c.fails(t, failed, "next: "+next, strings.Fields(command)...)
 		require.NotContains(t, got.err, "verysecret")
 	}
 }
@@ -176,11 +171,8 @@ func TestUsageErrors(t *testing.T) {
 		{name: "no Slack", args: []string{"seed", "--slack-url", "hooks.slack.com"}, want: "--slack-url: must be http or https with a host"},
 	}
 	for _, tt := range tests {
-		got := shell{}.run(t, tt.args...)
-
-		require.Equal(t, calledWrong, got.code, tt.name)
+		got := shell{}.fails(t, calledWrong, tt.want, tt.args...)
 		require.Empty(t, got.out, tt.name)
-		require.Contains(t, got.err, tt.want, tt.name)
 		require.Regexp(t, "next: see `starter( [a-z-]+)* --help`", got.err)
 	}
 }
@@ -194,9 +186,7 @@ func TestStarterHasTheSecretOfTheInstallation(t *testing.T) {
 	c.environment["HERALD_SECRET"] = "one secret of an installation, 1"
 	c.must(t, "event", "list")
 	c.environment["HERALD_SECRET"] = "one secret of an installation, 2"
-	got := c.run(t, "event", "list")
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "HERALD_SECRET differs from the secret that this database has known since")
+	got := c.fails(t, failed, "HERALD_SECRET differs from the secret that this database has known since", "event", "list")
 	require.Contains(t, got.err, "next: set it in the environment")
 	c.must(t, "migrate", "status")
 

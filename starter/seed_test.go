@@ -22,9 +22,7 @@ func TestSeedOverwritesNobody(t *testing.T) {
 		return postgrestest.Get[string](t, db, "SELECT email FROM recipient WHERE user_id = '42'")
 	}
 
-	got := c.run(t, "seed")
-	require.Equal(t, calledWrong, got.code)
-	require.Contains(t, got.err, "nothing changed: some rows differ from the example: 1 of notification_template, 1 of recipient; to overwrite them add --yes")
+	got := c.fails(t, calledWrong, "nothing changed: some rows differ from the example: 1 of notification_template, 1 of recipient; to overwrite them add --yes", "seed")
 	require.NotContains(t, got.err, "Rossi")
 	require.Equal(t, "maria@rossi.test", email())
 

@@ -122,9 +122,7 @@ func TestSourceOutOfReach(t *testing.T) {
 	require.Contains(t, got.out, "source wallet public.outbox: its database cannot be read")
 	require.Contains(t, got.out, "`database_url_env:`")
 
-	migrated := c.run(t, "source", "migrate", "wallet")
-	require.Equal(t, failed, migrated.code)
-	require.Contains(t, migrated.err, "next: start the database, or set the variable")
+	migrated := c.fails(t, failed, "next: start the database, or set the variable", "source", "migrate", "wallet")
 	require.NotContains(t, got.out+got.err+migrated.err, "verysecret")
 }
 
@@ -139,10 +137,7 @@ func TestSourceMigrateWithoutOwnership(t *testing.T) {
 	text := must(os.ReadFile(file))(t)
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "table: orders.outbox", "table: orders.outbox\n  database_url_env: WALLET_DATABASE_URL", 1)), 0o600))
 
-	got := c.run(t, "source", "migrate", "orders")
-
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "must be owner of table outbox")
+	got := c.fails(t, failed, "must be owner of table outbox", "source", "migrate", "orders")
 	require.Contains(t, got.err, `next: have the table's owner run: CREATE INDEX CONCURRENTLY "idx_outbox_status_created"`)
 }
 
@@ -159,9 +154,7 @@ func TestSourceNames(t *testing.T) {
 		"order":  `there is no source "order": the sources are herald, orders, wallet`,
 		"herald": "herald is Herald's own outbox and has no topic: see `starter migrate status`",
 	} {
-		got := c.run(t, "source", "migrate", name)
-		require.Equal(t, calledWrong, got.code)
-		require.Contains(t, got.err, want)
+		c.fails(t, calledWrong, want, "source", "migrate", name)
 	}
 	delete(c.environment, "OUTBOX_SOURCES")
 	require.Contains(t, c.run(t, "source", "check", "orders").err, `there is no source "orders": the sources are herald`)
@@ -176,7 +169,5 @@ func TestBadSourcesFile(t *testing.T) {
 
 	c := withSources(t)
 	require.NoError(t, os.WriteFile(c.environment["OUTBOX_SOURCES"], []byte("- name: orders\n  kafka: {}\n"), 0o600))
-	got := c.run(t, "source", "list")
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "\n  line 1: dialect must be order-service or wallet-hub\n  line 1: table must be schema.table, such as orders.outbox, without quotes\n  line 2: kafka has no `topic:`\n")
+	c.fails(t, failed, "\n  line 1: dialect must be order-service or wallet-hub\n  line 1: table must be schema.table, such as orders.outbox, without quotes\n  line 2: kafka has no `topic:`\n", "source", "list")
 }

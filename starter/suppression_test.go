@@ -59,9 +59,7 @@ func TestSuppression(t *testing.T) {
 	require.Len(t, listed("--channel", "EMAIL"), 1)
 	run(append([]string{"remove", "--yes"}, mail...)...)
 	require.Empty(t, listed("--channel", "EMAIL"))
-	gone := c.run(t, append([]string{"suppression", "remove", "--yes"}, mail...)...)
-	require.Equal(t, failed, gone.code)
-	require.Contains(t, gone.err, "this address has no such suppression")
+	gone := c.fails(t, failed, "this address has no such suppression", append([]string{"suppression", "remove", "--yes"}, mail...)...)
 	require.Contains(t, gone.err, "next: check its spelling; `starter suppression list --channel EMAIL`")
 
 	audit := c.must(t, "audit")
@@ -97,16 +95,12 @@ func TestSuppressionRefuses(t *testing.T) {
 		{name: "a long detail", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", strings.Repeat("x", 1001)}, want: "at most 1000 bytes"},
 	}
 	for _, tt := range tests {
-		got := shell{}.run(t, append([]string{"suppression"}, tt.args...)...)
-		require.Equal(t, calledWrong, got.code, "%s: %s", tt.name, got.err)
-		require.Contains(t, got.err, tt.want, tt.name)
+		got := shell{}.fails(t, calledWrong, tt.want, append([]string{"suppression"}, tt.args...)...)
 		require.NotRegexp(t, `(?i)maria|76 ?765`, got.err)
 	}
 	c := withDatabase(t)
 	for _, args := range [][]string{{"add", "--reason", "BOUNCE"}, {"remove", "--yes"}, {"list"}} {
-		got := c.run(t, append(append([]string{"suppression"}, args...), "--channel", "EMAIL", "--address", "maria@example.com")...)
-		require.Equal(t, failed, got.code)
-		require.Contains(t, got.err, "HERALD_SECRET is not set")
+		got := c.fails(t, failed, "HERALD_SECRET is not set", append(append([]string{"suppression"}, args...), "--channel", "EMAIL", "--address", "maria@example.com")...)
 		require.Contains(t, got.err, "next: set it to the secret of worker and gateway")
 	}
 	require.Contains(t, c.must(t, "suppression", "list"), "nothing is suppressed", "listing needs no secret")
@@ -124,9 +118,7 @@ func TestSecretRekey(t *testing.T) {
 	c.must(t, append([]string{"suppression", "add", "--reason", "COMPLAINT"}, address...)...)
 	c.must(t, append([]string{"suppression", "add", "--reason", "OPT_OUT"}, unknown...)...)
 	c.exec(t, "INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '1', 'Maria@example.com')")
-	got := c.run(t, "secret", "rekey")
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "HERALD_SECRET_PREVIOUS is not set")
+	c.fails(t, failed, "HERALD_SECRET_PREVIOUS is not set", "secret", "rekey")
 
 	c.environment["HERALD_SECRET"], c.environment["HERALD_SECRET_PREVIOUS"] = next, old
 	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, address...)...), "COMPLAINT")

@@ -91,10 +91,7 @@ func TestTemplatePreviewErrors(t *testing.T) {
 		{name: "no event", args: []string{"--event", "evt-2", "--channel", "SMS", "--recipient", "CUSTOMER/42"}, want: "event evt-2", aid: "starter event list"},
 	}
 	for _, tt := range tests {
-		got := c.run(t, append([]string{"template", "preview"}, tt.args...)...)
-
-		require.Equal(t, failed, got.code, tt.name)
-		require.Contains(t, got.err, tt.want, tt.name)
+		got := c.fails(t, failed, tt.want, append([]string{"template", "preview"}, tt.args...)...)
 		require.Contains(t, got.err, tt.aid, tt.name)
 	}
 }

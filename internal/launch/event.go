@@ -52,7 +52,7 @@ func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEve
 	if event.CorrelationID != "" {
 		options.Memo = map[string]any{"correlation_id": event.CorrelationID}
 	}
-	_, err := l.Client.ExecuteWorkflow(tracing.WithParent(ctx, event.Traceparent), options, workflows.NotifyEvent, in)
+	_, err = l.Client.ExecuteWorkflow(tracing.WithParent(ctx, event.Traceparent), options, workflows.NotifyEvent, in)
 	return l.unlessStarted(ctx, err, options, workflows.NotifyEventType)
 }
 
