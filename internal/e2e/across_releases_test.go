@@ -31,8 +31,8 @@ const orders = 5
 
 // The numbers of recipients of the two broadcasts. In release 0.2 one has pages, the other batches.
 const (
-	paged   = 150
-	batched = 260
+	paged   = 105
+	batched = 130
 )
 
 const ordersFile = `
@@ -62,7 +62,7 @@ func newUpgradeOf(t *testing.T, start func(*system) *worker) (*upgrade, *worker)
 	cluster := kafkatest.NewCluster(t)
 	file := strings.TrimPrefix(settings[0], "OUTBOX_SOURCES=")
 	require.NoError(t, os.WriteFile(file, []byte(ordersFile), 0o600))
-	settings = append(settings, "KAFKA_BROKERS="+cluster.Address, "EMAIL_RATE_LIMIT=10", "BULK_THRESHOLD=200",
+	settings = append(settings, "KAFKA_BROKERS="+cluster.Address, "EMAIL_RATE_LIMIT=5", "BULK_THRESHOLD=110",
 		"SMS_MAX_ATTEMPTS=100", "SMS_RETRY_INTERVAL=1s", "SMS_RETRY_COEFFICIENT=1")
 	u := &upgrade{system: newSystem(t, append(settings, crashTimeouts...)...), services: services, broker: cluster.Address}
 	u.exec(`INSERT INTO recipient (user_type, user_id, email, phone) SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com', '+1201555' || lpad(n::text, 4, '0') FROM generate_series(1, $1::int) n`, batched)
@@ -102,7 +102,7 @@ func (u *upgrade) load(seconds int, f func(second int)) {
 	u.t.Helper()
 	for second := range seconds {
 		f(second)
-		for began := time.Now(); time.Since(began) < time.Second; time.Sleep(100 * time.Millisecond) {
+		for began := time.Now(); time.Since(began) < time.Second; time.Sleep(250 * time.Millisecond) {
 			id := fmt.Sprintf("%s-load-%d", u.name, len(u.events))
 			u.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{}')`, id)
 			u.events = append(u.events, id)

@@ -19,7 +19,7 @@ import (
 
 const (
 	perSecond = 1   // rate limit; even a busy machine starts more deliveries, so a backlog forms
-	backlog   = 400 // messages of one restaurant
+	backlog   = 200 // messages of one restaurant
 	processes = 2   // workers of the channel
 
 	// soon is a number of places in the ledger. Five messages that take turns with the backlog
@@ -28,7 +28,7 @@ const (
 	soon = 40
 )
 
-// While 400 messages of one restaurant wait, each in a separate workflow, more messages arrive:
+// While 200 messages of one restaurant wait, each in a separate workflow, more messages arrive:
 // a few with low priority, five of another restaurant, and some urgent messages.
 func TestBacklogUnderARateLimit(t *testing.T) {
 	t.Parallel()
@@ -57,8 +57,8 @@ func TestBatchUnderARateLimit(t *testing.T) {
 	const stints = 100 * perSecond // places; a running batch keeps its slot for at most 20 s, and a busy machine starts the next batch late
 	s := newSystem(t, "EMAIL_RATE_LIMIT=1", "BULK_THRESHOLD=50")
 	s.startRestaurants()
-	s.emitTo("NEWS", "1", backlog/2) // a batch that lasts longer than the test
-	for n := range atOnce - 1 {      // one event for each batch that runs concurrently, since a batch is large
+	s.emitTo("NEWS", "1", aBatch) // these batches last longer than the test
+	for n := range atOnce - 1 {   // one event for each batch that runs concurrently, since a batch is large
 		s.emit(fmt.Sprintf("%s-NEWS-1-%d", s.name, n+2), "NEWS", "RESTAURANT/1", "{}")
 	}
 	s.awaitSome(atOnce, `SELECT count(DISTINCT split_part(attempt_owner, ' ', 1)) FROM notification`)

@@ -106,7 +106,7 @@ func (d *digests) signal(id, name string) {
 func TestDigests(t *testing.T) {
 	t.Parallel()
 
-	const bursts, events, kills = 9, 10, 3
+	const bursts, events, kills = 6, 8, 3
 	d := newDigests(t)
 	w := d.startAll()
 

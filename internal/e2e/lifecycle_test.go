@@ -22,7 +22,7 @@ import (
 	"herald/tools/sandbox"
 )
 
-var lifecycleDeliveries = flag.Int("lifecycle", 300, "deliveries in each half of TestLifecycle")
+var lifecycleDeliveries = flag.Int("lifecycle", 150, "deliveries in each half of TestLifecycle")
 
 // lifecycleMessage is a message of the source lifecycle.
 type lifecycleMessage struct {
@@ -116,7 +116,7 @@ func TestLifecycle(t *testing.T) {
 // lifecycleUnderKills sends deliveries while the worker is killed, and compares the messages that
 // arrived with the tables.
 func lifecycleUnderKills(t *testing.T, destination string, settings []string, arrived func(rows int) []lifecycleMessage) {
-	const kills, channels, singles = 5, 3, 5
+	const kills, channels, singles = 3, 3, 5
 	customers := *lifecycleDeliveries/kills/channels + 1 - singles
 	file := filepath.Join(t.TempDir(), "sources.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("- { name: lifecycle, poll_interval: 100ms, "+destination+" }"), 0o600))
@@ -124,7 +124,7 @@ func lifecycleUnderKills(t *testing.T, destination string, settings []string, ar
 	s.customers(customers)
 	s.route("LOAD", "EMAIL", "PUSH", "WEBSOCKET")
 	s.starter("suppression", "add", "--channel", "EMAIL", "--reason", "OPT_OUT", "--address", "c1@example.com")
-	w := s.startAll()
+	w := s.startAll("--events", "--channels", "email,push,websocket")
 	s.burst("before", "LOAD", 1)
 	s.awaitCount(1, `SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'`)
 	require.Zero(t, s.count(`SELECT count(*) FROM lifecycle_event`))
@@ -132,7 +132,7 @@ func lifecycleUnderKills(t *testing.T, destination string, settings []string, ar
 	require.Contains(t, s.starter("source", "migrate", "lifecycle"), "lifecycle on notification")
 	require.Contains(t, s.starter("source", "check", "lifecycle"), "no mistakes")
 
-	s.fault("EMAIL", `{"status":400,"rate":0.1}`)
+	s.fault("EMAIL", `{"status":400,"rate":0.3}`)
 	const events = singles + 1 // of a round: the last one goes to all customers in batches
 	for round := range kills {
 		before := s.count(`SELECT count(*) FROM lifecycle_event WHERE sent`)
@@ -141,7 +141,7 @@ func lifecycleUnderKills(t *testing.T, destination string, settings []string, ar
 		target := before + randomShare(2*(customers+singles)*channels)
 		s.eventually(func() bool { return s.count(`SELECT count(*) FROM lifecycle_event WHERE sent`) >= target }, "%d rows are never sent", target)
 		w.kill()
-		w = s.startWorker()
+		w = s.startWorker(w.cmd.Args[1:]...)
 	}
 	s.awaitCount(kills*events+1, `SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'`)
 	s.mend()

@@ -13,13 +13,13 @@ import (
 	"herald/internal/notification"
 )
 
-// Ten versions of an order's status come at once, while workers are killed, and ten of another one.
+// Seven versions of an order's status come at once, while workers are killed, and seven of another one.
 // The inbox, the open page and the phone have the last version of each. What waited is cancelled,
 // with its workflows.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 
-	const versions, orders = 10, 2
+	const versions, orders = 7, 2
 	s := newSystem(t, append(crashTimeouts, "PUSH_MAX_ATTEMPTS=100")...)
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay)
@@ -79,7 +79,7 @@ func TestReplace(t *testing.T) {
 			phone[m.CollapseKey] = m.Title + ", " + m.Body
 		}
 	}
-	require.ElementsMatch(t, []string{"Order 0, status s9", "Order 1, status s9"}, slices.Collect(maps.Values(phone)))
+	require.ElementsMatch(t, []string{"Order 0, status s6", "Order 1, status s6"}, slices.Collect(maps.Values(phone)))
 
 	first := fmt.Sprintf("%s-order-0-0-customer43-EMAIL", s.name)
 	require.Contains(t, s.starter("delivery", "why", first), "took its place while it waited")
