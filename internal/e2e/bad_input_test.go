@@ -16,13 +16,25 @@ import (
 	"herald/workflows"
 )
 
-// Each event that Herald cannot use gets a clear error in the right place. Herald delivers the
-// other events.
+// Events, rules and rows that Herald cannot use, in one installation.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
 	s.prepareLoad()
+	w := s.startAll()
+	s.toldNobody(w)
+	s.badEvents()
+	s.planningFails()
+	s.databaseFailuresQuoteNoValue(w)
+	s.eventIDTaken()
+	require.NoError(t, w.stop())
+}
+
+// Each event that Herald cannot use gets a clear error in the right place. Herald delivers the
+// other events.
+func (s *system) badEvents() {
+	s.t.Helper()
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES
 		('CUSTOMER', '2', 'nonsense', '12', 'UTC'),
 		('CUSTOMER', '3', 'three@example.com', '+12015550103', 'FOO3'),
@@ -33,7 +45,6 @@ func TestBadInput(t *testing.T) {
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PATH', 'EMAIL'), ('BROKEN', 'EMAIL'), ('BROKEN', 'SMS')`)
 	s.exec(`INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES ('PATH', 'CUSTOMER', 'CUSTOMER', 'customer.id')`)
 	s.exec(`INSERT INTO notification_template (event_type, channel, title, body) VALUES ('BROKEN', 'EMAIL', '{{.payload.title}}', 'text')`)
-	s.startAll()
 
 	emit := func(name, eventType, aggregate, payload string) string {
 		return s.emit(s.name+"-"+name, eventType, aggregate, payload)
@@ -44,7 +55,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		emit("type", "UNHEARD_OF", "CUSTOMER/1", `{}`):                     {"NO_ROUTING", "UNHEARD_OF"},
 		emit("aggregate", "LOAD", "SPACESHIP/1", `{"number":1}`):           {"NO_RECIPIENTS", "SPACESHIP"},
-		emit("nobody", "LOAD", "CUSTOMER/999", `{"number":1}`):             {"NO_RECIPIENTS", "active"},
+		emit("inactive", "LOAD", "CUSTOMER/999", `{"number":1}`):           {"NO_RECIPIENTS", "active"},
 		emit("no-path", "PATH", "CUSTOMER/1", `{"Customer":{"id":1}}`):     {"NO_RECIPIENTS", "customer.id"},
 		emit("wrong-type", "PATH", "CUSTOMER/1", `{"customer":{"id":{}}}`): {"NO_RECIPIENTS", "customer.id"},
 	}
@@ -56,8 +67,8 @@ func TestBadInput(t *testing.T) {
 	for event, want := range outcomes {
 		var result workflows.NotifyResult
 		s.result(event, &result)
-		require.Equal(t, want.outcome, result.Outcome, event)
-		require.Contains(t, result.Problem, want.problem, event)
+		require.Equal(s.t, want.outcome, result.Outcome, event)
+		require.Contains(s.t, result.Problem, want.problem, event)
 	}
 	for _, event := range []string{crlf, addresses, zone} {
 		s.result(event, &workflows.NotifyResult{})
@@ -67,19 +78,70 @@ func TestBadInput(t *testing.T) {
 	s.requireDelivery(addresses+"-customer2-EMAIL", "FAILED", "invalid address")
 	s.requireDelivery(addresses+"-customer2-SMS", "FAILED", "invalid number")
 	s.requireDelivery(addresses+"-customer2-PUSH", "FAILED", "no working device")
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM recipient_device WHERE token = 'dead-token' AND NOT active`))
+	require.Equal(s.t, 1, s.count(`SELECT count(*) FROM recipient_device WHERE token = 'dead-token' AND NOT active`))
 	s.requireDelivery(zone+"-customer3-EMAIL", "SENT", "")
-	require.Contains(t, s.starter("delivery", "why", zone+"-customer3-EMAIL"), `"FOO3" is unknown here, and taken as UTC`)
+	require.Contains(s.t, s.starter("delivery", "why", zone+"-customer3-EMAIL"), `"FOO3" is unknown here, and taken as UTC`)
 	s.requireDelivery(zone+"-customer3-SMS", "SENT", "")
 	s.awaitSuccess(letters)
 	s.requireDelivery(letters+"-customerjürgen-EMAIL", "SENT", "")
-	require.Contains(t, s.starter("delivery", "why", letters+"-customerjürgen-SMS"), "workflow  COMPLETED")
-	require.Len(t, s.take("notification.dead-letter"), 4)
+	require.Contains(s.t, s.starter("delivery", "why", letters+"-customerjürgen-SMS"), "workflow  COMPLETED")
+	require.Len(s.t, s.take("notification.dead-letter"), 4)
 
 	for _, bad := range []string{`{"number":`, `[]`, `""`, ``, `null`} {
 		out, err := s.tryStarter("emit", "--type", "LOAD", "--aggregate-type", "CUSTOMER", "--aggregate-id", "1", "--payload", bad)
-		require.Error(t, err, "payload %q: %s", bad, out)
+		require.Error(s.t, err, "payload %q: %s", bad, out)
 	}
+}
+
+// If a view of the directory breaks planning, errors name the view and the reason. Planning
+// continues by itself after the view is corrected.
+func (s *system) planningFails() {
+	s.t.Helper()
+	s.exec(`ALTER TABLE entity_member RENAME TO our_member`)
+	s.exec(`CREATE VIEW entity_member AS SELECT entity_type, entity_id, user_type, user_id, active FROM our_member`)
+	s.writeEvents("broken", 1)
+	id := s.eventID("broken", 0)
+
+	shown := ""
+	s.eventually(func() bool {
+		shown = s.starter("event", "show", id)
+		return strings.Contains(shown, "planning failed")
+	}, "nothing is said of %s", id)
+	require.Regexp(s.t, `activity +PlanDeliveries \w+, attempt \d+`, shown)
+	require.Regexp(s.t, `last failure .*SQLSTATE 42703: column .*role.* does not exist`, shown)
+	require.Regexp(s.t, `next +planning failed .*column.*view.*continues by itself`, shown)
+	require.NotContains(s.t, shown, "ada@")
+
+	s.exec(`CREATE OR REPLACE VIEW entity_member AS SELECT entity_type, entity_id, user_type, user_id, active, role FROM our_member`)
+	s.awaitSuccess(id)
+	s.awaitDeliveries(id, "SENT", loadChannels)
+}
+
+// A database's error may quote the rejected row. So histories and logs contain only the
+// statement and the error's code.
+func (s *system) databaseFailuresQuoteNoValue(w *worker) {
+	s.t.Helper()
+	s.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		RAISE EXCEPTION 'no attempt at %', NEW.recipient_address USING ERRCODE = 'P0007';
+	END $$`)
+	s.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON notification FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	s.writeEvents("refused", 1)
+	id := s.eventID("refused", 0) + "-customer1-EMAIL"
+
+	said := ""
+	s.eventually(func() bool {
+		description, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
+		if err != nil || len(description.GetPendingActivities()) == 0 || description.GetPendingActivities()[0].GetLastFailure() == nil {
+			return false
+		}
+		said = description.GetPendingActivities()[0].GetLastFailure().String()
+		return true
+	}, "%s has no failed attempt", id)
+	require.Contains(s.t, said, "begin attempts: SQLSTATE P0007")
+	require.NotContains(s.t, said, "ada@")
+	require.NotContains(s.t, w.output.String(), "ada@")
+	s.exec(`DROP TRIGGER refuse ON notification`)
+	s.awaitDelivery(id, "SENT")
 }
 
 // result waits until an event has ended, and reads its result.
@@ -96,89 +158,6 @@ func (s *system) requireDelivery(id, status, why string) {
 	require.NoError(s.t, err, id)
 	require.Equal(s.t, status, gotStatus, fmt.Sprintf("%s: %s", id, lastError))
 	require.Contains(s.t, lastError, why, id)
-}
-
-// A provider rejects our credentials. After they are corrected, the waiting deliveries are sent,
-// even if the policy allows only one attempt.
-func TestAccountRejected(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=1")
-	s.customers(1)
-	s.route("T", "EMAIL")
-	s.fault("EMAIL", `{"status":401}`)
-	s.startAll()
-	id := s.emit(s.name+"-evt", "T", "CUSTOMER/1", "{}") + "-customer1-EMAIL"
-	var answer string
-	s.eventually(func() bool {
-		answer, _ = s.tryStarter("delivery", "why", id)
-		return strings.Contains(answer, "the provider rejects our account: it is tried once a minute, next at ")
-	}, "why does not say that our account is rejected: %s", answer)
-
-	s.mend()
-	s.starter("delivery", "send-now", id)
-
-	s.awaitDelivery(id, "SENT")
-}
-
-// Failures name the missing settings of SendGrid, and a Slack host that is not allowed.
-func TestMissingSettings(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t, "SENDGRID_API_KEY=", "EMAIL_FROM=", "SLACK_ALLOWED_HOSTS=hooks.slack.com", "PUBLIC_URL=https://herald.example.com")
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, slack_webhook_url) VALUES ('ADMIN', '1', 'ada@example.com', 'https://chat.example.com/services/T/B/hunter2')`)
-	s.route("T", "EMAIL", "SLACK")
-	w := s.startWorker()
-	for _, fact := range []string{"channel is off", "EMAIL", "SENDGRID_API_KEY", "EMAIL_FROM"} {
-		require.Contains(t, w.output.String(), fact, "at its start")
-	}
-	s.starter("poller", "start")
-	event := s.emit(s.name+"-evt", "T", "ADMIN/1", "{}")
-	s.awaitSuccess(event)
-
-	tells := map[string][]string{
-		"EMAIL": {"EMAIL is not configured", "SENDGRID_API_KEY, EMAIL_FROM are not set", "nobody was asked", "Set what the last error names for the workers that serve EMAIL"},
-		"SLACK": {"slack was not asked", "SLACK_ALLOWED_HOSTS", "Correct what the last error names"},
-	}
-	for channel, facts := range tells {
-		id := event + "-admin1-" + channel
-		s.awaitDelivery(id, "FAILED")
-		why := s.starter("delivery", "why", id)
-		for _, fact := range facts {
-			require.Contains(t, why, fact)
-		}
-		require.NotContains(t, why+w.output.String(), "hunter2")
-	}
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE last_error LIKE '%EMAIL_FROM%'`))
-}
-
-// A database's error may quote the rejected row. So histories and logs contain only the
-// statement and the error's code.
-func TestDatabaseFailuresQuoteNoValue(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.prepareLoad()
-	s.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-		RAISE EXCEPTION 'no attempt at %', NEW.recipient_address USING ERRCODE = 'P0007';
-	END $$`)
-	s.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON notification FOR EACH ROW EXECUTE FUNCTION refuse()`)
-	w := s.startAll()
-	s.writeEvents("refused", 1)
-	id := s.eventID("refused", 0) + "-customer1-EMAIL"
-
-	said := ""
-	s.eventually(func() bool {
-		description, err := s.temporal.DescribeWorkflowExecution(t.Context(), id, "")
-		if err != nil || len(description.GetPendingActivities()) == 0 || description.GetPendingActivities()[0].GetLastFailure() == nil {
-			return false
-		}
-		said = description.GetPendingActivities()[0].GetLastFailure().String()
-		return true
-	}, "%s has no failed attempt", id)
-	require.Contains(t, said, "begin attempts: SQLSTATE P0007")
-	require.NotContains(t, said, "ada@")
-	require.NotContains(t, w.output.String(), "ada@")
 }
 
 // fault sets the sandbox's fault for a channel.

@@ -34,7 +34,7 @@ func TestBatch(t *testing.T) {
 	        VALUES ('CUSTOMER', '3', 'SMS', true, '00:00:01', '00:00')`)
 	s.starter("suppression", "add", "--channel", "SMS", "--reason", "OPT_OUT", "--address", "+12015550004")
 	s.fault("SMS", `{"status":503,"rate":0.3}`)
-	s.startWorker()
+	s.startWorker("--events", "--channels", "sms")
 	event := s.emitNews()
 	text := func(customer string) string {
 		return notification.DeliveryID(event, "customer", customer, notification.SMS)
@@ -90,7 +90,7 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 	s := newSystem(t, append(crashTimeouts, inBatches)...)
 	s.prepareNews(customers, "EMAIL")
 	s.fault("EMAIL", `{"latency":"4s"}`)
-	w := s.startWorker()
+	w := s.startWorker(mailWorker...)
 	event := s.emitNews()
 	s.awaitSome(30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
 
@@ -100,7 +100,7 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 	require.Equal(t, len(accepted), s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`))
 	require.Equal(t, len(accepted), s.count(`SELECT count(*) FROM delivery_attempt`), "none was begun in vain")
 
-	w = s.startWorker()
+	w = s.startWorker(mailWorker...)
 	s.awaitSome(len(accepted)+30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
 	s.awaitSome(1, `SELECT count(*) FROM notification WHERE attempt_owner IS NOT NULL`) // in flight for four seconds
 	w.kill()
@@ -110,7 +110,7 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 	require.NotEmpty(t, died)
 	require.LessOrEqual(t, len(died), activities.BatchSends)
 	s.mend()
-	s.startWorker()
+	s.startWorker(mailWorker...)
 
 	s.awaitDeliveries(event, "SENT", customers)
 	s.awaitSuccess(event)
@@ -137,7 +137,7 @@ func TestCancelOfABatch(t *testing.T) {
 	s := newSystem(t, inBatches)
 	s.prepareNews(customers, "EMAIL")
 	s.fault("EMAIL", `{"latency":"5s"}`)
-	s.startWorker()
+	s.startWorker(mailWorker...)
 	s.scheduled()
 	event := s.emitNews()
 	s.awaitCount(customers, `SELECT count(*) FROM notification`)
@@ -187,7 +187,7 @@ func TestBatchWithoutItsDatabase(t *testing.T) {
 	s := newSystem(t, inBatches)
 	s.prepareNews(customers, "EMAIL")
 	s.fault("EMAIL", `{"latency":"1s"}`)
-	s.startWorker()
+	s.startWorker(mailWorker...)
 	event := s.emitNews()
 	s.awaitSome(30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
 

@@ -48,31 +48,42 @@ func TestCheck(t *testing.T) {
 	require.Empty(t, s.messages(), "neither the check nor the worker's sends anything")
 }
 
-// A Temporal server has fairness off by default.
-func TestCheckFindsNoFairness(t *testing.T) {
-	t.Parallel()
-
-	stack := stacktest.New(t)
-	stack.Command(t, "../../tools/stack.sh", []string{"HERALD_TEMPORAL_FAIR=false"}, "up", "postgres", "temporal")
-	s := newSystem(t, "TEMPORAL_ADDRESS="+stack.Settings(t)["TEMPORAL_ADDRESS"])
-	found, _ := s.tryStarter("check")
-	require.Contains(t, found, "advice: Temporal fairness: it is switched off")
-	require.Contains(t, found, "matching.enableFairness")
-}
-
-// A worker logs a mistake in the rules, and works nevertheless.
+// A worker logs mistakes in the rules and missing settings, and works nevertheless. Failures name the
+// missing settings of SendGrid, and a Slack host that is not allowed.
 func TestWorkerSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 
-	s := newSystem(t, "TWILIO_ACCOUNT_SID=", "TWILIO_AUTH_TOKEN=", "TWILIO_FROM=")
+	s := newSystem(t, "SENDGRID_API_KEY=", "EMAIL_FROM=", "SLACK_ALLOWED_HOSTS=hooks.slack.com", "PUBLIC_URL=https://herald.example.com")
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	s.exec("INSERT INTO notification_template (event_type, channel, title, body) VALUES ('PROMOTION', 'PUSH', 'x', '{{.payload.')")
-	all, email := s.startWorker("--events", "--channels", "sms,push,websocket,slack"), s.startWorker("--channels", "email")
-	for _, mistake := range []string{`"where":"notification_template PROMOTION/PUSH/en"`, `"where":"settings of SMS","problem":"TWILIO_ACCOUNT_SID`} {
-		s.eventually(func() bool { return strings.Contains(all.output.String(), mistake) }, "the worker does not say %s", mistake)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, slack_webhook_url) VALUES ('ADMIN', '99', 'ada@example.com', 'https://chat.example.com/services/T/B/hunter2')`)
+	s.route("T", "EMAIL", "SLACK")
+	w, sms := s.startAll("--events", "--channels", "email,push,websocket,slack"), s.startWorker("--channels", "sms")
+	for _, mistake := range []string{`"where":"notification_template PROMOTION/PUSH/en"`, `"where":"settings of EMAIL","problem":"SENDGRID_API_KEY`} {
+		s.eventually(func() bool { return strings.Contains(w.output.String(), mistake) }, "the worker does not say %s", mistake)
 	}
-	s.eventually(func() bool { return strings.Contains(email.output.String(), `"mistakes":0`) }, "what is not of its part concerns no worker")
-	require.Equal(t, http.StatusOK, all.ready())
+	s.eventually(func() bool { return strings.Contains(sms.output.String(), `"mistakes":0`) }, "what is not of its part concerns no worker")
+	require.Equal(t, http.StatusOK, w.ready())
+	for _, fact := range []string{"channel is off", "EMAIL", "SENDGRID_API_KEY", "EMAIL_FROM"} {
+		require.Contains(t, w.output.String(), fact, "at its start")
+	}
+	event := s.emit(s.name+"-evt", "T", "ADMIN/99", "{}")
+	s.awaitSuccess(event)
+
+	tells := map[string][]string{
+		"EMAIL": {"EMAIL is not configured", "SENDGRID_API_KEY, EMAIL_FROM are not set", "nobody was asked", "Set what the last error names for the workers that serve EMAIL"},
+		"SLACK": {"slack was not asked", "SLACK_ALLOWED_HOSTS", "Correct what the last error names"},
+	}
+	for channel, facts := range tells {
+		id := event + "-admin99-" + channel
+		s.awaitDelivery(id, "FAILED")
+		why := s.starter("delivery", "why", id)
+		for _, fact := range facts {
+			require.Contains(t, why, fact)
+		}
+		require.NotContains(t, why+w.output.String(), "hunter2")
+	}
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE user_id = '99' AND last_error LIKE '%EMAIL_FROM%'`))
 }
 
 // A worker waits for a database that first refuses connections and then has no tables. It logs

@@ -29,87 +29,87 @@ func (s *system) usePush() {
 	s.env = append(s.env, strings.Fields(s.starter("secret", "vapid"))...)
 }
 
-// Two people share a phone. It gets the notifications of the last one who signed in, and nobody
-// else's, not even of an event from before.
-func TestSharedPhone(t *testing.T) {
+// Phones and browsers of four customers get pushes.
+func TestDevices(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t, "PUSH_MAX_ATTEMPTS=100", "PUSH_RETRY_COEFFICIENT=1")
-	s.route("NEWS", "PUSH")
-	s.exec(`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '1'), ('CUSTOMER', '2')`)
+	s.usePush()
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'PUSH')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'Read {{.payload.id}}')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id) SELECT 'CUSTOMER', generate_series(1, 4)::text`)
 	g := s.startGateway()
-	s.startAll()
+	s.startAll("--events", "--channels", "push")
+	s.sharePhone(g)
+	s.usePhoneAndBrowser(g)
+}
+
+// Two people share a phone. It gets the notifications of the last one who signed in, and nobody
+// else's, not even of an event from before.
+func (s *system) sharePhone(g *gateway) {
+	s.t.Helper()
 	signIn := func(user string, token string) { g.signIn(user, "fcm", token) }
 	signIn("1", "phone")
 	signIn("1", "tablet")
-	first := s.emit(s.name+"-first", "NEWS", "CUSTOMER/1", "{}") + "-customer1-PUSH"
+	first := s.emit(s.name+"-first", "NEWS", "CUSTOMER/1", `{"id":"1"}`) + "-customer1-PUSH"
 	s.awaitDelivery(first, "SENT")
 	s.fault("push", `{"status":503}`)
-	waiting := s.emit(s.name+"-waiting", "NEWS", "CUSTOMER/1", "{}") + "-customer1-PUSH"
+	waiting := s.emit(s.name+"-waiting", "NEWS", "CUSTOMER/1", `{"id":"1"}`) + "-customer1-PUSH"
 	s.awaitCount(1, `SELECT count(*) FROM (SELECT FROM delivery_attempt WHERE delivery_id = $1 LIMIT 1) AS tried`, waiting)
 	signIn("2", "phone")
 	s.mend()
 	s.awaitDelivery(waiting, "SENT")
-	hers := s.emit(s.name+"-hers", "NEWS", "CUSTOMER/2", "{}") + "-customer2-PUSH"
+	hers := s.emit(s.name+"-hers", "NEWS", "CUSTOMER/2", `{"id":"2"}`) + "-customer2-PUSH"
 	s.awaitDelivery(hers, "SENT")
 
 	got := map[string][]string{}
 	for _, m := range s.messages() {
 		got[m.Recipient] = append(got[m.Recipient], m.DeliveryID)
 	}
-	require.Equal(t, []string{first, hers}, got["phone"])
-	require.Equal(t, []string{first, waiting}, got["tablet"])
+	require.Equal(s.t, []string{first, hers}, got["phone"])
+	require.Equal(s.t, []string{first, waiting}, got["tablet"])
 }
 
 // A recipient has a phone and browsers. Each push goes to all of them, and is sent if one of them took
 // it. A browser whose subscription has ended gets no more.
-func TestPhoneAndBrowser(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t, "PUSH_MAX_ATTEMPTS=100", "PUSH_RETRY_COEFFICIENT=1")
-	s.usePush()
-	s.starter("migrate", "up")
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'PUSH')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'Read {{.payload.id}}')`)
-	s.exec(`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '1'), ('CUSTOMER', '2')`)
-	g := s.startGateway()
-	s.startAll()
-	g.signIn("1", "fcm", "phone")
-	g.signIn("1", "webpush", sandbox.Subscription(s.sandbox.URL, "browser"))
-	g.signIn("1", "webpush", sandbox.Subscription(s.sandbox.URL, "dead-browser"))
+func (s *system) usePhoneAndBrowser(g *gateway) {
+	s.t.Helper()
+	g.signIn("3", "fcm", "own-phone")
+	g.signIn("3", "webpush", sandbox.Subscription(s.sandbox.URL, "browser"))
+	g.signIn("3", "webpush", sandbox.Subscription(s.sandbox.URL, "dead-browser"))
 
 	for _, tt := range []struct {
 		name, fault, provider string
 		devices               []string
 	}{
-		{name: "both", provider: "fcm", devices: []string{"/push/browser", "phone"}},
+		{name: "both", provider: "fcm", devices: []string{"/push/browser", "own-phone"}},
 		{name: "no-fcm", fault: "push", provider: "webpush", devices: []string{"/push/browser"}},
-		{name: "no-webpush", fault: "webpush", provider: "fcm", devices: []string{"phone"}},
+		{name: "no-webpush", fault: "webpush", provider: "fcm", devices: []string{"own-phone"}},
 	} {
 		if tt.fault != "" {
 			s.fault(tt.fault, `{"status":429}`)
 		}
-		id := s.emit(s.name+"-"+tt.name, "NEWS", "CUSTOMER/1", `{"id":"`+tt.name+`"}`) + "-customer1-PUSH"
+		id := s.emit(s.name+"-"+tt.name, "NEWS", "CUSTOMER/3", `{"id":"`+tt.name+`"}`) + "-customer3-PUSH"
 		s.awaitDelivery(id, "SENT")
 		s.mend()
-		require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND provider = $2`, id, tt.provider), tt.name)
+		require.Equal(s.t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND provider = $2`, id, tt.provider), tt.name)
 		var devices []string
 		for _, m := range s.messages() {
 			if m.DeliveryID == id {
 				devices = append(devices, m.Recipient)
-				require.Equal(t, []string{"News", "Read " + tt.name}, []string{m.Title, m.Body})
+				require.Equal(s.t, []string{"News", "Read " + tt.name}, []string{m.Title, m.Body})
 			}
 		}
-		require.ElementsMatch(t, tt.devices, devices, tt.name)
+		require.ElementsMatch(s.t, tt.devices, devices, tt.name)
 	}
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM recipient_device WHERE NOT active AND token LIKE '%/push/dead-browser%'`))
-	require.Equal(t, 2, s.count(`SELECT count(*) FROM recipient_device WHERE active`))
+	require.Equal(s.t, 1, s.count(`SELECT count(*) FROM recipient_device WHERE NOT active AND token LIKE '%/push/dead-browser%'`))
+	require.Equal(s.t, 2, s.count(`SELECT count(*) FROM recipient_device WHERE active AND user_id = '3'`))
 
-	g.signIn("2", "webpush", sandbox.Subscription(s.sandbox.URL, "other-browser"))
+	g.signIn("4", "webpush", sandbox.Subscription(s.sandbox.URL, "other-browser"))
 	s.fault("webpush", `{"drop":"before"}`)
-	cut := s.emit(s.name+"-cut", "NEWS", "CUSTOMER/2", `{"id":"cut"}`) + "-customer2-PUSH"
+	cut := s.emit(s.name+"-cut", "NEWS", "CUSTOMER/4", `{"id":"cut"}`) + "-customer4-PUSH"
 	s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND provider = 'webpush'`, cut)
 	s.mend()
 	s.awaitDelivery(cut, "SENT")
-	require.Equal(t, 1, s.accepted()[cut])
+	require.Equal(s.t, 1, s.accepted()[cut])
 }

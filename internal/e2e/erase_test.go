@@ -92,12 +92,14 @@ func (e *erasing) searchesTables() {
 
 // A person is in every table, waits, escalates, fails, and is in an open digest. After the erasure,
 // no table, dead letter, topic, history or log has their name, address or text, and nothing reaches
-// them: no event, retry or sweep, although the application writes them into the directory again.
+// them: no event, retry or sweep, although the application writes them into the directory again. Before
+// that, two other people are merged.
 func TestErase(t *testing.T) {
 	t.Parallel()
 
 	e := newErasing(t)
 	w := e.startAll()
+	e.mergesPeople()
 	now := e.event("NOW", "now")
 	e.awaitDeliveries(now, "SENT", 4)
 	e.fault("sms", `{"status": 400}`)
@@ -139,23 +141,21 @@ func TestErase(t *testing.T) {
 
 // A delivery that waits for a person goes to the other person after a merge, and a replay of its
 // event tells neither of them again.
-func TestMergePeople(t *testing.T) {
-	t.Parallel()
+func (e *erasing) mergesPeople() {
+	e.t.Helper()
+	e.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '43', 'other@example.com'), ('CUSTOMER', '44', 'double@example.com')`)
+	later := e.emit(e.name+"-merged", "LATER", "CUSTOMER/44", `{"note": "hello"}`)
+	mail := later + "-customer44-EMAIL"
+	e.awaitBegun(mail)
 
-	e := newErasing(t)
-	e.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '43', 'other@example.com')`)
-	e.startAll()
-	later := e.event("LATER", "later")
-	e.awaitBegun(later + "-customer42-EMAIL")
-
-	e.starter("recipient", "merge", "CUSTOMER/42", "CUSTOMER/43", "--yes")
-	e.starter("delivery", "send-now", later+"-customer42-EMAIL")
-	e.awaitDelivery(later+"-customer42-EMAIL", "SENT")
+	e.starter("recipient", "merge", "CUSTOMER/44", "CUSTOMER/43", "--yes")
+	e.starter("delivery", "send-now", mail)
+	e.awaitDelivery(mail, "SENT")
 	e.awaitSuccess(later)
 	_, _ = e.tryStarter("event", "retry", later) // refused: it told everybody
 
 	messages := e.messages()
-	require.Len(t, messages, 1)
-	require.Equal(t, "other@example.com", messages[0].Recipient)
-	require.Contains(t, e.starter("recipient", "merge", "CUSTOMER/42", "CUSTOMER/43", "--yes"), "nothing is left to move")
+	require.Len(e.t, messages, 1)
+	require.Equal(e.t, "other@example.com", messages[0].Recipient)
+	require.Contains(e.t, e.starter("recipient", "merge", "CUSTOMER/44", "CUSTOMER/43", "--yes"), "nothing is left to move")
 }

@@ -10,21 +10,6 @@ import (
 	"herald/internal/notification"
 )
 
-// newEscalations returns an installation that escalates offers of tables: WEBSOCKET, then e-mail,
-// then SMS. Events of type SLOW escalate after an hour.
-func newEscalations(t *testing.T) *system {
-	t.Helper()
-	s := newSystem(t)
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only)
-	        SELECT e, c, c <> 'WEBSOCKET' FROM unnest(ARRAY ['QUICK', 'SLOW']) e, unnest(ARRAY ['WEBSOCKET', 'EMAIL', 'SMS']) c`)
-	s.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until)
-	        VALUES ('QUICK', 'WEBSOCKET', 'EMAIL', '3 seconds', 'READ'), ('SLOW', 'WEBSOCKET', 'EMAIL', '1 hour', 'READ'), ('QUICK', 'EMAIL', 'SMS', '1 hour', 'DELIVERED')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'A table', 'is free'), ('QUICK.escalated', 'A table still', 'is free')`)
-	s.starter("poller", "start")
-	return s
-}
-
 func (s *system) offer(name, eventType string) (event string) {
 	s.t.Helper()
 	return s.emit(s.name+"-"+name, eventType, "CUSTOMER/42", "{}")
@@ -44,17 +29,23 @@ func (s *system) says(id string, facts ...string) {
 }
 
 // An unread message escalates to an e-mail. When its receipt reports a bounce, an SMS follows. Each
-// is sent once, although workers die meanwhile.
+// is sent once, although workers die meanwhile. Events of type SLOW escalate after an hour.
 func TestEscalation(t *testing.T) {
 	t.Parallel()
 
-	s := newEscalations(t)
-	w := s.startWorker()
+	s := newSystem(t)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142')`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only)
+	        SELECT e, c, c <> 'WEBSOCKET' FROM unnest(ARRAY ['QUICK', 'SLOW']) e, unnest(ARRAY ['WEBSOCKET', 'EMAIL', 'SMS']) c`)
+	s.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until)
+	        VALUES ('QUICK', 'WEBSOCKET', 'EMAIL', '3 seconds', 'READ'), ('SLOW', 'WEBSOCKET', 'EMAIL', '1 hour', 'READ'), ('QUICK', 'EMAIL', 'SMS', '1 hour', 'DELIVERED')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'A table', 'is free'), ('QUICK.escalated', 'A table still', 'is free')`)
+	w := s.startAll(escalators...)
 	event := s.offer("unread", "QUICK")
 	screen, mail, text := event+"-customer42-WEBSOCKET", event+"-customer42-EMAIL", event+"-customer42-SMS"
 	s.awaitDelivery(screen, "SENT")
 	w.kill()
-	w = s.startWorker()
+	w = s.startWorker(escalators...)
 	s.awaitDelivery(mail, "SENT")
 	s.says(screen, "it did not arrive, and "+mail+" follows")
 	s.says(mail, " to be delivered, then SMS")
@@ -62,46 +53,47 @@ func TestEscalation(t *testing.T) {
 	require.Contains(t, s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "sms"), "is decided about when a delivery that escalates to it did not get there")
 
 	w.kill()
-	must(s.gatewayStore().RecordReceipts(t.Context(), []notification.Receipt{{Provider: "sendgrid", ID: "r-1", DeliveryID: mail, Word: "bounce", Status: notification.Failed}}))(t)
-	s.startWorker()
+	s.record(notification.Receipt{Provider: "sendgrid", ID: "r-1", DeliveryID: mail, Word: "bounce", Status: notification.Failed})
+	s.startWorker(escalators...)
 	s.awaitSuccess(event)
 	require.Equal(t, map[string]int{mail: 1, text: 1}, s.accepted())
 	require.Equal(t, 1, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND title = 'A table still' AND escalated_from = $2", mail, screen))
 	require.Equal(t, 1, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'SENT' AND escalated_from = $2", text, mail))
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels = '{"WEBSOCKET": "SELECTED", "EMAIL": "SELECTED", "SMS": "SELECTED"}'`, event))
 	s.endsEscalations()
+	s.escalatesAgain()
+	s.escalatesAsDocumented()
 }
 
-// The configuration of docs/escalation.md: the push message fails, the text message does not
-// arrive, so an e-mail follows.
-func TestEscalationDocument(t *testing.T) {
-	t.Parallel()
+// escalators are the arguments of a worker for the channels of escalations.
+var escalators = []string{"--events", "--channels", "websocket,email,sms,push"}
 
-	s := newSystem(t)
+// With the configuration of docs/escalation.md, the push message fails, the text message does not arrive,
+// so an e-mail follows.
+func (s *system) escalatesAsDocumented() {
+	s.t.Helper()
 	s.configure("docs/escalation.md")
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142')`)
-	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'phone')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'A table', 'is free')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES
+		('CUSTOMER', '43', '', '+12025550143'), ('CUSTOMER', '44', 'bob@example.com', ''), ('CUSTOMER', '45', 'cleo@example.com', '+12025550145')`)
+	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '45', 'phone')`)
 	s.fault("PUSH", `{"status":400}`)
-	s.startAll()
-	event := s.offer("free", "TABLE_OFFERED")
-	push, text, mail := event+"-customer42-PUSH", event+"-customer42-SMS", event+"-customer42-EMAIL"
+	event := s.emit(s.name+"-free", "TABLE_OFFERED", "CUSTOMER/45", "{}")
+	push, text, mail := event+"-customer45-PUSH", event+"-customer45-SMS", event+"-customer45-EMAIL"
 	s.awaitDelivery(text, "SENT")
-	require.Zero(t, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1", mail), "the SMS has an hour to arrive")
-	must(s.gatewayStore().RecordReceipts(t.Context(), []notification.Receipt{{Provider: "twilio", ID: "r-1", DeliveryID: text, Word: "undelivered", Status: notification.Failed}}))(t)
+	require.Zero(s.t, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1", mail), "the SMS has an hour to arrive")
+	s.record(notification.Receipt{Provider: "twilio", ID: "r-3", DeliveryID: text, Word: "undelivered", Status: notification.Failed})
 	s.awaitDelivery(mail, "SENT")
 	s.awaitSuccess(event)
-	require.Equal(t, 2, s.count("SELECT count(*) FROM notification WHERE (delivery_id, escalated_from) IN (($1, $2), ($3, $1))", text, push, mail))
-	require.Equal(t, map[string]int{text: 1, mail: 1}, s.accepted())
+	require.Equal(s.t, 2, s.count("SELECT count(*) FROM notification WHERE (delivery_id, escalated_from) IN (($1, $2), ($3, $1))", text, push, mail))
+	require.Equal(s.t, []int{0, 1, 1}, []int{s.accepted()[push], s.accepted()[text], s.accepted()[mail]})
 
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES ('CUSTOMER', '43', '', '+12025550143'), ('CUSTOMER', '44', 'bob@example.com', '')`)
 	for customer, reached := range map[string]string{"43": "SMS", "44": "EMAIL"} {
 		unreachable := s.emit(s.name+"-no-device-"+customer, "TABLE_OFFERED", "CUSTOMER/"+customer, "{}")
 		at := unreachable + "-customer" + customer + "-" + reached
 		s.awaitDelivery(at, "SENT")
-		require.Contains(t, s.starter("delivery", "why", at), "decided now", "SELECTED")
+		require.Contains(s.t, s.starter("delivery", "why", at), "decided now", "SELECTED")
 		why := s.starter("delivery", "why", "--event", unreachable, "--recipient", "customer/"+customer, "--channel", "push")
-		require.Contains(t, why, "NO_ADDRESS, so SMS is decided about at once")
+		require.Contains(s.t, why, "NO_ADDRESS, so SMS is decided about at once")
 	}
 }
 
@@ -129,25 +121,23 @@ func (s *system) endsEscalations() {
 }
 
 // An event whose workflow was lost continues the escalation, and repeats no message.
-func TestEscalationOfAnEventThatWasLost(t *testing.T) {
-	t.Parallel()
-
-	s := newEscalations(t)
-	s.startWorker()
+func (s *system) escalatesAgain() {
+	s.t.Helper()
 	event := s.offer("lost", "QUICK")
 	screen, mail := event+"-customer42-WEBSOCKET", event+"-customer42-EMAIL"
 	s.awaitDelivery(mail, "SENT")
 	for _, id := range []string{event, screen, mail, screen + "-escalation", mail + "-escalation"} {
 		s.lose(id)
 	}
-	s.exec("UPDATE processed_event SET status = 'PROCESSING', created_at = now() - interval '1 hour'")
-	s.exec("UPDATE notification SET created_at = now() - interval '1 hour'")
+	s.exec("UPDATE processed_event SET status = 'PROCESSING', created_at = now() - interval '1 hour' WHERE event_id = $1", event)
+	s.exec("UPDATE notification SET created_at = now() - interval '1 hour' WHERE event_id = $1", event)
 
 	s.sweep()
 
 	s.says(mail, " to be delivered, then SMS")
-	require.Equal(t, map[string]int{mail: 1}, s.accepted())
-	must(s.gatewayStore().RecordReceipts(t.Context(), []notification.Receipt{{Provider: "sendgrid", ID: "r-1", DeliveryID: mail, Word: "delivered", Status: notification.Delivered}}))(t)
+	require.Equal(s.t, 1, s.accepted()[mail])
+	s.record(notification.Receipt{Provider: "sendgrid", ID: "r-2", DeliveryID: mail, Word: "delivered", Status: notification.Delivered})
 	s.awaitSuccess(event)
-	require.Equal(t, map[string]int{mail: 1}, s.accepted())
+	require.Equal(s.t, 1, s.accepted()[mail])
+	require.Zero(s.t, s.accepted()[event+"-customer42-SMS"])
 }

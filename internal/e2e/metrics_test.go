@@ -30,7 +30,8 @@ func (w *worker) metrics() string {
 	return string(text)
 }
 
-// One event over three channels appears in the worker's metrics.
+// One event over three channels appears in the worker's metrics, and a receipt in the gateway's. Each
+// panel of the dashboard shows something.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 
@@ -39,7 +40,9 @@ func TestMetrics(t *testing.T) {
 	kafkatest.CreateTopic(t, cluster.Address, "order-events", nil)
 	s := newSystem(t, append(settings, "KAFKA_BROKERS="+cluster.Address, "EMAIL_RATE_LIMIT=1000")...)
 	s.prepareLoad()
-	w := s.startWorker()
+	signer := receiptstest.New("https://herald.example.com")
+	w, g := s.startWorker(), s.startGateway(signing(signer)...)
+	query := s.prometheus(w.addr(), g.worker.addr())
 	first, _, _ := strings.Cut(w.output.String(), "\n")
 	require.Regexp(t, `"msg":"worker starts","version":"\S+","commit":"\S+","go":"go1\.`, first)
 	require.Regexp(t, `(?m)^herald_build_info\{commit="\S+",go="go1\.\S+",version="\S+"\} 1$`, w.metrics())
@@ -83,23 +86,20 @@ func TestMetrics(t *testing.T) {
 	for _, personal := range []string{s.eventID("m", 0), "ada@example.com", "+12015550101", "token-1"} {
 		require.NotContains(t, page, personal, "neither Herald's metrics nor the SDK's hold it")
 	}
+	s.sentMails(1)
+	require.Equal(t, http.StatusNoContent, g.sendgrid(signer, mailEvents(1)))
+	requireGatewayMetrics(t, g.metrics())
+
+	s.showsPanels(query)
 }
 
 // ofGateways matches the metrics that only gateways have.
 var ofGateways = regexp.MustCompile(`^herald_(gateway|receipts?)_`)
 
-// docs/metrics.md lists the metrics of a gateway that has received a receipt, and the labels have
-// only known values.
-func TestMetricsOfTheGateway(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	signer := receiptstest.New("https://herald.example.com")
-	g := s.startGateway(signing(signer)...)
-	s.sentMails(1)
-	require.Equal(t, http.StatusNoContent, g.sendgrid(signer, mailEvents(1)))
-	page := g.metrics()
-
+// requireGatewayMetrics requires that docs/metrics.md lists the metrics of a gateway that has received a
+// receipt, and that their labels have only known values.
+func requireGatewayMetrics(t *testing.T, page string) {
+	t.Helper()
 	of := documented(t)
 	maps.DeleteFunc(of, func(name string, _ measured) bool {
 		return !ofGateways.MatchString(name) && name != "herald_build_info" && name != "herald_broker_up"

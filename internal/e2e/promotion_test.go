@@ -108,7 +108,7 @@ func TestPromotionInterrupted(t *testing.T) {
 	s := newSystem(t)
 	s.lostEvent("large")
 	event := s.eventID("large", 0)
-	s.lostDelivery(event, "1", 0)
+	s.lostDelivery(event, "1")
 	delivery := notification.DeliveryID(event, "customer", "1", notification.Email)
 	old := s.formerWorker()
 	require.NoError(t, old.Start())
@@ -217,22 +217,21 @@ var build02 = sync.OnceValues(func() (programs string, err error) {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 
-	s := newSystem(t)
+	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100")
 	s.prepareLoad()
-	w := s.startWorker()
+	w := s.startAll(loadWorker...)
 	s.scheduled()
-	s.starter("poller", "start")
 	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour'`)
 	s.writeEvents("waiting", 1)
 	s.writeEvents("terminated", 1)
 	s.awaitCount(2*loadChannels, `SELECT count(*) FROM notification`)
 	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'IMMEDIATE', delay = DEFAULT`)
 	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), s.eventID("terminated", 0), "", "an operator's word"))
-	s.lostDelivery(s.eventID("terminated", 0), "2", 0)
+	s.lostDelivery(s.eventID("terminated", 0), "2")
 	s.lostEvent("lost")
 	s.lostEvent("ended")
 	s.exec(`UPDATE processed_event SET status = 'SUCCESS', outcome = 'INCOMPLETE' WHERE event_id = $1`, s.eventID("ended", 0))
-	s.lostDelivery(s.eventID("ended", 0), "1", 0)
+	s.lostDelivery(s.eventID("ended", 0), "1")
 	s.exec(`UPDATE processed_event SET created_at = now() - interval '16 minutes'`)
 	s.exec(`UPDATE notification SET created_at = now() - interval '16 minutes'`)
 	require.Regexp(t, `incomplete events +1`, s.starter("status"))
@@ -253,40 +252,35 @@ func TestSweep(t *testing.T) {
 	require.Zero(t, s.sweep().StartedAgain)
 	require.NotContains(t, s.starter("status"), "incomplete events")
 	require.Regexp(t, `last sweep .+ 0 started again, 0 closed, 0 failed`, s.starter("status"))
+	s.sweepGivesUp()
 	require.NoError(t, w.stop())
 }
 
 // The sweep gives up a delivery whose workflow is lost after each start.
-func TestSweepGivesUp(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100")
-	s.prepareLoad()
+func (s *system) sweepGivesUp() {
+	s.t.Helper()
 	s.fault("email", `{"status":429,"rate":1,"retry_after":"15m"}`)
-	w := s.startWorker()
-	s.scheduled()
 	s.lostEvent("gone")
 	event := s.eventID("gone", 0)
 	id := event + "-customer1-EMAIL"
-	s.exec(`UPDATE processed_event SET status = 'SUCCESS', created_at = now() - interval '1 hour'`)
-	s.lostDelivery(event, "1", 0)
-	s.exec(`UPDATE notification SET created_at = now() - interval '1 hour', strategy = 'DELAYED', send_after = now() + interval '1 day'`)
-	require.Zero(t, s.sweep().StartedAgain, "its time has not come")
-	s.exec(`UPDATE notification SET send_after = now()`)
+	s.exec(`UPDATE processed_event SET status = 'SUCCESS', created_at = now() - interval '1 hour' WHERE event_id = $1`, event)
+	s.lostDelivery(event, "1")
+	s.exec(`UPDATE notification SET created_at = now() - interval '1 hour', strategy = 'DELAYED', send_after = now() + interval '1 day' WHERE delivery_id = $1`, id)
+	require.Zero(s.t, s.sweep().StartedAgain, "its time has not come")
+	s.exec(`UPDATE notification SET send_after = now() WHERE delivery_id = $1`, id)
 
 	for attempts := range 3 {
-		require.Equal(t, 1, s.sweep().StartedAgain)
+		require.Equal(s.t, 1, s.sweep().StartedAgain)
 		s.awaitCount(attempts+1, `SELECT count(*) FROM delivery_attempt WHERE outcome = 'BUSY'`)
-		require.Zero(t, s.sweep().StartedAgain, "it waits for its next attempt")
+		require.Zero(s.t, s.sweep().StartedAgain, "it waits for its next attempt")
 		s.lose(id)
 	}
-	require.Equal(t, 1, s.sweep().Failed)
+	require.Equal(s.t, 1, s.sweep().Failed)
 
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE status = 'FAILED' AND last_error = 'started again 3 times in vain'`))
+	require.Equal(s.t, 1, s.count(`SELECT count(*) FROM notification WHERE status = 'FAILED' AND last_error = 'started again 3 times in vain'`))
 	letters := s.take("notification.dead-letter")
-	require.Len(t, letters, 1)
-	require.Contains(t, string(letters[0].Body), id)
-	require.NoError(t, w.stop())
+	require.Len(s.t, letters, 1)
+	require.Contains(s.t, string(letters[0].Body), id)
 }
 
 // scheduled waits until Temporal has the schedule of the sweeps and pauses it, so that only the
@@ -326,12 +320,12 @@ func (s *system) lostEvent(round string) {
 }
 
 // lostDelivery writes a planned delivery by e-mail that has no workflow.
-func (s *system) lostDelivery(event, user string, restarts int) {
+func (s *system) lostDelivery(event, user string) {
 	s.t.Helper()
 	s.exec(`
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, restarts)
-		VALUES ($1, 'LOAD', 'CUSTOMER', $2, 'EMAIL', $3, 'Hello', 'You', 'ada@example.com', $4)`,
-		event, user, notification.DeliveryID(event, "customer", user, notification.Email), restarts)
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address)
+		VALUES ($1, 'LOAD', 'CUSTOMER', $2, 'EMAIL', $3, 'Hello', 'You', 'ada@example.com')`,
+		event, user, notification.DeliveryID(event, "customer", user, notification.Email))
 }
 
 // lose deletes a workflow from Temporal.

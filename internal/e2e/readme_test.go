@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,17 +136,17 @@ func TestDocumentsAreKnown(t *testing.T) {
 	known := map[string]bool{
 		"CONTRIBUTING.md":    true, // TestContributing
 		"README.md":          true, // TestReadme
-		"docs/amount.md":     true, // TestExpiry, TestThrottle, TestCaps, TestDigestTimes, TestApproval
+		"docs/amount.md":     true, // TestExpiry, TestThrottlesAndCaps, TestDigestTimesAndApproval
 		"docs/containers.md": true, // TestContainersDocument
 		"docs/directory.md":  true, // TestDirectoryOfViews
-		"docs/escalation.md": true, // TestEscalationDocument
+		"docs/escalation.md": true, // TestEscalation
 		"docs/events.md":     true, // TestReadme
 		"docs/inbox.md":      true, // TestInboxDocument; TestDocumentHasTheExample in internal/web/inbox
 		"docs/ingest.md":     true, // TestIngest
 		"docs/lifecycle.md":  true, // TestLifecycle
 		"docs/metrics.md":    true, // TestMetrics
 		"docs/operations.md": true, // TestOperations
-		"docs/outboxes.md":   true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
+		"docs/outboxes.md":   true, // TestExample, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
 		"docs/processes.md":  true, // TestReadme, TestRun
 		"docs/queues.md":     true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
 		"docs/roles.md":      true, // TestRoles
@@ -230,6 +231,7 @@ func TestContainersDocument(t *testing.T) {
 	s.startAll()
 	s.emit(s.name, "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}")
 	s.awaitCount(4, "SELECT count(*) FROM notification WHERE status = 'SENT'")
+	s.previewsTexts()
 	scripts := runnable(t, "docs/containers.md")
 	requireSecretsFile(t, scripts[0])
 	for _, script := range scripts[1:] {
@@ -240,6 +242,18 @@ func TestContainersDocument(t *testing.T) {
 				s.starter(strings.Fields(strings.ReplaceAll(inside, "DELIVERY_ID", s.name+"-customer42-EMAIL"))...)
 			}
 		}
+	}
+}
+
+// previewsTexts requires that previews are equal to the texts of an event's deliveries.
+func (s *system) previewsTexts() {
+	s.t.Helper()
+	id := s.emit(s.name+"-evt", "RESERVATION_REQUESTED", "RESTAURANT/5", `{"restaurantId": 5, "customer": {"name": "Ada & Co"}, "pax": 4, "date": "2026-12-20", "time": "19:30"}`)
+	s.awaitDelivery(id+"-staff10-EMAIL", "SENT")
+	for _, channel := range []string{"EMAIL", "WEBSOCKET"} {
+		var preview struct{ Title, Body, Plain string }
+		require.NoError(s.t, json.Unmarshal([]byte(s.starter("template", "preview", "--event", id, "--recipient", "RESTAURANT_USER/10", "--channel", channel, "-o", "json")), &preview))
+		require.Equal(s.t, 1, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND title = $2 AND body = $3", id+"-staff10-"+channel, preview.Title, preview.Body))
 	}
 }
 

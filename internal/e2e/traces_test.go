@@ -83,18 +83,19 @@ func serviceOf(resource *otlp.ResourceSpans) string {
 }
 
 // A producer's trace continues through poller, event, delivery, provider call, receipt and RabbitMQ.
-// Events without a sampled traceparent have no spans, and no span holds a text or an address.
+// Events without a sampled traceparent have no spans, and no span holds a text or an address. Then a
+// message bounces.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 
 	const trace = "0af7651916cd43dd8448eb211c80319c"
-	s, gateway := newSystemWithReceipts(t, `{"delay":"10ms"}`)
+	s, gateway := newSystemWithReceipts(t, `{"delay":"10ms","twice":true,"shuffled":true}`)
 	spans := newSpanCollector(t)
 	setting := strings.TrimPrefix(strings.TrimSpace(codeBlocks(t, "docs/traces.md")[0].text), "export ")
 	s.env = append(s.env, strings.Replace(setting, "http://127.0.0.1:4318", spans.URL, 1), "OTEL_BSP_SCHEDULE_DELAY=50")
 	s.prepareLoad()
 	g := s.startGateway("GATEWAY_HTTP_ADDR=" + gateway)
-	w := s.startAll()
+	w := s.startAll(loadWorker...)
 	for name, traceparent := range map[string]string{
 		"traced": "00-" + trace + "-b7ad6b7169203331-01", "not-sampled": "00-1" + trace[1:] + "-b7ad6b7169203331-00", "invalid": "00-traced", "none": "",
 	} {
@@ -125,6 +126,7 @@ func TestTraces(t *testing.T) {
 		}
 		return true
 	}, "spans are missing")
+	s.bounces(g)
 	require.NoError(t, w.stop())
 	g.kill()
 	_, traces, text := spans.tree()

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,16 +10,16 @@ import (
 )
 
 // The receiver takes a message, and its answer is lost: the retry has the same id, so that the
-// receiver ignores it. Another receiver answers 410, and gets nothing more.
+// receiver ignores it. Another receiver answers 410, and gets nothing more. Then the provider of e-mails
+// rejects our account.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 
-	s := newSystem(t)
-	s.starter("migrate", "up")
+	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=1")
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'WEBHOOK')`)
 	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'Hello')`)
 	s.exec(`INSERT INTO recipient (user_type, user_id, webhook_url) VALUES ('CUSTOMER', '1', $1 || '/hooks/one'), ('CUSTOMER', '2', $1 || '/hooks/gone')`, s.sandbox.URL)
-	s.startAll()
+	s.startAll("--events", "--channels", "webhook,email")
 
 	s.fault("webhook", `{"drop":"after"}`)
 	id := s.emit(s.name+"-a", "NEWS", "CUSTOMER/1", "{}") + "-customer1-WEBHOOK"
@@ -44,4 +45,25 @@ func TestWebhook(t *testing.T) {
 	s.awaitCount(1, `SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1`, gone)
 	later := s.emit(s.name+"-c", "NEWS", "CUSTOMER/2", "{}")
 	s.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels ->> 'WEBHOOK' = $2`, later, string(notification.DecisionSuppressed))
+	s.accountIsRejected()
+}
+
+// A provider rejects our credentials. After they are corrected, the waiting deliveries are sent,
+// even if the policy allows only one attempt.
+func (s *system) accountIsRejected() {
+	s.t.Helper()
+	s.exec(`UPDATE recipient SET email = 'one@example.com' WHERE user_id = '1'`)
+	s.route("T", "EMAIL")
+	s.fault("EMAIL", `{"status":401}`)
+	id := s.emit(s.name+"-evt", "T", "CUSTOMER/1", "{}") + "-customer1-EMAIL"
+	var answer string
+	s.eventually(func() bool {
+		answer, _ = s.tryStarter("delivery", "why", id)
+		return strings.Contains(answer, "the provider rejects our account: it is tried once a minute, next at ")
+	}, "why does not say that our account is rejected: %s", answer)
+
+	s.mend()
+	s.starter("delivery", "send-now", id)
+
+	s.awaitDelivery(id, "SENT")
 }

@@ -29,9 +29,9 @@ type worker struct {
 }
 
 // startAll starts a worker and the poller.
-func (s *system) startAll() *worker {
+func (s *system) startAll(args ...string) *worker {
 	s.t.Helper()
-	w := s.startWorker()
+	w := s.startWorker(args...)
 	s.starter("poller", "start")
 	return w
 }
@@ -133,14 +133,16 @@ func (w *worker) stop() error {
 	return w.err
 }
 
-// killWhile kills a worker each time that the SQL returns one of the numbers, and starts another.
-func (s *system) killWhile(w *worker, sql string, numbers ...int) {
+// killWhile kills a worker each time that the SQL returns one of the numbers, and starts another. It
+// returns the last one.
+func (s *system) killWhile(w *worker, sql string, numbers ...int) *worker {
 	s.t.Helper()
 	for _, number := range numbers {
 		s.awaitSome(number, sql)
 		w.kill()
-		w = s.startWorker()
+		w = s.startWorker(w.cmd.Args[1:]...)
 	}
+	return w
 }
 
 // buffer collects a process's output. It is safe for concurrent use.
@@ -173,59 +175,6 @@ func TestVersion(t *testing.T) {
 	build := regexp.MustCompile(`^(worker|starter|gateway|sandbox) \S+ \(commit (\S+), go1\.\S+\)\n$`)
 	for _, program := range []string{"worker", "starter", "gateway", "sandbox"} {
 		require.Regexp(t, build, string(must(exec.CommandContext(t.Context(), filepath.Join(binaries, program), "--version").Output())(t)))
-	}
-}
-
-// seenWithin is the maximum time until every command reports a dead worker.
-const seenWithin = 10 * time.Second
-
-// The poller starts without a worker. Then workers are killed and stopped while a delivery waits.
-// starter reports the missing worker each time.
-func TestDeadWorker(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t, "EMAIL_RETRY_INTERVAL=10m")
-	s.prepareLoad()
-	s.fault("EMAIL", `{"status":503}`)
-	began := time.Now()
-	started := s.starter("poller", "start") // prints a warning and succeeds
-	require.Contains(t, started, "no worker polls the task queue "+s.name+"-events")
-	require.Contains(t, started, s.name+"-outbox-poller-1")
-	require.Less(t, time.Since(began), 30*time.Second)
-
-	w := s.startWorker()
-	s.writeEvents("dead", 1)
-	s.awaitCount(1, `SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND attempt_count = 1 AND last_error IS NOT NULL`)
-	var id string
-	require.NoError(t, s.store.Pool.QueryRow(t.Context(), `SELECT delivery_id FROM notification WHERE channel = 'EMAIL'`).Scan(&id))
-	commands := [][]string{{"poller", "status"}, {"delivery", "show", id}, {"delivery", "why", id}}
-	says := func(text string, command []string) bool { return strings.Contains(s.starter(command...), text) }
-	for _, command := range commands {
-		require.False(t, says("no worker polls", command), command)
-	}
-
-	for _, name := range []string{"stopped", "killed"} {
-		ended := time.Now()
-		if name == "stopped" {
-			require.NoError(t, w.stop())
-		} else {
-			s.startWorker().kill()
-			ended = time.Now()
-		}
-		for _, command := range commands {
-			asked := time.Now()
-			for ; !says("no worker polls the task queue "+s.name+"-", command); asked = time.Now() {
-				require.Less(t, asked.Sub(ended), seenWithin, "%s: %v does not say it", name, command)
-			}
-			t.Logf("%s: seen by %v when asked after %s", name, command, asked.Sub(ended).Round(100*time.Millisecond))
-			require.Contains(t, s.starter(command...), "the last one was seen at ")
-		}
-	}
-	require.Contains(t, s.starter("delivery", "why", id), "until a worker serves EMAIL")
-
-	s.startWorker()
-	for _, command := range commands {
-		s.eventually(func() bool { return !says("no worker polls", command) }, "%v does not see the new worker", command)
 	}
 }
 
@@ -325,29 +274,25 @@ func (s *system) replays(kind, id string) {
 
 // Events whose ids belong to other workflows: a poller, a finished delivery, and an event of
 // another installation in the namespace. Each fails with this reason, and the next event continues.
-func TestEventIDTaken(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.prepareLoad()
-	w := s.startAll()
+func (s *system) eventIDTaken() {
+	s.t.Helper()
 	s.writeEvents("mine", 1)
-	s.waitForLoad(1)
+	s.awaitDeliveries(s.eventID("mine", 0), "SENT", loadChannels)
 	theirs := s.name + "-theirs"
 	options := client.StartWorkflowOptions{ID: theirs, TaskQueue: s.name + "-another-events"}
-	other := must(s.temporal.ExecuteWorkflow(t.Context(), options, "NotifyEvent", map[string]any{"EventID": theirs}))(t)
-	t.Cleanup(func() {
+	other := must(s.temporal.ExecuteWorkflow(s.t.Context(), options, "NotifyEvent", map[string]any{"EventID": theirs}))(s.t)
+	s.t.Cleanup(func() {
 		_ = s.temporal.TerminateWorkflow(context.Background(), theirs, other.GetRunID(), "end of the test")
 	})
 
 	options.ID = s.name + "-another-outbox-poller-1"
-	poller := must(s.temporal.ExecuteWorkflow(t.Context(), options, "PollOutbox", map[string]any{}))(t)
-	t.Cleanup(func() {
+	poller := must(s.temporal.ExecuteWorkflow(s.t.Context(), options, "PollOutbox", map[string]any{}))(s.t)
+	s.t.Cleanup(func() {
 		_ = s.temporal.TerminateWorkflow(context.Background(), options.ID, poller.GetRunID(), "end of the test")
 	})
 	s.eventually(func() bool { // status lists only the newest workflows
 		said := s.starter("status")
-		require.NotContains(t, said, " "+s.name+"-events,")
+		require.NotContains(s.t, said, " "+s.name+"-events,")
 		return strings.Contains(said, options.TaskQueue)
 	}, "status does not warn of the other installation")
 
@@ -360,11 +305,10 @@ func TestEventIDTaken(t *testing.T) {
 		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{"number": 1}')`, id)
 	}
 	s.writeEvents("neighbour", 1)
-	s.waitForLoad(2)
+	s.awaitDeliveries(s.eventID("neighbour", 0), "SENT", loadChannels)
 	s.awaitCount(len(taken), `SELECT count(*) FROM event_outbox WHERE status = 'FAILED'`)
 	for id, who := range taken {
-		require.Equal(t, 1, s.count(`SELECT count(*) FROM event_outbox WHERE event_id = $1 AND error_message = $2`, id, "the id is taken by the workflow "+who), id)
-		require.Contains(t, s.starter("event", "show", id), who)
+		require.Equal(s.t, 1, s.count(`SELECT count(*) FROM event_outbox WHERE event_id = $1 AND error_message = $2`, id, "the id is taken by the workflow "+who), id)
+		require.Contains(s.t, s.starter("event", "show", id), who)
 	}
-	require.NoError(t, w.stop())
 }
