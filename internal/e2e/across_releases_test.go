@@ -207,18 +207,6 @@ func (u *upgrade) awaitGeneration(generation int) {
 	u.awaitCount(0, `SELECT count(*) FROM worker_promotion WHERE ended_at IS NULL`)
 }
 
-// All old workers stop before the first new worker starts.
-func TestUpgrade(t *testing.T) {
-	t.Parallel()
-
-	u, old := newUpgrade(t)
-	require.NoError(t, old.stop())
-	u.startWorker()
-	u.awaitGeneration(workflows.CommandVersion)
-	u.ends(0)
-	require.Equal(t, 1, u.count(`SELECT count(*) FROM operator_action WHERE command = 'workers promote' AND detail = 'generation 3 to 4'`))
-}
-
 // Old and new workers run side by side under load. One old and one new worker are killed.
 func TestUpgradeSideBySide(t *testing.T) {
 	t.Parallel()
@@ -243,14 +231,16 @@ func TestUpgradeSideBySide(t *testing.T) {
 	u.ends(2 * slots)
 }
 
-// Operators go back to release 0.2 and then forward again.
-func TestRollback(t *testing.T) {
+// All old workers stop before the first new worker starts. Then operators go back to release 0.2, and
+// forward again. No worker is killed, so nothing is repeated.
+func TestUpgradeAndRollback(t *testing.T) {
 	t.Parallel()
 
 	u, old := newUpgrade(t)
 	require.NoError(t, old.stop())
 	fresh := u.startWorker()
 	u.awaitGeneration(workflows.CommandVersion)
+	require.Equal(t, 1, u.count(`SELECT count(*) FROM operator_action WHERE command = 'workers promote' AND detail = 'generation 3 to 4'`))
 	u.add("LOAD", "CUSTOMER/1")
 	u.fails(1, "generation 3 is older", "workers", "promote", "3")
 	u.fails(1, "no worker of generation 3 polls", "workers", "promote", "3", "--rollback")
@@ -259,12 +249,12 @@ func TestRollback(t *testing.T) {
 	require.Contains(t, u.starter("workers", "promote", "3", "--rollback"), "generation 3 is current")
 	u.awaitGeneration(3)
 	u.load(3, func(int) {})
-	fresh.kill()
+	require.NoError(t, fresh.stop(), "%s", fresh.output)
 	fresh = u.startWorker()
 	u.eventually(func() bool { return strings.Contains(fresh.output.String(), "an operator went back") }, "the worker says nothing of the rollback")
 	u.awaitGeneration(3)
 
 	require.Contains(t, u.starter("workers", "promote"), "generation 4 is current")
 	u.load(3, func(int) {})
-	u.ends(slots)
+	u.ends(0)
 }

@@ -86,9 +86,9 @@ func TestWorkerSaysWhatIsWrong(t *testing.T) {
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE user_id = '99' AND last_error LIKE '%EMAIL_FROM%'`))
 }
 
-// A worker waits for a database that first refuses connections and then has no tables. It logs
-// each problem once, and works as soon as the tables exist.
-func TestWorkerAwaitsItsDatabase(t *testing.T) {
+// A worker and a gateway wait for a database that first refuses connections and then has no tables. They
+// log each problem once, and work as soon as the tables exist.
+func TestAwaitDatabase(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
@@ -97,16 +97,18 @@ func TestWorkerAwaitsItsDatabase(t *testing.T) {
 	way.Cut()
 	direct := s.env
 	s.env = append(direct[:len(direct):len(direct)], "DATABASE_URL="+databaseURL)
-	w := s.launchWorker()
+	w, g := s.launchWorker(), s.launchGateway()
 	s.env = direct
 	const waiting = `"level":"WARN","msg":"waiting for the database, or for its schema"`
-	s.eventually(func() bool { return strings.Contains(w.output.String(), waiting) }, "the worker does not say that its database is away")
-	s.eventually(func() bool { return way.Refused() >= 2 }, "the worker does not try again")
-	s.eventually(func() bool { return w.ready() == http.StatusServiceUnavailable }, "a worker without a database is ready")
+	for _, process := range []*worker{w, g.worker} {
+		s.eventually(func() bool { return strings.Contains(process.output.String(), waiting) }, "it does not say that its database is away:\n%s", process.output)
+		s.eventually(func() bool { return process.ready() == http.StatusServiceUnavailable }, "it is ready without a database")
+	}
+	s.eventually(func() bool { return way.Refused() >= 4 }, "nobody tries again")
 
 	way.Mend()
-	s.eventually(func() bool { return way.Open() }, "the worker does not try again")
-	require.Equal(t, http.StatusServiceUnavailable, w.ready(), "there are no tables yet")
+	s.eventually(func() bool { return way.Open() }, "nobody tries again")
+	require.Equal(t, []int{http.StatusServiceUnavailable, http.StatusServiceUnavailable}, []int{w.ready(), g.ready()}, "there are no tables yet")
 	s.starter("migrate", "up")
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	s.starter("poller", "start")
@@ -115,4 +117,12 @@ func TestWorkerAwaitsItsDatabase(t *testing.T) {
 	s.awaitDeliveries(id, "SENT", 4)
 	require.Equal(t, http.StatusOK, w.ready())
 	require.Equal(t, 1, strings.Count(w.output.String(), waiting), "once a minute is enough")
+
+	s.eventually(func() bool { return g.ready() == http.StatusOK }, "the gateway is not ready:\n%s", g.output)
+	status, page := g.request(http.MethodGet, "/", "", nil)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, page, "<html")
+	require.Contains(t, g.output.String()[:200], `"msg":"gateway starts","version":`)
+	require.NoError(t, g.stop())
+	require.Contains(t, g.output.String(), "gateway stops")
 }

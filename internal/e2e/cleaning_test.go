@@ -14,8 +14,8 @@ import (
 	"herald/workflows"
 )
 
-// Two outboxes get a retention. Their rows are deleted on schedule. Then the setting changes, and
-// is removed.
+// Two outboxes and Herald's tables get a retention. Their rows are deleted on schedule. Then the setting
+// changes, and is removed.
 func TestCleaning(t *testing.T) {
 	t.Parallel()
 
@@ -41,29 +41,34 @@ func TestCleaning(t *testing.T) {
 	}
 
 	retention("", "")
-	w := s.startWorker()
+	w := s.startWorker("--events")
 	require.NoError(t, w.stop())
 	_, err := schedule.Describe(t.Context())
 	require.Error(t, err, "off unless set")
 
-	retention(", retention: 720h", ", retention: 48h")
-	w = s.startWorker()
+	s.oldRows()
+	off := s.env
+	s.env = append(off[:len(off):len(off)], "RETENTION_EVENTS=720h", "RETENTION_EVENT_IDS=720h", "RETENTION_NOTIFICATIONS=720h", "RETENTION_ACTIONS=720h", "RETENTION_PREFERENCES=720h")
+	retention(", retention: 720h", "")
+	w = s.startWorker("--events")
 	s.eventually(func() bool { return schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}) == nil }, "nobody scheduled the cleaning")
 	s.eventually(func() bool { return rows() == "2 3 4 5 6" }, "the rows that are done do not leave")
-	s.awaitCount(0, `SELECT count(*) FROM event_outbox WHERE event_id = 'old'`)
 	s.eventually(func() bool { return strings.Contains(w.metrics(), `herald_outbox_deleted_total{source="orders"} 1`) }, "it is not counted")
+	s.oldRowsLeave(w)
 	require.NoError(t, w.stop())
 
-	retention(", retention: 24h", "")
-	w = s.startWorker()
+	s.env = off
+	retention(", retention: 24h", ", retention: 48h")
+	w = s.startWorker("--events")
 	s.eventually(func() bool {
 		_ = schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{})
 		return rows() == "2 3 5 6"
 	}, "the schedule does not know the new setting")
+	s.awaitCount(0, `SELECT count(*) FROM event_outbox WHERE event_id = 'old'`)
 	require.NoError(t, w.stop())
 
 	retention("", "")
-	w = s.startWorker()
+	w = s.startWorker("--events")
 	s.eventually(func() bool {
 		_, err := schedule.Describe(t.Context())
 		return err != nil
@@ -71,72 +76,35 @@ func TestCleaning(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
-// By the settings, rows of events that have ended leave all tables on schedule. What is open stays.
-func TestRetention(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t, "RETENTION_EVENTS=720h", "RETENTION_EVENT_IDS=720h", "RETENTION_NOTIFICATIONS=720h", "RETENTION_ACTIONS=720h", "RETENTION_PREFERENCES=720h")
+// oldRows writes two old events, of which one is open.
+func (s *system) oldRows() {
+	s.t.Helper()
 	s.exec(`
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
-		SELECT id, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '40 days' FROM (VALUES ('old'), ('open')) AS e (id);
+		SELECT id, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '40 days' FROM (VALUES ('ended'), ('open')) AS e (id);
 		INSERT INTO processed_event (event_id, status, created_at, updated_at)
-		SELECT event_id, CASE event_id WHEN 'old' THEN 'SUCCESS' ELSE 'PROCESSING' END, created_at, created_at FROM event_outbox;
-		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels) SELECT event_id, 'ADMIN', '1', created_at, '{}' FROM event_outbox;
+		SELECT event_id, CASE event_id WHEN 'ended' THEN 'SUCCESS' ELSE 'PROCESSING' END, created_at, created_at FROM event_outbox WHERE event_id IN ('ended', 'open');
+		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels) SELECT event_id, 'ADMIN', '1', created_at, '{}' FROM event_outbox WHERE event_id IN ('ended', 'open');
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at, created_at)
-		SELECT event_id, 'T', 'ADMIN', '1', 'EMAIL', event_id, 't', 'b', 'SENT', created_at, created_at FROM event_outbox;
-		INSERT INTO delivery_attempt (delivery_id, attempt) SELECT event_id, 1 FROM event_outbox;
+		SELECT event_id, 'T', 'ADMIN', '1', 'EMAIL', event_id, 't', 'b', 'SENT', created_at, created_at FROM event_outbox WHERE event_id IN ('ended', 'open');
+		INSERT INTO delivery_attempt (delivery_id, attempt) SELECT delivery_id, 1 FROM notification;
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, received_at, status)
-		SELECT 'twilio', 'r', 'old', created_at, created_at, 'delivered' FROM event_outbox WHERE event_id = 'old';
-		INSERT INTO operator_action (at, actor, command, target) VALUES (now() - interval '40 days', 'ada', 'emit', 'old');
+		SELECT 'twilio', 'r', 'ended', created_at, created_at, 'delivered' FROM event_outbox WHERE event_id = 'ended';
+		INSERT INTO operator_action (at, actor, command, target) VALUES (now() - interval '40 days', 'ada', 'emit', 'ended');
 		INSERT INTO preference_change (at, user_type, user_id, setting, old_value, new_value) VALUES (now() - interval '40 days', 'ADMIN', '1', 'ENABLED', 'true', 'false')`)
-	w := s.startWorker()
-	schedule := s.temporal.ScheduleClient().GetHandle(t.Context(), workflows.CleaningID(s.name))
-	s.eventually(func() bool { return schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}) == nil }, "nobody scheduled the cleaning")
+}
 
+// oldRowsLeave waits until the rows of events that have ended leave all tables. What is open stays.
+func (s *system) oldRowsLeave(w *worker) {
+	s.t.Helper()
 	for table, left := range map[string]int{
-		"event_outbox": 1, "processed_event": 1, "notification_decision": 1, "notification": 1, "delivery_attempt": 1, "delivery_receipt": 0, "preference_change": 0,
+		"event_outbox": 3, "processed_event": 2, "notification_decision": 1, "notification": 1, "delivery_attempt": 1, "delivery_receipt": 0, "preference_change": 0,
 	} {
 		s.awaitCount(left, "SELECT count(*) FROM "+table)
 	}
-	s.awaitCount(0, "SELECT count(*) FROM operator_action WHERE target = 'old'")
+	s.awaitCount(0, "SELECT count(*) FROM operator_action WHERE target = 'ended'")
 	s.awaitCount(1, "SELECT count(*) FROM notification WHERE delivery_id = 'open'")
 	s.eventually(func() bool {
 		return strings.Contains(w.metrics(), `herald_outbox_deleted_total{source="herald.notification"} 1`)
 	}, "it is not counted")
-	require.NoError(t, w.stop())
-}
-
-// Purge deletes events that have ended, and keeps an event that still waits.
-func TestPurge(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.prepareLoad()
-	w := s.startAll()
-	s.writeEvents("old", 3)
-	s.waitForLoad(3)
-	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour' WHERE channel_type = 'SMS'`)
-	s.writeEvents("waiting", 1)
-	s.eventually(func() bool {
-		return s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`) == 11 &&
-			s.count(`SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'`) == 3
-	}, "the events did not come to where they should")
-	for table, other := range map[string]string{"event_outbox": "published_at", "processed_event": "updated_at", "notification": "sent_at"} {
-		s.exec(fmt.Sprintf(`UPDATE %s SET created_at = created_at - interval '40 days', %[2]s = %[2]s - interval '40 days'`, table, other))
-	}
-	s.exec(`UPDATE notification_decision SET decided_at = decided_at - interval '40 days'`)
-
-	require.Regexp(t, `(?m)^notification +30d .+ 9 +-$`, s.starter("purge", "--older-than", "30d", "--dry-run"))
-	require.Equal(t, 12, s.count(`SELECT count(*) FROM notification`))
-	s.fails(2, "name an age", "purge")
-	require.Regexp(t, `(?m)^notification +30d .+ 9 +9$`, s.starter("purge", "--older-than", "30d", "--yes"))
-
-	for table, want := range map[string]int{
-		"event_outbox": 1, "processed_event": 1, "notification": 3, "notification_decision": 1, "delivery_attempt": 2,
-	} {
-		require.Equal(t, want, s.count(`SELECT count(*) FROM `+table), table)
-	}
-	s.fails(1, "event "+s.eventID("old", 0)+": ", "event", "show", s.eventID("old", 0))
-	require.Contains(t, s.starter("event", "show", s.eventID("waiting", 0)), "PENDING")
-	require.NoError(t, w.stop())
 }

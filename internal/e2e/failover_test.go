@@ -17,12 +17,14 @@ func TestFailover(t *testing.T) {
 
 	const customers = 16 // after 20 failed calls, the first provider would rest
 	listener := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
-	s := newSystem(t, append(crashTimeouts, "SMTP_URL=smtp://"+listener.Addr().String(), "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_COEFFICIENT=1", "EMAIL_RETRY_INTERVAL=500ms")...)
+	s := newSystem(t, append(crashTimeouts, "SMTP_URL=smtp://"+listener.Addr().String(), "SMS_MAX_ATTEMPTS=100", "EMAIL_MAX_ATTEMPTS=100", "PUSH_MAX_ATTEMPTS=100",
+		"EMAIL_RETRY_COEFFICIENT=1", "SMS_RETRY_COEFFICIENT=1", "PUSH_RETRY_COEFFICIENT=1", "EMAIL_RETRY_INTERVAL=500ms")...)
+	s.env = append(s.env, s.vonage()...)
 	cancel := s.serveSMTP(listener)
 	s.customers(customers)
 	s.route("NEWS", "EMAIL")
-	w := s.startAll()
-	s.startWorker()
+	w := s.startAll(loadWorker...)
+	s.startWorker(loadWorker...)
 
 	s.fault("email", `{"status":429}`)
 	s.burst("", "NEWS", customers)
@@ -51,6 +53,7 @@ func TestFailover(t *testing.T) {
 		require.False(t, m.DeliveryID == unclear && m.Status == 250, "the mail server got it too")
 	}
 	require.Contains(t, s.starter("delivery", "show", unclear), "sendgrid")
+	s.cutStays()
 
 	cancel()
 	s.fault("email", `{"status":403}`)
@@ -60,59 +63,19 @@ func TestFailover(t *testing.T) {
 	s.awaitDelivery(nobody, "SENT")
 }
 
-// The only provider is down, and the operator's order holds its channel up: the deliveries wait
-// without using attempts, also after a kill. Then everybody gets one message.
-func TestProvidersRest(t *testing.T) {
-	t.Parallel()
-
-	const customers = 60
-	s := newSystem(t, append(crashTimeouts, "SMS_MAX_ATTEMPTS=30")...)
-	s.customers(customers)
-	s.route("NEWS", "SMS")
-	w := s.startAll()
-	s.startWorker()
-	s.fault("sms", `{"status":429}`)
-	s.burst("", "NEWS", customers)
-	s.awaitCount(1, `SELECT count(*) FROM provider_state WHERE provider = 'twilio' AND rests > 1`)
-	w.kill()
-	require.Contains(t, s.starter("status"), "provider twilio")
-	require.Contains(t, s.starter("channel", "list"), "twilio is busy: 429")
-	s.starter("channel", "pause", "twilio", "--reason", "e2e")
-	s.mend()
-	require.Contains(t, s.starter("channel", "list"), "paused by")
-	s.awaitCount(customers, `SELECT count(*) FROM notification WHERE status = 'PENDING'`)
-
-	s.starter("channel", "resume", "twilio")
-	s.awaitCount(customers, `SELECT count(*) FROM notification WHERE status = 'SENT' AND provider = 'twilio'`)
-	require.Len(t, s.accepted(), customers)
-	for id, messages := range s.accepted() {
-		require.Equal(t, 1, messages, id)
-	}
-	s.awaitCount(0, `SELECT count(*) FROM provider_state WHERE rests > 0 OR override IS NOT NULL`)
-	require.Contains(t, s.starter("audit", "--command", "channel pause"), "e2e")
-}
-
 // Twilio refuses text messages, and Vonage sends them. Then each provider in turn loses its
 // connection after the whole message was sent. Nobody knows whether it has the message, so the
 // message waits for that provider, though another one could take it.
-func TestCutStaysWithItsProvider(t *testing.T) {
-	t.Parallel()
-
-	listener := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
-	s := newSystem(t, "SMTP_URL=smtp://"+listener.Addr().String(), "SMS_MAX_ATTEMPTS=100", "EMAIL_MAX_ATTEMPTS=100", "PUSH_MAX_ATTEMPTS=100", "EMAIL_RETRY_COEFFICIENT=1", "SMS_RETRY_COEFFICIENT=1", "PUSH_RETRY_COEFFICIENT=1")
-	s.env = append(s.env, s.vonage()...)
-	s.serveSMTP(listener)
-	s.customers(1)
+func (s *system) cutStays() {
+	s.t.Helper()
 	for eventType, channel := range map[string]string{"MAIL": "EMAIL", "TEXT": "SMS", "PUSH": "PUSH"} {
 		s.route(eventType, channel)
 	}
-	s.startAll()
-
 	for _, fault := range []string{`{"status":429}`, `{"status":403}`} { // too many requests; our account is rejected
 		s.fault("sms", fault)
 		id := s.emit(s.name+"-"+fault[10:13], "TEXT", "CUSTOMER/1", "{}") + "-customer1-SMS"
 		s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'SENT' AND provider = 'vonage'`, id)
-		require.Equal(t, 1, s.accepted()[id])
+		require.Equal(s.t, 1, s.accepted()[id])
 		s.mend()
 	}
 	for _, tt := range []struct{ provider, fault, eventType, channel string }{
@@ -133,8 +96,9 @@ func TestCutStaysWithItsProvider(t *testing.T) {
 		s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND provider = $2`, id, tt.provider)
 		s.mend()
 		s.awaitDelivery(id, "SENT")
-		require.Equal(t, 1, s.accepted()[id], tt.provider)
-		require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND provider = $2`, id, tt.provider))
+		require.Equal(s.t, 1, s.accepted()[id], tt.provider)
+		require.Equal(s.t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND provider = $2`, id, tt.provider))
+		s.starter("channel", "resume", tt.provider)
 	}
 }
 

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -22,7 +21,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/stacktest"
 )
 
 const (
@@ -96,32 +94,6 @@ func bearer(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// A gateway waits for a database that first refuses connections, and then has no tables.
-func TestGatewayAwaitsItsDatabase(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-	way, databaseURL := stacktest.LinkTo(t, s.servers.databaseURL)
-	way.Cut()
-	g := s.launchGateway("DATABASE_URL=" + databaseURL)
-	const waiting = `"level":"WARN","msg":"waiting for the database, or for its schema"`
-	s.eventually(func() bool { return strings.Contains(g.output.String(), waiting) }, "the gateway does not say that its database is away")
-	s.eventually(func() bool { return way.Refused() >= 2 }, "the gateway does not try again")
-	require.Equal(t, http.StatusServiceUnavailable, g.ready())
-
-	way.Mend()
-	s.starter("migrate", "up")
-	s.eventually(func() bool { return g.ready() == http.StatusOK }, "the gateway is not ready:\n%s", g.output)
-
-	status, page := g.request(http.MethodGet, "/", "", nil)
-	require.Equal(t, http.StatusOK, status)
-	require.Contains(t, page, "<html")
-	require.Contains(t, g.output.String()[:200], `"msg":"gateway starts","version":`)
-	require.NoError(t, g.stop())
-	require.Contains(t, g.output.String(), "gateway stops")
-}
-
 // Gateways with two secrets start on a database without a secret's fingerprint. Then workers start
 // with a wrong secret and without a secret.
 func TestGatewaysHaveOneSecret(t *testing.T) {
@@ -158,45 +130,15 @@ func TestGateway(t *testing.T) {
 
 	s := newSystem(t)
 	s.exec(people)
-	g, demo, other := s.startGateway("GATEWAY_ALLOWED_ORIGINS=https://app.example.com"), s.startGateway("GATEWAY_DEMO=true"), s.startGateway()
+	g, other := s.startGateway(), s.startGateway()
 	g.signsIn()
 	slow := g.openSlowly()
 	g.opensSockets()
-	g.rejectsLargeRequests()
-	s.letsPeopleOfThisMachineIn(demo, other)
+	g.rejectsLargeHeaders()
 	s.servesBesideHalfOpenConnections(other)
 	s.stops(other)
 	slow.Wait()
-	s.fetchesKeys()
-	s.usesEachTicketOnce(g, demo)
-}
-
-// With the gateway of `make demo`, a user of this machine can log in as anybody. Pages of other
-// origins cannot, also not with a host name that points to this machine.
-func (s *system) letsPeopleOfThisMachineIn(g, other *gateway) {
-	choose := func(header map[string]string) (status int, answer string) {
-		header["Content-Type"] = "application/json"
-		return g.request(http.MethodPost, "/demo/token", `{"user_type":"ADMIN","user_id":"1"}`, header)
-	}
-	status, answer := choose(map[string]string{"Origin": "http://" + g.host()})
-	require.Equal(s.t, http.StatusCreated, status, answer)
-	var chosen struct{ Token string }
-	require.NoError(s.t, json.Unmarshal([]byte(answer), &chosen))
-	status, answer = g.request(http.MethodGet, "/api/notifications", "", bearer(chosen.Token))
-	require.Equal(s.t, http.StatusOK, status, answer)
-
-	status, _ = choose(map[string]string{"Origin": "https://evil.example.com"})
-	require.Equal(s.t, http.StatusForbidden, status)
-	rebound := bufio.NewReader(g.dial("GET /demo/people HTTP/1.1\r\nHost: evil.example.com\r\n\r\n"))
-	require.Contains(s.t, must(rebound.ReadString('\n'))(s.t), " 403 ")
-
-	status, _ = other.request(http.MethodGet, "/demo/people", "", nil)
-	require.Equal(s.t, http.StatusNotFound, status, "without GATEWAY_DEMO nobody chooses")
-
-	open := s.launchGateway("GATEWAY_DEMO=true", "GATEWAY_HTTP_ADDR=:0")
-	<-open.ended
-	require.Error(s.t, open.err)
-	require.Contains(s.t, open.output.String(), "GATEWAY_HTTP_ADDR must be a loopback address")
+	s.usesEachTicketOnce(g, s.fetchesKeys())
 }
 
 var (
@@ -246,8 +188,8 @@ func (g *gateway) signsIn() {
 	}
 }
 
-// A gateway gets its keys from an issuer, whose certificate the machine trusts.
-func (s *system) fetchesKeys() {
+// fetchesKeys starts a gateway that gets its keys from an issuer, whose certificate the machine trusts.
+func (s *system) fetchesKeys() *gateway {
 	s.t.Helper()
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(s.t)
 	issuer := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -265,4 +207,5 @@ func (s *system) fetchesKeys() {
 	require.Equal(s.t, http.StatusOK, status)
 	status, _ = g.request(http.MethodGet, "/api/notifications", "", bearer(tokenOf(s.t, ada)))
 	require.Equal(s.t, http.StatusUnauthorized, status, "a secret counts for nothing here")
+	return g
 }

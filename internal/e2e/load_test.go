@@ -223,16 +223,17 @@ func (s *system) answerOnlyLater() (taken <-chan struct{}) {
 	return asked
 }
 
-// One provider answers 503 and another hangs. The third channel continues.
+// One provider answers 503 and another hangs. The third channel continues. Then an operator pauses a
+// provider.
 func TestProviderOutage(t *testing.T) {
 	t.Parallel()
 
 	const events = 25 // a provider rests after 20 failed calls
-	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_INTERVAL=5s", "EMAIL_RETRY_COEFFICIENT=1", "SMS_MAX_ATTEMPTS=100", "SMS_TIMEOUT=10s")
+	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_INTERVAL=5s", "EMAIL_RETRY_COEFFICIENT=1", "SMS_MAX_ATTEMPTS=30", "SMS_TIMEOUT=10s")
 	s.prepareLoad()
 	s.fault("EMAIL", `{"status":503,"retry_after":"5s"}`)
 	s.fault("SMS", `{"latency":"5m"}`)
-	s.startAll(loadWorker...)
+	w := s.startAll(loadWorker...)
 	s.writeEvents("outage", events)
 
 	s.awaitCount(events, `SELECT count(*) FROM notification WHERE channel = 'PUSH' AND status = 'SENT'`)
@@ -242,6 +243,33 @@ func TestProviderOutage(t *testing.T) {
 	s.mend()
 	s.waitForLoad(events)
 	s.requireLedger([]string{"outage"}, events, 0)
+	s.rests(w)
+}
+
+// The only provider is down, and the operator's order holds its channel up: the deliveries wait
+// without using attempts, also after a kill. Then everybody gets one message.
+func (s *system) rests(w *worker) {
+	s.t.Helper()
+	const texts = 25
+	s.route("NEWS", "SMS")
+	s.startWorker(loadWorker...)
+	before := len(s.accepted())
+	s.fault("sms", `{"status":429}`)
+	s.burst("-rest", "NEWS", texts)
+	s.awaitCount(1, `SELECT count(*) FROM provider_state WHERE provider = 'twilio' AND rests > 1`)
+	w.kill()
+	require.Contains(s.t, s.starter("status"), "provider twilio")
+	require.Contains(s.t, s.starter("channel", "list"), "twilio is busy: 429")
+	s.starter("channel", "pause", "twilio", "--reason", "e2e")
+	s.mend()
+	require.Contains(s.t, s.starter("channel", "list"), "paused by")
+	s.awaitCount(texts, `SELECT count(*) FROM notification WHERE event_type = 'NEWS' AND status = 'PENDING'`)
+
+	s.starter("channel", "resume", "twilio")
+	s.awaitCount(texts, `SELECT count(*) FROM notification WHERE event_type = 'NEWS' AND status = 'SENT' AND provider = 'twilio'`)
+	s.sentOnce(before + texts)
+	s.awaitCount(0, `SELECT count(*) FROM provider_state WHERE rests > 0 OR override IS NOT NULL`)
+	require.Contains(s.t, s.starter("audit", "--command", "channel pause"), "e2e")
 }
 
 // randomShare returns a number between a tenth and nine tenths of n.

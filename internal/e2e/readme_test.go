@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestReadme follows README.md, docs/processes.md and docs/events.md, from an empty database to
-// the deliveries of the producer's example.
+// TestReadme follows README.md, docs/processes.md, docs/events.md and docs/containers.md, from an empty
+// database to the deliveries of the producer's example.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 
@@ -33,6 +33,8 @@ func TestReadme(t *testing.T) {
 	r.allSent("evt-1", 9)
 	r.insert(events[1])
 	r.awaitSuccess(r.name + "-evt-2")
+	r.previewsTexts()
+	r.composes()
 }
 
 // reader follows a document in a folder that has the programs in bin/.
@@ -137,7 +139,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"CONTRIBUTING.md":    true, // TestContributing
 		"README.md":          true, // TestReadme
 		"docs/amount.md":     true, // TestExpiry, TestThrottlesAndCaps, TestDigestTimesAndApproval
-		"docs/containers.md": true, // TestContainersDocument
+		"docs/containers.md": true, // TestReadme
 		"docs/directory.md":  true, // TestDirectoryOfViews
 		"docs/escalation.md": true, // TestEscalation
 		"docs/events.md":     true, // TestReadme
@@ -220,24 +222,19 @@ func requireTest(t *testing.T, args []string) {
 	}), "there is no %s in %s", name, args[0])
 }
 
-// TestContainersDocument needs no container engine. It requires that the commands name existing
-// services, and runs the commands inside the services directly.
-func TestContainersDocument(t *testing.T) {
-	t.Parallel()
-
-	services := composeServices(t)
-	s := newSystem(t)
-	s.starter("seed", "--slack-url", s.sandbox.URL)
-	s.startAll()
+// composes follows docs/containers.md without a container engine. It requires that the commands name
+// existing services, and runs the commands inside the services directly.
+func (s *system) composes() {
+	s.t.Helper()
+	services := composeServices(s.t)
 	s.emit(s.name, "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}")
-	s.awaitCount(4, "SELECT count(*) FROM notification WHERE status = 'SENT'")
-	s.previewsTexts()
-	scripts := runnable(t, "docs/containers.md")
-	requireSecretsFile(t, scripts[0])
+	s.awaitDeliveries(s.name, "SENT", 4)
+	scripts := runnable(s.t, "docs/containers.md")
+	requireSecretsFile(s.t, scripts[0])
 	for _, script := range scripts[1:] {
 		for line := range strings.Lines(script) {
 			command, _, _ := strings.Cut(line, "#")
-			requireComposes(t, strings.Fields(command), services)
+			requireComposes(s.t, strings.Fields(command), services)
 			if inside, found := strings.CutPrefix(strings.TrimSpace(command), "docker compose exec worker starter "); found {
 				s.starter(strings.Fields(strings.ReplaceAll(inside, "DELIVERY_ID", s.name+"-customer42-EMAIL"))...)
 			}

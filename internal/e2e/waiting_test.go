@@ -3,23 +3,10 @@ package e2e_test
 import (
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-// Deliveries that wait, of one installation.
-func TestWaits(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	s.startAll()
-	s.reminders()
-	s.retriedReminderWaits()
-	s.afterAWait()
-	s.delayEndsInQuietHours()
-}
 
 // Reminders a day before visits: a reminder that is nearly due, some for later years, one in the
 // past, and one for a visit without a time zone.
@@ -115,14 +102,14 @@ func (s *system) afterAWait() {
 	s.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 	        SELECT 'RESTAURANT', r::text, 'RESTAURANT_USER', i::text, 'CHEF' FROM generate_series(1, 5) AS i, generate_series(5, 6) AS r`)
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, digest_window)
-	        VALUES ('LATER', 'EMAIL', 'DELAYED', '1 hour', '5 minutes'), ('NEWS', 'EMAIL', 'AGGREGATE', '0', '1 hour')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('LATER', 'news of {{.payload.of}}', 'news'), ('NEWS', 'news of {{.payload.of}}', 'news')`)
+	        VALUES ('TOMORROW', 'EMAIL', 'DELAYED', '1 hour', '5 minutes'), ('NEWS', 'EMAIL', 'AGGREGATE', '0', '1 hour')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('TOMORROW', 'news of {{.payload.of}}', 'news'), ('NEWS', 'news of {{.payload.of}}', 'news')`)
 	emit := func(eventType string, restaurant int) string {
 		return s.emit(fmt.Sprintf("%s-%s-%d", s.name, eventType, restaurant), eventType, fmt.Sprintf("RESTAURANT/%d", restaurant), fmt.Sprintf(`{"of":%d}`, restaurant))
 	}
 	mail := func(event string, staff int) string { return fmt.Sprintf("%s-staff%d-EMAIL", event, staff) }
-	later, five, six := emit("LATER", 5), emit("NEWS", 5), emit("NEWS", 6)
-	s.awaitCount(15, "SELECT count(*) FROM notification WHERE event_type IN ('LATER', 'NEWS')")
+	later, five, six := emit("TOMORROW", 5), emit("NEWS", 5), emit("NEWS", 6)
+	s.awaitCount(15, "SELECT count(*) FROM notification WHERE event_type IN ('TOMORROW', 'NEWS')")
 
 	s.exec("DELETE FROM entity_member WHERE user_id = '1' AND entity_id = '5'") // left one of two restaurants
 	s.exec("INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '2', 'EMAIL', false)")
