@@ -2,9 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -197,12 +194,12 @@ func (s *system) approves(w *worker) (approved int) {
 	w = s.startWorker(mailWorker...)
 
 	adaWins := s.answerAtOnce(id(0))
-	out, err = s.as("ada", "event", "approve", id(1), "--reason", "seen")
+	out, err = s.with("HERALD_ACTOR=ada").tryStarter("event", "approve", id(1), "--reason", "seen")
 	require.NoError(s.t, err, out)
 	s.awaitSome(1, `SELECT count(*) FROM notification WHERE event_id LIKE '%-1'`)
 	w.kill()
 	s.startWorker(mailWorker...)
-	out, err = s.as("bob", "event", "reject", id(2), "--reason", "wrong price")
+	out, err = s.with("HERALD_ACTOR=bob").tryStarter("event", "reject", id(2), "--reason", "wrong price")
 	require.NoError(s.t, err, out)
 	require.NoError(s.t, s.temporal.SignalWorkflow(s.t.Context(), id(3), "", workflows.Approve, map[string]any{"approved": true, "by": "carla"})) // as the Web UI does
 
@@ -222,14 +219,6 @@ func (s *system) approves(w *worker) (approved int) {
 	return approved
 }
 
-// as runs the operator's command as a person.
-func (s *system) as(actor string, args ...string) (string, error) {
-	cmd := exec.CommandContext(s.t.Context(), filepath.Join(binaries, "starter"), args...)
-	cmd.Env = append(slices.Clone(s.env), "HERALD_ACTOR="+actor)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
 // answerAtOnce lets Ada approve and Bob reject an event at the same time. It reports whether Ada won, and
 // requires that the other one learns it.
 func (s *system) answerAtOnce(event string) (adaWins bool) {
@@ -238,7 +227,7 @@ func (s *system) answerAtOnce(event string) (adaWins bool) {
 	var group errgroup.Group
 	for i, order := range [][]string{{"approve", "ada"}, {"reject", "bob"}} {
 		group.Go(func() error {
-			answers[i], _ = s.as(order[1], "event", order[0], event, "--reason", "seen")
+			answers[i], _ = s.with("HERALD_ACTOR="+order[1]).tryStarter("event", order[0], event, "--reason", "seen")
 			return nil
 		})
 	}

@@ -24,7 +24,7 @@ const (
 
 	// soon is a number of places in the ledger. Five messages that take turns with the backlog
 	// need ten places, or more if a busy machine starts them slowly. In order of arrival they
-	// would need more than four times soon.
+	// would need more than twice soon.
 	soon = 40
 )
 
@@ -37,7 +37,7 @@ func TestBacklogUnderARateLimit(t *testing.T) {
 	s.startRestaurants()
 	s.emitTo("NEWS", "1", backlog)
 	s.awaitCount(backlog, `SELECT count(*) FROM notification`)
-	s.awaitWaiting(4 * soon)
+	s.awaitWaiting(2 * soon)
 	s.waitSince(s.workflowsOf(s.emitTo("RUMOUR", "4", 5), 5)...)
 
 	require.LessOrEqual(t, len(s.placesOf(s.emitTo("NEWS", "2", 5), 5)), soon, "one of each restaurant in turn")

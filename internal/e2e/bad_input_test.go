@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -130,12 +129,10 @@ func (s *system) databaseFailuresQuoteNoValue(w *worker) {
 
 	said := ""
 	s.eventually(func() bool {
-		description, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
-		if err != nil || len(description.GetPendingActivities()) == 0 || description.GetPendingActivities()[0].GetLastFailure() == nil {
-			return false
+		for _, pending := range s.pending(id) {
+			said = pending.GetLastFailure().String()
 		}
-		said = description.GetPendingActivities()[0].GetLastFailure().String()
-		return true
+		return strings.Contains(said, "P0007")
 	}, "%s has no failed attempt", id)
 	require.Contains(s.t, said, "begin attempts: SQLSTATE P0007")
 	require.NotContains(s.t, said, "ada@")
@@ -184,18 +181,20 @@ func (s *system) askSandbox(method, path, body string) string {
 
 func (s *system) messages() []sandbox.Entry {
 	s.t.Helper()
-	var accepted []sandbox.Entry
-	for lines := json.NewDecoder(strings.NewReader(s.askSandbox(http.MethodGet, "/ledger", ""))); ; {
+	return readLedger(s.t, s.askSandbox(http.MethodGet, "/ledger", ""))
+}
+
+// readLedger returns the messages in a ledger that the providers accepted.
+func readLedger(t *testing.T, ledger string) (accepted []sandbox.Entry) {
+	t.Helper()
+	for line := range strings.Lines(ledger) {
 		var entry sandbox.Entry
-		if err := lines.Decode(&entry); errors.Is(err, io.EOF) {
-			return accepted
-		} else {
-			require.NoError(s.t, err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(line), &entry))
 		if entry.Accepted {
 			accepted = append(accepted, entry)
 		}
 	}
+	return accepted
 }
 
 // accepted returns the number of messages that the providers accepted, by delivery id.

@@ -2,14 +2,14 @@ package e2e_test
 
 import (
 	"context"
-	"errors"
 	"flag"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"herald/internal/notification"
 	"herald/workflows"
@@ -120,30 +120,19 @@ func TestTerminatedEventIsRetried(t *testing.T) {
 
 // noneIsSending reports whether Temporal has recorded the end of each attempt.
 func (s *system) noneIsSending() bool {
-	rows, _ := s.store.Pool.Query(s.t.Context(), `SELECT delivery_id FROM delivery_attempt`) // CollectRows returns its error
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	for _, id := range ids {
-		described, describeErr := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
-		err = errors.Join(err, describeErr)
-		for _, pending := range described.GetPendingActivities() {
+	for _, id := range s.deliveries(`SELECT delivery_id FROM delivery_attempt`) {
+		for _, pending := range s.pending(id) {
 			if pending.GetState() == enums.PENDING_ACTIVITY_STATE_STARTED {
 				return false
 			}
 		}
 	}
-	return err == nil
+	return true
 }
 
 // waitsForHolder reports whether an event waits for another workflow that has its child's id.
 func (s *system) waitsForHolder(eventID string) bool {
-	described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), eventID, "")
-	if err != nil {
-		return false
-	}
-	for _, pending := range described.GetPendingActivities() {
-		if pending.GetActivityType().GetName() == "AwaitHolder" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.pending(eventID), func(pending *workflowpb.PendingActivityInfo) bool {
+		return pending.GetActivityType().GetName() == "AwaitHolder"
+	})
 }

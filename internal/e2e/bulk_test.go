@@ -14,6 +14,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
 	"herald/workflows"
 )
 
@@ -222,8 +223,8 @@ func (s *system) sendsBatchWithoutDatabase(customers int) {
 	back := s.takeDatabaseAway()
 	batch := workflows.BatchID(event, notification.Email, 1)
 	s.eventually(func() bool {
-		described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), batch, "")
-		return err == nil && len(described.GetPendingActivities()) == 1 && described.GetPendingActivities()[0].GetLastFailure() != nil
+		pending := s.pending(batch)
+		return len(pending) == 1 && pending[0].GetLastFailure() != nil
 	}, "the batch does not notice that the database is away")
 	back()
 	s.mend()
@@ -256,9 +257,7 @@ func (s *system) awaitSome(least int, sql string) {
 }
 
 // deliveries runs SQL that returns delivery ids.
-func (s *system) deliveries(sql string) []string {
+func (s *system) deliveries(sql string, args ...any) []string {
 	s.t.Helper()
-	rows, _ := s.store.Pool.Query(s.t.Context(), sql) // CollectRows returns its error
-	ids := must(pgx.CollectRows(rows, pgx.RowTo[string]))(s.t)
-	return ids
+	return postgrestest.List(s.t, s.store, sql, args...)
 }

@@ -95,10 +95,8 @@ func TestAwaitDatabase(t *testing.T) {
 	s.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 	way, databaseURL := stacktest.LinkTo(t, s.servers.databaseURL)
 	way.Cut()
-	direct := s.env
-	s.env = append(direct[:len(direct):len(direct)], "DATABASE_URL="+databaseURL)
-	w, g := s.launchWorker(), s.launchGateway()
-	s.env = direct
+	far := s.with("DATABASE_URL=" + databaseURL)
+	w, g := far.launchWorker(), far.launchGateway()
 	const waiting = `"level":"WARN","msg":"waiting for the database, or for its schema"`
 	for _, process := range []*worker{w, g.worker} {
 		s.eventually(func() bool { return strings.Contains(process.output.String(), waiting) }, "it does not say that its database is away:\n%s", process.output)

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/postgres/postgrestest"
 	"herald/workflows"
 )
 
@@ -35,9 +36,8 @@ func TestCleaning(t *testing.T) {
 	retention := func(orders, herald string) {
 		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "- { name: herald%s }\n- { name: orders, dialect: order-service, table: orders.outbox, people: true%s }\n", herald, orders), 0o600))
 	}
-	rows := func() (left string) {
-		require.NoError(t, s.store.Pool.QueryRow(t.Context(), `SELECT string_agg(right(id::text, 1), ' ' ORDER BY id) FROM orders.outbox`).Scan(&left))
-		return left
+	rows := func() string {
+		return postgrestest.Get[string](t, s.store, `SELECT string_agg(right(id::text, 1), ' ' ORDER BY id) FROM orders.outbox`)
 	}
 
 	retention("", "")
@@ -47,17 +47,15 @@ func TestCleaning(t *testing.T) {
 	require.Error(t, err, "off unless set")
 
 	s.oldRows()
-	off := s.env
-	s.env = append(off[:len(off):len(off)], "RETENTION_EVENTS=720h", "RETENTION_EVENT_IDS=720h", "RETENTION_NOTIFICATIONS=720h", "RETENTION_ACTIONS=720h", "RETENTION_PREFERENCES=720h")
+	kept := s.with("RETENTION_EVENTS=720h", "RETENTION_EVENT_IDS=720h", "RETENTION_NOTIFICATIONS=720h", "RETENTION_ACTIONS=720h", "RETENTION_PREFERENCES=720h")
 	retention(", retention: 720h", "")
-	w = s.startWorker("--events")
+	w = kept.startWorker("--events")
 	s.eventually(func() bool { return schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}) == nil }, "nobody scheduled the cleaning")
 	s.eventually(func() bool { return rows() == "2 3 4 5 6" }, "the rows that are done do not leave")
 	s.eventually(func() bool { return strings.Contains(w.metrics(), `herald_outbox_deleted_total{source="orders"} 1`) }, "it is not counted")
 	s.oldRowsLeave(w)
 	require.NoError(t, w.stop())
 
-	s.env = off
 	retention(", retention: 24h", ", retention: 48h")
 	w = s.startWorker("--events")
 	s.eventually(func() bool {

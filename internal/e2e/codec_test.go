@@ -1,14 +1,13 @@
 package e2e_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
-	enums "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
-	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/proxy"
 	"go.temporal.io/sdk/converter"
 )
@@ -32,7 +31,7 @@ func TestEncryptedHistories(t *testing.T) {
 	require.NoError(t, w.stop())
 
 	base := s.env
-	s.env = append(base[:len(base):len(base)], "HISTORY_KEYS="+oldKey, "ENCRYPT_HISTORIES=true")
+	s.env = append(slices.Clone(base), "HISTORY_KEYS="+oldKey, "ENCRYPT_HISTORIES=true")
 	w = s.startWorker()
 	s.orders("send-now", before) // a history that began without encryption
 	s.awaitDelivery(before, "SENT")
@@ -43,7 +42,7 @@ func TestEncryptedHistories(t *testing.T) {
 	require.NoError(t, w.stop())
 
 	// A worker without the key fails no workflow.
-	s.env = append(base[:len(base):len(base)], "HISTORY_KEYS="+newKey)
+	s.env = append(slices.Clone(base), "HISTORY_KEYS="+newKey)
 	w = s.startWorker()
 	s.orders("send-now", during)
 	s.eventually(func() bool {
@@ -53,7 +52,7 @@ func TestEncryptedHistories(t *testing.T) {
 	require.Contains(t, s.starter("delivery", "why", during), "PENDING")
 	require.NoError(t, w.stop())
 
-	s.env = append(base[:len(base):len(base)], "HISTORY_KEYS="+newKey+","+oldKey, "ENCRYPT_HISTORIES=true")
+	s.env = append(slices.Clone(base), "HISTORY_KEYS="+newKey+","+oldKey, "ENCRYPT_HISTORIES=true")
 	s.startWorker()
 	s.awaitDelivery(during, "SENT")
 	s.orders("send-now", next)
@@ -88,8 +87,7 @@ func (s *system) showsEncrypted(delivery string) {
 	s.eventually(func() bool {
 		return strings.Contains(s.starter("event", "show", broken), "SQLSTATE 42703")
 	}, "nothing is said of %s", broken)
-	described := must(s.temporal.DescribeWorkflowExecution(s.t.Context(), broken, ""))(s.t)
-	for _, pending := range described.GetPendingActivities() {
+	for _, pending := range s.pending(broken) {
 		require.NotContains(s.t, pending.String(), "SQLSTATE")
 	}
 	s.exec(`CREATE OR REPLACE VIEW entity_member AS SELECT entity_type, entity_id, user_type, user_id, active, role FROM our_member`)
@@ -107,16 +105,6 @@ func (s *system) showsEncrypted(delivery string) {
 	for _, id := range []string{delivery, broken, broken + "-customer1-EMAIL"} {
 		s.requireEncrypted(id)
 	}
-}
-
-// history returns the history of a workflow as Temporal stores it.
-func (s *system) history(id string) *historypb.History {
-	s.t.Helper()
-	recorded := &historypb.History{}
-	for events := s.temporal.GetWorkflowHistory(s.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-		recorded.Events = append(recorded.Events, must(events.Next())(s.t))
-	}
-	return recorded
 }
 
 // requireEncrypted requires that Temporal stores no payload in clear text, except search attributes,

@@ -1,16 +1,11 @@
 package e2e_test
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,23 +17,9 @@ import (
 // startConsole starts `starter console` and returns its address.
 func (s *system) startConsole(settings ...string) string {
 	s.t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(s.t.Context()))
-	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, "starter"), "console", "--addr", "127.0.0.1:0")
-	cmd.Env = append(slices.Clone(s.env), settings...)
-	stderr := must(cmd.StderrPipe())(s.t)
-	require.NoError(s.t, cmd.Start())
-	lines := bufio.NewReader(stderr)
-	line := must(lines.ReadString('\n'))(s.t)
-	var logs sync.WaitGroup
-	logs.Go(func() { _, _ = io.Copy(s.t.Output(), lines) })
-	s.t.Cleanup(func() {
-		stop()
-		logs.Wait()
-		_ = cmd.Wait()
-	})
-	address := regexp.MustCompile(`http://\S+\d`).FindString(line)
-	require.NotEmpty(s.t, address, line)
-	return address
+	w := s.launch("starter", settings, "console", "--addr", "127.0.0.1:0")
+	s.eventually(func() bool { return serverAddress.MatchString(w.output.String()) }, "the console does not listen: %s", w.output)
+	return serverAddress.FindString(w.output.String())
 }
 
 // A person without a terminal finds out why customer 7 got no promotion, sends it again, and stops a

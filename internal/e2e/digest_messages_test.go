@@ -189,9 +189,7 @@ func TestDigestIsReset(t *testing.T) {
 func (d *digests) resetToLastTask(id string) {
 	d.t.Helper()
 	var last int64
-	history := d.temporal.GetWorkflowHistory(d.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for history.HasNext() {
-		event := must(history.Next())(d.t)
+	for _, event := range d.history(id).GetEvents() {
 		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 			last = event.GetEventId()
 		}

@@ -198,10 +198,7 @@ func (d *digests) splitLot() {
 	const held, more = 100, 10
 	d.write(split, 0, held+more)
 	d.eventually(func() bool { return d.having(split, "SENT") == held && d.having(split, "PENDING") == more }, "the digest did not close when it was full")
-	var left string
-	require.NoError(d.t, d.store.Pool.QueryRow(d.t.Context(),
-		`SELECT delivery_id FROM notification WHERE event_type = $1 AND status = 'PENDING' LIMIT 1`, split).Scan(&left))
-	d.signal(left, workflows.SendNow)
+	d.signal(d.system.deliveries(`SELECT delivery_id FROM notification WHERE event_type = $1 AND status = 'PENDING' LIMIT 1`, split)[0], workflows.SendNow)
 	d.eventually(func() bool { return d.having(split, "SENT") == held+more }, "send-now did not send the rest")
 	require.Equal(d.t, 2, d.count(`SELECT count(DISTINCT digest_id) FROM notification WHERE event_type = $1`, split))
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/internal/outboxes/kafka/kafkatest"
@@ -74,12 +73,9 @@ func (e *erasing) searches() {
 	found := must(e.temporal.ListWorkflow(e.t.Context(), query))(e.t).Executions
 	require.Greater(e.t, len(found), 10)
 	for _, execution := range found {
-		var history strings.Builder
-		for events := e.temporal.GetWorkflowHistory(e.t.Context(), execution.Execution.WorkflowId, execution.Execution.RunId, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-			history.WriteString(must(events.Next())(e.t).String())
-		}
-		require.Contains(e.t, history.String(), "json/plain", "payloads are readable")
-		e.absent(history.String(), execution.Execution.WorkflowId)
+		history := e.history(execution.Execution.WorkflowId).String()
+		require.Contains(e.t, history, "json/plain", "payloads are readable")
+		e.absent(history, execution.Execution.WorkflowId)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -217,7 +216,7 @@ func (h *help) try(example string) {
 		h.answers(command)
 		return
 	case strings.HasPrefix(command, "temporal "): // Temporal's CLI: what it would print
-		h.save("history.json", historyOf(h.t, h.temporal, event))
+		h.save("history.json", h.historyJSON(event))
 		h.save("temporal", "#!/bin/sh\ncat history.json\n")
 	}
 	cmd := exec.CommandContext(h.t.Context(), "bash", "-euc", command)
@@ -250,20 +249,18 @@ var serverAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 // answers runs an example's server on a free port until it answers.
 func (h *help) answers(command string) {
 	h.t.Helper()
-	cmd := exec.CommandContext(h.t.Context(), "bash", "-euc", "exec "+command+" --addr 127.0.0.1:0")
-	output := &buffer{}
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.dir, h.env, output, output
-	require.NoError(h.t, cmd.Start())
+	cmd := exec.Command("bash", "-euc", "exec "+command+" --addr 127.0.0.1:0")
+	cmd.Dir, cmd.Env = h.dir, h.env
+	w := h.start(cmd)
 	h.eventually(func() bool {
-		answer, err := http.Get(serverAddress.FindString(output.String()) + "/")
+		answer, err := http.Get(serverAddress.FindString(w.output.String()) + "/")
 		if err != nil {
 			return false
 		}
 		_ = answer.Body.Close()
 		return answer.StatusCode == http.StatusOK
 	}, "%s does not answer", command)
-	require.NoError(h.t, cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(h.t, cmd.Wait(), "%s", output)
+	require.NoError(h.t, w.stop(), "%s", w.output)
 }
 
 // emittedAreSent requires that events from the examples of `starter emit` were delivered.

@@ -19,6 +19,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/postgres/postgrestest"
 	"herald/tools/sandbox"
 )
 
@@ -171,14 +172,9 @@ func lifecycleUnderKills(t *testing.T, destination string, settings []string, ar
 func (s *system) lifecycleRows(sql string, args ...any) map[string]bool {
 	s.t.Helper()
 	found := map[string]bool{}
-	rows := must(s.store.Pool.Query(s.t.Context(), sql, args...))(s.t)
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		require.NoError(s.t, rows.Scan(&text))
+	for _, text := range postgrestest.List(s.t, s.store, sql, args...) {
 		found[text] = true
 	}
-	require.NoError(s.t, rows.Err())
 	return found
 }
 

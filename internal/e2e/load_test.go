@@ -170,7 +170,7 @@ func TestWorkerEndsDuringAFirstAttempt(t *testing.T) {
 	event := s.eventID("killed", 0)
 	delivery := event + "-customer1-EMAIL"
 	s.eventually(func() bool { return len(taken) > 0 }, "the provider was never asked")
-	require.Empty(t, must(s.temporal.DescribeWorkflowExecution(t.Context(), delivery, ""))(t).GetPendingActivities(), "it is no separate activity")
+	require.Empty(t, s.pending(delivery), "it is no separate activity")
 	require.Contains(t, s.starter("delivery", "why", delivery), "attempt 1 of 3 is under way, since ")
 	w.kill()
 

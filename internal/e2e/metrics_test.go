@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -17,18 +16,6 @@ import (
 	"herald/internal/outboxes/kafka/kafkatest"
 	"herald/internal/web/receipts/receiptstest"
 )
-
-// metrics returns the page of a worker's metrics, or "" if the worker does not answer.
-func (w *worker) metrics() string {
-	request := must(http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.addr()+"/metrics", nil))(w.t)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, _ := io.ReadAll(answer.Body)
-	return string(text)
-}
 
 // One event over three channels appears in the worker's metrics, and a receipt in the gateway's. Each
 // panel of the dashboard shows something.

@@ -132,6 +132,7 @@ func (o *operation) hasten() {
 func (o *operation) retryMended() {
 	id := o.write("MAIL", "2") + "-customer2-EMAIL"
 	o.awaitDelivery(id, "FAILED")
+	require.Error(o.t, o.temporal.GetWorkflow(o.t.Context(), id, "").Get(o.t.Context(), nil)) // the workflow closes a moment after its row
 	o.fails(1, "invalid address", "delivery", "retry", id)
 	o.exec(`UPDATE recipient SET email = 'bob@example.com', name = 'Robert' WHERE user_id = '2'`)
 	defer o.exec(`UPDATE recipient SET email = 'nonsense' WHERE user_id = '2'`)

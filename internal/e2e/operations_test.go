@@ -13,10 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enums "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
-	"go.temporal.io/sdk/client"
 )
 
 // writeDocs makes TestOperations and TestYourOwn write the output of commands into their document.
@@ -263,18 +260,12 @@ func (n *nightShift) remind(ids ...string) {
 // history returns a workflow's history in the JSON of the temporal CLI and the Web UI.
 func (n *nightShift) history(id string) string {
 	n.t.Helper()
-	return historyOf(n.t, n.temporal, n.own(id))
+	return n.historyJSON(n.own(id))
 }
 
-func historyOf(t *testing.T, temporal client.Client, id string) string {
-	t.Helper()
-	var recorded historypb.History
-	for events := temporal.GetWorkflowHistory(t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-		event := must(events.Next())(t)
-		recorded.Events = append(recorded.Events, event)
-	}
-	text := must(temporalproto.CustomJSONMarshalOptions{}.Marshal(&recorded))(t)
-	return string(text)
+func (s *system) historyJSON(id string) string {
+	s.t.Helper()
+	return string(must(temporalproto.CustomJSONMarshalOptions{}.Marshal(s.history(id)))(s.t))
 }
 
 // save writes a file into the folder of the operator's shell.

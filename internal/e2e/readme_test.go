@@ -66,9 +66,17 @@ var placeholders = map[string]string{
 	`eval "$(make -s env)"`: "", // already set
 }
 
-// shell runs commands and returns their output. At the end of the test it ends processes that the
-// commands left running.
+// shell runs commands, which must succeed, and returns their output.
 func (r *reader) shell(script string) string {
+	r.t.Helper()
+	printed, err := r.tryShell(script)
+	require.NoError(r.t, err, "%s\n%s", script, printed)
+	return printed
+}
+
+// tryShell runs commands and returns their output. At the end of the test it ends processes that the
+// commands left running.
+func (r *reader) tryShell(script string) (string, error) {
 	r.t.Helper()
 	lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
 	for i, line := range lines {
@@ -89,9 +97,8 @@ func (r *reader) shell(script string) string {
 		}
 		_ = output.Close()
 	})
-	require.NoError(r.t, cmd.Run(), script)
-	printed := must(os.ReadFile(output.Name()))(r.t)
-	return string(printed)
+	err = cmd.Run()
+	return string(must(os.ReadFile(output.Name()))(r.t)), err
 }
 
 // hasTargets requires that the commands are targets of the Makefile. It does not run them,

@@ -217,24 +217,23 @@ func (p *inboxes) unsubscribe(b *browser, ada *tab) {
 
 	alert := p.alert("payments", "down") + "-admin1-EMAIL"
 	p.awaitDelivery(alert, "SENT")
-	require.Empty(p.t, p.mailed(alert).Unsubscribe, "what is mandatory cannot be switched off")
+	require.Empty(p.t, mailed(p.t, p.messages(), alert).Unsubscribe, "what is mandatory cannot be switched off")
 }
 
 // linkOf waits until an e-mail is sent, and returns the path of its unsubscribe link.
 func (p *inboxes) linkOf(deliveryID string) string {
 	p.t.Helper()
 	p.awaitDelivery(deliveryID, "SENT")
-	link := must(url.Parse(p.mailed(deliveryID).Unsubscribe))(p.t)
+	link := must(url.Parse(mailed(p.t, p.messages(), deliveryID).Unsubscribe))(p.t)
 	require.Equal(p.t, "http://localhost:8080/unsubscribe", link.Scheme+"://"+link.Host+link.Path)
 	return link.RequestURI()
 }
 
-// mailed returns the e-mail of a delivery that the provider accepted.
-func (s *system) mailed(deliveryID string) sandbox.Entry {
-	s.t.Helper()
-	messages := s.messages()
+// mailed returns the message of a delivery.
+func mailed(t *testing.T, messages []sandbox.Entry, deliveryID string) sandbox.Entry {
+	t.Helper()
 	i := slices.IndexFunc(messages, func(m sandbox.Entry) bool { return m.DeliveryID == deliveryID })
-	require.GreaterOrEqual(s.t, i, 0, deliveryID)
+	require.GreaterOrEqual(t, i, 0, deliveryID)
 	return messages[i]
 }
 

@@ -172,10 +172,7 @@ func (r *roles) as(role string, args ...string) string {
 
 func (r *roles) programAs(role, program string, args ...string) string {
 	r.t.Helper()
-	before := r.env
-	defer func() { r.env = before }()
-	r.env = append(r.env[:len(r.env):len(r.env)], "DATABASE_URL="+r.address(role))
-	return r.program(program, args...)
+	return r.with("DATABASE_URL="+r.address(role)).program(program, args...)
 }
 
 func (r *roles) producerInsertsOnly() {

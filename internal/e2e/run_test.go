@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"herald/tools/sandbox"
 )
 
 // tools/run.sh starts its programs. An e-mail gets a receipt and an unsubscribe link, and a signal
@@ -45,25 +42,11 @@ func TestRun(t *testing.T) {
 	s.eventually(func() bool { return strings.Contains(output.String(), "Ctrl-C ends everything") }, "tools/run.sh does not start its programs")
 	mail := s.emit(s.name, "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}") + "-customer42-EMAIL"
 	s.awaitDelivery(mail, "DELIVERED")
-	link := unsubscribeLink(t, get(t, "http://"+providers+"/ledger"), mail)
+	link := mailed(t, readLedger(t, get(t, "http://"+providers+"/ledger")), mail).Unsubscribe
 	require.True(t, strings.HasPrefix(link, "http://"+gateway+"/unsubscribe"), link)
 	get(t, link)
 
 	require.NoError(t, run.Process.Signal(syscall.SIGTERM)) // like Ctrl-C; SIGINT may be ignored here
 	require.NoError(t, run.Wait())
 	require.ErrorIs(t, syscall.Kill(-run.Process.Pid, 0), syscall.ESRCH, "a program of tools/run.sh still runs")
-}
-
-// unsubscribeLink returns the unsubscribe link of a delivery's e-mail in a ledger.
-func unsubscribeLink(t *testing.T, ledger, delivery string) string {
-	t.Helper()
-	for line := range strings.Lines(ledger) {
-		var entry sandbox.Entry
-		require.NoError(t, json.Unmarshal([]byte(line), &entry))
-		if entry.DeliveryID == delivery && entry.Unsubscribe != "" {
-			return entry.Unsubscribe
-		}
-	}
-	t.Fatalf("no mail with a link: %s", delivery)
-	return ""
 }

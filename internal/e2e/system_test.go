@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
@@ -136,6 +140,13 @@ func (s *system) endWorkflows() {
 		_ = s.temporal.ScheduleClient().GetHandle(ctx, id).Delete(ctx) // fails if there is none
 	}
 	_ = s.temporal.TerminateWorkflow(ctx, workflows.FollowUpID(s.name), "", "the test has ended")
+}
+
+// with returns the installation with more settings for the processes that it starts.
+func (s *system) with(settings ...string) *system {
+	other := *s
+	other.env = append(slices.Clone(s.env), settings...)
+	return &other
 }
 
 // starter runs the operator's command, which must succeed, and returns its output.
@@ -275,6 +286,22 @@ func (s *system) awaitSuccess(ids ...string) {
 func (s *system) awaitDelivery(id, status string) {
 	s.t.Helper()
 	s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = $2`, id, status)
+}
+
+// history returns the history of a workflow's last run, as Temporal stores it.
+func (s *system) history(id string) *historypb.History {
+	s.t.Helper()
+	recorded := &historypb.History{}
+	for events := s.temporal.GetWorkflowHistory(s.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		recorded.Events = append(recorded.Events, must(events.Next())(s.t))
+	}
+	return recorded
+}
+
+// pending returns the activities of a workflow that have not ended, or none without the workflow.
+func (s *system) pending(id string) []*workflowpb.PendingActivityInfo {
+	described, _ := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
+	return described.GetPendingActivities()
 }
 
 // awaitBegun waits until a workflow has started.

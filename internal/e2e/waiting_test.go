@@ -150,8 +150,7 @@ func (s *system) delayEndsInQuietHours() {
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, quiet_hours_action)
 	        VALUES ('DROPPED', 'EMAIL', 'DELAYED', '2 hours', 'DROP'), ('DEFERRED', 'EMAIL', 'DELAYED', '2 hours', 'DEFER')`)
 	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('DROPPED', 'hello', 'you'), ('DEFERRED', 'hello', 'you')`)
-	var end string
-	require.NoError(s.t, s.store.Pool.QueryRow(s.t.Context(), `SELECT to_char(quiet_hours_end, 'HH24:MI "UTC"') FROM user_notification_preferences WHERE user_id = '44'`).Scan(&end))
+	end := s.deliveries(`SELECT to_char(quiet_hours_end, 'HH24:MI "UTC"') FROM user_notification_preferences WHERE user_id = '44'`)[0]
 	then := map[string]string{"DROPPED": "it is dropped then", "DEFERRED": "it waits until then"}
 	ids := map[string]string{}
 	for eventType := range then {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -98,17 +98,30 @@ func (w *worker) addr() string {
 	return ""
 }
 
-// ready returns the status of /readyz, or 0 if the worker does not answer.
-func (w *worker) ready() int {
+// ask asks the health endpoints. It returns 0 if the process does not answer.
+func (w *worker) ask(path string) (status int, body string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	request := must(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.addr()+"/readyz", nil))(w.t)
+	request := must(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.addr()+path, nil))(w.t)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0
+		return 0, ""
 	}
 	defer func() { _ = answer.Body.Close() }()
-	return answer.StatusCode
+	text, _ := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(text)
+}
+
+// ready returns the status of /readyz.
+func (w *worker) ready() int {
+	status, _ := w.ask("/readyz")
+	return status
+}
+
+// metrics returns the page of the process's metrics.
+func (w *worker) metrics() string {
+	_, page := w.ask("/metrics")
+	return page
 }
 
 func (w *worker) hasEnded() bool {
@@ -235,8 +248,7 @@ func TestPollerPaused(t *testing.T) {
 // signalledBy returns the identity of the last signal in a workflow's history.
 func (s *system) signalledBy(id string) (identity string) {
 	s.t.Helper()
-	for events := s.temporal.GetWorkflowHistory(s.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-		event := must(events.Next())(s.t)
+	for _, event := range s.history(id).GetEvents() {
 		if signal := event.GetWorkflowExecutionSignaledEventAttributes(); signal != nil {
 			identity = signal.GetIdentity()
 		}
