@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -16,20 +15,14 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/metric/noop"
 
-	"herald/internal/config/environment"
 	"herald/internal/config/secret"
 	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/postgrestest"
-	"herald/internal/web/inbox"
-	"herald/internal/web/ingest"
-	"herald/internal/web/live"
-	"herald/internal/web/receipts"
+	"herald/internal/tracing"
 	"herald/internal/web/receipts/receiptstest"
 	"herald/internal/web/signin"
 	"herald/internal/web/unsubscribe"
-	"herald/internal/wiring"
 )
 
 var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
@@ -40,10 +33,12 @@ var provider = receiptstest.New("https://herald.example.com")
 // pushKey is a public key for the browsers of these tests.
 const pushKey = "BIyGuP_YJAaEq-dIhdGX-Si72fmOpkyO000ppBHcTmaoE0vs8DsWqWogNisZjw3REQm57MdNFl2iEBnsbABEn5w"
 
-// unsubscribing makes unsubscribe links for these tests' gateways.
-var unsubscribing = unsubscribe.Links{Key: []byte("key")}
+const heraldSecret = "a secret of the tests, long enough"
 
-// contracted is a gateway with a separate database and without a broker. The tests compare its
+// unsubscribing makes unsubscribe links for these tests' gateways.
+var unsubscribing = unsubscribe.Links{Key: secret.Key(heraldSecret, secret.Unsubscribe)}
+
+// contracted is a gateway, wired as by main, with a separate database and without a broker. The tests compare its
 // answers with its OpenAPI document.
 type contracted struct {
 	*httptest.Server
@@ -56,11 +51,28 @@ func newContracted(t *testing.T) *contracted {
 	return newContractedWith(t, signin.UsualShare)
 }
 
+// contractedSettings returns the environment of these gateways. Nobody asks the servers in it.
+func contractedSettings() (environ []string) {
+	settings := provider.Settings()
+	maps.Copy(settings, map[string]string{
+		"DATABASE_URL": "postgres://localhost/herald", "RABBITMQ_URL": "amqp://localhost/", "HERALD_SECRET": heraldSecret,
+		"AUTH_ISSUER": signInSettings.Issuer, "AUTH_AUDIENCE": signInSettings.Audience, "AUTH_HS256_SECRET": string(signInSettings.HS256Secret),
+		"INGEST_AUDIENCE": "herald-events", "WEBPUSH_VAPID_PUBLIC_KEY": pushKey, "EMAIL_FROM_NAME": "Trattoria Bella",
+	})
+	for name, value := range settings {
+		environ = append(environ, name+"="+value)
+	}
+	return environ
+}
+
 func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	t.Helper()
+	cfg, err := readSettings(contractedSettings())
+	require.NoError(t, err)
 	store := &gateway.Store{Store: postgrestest.New(t)}
-	store.AddressHash = secret.AddressHash("a secret of the tests, long enough")
-	_, err := store.Pool.Exec(t.Context(), `
+	store.UseSecrets(secret.Address(cfg.Secret), secret.Address(""))
+	require.NoError(t, awaitDatabase(t.Context(), store))
+	_, err = store.Pool.Exec(t.Context(), `
 		INSERT INTO recipient (user_type, user_id, name) VALUES ('RESTAURANT_USER', '10', 'Giulia'), ('RESTAURANT_USER', '11', 'Marco');
 		INSERT INTO recipient_device (user_type, user_id, token) VALUES ('RESTAURANT_USER', '10', 'fcm-token-2');
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESERVATION_REQUESTED', 'EMAIL', true), ('RESERVATION_REQUESTED', 'PUSH', false);
@@ -68,26 +80,13 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 		INSERT INTO notification_template (title, body) VALUES ('Title', 'Body');
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-written', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"note": null}')`)
 	require.NoError(t, err)
-	gate := &signin.Gate{
-		Verifier:  signin.NewVerifier(signInSettings),
-		Tickets:   signin.Tickets{Store: store, Key: []byte("key")},
-		Shares:    signin.NewShares(share),
-		Directory: store,
-		Refused:   func(signin.Reason) {},
-	}
-	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Devices: store, WebPush: true, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
-	wired := wiring.New()
-	wired.ReadReceipts(environment.NewReader(provider.Settings()))
-	hooks, err := receipts.New(receipts.Config{
-		Recorder: store, OptOuts: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, Receivers: wired.Receivers(provider.PublicURL),
-	})
+	metrics, err := newMetrics()
 	require.NoError(t, err)
-	served := rooms{pushKey: pushKey, from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, unsubscribe: &unsubscribe.Page{Links: unsubscribing, Preferences: store, Sender: "Trattoria Bella", Enter: signin.NewShares(share).Enter}}
-	served.ingest = &ingest.Endpoint{Store: store, Verifier: gate.Verifier.For("herald-events", signInSettings), Shares: signin.NewShares(share), Refused: gate.Refused}
-	served.hub, err = live.NewHub(live.Config{
-		Inbox: store, Acknowledger: store, Directory: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, MaxSockets: 10, MaxSocketsPerRecipient: 10,
-	})
+	traces, err := tracing.Start(t.Context(), cfg.traces, "herald-gateway", "")
 	require.NoError(t, err)
+	served, err := newRooms(cfg, store, store, metrics, traces)
+	require.NoError(t, err)
+	served.gate.Shares, served.ingest.Shares, served.unsubscribe.Enter = signin.NewShares(share), signin.NewShares(share), signin.NewShares(share).Enter
 	t.Cleanup(func() { _ = served.hub.Drain(context.Background()) })
 	c := &contracted{Server: httptest.NewServer(served.handler()), t: t, store: store}
 	t.Cleanup(c.Close)
