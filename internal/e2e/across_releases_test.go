@@ -136,7 +136,6 @@ func (u *upgrade) ends(allowedDuplicates int) {
 
 // requireOrders requires a record for each order.
 func (u *upgrade) requireOrders(allowedDuplicates int) {
-	u.t.Helper()
 	u.eventually(func() bool {
 		return u.services.count(`SELECT count(*) FROM orders.outbox WHERE status = 'SENT'`) == orders
 	}, "the orders never reach their topic")
@@ -150,7 +149,6 @@ func (u *upgrade) requireOrders(allowedDuplicates int) {
 // requirePublishedOnce requires a domain message for each event, with at most the allowed number
 // of duplicates.
 func (u *upgrade) requirePublishedOnce(allowedDuplicates int) {
-	u.t.Helper()
 	published, messages := map[string]bool{}, 0
 	for _, queue := range []string{"notification.customer", "notification.broadcast", "notification.restaurant"} {
 		for _, message := range u.take(queue) {
@@ -168,7 +166,6 @@ var harmless = []enums.WorkflowTaskFailedCause{enums.WORKFLOW_TASK_FAILED_CAUSE_
 
 // noTaskFailed requires that no history of the installation has a failed workflow task.
 func (u *upgrade) noTaskFailed() {
-	u.t.Helper()
 	queues := []string{workflows.EventsQueue(u.name)}
 	for _, channel := range notification.Channels() {
 		queues = append(queues, workflows.ChannelQueue(u.name, channel))

@@ -27,7 +27,7 @@ func TestThrottlesAndCaps(t *testing.T) {
 	s.exec(`UPDATE frequency_cap SET spacing = NULL`)
 	s.exec(`INSERT INTO frequency_cap (channel_type, at_most, per, action) VALUES ('EMAIL', 2, '4 seconds', 'DEFER')`)
 	s.exec(`INSERT INTO notification_template (title, body) VALUES ('Hello', 'Hello')`)
-	w, other := s.startAll("--events", "--channels", "email,sms"), s.startWorker()
+	w, other := s.startAll(loadWorker...), s.startWorker(loadWorker...)
 	s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
 	        SELECT $1 || '-alarm-' || n, 'SENSOR_ALARM', 'CUSTOMER', (n % $3 + 1)::text, jsonb_build_object('sensorId', n / $3 % $4)
 	        FROM   generate_series(1, $2::int) n`, s.name, alarms, owners, sensors)
@@ -71,7 +71,6 @@ func (s *system) requireSent(deliveries []string, others int) {
 // explainsThrottle requires that operators read which delivery stopped an event, and that a simulation
 // says the same and sends nothing.
 func (s *system) explainsThrottle(sent string) {
-	s.t.Helper()
 	stopped := s.deliveries(`SELECT event_id FROM notification_decision WHERE throttled_by ->> 'SMS' = '` + sent + `' LIMIT 1`)[0]
 	owner := fmt.Sprint("customer/", s.count(`SELECT user_id::int FROM notification WHERE delivery_id = $1`, sent))
 	require.Contains(s.t, s.starter("delivery", "why", "--event", stopped, "--recipient", owner, "--channel", "sms"), "within throttle_window: "+sent)
@@ -122,7 +121,6 @@ const (
 // first comment of each customer is sent alone and at once, all others in digests. Reviews wait for a
 // time of day on the clock of each customer.
 func (s *system) writesComments(w *worker) *worker {
-	s.t.Helper()
 	// It is soon the time of reviews for customer 1, at +14 hours. For customer 2, at -12 hours, it
 	// is the time two hours later. Customer 3 wants them soon.
 	s.exec(`UPDATE event_type_channel_routing SET digest_window = '1 hour' WHERE event_type = 'NEW_COMMENT'`)
@@ -150,7 +148,6 @@ func (s *system) writesComments(w *worker) *worker {
 // reviewsCome waits until customers 1 and 3 got their reviews in one message, which does not come before
 // its time.
 func (s *system) reviewsCome() {
-	s.t.Helper()
 	soon := reviews / digested * 2
 	s.awaitCount(soon, `SELECT count(*) FROM notification WHERE event_type = 'NEW_REVIEW' AND status = 'SENT'`)
 	require.Equal(s.t, soon, s.count(`SELECT count(*) FROM notification WHERE event_type = 'NEW_REVIEW' AND user_id IN ('1', '3') AND sent_at >= send_after`))
@@ -168,7 +165,6 @@ func (s *system) reviewsCome() {
 // people answer at once: one wins, and the other learns it. The emitter cannot approve. A small
 // promotion does not wait, and a rejected one tells nobody. It returns the number of approved ones.
 func (s *system) approves(w *worker) (approved int) {
-	s.t.Helper()
 	s.exec(`UPDATE event_type_approval SET over = 5`)
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PROMOTION', 'EMAIL')`)
 	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('PROMOTION', 'Sale', 'Half price')`)
@@ -222,7 +218,6 @@ func (s *system) approves(w *worker) (approved int) {
 // answerAtOnce lets Ada approve and Bob reject an event at the same time. It reports whether Ada won, and
 // requires that the other one learns it.
 func (s *system) answerAtOnce(event string) (adaWins bool) {
-	s.t.Helper()
 	answers := make([]string, 2)
 	var group errgroup.Group
 	for i, order := range [][]string{{"approve", "ada"}, {"reject", "bob"}} {
@@ -260,7 +255,7 @@ func TestExpiry(t *testing.T) {
 		s.fault(channel, `{"status":503}`)
 	}
 	s.starter("poller", "start")
-	w := s.startWorker()
+	w := s.startWorker(escalators...)
 	write := func(limit string, flags ...string) (events []string) {
 		for eventType, aggregate := range map[string]string{"CODE": "CUSTOMER/1", "NEWS": "BROADCAST/0", "REVIEW": "CUSTOMER/2", "OFFER": "CUSTOMER/3"} {
 			events = append(events, s.emit(s.name+"-"+limit+"-"+eventType, eventType, aggregate, "{}", flags...))
@@ -273,11 +268,11 @@ func TestExpiry(t *testing.T) {
 
 	s.awaitSome(10, `SELECT count(*) FROM delivery_attempt`)
 	w.kill()
-	w = s.startWorker()
+	w = s.startWorker(escalators...)
 	s.awaitCount(0, `SELECT count(*) FROM event_outbox WHERE event_id LIKE '%-short-%' AND expires_at > now()`)
 	w.kill()
 	s.mend()
-	s.startWorker()
+	s.startWorker(escalators...)
 	s.awaitSuccess(append(append(ahead, late...), past)...)
 
 	sent := s.accepted()

@@ -24,8 +24,6 @@ func TestBadInput(t *testing.T) {
 	w := s.startAll()
 	s.toldNobody(w)
 	s.badEvents()
-	s.planningFails()
-	s.databaseFailuresQuoteNoValue(w)
 	s.eventIDTaken()
 	require.NoError(t, w.stop())
 }
@@ -33,7 +31,6 @@ func TestBadInput(t *testing.T) {
 // Each event that Herald cannot use gets a clear error in the right place. Herald delivers the
 // other events.
 func (s *system) badEvents() {
-	s.t.Helper()
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES
 		('CUSTOMER', '2', 'nonsense', '12', 'UTC'),
 		('CUSTOMER', '3', 'three@example.com', '+12015550103', 'FOO3'),
@@ -90,55 +87,6 @@ func (s *system) badEvents() {
 		out, err := s.tryStarter("emit", "--type", "LOAD", "--aggregate-type", "CUSTOMER", "--aggregate-id", "1", "--payload", bad)
 		require.Error(s.t, err, "payload %q: %s", bad, out)
 	}
-}
-
-// If a view of the directory breaks planning, errors name the view and the reason. Planning
-// continues by itself after the view is corrected.
-func (s *system) planningFails() {
-	s.t.Helper()
-	s.exec(`ALTER TABLE entity_member RENAME TO our_member`)
-	s.exec(`CREATE VIEW entity_member AS SELECT entity_type, entity_id, user_type, user_id, active FROM our_member`)
-	s.writeEvents("broken", 1)
-	id := s.eventID("broken", 0)
-
-	shown := ""
-	s.eventually(func() bool {
-		shown = s.starter("event", "show", id)
-		return strings.Contains(shown, "planning failed")
-	}, "nothing is said of %s", id)
-	require.Regexp(s.t, `activity +PlanDeliveries \w+, attempt \d+`, shown)
-	require.Regexp(s.t, `last failure .*SQLSTATE 42703: column .*role.* does not exist`, shown)
-	require.Regexp(s.t, `next +planning failed .*column.*view.*continues by itself`, shown)
-	require.NotContains(s.t, shown, "ada@")
-
-	s.exec(`CREATE OR REPLACE VIEW entity_member AS SELECT entity_type, entity_id, user_type, user_id, active, role FROM our_member`)
-	s.awaitSuccess(id)
-	s.awaitDeliveries(id, "SENT", loadChannels)
-}
-
-// A database's error may quote the rejected row. So histories and logs contain only the
-// statement and the error's code.
-func (s *system) databaseFailuresQuoteNoValue(w *worker) {
-	s.t.Helper()
-	s.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-		RAISE EXCEPTION 'no attempt at %', NEW.recipient_address USING ERRCODE = 'P0007';
-	END $$`)
-	s.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON notification FOR EACH ROW EXECUTE FUNCTION refuse()`)
-	s.writeEvents("refused", 1)
-	id := s.eventID("refused", 0) + "-customer1-EMAIL"
-
-	said := ""
-	s.eventually(func() bool {
-		for _, pending := range s.pending(id) {
-			said = pending.GetLastFailure().String()
-		}
-		return strings.Contains(said, "P0007")
-	}, "%s has no failed attempt", id)
-	require.Contains(s.t, said, "begin attempts: SQLSTATE P0007")
-	require.NotContains(s.t, said, "ada@")
-	require.NotContains(s.t, w.output.String(), "ada@")
-	s.exec(`DROP TRIGGER refuse ON notification`)
-	s.awaitDelivery(id, "SENT")
 }
 
 // result waits until an event has ended, and reads its result.

@@ -215,7 +215,6 @@ func TestBatchOfATerminatedEvent(t *testing.T) {
 // The database fails while messages of a batch are with the provider. Herald records the sent
 // messages when the database is back, and sends each message once.
 func (s *system) sendsBatchWithoutDatabase(customers int) {
-	s.t.Helper()
 	s.fault("EMAIL", `{"latency":"1s"}`)
 	event := s.emit(s.name+"-more-news", "NEWS", "BROADCAST/0", "{}")
 	s.awaitSome(30, `SELECT count(*) FROM notification WHERE status = 'SENT' AND event_id = '`+event+`'`)
@@ -237,7 +236,6 @@ func (s *system) sendsBatchWithoutDatabase(customers int) {
 // takeDatabaseAway ends all connections to the test's database and refuses new ones, until the
 // test calls back.
 func (s *system) takeDatabaseAway() (back func()) {
-	s.t.Helper()
 	name := s.store.Pool.Config().ConnConfig.Database
 	server := must(pgx.Connect(s.t.Context(), os.Getenv("DATABASE_URL")))(s.t)
 	s.t.Cleanup(func() { _ = server.Close(s.t.Context()) })

@@ -22,7 +22,6 @@ import (
 // clinic returns an installation whose visits use four strategies: at once, as a reminder, after
 // very long quiet hours, and in a digest. The message that a visit is called off is sent at once.
 func clinic(t *testing.T) *system {
-	t.Helper()
 	s := newSystem(t)
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142', 'Europe/Rome')`)
 	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'device-42')`)
@@ -73,7 +72,6 @@ func TestCancels(t *testing.T) {
 
 // A visit waits as a reminder, for quiet hours and in a digest when it is called off.
 func (s *system) cancelsWhatWaits() {
-	s.t.Helper()
 	visit := s.visit("visit", nextYear)
 	s.awaitDelivery(visit+"-customer42-WEBSOCKET", "SENT")
 	for _, channel := range []string{"EMAIL", "SMS", "PUSH"} {
@@ -107,7 +105,6 @@ func (s *system) cancelsWhatWaits() {
 // The order in which a visit and its cancellation are written, claimed and planned makes no
 // difference. The type of the cancelling event makes no difference either.
 func (s *system) cancelsInAnyOrder() {
-	s.t.Helper()
 	early := s.takesBack("early-off", "NOTHING", s.name+"-early")
 	s.awaitSuccess(early)
 	require.Contains(s.t, s.starter("event", "show", early), s.name+"-early: no event of this id is known")
@@ -141,7 +138,6 @@ func (s *system) visitToday(name string) string {
 // No worker handles the cancellation before the reminder is due. The reminder's attempt finds
 // the cancellation.
 func (s *system) cancelsWhileNoWorkerRuns(w *worker) {
-	s.t.Helper()
 	before := len(s.accepted())
 	due := time.Now().Add(15 * time.Second)
 	visit := s.visit("due", due)
@@ -319,7 +315,6 @@ func (b *broadcast) cancelChildren(lane string) (cancelled []string) {
 // cancelByQuery cancels all deliveries of an event over one channel by the batch operation in
 // docs/operations.md. Temporal accepts each query in the document.
 func (b *broadcast) cancelByQuery() {
-	b.t.Helper()
 	count := func(query string) (int64, error) {
 		found, err := b.temporal.CountWorkflow(b.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: client.DefaultNamespace, Query: query})
 		return found.GetCount(), err

@@ -76,7 +76,6 @@ func TestCleaning(t *testing.T) {
 
 // oldRows writes two old events, of which one is open.
 func (s *system) oldRows() {
-	s.t.Helper()
 	s.exec(`
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
 		SELECT id, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '40 days' FROM (VALUES ('ended'), ('open')) AS e (id);
@@ -94,7 +93,6 @@ func (s *system) oldRows() {
 
 // oldRowsLeave waits until the rows of events that have ended leave all tables. What is open stays.
 func (s *system) oldRowsLeave(w *worker) {
-	s.t.Helper()
 	for table, left := range map[string]int{
 		"event_outbox": 3, "processed_event": 2, "notification_decision": 1, "notification": 1, "delivery_attempt": 1, "delivery_receipt": 0, "preference_change": 0,
 	} {

@@ -26,13 +26,13 @@ func TestEncryptedHistories(t *testing.T) {
 	s := newSystem(t)
 	s.prepareLoad()
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('LATER', 'EMAIL', 'DELAYED', '1 hour')`)
-	w := s.startAll()
+	w := s.startAll(loadWorker...)
 	before := s.waits("before")
 	require.NoError(t, w.stop())
 
 	base := s.env
 	s.env = append(slices.Clone(base), "HISTORY_KEYS="+oldKey, "ENCRYPT_HISTORIES=true")
-	w = s.startWorker()
+	w = s.startWorker(loadWorker...)
 	s.orders("send-now", before) // a history that began without encryption
 	s.awaitDelivery(before, "SENT")
 	s.replays("DeliverNotification", before)
@@ -43,7 +43,7 @@ func TestEncryptedHistories(t *testing.T) {
 
 	// A worker without the key fails no workflow.
 	s.env = append(slices.Clone(base), "HISTORY_KEYS="+newKey)
-	w = s.startWorker()
+	w = s.startWorker(loadWorker...)
 	s.orders("send-now", during)
 	s.eventually(func() bool {
 		return strings.Contains(w.output.String(), `the key \"old\": add this key to HISTORY_KEYS`)
@@ -53,7 +53,7 @@ func TestEncryptedHistories(t *testing.T) {
 	require.NoError(t, w.stop())
 
 	s.env = append(slices.Clone(base), "HISTORY_KEYS="+newKey+","+oldKey, "ENCRYPT_HISTORIES=true")
-	s.startWorker()
+	s.startWorker(loadWorker...)
 	s.awaitDelivery(during, "SENT")
 	s.orders("send-now", next)
 	s.awaitDelivery(next, "SENT")
@@ -79,7 +79,6 @@ func (s *system) waits(name string) (delivery string) {
 // showsEncrypted requires that operators read of a failure, a pause and a wait, and that Temporal
 // does not.
 func (s *system) showsEncrypted(delivery string) {
-	s.t.Helper()
 	s.exec(`ALTER TABLE entity_member RENAME TO our_member`)
 	s.exec(`CREATE VIEW entity_member AS SELECT entity_type, entity_id, user_type, user_id, active FROM our_member`)
 	s.writeEvents("broken", 1)
@@ -110,7 +109,6 @@ func (s *system) showsEncrypted(delivery string) {
 // requireEncrypted requires that Temporal stores no payload in clear text, except search attributes,
 // and no message of a failure.
 func (s *system) requireEncrypted(id string) {
-	s.t.Helper()
 	recorded, payloads := s.history(id), 0
 	require.NoError(s.t, proxy.VisitPayloads(s.t.Context(), recorded, proxy.VisitPayloadsOptions{
 		SkipSearchAttributes: true,

@@ -79,7 +79,6 @@ var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
 
 // Two people, double clicks, old pages and a restart change a delivery once, and each answer says so.
 func (s *system) changesOnce(first, second string) {
-	s.t.Helper()
 	ada, bob := s.startConsole("HERALD_ACTOR=ada"), s.startConsole("HERALD_ACTOR=bob")
 	change := func(address, delivery, token, reason string) string {
 		s.t.Helper()

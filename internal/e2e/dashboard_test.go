@@ -16,7 +16,6 @@ import (
 
 // showsPanels requires that each panel of the dashboard shows something, after an event that was retried.
 func (s *system) showsPanels(query func(expression string) string) {
-	s.t.Helper()
 	s.fault("push", `{"status":503}`)
 	s.writeEvents("retried", 1)
 	s.awaitSome(1, "SELECT count(*) FROM delivery_attempt WHERE outcome <> 'SENT'")
@@ -31,7 +30,6 @@ func (s *system) showsPanels(query func(expression string) string) {
 
 // panels returns the queries of each panel.
 func panels(t *testing.T) map[string][]string {
-	t.Helper()
 	var dashboard struct {
 		Panels []struct {
 			Title   string
@@ -55,7 +53,6 @@ var prometheusListens = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
 // prometheus starts a Prometheus that scrapes targets each second and has the alerts. It returns a
 // function that answers queries with JSON.
 func (s *system) prometheus(targets ...string) (query func(expression string) string) {
-	s.t.Helper()
 	alerts := must(filepath.Abs("../../deploy/prometheus/alerts.yaml"))(s.t)
 	file := filepath.Join(s.t.TempDir(), "prometheus.yaml")
 	require.NoError(s.t, os.WriteFile(file, fmt.Appendf(nil, `

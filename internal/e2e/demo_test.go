@@ -81,7 +81,6 @@ func TestDemoBesideAnApplication(t *testing.T) {
 
 // tellsWhoHasWhat runs the demo, which compares who has which message with the rules.
 func (s *system) tellsWhoHasWhat() {
-	s.t.Helper()
 	_, printed, found := strings.Cut(s.program("demo", "--sandbox-url", s.sandbox.URL, "-o", "json"), "\n{\n") // notes precede the JSON
 	require.True(s.t, found)
 	var result demo.Result
@@ -152,7 +151,6 @@ func TestExample(t *testing.T) {
 // ordersGrappa follows docs/outboxes.md after the demo: the reader writes an order, Herald sends it to
 // its topic and notifies its customer.
 func (s *system) ordersGrappa() {
-	s.t.Helper()
 	var order, look string
 	for _, block := range runnable(s.t, "docs/outboxes.md") {
 		switch {
@@ -178,7 +176,6 @@ func (s *system) ordersGrappa() {
 // and a separate broker with their topics. All tests share one Temporal, and ids of the wallet hub
 // begin with its name, so the wallet hub has a different name in each test.
 func newSystemOfServices(t *testing.T) *system {
-	t.Helper()
 	text := must(os.ReadFile("../../tools/example/sources.yaml"))(t)
 	require.Contains(t, string(text), "name: wallet\n")
 	file := filepath.Join(t.TempDir(), "sources.yaml")

@@ -47,7 +47,6 @@ func TestDevices(t *testing.T) {
 // Two people share a phone. It gets the notifications of the last one who signed in, and nobody
 // else's, not even of an event from before.
 func (s *system) sharePhone(g *gateway) {
-	s.t.Helper()
 	signIn := func(user string, token string) { g.signIn(user, "fcm", token) }
 	signIn("1", "phone")
 	signIn("1", "tablet")
@@ -73,7 +72,6 @@ func (s *system) sharePhone(g *gateway) {
 // A recipient has a phone and browsers. Each push goes to all of them, and is sent if one of them took
 // it. A browser whose subscription has ended gets no more.
 func (s *system) usePhoneAndBrowser(g *gateway) {
-	s.t.Helper()
 	g.signIn("3", "fcm", "own-phone")
 	g.signIn("3", "webpush", sandbox.Subscription(s.sandbox.URL, "browser"))
 	g.signIn("3", "webpush", sandbox.Subscription(s.sandbox.URL, "dead-browser"))

@@ -76,7 +76,6 @@ func (d *digests) listed(items []item) []message {
 // before it recorded the provider's answer. A cancelled item is in no message, unless a worker
 // died during its attempt.
 func requireEachInOneDigest(t *testing.T, items []item, messages []message, kills int) {
-	t.Helper()
 	listedIn, times := map[string][]string{}, map[string]int{}
 	for _, m := range messages {
 		times[m.DeliveryID]++
@@ -107,7 +106,6 @@ func requireEachInOneDigest(t *testing.T, items []item, messages []message, kill
 // requireListed requires that each message lists 1 to 100 items, each once and in order, and
 // gives their number.
 func requireListed(t *testing.T, items []item, messages []message) {
-	t.Helper()
 	place := map[string]int{}
 	for i, item := range items {
 		place[item.DeliveryID] = i
@@ -130,7 +128,6 @@ func requireListed(t *testing.T, items []item, messages []message) {
 // A workflow may never have started if its event was cancelled. The same holds if a digest sent
 // the delivery before the event, planned again after a crash, started the workflow.
 func (d *digests) requireWorkflowsAgree(items []item) {
-	d.t.Helper()
 	ends := map[notification.Status]enums.WorkflowExecutionStatus{
 		notification.Sent:      enums.WORKFLOW_EXECUTION_STATUS_COMPLETED,
 		notification.Cancelled: enums.WORKFLOW_EXECUTION_STATUS_CANCELED,
@@ -171,7 +168,7 @@ func TestDigestIsReset(t *testing.T) {
 
 	d := newDigests(t)
 	d.env = append(d.env, "EMAIL_RETRY_INTERVAL=10m") // so that the digest waits for its second attempt
-	d.startAll()
+	d.startAll(mailWorker...)
 	d.fault("EMAIL", `{"status":503}`)
 	item, digest := d.write(hidden, 1, 1)[0], d.digest(hidden, 1)
 	d.signal(digest, workflows.SendNow)
@@ -187,7 +184,6 @@ func TestDigestIsReset(t *testing.T) {
 
 // resetToLastTask makes a workflow repeat its last workflow task.
 func (d *digests) resetToLastTask(id string) {
-	d.t.Helper()
 	var last int64
 	for _, event := range d.history(id).GetEvents() {
 		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {

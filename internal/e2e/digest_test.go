@@ -108,7 +108,7 @@ func TestDigests(t *testing.T) {
 
 	const bursts, events, kills = 6, 8, 3
 	d := newDigests(t)
-	w := d.startAll()
+	w := d.startAll(loadWorker...)
 
 	night := d.writeAtNight()
 	d.hide()
@@ -125,7 +125,7 @@ func TestDigests(t *testing.T) {
 		d.waitUntilPlanned()
 		d.waitForSome()
 		w.kill()
-		w = d.startWorker()
+		w = d.startWorker(loadWorker...)
 	}
 	d.waitForAll()
 
@@ -149,7 +149,6 @@ func (d *digests) burst(events int) {
 
 // cancelSome cancels a few waiting items, or their events.
 func (d *digests) cancelSome() {
-	d.t.Helper()
 	for range d.random.IntN(3) {
 		var item, event string
 		d.eventually(func() bool {
@@ -211,7 +210,6 @@ type night struct {
 
 // writeAtNight writes two events in quiet hours, which last for most of the test.
 func (d *digests) writeAtNight() night {
-	d.t.Helper()
 	var n night
 	require.NoError(d.t, d.store.Pool.QueryRow(d.t.Context(), `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
@@ -236,7 +234,6 @@ func (d *digests) requireNight(n night, messages []message) {
 // hide cancels an event whose item waits in a digest, and then sends the digest. The digest is
 // empty, so no message is sent.
 func (d *digests) hide() {
-	d.t.Helper()
 	d.write(hidden, 1, 1)
 	digest := d.digest(hidden, 1)
 	d.awaitBegun(digest)

@@ -12,7 +12,6 @@ import (
 // newClinic returns an installation whose directory is the views of docs/directory.md over a
 // clinic's tables, with numbers, uuids, an enum and NULLs.
 func newClinic(t *testing.T) *system {
-	t.Helper()
 	s := newSystem(t)
 	s.configure("docs/directory.md")
 	s.exec(`
@@ -35,7 +34,7 @@ func TestDirectoryOfViews(t *testing.T) {
 	t.Parallel()
 
 	s := newClinic(t)
-	s.startAll()
+	s.startAll(loadWorker...)
 	result := s.emit(s.name+"-1", "RESULT_READY", "RESULT/1", `{"patient": {"id": 1}, "departmentId": 3}`)
 
 	s.awaitSuccess(result)

@@ -23,7 +23,6 @@ type erasing struct {
 }
 
 func newErasing(t *testing.T) *erasing {
-	t.Helper()
 	cluster := kafkatest.NewCluster(t)
 	kafkatest.CreateTopic(t, cluster.Address, "herald-lifecycle", nil)
 	file := filepath.Join(t.TempDir(), "sources.yaml")
@@ -60,7 +59,6 @@ func (e *erasing) absent(text, where string) {
 
 // searches looks for the word in all tables, queues, topics and histories.
 func (e *erasing) searches() {
-	e.t.Helper()
 	e.searchesTables()
 	letters := e.take("notification.dead-letter")
 	require.Len(e.t, letters, 1)
@@ -138,7 +136,6 @@ func TestErase(t *testing.T) {
 // A delivery that waits for a person goes to the other person after a merge, and a replay of its
 // event tells neither of them again.
 func (e *erasing) mergesPeople() {
-	e.t.Helper()
 	e.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '43', 'other@example.com'), ('CUSTOMER', '44', 'double@example.com')`)
 	later := e.emit(e.name+"-merged", "LATER", "CUSTOMER/44", `{"note": "hello"}`)
 	mail := later + "-customer44-EMAIL"

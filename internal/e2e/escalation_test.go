@@ -71,7 +71,6 @@ var escalators = []string{"--events", "--channels", "websocket,email,sms,push"}
 // With the configuration of docs/escalation.md, the push message fails, the text message does not arrive,
 // so an e-mail follows.
 func (s *system) escalatesAsDocumented() {
-	s.t.Helper()
 	s.configure("docs/escalation.md")
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES
 		('CUSTOMER', '43', '', '+12025550143'), ('CUSTOMER', '44', 'bob@example.com', ''), ('CUSTOMER', '45', 'cleo@example.com', '+12025550145')`)
@@ -122,7 +121,6 @@ func (s *system) endsEscalations() {
 
 // An event whose workflow was lost continues the escalation, and repeats no message.
 func (s *system) escalatesAgain() {
-	s.t.Helper()
 	event := s.offer("lost", "QUICK")
 	screen, mail := event+"-customer42-WEBSOCKET", event+"-customer42-EMAIL"
 	s.awaitDelivery(mail, "SENT")

@@ -67,7 +67,6 @@ func TestFailover(t *testing.T) {
 // connection after the whole message was sent. Nobody knows whether it has the message, so the
 // message waits for that provider, though another one could take it.
 func (s *system) cutStays() {
-	s.t.Helper()
 	for eventType, channel := range map[string]string{"MAIL": "EMAIL", "TEXT": "SMS", "PUSH": "PUSH"} {
 		s.route(eventType, channel)
 	}

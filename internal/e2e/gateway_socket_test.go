@@ -74,7 +74,6 @@ func (g *gateway) opensSockets() {
 
 // A ticket of one gateway opens one socket at another, unless its recipient has left meanwhile.
 func (s *system) usesEachTicketOnce(g, other *gateway) {
-	s.t.Helper()
 	ticket, late := g.ticket(ada), g.ticket(ada)
 	_, status := other.open("?ticket="+ticket, nil, "herald.v1")
 	require.Equal(s.t, http.StatusSwitchingProtocols, status)

@@ -94,36 +94,6 @@ func bearer(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// Gateways with two secrets start on a database without a secret's fingerprint. Then workers start
-// with a wrong secret and without a secret.
-func TestGatewaysHaveOneSecret(t *testing.T) {
-	t.Parallel()
-
-	s := newSystem(t)
-	secrets := []string{"HERALD_SECRET=one secret of an installation, 1", "HERALD_SECRET=one secret of an installation, 2"}
-	running := []*gateway{s.launchGateway(secrets[0]), s.launchGateway(secrets[1])}
-	s.eventually(func() bool { return running[0].hasEnded() || running[1].hasEnded() }, "both continue")
-	winner, loser := 0, 1
-	if running[0].hasEnded() {
-		winner, loser = 1, 0
-	}
-	s.eventually(func() bool { return running[winner].ready() == http.StatusOK }, "the other one is not ready")
-	require.Error(t, running[loser].err)
-	require.Contains(t, running[loser].output.String(), "HERALD_SECRET differs from the secret that this database has known since")
-
-	s.startGateway(secrets[winner])
-
-	for wrong, says := range map[string]string{
-		secrets[loser]:   "HERALD_SECRET differs from the secret that this database has known since",
-		"HERALD_SECRET=": "HERALD_SECRET is not set, but this database has known one since",
-	} {
-		w := s.launch("worker", []string{"WORKER_HTTP_ADDR=127.0.0.1:0", "PUBLIC_URL=", wrong})
-		<-w.ended
-		require.Error(t, w.err)
-		require.Contains(t, w.output.String(), says)
-	}
-}
-
 // Everything that clients do at gateways, without a worker.
 func TestGateway(t *testing.T) {
 	t.Parallel()
@@ -139,6 +109,22 @@ func TestGateway(t *testing.T) {
 	s.stops(other)
 	slow.Wait()
 	s.usesEachTicketOnce(g, s.fetchesKeys())
+	s.refusesOtherSecrets()
+}
+
+// A gateway and a worker with another secret than the database's end, and a worker without a secret.
+func (s *system) refusesOtherSecrets() {
+	const differs = "HERALD_SECRET differs from the secret that this database has known since"
+	for says, w := range map[string]*worker{
+		"gateway: " + differs: s.launchGateway("HERALD_SECRET=another secret of an installation").worker,
+		"worker: " + differs:  s.with("HERALD_SECRET=another secret of an installation").launchWorker(),
+		"worker: HERALD_SECRET is not set, but this database has known one since": s.with("PUBLIC_URL=", "HERALD_SECRET=").launchWorker(),
+	} {
+		<-w.ended
+		require.Error(s.t, w.err)
+		_, reason, _ := strings.Cut(says, ": ")
+		require.Contains(s.t, w.output.String(), reason, says)
+	}
 }
 
 var (
@@ -190,7 +176,6 @@ func (g *gateway) signsIn() {
 
 // fetchesKeys starts a gateway that gets its keys from an issuer, whose certificate the machine trusts.
 func (s *system) fetchesKeys() *gateway {
-	s.t.Helper()
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(s.t)
 	issuer := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "first"}}})

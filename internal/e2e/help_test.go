@@ -44,7 +44,6 @@ type help struct {
 }
 
 func newHelp(t *testing.T) *help {
-	t.Helper()
 	h := &help{reader: newReader(t)}
 	h.save("sources.yaml", `
 - { name: orders, dialect: order-service, table: orders.outbox, people: true }
@@ -188,7 +187,6 @@ var (
 
 // helpValues replaces an example's values by values of this installation.
 func (h *help) helpValues(example, event string) string {
-	h.t.Helper()
 	command := exampleEvent.ReplaceAllString(example, event)
 	command = strings.ReplaceAll(command, "http://127.0.0.1:9090", h.sandbox.URL)
 	command = strings.ReplaceAll(command, "--count 100", "--count 2") // enough for a broadcast

@@ -180,7 +180,6 @@ func (s *system) lifecycleRows(sql string, args ...any) map[string]bool {
 
 // requireLifecycle compares messages, without repeats, with the tables.
 func (s *system) requireLifecycle(rows int, messages []lifecycleMessage) {
-	s.t.Helper()
 	seen, last := map[string]bool{}, map[string]lifecycleMessage{}
 	statuses, read, finished, suppressed := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	position := map[string]int{}

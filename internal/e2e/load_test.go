@@ -99,7 +99,6 @@ func (s *system) requireLedger(rounds []string, n, allowedDuplicates int) {
 // each: an event ends only after its message is published. A crash or an outage may repeat a
 // message.
 func (s *system) requirePublished(n int) {
-	s.t.Helper()
 	s.awaitCount(n, `SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'`)
 	ids := map[string]bool{}
 	for _, message := range s.take("notification.customer") {
@@ -202,7 +201,6 @@ func TestWorkerEndsDuringAFirstAttempt(t *testing.T) {
 // answerOnlyLater makes the e-mail provider accept the first message without an answer, until
 // the worker is gone. The returned channel gets an element when the provider has accepted.
 func (s *system) answerOnlyLater() (taken <-chan struct{}) {
-	s.t.Helper()
 	provider := must(url.Parse(s.sandbox.URL))(s.t)
 	forward, first, asked := httputil.NewSingleHostReverseProxy(provider), sync.Once{}, make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -249,7 +247,6 @@ func TestProviderOutage(t *testing.T) {
 // The only provider is down, and the operator's order holds its channel up: the deliveries wait
 // without using attempts, also after a kill. Then everybody gets one message.
 func (s *system) rests(w *worker) {
-	s.t.Helper()
 	const texts = 25
 	s.route("NEWS", "SMS")
 	s.startWorker(loadWorker...)
@@ -331,7 +328,6 @@ func TestServersDisrupted(t *testing.T) {
 // refusesReadReplica makes Postgres a server that waits for the log of a primary. A worker and a gateway
 // end, and name the remedy. starter check names it too.
 func (s *system) refusesReadReplica(stack *stacktest.Stack) {
-	s.t.Helper()
 	home := must(os.ReadFile(filepath.Join(stack.Dev, "run", "postgres.home")))(s.t)
 	stack.Run(s.t, "down", "temporal", "postgres")
 	require.NoError(s.t, os.WriteFile(filepath.Join(strings.TrimSpace(string(home)), "data", "standby.signal"), nil, 0o600))

@@ -86,7 +86,6 @@ var ofGateways = regexp.MustCompile(`^herald_(gateway|receipts?)_`)
 // requireGatewayMetrics requires that docs/metrics.md lists the metrics of a gateway that has received a
 // receipt, and that their labels have only known values.
 func requireGatewayMetrics(t *testing.T, page string) {
-	t.Helper()
 	of := documented(t)
 	maps.DeleteFunc(of, func(name string, _ measured) bool {
 		return !ofGateways.MatchString(name) && name != "herald_build_info" && name != "herald_broker_up"
@@ -150,7 +149,6 @@ func documented(t *testing.T) map[string]measured {
 // requireBoundedLabels requires that every label of Herald's metrics has one of a few known
 // values.
 func requireBoundedLabels(t *testing.T, page string) {
-	t.Helper()
 	known := map[string]*regexp.Regexp{
 		"outcome":  regexp.MustCompile(`^(ASKED|ENDS_SOON|APPROVED|REJECTED|STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|UNKNOWN_USER_TYPE|UNUSABLE_USER_ID|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|NOT_CONFIGURED|ERROR|FOLLOWED|READ|DELIVERED|DROPPED|EXPIRED|UNSUPPORTED|USER_DISABLED|GROUP_DISABLED|ROLE_RESTRICTED|SKIPPED|QUIET_HOURS|MAX_RECIPIENTS|NO_ADDRESS|SUPPRESSED|THROTTLED|CAPPED)$`),
 		"queue":    regexp.MustCompile(`^notification\.[a-z.-]+$`),

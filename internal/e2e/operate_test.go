@@ -20,7 +20,6 @@ func TestOperate(t *testing.T) {
 
 	o := newOperation(t)
 	o.reminders()
-	o.retriedReminderWaits()
 	o.afterAWait()
 	o.delayEndsInQuietHours()
 	o.cancelWaiting()
@@ -43,7 +42,6 @@ type operation struct {
 }
 
 func newOperation(t *testing.T) *operation {
-	t.Helper()
 	o := &operation{system: newSystem(t, "SMS_RETRY_INTERVAL=10m")}
 	o.prepareLoad()
 	o.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', '2', 'Bob', 'nonsense', '+12015550102')`)
@@ -278,7 +276,6 @@ const seenWithin = 10 * time.Second
 // seesDeadWorkers stops and kills workers while a delivery waits. starter reports the missing worker each
 // time.
 func (s *system) seesDeadWorkers(w *worker, id string) {
-	s.t.Helper()
 	commands := [][]string{{"poller", "status"}, {"delivery", "show", id}, {"delivery", "why", id}}
 	says := func(text string, command []string) bool { return strings.Contains(s.starter(command...), text) }
 	for _, command := range commands {
@@ -312,7 +309,6 @@ func (s *system) seesDeadWorkers(w *worker, id string) {
 // Operators find events that reached nobody, or not everybody, by their outcome. After the rules
 // are corrected, a retry notifies the missing people. Nobody gets a message twice.
 func (s *system) toldNobody(w *worker) {
-	s.t.Helper()
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('VISIT', 'EMAIL'), ('HALF', 'EMAIL')`)
 	s.exec(`INSERT INTO recipient (user_type, user_id, name, email) VALUES ('CUSTOMER', '5', 'Bo', 'bo@example.com')`)
 	s.exec(`INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES

@@ -80,7 +80,6 @@ var changes = regexp.MustCompile(`/(TerminateWorkflowExecution|StartWorkflowExec
 // mortal returns a Temporal client whose process dies after the allowed number of changes. The
 // last change takes effect, but its answer is lost.
 func (s *system) mortal(allowed int64) client.Client {
-	s.t.Helper()
 	var made atomic.Int64
 	dead := status.Error(codes.Aborted, "the process is dead")
 	dies := func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
@@ -258,7 +257,6 @@ func TestSweep(t *testing.T) {
 
 // The sweep gives up a delivery whose workflow is lost after each start.
 func (s *system) sweepGivesUp() {
-	s.t.Helper()
 	s.fault("email", `{"status":429,"rate":1,"retry_after":"15m"}`)
 	s.lostEvent("gone")
 	event := s.eventID("gone", 0)

@@ -216,7 +216,6 @@ func TestContributing(t *testing.T) {
 
 // requireTest requires that the package and the test in the arguments of `go test` exist.
 func requireTest(t *testing.T, args []string) {
-	t.Helper()
 	files := must(filepath.Glob(filepath.Join("../..", args[0], "*_test.go")))(t)
 	require.NotEmpty(t, files, args)
 	if args[1] != "-run" {
@@ -232,7 +231,6 @@ func requireTest(t *testing.T, args []string) {
 // composes follows docs/containers.md without a container engine. It requires that the commands name
 // existing services, and runs the commands inside the services directly.
 func (s *system) composes() {
-	s.t.Helper()
 	services := composeServices(s.t)
 	s.emit(s.name, "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}")
 	s.awaitDeliveries(s.name, "SENT", 4)
@@ -276,7 +274,6 @@ func requireSecretsFile(t *testing.T, script string) {
 
 // requireComposes requires that a command of docker compose names existing services.
 func requireComposes(t *testing.T, words []string, services map[string]bool) {
-	t.Helper()
 	require.Greater(t, len(words), 2, words)
 	require.Equal(t, []string{"docker", "compose"}, words[:2])
 	switch rest := words[3:]; words[2] {
@@ -301,7 +298,6 @@ func requireComposes(t *testing.T, words []string, services map[string]bool) {
 }
 
 func composeServices(t *testing.T) map[string]bool {
-	t.Helper()
 	text := must(os.ReadFile("../../docker-compose.yml"))(t)
 	var file struct {
 		Services map[string]any `yaml:"services"`

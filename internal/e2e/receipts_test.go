@@ -147,7 +147,6 @@ func TestGatewayTakesStop(t *testing.T) {
 // bounces sends messages whose receipts the sandbox sends to a gateway. The sandbox's code for
 // signatures shares nothing with the gateway's code.
 func (s *system) bounces(g *gateway) {
-	s.t.Helper()
 	const status = `SELECT count(*) FROM notification WHERE event_id = $1 AND channel = $2 AND status = $3`
 	s.exec(`UPDATE recipient SET email = 'Bounce@example.com', phone = '+12015550102' WHERE user_id = '1'`)
 	s.writeEvents("bounces", 1)
@@ -179,7 +178,6 @@ func get(t *testing.T, address string) string {
 // unsubscribes, the inbox shows and reverts it, and a mailbox provider's POST unsubscribes with
 // one click. Other messages still arrive. Mandatory messages have no link.
 func (p *inboxes) unsubscribe(b *browser, ada *tab) {
-	p.t.Helper()
 	p.exec(`
 		INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_CONFIRMED', 'your_bookings'), ('RESERVATION_CANCELLED', 'your_bookings');
 		UPDATE event_type_channel_routing SET mandatory = false WHERE event_type = 'RESERVATION_CONFIRMED'`)
@@ -245,7 +243,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	s := newSystem(t)
 	s.prepareLoad()
 	s.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('LOAD', 'SMS', 'PUSH', '1 hour', 'DELIVERED')`)
-	w := s.startAll()
+	w := s.startAll(loadWorker...)
 	s.writeEvents("r", 1)
 	event := s.eventID("r", 0)
 	mail, text := event+"-customer1-EMAIL", event+"-customer1-SMS"
@@ -258,7 +256,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	require.Equal(t, 2, s.count(`SELECT count(*) FROM delivery_follow_up`))
 	require.Regexp(t, `follow-ups +2 wait`, s.starter("status"))
 
-	w = s.startWorker()
+	w = s.startWorker(loadWorker...)
 	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
 	require.NoError(t, s.temporal.GetWorkflow(t.Context(), workflows.EscalationID(text), "").Get(t.Context(), nil))
 	s.awaitSuccess(event)
@@ -320,7 +318,7 @@ func TestReceiptsOfVonage(t *testing.T) {
 	s.startGateway("GATEWAY_HTTP_ADDR=" + gateway)
 	s.route("NEWS", "SMS")
 	s.exec(`INSERT INTO recipient (user_type, user_id, phone) VALUES ('CUSTOMER', '1', '+12025550101'), ('CUSTOMER', '2', '+15005550105')`)
-	s.startAll()
+	s.startAll("--events", "--channels", "sms")
 	arrived := s.emit(s.name+"-1", "NEWS", "CUSTOMER/1", "{}") + "-customer1-SMS"
 	lost := s.emit(s.name+"-2", "NEWS", "CUSTOMER/2", "{}") + "-customer2-SMS"
 	s.awaitDelivery(arrived, "DELIVERED")

@@ -26,7 +26,8 @@ func TestReplace(t *testing.T) {
 	        VALUES ('ORDER_STATUS', 'WEBSOCKET', 'IMMEDIATE', '0'), ('ORDER_STATUS', 'PUSH', 'IMMEDIATE', '0'), ('ORDER_STATUS', 'EMAIL', 'DELAYED', '1 hour')`)
 	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('ORDER_STATUS', 'Order {{.payload.order}}', 'status {{.payload.status}}')`)
 	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '43', 'phone-43')`)
-	w, other := s.startAll(), s.startWorker()
+	screens := []string{"--events", "--channels", "websocket,email,push"}
+	w, other := s.startAll(screens...), s.startWorker(screens...)
 	p := &inboxes{system: s, gateway: s.startGateway("GATEWAY_DEMO=true")}
 	page := p.openAs(newBrowser(t), "Ada Brooks")
 
@@ -42,7 +43,7 @@ func TestReplace(t *testing.T) {
 		}
 		if n == 2 || n == 5 {
 			w.kill()
-			w = s.startWorker()
+			w = s.startWorker(screens...)
 		}
 	}
 	for order := range orders {

@@ -56,7 +56,6 @@ func TestRoles(t *testing.T) {
 // limitsAmounts sends an event that needs approval, by channels with a cap, a throttle window and a
 // digest whose first item is sent at once.
 func (r *roles) limitsAmounts() {
-	r.t.Helper()
 	recall := r.name + "-recall"
 	r.sql("", `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, throttle_window) VALUES ('RECALL', 'EMAIL', '1 hour');

@@ -71,7 +71,6 @@ func (b business) count(sql string) int {
 // killBeforeTheMark starts the pollers, and kills the worker after the broker has acknowledged a
 // page of orders and before the worker marks the page.
 func (b business) killBeforeTheMark(s *system, w *worker) {
-	b.t.Helper()
 	tx, err := b.Pool.Begin(b.t.Context())
 	require.NoError(b.t, err)
 	_, err = tx.Exec(b.t.Context(), "SELECT FROM orders.outbox FOR UPDATE")
@@ -160,7 +159,6 @@ type adopter struct {
 }
 
 func newAdopter(t *testing.T, broker string) *adopter {
-	t.Helper()
 	role := "herald_" + randomWord(8)
 	address := ""
 	t.Cleanup(func() { dropRoles(t, address, role) }) // after the database is gone
@@ -244,7 +242,6 @@ func TestOutboxesDocument(t *testing.T) {
 
 // purge follows the document's section on finished rows.
 func (n *adopter) purge(block string) {
-	n.t.Helper()
 	n.services.exec("UPDATE orders.outbox SET created_at = created_at - interval '40 days', sent_at = sent_at - interval '40 days'")
 	printed, err := n.tryShell(block)
 	require.Error(n.t, err, "its role may not delete")

@@ -27,7 +27,6 @@ type spanCollector struct {
 }
 
 func newSpanCollector(t *testing.T) *spanCollector {
-	t.Helper()
 	c := &spanCollector{}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -141,7 +140,6 @@ func TestTraces(t *testing.T) {
 
 // traceparents returns the header traceparent of the messages in a queue of events, by event.
 func (s *system) traceparents(audience string) map[string]any {
-	s.t.Helper()
 	conn := must(amqp.Dial(s.servers.rabbitURL))(s.t)
 	defer func() { _ = conn.Close() }()
 	channel := must(conn.Channel())(s.t)

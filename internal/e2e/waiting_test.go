@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -49,37 +48,6 @@ func (s *system) reminders() {
 	s.awaitDelivery(failed, "FAILED")
 	require.Contains(s.t, s.starter("delivery", "show", failed), "visit.startsAt is not a time with a zone")
 	require.Len(s.t, s.accepted(), 3)
-}
-
-// A reminder whose text fails ends at once, although it is due years later. After the text is
-// corrected, or after a cancellation, a retry waits for its time again.
-func (s *system) retriedReminderWaits() {
-	before := len(s.accepted())
-	s.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '43', 'ada@example.com')`)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('ROOM', 'EMAIL', 'DELAYED', 'startsAt')`)
-	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('ROOM', 'Your visit', '{{.payload.room}}')`)
-	years := time.Now().AddDate(5, 0, 0).UTC().Truncate(time.Second)
-	event := s.emit(s.name+"-room", "ROOM", "CUSTOMER/43", fmt.Sprintf(`{"startsAt":%q}`, years.Format(time.RFC3339)))
-	id := event + "-customer43-EMAIL"
-	s.awaitSuccess(event)
-	s.awaitDelivery(id, "FAILED")
-	s.exec(`UPDATE notification_template SET body = '{{.payload.startsAt}}' WHERE event_type = 'ROOM'`)
-
-	const waits = "SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND send_after = $2"
-	for range 2 {
-		require.Contains(s.t, s.starter("delivery", "retry", id), "waits until its own time")
-		s.awaitCount(1, waits, id, years)
-		s.eventually(func() bool {
-			return strings.Contains(s.starter("delivery", "why", id), "it is waiting until "+years.Format("2006-01-02"))
-		}, "%s does not wait", id)
-		s.orders("cancel", id)
-		s.awaitDelivery(id, "CANCELLED")
-		require.Contains(s.t, s.starter("delivery", "why", id), "waits until its own time, "+years.Format("2006-01-02"))
-	}
-	s.starter("delivery", "retry", id, "--no-wait")
-	s.orders("send-now", id)
-	s.awaitDelivery(id, "SENT")
-	require.Len(s.t, s.accepted(), before+1)
 }
 
 // orders runs an operator's command for a delivery as soon as its workflow runs.

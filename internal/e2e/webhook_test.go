@@ -51,7 +51,6 @@ func TestWebhook(t *testing.T) {
 // A provider rejects our credentials. After they are corrected, the waiting deliveries are sent,
 // even if the policy allows only one attempt.
 func (s *system) accountIsRejected() {
-	s.t.Helper()
 	s.exec(`UPDATE recipient SET email = 'one@example.com' WHERE user_id = '1'`)
 	s.route("T", "EMAIL")
 	s.fault("EMAIL", `{"status":401}`)

@@ -199,7 +199,7 @@ func TestPollerPaused(t *testing.T) {
 	s := newSystem(t, "HERALD_ACTOR=e2e@host")
 	s.prepareLoad()
 	s.fails(1, "no poller runs", "poller", "pause")
-	w := s.startAll()
+	w := s.startAll(loadWorker...)
 	s.writeEvents("before", 1)
 	s.waitForLoad(1)
 
@@ -213,7 +213,7 @@ func TestPollerPaused(t *testing.T) {
 	require.Contains(t, s.starter("poller", "start"), "`starter poller resume` lets it continue")
 
 	require.NoError(t, w.stop()) // the poller stays paused without workers
-	w = s.startWorker()
+	w = s.startWorker(loadWorker...)
 	require.Equal(t, "PAUSED", s.pollerStatus())
 	require.Equal(t, 2, s.count(`SELECT count(*) FROM event_outbox WHERE status = 'PENDING' AND attempt_count = 0`))
 	s.exec(`CREATE TABLE resumed AS SELECT clock_timestamp() AS at`)
@@ -238,7 +238,7 @@ func TestPollerPaused(t *testing.T) {
 	require.Equal(t, "STOPPING", s.pollerStatus())
 	s.starter("poller", "start")
 	require.Equal(t, "RUNNING", s.pollerStatus())
-	w = s.startWorker()
+	w = s.startWorker(loadWorker...)
 	s.writeEvents("anew", 1)
 	s.waitForLoad(4)
 	require.Equal(t, "RUNNING", s.pollerStatus())
@@ -287,7 +287,6 @@ func (s *system) replays(kind, id string) {
 // Events whose ids belong to other workflows: a poller, a finished delivery, and an event of
 // another installation in the namespace. Each fails with this reason, and the next event continues.
 func (s *system) eventIDTaken() {
-	s.t.Helper()
 	s.writeEvents("mine", 1)
 	s.awaitDeliveries(s.eventID("mine", 0), "SENT", loadChannels)
 	theirs := s.name + "-theirs"
