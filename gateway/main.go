@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -40,8 +41,11 @@ func main() {
 	defer stop()
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	showVersion, err := parseFlags(os.Args[1:])
-	if err != nil {
-		os.Exit(2) // the flag package has printed the reason
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		os.Exit(2)
 	}
 	build := version.Read()
 	if showVersion {
@@ -209,23 +213,25 @@ func awaitDatabase(ctx context.Context, db *gateway.Store) error {
 }
 
 const usage = `gateway serves browsers: live notifications at /ws, the inbox and preferences under
-/api/, and a page at /; and what providers say of messages, at /webhooks/. Any number may
-run side by side, behind what terminates TLS.
+/api/, and a page at /. It also takes events at /api/events, and the receipts of providers
+at /webhooks/. Any number of gateways may run behind a proxy that terminates TLS.
 
-Its settings come from the environment, among them
-  DATABASE_URL, RABBITMQ_URL          as the worker's
+Its settings come from the environment. The most important:
+  DATABASE_URL, RABBITMQ_URL          the same servers as the worker's
   HERALD_SECRET                       the same for all processes: openssl rand -base64 32
-  AUTH_ISSUER, AUTH_AUDIENCE          whose tokens count, and their audience
-  AUTH_HS256_SECRET or AUTH_JWKS_URL  what checks their signatures
-  SENDGRID_WEBHOOK_PUBLIC_KEY         what checks SendGrid's
-  TWILIO_AUTH_TOKEN, PUBLIC_URL       what checks Twilio's, and where it reaches the gateway
-  VONAGE_SIGNATURE_SECRET             what checks Vonage's
-  WEBPUSH_VAPID_PUBLIC_KEY            the page offers browser notifications
-  EMAIL_FROM_NAME                     the sender, shown where people unsubscribe
-docs/reference.md has all of them.
+  AUTH_ISSUER, AUTH_AUDIENCE          issuer and audience of recipients' tokens
+  AUTH_HS256_SECRET or AUTH_JWKS_URL  verifies the tokens
+  INGEST_AUDIENCE                     audience of producers' tokens; without it, no events
+  SENDGRID_WEBHOOK_PUBLIC_KEY         verifies SendGrid's receipts
+  TWILIO_AUTH_TOKEN, PUBLIC_URL       verify Twilio's receipts; the gateway's address
+  VONAGE_SIGNATURE_SECRET             verifies Vonage's receipts
+  WEBPUSH_VAPID_PUBLIC_KEY            lets the page offer browser notifications
+  EMAIL_FROM_NAME                     sender's name on the page to unsubscribe
+docs/reference.md lists all settings.
 
 `
 
+// parseFlags prints the reason for an error. The error is [flag.ErrHelp] if args ask for help.
 func parseFlags(args []string) (showVersion bool, err error) {
 	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
 	flags.BoolVar(&showVersion, "version", false, "print the version and end")
@@ -237,8 +243,9 @@ func parseFlags(args []string) (showVersion bool, err error) {
 		return false, err
 	}
 	if flags.NArg() > 0 {
-		fmt.Fprintf(flags.Output(), "gateway takes no arguments, but got %q; gateway --help says what it takes\n", flags.Args())
-		return false, flag.ErrHelp
+		err := fmt.Errorf("gateway takes no arguments, but got %q", flags.Args())
+		fmt.Fprintln(flags.Output(), err)
+		return false, err
 	}
 	return showVersion, nil
 }

@@ -16,6 +16,7 @@ type part struct {
 	version  bool // only print the version
 }
 
+// parseFlags prints the reason for an error. The error is [flag.ErrHelp] if args ask for help.
 func parseFlags(args []string) (part, error) {
 	p := part{events: true, channels: notification.Channels()}
 	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
@@ -36,15 +37,16 @@ func parseFlags(args []string) (part, error) {
 	})
 	flags.BoolVar(&p.version, "version", false, "print the version and end")
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), "worker runs Herald's workflows and activities. Without flags it serves everything; its settings come from the environment (see docs/processes.md).\n\n")
+		fmt.Fprint(flags.Output(), "worker runs Herald's workflows and activities. Without flags it serves everything.\nIts settings come from the environment: docs/reference.md lists them.\n\n")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
 		return part{}, err
 	}
 	if flags.NArg() > 0 {
-		fmt.Fprintf(flags.Output(), "worker takes no arguments, but got %q\n", flags.Args())
-		return part{}, flag.ErrHelp
+		err := fmt.Errorf("worker takes no arguments, but got %q", flags.Args())
+		fmt.Fprintln(flags.Output(), err)
+		return part{}, err
 	}
 	onlyEvents := *events && p.events // no --channels
 	p.events = p.events || *events

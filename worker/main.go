@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -42,8 +44,11 @@ func main() {
 	defer stop()
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	part, err := parseFlags(os.Args[1:])
-	if err != nil {
-		os.Exit(2) // the flag package has printed the reason
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		os.Exit(2)
 	}
 	build := version.Read()
 	if part.version {

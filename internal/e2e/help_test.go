@@ -23,6 +23,9 @@ func TestHelpExamples(t *testing.T) {
 	h := newHelp(t)
 	all := slices.Concat(h.examples("starter"), h.examples("sandbox"), h.examples("demo"))
 	require.Greater(t, len(all), 40)
+	for _, server := range []string{"worker", "gateway"} {
+		require.Contains(t, h.program(server, "--help"), "-version")
+	}
 	last := regexp.MustCompile(`^starter (recipient erase|seed|migrate down)\b`) // these change data that other examples need
 	for _, example := range all {
 		if !last.MatchString(example) {
