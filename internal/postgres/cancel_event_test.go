@@ -80,38 +80,60 @@ func addRecipientOnce(t *testing.T, s *postgres.Store) {
 	postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'ada@example.com') ON CONFLICT DO NOTHING")
 }
 
-// Only waiting deliveries are cancelled. An item whose digest is with the provider stays.
-func TestCancelDeliveries(t *testing.T) {
+// An item of a digest is cancelled, alone or with its event, unless it has ended. While its digest is
+// with the provider, nobody knows whether the item can still be cancelled.
+func TestCancelAnItemOfADigest(t *testing.T) {
 	t.Parallel()
 
-	underWay := func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }
+	const pending, sent, delivered, cancelled = notification.Pending, notification.Sent, notification.Delivered, notification.Cancelled
+	type step = func(t *testing.T, s *postgres.Store)
+	sends := func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }
+	failsOnce := func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy) }
+	becomes := func(status notification.Status) step {
+		return func(t *testing.T, s *postgres.Store) { setStatus(t, s, item(1), status) }
+	}
+	sendsAlone := func(t *testing.T, s *postgres.Store) {
+		postgrestest.Exec(t, s, "UPDATE notification SET digest_id = NULL")
+		begin(t, s, item(1), 0)
+	}
+	alone := func(t *testing.T, s *postgres.Store) { must(s.GiveUp(t.Context(), item(1), cancelled, byEvent2))(t) }
+	fails := func(t *testing.T, s *postgres.Store) {
+		must(s.GiveUp(t.Context(), item(1), notification.Failed, "why"))(t)
+	}
+	withItsEvent := func(t *testing.T, s *postgres.Store) { must(s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10))(t) }
 	tests := []struct {
 		name   string
-		before func(t *testing.T, s *postgres.Store)
+		before []step
+		by     []step
 		want   notification.Status
 	}{
-		{name: "waiting", before: func(*testing.T, *postgres.Store) {}, want: notification.Cancelled},
-		{name: "with the provider, in a digest", before: underWay, want: notification.Pending},
-		{name: "between two attempts", before: func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy) }, want: notification.Cancelled},
-		{name: "sent", before: func(t *testing.T, s *postgres.Store) { setStatus(t, s, item(1), notification.Sent) }, want: notification.Sent},
-		{name: "delivered", before: func(t *testing.T, s *postgres.Store) { setStatus(t, s, item(1), notification.Delivered) }, want: notification.Delivered},
-		{name: "failed", before: func(t *testing.T, s *postgres.Store) { setStatus(t, s, item(1), notification.Failed) }, want: notification.Failed},
+		{name: "sealed", by: []step{alone, withItsEvent}, want: cancelled},
+		{name: "being sent", before: []step{sends}, by: []step{alone, withItsEvent}, want: pending},
+		{name: "being sent, and failed by its workflow", before: []step{sends}, by: []step{fails}, want: notification.Failed},
+		{name: "between two attempts", before: []step{failsOnce}, by: []step{alone, withItsEvent}, want: cancelled},
+		{name: "at the second attempt", before: []step{failsOnce, sends}, by: []step{alone, withItsEvent}, want: pending},
+		{name: "an attempt died", before: []step{sends, runOut}, by: []step{alone, withItsEvent}, want: cancelled},
+		{name: "being sent by itself", before: []step{sendsAlone}, by: []step{alone, withItsEvent}, want: cancelled},
+		{name: "sent", before: []step{becomes(sent)}, by: []step{alone, withItsEvent}, want: sent},
+		{name: "delivered", before: []step{becomes(delivered)}, by: []step{alone, withItsEvent}, want: delivered},
+		{name: "failed", before: []step{becomes(notification.Failed)}, by: []step{withItsEvent}, want: notification.Failed},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			empty(t, s)
-			sealItems(2)(t, s)
-			tt.before(t, s)
+		for _, cancel := range tt.by {
+			t.Run(tt.name, func(t *testing.T) {
+				empty(t, s)
+				sealItems(2)(t, s)
+				for _, step := range append(tt.before, cancel) {
+					step(t, s)
+				}
 
-			must(s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10))(t)
-
-			require.Equal(t, string(tt.want), delivery(t, s, item(1)).Status)
-			require.NotEqual(t, "CANCELLED", delivery(t, s, item(2)).Status, "it is of another event")
-			if tt.want == notification.Cancelled {
-				require.Equal(t, byEvent2, postgrestest.Get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = $1", item(1)))
-			}
-		})
+				got := delivery(t, s, item(1))
+				require.Equal(t, string(tt.want), got.Status)
+				require.Equal(t, tt.want == cancelled, got.Error != nil && *got.Error == byEvent2)
+				require.NotEqual(t, "CANCELLED", delivery(t, s, item(2)).Status, "it is of another event")
+			})
+		}
 	}
 }
 

@@ -169,48 +169,6 @@ func TestGiveUpDigest(t *testing.T) {
 	}
 }
 
-// While a digest is with the provider, nobody knows whether an item can still be cancelled.
-func TestGiveUpAnItemOfADigest(t *testing.T) {
-	t.Parallel()
-
-	const pending, failed, cancelled = notification.Pending, notification.Failed, notification.Cancelled
-	tests := []struct {
-		name  string
-		after func(t *testing.T, s *postgres.Store)
-		asked notification.Status
-		want  notification.Status
-	}{
-		{name: "sealed", after: func(*testing.T, *postgres.Store) {}, asked: cancelled, want: cancelled},
-		{name: "being sent", after: func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }, asked: cancelled, want: pending},
-		{name: "being sent, and failed by its workflow", after: func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }, asked: failed, want: failed},
-		{name: "between two attempts", after: func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy) }, asked: cancelled, want: cancelled},
-		{name: "at the second attempt", after: func(t *testing.T, s *postgres.Store) {
-			endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy)
-			beginDigest(t, s, "digest-1")
-		}, asked: cancelled, want: pending},
-		{name: "an attempt died", after: func(t *testing.T, s *postgres.Store) {
-			beginDigest(t, s, "digest-1")
-			runOut(t, s)
-		}, asked: cancelled, want: cancelled},
-		{name: "sent", after: func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestAccepted) }, asked: cancelled, want: notification.Sent},
-		{name: "sent by itself", after: func(t *testing.T, s *postgres.Store) {
-			postgrestest.Exec(t, s, "UPDATE notification SET digest_id = NULL")
-			begin(t, s, item(1), 0)
-		}, asked: cancelled, want: cancelled},
-	}
-	s := postgrestest.New(t)
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			empty(t, s)
-			sealItems(1)(t, s)
-			tt.after(t, s)
-
-			require.Equal(t, tt.want, must(s.GiveUp(t.Context(), item(1), tt.asked, "why"))(t))
-			require.Equal(t, string(tt.want), delivery(t, s, item(1)).Status)
-		})
-	}
-}
-
 // An attempt may begin while a cancellation waits for the row.
 func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
 	t.Parallel()
