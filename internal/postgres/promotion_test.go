@@ -52,9 +52,7 @@ func TestBeginRestart(t *testing.T) {
 
 	marked := must(s.RestartingEvents(t.Context(), "", 10))(t)
 	require.Len(t, marked, 2)
-	require.Equal(t, "evt-1", marked[0].ID)
-	require.True(t, marked[0].Restarting)
-	require.True(t, marked[1].Purged)
+	require.Equal(t, []any{"evt-1", true, true}, []any{marked[0].ID, marked[0].Restarting, marked[1].Purged})
 	require.Equal(t, []string{"evt-3"}, must(s.UnfinishedEvents(t.Context(), "evt-1", 1))(t))
 	require.Equal(t, 2, must(s.CountRestarting(t.Context()))(t))
 
@@ -101,9 +99,7 @@ func TestPromotions(t *testing.T) {
 	require.NoError(t, s.EndPromotion(t.Context()))
 	require.NoError(t, s.BeginPromotion(t.Context(), 3, 4))
 	last = must(s.LastPromotion(t.Context()))(t)
-	require.Equal(t, 3, last.Generation)
-	require.Equal(t, 4, last.From)
-	require.Nil(t, last.EndedAt)
+	require.Equal(t, postgres.Promotion{Generation: 3, From: 4, BeganAt: last.BeganAt}, last)
 }
 
 func TestAttemptsUnderWay(t *testing.T) {

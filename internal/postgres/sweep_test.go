@@ -129,10 +129,7 @@ func TestStuckDeliveries(t *testing.T) {
 	stuck = stuckDeliveries(t, s, 0)
 	require.Len(t, stuck, 3)
 	email, sms, push := stuck["evt-1-staff10-EMAIL"], stuck["evt-1-staff10-SMS"], stuck["evt-1-staff10-PUSH"]
-	require.Equal(t, restaurant5, email.Aggregate)
-	require.Equal(t, "evt-1", email.EventID)
-	require.Equal(t, "10", email.UserID)
-	require.False(t, email.Waits())
+	require.Equal(t, []any{restaurant5, "evt-1", "10", false}, []any{email.Aggregate, email.EventID, email.UserID, email.Waits()})
 	require.True(t, sms.Waits(), "its workflow fires its timer at once")
 	require.Contains(t, sms.Wait, "delay")
 	require.True(t, push.Digest)

@@ -27,11 +27,8 @@ func TestPublishEvent(t *testing.T) {
 		require.Len(t, taken, 1, queue)
 		require.Equal(t, `{"event_id":"evt-1","event_type":"RESERVATION_REQUESTED","aggregate_type":"RESERVATION","aggregate_id":5,`+
 			`"payload":{"note":"<b>1 & 2</b>","big":12345678901234567890}}`, string(taken[0].Body))
-		require.Equal(t, "evt-1", taken[0].MessageId)
-		require.Equal(t, "RESERVATION_REQUESTED", taken[0].Type)
-		require.Equal(t, "c-1", taken[0].CorrelationId)
-		require.Equal(t, amqp.Table{"traceparent": "00-trace-span-01"}, taken[0].Headers)
-		require.Equal(t, amqp.Persistent, taken[0].DeliveryMode)
+		require.Equal(t, []any{"evt-1", "RESERVATION_REQUESTED", "c-1", amqp.Table{"traceparent": "00-trace-span-01"}, amqp.Persistent},
+			[]any{taken[0].MessageId, taken[0].Type, taken[0].CorrelationId, taken[0].Headers, taken[0].DeliveryMode})
 	}
 	require.Empty(t, vhost.Take(t, "notification.agency"))
 }
