@@ -282,10 +282,17 @@ func (tab *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // forbids waiting inside the page.
 func (tab *tab) await(expression string) {
 	tab.t.Helper()
-	for deadline := time.Now().Add(patience); !evaluate[bool](tab, expression); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	defer cancel()
+	for {
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression)) // fails while the page loads again
+		if err == nil && holds {
+			return
+		}
+		if ctx.Err() != nil {
 			tab.t.Fatalf("it is never true: %s", expression)
 		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

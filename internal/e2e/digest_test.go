@@ -5,9 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
@@ -24,7 +22,6 @@ const (
 	raced  = "REVIEW" // by e-mail, push and SMS, every second or two
 	split  = "LOT"    // by e-mail, every hour
 	hidden = "SECRET" // by e-mail, every hour
-	quiet  = "NIGHT"  // by e-mail, every second, but not in quiet hours
 )
 
 // digests is an installation with the strategy AGGREGATE, and counts of the test's writes.
@@ -43,17 +40,16 @@ func newDigests(t *testing.T) *digests {
 	}
 	t.Logf("to repeat this run's choices: -digest-seed %d", seed)
 	d := &digests{system: newSystem(t, append(crashTimeouts, "SMS_MAX_ATTEMPTS=100")...), random: rand.New(rand.NewPCG(seed, seed))}
-	for customer := range customers + 1 {
+	for customer := range customers {
 		d.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', $1, 'Ada', $2, $3)`,
 			fmt.Sprint(customer), fmt.Sprintf("ada%d@example.com", customer), fmt.Sprintf("+1201555010%d", customer))
 		d.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', $1, $2)`, fmt.Sprint(customer), fmt.Sprintf("token-%d", customer))
 	}
-	for _, r := range []struct{ eventType, channel, window, quiet string }{
-		{raced, "EMAIL", "1 second", "DROP"}, {raced, "PUSH", "1 second", "DROP"}, {raced, "SMS", "2 seconds", "DROP"},
-		{split, "EMAIL", "1 hour", "DROP"}, {hidden, "EMAIL", "1 hour", "DROP"}, {quiet, "EMAIL", "1 second", "DEFER"},
+	for _, r := range []struct{ eventType, channel, window string }{
+		{raced, "EMAIL", "1 second"}, {raced, "PUSH", "1 second"}, {raced, "SMS", "2 seconds"}, {split, "EMAIL", "1 hour"}, {hidden, "EMAIL", "1 hour"},
 	} {
-		d.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, quiet_hours_action)
-			VALUES ($1, $2, 'AGGREGATE', $3::text::interval, $4)`, r.eventType, r.channel, r.window, r.quiet)
+		d.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ($1, $2, 'AGGREGATE', $3::text::interval)`,
+			r.eventType, r.channel, r.window)
 	}
 	// A text message's items are so long that ten of them fit.
 	d.exec(`INSERT INTO notification_template (event_type, channel, title, body)
@@ -61,7 +57,7 @@ func newDigests(t *testing.T) *digests {
 	return d
 }
 
-const customers = 4 // without the customer with quiet hours
+const customers = 4
 
 // write commits n events of a type for a customer in one transaction. It returns the ids of
 // their e-mail deliveries.
@@ -110,7 +106,6 @@ func TestDigests(t *testing.T) {
 	d := newDigests(t)
 	w := d.startAll(loadWorker...)
 
-	night := d.writeAtNight()
 	d.hide()
 	d.splitLot()
 	d.fault("PUSH", `{"latency":"300ms"}`)      // so that calls are in flight during cancellations and kills
@@ -134,7 +129,6 @@ func TestDigests(t *testing.T) {
 	requireEachInOneDigest(t, items, messages, kills)
 	requireListed(t, items, messages)
 	d.requireWorkflowsAgree(items)
-	d.requireNight(night, messages)
 }
 
 // burst writes events for random customers.
@@ -200,35 +194,6 @@ func (d *digests) splitLot() {
 	d.signal(d.system.deliveries(`SELECT delivery_id FROM notification WHERE event_type = $1 AND status = 'PENDING' LIMIT 1`, split)[0], workflows.SendNow)
 	d.eventually(func() bool { return d.having(split, "SENT") == held+more }, "send-now did not send the rest")
 	require.Equal(d.t, 2, d.count(`SELECT count(DISTINCT digest_id) FROM notification WHERE event_type = $1`, split))
-}
-
-// night holds the items of a customer's quiet hours.
-type night struct {
-	ends  time.Time
-	items []string
-}
-
-// writeAtNight writes two events in quiet hours, which last for most of the test.
-func (d *digests) writeAtNight() night {
-	var n night
-	require.NoError(d.t, d.store.Pool.QueryRow(d.t.Context(), `
-		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-		VALUES ('CUSTOMER', '4', 'EMAIL', true, (now() AT TIME ZONE 'UTC' - interval '1 hour')::time, (now() AT TIME ZONE 'UTC' + interval '45 seconds')::time)
-		RETURNING now() + interval '45 seconds'`).Scan(&n.ends))
-	n.items = append(d.write(quiet, customers, 1), d.write(quiet, customers, 1)...)
-	d.awaitCount(2, `SELECT count(*) FROM notification WHERE event_type = $1 AND send_after IS NOT NULL`, quiet)
-	return n
-}
-
-// requireNight requires that both items came in one message after the quiet hours.
-func (d *digests) requireNight(n night, messages []message) {
-	d.t.Helper()
-	for _, m := range messages {
-		if slices.Contains(m.items, n.items[0]) {
-			require.ElementsMatch(d.t, n.items, m.items)
-			require.True(d.t, m.Time.After(n.ends), "sent at %s, before the quiet hours ended at %s", m.Time, n.ends)
-		}
-	}
 }
 
 // hide cancels an event whose item waits in a digest, and then sends the digest. The digest is

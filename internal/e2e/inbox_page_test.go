@@ -286,15 +286,15 @@ func (p *inboxes) comeBack(b *browser, broker *link.Link, others ...*tab) {
 		end()
 		chiara.await(isOffline + " && document.getElementById('connection').innerText.includes('offline')")
 		event := p.confirm(fmt.Sprintf("19:0%d", i))
-		p.awaitDelivery(event+"-customer43-WEBSOCKET", "SENT")
+		p.awaitDelivery(event+"-customer42-WEBSOCKET", "SENT")
 		p.gateway = p.startGateway("GATEWAY_DEMO=true", "GATEWAY_HTTP_ADDR="+host)
 		chiara.await(isOnline + " && " + shows(fmt.Sprintf("19:0%d", i), 1, 2+i))
-		p.awaitDelivery(event+"-customer43-WEBSOCKET", "DELIVERED")
+		p.awaitDelivery(event+"-customer42-WEBSOCKET", "DELIVERED")
 	}
 
 	broker.Cut()
 	lost := p.confirm("20:00")
-	p.awaitDelivery(lost+"-customer43-WEBSOCKET", "FAILED")
+	p.awaitDelivery(lost+"-customer42-WEBSOCKET", "FAILED")
 	broker.Mend()
 	chiara.await(shows("20:00", 1, 4))
 	p.confirm("21:00")
