@@ -36,9 +36,7 @@ func TestPollOutboxSystemicFailure(t *testing.T) {
 	}{
 		{name: "out of reach", failure: serviceerror.NewUnavailable("connection refused"), untried: true},
 		{name: "refused", failure: serviceerror.NewInvalidArgument("the task queue is too long")},
-		{name: "search attribute", failure: serviceerror.NewInvalidArgument("search attribute HeraldEventType is not defined"), untried: true},
 		{name: "internal", failure: serviceerror.NewInternal("who knows")},
-		{name: "not Temporal's", failure: errors.New("encode payload")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

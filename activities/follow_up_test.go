@@ -22,7 +22,7 @@ import (
 // it refuses.
 type told struct {
 	mu        sync.Mutex
-	refuse    func(deliveryID string) error // nil: nobody is refused
+	refuses   func(deliveryID string) bool // nil: nobody
 	letters   []string
 	settled   []string
 	cancelled []string
@@ -31,10 +31,8 @@ type told struct {
 func (w *told) take(into *[]string, deliveryID string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.refuse != nil {
-		if err := w.refuse(deliveryID); err != nil {
-			return err
-		}
+	if w.refuses != nil && w.refuses(deliveryID) {
+		return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Busy, Code: "not connected"}
 	}
 	*into = append(*into, deliveryID)
 	return nil
@@ -54,10 +52,11 @@ func (w *told) CancelDelivery(_ context.Context, deliveryID string) error {
 
 func (w *told) CancelEvent(context.Context, string) error { return nil }
 
-func (w *told) obey(refuse func(deliveryID string) error) {
+// recovers takes everything from now on.
+func (w *told) recovers() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.refuse = refuse
+	w.refuses = nil
 }
 
 // all are the ids in order.
@@ -148,19 +147,14 @@ func TestFollowUpWithoutBroker(t *testing.T) {
 	for n := range 120 {
 		bounce(t, s, n)
 	}
-	f := follow(t, s, s, &told{refuse: func(deliveryID string) error {
-		if deliveryID == "waits" {
-			return nil
-		}
-		return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Busy, Code: "not connected"}
-	}}, client.MetricsNopHandler)
+	f := follow(t, s, s, &told{refuses: func(id string) bool { return id != "waits" }}, client.MetricsNopHandler)
 	followUp(t, s, "waits", notification.FollowUpEscalation)
 	require.Eventually(t, func() bool {
 		_, settled := f.all()
 		return len(settled) > 0
 	}, patience, 5*time.Millisecond)
 
-	f.obey(nil)
+	f.recovers()
 	f.awaitLeft(t, 0)
 	require.Equal(t, 121, f.stop(t).Done)
 	letters, _ := f.all()
@@ -172,12 +166,7 @@ func TestFollowUpPoison(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	f := follow(t, s, s, &told{refuse: func(deliveryID string) error {
-		if deliveryID == "d0" {
-			return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Refused, Code: "unroutable"}
-		}
-		return nil
-	}}, client.MetricsNopHandler)
+	f := follow(t, s, s, &told{refuses: func(id string) bool { return id == "d0" }}, client.MetricsNopHandler)
 	for n := range 20 {
 		bounce(t, s, n)
 		f.awaitLeft(t, 1)

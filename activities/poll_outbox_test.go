@@ -9,17 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
-	commonpb "go.temporal.io/api/common/v1"
-	"go.temporal.io/api/serviceerror"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/mocks"
 
 	"herald/activities"
-	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
@@ -74,25 +66,6 @@ func TestPollOutboxOfAnUnknownSource(t *testing.T) {
 	_, err := run[activities.PollOutboxResult](a, a.PollOutbox, activities.PollOutboxInput{Source: "orders"})
 	requireFailure(t, err, activities.UnknownSource, false, 5*time.Second)
 	require.ErrorContains(t, err, `"orders"`)
-}
-
-// If Temporal knows an event's workflow, a poller started it and died before it could
-// record the start.
-func TestPollOutboxAlreadyStarted(t *testing.T) {
-	t.Parallel()
-
-	s, temporal := postgrestest.New(t), &mocks.Client{}
-	temporal.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).
-		Return(nil, serviceerror.NewWorkflowExecutionAlreadyStarted("started", "request", "run"))
-	temporal.On("DescribeWorkflowExecution", mock.Anything, mock.Anything, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
-		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Type: &commonpb.WorkflowType{Name: "NotifyEvent"}},
-		ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "test-events"}},
-	}, nil)
-	emit(t, s, 1, 3)
-	p := poll(t, s, &launch.Launcher{Client: temporal, Prefix: "test", Generation: 4, Sources: map[string]outboxes.Source{"orders": {People: true}}}, eager)
-	await(t, s, 3, "status = 'PROCESSED'")
-
-	require.Equal(t, activities.PollOutboxResult{Started: 3}, p.stop(t))
 }
 
 // forgetful is an outbox that is out of reach at the end of the first claim.
