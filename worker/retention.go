@@ -1,29 +1,20 @@
 package main
 
 import (
-	"context"
 	"time"
 
 	"herald/activities"
 	"herald/internal/config"
-	"herald/internal/outboxes"
-	"herald/internal/outboxes/dialects"
+	"herald/internal/operate"
 	"herald/internal/postgres"
 )
 
 // newCleaners returns a cleaner for each source, and for each of Herald's tables. The schedule
 // determines which cleaners run, and when.
 func newCleaners(cfg config.Config, db *postgres.Store) map[string]activities.Cleaner {
-	open := func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
-		return dialects.Open(ctx, source)
-	}
 	cleaners := map[string]activities.Cleaner{}
 	for _, source := range cfg.Sources {
-		if source.IsHerald() {
-			cleaners[source.Name] = postgres.TableCleaner{Store: db, Table: postgres.PurgeOutbox, HasTopic: source.Kafka != nil}
-		} else {
-			cleaners[source.Name] = outboxes.Cleaner{Source: source, Store: db, Open: open}
-		}
+		_, cleaners[source.Name] = operate.SourceCleaner(db, source)
 	}
 	for _, kept := range tableRetentions(cfg) {
 		cleaners[tableCleaner(kept.table)] = postgres.TableCleaner{Store: db, Table: kept.table}

@@ -137,15 +137,6 @@ func (o *Operator) batchOf(ctx context.Context, state postgres.DeliveryState) (s
 	return batch.ID, err
 }
 
-// untold returns the outcome of a delivery without a workflow that could take a signal.
-func (o *Operator) untold(ctx context.Context, id string, state postgres.DeliveryState) (Outcome, error) {
-	batch, err := o.batchOf(ctx, state)
-	if err != nil || batch == "" {
-		return unchanged(id, state), err
-	}
-	return inBatch(id, batch), nil
-}
-
 // inBatch returns the outcome of a delivery that a verb does not change, because a batch sends it.
 func inBatch(id, batch string) Outcome {
 	quoted := advice.Quote(id)

@@ -31,12 +31,12 @@ type PurgedTable struct {
 	More      bool                `json:"more"`    // there are more rows than were counted
 	Deleted   int                 `json:"deleted"`
 
-	cleaner cleaner
+	cleaner Cleaner
 	age     time.Duration
 }
 
-// cleaner deletes old rows of one table that are done.
-type cleaner interface {
+// Cleaner deletes old rows of one table that are done.
+type Cleaner interface {
 	Count(ctx context.Context, age time.Duration, limit int) (int, error)
 	Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error
 }
@@ -45,33 +45,38 @@ type cleaner interface {
 // done for longer than the retention. Purge deletes them as the schedule does.
 func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) (tables []PurgedTable, err error) {
 	now, err := o.Store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range kept {
+		// The operator's settings may lack the topic of the outbox.
+		table := PurgedTable{
+			Table: r.Table, OlderThan: r.Text, Before: now.Add(-r.Age), age: r.Age,
+			cleaner: postgres.TableCleaner{Store: o.Store, Table: r.Table, HasTopic: true},
+		}
+		if r.Source != nil {
+			table.Table, table.cleaner = SourceCleaner(o.Store, *r.Source)
+		}
+		found, err := table.cleaner.Count(ctx, r.Age, maxPurgeCount+1)
 		if err != nil {
 			return nil, err
 		}
-		var found int
-		table := PurgedTable{OlderThan: r.Text, Before: now.Add(-r.Age), age: r.Age}
-		table.Table, table.cleaner = o.cleanerOf(r)
-		found, err = table.cleaner.Count(ctx, r.Age, maxPurgeCount+1)
 		table.Matched, table.More = min(found, maxPurgeCount), found > maxPurgeCount
 		tables = append(tables, table)
 	}
-	return tables, err
+	return tables, nil
 }
 
-// cleanerOf returns the table of a retention, and its cleaner.
-func (o *Operator) cleanerOf(kept Retention) (postgres.PurgeTable, cleaner) {
-	switch {
-	case kept.Source == nil: // the operator's settings may lack the topic of the outbox
-		return kept.Table, postgres.TableCleaner{Store: o.Store, Table: kept.Table, HasTopic: true}
-	case kept.Source.IsHerald():
-		return postgres.PurgeOutbox, postgres.TableCleaner{Store: o.Store, Table: postgres.PurgeOutbox, HasTopic: kept.Source.Kafka != nil}
+// SourceCleaner returns the table of an outbox, and its cleaner.
+func SourceCleaner(db *postgres.Store, source outboxes.Source) (postgres.PurgeTable, Cleaner) {
+	if source.IsHerald() {
+		return postgres.PurgeOutbox, postgres.TableCleaner{Store: db, Table: postgres.PurgeOutbox, HasTopic: source.Kafka != nil}
 	}
-	rows := outboxes.Cleaner{Source: *kept.Source, Store: o.Store, Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+	rows := outboxes.Cleaner{Source: source, Store: db, Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
 		return dialects.Open(ctx, source)
 	}}
-	refused := fmt.Sprintf("%s; deleting takes GRANT DELETE ON %s", seeCheck(*kept.Source), kept.Source.Table)
-	return postgres.PurgeTable(kept.Source.Table), sourceCleaner{rows, refused}
+	refused := fmt.Sprintf("%s; deleting takes GRANT DELETE ON %s", seeCheck(source), source.Table)
+	return postgres.PurgeTable(source.Table), sourceCleaner{rows, refused}
 }
 
 // Purge deletes the planned rows, and counts them in tables. It calls progress after each batch.

@@ -37,8 +37,11 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 		return plan{}, err
 	}
 	if status != running || state.Status != notification.Pending {
-		refused, err := o.untold(ctx, id, state)
-		return refusal(refused), err
+		batch, err := o.batchOf(ctx, state)
+		if err != nil || batch == "" {
+			return refusal(unchanged(id, state)), err
+		}
+		return refusal(inBatch(id, batch)), nil
 	}
 	warning := ""
 	if s.warn != nil {
