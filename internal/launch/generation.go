@@ -59,14 +59,6 @@ type Generations struct {
 	Seen    []int   // generations whose workers have polled, newest first; without [Unversioned]
 }
 
-// Oldest returns the oldest generation that gets tasks.
-func (g Generations) Oldest() int {
-	if g.Ramping > 0 {
-		return min(g.Current, g.Ramping)
-	}
-	return g.Current
-}
-
 // NoVersioningError means that a server lacks Worker Versioning.
 type NoVersioningError struct{ Err error }
 

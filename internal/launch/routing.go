@@ -2,9 +2,13 @@ package launch
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	enums "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"golang.org/x/sync/singleflight"
 
 	"herald/workflows"
@@ -44,13 +48,23 @@ func (l *Launcher) commandVersion(ctx context.Context) (int, error) {
 	return min(last.oldest, workflows.CommandVersion), nil
 }
 
+// readRouting asks the task queue of events, which answers from memory.
 func (l *Launcher) readRouting(ctx context.Context) (*reading, error) {
 	now := time.Now()
-	generations, err := l.Generations(ctx)
-	if err != nil {
-		return nil, err
+	described, err := l.Client.DescribeTaskQueue(ctx, workflows.EventsQueue(l.Prefix), enums.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil && !IsNotFound(err) {
+		return nil, fmt.Errorf("read the generations that get tasks: %w", err)
 	}
-	read := &reading{at: now, oldest: generations.Oldest()}
+	read := &reading{at: now, oldest: slices.Min(serving(described.GetVersioningInfo()))}
 	l.routing.reading.Store(read)
 	return read, nil
+}
+
+// serving returns the generations that get the tasks of a queue.
+func serving(routing *taskqueuepb.TaskQueueVersioningInfo) []int {
+	generations := []int{Generation(routing.GetCurrentDeploymentVersion().GetBuildId())}
+	if routing.GetRampingVersionPercentage() > 0 {
+		generations = append(generations, Generation(routing.GetRampingDeploymentVersion().GetBuildId()))
+	}
+	return generations
 }

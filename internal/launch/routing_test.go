@@ -5,10 +5,12 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	deploymentpb "go.temporal.io/api/deployment/v1"
+	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/mocks"
-	"go.temporal.io/sdk/worker"
 
 	"herald/internal/launch"
 	"herald/internal/notification"
@@ -20,23 +22,23 @@ import (
 func TestStartEventCommands(t *testing.T) {
 	t.Parallel()
 
-	version := func(generation int) *worker.WorkerDeploymentVersion {
-		return &worker.WorkerDeploymentVersion{BuildID: launch.BuildID(generation)}
+	version := func(generation int) *deploymentpb.WorkerDeploymentVersion {
+		return &deploymentpb.WorkerDeploymentVersion{BuildId: launch.BuildID(generation)}
 	}
 	away := serviceerror.NewUnavailable("no")
 	newest := workflows.CommandVersion
 	tests := []struct {
 		name    string
-		routing client.WorkerDeploymentRoutingConfig
+		routing *taskqueuepb.TaskQueueVersioningInfo
 		err     error
 		want    int
 	}{
-		{name: "workers of 0.2 alone", err: serviceerror.NewNotFound("none"), want: launch.Unversioned},
+		{name: "no worker yet", err: serviceerror.NewNotFound("none"), want: launch.Unversioned},
 		{name: "this build is not promoted", want: launch.Unversioned},
-		{name: "this build is current", routing: client.WorkerDeploymentRoutingConfig{CurrentVersion: version(newest)}, want: newest},
-		{name: "a newer build is current", routing: client.WorkerDeploymentRoutingConfig{CurrentVersion: version(newest + 1)}, want: newest},
-		{name: "this build ramps", routing: client.WorkerDeploymentRoutingConfig{RampingVersion: version(newest), RampingVersionPercentage: 1}, want: launch.Unversioned},
-		{name: "an older build ramps", routing: client.WorkerDeploymentRoutingConfig{CurrentVersion: version(newest), RampingVersionPercentage: 1}, want: launch.Unversioned},
+		{name: "this build is current", routing: &taskqueuepb.TaskQueueVersioningInfo{CurrentDeploymentVersion: version(newest)}, want: newest},
+		{name: "a newer build is current", routing: &taskqueuepb.TaskQueueVersioningInfo{CurrentDeploymentVersion: version(newest + 1)}, want: newest},
+		{name: "this build ramps", routing: &taskqueuepb.TaskQueueVersioningInfo{RampingDeploymentVersion: version(newest), RampingVersionPercentage: 1}, want: launch.Unversioned},
+		{name: "an older build ramps", routing: &taskqueuepb.TaskQueueVersioningInfo{CurrentDeploymentVersion: version(newest), RampingVersionPercentage: 1}, want: launch.Unversioned},
 		{name: "away", err: away},
 	}
 	for _, tt := range tests {
@@ -44,7 +46,8 @@ func TestStartEventCommands(t *testing.T) {
 			t.Parallel()
 
 			server := mocks.NewClient(t)
-			server.On("WorkerDeploymentClient").Return(deployments{info: client.WorkerDeploymentInfo{RoutingConfig: tt.routing}, err: tt.err}).Once()
+			server.On("DescribeTaskQueue", mock.Anything, "herald-events", enums.TASK_QUEUE_TYPE_WORKFLOW).
+				Return(&workflowservice.DescribeTaskQueueResponse{VersioningInfo: tt.routing}, tt.err).Once()
 			launcher := launch.Launcher{Client: server, Prefix: "herald"}
 			if tt.want == 0 {
 				require.ErrorIs(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1"}), away)

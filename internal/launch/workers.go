@@ -126,13 +126,9 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 		seen := p.GetLastAccessTime().AsTime()
 		found = append(found, Worker{identity, statusAfter(now.Sub(seen), patience), seen, Generation(p.GetDeploymentOptions().GetBuildId())})
 	}
-	routing := described.GetVersioningInfo()
-	serving := []int{Generation(routing.GetCurrentDeploymentVersion().GetBuildId())}
-	if routing.GetRampingVersionPercentage() > 0 {
-		serving = append(serving, Generation(routing.GetRampingDeploymentVersion().GetBuildId()))
-	}
+	getTasks := serving(described.GetVersioningInfo())
 	for i, worker := range found {
-		if worker.Status == WorkerRunning && !slices.Contains(serving, worker.Generation) {
+		if worker.Status == WorkerRunning && !slices.Contains(getTasks, worker.Generation) {
 			found[i].Status = WorkerIdle
 		}
 	}
