@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -248,6 +249,7 @@ func TestSweepShares(t *testing.T) {
 	first := sweep(t, a)
 	require.Len(t, temporal.started, 1)
 	require.Equal(t, "evt-099", first.AfterEvent)
+	require.Less(t, slices.Index(temporal.asked, "lost"), slices.Index(temporal.asked, "evt-waits"), "events that wait come last")
 	sweep(t, a)
 	require.Empty(t, sweep(t, a).AfterEvent)
 	asked := map[string]bool{}
