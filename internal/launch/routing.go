@@ -48,16 +48,25 @@ func (l *Launcher) commandVersion(ctx context.Context) (int, error) {
 	return min(last.oldest, workflows.CommandVersion), nil
 }
 
-// readRouting asks the task queue of events, which answers from memory.
 func (l *Launcher) readRouting(ctx context.Context) (*reading, error) {
 	now := time.Now()
+	generations, err := l.Serving(ctx)
+	if err != nil {
+		return nil, err
+	}
+	read := &reading{at: now, oldest: slices.Min(generations)}
+	l.routing.reading.Store(read)
+	return read, nil
+}
+
+// Serving returns the generations that get the tasks of events: the current one, and one that is
+// ramping. It asks the task queue, which answers from memory.
+func (l *Launcher) Serving(ctx context.Context) ([]int, error) {
 	described, err := l.Client.DescribeTaskQueue(ctx, workflows.EventsQueue(l.Prefix), enums.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil && !IsNotFound(err) {
 		return nil, fmt.Errorf("read the generations that get tasks: %w", err)
 	}
-	read := &reading{at: now, oldest: slices.Min(serving(described.GetVersioningInfo()))}
-	l.routing.reading.Store(read)
-	return read, nil
+	return serving(described.GetVersioningInfo()), nil
 }
 
 // serving returns the generations that get the tasks of a queue.

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/launch"
 	"herald/internal/postgres"
+	"herald/workflows"
 )
 
 // Fleet holds the workers of an installation by generation.
@@ -124,13 +125,16 @@ func (f Fleet) generation(ctx context.Context, launcher *launch.Launcher, genera
 // DrainingWorkflows counts the open workflows whose last task was done by a worker of a generation
 // that gets no tasks any more.
 func DrainingWorkflows(ctx context.Context, launcher *launch.Launcher) (int64, error) {
-	generations, err := launcher.Generations(ctx)
+	serving, err := launcher.Serving(ctx)
 	if err != nil {
 		return 0, err
 	}
-	old := slices.DeleteFunc(generations.Seen, func(generation int) bool {
-		return generation == generations.Current || generation == generations.Ramping
-	})
+	var old []int
+	for generation := launch.Unversioned + 1; generation <= max(slices.Max(serving), workflows.CommandVersion); generation++ {
+		if !slices.Contains(serving, generation) {
+			old = append(old, generation)
+		}
+	}
 	if len(old) == 0 {
 		return 0, nil
 	}
