@@ -29,7 +29,6 @@ import (
 	"herald/internal/health"
 	"herald/internal/launch"
 	"herald/internal/notification"
-	"herald/internal/operate"
 	"herald/internal/outboxes/endpoint"
 	"herald/internal/outboxes/kafka"
 	"herald/internal/postgres"
@@ -77,6 +76,7 @@ type process struct {
 	temporal           client.Client
 	traces             *tracing.Traces
 	running            *workers
+	draining           draining
 }
 
 func run(ctx context.Context, part part) (err error) {
@@ -140,6 +140,7 @@ func (p *process) work(ctx context.Context, page http.Handler) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, p.cfg.WorkerHTTPAddr, page) })
 	group.Go(func() error { return p.serve(ctx, group) })
+	background(group, func() { p.draining.keep(ctx, p.launcher) })
 	if p.part.events {
 		p.schedule(ctx, group)
 	}
@@ -178,7 +179,7 @@ func background(group *errgroup.Group, work func()) {
 
 func (p *process) watched(sources map[string]wiredSource) watched {
 	w := watched{sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: p.events.FollowUpState, senders: p.senders}
-	w.draining = func(ctx context.Context) (int64, error) { return operate.DrainingWorkflows(ctx, p.launcher) }
+	w.draining = p.draining.read
 	if p.topics != nil {
 		w.topics = p.topics.Ready
 	}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"herald/internal/launch"
+	"herald/internal/operate"
+)
+
+// drainingInterval is the time between two counts of the workflows of old generations.
+const drainingInterval = 5 * time.Second
+
+// draining is the last count of the workflows of old generations; nil: unknown. A scrape must not
+// call Temporal: the client adds to the metrics, and would wait for the end of the scrape.
+type draining struct{ count atomic.Pointer[int64] }
+
+// keep counts the workflows until ctx ends.
+func (d *draining) keep(ctx context.Context, launcher *launch.Launcher) {
+	for ctx.Err() == nil {
+		if count, err := operate.DrainingWorkflows(ctx, launcher); err != nil {
+			d.count.Store(nil)
+		} else {
+			d.count.Store(&count)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(drainingInterval):
+		}
+	}
+}
+
+func (d *draining) read(context.Context) (int64, error) {
+	if count := d.count.Load(); count != nil {
+		return *count, nil
+	}
+	return 0, errors.New("no answer of Temporal")
+}
