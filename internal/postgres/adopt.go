@@ -108,7 +108,8 @@ func refusal(err error) string {
 
 // BeginSource records once where the walk through Herald's own outbox begins. For a source
 // that tells no people, it closes the events that release 0.2 kept: the walk produces their
-// rows.
+// rows. Workers of release 0.2 would mark rows of closed events as sent, so it closes nothing
+// until their last activities have timed out, or after a rollback.
 func (s *Store) BeginSource(ctx context.Context, source outboxes.Source) error {
 	const start = `
 		INSERT INTO source_start (source, seq)
@@ -127,6 +128,7 @@ func (s *Store) BeginSource(ctx context.Context, source outboxes.Source) error {
 			WHERE  source = $1
 			AND    source <> 'herald' -- matches the index
 			AND    acknowledged_at IS NULL
+			AND   (SELECT generation > 3 AND ended_at < now() - interval '3 minutes' FROM worker_promotion ORDER BY id DESC LIMIT 1) -- 3: release 0.2
 			RETURNING event_id
 		)
 		INSERT INTO processed_event (event_id, status)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
@@ -120,4 +121,28 @@ func TestAttemptsUnderWay(t *testing.T) {
 	require.True(t, underWay(), "release 0.2 knows no leases")
 	postgrestest.Exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '1 hour'")
 	require.False(t, underWay(), "its process died")
+}
+
+// A worker of release 0.2 marks the row of an acknowledged event as sent, even if no topic has it.
+// So the events of release 0.2 stay open while its workers may poll.
+func TestBeginSourceWhileFormerWorkersPoll(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	postgrestest.Exec(t, s, `INSERT INTO event_outbox (event_id, source, event_type) VALUES ('evt-1', 'orders', 'T')`)
+	closed := func() bool {
+		require.NoError(t, s.BeginSource(t.Context(), outboxes.Source{Name: "orders"}))
+		return postgrestest.Get[bool](t, s, `SELECT acknowledged_at IS NOT NULL FROM event_outbox`)
+	}
+
+	require.False(t, closed(), "not promoted")
+	require.NoError(t, s.BeginPromotion(t.Context(), 4, 3))
+	require.False(t, closed(), "the promotion has not ended")
+	require.NoError(t, s.EndPromotion(t.Context()))
+	require.False(t, closed(), "an activity of release 0.2 may still poll")
+	postgrestest.Exec(t, s, `UPDATE worker_promotion SET ended_at = ended_at - interval '3 minutes'`)
+	require.NoError(t, s.BeginPromotion(t.Context(), 3, 4))
+	require.False(t, closed(), "a rollback")
+	postgrestest.Exec(t, s, `DELETE FROM worker_promotion WHERE generation = 3`)
+	require.True(t, closed())
 }
