@@ -24,24 +24,30 @@ func deliveries() *comparison {
 		name:  "deliveries",
 		about: "events with some deliveries each, from before the commit of the rows to the last SENT",
 		a:     "Herald; the sandbox answers at once",
-		flags: func(flags *flag.FlagSet) {
-			flags.IntVar(&s.Events, "events", 100, "events of a round, written at once")
-			flags.IntVar(&s.Recipients, "recipients", 6, "recipients of each, with one delivery each")
-		},
-		open: s.open,
+		flags: s.flags,
+		open:  s.open,
 	}
 }
 
+func (s *deliveryRounds) flags(flags *flag.FlagSet) {
+	flags.IntVar(&s.Events, "events", 100, "events of a round, written at once")
+	flags.IntVar(&s.Recipients, "recipients", 6, "recipients of each, with one delivery each")
+}
+
 func (s *deliveryRounds) open(ctx context.Context, stage *stage) (a, b round, err error) {
+	in, err := stage.herald(ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := s.on(ctx, in)
+	return r.round, nil, err
+}
+
+// on returns the rounds of a started installation.
+func (s *deliveryRounds) on(ctx context.Context, in *installation) (*deliveryRounds, error) {
 	r := *s
-	if r.installation, err = stage.herald(ctx, nil); err != nil {
-		return nil, nil, err
-	}
-	if err := r.makeRestaurant(ctx, s.Recipients); err != nil {
-		return nil, nil, err
-	}
-	r.meter = newMeter(ctx, r.DB, r.worker.PID)
-	return r.round, nil, nil
+	r.installation, r.meter = in, newMeter(ctx, in.DB, in.worker.PID)
+	return &r, in.makeRestaurant(ctx, s.Recipients)
 }
 
 // makeRestaurant inserts a restaurant whose staff gets an e-mail for each event of type BENCH.

@@ -49,9 +49,8 @@ func (s *stage) install(ctx context.Context) (*installation, error) {
 	return &installation{Installation: in}, in.Starter(ctx, "migrate", "up")
 }
 
-// herald starts an installation with additional settings. Its worker has the arguments part, such
-// as --events.
-func (s *stage) herald(ctx context.Context, part []string, settings ...string) (*installation, error) {
+// prepare creates an installation with additional settings, and starts only its sandbox.
+func (s *stage) prepare(ctx context.Context, settings ...string) (*installation, error) {
 	in, err := s.install(ctx)
 	if err != nil {
 		return nil, err
@@ -61,6 +60,16 @@ func (s *stage) herald(ctx context.Context, part []string, settings ...string) (
 	}
 	in.Env = append(in.Env, "PUBLIC_URL=https://herald.example")
 	in.Env = append(in.Env, settings...)
+	return in, nil
+}
+
+// herald starts an installation with additional settings. Its worker has the arguments part, such
+// as --events.
+func (s *stage) herald(ctx context.Context, part []string, settings ...string) (*installation, error) {
+	in, err := s.prepare(ctx, settings...)
+	if err != nil {
+		return nil, err
+	}
 	return in, in.start(ctx, part...)
 }
 

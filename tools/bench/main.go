@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -70,20 +71,23 @@ func comparisons() []*comparison {
 		broadcast(),
 		nextToABroadcast(),
 		outage(),
+		lifecycle(),
 		relayToKafka(),
 		relayToKafkaAndPeople(),
 		relayMemory(),
 		relayMissingTopic(),
+		console(),
 	}
 }
 
 // comparison is a case of the table. It compares A, which is Herald, with B.
 type comparison struct {
 	name  string
-	about string // description in the help
-	a, b  string // what each side does; b empty: there is only A, except with --against
-	named bool   // runs only if the command line names it
-	pairs int    // number of counted pairs; 0: as in the table
+	about string        // description in the help
+	a, b  string        // what each side does; b empty: there is only A, except with --against
+	named bool          // runs only if the command line names it
+	pairs int           // number of counted pairs; 0: as in the table
+	limit time.Duration // 0: caseTime
 
 	flags func(flags *flag.FlagSet)
 	open  func(ctx context.Context, s *stage) (a, b round, err error)

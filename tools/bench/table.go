@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -15,7 +16,7 @@ import (
 	"herald/tools/testbed"
 )
 
-// caseTime limits a case.
+// caseTime limits a case without a limit.
 const caseTime = 20 * time.Minute
 
 // previous is the folder for the programs that --against builds.
@@ -72,7 +73,8 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 
 // measure runs the rounds of a case in turn.
 func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage) (result caseResult, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, caseTime, fmt.Errorf("it has not ended within %s", caseTime))
+	limit := cmp.Or(c.limit, caseTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has not ended within %s", limit))
 	defer cancel()
 	began := time.Now()
 	stage.say("preparing")
