@@ -69,7 +69,7 @@ func (s consoleSizes) side(ctx context.Context, stage *stage) (round, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages := consolePages(fmt.Sprintf("order-%d", s.Deliveries/orderSize-1))
+	pages := consolePages(s.Deliveries/orderSize - 1)
 	return func(ctx context.Context) (*figures, error) { return visit(ctx, "http://"+address, pages) },
 		testbed.AwaitAnswer(ctx, "http://"+address+"/style.css", p)
 }
@@ -77,14 +77,15 @@ func (s consoleSizes) side(ctx context.Context, stage *stage) (round, error) {
 // consolePage is a page to visit. A page with a form is asked by POST.
 type consolePage struct{ name, path, form string }
 
-// consolePages returns all pages. order is an event with orderSize recipients.
-func consolePages(order string) []consolePage {
+// consolePages returns all pages. last is the number of a small event.
+func consolePages(last int) []consolePage {
+	order, aggregate := fmt.Sprintf("order-%d", last), fmt.Sprintf("ORDER/%d", last*orderSize)
 	return []consolePage{
 		{"overview", "/?span=week", ""},
 		{"events", "/events", ""},
 		{"events of a type", "/events?type=NEWS", ""},
 		{"events of no type", "/events?type=NONE", ""},
-		{"events of an aggregate", "/events?aggregate=ORDER/1", ""},
+		{"events of an aggregate", "/events?aggregate=" + aggregate, ""},
 		{"small event", "/event?id=" + order, ""},
 		{"broadcast", "/event?id=broadcast", ""},
 		{"simulation of a small event", "/simulation?id=" + order, ""},

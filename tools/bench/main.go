@@ -87,7 +87,7 @@ type comparison struct {
 	a, b  string        // what each side does; b empty: there is only A, except with --against
 	named bool          // runs only if the command line names it
 	pairs int           // number of counted pairs; 0: as in the table
-	limit time.Duration // 0: caseTime
+	limit time.Duration // of the whole case; 0: caseTime
 
 	flags func(flags *flag.FlagSet)
 	open  func(ctx context.Context, s *stage) (a, b round, err error)

@@ -16,7 +16,7 @@ import (
 	"herald/tools/testbed"
 )
 
-// caseTime limits a case without a limit.
+// caseTime limits a case that sets no limit.
 const caseTime = 20 * time.Minute
 
 // previous is the folder for the programs that --against builds.
