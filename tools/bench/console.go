@@ -100,7 +100,6 @@ func consolePages(last int) []consolePage {
 		{"recipient", "/recipient?type=CUSTOMER&id=7", ""},
 		{"templates", "/templates", ""},
 		{"preview", "/templates", "event=broadcast&recipient=CUSTOMER%2F7&channel=EMAIL"},
-		{"check", "/check", "run"},
 		{"audit", "/audit", ""},
 		{"search for a recipient", "/search", "text=CUSTOMER%2F7"},
 		{"search for nothing", "/search", "text=nothing"},
