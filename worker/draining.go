@@ -11,7 +11,7 @@ import (
 )
 
 // drainingInterval is the time between two counts of the workflows of old generations.
-const drainingInterval = 5 * time.Second
+const drainingInterval = 15 * time.Second
 
 // draining is the last count of the workflows of old generations; nil: unknown. A scrape must not
 // call Temporal: the client adds to the metrics, and would wait for the end of the scrape.
