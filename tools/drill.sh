@@ -6,6 +6,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+if [[ " $* " =~ " "--?h(elp)?" " ]]; then exec go run ./tools/drill --help; fi
+
 # Not HERALD_DEV and HERALD_PORT_BASE, which may name the stack that you work with.
 export HERALD_DEV=${DRILL_DEV:-$PWD/.dev/drill} HERALD_PORT_BASE=${DRILL_PORT_BASE:-17100}
 export HERALD_KAFKA_ADVERTISED=$((HERALD_PORT_BASE + 16)) # of the drill's link

@@ -113,7 +113,7 @@ func TestAwaitDatabase(t *testing.T) {
 	id := s.emit(s.name+"-evt", "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}")
 	s.awaitSuccess(id)
 	s.awaitDeliveries(id, "SENT", 4)
-	require.Equal(t, http.StatusOK, w.ready())
+	s.eventually(func() bool { return w.ready() == http.StatusOK }, "the worker is not ready:\n%s", w.output)
 	require.Equal(t, 1, strings.Count(w.output.String(), waiting), "once a minute is enough")
 
 	s.eventually(func() bool { return g.ready() == http.StatusOK }, "the gateway is not ready:\n%s", g.output)
