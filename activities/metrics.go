@@ -14,10 +14,10 @@ import (
 // counter and _seconds to the name of a timer. docs/metrics.md lists all metrics.
 var (
 	OutboxClaimsMetric    = declare("herald_outbox_claims", "Events claimed from the outbox.")
-	OutboxResultsMetric   = declare("herald_outbox_results", "Claims of events that ended, by what became of them.")
+	OutboxResultsMetric   = declare("herald_outbox_results", "Ended claims of events, by result.")
 	EventsMetric          = declare("herald_events", "Events whose planning ended, by outcome.")
 	ApprovalsMetric       = declare("herald_approvals", "Events that need approval, by step: ASKED, ENDS_SOON, APPROVED, REJECTED.")
-	SweepMetric           = declare("herald_sweep", "Events and deliveries without a workflow, by what a sweep did about them.")
+	SweepMetric           = declare("herald_sweep", "Events and deliveries without a workflow, by the sweep's action.")
 	PassedOverMetric      = declare("herald_recipients_passed_over", "Recipients that planning passed over, by reason.")
 	DeliveriesMetric      = declare("herald_deliveries", "Deliveries that ended.")
 	AttemptsMetric        = declare("herald_attempts", "Attempts at deliveries and digests that ended.")

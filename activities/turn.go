@@ -35,7 +35,7 @@ const (
 
 // errNoTurn is the failure of an attempt that sent nothing because of the rate limit. Temporal
 // retries it.
-var errNoTurn = benign("the rate limit left no turn for it: what is more urgent uses them up", RateLimited, turnRetry)
+var errNoTurn = benign("more urgent messages use up the rate limit", RateLimited, turnRetry)
 
 // resting returns the failure of an attempt that sent nothing because all providers rest. Temporal
 // retries it when the rest ends: earlier retries would only keep Temporal and the database busy.

@@ -49,9 +49,9 @@ func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring
 		return
 	}
 	for _, mistake := range result.Mistakes {
-		slog.Warn("a mistake in what is configured", "where", mistake.Where(), "problem", mistake.Problem, "next", mistake.Remedy)
+		slog.Warn("a mistake in the configuration", "where", mistake.Where(), "problem", mistake.Problem, "next", mistake.Remedy)
 	}
-	slog.Info("checked what is configured; `starter check` does it again", "mistakes", len(result.Mistakes))
+	slog.Info("checked the configuration; `starter check` does it again", "mistakes", len(result.Mistakes))
 }
 
 const (

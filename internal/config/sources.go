@@ -95,7 +95,7 @@ func (e entry) allow(keys []string, otherwise string) {
 	}
 }
 
-// lifecycle reads the entry of what becomes of deliveries.
+// lifecycle reads the entry of the source lifecycle.
 func (e entry) lifecycle() outboxes.Source {
 	e.allow(lifecycleKeys, "is written by Herald, so its entry has no %s")
 	if e.has("kafka") == e.Webhook {

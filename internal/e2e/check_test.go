@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 	w := s.startWorker()
 	s.fails(1, "run `starter poller start`", "check")
 	s.starter("poller", "start")
-	s.eventually(func() bool { return strings.Contains(w.output.String(), "checked what is configured") }, "the worker checked nothing")
+	s.eventually(func() bool { return strings.Contains(w.output.String(), "checked the configuration") }, "the worker checked nothing")
 
 	require.Contains(t, s.starter("check"), "no mistakes in schema, directory, rules, templates, channels, providers, broker, temporal, fairness")
 	var result check.Result

@@ -103,8 +103,8 @@ type meaning struct{ what, remedy string }
 
 var sqlState = regexp.MustCompile(`\bSQLSTATE ([0-9A-Z]{5})\b`)
 
-var anotherType = meaning{"a column has another type than Herald expects, or holds what cannot be read as that type",
-	"If the directory is a view, cast the column there, as the table that it stands for has it"}
+var anotherType = meaning{"a column has another type than Herald expects, or holds a value that Herald cannot read as that type",
+	"If the directory is a view, cast the column there to the type in Herald's table"}
 
 // databaseMeanings holds meanings by the first characters of the SQLSTATE; the first match counts.
 var databaseMeanings = []struct {

@@ -41,7 +41,7 @@ type Settings interface {
 // Receipts is the settings of a provider's receipts, which the gateway takes.
 type Receipts interface {
 	Read(r *environment.Reader)
-	// Receivers returns what takes the receipts at publicURL, the gateway's address, which may be empty.
+	// Receivers returns the receivers of receipts. publicURL is the gateway's address, which may be empty.
 	Receivers(publicURL string) []channel.Receiver
 }
 
@@ -114,7 +114,7 @@ func (w Wiring) ReadReceipts(r *environment.Reader) {
 	}
 }
 
-// Receivers returns what takes the receipts at publicURL, the gateway's address, which may be empty.
+// Receivers returns the receivers of receipts. publicURL is the gateway's address, which may be empty.
 func (w Wiring) Receivers(publicURL string) []channel.Receiver {
 	var all []channel.Receiver
 	for channel, provider := range w.withReceipts() {

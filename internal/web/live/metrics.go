@@ -60,7 +60,7 @@ func (m *metrics) register(meter metric.Meter, sockets func() int) error {
 	m.cutOffs = counter("herald_gateway_cut_offs", "Sockets that the gateway closed.")
 	m.catchUps = counter("herald_gateway_catch_ups", "Catch-ups of sockets from the table.")
 	m.refusals = counter("herald_gateway_socket_refusals", "Sockets that were not opened for somebody who is signed in.")
-	m.acks = counter("herald_gateway_acknowledgements", "Acknowledgements of clients, by what became of them.")
+	m.acks = counter("herald_gateway_acknowledgements", "Acknowledgements of clients, by result.")
 	m.messages = counter("herald_gateway_messages", "Messages from the broker, by the kind of socket that they reached.")
 	if err := errors.Join(append(failed, err)...); err != nil {
 		return err

@@ -56,7 +56,7 @@ func newMetrics(cfg Config) (*metrics, error) {
 	m.receipts, failed[0] = meter.Int64Counter("herald_receipts", metric.WithDescription("What providers said about messages that they had accepted."))
 	m.refusals, failed[1] = meter.Int64Counter("herald_receipts_refused", metric.WithDescription("Requests of providers, or of others, that were not taken."))
 	m.age, failed[2] = meter.Float64Histogram("herald_receipt_age", metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(ageBuckets...),
-		metric.WithDescription("From the provider's acceptance of a message to the receipt that says what became of it."))
+		metric.WithDescription("From the provider's acceptance of a message to its receipt."))
 	if err := errors.Join(failed[:]...); err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (m *metrics) dropped(from channel.Receiver, outcome string, n int) {
 	m.count(from.Channel, outcome, n)
 	if outcome == outcomeMalformed && n > 0 {
 		m.malformed.Do(func() {
-			m.logger.Warn("a provider sent what cannot be read; herald_receipts_total counts it as malformed", "provider", from.Provider)
+			m.logger.Warn("a provider sent a malformed receipt; herald_receipts_total counts it", "provider", from.Provider)
 		})
 	}
 }

@@ -120,7 +120,7 @@ func refusalFor(err error) *refusal {
 	if distrust, ok := errors.AsType[channel.Distrust](err); ok {
 		return &refusal{
 			status: http.StatusForbidden, cause: string(distrust),
-			detail: "the request is not one that a provider has signed for this gateway: herald_receipts_refused_total says what is wrong",
+			detail: "the request has no valid signature of a provider: herald_receipts_refused_total has the reason",
 		}
 	}
 	return &refusal{status: http.StatusServiceUnavailable, cause: away, detail: "it cannot be stored now: send it again", err: err}

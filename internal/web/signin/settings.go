@@ -21,11 +21,11 @@ func (s *Settings) Read(r *environment.Reader) {
 	r.Read("", s)
 	switch {
 	case s.HS256Secret != "" && s.JWKSURL != "":
-		r.Refuse("AUTH_HS256_SECRET", "and AUTH_JWKS_URL are both set: one of them says whose tokens count")
+		r.Refuse("AUTH_HS256_SECRET", "and AUTH_JWKS_URL are both set: set only one of them")
 	case s.JWKSURL != "":
 		s.checkURL(r)
 	case s.HS256Secret == "":
-		r.Refuse("AUTH_HS256_SECRET", "is not set, and neither is AUTH_JWKS_URL: one of them says whose tokens count")
+		r.Refuse("AUTH_HS256_SECRET", "is not set, and neither is AUTH_JWKS_URL: set one of them")
 	default:
 		r.SigningSecret("AUTH_HS256_SECRET", s.HS256Secret)
 	}
