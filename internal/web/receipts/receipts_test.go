@@ -57,7 +57,7 @@ func TestBatchIsStored(t *testing.T) {
 	require.Equal(t, int64(4), r.counted("herald_receipts", "channel=EMAIL", "outcome=unknown"))
 	require.Equal(t, int64(2), r.counted("herald_receipts", "channel=EMAIL", "outcome=malformed"))
 	require.Equal(t, int64(2), r.counted("herald_receipt_age", "channel=EMAIL"))
-	require.Contains(t, r.log.String(), "cannot be read")
+	require.Contains(t, r.log.String(), "malformed receipt")
 	require.NotContains(t, r.log.String(), "example.com")
 }
 
