@@ -1,5 +1,5 @@
--- The producer's trace of an event. The column has no default, so no row is rewritten. The next
--- migration validates the constraint without a lock that stops producers.
+-- The producer's trace of an event. The column has no default, so the table is not written. The next migration validates the constraint, without
+-- a lock that stops producers.
 -- +goose Up
 ALTER TABLE event_outbox
     ADD COLUMN traceparent text,

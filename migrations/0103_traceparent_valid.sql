@@ -1,6 +1,6 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- It reads the table once, and blocks neither readers nor writers.
+-- It reads the table once, beside its readers and writers.
 ALTER TABLE event_outbox VALIDATE CONSTRAINT event_outbox_traceparent;
 
 -- +goose Down

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"time"
 
-	"herald/activities"
-
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
 )
 
 // firstTry returns the options of a local activity that is tried once.
