@@ -224,11 +224,9 @@ func TestWhy(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t, "EMAIL_RETRY_INTERVAL=10m", "SMS_TIMEOUT=1m")
-	began := time.Now()
 	started := s.starter("poller", "start") // prints a warning and succeeds
 	require.Contains(t, started, "no worker polls the task queue "+s.name+"-events")
 	require.Contains(t, started, s.name+"-outbox-poller-1")
-	require.Less(t, time.Since(began), 30*time.Second)
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, slack_webhook_url, timezone)
 	        VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142', NULL, 'Europe/Rome')`)
 	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'device-42')`)

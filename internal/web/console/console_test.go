@@ -236,10 +236,8 @@ func TestOverviewWithDeadOutbox(t *testing.T) {
 		{Name: notification.HeraldSource},
 		{Name: "wallet", Dialect: outboxes.WalletHub, DatabaseURL: "postgres://herald@" + silent.Addr().String() + "/wallet?sslmode=disable", Table: "outbox"},
 	}
-	began := time.Now()
 	status, page := d.get("/")
 	require.Equal(t, http.StatusOK, status)
-	require.Less(t, time.Since(began), 4*time.Second, "the machine may be busy")
 	require.Contains(t, page, `<td data-label="Source"><a href="/events">herald</a></td>
       <td data-label="Pending">0</td>`)
 	require.Contains(t, page, "unknown: its database did not answer within 1s")
