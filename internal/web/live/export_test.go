@@ -48,6 +48,10 @@ func (h *Hub) HeldBytes() (held int64) {
 	return held
 }
 
+// Joined returns the number of sockets that get messages. A client's handshake ends before its socket
+// joins.
+func (h *Hub) Joined() int { return len(h.all()) }
+
 // WaitingPages returns the number of sockets that wait because of the recipient's rate limit.
 func (h *Hub) WaitingPages() (waiting int) {
 	for _, s := range h.all() {

@@ -47,6 +47,7 @@ func TestEverybody(t *testing.T) {
 	s := newSystem(t)
 	g := s.gateway(options{})
 	tabs := []*tab{g.open(ada), g.open(grace)}
+	require.Eventually(t, func() bool { return g.hub.Joined() == len(tabs) }, patience, interval, "no table has these messages")
 	publish := func(body string) {
 		require.NoError(t, s.broker.Publish(t.Context(), rabbitmq.Message{RoutingKey: "notification.websocket.all", ID: "1", Body: []byte(body)}))
 	}
