@@ -22,22 +22,21 @@ const (
 // channelRow holds Herald's facts about one channel. Only the channel's package in
 // internal/channel knows how to send.
 type channelRow struct {
-	name         Channel
-	defaultUsers []UserType    // the user types that it serves until an operator changes channel_user_type
-	bestEffort   bool          // one attempt only; its failure is an outcome, not an error
-	firstRetry   time.Duration // default time from the first attempt to the second; 0: best effort
-	quieted      bool          // quiet hours silence it
-	html         bool          // its bodies are HTML; other channels take plain text
-	links        bool          // its messages carry a url
-	needsTitle   bool          // its provider refuses a message without one
-	digestBytes  int           // see [Channel.DigestBytes]
-	reach        func(Recipient) (address string, ok bool)
-	normal       func(address string) string // returns the one spelling of an address; nil: only trims spaces
-	column       string                      // of recipient, with the address; empty: the channel knows people by their id
-	form         *regexp.Regexp              // of an address in one spelling; nil, as column
-	example      string                      // an address
-	reachedBy    string                      // the kind of address that reach returns; empty: everybody is reachable
-	remedy       string                      // how to give the recipient an address
+	name        Channel
+	bestEffort  bool          // one attempt only; its failure is an outcome, not an error
+	firstRetry  time.Duration // default time from the first attempt to the second; 0: best effort
+	quieted     bool          // quiet hours silence it
+	html        bool          // its bodies are HTML; other channels take plain text
+	links       bool          // its messages carry a url
+	needsTitle  bool          // its provider refuses a message without one
+	digestBytes int           // see [Channel.DigestBytes]
+	reach       func(Recipient) (address string, ok bool)
+	normal      func(address string) string // returns the one spelling of an address; nil: only trims spaces
+	column      string                      // of recipient, with the address; empty: the channel knows people by their id
+	form        *regexp.Regexp              // of an address in one spelling; nil, as column
+	example     string                      // an address
+	reachedBy   string                      // the kind of address that reach returns; empty: everybody is reachable
+	remedy      string                      // how to give the recipient an address
 }
 
 // webhookForm is the form of a webhook's URL.
@@ -46,77 +45,71 @@ var webhookForm = regexp.MustCompile(`^https?://[^\s/]+/\S+$`)
 // channelTable has one row for each channel, in display order.
 var channelTable = []channelRow{
 	{
-		name:         WebSocket,
-		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser, Admin, Guest},
-		bestEffort:   true,
-		links:        true,
-		digestBytes:  48 << 10, // the limit is 64 KiB
-		reach:        func(Recipient) (string, bool) { return "", true },
+		name:        WebSocket,
+		bestEffort:  true,
+		links:       true,
+		digestBytes: 48 << 10, // the limit is 64 KiB
+		reach:       func(Recipient) (string, bool) { return "", true },
 	},
 	{
-		name:         Email,
-		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser, Admin},
-		firstRetry:   30 * time.Second,
-		quieted:      true,
-		html:         true,
-		needsTitle:   true,
-		digestBytes:  48 << 10, // the limit is 64 KiB
-		reach:        func(r Recipient) (string, bool) { return r.Email, r.Email != "" },
-		normal:       normalMail,
-		column:       "email",
-		form:         regexp.MustCompile(`^[^@\s]+@[^@\s]+$`),
-		example:      "anna@example.com",
-		reachedBy:    "an e-mail address",
-		remedy:       "enter their e-mail address (recipient)",
+		name:        Email,
+		firstRetry:  30 * time.Second,
+		quieted:     true,
+		html:        true,
+		needsTitle:  true,
+		digestBytes: 48 << 10, // the limit is 64 KiB
+		reach:       func(r Recipient) (string, bool) { return r.Email, r.Email != "" },
+		normal:      normalMail,
+		column:      "email",
+		form:        regexp.MustCompile(`^[^@\s]+@[^@\s]+$`),
+		example:     "anna@example.com",
+		reachedBy:   "an e-mail address",
+		remedy:      "enter their e-mail address (recipient)",
 	},
 	{
-		name:         Push,
-		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser},
-		firstRetry:   10 * time.Second,
-		quieted:      true,
-		digestBytes:  2500, // the limit is 4 KiB
-		reach:        func(r Recipient) (string, bool) { return "", r.HasDevice },
-		reachedBy:    "an active device",
-		remedy:       "let them register a device (recipient_device)",
+		name:        Push,
+		firstRetry:  10 * time.Second,
+		quieted:     true,
+		digestBytes: 2500, // the limit is 4 KiB
+		reach:       func(r Recipient) (string, bool) { return "", r.HasDevice },
+		reachedBy:   "an active device",
+		remedy:      "let them register a device (recipient_device)",
 	},
 	{
-		name:         SMS,
-		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser},
-		firstRetry:   5 * time.Second,
-		quieted:      true,
-		digestBytes:  1200, // the limit is 1,600 characters
-		reach:        func(r Recipient) (string, bool) { return r.Phone, r.Phone != "" },
-		normal:       normalPhone,
-		column:       "phone",
-		form:         regexp.MustCompile(`^\+[1-9]\d{6,14}$`),
-		example:      "+41791234567",
-		reachedBy:    "a phone number",
-		remedy:       "enter their phone number (recipient)",
+		name:        SMS,
+		firstRetry:  5 * time.Second,
+		quieted:     true,
+		digestBytes: 1200, // the limit is 1,600 characters
+		reach:       func(r Recipient) (string, bool) { return r.Phone, r.Phone != "" },
+		normal:      normalPhone,
+		column:      "phone",
+		form:        regexp.MustCompile(`^\+[1-9]\d{6,14}$`),
+		example:     "+41791234567",
+		reachedBy:   "a phone number",
+		remedy:      "enter their phone number (recipient)",
 	},
 	{
-		name:         Slack,
-		defaultUsers: []UserType{RestaurantUser, Admin},
-		bestEffort:   true,
-		digestBytes:  2500, // the limit is 3,000 characters
-		reach:        func(r Recipient) (string, bool) { return r.SlackWebhookURL, r.SlackWebhookURL != "" },
-		column:       "slack_webhook_url",
-		form:         webhookForm,
-		example:      "https://hooks.slack.com/services/…",
-		reachedBy:    "a Slack webhook",
-		remedy:       "enter their Slack webhook (recipient)",
+		name:        Slack,
+		bestEffort:  true,
+		digestBytes: 2500, // the limit is 3,000 characters
+		reach:       func(r Recipient) (string, bool) { return r.SlackWebhookURL, r.SlackWebhookURL != "" },
+		column:      "slack_webhook_url",
+		form:        webhookForm,
+		example:     "https://hooks.slack.com/services/…",
+		reachedBy:   "a Slack webhook",
+		remedy:      "enter their Slack webhook (recipient)",
 	},
 	{
-		name:         Webhook,
-		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser, Admin},
-		firstRetry:   10 * time.Second,
-		links:        true,
-		digestBytes:  48 << 10, // the limit is 64 KiB
-		reach:        func(r Recipient) (string, bool) { return r.WebhookURL, r.WebhookURL != "" },
-		column:       "webhook_url",
-		form:         webhookForm,
-		example:      "https://example.com/hooks/…",
-		reachedBy:    "a webhook",
-		remedy:       "enter their webhook (recipient)",
+		name:        Webhook,
+		firstRetry:  10 * time.Second,
+		links:       true,
+		digestBytes: 48 << 10, // the limit is 64 KiB
+		reach:       func(r Recipient) (string, bool) { return r.WebhookURL, r.WebhookURL != "" },
+		column:      "webhook_url",
+		form:        webhookForm,
+		example:     "https://example.com/hooks/…",
+		reachedBy:   "a webhook",
+		remedy:      "enter their webhook (recipient)",
 	},
 }
 
@@ -141,10 +134,6 @@ func Channels() []Channel {
 
 // Valid reports whether c is in [Channels].
 func (c Channel) Valid() bool { return slices.Contains(Channels(), c) }
-
-// DefaultUsers returns the user types that the channel serves until an operator changes
-// channel_user_type.
-func (c Channel) DefaultUsers() []UserType { return slices.Clone(c.row().defaultUsers) }
 
 // BestEffort reports whether the channel gets one attempt, whose failure is an outcome, not an
 // error.

@@ -46,7 +46,6 @@ func TestEveryChannelHasAWholeRow(t *testing.T) {
 	for _, channel := range notification.Channels() {
 		nobody := notification.Facts{Routing: notification.Routing{Channel: channel}}
 		require.True(t, channel.Valid(), "%s", channel)
-		require.NotEmpty(t, channel.DefaultUsers(), "%s", channel)
 		require.Equal(t, channel.BestEffort(), channel.FirstRetry() == 0, "%s", channel)
 		require.NotEmpty(t, nobody.AddressWord(), "%s", channel)
 		require.Equal(t, notification.Recipient{}.Reachable(channel), notification.DecisionNoAddress.Remedy(channel) == "", "%s", channel)
