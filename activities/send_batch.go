@@ -60,10 +60,9 @@ type SendBatchResult struct {
 // not grow with the batch: a delivery's row stores the time of its next attempt.
 type BatchProgress struct {
 	Sent    int
-	Failed  int                  `json:",omitempty"` // for good
-	Retried int                  `json:",omitempty"` // failed for now: a separate workflow retries each
-	Resting string               `json:",omitempty"` // why the batch rests after each group, for people; empty: it does not rest
-	Later   map[string]time.Time `json:",omitempty"` // of release 0.2: when the next attempt is due, by delivery id
+	Failed  int    `json:",omitempty"` // for good
+	Retried int    `json:",omitempty"` // failed for now: a separate workflow retries each
+	Resting string `json:",omitempty"` // why the batch rests after each group, for people; empty: it does not rest
 }
 
 // SendBatch makes the first attempts at the deliveries of a batch: many concurrently, and

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"cmp"
-
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -12,7 +10,6 @@ import (
 // batchRest is a batch after its first attempts.
 type batchRest struct {
 	in   BatchInput
-	sent sentBatch
 	open *limiter
 }
 
@@ -51,9 +48,7 @@ func (b batchRest) deliverLeft(ctx workflow.Context) (count int, err error) {
 	workflow.SetCurrentDetails(ctx, "the batch is sent; the deliveries that failed for now have a workflow each")
 	err = eachListed(ctx, activities.ListInput{Part: b.in.part(), Pending: true}, func(d notification.Delivery, _ activities.DeliveryPolicy) error {
 		count++
-		in := deliverInput(d, b.in.Policy)
-		in.Next = cmp.Or(b.sent.due(d.DeliveryID), in.Next)
-		return b.open.run(ctx, func(ctx workflow.Context) { runDelivery(ctx, b.in.event(), d, in) })
+		return b.open.run(ctx, func(ctx workflow.Context) { runDelivery(ctx, b.in.event(), d, b.in.Policy) })
 	})
 	return count, err
 }

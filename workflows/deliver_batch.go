@@ -45,7 +45,7 @@ func deliverBatchOf(ctx workflow.Context, in BatchInput) (BatchResult, error) {
 	if err != nil {
 		return result, err
 	}
-	b := batchRest{in: in, sent: sent, open: newLimiter(ctx, openAlone)}
+	b := batchRest{in: in, open: newLimiter(ctx, openAlone)}
 	err = b.showFailed(ctx)
 	if err == nil && sent.left {
 		result.Alone, err = b.deliverLeft(ctx)
@@ -66,18 +66,6 @@ func (in BatchInput) event() batchEvent {
 type sentBatch struct {
 	sent, failed int
 	left         bool
-	later        []map[string]time.Time
-}
-
-// due returns the time of a delivery's next attempt, from a result of release 0.2; zero: the
-// results do not name it.
-func (s sentBatch) due(deliveryID string) time.Time {
-	for _, later := range s.later {
-		if at, found := later[deliveryID]; found {
-			return at
-		}
-	}
-	return time.Time{}
 }
 
 // sendBatch makes the first attempts. It records the attempts that the activity could not
@@ -94,7 +82,6 @@ func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 			return all, cmp.Or(ctx.Err(), err)
 		}
 		all.sent, all.failed, all.left = all.sent+sent.Sent, all.failed+sent.Failed, sent.HasRemaining
-		all.later = append(all.later, sent.Later)
 		if len(sent.Unrecorded) > 0 {
 			ends := activities.RecordBatchInput{Channel: in.Channel, Results: sent.Unrecorded}
 			if err := record(ctx, acts.RecordBatch, ends, nil); err != nil {

@@ -121,7 +121,7 @@ func batch(n int) activities.DeliveryBatch {
 func inputs(b activities.DeliveryBatch) []workflows.DeliverInput {
 	var all []workflows.DeliverInput
 	for _, d := range b.Deliveries {
-		all = append(all, workflows.DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Policy: b.Policies[d.Channel]})
+		all = append(all, workflows.DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Next: d.Next, Policy: b.Policies[d.Channel]})
 	}
 	return all
 }

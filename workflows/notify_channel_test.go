@@ -227,7 +227,7 @@ func TestPartCancelled(t *testing.T) {
 			env.lists(batch(150), nil)
 		}, deliveries: 100},
 		{name: "deliveries that have left a batch", workflow: workflows.DeliverBatch, in: batchInput(1), part: partOf(mails, 1), arrange: func(env *environment) {
-			env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(98, 0, nil), HasRemaining: true})
+			env.sendsBatch(activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 98}, HasRemaining: true})
 			env.claims()
 			env.listsStretch(1, true, batch(2))
 		}, deliveries: 2},

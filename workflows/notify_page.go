@@ -84,7 +84,7 @@ func byChannel(all []notification.Delivery) [][]notification.Delivery {
 
 // deliverOne runs a delivery's workflow, and concurrently its escalation, if it has one.
 func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
-	deliver := func() { runDelivery(ctx, event, d, deliverInput(d, policy)) }
+	deliver := func() { runDelivery(ctx, event, d, policy) }
 	if d.Escalation == nil {
 		deliver()
 		return
@@ -94,9 +94,9 @@ func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery,
 
 // runDelivery runs a delivery's workflow. If another type of workflow has its id,
 // the delivery fails.
-func runDelivery(ctx workflow.Context, event batchEvent, d notification.Delivery, in DeliverInput) {
-	holder, _ := runChild(ctx, deliveryOptions(event, d, in.Policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
-		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, in)
+func runDelivery(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
+	holder, _ := runChild(ctx, deliveryOptions(event, d, policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy))
 	})
 	if holder != "" {
 		failed := activities.GiveUpInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Status: notification.Failed, Reason: "the id is taken by " + holder}

@@ -44,7 +44,7 @@ func (e Explainer) batches(ctx context.Context, children []*workflowpb.PendingCh
 			for _, activity := range batch.GetPendingActivities() {
 				var progress activities.BatchProgress
 				if decodeFirst(activity.GetHeartbeatDetails(), &progress) {
-					view.Progress = BatchProgress{progress.Sent, progress.Failed, progress.Retried + len(progress.Later), progress.Resting}
+					view.Progress = BatchProgress{progress.Sent, progress.Failed, progress.Retried, progress.Resting}
 				}
 			}
 			running = append(running, view)

@@ -277,7 +277,7 @@ func TestBatchesOfAnEvent(t *testing.T) {
 
 	s := postgrestest.New(t)
 	postgrestest.Exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'RESTAURANT', '5', '{}')")
-	progress := encoded(t, activities.BatchProgress{Sent: 210, Failed: 2, Later: map[string]time.Time{"d7": time.Now()}})
+	progress := encoded(t, activities.BatchProgress{Sent: 210, Failed: 2, Retried: 1})
 	running := enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	temporal := temporalWith(t, 1, map[string]sendingWorkflow{
 		"evt-1":               {status: running, running: map[string]string{"evt-1-lane-EMAIL": workflows.NotifyChannelType, "evt-1-customer1-SMS": workflows.DeliverNotificationType}},
