@@ -6,6 +6,12 @@ import (
 	"herald/internal/notification"
 )
 
+// DeadLetterQueue takes failures that an operator should look at. A nil error means
+// that the queue has stored the letter.
+type DeadLetterQueue interface {
+	PublishDeadLetter(ctx context.Context, letter notification.DeadLetter) error
+}
+
 // deadLetterStore reads the dead letters of deliveries.
 type deadLetterStore interface {
 	// DeadLetterOf returns false if the delivery is no longer FAILED, or is gone.

@@ -8,12 +8,6 @@ import (
 	"herald/internal/notification"
 )
 
-// DeadLetterQueue takes failures that an operator should look at. A nil error means
-// that the queue has stored the letter.
-type DeadLetterQueue interface {
-	PublishDeadLetter(ctx context.Context, letter notification.DeadLetter) error
-}
-
 // GiveUpInput is the input of [Activities.GiveUp].
 type GiveUpInput struct {
 	DeliveryID string
@@ -24,41 +18,20 @@ type GiveUpInput struct {
 
 // GiveUp records that a delivery will not be made, and returns its new status: a
 // delivery that was sent meanwhile stays SENT. A failure on a channel with retries
-// also goes to the dead-letter queue, after the record. A crash between the two
-// repeats both, and a second dead letter has the same message id.
+// also gets a dead letter, which [Activities.FollowUp] publishes.
 func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.Status, error) {
 	status, err := a.Deliveries.GiveUp(ctx, in.DeliveryID, in.Status, in.Reason)
 	if err != nil {
 		return "", failure(err)
 	}
-	switch {
-	case status == notification.Failed:
-		if err := a.tellFailure(ctx, in); err != nil {
-			return "", err
-		}
-	case status != in.Status:
+	if status != in.Status {
 		return status, nil // the delivery had ended, and was counted, before
+	}
+	if status == notification.Failed && in.Channel.BestEffort() {
+		activity.GetLogger(ctx).Warn("best-effort delivery failed", "delivery_id", in.DeliveryID, "reason", in.Reason)
 	}
 	countEnd(ctx, in.Channel, status, in.Reason)
 	return status, nil
-}
-
-// tellFailure publishes a failure to the dead-letter queue. On a best-effort channel it only
-// logs the failure.
-func (a *Activities) tellFailure(ctx context.Context, in GiveUpInput) error {
-	if in.Channel.BestEffort() {
-		activity.GetLogger(ctx).Warn("best-effort delivery failed", "delivery_id", in.DeliveryID, "reason", in.Reason)
-		return nil
-	}
-	letter, err := a.Deliveries.Failure(ctx, in.DeliveryID)
-	if err != nil {
-		return failure(err)
-	}
-	if err := a.DeadLetters.PublishDeadLetter(ctx, letter); err != nil {
-		return retried(err)
-	}
-	countDeadLetter(ctx, in.Channel)
-	return nil
 }
 
 // GiveUpDigestInput is the input of [Activities.GiveUpDigest].

@@ -19,7 +19,6 @@ type AttemptStore interface {
 // DeliveryStore is the part of the database that gives a delivery up.
 type DeliveryStore interface {
 	GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error)
-	Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error)
 }
 
 // SendInput is the input of [Activities.Send].

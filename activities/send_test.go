@@ -30,7 +30,6 @@ type deliveries struct {
 	released []notification.Attempt
 	status   notification.Status // after GiveUp
 	reason   string
-	letter   notification.DeadLetter
 }
 
 func (d *deliveries) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
@@ -75,10 +74,6 @@ func (d *deliveries) GiveUp(_ context.Context, _ string, status notification.Sta
 		d.status = status
 	}
 	return d.status, d.beginErr
-}
-
-func (d *deliveries) Failure(context.Context, string) (notification.DeadLetter, error) {
-	return d.letter, d.endErr
 }
 
 // due is the n-th attempt of a run. The provider failed `ended` earlier attempts; the

@@ -66,7 +66,7 @@ func (r *registry) StartDeliveryAgain(_ context.Context, delivery notification.S
 
 func sweeping(s *postgres.Store, temporal *registry) *activities.Activities {
 	return &activities.Activities{
-		Sweeps: s, Sweeper: temporal, Deliveries: s, DeadLetters: &broker{},
+		Sweeps: s, Sweeper: temporal, Deliveries: s,
 		Policies: map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}},
 	}
 }

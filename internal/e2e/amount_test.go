@@ -289,7 +289,7 @@ func TestExpiry(t *testing.T) {
 		delete(sent, id)
 	}
 	require.Empty(t, sent, "nothing else was sent")
-	require.Empty(t, s.take("notification.dead-letter"))
+	require.Empty(t, s.deadLetters())
 
 	code := s.name + "-short-CODE-customer1-SMS"
 	why := s.starter("delivery", "why", code)

@@ -81,7 +81,7 @@ func (s *system) badEvents() {
 	s.awaitSuccess(letters)
 	s.requireDelivery(letters+"-customerjürgen-EMAIL", "SENT", "")
 	require.Contains(s.t, s.starter("delivery", "why", letters+"-customerjürgen-SMS"), "workflow  COMPLETED")
-	require.Len(s.t, s.take("notification.dead-letter"), 4)
+	require.Len(s.t, s.deadLetters(), 4)
 
 	for _, bad := range []string{`{"number":`, `[]`, `""`, ``, `null`} {
 		out, err := s.tryStarter("emit", "--type", "LOAD", "--aggregate-type", "CUSTOMER", "--aggregate-id", "1", "--payload", bad)

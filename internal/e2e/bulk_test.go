@@ -57,8 +57,7 @@ func TestBatch(t *testing.T) {
 	s.awaitSuccess(event)
 	require.Zero(t, s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1`, text("4")), "it is suppressed")
 
-	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
-	letters := s.take("notification.dead-letter")
+	letters := s.deadLetters()
 	require.Len(t, letters, 2)
 	for _, letter := range letters {
 		require.Regexp(t, `"delivery_id":"`+event+`-customer[12]-SMS"`, string(letter.Body))
@@ -79,7 +78,7 @@ func TestBatch(t *testing.T) {
 	s.starter("delivery", "retry", text("1"), text("2"))
 	s.awaitDeliveries(event, "SENT", customers-1)
 	s.sentOnce(customers - 1)
-	require.Empty(t, s.take("notification.dead-letter"))
+	require.Empty(t, s.deadLetters())
 }
 
 // A worker is stopped during a batch, and the next worker is killed. The first worker records all
@@ -208,7 +207,7 @@ func TestBatchOfATerminatedEvent(t *testing.T) {
 	s.awaitSuccess(event)
 	s.sentOnce(customers)
 	require.Equal(t, len(failed), s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id = ANY ($1) AND attempt = 2 AND outcome = 'SENT'`, failed))
-	require.Len(t, s.take("notification.dead-letter"), len(failed), "each failure was told once")
+	require.Len(t, s.deadLetters(), len(failed), "each failure was told once")
 	s.sendsBatchWithoutDatabase(customers)
 }
 

@@ -60,7 +60,7 @@ func (e *erasing) absent(text, where string) {
 // searches looks for the word in all tables, queues, topics and histories.
 func (e *erasing) searches() {
 	e.searchesTables()
-	letters := e.take("notification.dead-letter")
+	letters := e.deadLetters()
 	require.Len(e.t, letters, 1)
 	e.absent(string(letters[0].Body), "dead letter")
 	e.awaitCount(0, `SELECT count(*) FROM lifecycle_event WHERE NOT sent`)

@@ -118,6 +118,13 @@ func (s *system) take(queue string) []amqp.Delivery {
 	return rabbitmqtest.VirtualHost{URL: s.servers.rabbitURL}.Take(s.t, queue)
 }
 
+// deadLetters waits until no follow-up is left, and takes all dead letters.
+func (s *system) deadLetters() []amqp.Delivery {
+	s.t.Helper()
+	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
+	return s.take("notification.dead-letter")
+}
+
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // slots is the maximum number of concurrent sends of a worker over all channels.

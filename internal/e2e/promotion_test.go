@@ -276,7 +276,7 @@ func (s *system) sweepGivesUp() {
 	require.Equal(s.t, 1, s.sweep().Failed)
 
 	require.Equal(s.t, 1, s.count(`SELECT count(*) FROM notification WHERE status = 'FAILED' AND last_error = 'started again 3 times in vain'`))
-	letters := s.take("notification.dead-letter")
+	letters := s.deadLetters()
 	require.Len(s.t, letters, 1)
 	require.Contains(s.t, string(letters[0].Body), id)
 }

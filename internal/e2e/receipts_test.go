@@ -13,7 +13,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
@@ -260,7 +259,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
 	require.NoError(t, s.temporal.GetWorkflow(t.Context(), workflows.EscalationID(text), "").Get(t.Context(), nil))
 	s.awaitSuccess(event)
-	letters := s.take("notification.dead-letter")
+	letters := s.deadLetters()
 	require.Len(t, letters, 1)
 	require.Contains(t, string(letters[0].Body), `"delivery_id":"`+mail+`"`)
 	require.Contains(t, string(letters[0].Body), "bounced: 550 no such mailbox")
@@ -268,8 +267,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	// A worker starts the terminated workflow again.
 	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), workflows.FollowUpID(s.name), "", "test"))
 	s.record(bounce, notification.Receipt{Provider: "twilio", ID: "undelivered", DeliveryID: text, At: time.Now(), Word: "undelivered", Detail: "30005", Status: notification.Failed})
-	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
-	letters = s.take("notification.dead-letter")
+	letters = s.deadLetters()
 	require.Len(t, letters, 1, "of the text alone: the mail's failure was told")
 	require.Contains(t, string(letters[0].Body), `"delivery_id":"`+text+`"`)
 
@@ -284,9 +282,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	s.awaitDelivery(mail, "SENT")
 	requireLetter := func(attempts int) {
 		s.awaitDelivery(mail, "FAILED")
-		s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
-		var letters []amqp.Delivery
-		s.eventually(func() bool { letters = append(letters, s.take("notification.dead-letter")...); return len(letters) > 0 }, "no dead letter")
+		letters := s.deadLetters()
 		require.Len(t, letters, 1)
 		require.Contains(t, string(letters[0].Body), fmt.Sprintf(`"attempts":%d`, attempts))
 	}
@@ -299,7 +295,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	bounce.ID = "bounce-of-the-refused"
 	s.record(bounce)
 	require.Zero(t, s.count(`SELECT count(*) FROM delivery_follow_up`))
-	require.Empty(t, s.take("notification.dead-letter"))
+	require.Empty(t, s.deadLetters())
 	require.NoError(t, w.stop())
 }
 

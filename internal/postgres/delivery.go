@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"herald/internal/notification"
 )
 
@@ -52,49 +50,43 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 // status after that. If another event withdraws the delivery, that is the reason of a
 // cancellation. A delivery that was sent meanwhile stays sent, or FAILED by a receipt. A
 // delivery to cancel stays PENDING while an attempt at its digest is in flight. If all
-// attempts died with their processes, the first attempt counts as ended now.
+// attempts died with their processes, the first attempt counts as ended now. With a failure,
+// GiveUp stores the follow-up that publishes its dead letter.
 func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error) {
 	const query = `
-		UPDATE notification n
-		SET    status       = CASE WHEN open THEN $2 ELSE status END,
-		       last_error   = CASE WHEN open THEN coalesce(CASE WHEN $2 = 'CANCELLED' THEN ` + withdrawal + ` END, $3) ELSE last_error END,
-		       digest_id    = CASE WHEN open AND $2 = 'CANCELLED' THEN NULL ELSE digest_id END,
-		       available_at = CASE WHEN open AND $2 = 'FAILED' AND attempt_count > 0 THEN coalesce(available_at, now()) ELSE available_at END
-		FROM  (SELECT delivery_id,
-		              (status = 'FAILED' AND NOT receipt_failed) OR (status = 'PENDING' AND NOT (
-		                  $2 = 'CANCELLED' AND ` + digestUnderWay + `)) AS open
-		       FROM   notification n
-		       WHERE  delivery_id = $1
-		       FOR UPDATE) AS o
-		WHERE  n.delivery_id = o.delivery_id
-		RETURNING status`
+		WITH given_up AS (
+			UPDATE notification n
+			SET    status       = CASE WHEN open THEN $2 ELSE status END,
+			       last_error   = CASE WHEN open THEN coalesce(CASE WHEN $2 = 'CANCELLED' THEN ` + withdrawal + ` END, $3) ELSE last_error END,
+			       digest_id    = CASE WHEN open AND $2 = 'CANCELLED' THEN NULL ELSE digest_id END,
+			       available_at = CASE WHEN open AND $2 = 'FAILED' AND attempt_count > 0 THEN coalesce(available_at, now()) ELSE available_at END
+			FROM  (SELECT delivery_id,
+			              (status = 'FAILED' AND NOT receipt_failed) OR (status = 'PENDING' AND NOT (
+			                  $2 = 'CANCELLED' AND ` + digestUnderWay + `)) AS open
+			       FROM   notification n
+			       WHERE  delivery_id = $1
+			       FOR UPDATE) AS o
+			WHERE  n.delivery_id = o.delivery_id
+			RETURNING n.delivery_id, n.channel, status, open
+		), told AS (
+			INSERT INTO delivery_follow_up (delivery_id, kind)
+			SELECT delivery_id, 'DEAD_LETTER'
+			FROM   given_up
+			WHERE  open
+			AND    status = 'FAILED'
+			AND    channel <> ALL ($4)
+			RETURNING pg_notify('delivery_follow_up', '')
+		)
+		SELECT status
+		FROM   given_up`
 
 	var now notification.Status
-	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID, status, reason), "give up delivery", &now)
+	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID, status, reason, bestEffort()), "give up delivery", &now)
 	return now, err
 }
 
 // digestUnderWay reports whether an attempt at the digest of a delivery n is in flight.
 const digestUnderWay = `n.digest_id IS NOT NULL AND coalesce(n.attempt_until > now(), false)`
-
-// Failure reads the dead letter of a delivery. If the delivery does not exist, the error is
-// [notification.ErrNoDelivery].
-func (s *Store) Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error) {
-	letter, err := s.deadLetter(ctx, "", deliveryID)
-	return letter, NoRowsAs(err, notification.ErrNoDelivery)
-}
-
-// deadLetter reads the dead letter of a delivery with a status; empty: any. If there is none,
-// the error is [pgx.ErrNoRows].
-func (s *Store) deadLetter(ctx context.Context, status notification.Status, deliveryID string) (notification.DeadLetter, error) {
-	const query = `
-		SELECT delivery_id, event_id, coalesce(correlation_id, ''), channel, user_type, user_id, coalesce(last_error, ''), attempt_count, now()
-		FROM   notification
-		WHERE  delivery_id = $1
-		AND    $2 IN ('', status)`
-
-	return One(ctx, s.Pool, "read failure", pgx.RowToStructByPos[notification.DeadLetter], query, deliveryID, status)
-}
 
 // CountDeliveries counts the deliveries of each ten minutes into delivery_count, from two hours
 // before the last count, but of the last six hours at most. A receipt that comes later changes no

@@ -160,7 +160,22 @@ func TestDeliveryStates(t *testing.T) {
 			require.Contains(t, []notification.Status{after, ""}, reported, "%s of %s", tt.operation, before)
 			require.Equal(t, wantError, got.Error, "%s of %s", tt.operation, before)
 			require.Equal(t, after == sent || after == delivered, got.Sent, "%s of %s", tt.operation, before)
+			letters := postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_follow_up WHERE kind = 'DEAD_LETTER' AND delivery_id = $1", id)
+			require.Equal(t, tt.operation == "fail" && after == failed, letters == 1, "%s of %s has %d dead letters", tt.operation, before, letters)
 		}
+	}
+}
+
+// The queue of dead letters does not get the failures of best-effort channels.
+func TestGiveUpOfEachChannel(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	for _, channel := range notification.Channels() {
+		savePlan(t, s, decided(string(channel), planned(channel)))
+		id := notification.DeliveryID("evt-1", "staff", string(channel), channel)
+		require.Equal(t, notification.Failed, must(s.GiveUp(t.Context(), id, notification.Failed, "why"))(t))
+		require.Equal(t, !channel.BestEffort(), postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM delivery_follow_up WHERE delivery_id = $1)", id), "%s", channel)
 	}
 }
 
@@ -171,7 +186,6 @@ func TestNoSuchDelivery(t *testing.T) {
 	for name, of := range map[string]func(id string) error{
 		"state":       func(id string) error { return errOf(s.DeliveryState(ctx, id)) },
 		"give up":     func(id string) error { return errOf(s.GiveUp(ctx, id, notification.Failed, "why")) },
-		"failure":     func(id string) error { return errOf(s.Failure(ctx, id)) },
 		"quiet check": func(id string) error { return errOf(s.QuietCheck(ctx, id)) },
 		"digest":      func(id string) error { return errOf(s.DigestPlace(ctx, id)) },
 		"follow": func(id string) error {

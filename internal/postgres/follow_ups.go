@@ -52,6 +52,12 @@ func (s *Store) FollowUpState(ctx context.Context) (notification.FollowUpState, 
 // DeadLetterOf reads the dead letter of a FAILED delivery. It returns false if an operator
 // has retried the delivery, or it is gone.
 func (s *Store) DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error) {
-	letter, err := s.deadLetter(ctx, notification.Failed, deliveryID)
+	const query = `
+		SELECT delivery_id, event_id, coalesce(correlation_id, ''), channel, user_type, user_id, coalesce(last_error, ''), attempt_count, now()
+		FROM   notification
+		WHERE  delivery_id = $1
+		AND    status = 'FAILED'`
+
+	letter, err := One(ctx, s.Pool, "read dead letter", pgx.RowToStructByPos[notification.DeadLetter], query, deliveryID)
 	return letter, err == nil, IgnoreNoRows(err)
 }

@@ -158,7 +158,7 @@ func TestReceiptStands(t *testing.T) {
 		s := newWith(t, planMail)
 		begin(t, s, mail, 0)
 		record(t, s, receipt)
-		was := delivery(t, s, mail)
+		was, told := delivery(t, s, mail), followUpsOf(t, s)
 		require.True(t, was.Sent, "the provider had it, though that is not recorded")
 
 		require.False(t, beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}})[0].Due())
@@ -167,6 +167,7 @@ func TestReceiptStands(t *testing.T) {
 			require.Equal(t, receipt.Status, must(s.GiveUp(t.Context(), mail, status, "why"))(t))
 		}
 		require.Equal(t, was, delivery(t, s, mail))
+		require.Equal(t, told, followUpsOf(t, s), "it is told once")
 		require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 	}
 
