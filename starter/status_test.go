@@ -167,8 +167,8 @@ func TestPrintFleet(t *testing.T) {
 	fleet := operate.Fleet{
 		Current: 4,
 		Generations: []operate.FleetGeneration{
-			{Generation: 5, State: operate.Ramping, Percent: 12.5, Versioned: true, Workers: 1, Open: 3},
-			{Generation: 4, Current: true, State: operate.Current, Versioned: true, Workers: 1, Open: 12}, {Generation: 3, State: operate.Draining, Workers: 1, Open: 2},
+			{Generation: 5, State: operate.Ramping, Percent: 12.5, Workers: 1, Open: 3},
+			{Generation: 4, State: operate.Current, Workers: 1, Open: 12}, {Generation: 3, State: operate.Draining, Workers: 1, Open: 2},
 		},
 		Workers: []operate.FleetWorker{
 			{TaskQueue: "herald-events", Worker: launch.Worker{Identity: "1@a", Status: launch.WorkerRunning, Generation: 4, LastSeen: at}},

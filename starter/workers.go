@@ -98,8 +98,9 @@ another percentage: workflows move in both directions, because events start with
 commands of the current generation until you promote the newer one. 0 ends the ramp.
 
 Start the newer workers with WORKER_PROMOTE=manual, else they promote their generation
-at once. While a generation is ramping, no worker promotes itself. Workers of release
-0.2 cannot share workflows with newer ones.`,
+at once. While a generation is ramping, no worker promotes itself. After the end of its
+ramp, only ` + "`starter workers promote`" + ` promotes it. Workers of release 0.2 cannot share
+workflows with newer ones.`,
 		Example: "  starter workers ramp 10\n  starter workers ramp 50 5\n  starter workers ramp 0\n  starter workers promote",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: a.within(0, func(ctx context.Context, args []string) error {
@@ -170,7 +171,7 @@ func printFleet(w io.Writer, fleet operate.Fleet) {
 	terminal.Row(w, "GENERATION", "STATE", "WORKERS", "OPEN WORKFLOWS")
 	for _, g := range fleet.Generations {
 		name := strconv.Itoa(g.Generation)
-		if !g.Versioned {
+		if g.Generation == launch.Unversioned {
 			name += " (no version)"
 		}
 		state := string(g.State)

@@ -48,9 +48,8 @@ func (w *workers) requireVersioning(ctx context.Context) error {
 	return nil
 }
 
-// promote routes all tasks to the workers of this generation. It changes nothing if they get the
-// tasks already, a newer generation is current, an operator rolled this generation back, or
-// WORKER_PROMOTE is manual.
+// promote routes all tasks to the workers of this generation, unless WORKER_PROMOTE is manual, a
+// newer generation is current, or an operator has decided otherwise.
 func (w *workers) promote(ctx context.Context) {
 	if w.cfg.WorkerPromote == config.PromoteManual {
 		slog.Info("WORKER_PROMOTE=manual: unless the generation is current, `starter workers promote` gives it the tasks", "generation", workflows.CommandVersion)
@@ -68,22 +67,19 @@ func (w *workers) promote(ctx context.Context) {
 }
 
 func (w *workers) promoteOnce(ctx context.Context) error {
-	why, err := w.operator.AtStart(ctx, workflows.CommandVersion)
-	if err != nil {
-		return err
-	}
-	if why != "" {
-		slog.Warn("this worker's generation is not promoted", "generation", workflows.CommandVersion, "reason", why)
-		return nil
-	}
 	if err := w.awaitPolls(ctx); err != nil {
 		return err
 	}
-	promoted, err := w.operator.Promote(ctx, operate.Promotion{Generation: workflows.CommandVersion}, func(p operate.Promoted) {
+	order := operate.Promotion{Generation: workflows.CommandVersion, AtStart: true}
+	promoted, err := w.operator.Promote(ctx, order, func(p operate.Promoted) {
 		if p.Ended > 0 {
 			slog.Info("promoting", "generation", p.Generation, "events_ended", p.Ended, "events_restarted", p.Restarted)
 		}
 	})
+	if why := new(operate.NotPromotedError); errors.As(err, &why) {
+		slog.Warn("this worker's generation is not promoted", "generation", workflows.CommandVersion, "reason", why.Error())
+		return nil
+	}
 	if err == nil && promoted.Changed {
 		slog.Info("promoted", "generation", promoted.Generation, "from", promoted.From, "events_restarted", promoted.Restarted)
 	}

@@ -60,12 +60,12 @@ var buildNext = sync.OnceValues(func() (programs string, err error) {
 	return programs, nil
 })
 
-// nextWorker starts a worker of the next generation, which does not promote itself.
-func (u *upgrade) nextWorker() *worker {
+// nextWorker starts a worker of the next generation.
+func (u *upgrade) nextWorker(settings ...string) *worker {
 	u.t.Helper()
 	changed := *u.system
 	changed.programs = must(buildNext())(u.t)
-	changed.env = append(changed.env[:len(changed.env):len(changed.env)], "WORKER_PROMOTE=manual")
+	changed.env = append(changed.env[:len(changed.env):len(changed.env)], settings...)
 	return changed.startWorker()
 }
 
@@ -135,7 +135,7 @@ func TestRamp(t *testing.T) {
 	u.awaitCount(1, `SELECT count(*) FROM processed_event WHERE outcome = 'AWAITING_APPROVAL'`)
 	u.fails(1, "is not newer than the current generation", "workers", "ramp", "50", fmt.Sprint(workflows.CommandVersion))
 	u.tooNew()
-	u.nextWorker()
+	u.nextWorker("WORKER_PROMOTE=manual")
 
 	u.ramp("50", "generation 5 gets 50 % of all workflows, and generation 4 the rest")
 	u.eventually(func() bool { return u.begunBy(next) > 0 }, "the next generation gets no tasks")
@@ -143,6 +143,9 @@ func TestRamp(t *testing.T) {
 	require.Regexp(t, `(?m)^5 +RAMPING 50 % +\d `, listed)
 	require.Regexp(t, `(?m)^4 +CURRENT +\d `, listed)
 	u.ramp("0", "generation 4 gets all tasks")
+	restarted := u.nextWorker()
+	require.Contains(t, restarted.output.String(), "an operator went back from generation 5 to 4")
+	require.NoError(t, restarted.stop())
 	u.ramp("100", "generation 5 gets 100 %")
 	require.False(t, u.lastHasTimer(), "while it ramps, events start with the older commands")
 	u.orders("generation 5 is current", "promote")

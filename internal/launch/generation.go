@@ -103,8 +103,12 @@ func generationOf(version *worker.WorkerDeploymentVersion) int {
 
 // SetGeneration gives all tasks to the workers of a generation from now on.
 func (l *Launcher) SetGeneration(ctx context.Context, generation int) error {
-	_, err := l.deployment().SetCurrentVersion(ctx, client.WorkerDeploymentSetCurrentVersionOptions{
+	options := client.WorkerDeploymentSetCurrentVersionOptions{
 		BuildID: BuildID(generation), IgnoreMissingTaskQueues: true, // some queues may no longer be used
+	}
+	err := untilInTime(ctx, func(ctx context.Context) error {
+		_, err := l.deployment().SetCurrentVersion(ctx, options)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("make generation %d current: %w", generation, err)
@@ -119,14 +123,40 @@ func (l *Launcher) SetRamp(ctx context.Context, generation int, percent float32)
 	if percent > 0 {
 		options.BuildID = BuildID(generation)
 	}
-	if _, err := l.deployment().SetRampingVersion(ctx, options); err != nil {
+	err := untilInTime(ctx, func(ctx context.Context) error {
+		_, err := l.deployment().SetRampingVersion(ctx, options)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("ramp generation %d to %g %%: %w", generation, percent, err)
 	}
 	return l.awaitRouting(ctx)
 }
 
+// routingTimeout is the maximum time for a change of the generations that get tasks.
+const routingTimeout = time.Minute
+
+// untilInTime repeats a change of the generations that get tasks while the server does not answer in
+// time: the SDK waits ten seconds, and a loaded server may need more. The repetition of a change
+// changes nothing.
+func untilInTime(ctx context.Context, change func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, routingTimeout)
+	defer cancel()
+	for {
+		err := change(ctx)
+		if !errors.As(err, new(*serviceerror.DeadlineExceeded)) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(routingInterval):
+		}
+	}
+}
+
 const (
-	// routingInterval is the time between two checks whether all task queues know a change.
+	// routingInterval is the time between two requests about a change.
 	routingInterval = 100 * time.Millisecond
 	// routingPatience is the maximum time to wait until they know it. The server may say for ever that
 	// some do not: https://github.com/temporalio/temporal/issues/11842.

@@ -7,9 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/grpc"
 
 	"herald/internal/launch"
 )
@@ -120,5 +122,51 @@ func TestGenerations(t *testing.T) {
 		}
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.want, found, tt.name)
+	}
+}
+
+// loaded is a server with these answers to changes of the routing, one after the other.
+type loaded struct {
+	client.WorkerDeploymentClient
+	client.WorkerDeploymentHandle
+	workflowservice.WorkflowServiceClient
+	answers []error
+}
+
+func (l *loaded) GetHandle(string) client.WorkerDeploymentHandle { return l }
+
+func (l *loaded) answer() error {
+	next := l.answers[0]
+	l.answers = l.answers[1:]
+	return next
+}
+
+func (l *loaded) SetCurrentVersion(context.Context, client.WorkerDeploymentSetCurrentVersionOptions) (response client.WorkerDeploymentSetCurrentVersionResponse, err error) {
+	return response, l.answer()
+}
+
+func (l *loaded) SetRampingVersion(context.Context, client.WorkerDeploymentSetRampingVersionOptions) (response client.WorkerDeploymentSetRampingVersionResponse, err error) {
+	return response, l.answer()
+}
+
+func (l *loaded) DescribeWorkerDeployment(context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+	return nil, nil
+}
+
+// A change of the routing is repeated if the server does not answer in time, but not if it refuses.
+func TestChangesOfTheRoutingOnALoadedServer(t *testing.T) {
+	t.Parallel()
+
+	late, refused := serviceerror.NewDeadlineExceeded("late"), serviceerror.NewFailedPrecondition("no")
+	for _, want := range []error{nil, refused} {
+		server := &loaded{answers: []error{late, late, want, late, want}}
+		temporal := mocks.NewClient(t)
+		temporal.On("WorkerDeploymentClient").Return(server)
+		temporal.On("WorkflowService").Return(server).Maybe()
+		launcher := &launch.Launcher{Client: temporal, Prefix: "herald"}
+
+		require.ErrorIs(t, launcher.SetGeneration(t.Context(), 5), want)
+		require.ErrorIs(t, launcher.SetRamp(t.Context(), 5, 10), want)
+		require.Empty(t, server.answers)
 	}
 }

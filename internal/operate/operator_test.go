@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,9 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/grpc"
 
 	"herald/internal/advice"
 	"herald/internal/launch"
@@ -123,32 +126,79 @@ func TestNoSuchID(t *testing.T) {
 	}
 }
 
-// deployments is a Temporal with one deployment and its current generation; 0: no deployment.
+// deployments is a Temporal with one deployment, its current generation, and a generation that gets
+// half of the workflows; 0: there is none.
 type deployments struct {
 	client.WorkerDeploymentClient
 	client.WorkerDeploymentHandle
-	current int
+	workflowservice.WorkflowServiceClient
+	current, ramping int
 }
 
-func (d deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
+func (d *deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
 
-func (d deployments) Describe(context.Context, client.WorkerDeploymentDescribeOptions) (found client.WorkerDeploymentDescribeResponse, err error) {
+func (d *deployments) Describe(context.Context, client.WorkerDeploymentDescribeOptions) (found client.WorkerDeploymentDescribeResponse, err error) {
 	if d.current == 0 {
 		return found, serviceerror.NewNotFound("none")
 	}
-	found.Info.RoutingConfig.CurrentVersion = &worker.WorkerDeploymentVersion{BuildID: launch.BuildID(d.current)}
+	current := worker.WorkerDeploymentVersion{BuildID: launch.BuildID(d.current)}
+	found.Info.RoutingConfig.CurrentVersion = &current
+	found.Info.VersionSummaries = []client.WorkerDeploymentVersionSummary{{Version: current}}
+	if d.ramping > 0 {
+		found.Info.RoutingConfig.RampingVersion = &worker.WorkerDeploymentVersion{BuildID: launch.BuildID(d.ramping)}
+		found.Info.RoutingConfig.RampingVersionPercentage = 50
+	}
 	return found, nil
 }
 
+func (d *deployments) SetRampingVersion(_ context.Context, options client.WorkerDeploymentSetRampingVersionOptions) (response client.WorkerDeploymentSetRampingVersionResponse, err error) {
+	if options.Percentage == 0 {
+		d.ramping = 0
+	}
+	return response, nil
+}
+
+func (d *deployments) SetCurrentVersion(_ context.Context, options client.WorkerDeploymentSetCurrentVersionOptions) (response client.WorkerDeploymentSetCurrentVersionResponse, err error) {
+	d.current = launch.Generation(options.BuildID)
+	return response, nil
+}
+
+// DescribeNamespace returns a namespace whose server keeps no heartbeats.
+func (d *deployments) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+	return nil, nil
+}
+
+func (d *deployments) DescribeWorkerDeployment(context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+	return nil, nil
+}
+
+// deploys makes the desk's Temporal answer as d.
+func (desk *desk) deploys(d *deployments) *deployments {
+	desk.server.On("WorkerDeploymentClient").Return(d)
+	desk.server.On("WorkflowService").Return(d).Maybe()
+	return d
+}
+
+// startsWorker promotes as a worker of a generation does when it starts. It returns why the worker
+// does not; nil: it does.
+func (desk *desk) startsWorker(generation int) error {
+	_, err := desk.Promote(desk.t.Context(), Promotion{Generation: generation, AtStart: true}, func(Promoted) {})
+	if why := new(NotPromotedError); errors.As(err, &why) {
+		return why
+	}
+	return nil
+}
+
 // A worker that starts promotes its generation, except if the generation is older than the current
-// one, or if an operator has rolled it back.
-func TestAtStart(t *testing.T) {
+// one, or if an operator ramps a generation or has rolled it back.
+func TestPromoteAtStart(t *testing.T) {
 	t.Parallel()
 
 	const upgraded, back = `INSERT INTO worker_promotion (generation, from_generation, ended_at) VALUES (4, 3, now())`, `INSERT INTO worker_promotion (generation, from_generation, ended_at) VALUES (3, 4, now())`
 	tests := []struct {
 		name    string
 		current int
+		ramping int
 		before  []string
 		own     int
 		want    string // empty: it promotes
@@ -160,6 +210,9 @@ func TestAtStart(t *testing.T) {
 		{name: "rolled back", before: []string{upgraded, back}, own: 4, want: "an operator went back from generation 4 to 3"},
 		{name: "newer than what was rolled back", before: []string{upgraded, back}, own: 5},
 		{name: "promoted again after a rollback", current: 4, before: []string{upgraded, back, upgraded}, own: 4},
+		{name: "ramping", current: 4, ramping: 5, own: 5, want: "an operator ramps generation 5"},
+		{name: "newer than the ramping generation", current: 4, ramping: 5, own: 6, want: "an operator ramps generation 5"},
+		{name: "current while another is ramping", current: 4, ramping: 5, own: 4},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -169,12 +222,59 @@ func TestAtStart(t *testing.T) {
 			for _, sql := range tt.before {
 				d.exec(sql)
 			}
-			d.server.On("WorkerDeploymentClient").Return(deployments{current: tt.current})
-			why := must(d.AtStart(t.Context(), tt.own))(t)
-			require.Contains(t, why, tt.want)
-			require.Equal(t, tt.want == "", why == "")
+			d.deploys(&deployments{current: tt.current, ramping: tt.ramping})
+			if why := d.startsWorker(tt.own); tt.want == "" {
+				require.NoError(t, why)
+			} else {
+				require.ErrorContains(t, why, tt.want)
+			}
 		})
 	}
+}
+
+// After an operator has ended a ramp, only an operator promotes the generation. But a worker still
+// continues a promotion that an operator had begun.
+func TestWorkersStartAfterARamp(t *testing.T) {
+	t.Parallel()
+
+	for _, interrupted := range []bool{false, true} {
+		d := newDesk(t)
+		routing := d.deploys(&deployments{current: 4, ramping: 5})
+		if interrupted {
+			d.exec(`INSERT INTO worker_promotion (generation, from_generation) VALUES (5, 4)`)
+		}
+		require.True(t, must(d.Ramp(t.Context(), Ramp{Percent: 0}))(t).Changed)
+		require.Zero(t, routing.ramping)
+
+		if interrupted {
+			require.NoError(t, d.startsWorker(5))
+			continue
+		}
+		require.ErrorContains(t, d.startsWorker(5), "an operator went back from generation 5 to 4")
+		require.NoError(t, d.startsWorker(4))
+		require.NoError(t, d.startsWorker(6))
+		d.exec(`INSERT INTO worker_promotion (generation, from_generation, ended_at) VALUES (5, 4, now())`)
+		require.NoError(t, d.startsWorker(5), "an operator has promoted it")
+	}
+}
+
+// A promotion of the current generation ends the ramp of a newer one, and counts as a rollback.
+func TestPromoteDuringARamp(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	routing := d.deploys(&deployments{current: 4, ramping: 5})
+	d.server.On("DescribeTaskQueue", mock.Anything, mock.Anything, mock.Anything).Return(nil, serviceerror.NewNotFound("none"))
+
+	promoted := must(d.Promote(t.Context(), Promotion{Generation: 4}, func(Promoted) {}))(t)
+
+	require.Equal(t, Promoted{Generation: 4, From: 5, Changed: true}, promoted)
+	require.Zero(t, routing.ramping)
+	require.ErrorContains(t, d.startsWorker(5), "an operator went back from generation 5 to 4")
+
+	d.exec(`INSERT INTO worker_promotion (generation, from_generation) VALUES (6, 4)`)
+	require.Equal(t, 6, must(d.Promote(t.Context(), Promotion{Generation: 4}, func(Promoted) {}))(t).From, "it ends an interrupted promotion")
+	require.ErrorContains(t, d.startsWorker(6), "an operator went back from generation 6 to 4")
 }
 
 // An older generation is promoted only with Rollback. A generation without workers is not promoted.
@@ -182,7 +282,7 @@ func TestPromoteRefuses(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	d.server.On("WorkerDeploymentClient").Return(deployments{current: 5})
+	d.deploys(&deployments{current: 5})
 	none := func(Promoted) {}
 	_, err := d.Promote(t.Context(), Promotion{Generation: 4}, none)
 	require.ErrorContains(t, err, "generation 4 is older than the current generation 5")

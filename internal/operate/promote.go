@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,6 +21,7 @@ import (
 type Promotion struct {
 	Generation int
 	Rollback   bool // Generation may be older than the current one
+	AtStart    bool // a starting worker orders it: what an operator has decided stays
 }
 
 // Promoted is the progress of a promotion.
@@ -49,7 +51,8 @@ const (
 //
 // It may be interrupted at any point. A marked event neither fails nor loses a delivery, and
 // another call continues: from the next worker that starts, or from an operator. Only one process
-// promotes at a time; for others the error is [postgres.ErrPromoting].
+// promotes at a time; for others the error is [postgres.ErrPromoting]. The error is a [NotPromotedError] if
+// a starting worker must leave the routing as it is.
 func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(Promoted)) (Promoted, error) {
 	held, unlock, err := o.Store.LockPromotions(ctx)
 	if err != nil {
@@ -99,14 +102,17 @@ func (p *promotionRun) begin(ctx context.Context, order Promotion) (begun bool, 
 		return false, err
 	}
 	p.current, p.ramping, p.done.From = generations.Current, generations.Ramping, generations.Current
-	if order.Generation == p.current && !interrupted(last) {
+	if order.Generation == p.current && !interrupted(last) && (p.ramping == 0 || order.AtStart) {
 		return false, nil
 	}
-	if err := p.permit(ctx, order, generations); err != nil {
+	if err := p.permit(ctx, order, generations, last); err != nil {
 		return false, err
 	}
-	if interrupted(last) && last.Generation == order.Generation {
+	switch {
+	case interrupted(last) && last.Generation == order.Generation:
 		p.done.From = last.From
+	case order.Generation == p.current: // it ends a ramp, or an interrupted promotion
+		p.done.From = cmp.Or(p.ramping, last.Generation)
 	}
 	p.done.Changed = true
 	detail := fmt.Sprintf("generation %d to %d", p.done.From, order.Generation)
@@ -123,7 +129,7 @@ func (p *promotionRun) run(ctx context.Context) error {
 	if err := p.endMarked(ctx); err != nil {
 		return err
 	}
-	for switched := p.current == p.done.Generation; ; switched = true {
+	for switched := p.current == p.done.Generation && p.ramping == 0; ; switched = true {
 		if err := p.endAll(ctx); err != nil {
 			return err
 		}
@@ -202,9 +208,14 @@ func (p *promotionRun) marked(ctx context.Context, f func(context.Context, notif
 	}
 }
 
-// permit refuses a promotion that would leave tasks without a worker, or that goes back without
-// Rollback.
-func (p *promotionRun) permit(ctx context.Context, order Promotion, generations launch.Generations) error {
+// permit refuses a promotion that would leave tasks without a worker, that goes back without
+// Rollback, or that a starting worker must not order.
+func (p *promotionRun) permit(ctx context.Context, order Promotion, generations launch.Generations, last postgres.Promotion) error {
+	if order.AtStart {
+		if err := permitAtStart(order.Generation, generations, last); err != nil {
+			return err
+		}
+	}
 	if order.Generation < p.current && !order.Rollback {
 		return advice.With(fmt.Errorf("generation %d is older than the current generation %d", order.Generation, p.current),
 			"add --rollback to go back; docs/upgrading.md says what that does")
@@ -261,30 +272,22 @@ func queuesOf(prefix string) []string {
 // interrupted reports whether the last promotion has begun, but not ended.
 func interrupted(last postgres.Promotion) bool { return !last.BeganAt.IsZero() && last.EndedAt == nil }
 
-// AtStart decides whether a worker promotes its generation when it starts. why is the reason to
-// leave the current generation as it is; empty: the worker promotes its generation.
-func (o *Operator) AtStart(ctx context.Context, generation int) (why string, err error) {
-	generations, err := o.Launcher.Generations(ctx)
-	if err != nil {
-		return "", err
-	}
-	if generations.Current > generation {
-		return fmt.Sprintf("generation %d is current, and %d is older", generations.Current, generation), nil
-	}
-	if generations.Ramping > 0 && generations.Current < generation {
-		return fmt.Sprintf("an operator ramps generation %d: `starter workers promote` promotes it, `starter workers ramp` changes its part", generations.Ramping), nil
-	}
-	last, err := o.Store.LastPromotion(ctx)
-	if err != nil {
-		return "", err
-	}
-	if rolledBack(last, generation) {
-		return fmt.Sprintf("an operator went back from generation %d to %d: `starter workers promote` promotes it again", last.From, last.Generation), nil
-	}
-	return "", nil
-}
+// NotPromotedError means that a starting worker does not promote its generation.
+type NotPromotedError struct{ why string }
 
-// rolledBack reports whether the last promotion was a rollback from this generation or a newer one.
-func rolledBack(last postgres.Promotion, generation int) bool {
-	return last.Generation < generation && generation <= last.From
+func (e *NotPromotedError) Error() string { return e.why }
+
+// permitAtStart refuses a promotion by a starting worker that would replace a newer generation or
+// an operator's decision.
+func permitAtStart(generation int, generations launch.Generations, last postgres.Promotion) error {
+	switch {
+	case generations.Current > generation:
+		return &NotPromotedError{fmt.Sprintf("generation %d is current, and %d is older", generations.Current, generation)}
+	case generations.Ramping > 0 && generations.Current < generation:
+		return &NotPromotedError{fmt.Sprintf("an operator ramps generation %d: `starter workers promote` promotes it, `starter workers ramp` changes its part", generations.Ramping)}
+	case last.Generation < generation && generation <= last.From:
+		return &NotPromotedError{fmt.Sprintf("an operator went back from generation %d to %d: `starter workers promote` promotes it again", last.From, last.Generation)}
+	default:
+		return nil
+	}
 }

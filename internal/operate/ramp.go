@@ -54,6 +54,11 @@ func (o *Operator) Ramp(ctx context.Context, order Ramp) (ramped Ramped, err err
 	if err := o.Record(ctx, detail, launch.Deployment(o.Launcher.Namespace, o.Launcher.Prefix)); err != nil {
 		return ramped, err
 	}
+	if order.Percent == 0 {
+		if err := o.Store.EndRamp(ctx, generations.Current, generations.Ramping); err != nil {
+			return ramped, err
+		}
+	}
 	ramped.Changed = true
 	return ramped, o.Launcher.SetRamp(ctx, order.Generation, order.Percent)
 }
@@ -74,7 +79,7 @@ func (p *promotionRun) permitRamp(ctx context.Context, generation int, generatio
 	if interrupted(last) {
 		return advice.With(fmt.Errorf("the promotion of generation %d has not ended", last.Generation), fmt.Sprintf("run `starter workers promote %d`", last.Generation))
 	}
-	if err := p.permit(ctx, Promotion{Generation: generation}, generations); err != nil {
+	if err := p.permit(ctx, Promotion{Generation: generation}, generations, last); err != nil {
 		return err
 	}
 	return p.unfinished(ctx, func(ctx context.Context, id string) error {

@@ -25,11 +25,9 @@ type Fleet struct {
 
 // FleetGeneration is a generation that has workers, or open workflows.
 type FleetGeneration struct {
-	Generation int             `json:"generation"`
-	Current    bool            `json:"current"`
+	Generation int             `json:"generation"` // [launch.Unversioned]: workers of release 0.2 or before
 	State      GenerationState `json:"state"`
 	Percent    float32         `json:"ramp_percent"`   // of all workflows, if it is ramping
-	Versioned  bool            `json:"versioned"`      // false: workers of release 0.2 or before
 	Workers    int             `json:"workers"`        // running processes
 	Open       int64           `json:"open_workflows"` // open workflows whose last task was done by a worker of this generation
 }
@@ -90,7 +88,7 @@ func ReadFleet(ctx context.Context, launcher *launch.Launcher, store *postgres.S
 		if err != nil {
 			return Fleet{}, err
 		}
-		if found.Current || found.Workers > 0 || found.Open > 0 {
+		if found.State == Current || found.Workers > 0 || found.Open > 0 {
 			fleet.Generations = append(fleet.Generations, found)
 		}
 	}
@@ -106,7 +104,7 @@ func ReadFleet(ctx context.Context, launcher *launch.Launcher, store *postgres.S
 }
 
 func (f Fleet) generation(ctx context.Context, launcher *launch.Launcher, generation int, all launch.Generations) (found FleetGeneration, err error) {
-	found = FleetGeneration{Generation: generation, Current: generation == f.Current, Versioned: generation > launch.Unversioned}
+	found.Generation = generation
 	var processes []string
 	for _, worker := range f.Workers {
 		alive := worker.Status == launch.WorkerRunning || worker.Status == launch.WorkerIdle

@@ -77,6 +77,17 @@ func (s *Store) BeginPromotion(ctx context.Context, generation, from int) error 
 	return s.Exec(ctx, "begin promotion", query, generation, from)
 }
 
+// EndRamp records that an operator went back from a generation that was ramping. It records nothing
+// while a promotion is interrupted: another row would hide that its events wait.
+func (s *Store) EndRamp(ctx context.Context, generation, from int) error {
+	const query = `
+		INSERT INTO worker_promotion (generation, from_generation, ended_at)
+		SELECT $1, $2, now()
+		WHERE  NOT EXISTS (SELECT FROM worker_promotion WHERE ended_at IS NULL)`
+
+	return s.Exec(ctx, "end ramp", query, generation, from)
+}
+
 // EndPromotion records that all events were started again. An event that ended by itself
 // before its workflow could be ended needs no restart.
 func (s *Store) EndPromotion(ctx context.Context) error {

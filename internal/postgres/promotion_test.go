@@ -101,6 +101,13 @@ func TestPromotions(t *testing.T) {
 	require.NoError(t, s.BeginPromotion(t.Context(), 3, 4))
 	last = must(s.LastPromotion(t.Context()))(t)
 	require.Equal(t, postgres.Promotion{Generation: 3, From: 4, BeganAt: last.BeganAt}, last)
+
+	require.NoError(t, s.EndRamp(t.Context(), 4, 5))
+	require.Equal(t, last, must(s.LastPromotion(t.Context()))(t), "the promotion has not ended")
+	require.NoError(t, s.EndPromotion(t.Context()))
+	require.NoError(t, s.EndRamp(t.Context(), 4, 5))
+	last = must(s.LastPromotion(t.Context()))(t)
+	require.Equal(t, postgres.Promotion{Generation: 4, From: 5, BeganAt: last.BeganAt, EndedAt: &last.BeganAt}, last)
 }
 
 func TestAttemptsUnderWay(t *testing.T) {
