@@ -109,13 +109,16 @@ func TestPromotionInterrupted(t *testing.T) {
 	event := s.eventID("large", 0)
 	s.lostDelivery(event, "1")
 	delivery := notification.DeliveryID(event, "customer", "1", notification.Email)
+	launcher := &launch.Launcher{Client: s.temporal, Prefix: s.name}
+	require.NoError(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: event, Type: "LOAD"}), "as a newer starter does before the promotion")
+	s.awaitRuns(event, 1)
+	openOfOld := func() int64 { return must(operate.ReadFleet(t.Context(), launcher, s.store))(t).Generations[0].Open }
+	require.Zero(t, openOfOld(), "no worker has begun it")
 	old := s.formerWorker()
 	require.NoError(t, old.Start())
 	defer old.Stop()
-	launcher := &launch.Launcher{Client: s.temporal, Prefix: s.name}
-	require.NoError(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: event, Type: "LOAD"}), "as a newer starter does before the promotion")
 	begun := must(launcher.OpenEvent(t.Context(), event))(t)
-	s.eventually(func() bool { return s.status(delivery) == enums.WORKFLOW_EXECUTION_STATUS_RUNNING }, "the delivery never begins")
+	s.eventually(func() bool { return openOfOld() == 3 }, "the event, its lane and its delivery never begin")
 	fresh := s.freshWorker()
 	require.NoError(t, fresh.Start())
 	defer fresh.Stop()
@@ -136,10 +139,7 @@ func TestPromotionInterrupted(t *testing.T) {
 	require.NotEqual(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, s.status(delivery))
 	s.awaitDelivery(delivery, "PENDING")
 	require.Equal(t, workflows.CommandVersion, must(launcher.OpenEvent(t.Context(), event))(t).Generation)
-	s.eventually(func() bool {
-		runs, err := s.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: "WorkflowId = '" + event + "'"})
-		return err == nil && runs.GetCount() == 2
-	}, "the event was not started exactly twice")
+	s.awaitRuns(event, 2)
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE status = 'PROCESSING' AND restarting_at IS NULL AND restarts = 0`))
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM worker_promotion WHERE generation = $1 AND from_generation = 3 AND ended_at IS NOT NULL`, workflows.CommandVersion))
 
@@ -154,6 +154,15 @@ func TestPromotionInterrupted(t *testing.T) {
 func (s *system) promote(order operate.Promotion) (operate.Promoted, error) {
 	operator := &operate.Operator{Store: s.store, Launcher: &launch.Launcher{Client: s.temporal, Namespace: client.DefaultNamespace, Prefix: s.name}}
 	return operator.Promote(s.t.Context(), order, func(operate.Promoted) {})
+}
+
+// awaitRuns waits until Temporal's lists have so many runs of a workflow.
+func (s *system) awaitRuns(id string, want int64) {
+	s.t.Helper()
+	s.eventually(func() bool {
+		runs, err := s.temporal.CountWorkflow(s.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: "WorkflowId = '" + id + "'"})
+		return err == nil && runs.GetCount() == want
+	}, "%s was not started exactly %d times", id, want)
 }
 
 // status returns the status of a workflow's last run.

@@ -141,8 +141,8 @@ func DrainingWorkflows(ctx context.Context, launcher *launch.Launcher) (int64, e
 
 // openWorkflows counts the open workflows whose last task was done by a worker of a generation.
 func openWorkflows(ctx context.Context, launcher *launch.Launcher, generation int) (int64, error) {
-	if generation <= launch.Unversioned {
-		return countOpen(ctx, launcher, fmt.Sprintf(`TemporalWorkerDeploymentVersion IS NULL AND TaskQueue IN ('%s')`, strings.Join(queuesOf(launcher.Prefix), "', '")))
+	if generation <= launch.Unversioned { // a workflow without a finished task has neither a version nor a build ID
+		return countOpen(ctx, launcher, fmt.Sprintf(`TemporalWorkerDeploymentVersion IS NULL AND BuildIds = 'unversioned' AND TaskQueue IN ('%s')`, strings.Join(queuesOf(launcher.Prefix), "', '")))
 	}
 	return countOpen(ctx, launcher, versionsOf(launcher, generation))
 }
