@@ -14,8 +14,8 @@ import (
 	"herald/internal/notification"
 )
 
-// FollowUpStore stores the follow-ups of deliveries that a receipt, an acknowledgement, a
-// reader or a newer event has changed.
+// FollowUpStore stores the follow-ups of deliveries that have failed, or that a receipt, an
+// acknowledgement, a reader or a newer event has changed.
 type FollowUpStore interface {
 	// FollowUps reads the open follow-ups, the oldest first, up to limit of each kind.
 	FollowUps(ctx context.Context, kinds []notification.FollowUpKind, limit int) ([]notification.FollowUp, error)
@@ -50,8 +50,8 @@ type FollowUpResult struct {
 	Failed int // attempts; each is repeated
 }
 
-// FollowUp handles, for about a minute, the follow-ups of receipts, acknowledgements, readers and
-// replacements. It deletes a follow-up only after it is done. A crash before that repeats the
+// FollowUp handles, for about a minute, the follow-ups of failures, receipts, acknowledgements,
+// readers and replacements. It deletes a follow-up only after it is done. A crash before that repeats the
 // follow-up, and a second dead letter has the same message id.
 func (a *Activities) FollowUp(ctx context.Context) (FollowUpResult, error) {
 	defer heartbeats(ctx, PollHeartbeat/5, nil)()
@@ -83,7 +83,7 @@ func (f *followUpLoop) step(ctx context.Context) {
 	f.total.Failed += page.Failed
 	switch {
 	case err != nil:
-		activity.GetLogger(ctx).Warn("what follows receipts is delayed", "failed", page.Failed, "backoff", f.backoff, "error", Unquoted(err))
+		activity.GetLogger(ctx).Warn("the follow-ups of deliveries are delayed", "failed", page.Failed, "backoff", f.backoff, "error", Unquoted(err))
 		sleep(ctx, firstBackoff, nil)
 		sleep(ctx, jitter(f.backoff), f.wake) // failures do not delay new follow-ups
 		f.backoff = min(2*f.backoff, maxBackoff)

@@ -18,8 +18,8 @@ type deadLetterStore interface {
 	DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error)
 }
 
-// followUpWithDeadLetter publishes the dead letter of a delivery that a receipt has made FAILED.
-// It skips a delivery that an operator retries: its new attempt ends it again.
+// followUpWithDeadLetter publishes the dead letter of a FAILED delivery. It skips
+// a delivery that an operator retries: its new attempt ends it again.
 func (a *Activities) followUpWithDeadLetter(ctx context.Context, deliveryID string) error {
 	letter, failed, err := a.FollowUps.DeadLetterOf(ctx, deliveryID)
 	if err != nil || !failed {

@@ -161,7 +161,7 @@ func (p *process) serve(ctx context.Context, group *errgroup.Group) error {
 // schedule starts the permanent workflows, which an upgraded installation may not have yet.
 func (p *process) schedule(ctx context.Context, group *errgroup.Group) {
 	background(group, func() { retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, p.launcher.ScheduleSweep) })
-	background(group, func() { keep(ctx, "the follow-ups of receipts do not run yet", p.launcher.StartFollowUp) })
+	background(group, func() { keep(ctx, "the follow-ups of deliveries do not run yet", p.launcher.StartFollowUp) })
 	background(group, func() {
 		retry(ctx, "the cleaning is not scheduled yet", maxScheduleRetry, func(ctx context.Context) error {
 			return p.launcher.ScheduleCleaning(ctx, retentions(p.cfg))

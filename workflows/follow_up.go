@@ -2,11 +2,12 @@ package workflows
 
 import "go.temporal.io/sdk/workflow"
 
-var followUpOptions = minuteOptions("do what follows receipts, acknowledgements and readers")
+var followUpOptions = minuteOptions("handle the follow-ups of deliveries")
 
-// FollowUp handles deliveries whose status has changed after their workflows had ended, until
-// it is cancelled. An installation has one. The rows of delivery_follow_up hold its state: if
-// it or its worker ends, the next run continues with the rows.
+// FollowUp publishes the dead letters of failed deliveries, and handles deliveries whose status has
+// changed after their workflows had ended, until it is cancelled. An installation has one. The rows
+// of delivery_follow_up hold its state: if it or its worker ends, the next run continues with the
+// rows.
 func FollowUp(ctx workflow.Context) error {
 	ctx = workflow.WithActivityOptions(ctx, followUpOptions)
 	for runs := 0; runs < pollsPerRun && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); runs++ {

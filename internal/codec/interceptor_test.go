@@ -1,16 +1,21 @@
 package codec_test
 
 import (
+	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/proxy"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -107,4 +112,44 @@ func TestAnswersWithoutTheirKey(t *testing.T) {
 	require.NoError(t, answer(t, c, "ListWorkflowExecutions", list))
 	require.True(t, proto.Equal(foreign, list.Executions[0].Memo.Fields["paused"]))
 	require.True(t, proto.Equal(payload(t, "ours"), list.Executions[1].Memo.Fields["paused"]))
+}
+
+// Of each recorded history, Temporal sees no payload in clear text except search attributes, and
+// workers read all that they wrote.
+func TestRecordedHistories(t *testing.T) {
+	t.Parallel()
+
+	files, err := filepath.Glob("../../workflows/testdata/*/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	c := newCodec(t, keyA, true)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		recorded, err := client.HistoryFromJSON(bytes.NewReader(text), client.HistoryJSONOptions{})
+		require.NoError(t, err)
+		task := &workflowservice.PollWorkflowTaskQueueResponse{History: recorded}
+		require.NoError(t, call(t, c, "PollWorkflowTaskQueue", task, &workflowservice.PollWorkflowTaskQueueResponse{}, func(sent proto.Message) {
+			requireEncrypted(t, sent, file)
+			require.NoError(t, answer(t, c, "PollWorkflowTaskQueue", sent))
+			require.NoError(t, proxy.VisitFailures(t.Context(), sent, proxy.VisitFailuresOptions{Visitor: func(_ *proxy.VisitFailuresContext, failure *failurepb.Failure) error {
+				failure.EncodedAttributes = nil // the SDK leaves them
+				return nil
+			}}))
+			require.True(t, proto.Equal(task, sent), file)
+		}))
+	}
+}
+
+func requireEncrypted(t *testing.T, message proto.Message, file string) {
+	t.Helper()
+	require.NoError(t, proxy.VisitPayloads(t.Context(), message, proxy.VisitPayloadsOptions{
+		SkipSearchAttributes: true,
+		Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+			for _, p := range payloads {
+				require.True(t, len(p.Data) == 0 || string(p.Metadata["encoding"]) == "binary/encrypted", file)
+			}
+			return payloads, nil
+		},
+	}))
 }

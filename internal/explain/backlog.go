@@ -21,7 +21,7 @@ type Backlog struct {
 	Providers     []notification.ProviderState `json:"providers"` // that have rested, or that an operator has paused or chosen
 }
 
-// FollowUps is the lag of the follow-ups of receipts, acknowledgements and reads.
+// FollowUps is the lag of the follow-ups of deliveries.
 type FollowUps struct {
 	Pending       int     `json:"pending"` // counted up to a limit
 	OldestSeconds float64 `json:"oldest_pending_seconds"`

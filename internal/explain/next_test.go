@@ -179,7 +179,7 @@ func TestNextOfADelivery(t *testing.T) {
 			s.MaxAttempts, s.Pending = 0, []PendingActivity{{Activity: "Send", State: "SCHEDULED"}}
 		}), tells: []string{"attempt 1 is due"}},
 		{name: "paused", delivery: status(notification.Pending), workflow: sendIs(PendingActivity{Activity: "Send", State: Paused}), tells: []string{"attempt 1 of 3 is paused", "resume", "Temporal Web UI"}},
-		{name: "failed, and told to the dead-letter queue", delivery: failed("REFUSED"), workflow: sendIs(PendingActivity{Activity: "GiveUp", State: "SCHEDULED", Attempt: 7}),
+		{name: "failed, and the failure is being recorded", delivery: failed("REFUSED"), workflow: sendIs(PendingActivity{Activity: "GiveUp", State: "SCHEDULED", Attempt: 7}),
 			tells: []string{"GiveUp", "attempt 7", "`starter delivery show d`"}},
 		{name: "waits", delivery: waiting, workflow: running(func(s *Sending) { s.Details, s.WaitsUntil = "waiting until 08:00 Europe/Rome: quiet hours", &later }), tells: []string{"until 08:00 Europe/Rome: quiet hours", hasten}},
 		{name: "waits, says its row", delivery: waiting, workflow: running(nil), tells: []string{"until 11:04 Europe/Rome: quiet hours", hasten}},

@@ -64,18 +64,38 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// deployments is the API of Worker Deployments, with one deployment.
+// deployments is a server with one deployment.
 type deployments struct {
 	client.WorkerDeploymentClient
 	client.WorkerDeploymentHandle
-	info client.WorkerDeploymentInfo
-	err  error
+	workflowservice.WorkflowServiceClient
+	info    client.WorkerDeploymentInfo
+	err     error
+	answers []error // to changes of the routing, one after the other
 }
 
-func (d deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
+func (d *deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
 
-func (d deployments) Describe(context.Context, client.WorkerDeploymentDescribeOptions) (client.WorkerDeploymentDescribeResponse, error) {
+func (d *deployments) Describe(context.Context, client.WorkerDeploymentDescribeOptions) (client.WorkerDeploymentDescribeResponse, error) {
 	return client.WorkerDeploymentDescribeResponse{Info: d.info}, d.err
+}
+
+func (d *deployments) SetCurrentVersion(context.Context, client.WorkerDeploymentSetCurrentVersionOptions) (client.WorkerDeploymentSetCurrentVersionResponse, error) {
+	return client.WorkerDeploymentSetCurrentVersionResponse{}, d.answer()
+}
+
+func (d *deployments) SetRampingVersion(context.Context, client.WorkerDeploymentSetRampingVersionOptions) (client.WorkerDeploymentSetRampingVersionResponse, error) {
+	return client.WorkerDeploymentSetRampingVersionResponse{}, d.answer()
+}
+
+func (d *deployments) answer() error {
+	next := d.answers[0]
+	d.answers = d.answers[1:]
+	return next
+}
+
+func (d *deployments) DescribeWorkerDeployment(context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+	return nil, nil
 }
 
 func TestGenerations(t *testing.T) {
@@ -109,7 +129,7 @@ func TestGenerations(t *testing.T) {
 	}
 	for _, tt := range tests {
 		server := mocks.NewClient(t)
-		server.On("WorkerDeploymentClient").Return(deployments{info: tt.info, err: tt.err})
+		server.On("WorkerDeploymentClient").Return(&deployments{info: tt.info, err: tt.err})
 		found, err := (&launch.Launcher{Client: server, Namespace: "default", Prefix: "herald"}).Generations(t.Context())
 		require.Equal(t, tt.lacking, err != nil && strings.Contains(err.Error(), "1.28"), tt.name)
 		if tt.lacking {
@@ -125,41 +145,13 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// loaded is a server with these answers to changes of the routing, one after the other.
-type loaded struct {
-	client.WorkerDeploymentClient
-	client.WorkerDeploymentHandle
-	workflowservice.WorkflowServiceClient
-	answers []error
-}
-
-func (l *loaded) GetHandle(string) client.WorkerDeploymentHandle { return l }
-
-func (l *loaded) answer() error {
-	next := l.answers[0]
-	l.answers = l.answers[1:]
-	return next
-}
-
-func (l *loaded) SetCurrentVersion(context.Context, client.WorkerDeploymentSetCurrentVersionOptions) (response client.WorkerDeploymentSetCurrentVersionResponse, err error) {
-	return response, l.answer()
-}
-
-func (l *loaded) SetRampingVersion(context.Context, client.WorkerDeploymentSetRampingVersionOptions) (response client.WorkerDeploymentSetRampingVersionResponse, err error) {
-	return response, l.answer()
-}
-
-func (l *loaded) DescribeWorkerDeployment(context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
-	return nil, nil
-}
-
 // A change of the routing is repeated if the server does not answer in time, but not if it refuses.
 func TestChangesOfTheRoutingOnALoadedServer(t *testing.T) {
 	t.Parallel()
 
 	late, refused := serviceerror.NewDeadlineExceeded("late"), serviceerror.NewFailedPrecondition("no")
 	for _, want := range []error{nil, refused} {
-		server := &loaded{answers: []error{late, late, want, late, want}}
+		server := &deployments{answers: []error{late, late, want, late, want}}
 		temporal := mocks.NewClient(t)
 		temporal.On("WorkerDeploymentClient").Return(server)
 		temporal.On("WorkflowService").Return(server).Maybe()

@@ -92,7 +92,7 @@ func (l *Launcher) StartFollowUp(ctx context.Context) error {
 	options := client.StartWorkflowOptions{
 		ID:                                       workflows.FollowUpID(l.Prefix),
 		TaskQueue:                                workflows.EventsQueue(l.Prefix),
-		StaticSummary:                            "does what follows receipts, acknowledgements, readers and replacements",
+		StaticSummary:                            "handles the follow-ups of deliveries",
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}
 	_, err := l.Client.ExecuteWorkflow(ctx, options, workflows.FollowUp)

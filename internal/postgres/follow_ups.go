@@ -29,12 +29,12 @@ func (s *Store) FollowUps(ctx context.Context, kinds []notification.FollowUpKind
 		) AS f
 		ORDER BY f.id`
 
-	return Collect(ctx, s.Pool, "read what follows receipts", pgx.RowToStructByName[notification.FollowUp], query, kinds, limit)
+	return Collect(ctx, s.Pool, "read follow-ups", pgx.RowToStructByName[notification.FollowUp], query, kinds, limit)
 }
 
 // EndFollowUps deletes follow-ups that are done.
 func (s *Store) EndFollowUps(ctx context.Context, ids []int64) error {
-	return s.Exec(ctx, "end what follows receipts", "DELETE FROM delivery_follow_up WHERE id = ANY ($1)", ids)
+	return s.Exec(ctx, "end follow-ups", "DELETE FROM delivery_follow_up WHERE id = ANY ($1)", ids)
 }
 
 // FollowUpState reads the number of follow-ups, and the age of the oldest.
@@ -46,7 +46,7 @@ func (s *Store) FollowUpState(ctx context.Context) (notification.FollowUpState, 
 		       ORDER BY id
 		       LIMIT  $1) AS first`
 
-	return One(ctx, s.Pool, "read what follows receipts", pgx.RowToStructByPos[notification.FollowUpState], query, MostCounted)
+	return One(ctx, s.Pool, "read follow-ups", pgx.RowToStructByPos[notification.FollowUpState], query, MostCounted)
 }
 
 // DeadLetterOf reads the dead letter of a FAILED delivery. It returns false if an operator
