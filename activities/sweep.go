@@ -58,8 +58,6 @@ const (
 	sweepPace = 10 * time.Millisecond
 	// maxRestarts is the number of times that an event or a delivery is started again.
 	maxRestarts = 3
-	// maxGivenUp bounds the deliveries that one sweep gives up, and its history.
-	maxGivenUp = 100
 	// deletePage is the number of rows that one statement deletes. A sweep runs maxDeletes such
 	// statements for a table.
 	deletePage, maxDeletes = 1000, 1000
@@ -68,7 +66,7 @@ const (
 // SweepResult is the result of [Activities.Sweep].
 type SweepResult struct {
 	notification.Sweep
-	GiveUp []GiveUpInput `json:",omitempty"` // deliveries that were started again in vain
+	GiveUp []GiveUpInput `json:",omitempty"` // of release 0.2: deliveries that were started again in vain
 }
 
 // Sweep compares the tables with Temporal. It looks for events that are PROCESSING
@@ -165,9 +163,6 @@ func eachRow[Row any, ID comparable](ctx context.Context, s *sweepRun, last *ID,
 			return err
 		}
 		for _, row := range page {
-			if len(s.found.GiveUp) >= maxGivenUp {
-				return nil
-			}
 			if err := see(ctx, row); err != nil {
 				return err
 			}

@@ -81,17 +81,15 @@ func (s *sweepRun) stuckDelivery(ctx context.Context, delivery notification.Stuc
 	case err != nil || own == WorkflowRunning:
 		return err
 	case own.stopped():
-		return s.closeDelivery(ctx, delivery, own)
+		return s.endDelivery(ctx, delivery, notification.Cancelled, string(own))
 	case event.stopped():
-		return s.closeDelivery(ctx, delivery, event)
+		return s.endDelivery(ctx, delivery, notification.Cancelled, string(event))
 	case delivery.Restarts >= maxRestarts:
-		s.failDelivery(delivery, fmt.Sprintf("started again %d times in vain", delivery.Restarts))
-		return nil
+		return s.endDelivery(ctx, delivery, notification.Failed, fmt.Sprintf("started again %d times in vain", delivery.Restarts))
 	}
 	err = s.Sweeper.StartDeliveryAgain(ctx, delivery, s.Policies[delivery.Channel])
 	if taken, ok := errors.AsType[*notification.IDTakenError](err); ok {
-		s.failDelivery(delivery, taken.Error())
-		return nil
+		return s.endDelivery(ctx, delivery, notification.Failed, taken.Error())
 	}
 	if err != nil {
 		return s.notStarted(ctx, delivery.DeliveryID, err)
@@ -114,23 +112,17 @@ func (s *sweepRun) stateOfEvent(ctx context.Context, id string) (WorkflowState, 
 	return state, err
 }
 
-// closeDelivery records that an operator ended the workflow. A delivery that was
-// sent meanwhile stays sent.
-func (s *sweepRun) closeDelivery(ctx context.Context, delivery notification.StuckDelivery, how WorkflowState) error {
-	status, err := s.GiveUp(ctx, GiveUpInput{
-		DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: notification.Cancelled, Reason: string(how),
-	})
-	if status == notification.Cancelled {
+// endDelivery ends a delivery that is not started again. A delivery that was sent meanwhile stays
+// sent, and one whose row is gone needs no end.
+func (s *sweepRun) endDelivery(ctx context.Context, delivery notification.StuckDelivery, status notification.Status, why string) error {
+	ended, err := s.GiveUp(ctx, GiveUpInput{DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: status, Reason: why})
+	switch {
+	case IsPermanent(err):
+		return nil
+	case ended == notification.Cancelled:
 		s.found.Closed++
+	case ended == notification.Failed:
+		s.found.Failed++
 	}
 	return err
-}
-
-// failDelivery hands the delivery to the sweep's workflow, which gives it up. The history keeps
-// the dead letter safe from a crash.
-func (s *sweepRun) failDelivery(delivery notification.StuckDelivery, why string) {
-	s.found.Failed++
-	s.found.GiveUp = append(s.found.GiveUp, GiveUpInput{
-		DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: notification.Failed, Reason: why,
-	})
 }

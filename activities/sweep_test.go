@@ -154,7 +154,6 @@ func TestSweepDeliveries(t *testing.T) {
 		refuse     error                    // why it cannot be started again
 		want       string                   // its row in the end
 		found      notification.Sweep
-		givenUp    string
 	}{
 		{event: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 1}}, // it starts it, or a page or a batch of it does
 		{event: closed, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},
@@ -166,8 +165,8 @@ func TestSweepDeliveries(t *testing.T) {
 		{event: closed, own: cancelled, want: "CANCELLED cancelled restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
 		{event: terminated, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
 		{event: terminated, own: closed, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
-		{event: closed, restarts: 3, want: "PENDING restarts 3", found: notification.Sweep{Looked: 2, Failed: 1}, givenUp: "started again 3 times in vain"},
-		{event: closed, refuse: &notification.IDTakenError{WorkflowType: "Other", TaskQueue: "q"}, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2, Failed: 1}, givenUp: "the id is taken by the workflow Other of task queue q"},
+		{event: closed, restarts: 3, want: "FAILED started again 3 times in vain restarts 3", found: notification.Sweep{Looked: 2, Failed: 1}},
+		{event: closed, refuse: &notification.IDTakenError{WorkflowType: "Other", TaskQueue: "q"}, want: "FAILED the id is taken by the workflow Other of task queue q restarts 0", found: notification.Sweep{Looked: 2, Failed: 1}},
 		{event: closed, refuse: errors.New("who knows"), want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},
 	}
 	for _, tt := range tests {
@@ -191,18 +190,12 @@ func TestSweepDeliveries(t *testing.T) {
 			if tt.found.StartedAgain > 0 {
 				require.Equal(t, "herald-email", temporal.policy.TaskQueue)
 			}
-			var givenUp []activities.GiveUpInput
-			if tt.givenUp != "" {
-				givenUp = []activities.GiveUpInput{{DeliveryID: id, Channel: notification.Email, Status: notification.Failed, Reason: tt.givenUp}}
-			}
-			require.Equal(t, givenUp, result.GiveUp)
 		})
 	}
 }
 
-// The sweep reads pages, and looks up an event once for all its deliveries. It gives up a
-// bounded number of deliveries, and the next sweep continues there.
-func TestSweepGoesOn(t *testing.T) {
+// The sweep reads pages, and looks up an event once for all its deliveries.
+func TestSweepReadsPages(t *testing.T) {
 	t.Parallel()
 
 	const many = 250
@@ -214,18 +207,25 @@ func TestSweepGoesOn(t *testing.T) {
 	stick(t, s, "evt-1", users...)
 	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
 	exec(t, s, "UPDATE notification SET restarts = 3")
-	temporal := &registry{}
-	var given []string
-	for _, want := range []int{100, 100, 50} {
-		result := sweep(t, sweeping(s, temporal))
-		require.Equal(t, want, result.Failed)
-		require.Equal(t, want+1, result.Looked)
-		for _, lost := range result.GiveUp {
-			given = append(given, lost.DeliveryID)
-		}
-	}
-	require.Len(t, given, many)
-	require.Equal(t, 100, sweep(t, sweeping(s, temporal)).Failed, "and from the beginning again")
+
+	found := sweep(t, sweeping(s, &registry{}))
+
+	require.Equal(t, notification.Sweep{Looked: many + 1, Failed: many}, found.Sweep)
+	require.Len(t, deadLetters(t, s), many)
+}
+
+// A row that was purged meanwhile does not stop the sweep.
+func TestSweepOfARowThatIsGone(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	stick(t, s, "evt-1", "1")
+	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
+	exec(t, s, "UPDATE notification SET restarts = 3")
+	a := sweeping(s, &registry{})
+	a.Deliveries = &deliveries{beginErr: notification.ErrNoDelivery}
+
+	require.Equal(t, notification.Sweep{Looked: 2}, sweep(t, a).Sweep)
 }
 
 // Many due events leave deliveries their share of the time. Over several sweeps, the sweep

@@ -21,9 +21,8 @@ var sweepOptions = workflow.ActivityOptions{
 }
 
 // Sweep finds events and deliveries whose workflows were lost, and starts them again
-// or closes them. A schedule starts it. It gives up each lost delivery by a separate
-// activity. So each end is recorded, and published to the dead-letter queue, even if a
-// process dies meanwhile.
+// or ends them. A schedule starts it. A sweep that began with release 0.2 gives up each lost
+// delivery by a separate activity.
 func Sweep(ctx workflow.Context) (notification.Sweep, error) {
 	var result activities.SweepResult
 	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, sweepOptions), acts.Sweep).Get(ctx, &result); err != nil {

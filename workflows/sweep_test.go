@@ -15,8 +15,8 @@ import (
 	"herald/workflows"
 )
 
-// Deliveries that were lost for good end one by one, even if the broker is down for a
-// while.
+// Deliveries that a sweep of release 0.2 found lost for good end one by one, even if the broker of
+// its worker is down for a while.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 
