@@ -106,14 +106,10 @@ func (l *Launcher) SetGeneration(ctx context.Context, generation int) error {
 	options := client.WorkerDeploymentSetCurrentVersionOptions{
 		BuildID: BuildID(generation), IgnoreMissingTaskQueues: true, // some queues may no longer be used
 	}
-	err := untilInTime(ctx, func(ctx context.Context) error {
+	return l.reroute(ctx, fmt.Sprintf("make generation %d current", generation), func(ctx context.Context) error {
 		_, err := l.deployment().SetCurrentVersion(ctx, options)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("make generation %d current: %w", generation, err)
-	}
-	return l.awaitRouting(ctx)
 }
 
 // SetRamp gives a percentage of all workflows to the workers of a generation from now on, or none:
@@ -123,39 +119,37 @@ func (l *Launcher) SetRamp(ctx context.Context, generation int, percent float32)
 	if percent > 0 {
 		options.BuildID = BuildID(generation)
 	}
-	err := untilInTime(ctx, func(ctx context.Context) error {
+	return l.reroute(ctx, fmt.Sprintf("ramp generation %d to %g %%", generation, percent), func(ctx context.Context) error {
 		_, err := l.deployment().SetRampingVersion(ctx, options)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("ramp generation %d to %g %%: %w", generation, percent, err)
-	}
-	return l.awaitRouting(ctx)
 }
 
-// routingTimeout is the maximum time for a change of the generations that get tasks.
-const routingTimeout = time.Minute
-
-// untilInTime repeats a change of the generations that get tasks while the server does not answer in
-// time: the SDK waits ten seconds, and a loaded server may need more. The repetition of a change
-// changes nothing.
-func untilInTime(ctx context.Context, change func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, routingTimeout)
+// reroute changes the generations that get tasks. It repeats the change while the server does not
+// answer in time: the SDK waits ten seconds, and a loaded server may need more. The repetition of a
+// change changes nothing.
+func (l *Launcher) reroute(ctx context.Context, what string, change func(context.Context) error) error {
+	changing, cancel := context.WithTimeout(ctx, routingTimeout)
 	defer cancel()
 	for {
-		err := change(ctx)
-		if !errors.As(err, new(*serviceerror.DeadlineExceeded)) {
-			return err
+		err := change(changing)
+		switch {
+		case err == nil:
+			return l.awaitRouting(ctx)
+		case !errors.As(err, new(*serviceerror.DeadlineExceeded)):
+			return fmt.Errorf("%s: %w", what, err)
 		}
 		select {
-		case <-ctx.Done():
-			return err
+		case <-changing.Done():
+			return fmt.Errorf("%s: %w", what, err)
 		case <-time.After(routingInterval):
 		}
 	}
 }
 
 const (
+	// routingTimeout is the maximum time for a change of the generations that get tasks.
+	routingTimeout = time.Minute
 	// routingInterval is the time between two requests about a change.
 	routingInterval = 100 * time.Millisecond
 	// routingPatience is the maximum time to wait until they know it. The server may say for ever that
