@@ -49,9 +49,10 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 // GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns its
 // status after that. If another event withdraws the delivery, that is the reason of a
 // cancellation. A delivery that was sent meanwhile stays sent, or FAILED by a receipt. A
-// delivery to cancel stays PENDING while an attempt at its digest is in flight. If all
-// attempts died with their processes, the first attempt counts as ended now. With a failure,
-// GiveUp stores the follow-up that publishes its dead letter.
+// delivery to cancel stays PENDING while an attempt at its digest is in flight. A failed delivery
+// to a person who was erased keeps its reason. If all attempts died with their processes, the first
+// attempt counts as ended now. With a failure, GiveUp stores the follow-up that publishes its dead
+// letter.
 func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error) {
 	const query = `
 		WITH given_up AS (
@@ -61,7 +62,7 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 			       digest_id    = CASE WHEN open AND $2 = 'CANCELLED' THEN NULL ELSE digest_id END,
 			       available_at = CASE WHEN open AND $2 = 'FAILED' AND attempt_count > 0 THEN coalesce(available_at, now()) ELSE available_at END
 			FROM  (SELECT delivery_id,
-			              (status = 'FAILED' AND NOT receipt_failed) OR (status = 'PENDING' AND NOT (
+			              (status = 'FAILED' AND NOT receipt_failed AND NOT ` + Erased + `) OR (status = 'PENDING' AND NOT (
 			                  $2 = 'CANCELLED' AND ` + digestUnderWay + `)) AS open
 			       FROM   notification n
 			       WHERE  delivery_id = $1

@@ -57,8 +57,8 @@ const (
 		    AND    d.user_id = n.user_id
 		    LIMIT  1
 		) r ON true`
-	// erased reports whether the recipient of a row n is a person of erased_recipient.
-	erased = `EXISTS (SELECT FROM erased_recipient e WHERE e.user_type = n.user_type AND e.user_id = n.user_id)`
+	// Erased reports whether the recipient of a row n is a person of erased_recipient.
+	Erased = `EXISTS (SELECT FROM erased_recipient e WHERE e.user_type = n.user_type AND e.user_id = n.user_id)`
 	// membershipOf joins the membership of a row n's recipient in n's entity: whether it is
 	// active, and the roles. A view may have several rows of a member.
 	membershipOf = `CROSS JOIN LATERAL (

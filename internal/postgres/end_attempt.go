@@ -47,19 +47,20 @@ func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptR
 // endAttempts ends attempts. It locks rows by id, as every statement that locks several
 // rows does. The planner cannot see the number of results, so it keeps its plan: planning
 // takes as long as ending an attempt. An attempt without a lease was held to be lost, or
-// release 0.2 began it.
+// release 0.2 began it. It keeps no provider's words about a person who was erased.
 const endAttempts = `
 		WITH item AS (
-			SELECT i.*, n.id, n.status, n.receipt_failed, n.attempt_began, n.attempt_owner IS NOT DISTINCT FROM i.owner AS mine,
+			SELECT i.*, CASE WHEN i.words = '' THEN NULL WHEN ` + Erased + ` THEN '` + erasedText + `' ELSE i.words END AS detail,
+			       n.id, n.status, n.receipt_failed, n.attempt_began, n.attempt_owner IS NOT DISTINCT FROM i.owner AS mine,
 			       n.status IN ('PENDING', 'FAILED') OR (n.status IN ('CANCELLED', 'DELIVERED') AND i.outcome = 'SENT') AS open
 			FROM   unnest((SELECT $1::int[]), $2::text[], $3::int[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::interval[], $10::boolean[], $12::text[], $13::timestamptz[], $14::text[])
-			           AS i (result, delivery_id, attempt, outcome, provider_status, provider_id, detail, digest_id, took, give_up, owner, next, provider)
+			           AS i (result, delivery_id, attempt, outcome, provider_status, provider_id, words, digest_id, took, give_up, owner, next, provider)
 			JOIN   notification n USING (delivery_id)
 			ORDER BY n.id
 			FOR UPDATE OF n
 		), written AS (
 			INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome, provider_status, detail, took)
-			SELECT delivery_id, attempt, attempt_began, clock_timestamp(), outcome, nullif(provider_status, 0), nullif(detail, ''), nullif(took, '0')
+			SELECT delivery_id, attempt, attempt_began, clock_timestamp(), outcome, nullif(provider_status, 0), detail, nullif(took, '0')
 			FROM   item
 			WHERE  mine
 			ON CONFLICT (delivery_id, attempt) DO UPDATE -- reuses the row of an attempt that found our account rejected
@@ -70,7 +71,7 @@ const endAttempts = `
 			SET    ended_at        = now(),
 			       outcome         = i.outcome,
 			       provider_status = nullif(i.provider_status, 0),
-			       detail          = nullif(i.detail, ''),
+			       detail          = i.detail,
 			       took            = nullif(i.took, '0')
 			FROM   item i
 			WHERE  NOT i.mine
@@ -91,7 +92,7 @@ const endAttempts = `
 			       available_at        = CASE WHEN e.open THEN coalesce(n.available_at, now()) ELSE n.available_at END,
 			       provider            = CASE WHEN e.open AND e.outcome IN ('SENT', 'AMBIGUOUS') THEN nullif(e.provider, '') ELSE n.provider END,
 			       provider_message_id = CASE WHEN e.open AND e.outcome = 'SENT' THEN nullif(e.provider_id, '') ELSE n.provider_message_id END,
-			       last_error          = CASE WHEN NOT e.open OR n.receipt_failed THEN n.last_error ELSE nullif(e.detail, '') END,
+			       last_error          = CASE WHEN NOT e.open OR n.receipt_failed THEN n.last_error ELSE e.detail END,
 			       digest_id           = CASE WHEN e.open AND e.outcome = 'SENT' THEN coalesce(nullif(e.digest_id, ''), n.digest_id) ELSE n.digest_id END
 			FROM   item e
 			WHERE  n.id = e.id

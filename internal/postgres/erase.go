@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,13 +12,14 @@ import (
 	"herald/internal/notification"
 )
 
-// personalTables are the tables whose rows belong to one person as a whole, in the order of
-// deletion: triggers on settings write preference_change. The first three may be views over an
-// application's tables, where Herald deletes nothing.
-var personalTables = []string{
-	"recipient_device", "entity_member", "recipient", "user_notification_preferences", "user_category_preferences", "user_settings",
-	"preference_change", "gateway_ticket", "throttle", "counted_message",
-}
+var (
+	// directoryTables may be views over an application's tables, where Herald deletes nothing.
+	directoryTables = []string{"recipient_device", "entity_member", "recipient"}
+	heraldsTables   = []string{"user_notification_preferences", "user_category_preferences", "user_settings", "preference_change", "gateway_ticket", "throttle", "counted_message"}
+	// personalTables are the tables whose rows belong to one person as a whole, in the order of
+	// deletion: triggers on settings write preference_change.
+	personalTables = slices.Concat(directoryTables, heraldsTables)
+)
 
 // DeliveryTable is the table whose rows stay, without text and address.
 const DeliveryTable = "notification"
@@ -31,34 +33,36 @@ type PersonalRows struct {
 
 // CountPersonal counts the rows about a person in each table whose rows belong to one person, and
 // their deliveries to erase, each up to limit.
-func (s *Store) CountPersonal(ctx context.Context, who notification.RecipientKey, limit int) (tables []PersonalRows, err error) {
+func (s *Store) CountPersonal(ctx context.Context, who notification.RecipientKey, limit int) ([]PersonalRows, error) {
+	conditions := map[string]string{DeliveryTable: " AND " + toErase}
+	tables := append(slices.Clone(personalTables), DeliveryTable)
+	return s.countRows(ctx, tables, func(one PersonalRows) string {
+		return "n.user_type::text = $1 AND n.user_id::text = $2" + conditions[one.Table]
+	}, who.UserType, who.UserID, limit)
+}
+
+// countRows counts the rows n of tables that meet the condition of their table. The last argument
+// limits each count.
+func (s *Store) countRows(ctx context.Context, tables []string, condition func(PersonalRows) string, args ...any) ([]PersonalRows, error) {
 	foreign, err := s.foreignTables(ctx)
 	if err != nil {
 		return nil, err
 	}
+	counts := make([]PersonalRows, len(tables))
 	batch := &pgx.Batch{}
-	count := func(table, condition string) {
-		one := PersonalRows{Table: table, View: slices.Contains(foreign, table)}
-		query := "SELECT count(*) FROM (SELECT FROM " + table + " n WHERE n.user_type::text = $1 AND n.user_id::text = $2" + condition + " LIMIT $3) AS found"
-		batch.Queue(query, who.UserType, who.UserID, limit).QueryRow(func(row pgx.Row) error {
-			err := row.Scan(&one.Rows)
-			tables = append(tables, one)
-			return err
-		})
+	for i, table := range tables {
+		counts[i] = PersonalRows{Table: table, View: slices.Contains(foreign, table)}
+		query := fmt.Sprintf("SELECT count(*) FROM (SELECT FROM %s n WHERE %s LIMIT $%d) AS found", table, condition(counts[i]), len(args))
+		batch.Queue(query, args...).QueryRow(func(row pgx.Row) error { return row.Scan(&counts[i].Rows) })
 	}
-	for _, table := range personalTables {
-		count(table, "")
-	}
-	count(DeliveryTable, " AND "+toErase)
-	err = s.Pool.SendBatch(ctx, batch).Close()
-	return tables, Wrap(err, "count the rows about a recipient")
+	return counts, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "count the rows about a recipient")
 }
 
 // foreignTables returns the tables of the directory that are views of an application.
 func (s *Store) foreignTables(ctx context.Context) ([]string, error) {
 	const query = "SELECT relname::text FROM pg_class WHERE oid = ANY (SELECT to_regclass(t) FROM unnest($1::text[]) AS t) AND relkind NOT IN ('r', 'p')"
 
-	return Collect(ctx, s.Pool, "read the relations of the directory", pgx.RowTo[string], query, personalTables)
+	return Collect(ctx, s.Pool, "read the relations of the directory", pgx.RowTo[string], query, directoryTables)
 }
 
 // ErasedAt returns when the first erasure of a person began; nil: never.
@@ -68,8 +72,9 @@ func (s *Store) ErasedAt(ctx context.Context, who notification.RecipientKey) (*t
 	return One(ctx, s.Pool, "read whether a recipient was erased", pgx.RowTo[*time.Time], query, who.UserType, who.UserID)
 }
 
-// MarkErased records that Herald never tells a person anything again. Afterwards it waits for the
-// statements that may not see the mark: they were running, and insert deliveries.
+// MarkErased records that Herald never tells a person anything again, and stores nothing more about
+// them. Afterwards it waits for the transactions that may not see the mark: they were running, and
+// write rows about people. It does not wait for an application that writes the directory.
 func (s *Store) MarkErased(ctx context.Context, who notification.RecipientKey) error {
 	const mark = "INSERT INTO erased_recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 	const writers = `
@@ -77,8 +82,8 @@ func (s *Store) MarkErased(ctx context.Context, who notification.RecipientKey) e
 		FROM   pg_locks
 		WHERE  locktype = 'relation'
 		AND    database = (SELECT oid FROM pg_database WHERE datname = current_database())
-		AND    relation = 'notification'::regclass
-		AND    mode = 'RowExclusiveLock'
+		AND    relation = ANY (SELECT to_regclass(t) FROM unnest($2::text[]) AS t)
+		AND    mode IN ('RowShareLock', 'RowExclusiveLock')
 		AND    (virtualtransaction = ANY ($1::text[]) OR $1::text[] IS NULL)`
 
 	if err := s.Exec(ctx, "mark a recipient as erased", mark, who.UserType, who.UserID); err != nil {
@@ -86,7 +91,7 @@ func (s *Store) MarkErased(ctx context.Context, who notification.RecipientKey) e
 	}
 	for running := []string(nil); ; {
 		var err error
-		running, err = Collect(ctx, s.Pool, "wait for running statements", pgx.RowTo[string], writers, running)
+		running, err = Collect(ctx, s.Pool, "wait for running transactions", pgx.RowTo[string], writers, running, append([]string{DeliveryTable, "recipient_device"}, heraldsTables...))
 		if err != nil || len(running) == 0 {
 			return err
 		}
@@ -96,7 +101,7 @@ func (s *Store) MarkErased(ctx context.Context, who notification.RecipientKey) e
 	}
 }
 
-// writersInterval is the time between two looks at running statements.
+// writersInterval is the time between two looks at running transactions.
 const writersInterval = 20 * time.Millisecond
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -109,14 +114,15 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	// erasedText replaces the provider's words in a failed delivery, which needs a reason.
+	// erasedText replaces the provider's words in a delivery, which needs a reason if it failed.
 	erasedText = "erased"
 
 	// toErase reports whether a delivery n may still be sent or escalated, or holds a text, an
-	// address or the words of a late receipt.
+	// address or the provider's words. A release that knows no erasures may store these late.
 	toErase = `(n.status = 'PENDING' OR n.escalates OR n.title <> '' OR n.body <> '' OR n.url IS NOT NULL OR n.recipient_address IS NOT NULL
 		    OR (n.status = 'FAILED' AND n.last_error <> '` + erasedText + `')
-		    OR EXISTS (SELECT FROM delivery_receipt r WHERE r.delivery_id = n.delivery_id AND r.detail IS NOT NULL))`
+		    OR EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.detail <> '` + erasedText + `')
+		    OR EXISTS (SELECT FROM delivery_receipt r WHERE r.delivery_id IN (n.delivery_id, n.digest_id) AND r.detail IS NOT NULL))`
 
 	// eraseDeliveries ends the deliveries of a person, and empties them. A worker ends their
 	// workflows. An attempt that is under way may end first: a later run erases its delivery.
@@ -143,13 +149,13 @@ const (
 			FROM   chosen c
 			WHERE  n.id = c.id
 			AND    NOT c.under_way
-			RETURNING n.delivery_id, c.waits, c.escalates
+			RETURNING n.delivery_id, n.digest_id, c.waits, c.escalates
 		), attempts AS (
 			UPDATE delivery_attempt a SET detail = NULL FROM erased e WHERE a.delivery_id = e.delivery_id AND a.detail IS NOT NULL
 		), retries AS (
 			UPDATE delivery_retry r SET error_before = NULL FROM erased e WHERE r.delivery_id = e.delivery_id AND r.error_before IS NOT NULL
 		), receipts AS (
-			UPDATE delivery_receipt r SET detail = NULL FROM erased e WHERE r.delivery_id = e.delivery_id AND r.detail IS NOT NULL
+			UPDATE delivery_receipt r SET detail = NULL FROM erased e WHERE r.delivery_id IN (e.delivery_id, e.digest_id) AND r.detail IS NOT NULL
 		), told AS (
 			INSERT INTO delivery_follow_up (delivery_id, kind)
 			SELECT delivery_id, 'REPLACED' FROM erased WHERE waits

@@ -48,7 +48,7 @@ func (s *Store) exportDeliveries(ctx context.Context, who notification.Recipient
 	const query = `
 		SELECT n.id, to_jsonb(n) || jsonb_build_object(
 		           'delivery_attempt', (SELECT coalesce(jsonb_agg(a ORDER BY a.attempt), '[]') FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id),
-		           'delivery_receipt', (SELECT coalesce(jsonb_agg(r ORDER BY r.at), '[]') FROM delivery_receipt r WHERE r.delivery_id = n.delivery_id),
+		           'delivery_receipt', (SELECT coalesce(jsonb_agg(r ORDER BY r.at), '[]') FROM delivery_receipt r WHERE r.delivery_id IN (n.delivery_id, n.digest_id)),
 		           'delivery_retry', (SELECT coalesce(jsonb_agg(y ORDER BY y.retried_at), '[]') FROM delivery_retry y WHERE y.delivery_id = n.delivery_id))
 		FROM   notification n
 		WHERE  n.user_type = $1

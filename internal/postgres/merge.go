@@ -45,7 +45,10 @@ func (m mergedTable) sameKey() (condition string) {
 }
 
 const (
-	ofSource = "n.user_type = $1 AND n.user_id = $2"
+	// neitherErased keeps a merge from moving rows of a person, or to a person, who was erased
+	// after it was planned.
+	neitherErased = "NOT EXISTS (SELECT FROM erased_recipient e WHERE (e.user_type, e.user_id) IN (($1, $2), ($3, $4)))"
+	ofSource      = "n.user_type = $1 AND n.user_id = $2 AND " + neitherErased
 	// movedEntity also moves an entity that is the person.
 	movedEntity = `,
 		       entity_type = CASE WHEN (n.entity_type, n.entity_id) = ($1, $2) THEN $3 ELSE n.entity_type END,
@@ -54,35 +57,31 @@ const (
 
 // CountMerge counts the rows that [Store.MergeTable] would move or remove, up to limit in each table.
 // A recipient_device that is a view has no rows to move.
-func (s *Store) CountMerge(ctx context.Context, from, to notification.RecipientKey, limit int) (tables []PersonalRows, err error) {
-	foreign, err := s.foreignTables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	batch := &pgx.Batch{}
+func (s *Store) CountMerge(ctx context.Context, from, to notification.RecipientKey, limit int) ([]PersonalRows, error) {
+	var tables []string
 	for _, m := range mergedTables {
-		one := PersonalRows{Table: m.name, View: slices.Contains(foreign, m.name)}
-		condition := ofSource + " AND $3::text IS NOT NULL AND $4::text IS NOT NULL"
-		if m.keeps {
-			condition += " AND NOT " + m.taken()
-		}
-		if one.View {
-			condition += " AND false"
-		}
-		query := "SELECT count(*) FROM (SELECT FROM " + m.name + " n WHERE " + condition + " LIMIT $5) AS found"
-		batch.Queue(query, from.UserType, from.UserID, to.UserType, to.UserID, limit).QueryRow(func(row pgx.Row) error {
-			err := row.Scan(&one.Rows)
-			tables = append(tables, one)
-			return err
-		})
+		tables = append(tables, m.name)
 	}
-	return tables, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "count the rows to move")
+	return s.countRows(ctx, tables, func(one PersonalRows) string {
+		switch m := merged(one.Table); {
+		case one.View:
+			return ofSource + " AND false"
+		case m.keeps:
+			return ofSource + " AND NOT " + m.taken()
+		}
+		return ofSource
+	}, from.UserType, from.UserID, to.UserType, to.UserID, limit)
+}
+
+// merged returns the row of mergedTables with a name.
+func merged(name string) mergedTable {
+	return mergedTables[slices.IndexFunc(mergedTables, func(m mergedTable) bool { return m.name == name })]
 }
 
 // MergeTable moves the rows of one table: all of them in one transaction, or the next page of a table
 // that keeps rows. It returns the number of moved rows; 0: nothing is left.
 func (s *Store) MergeTable(ctx context.Context, from, to notification.RecipientKey, table string) (rows int, err error) {
-	m := mergedTables[slices.IndexFunc(mergedTables, func(m mergedTable) bool { return m.name == table })]
+	m := merged(table)
 	statements := m.moveAll()
 	if m.keeps {
 		statements = []string{m.movePage()}
@@ -103,7 +102,7 @@ func (s *Store) MergeTable(ctx context.Context, from, to notification.RecipientK
 // moveAll returns the statements that let one of two rows with the same key stay, and move the rest.
 func (m mergedTable) moveAll() (statements []string) {
 	if m.newer {
-		statements = append(statements, "DELETE FROM "+m.name+" n WHERE n.user_type = $3 AND n.user_id = $4 AND EXISTS ("+
+		statements = append(statements, "DELETE FROM "+m.name+" n WHERE n.user_type = $3 AND n.user_id = $4 AND "+neitherErased+" AND EXISTS ("+
 			"SELECT FROM "+m.name+" t WHERE t.user_type = $1 AND t.user_id = $2"+m.sameKey()+
 			" AND coalesce(t.changed_at, '-infinity') > coalesce(n.changed_at, '-infinity'))")
 	}
@@ -125,7 +124,7 @@ func (m mergedTable) movePage() string {
 
 // twins are deliveries n that wait for a person, and that the target of a merge gets already.
 func twins() string {
-	return ofSource + ` AND n.status = 'PENDING' AND coalesce(n.attempt_until <= now(), true) AND ` + mergedTables[len(mergedTables)-1].taken()
+	return ofSource + ` AND n.status = 'PENDING' AND coalesce(n.attempt_until <= now(), true) AND ` + merged(DeliveryTable).taken()
 }
 
 // CountTwins counts deliveries that [Store.CancelTwins] would cancel, up to limit.

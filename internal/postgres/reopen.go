@@ -52,7 +52,7 @@ func (s *Store) OwnTime(ctx context.Context, deliveryID string, now time.Time) (
 func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error) {
 	const query = `
 		WITH before AS (
-			SELECT delivery_id, status, attempt_count, last_error, send_after, provider_message_id, ` + erased + ` AS erased
+			SELECT delivery_id, status, attempt_count, last_error, send_after, provider_message_id, ` + Erased + ` AS erased
 			FROM   notification n
 			WHERE  delivery_id = $1
 			FOR UPDATE

@@ -18,7 +18,8 @@ import (
 //
 // Receipts come in any order, and always lead to the same end: DELIVERED is above all that
 // Herald knew itself, and FAILED above DELIVERED. If two receipts say FAILED, the reason
-// comes from the earlier one, by its provider's clock.
+// comes from the earlier one, by its provider's clock. The provider's words about a person who was
+// erased are not stored.
 func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Receipt) ([]notification.RecordedReceipt, error) {
 	var recorded []notification.RecordedReceipt
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
@@ -28,9 +29,12 @@ func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Rece
 			return err
 		}
 		known := make([]notification.Receipt, 0, len(receipts))
-		for _, r := range receipts {
-			if len(rows[r.DeliveryID]) > 0 {
-				known = append(known, r)
+		for i, r := range receipts {
+			if about := rows[r.DeliveryID]; len(about) > 0 {
+				if about[0].Erased {
+					receipts[i].Detail = ""
+				}
+				known = append(known, receipts[i])
 			}
 		}
 		fresh, err := storeReceipts(ctx, tx, known)
@@ -101,6 +105,7 @@ type receivedRow struct {
 	ReceiptFailed  bool
 	Failed         bool // by a receipt or by its attempts: it has a dead letter
 	Escalates      bool
+	Erased         bool          // its recipient was
 	Age            time.Duration // since it was sent; 0: not recorded
 }
 
@@ -128,6 +133,7 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL) AS messages_before,
 		       n.receipt_failed, n.status = 'FAILED' AS failed,
 		       n.escalates OR EXISTS (SELECT FROM event_type_escalation e WHERE (e.event_type, e.from_channel) = (n.event_type, n.channel)) AS escalates,
+		       ` + postgres.Erased + ` AS erased,
 		       greatest(now() - coalesce(n.sent_at, now()), '0') AS age
 		FROM   notification_state n
 		LEFT JOIN event_category g USING (event_type)
