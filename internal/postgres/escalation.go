@@ -68,6 +68,7 @@ func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, deci
 			WHERE  delivery_id = $1`
 		lock = `SELECT FROM notification WHERE delivery_id = $1 FOR UPDATE`
 	)
+	var decided *notification.DecidedRecipient
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		if key.Limited != (notification.Entity{}) {
 			if _, err := tx.Exec(ctx, turn, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID); err != nil {
@@ -81,52 +82,57 @@ func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, deci
 		if err != nil {
 			return err
 		}
-		if key.Throttle == nil {
-			return follow(ctx, tx, key.DeliveryID, decide(now))
+		var keys []notification.Throttle
+		if key.Throttle != nil {
+			keys = append(keys, *key.Throttle)
+			if now.Throttles, err = lockThrottles(ctx, tx, now.EventType, keys); err != nil {
+				return err
+			}
 		}
-		keys := []notification.Throttle{*key.Throttle}
-		if now.Throttles, err = lockThrottles(ctx, tx, now.EventType, keys); err != nil {
-			return err
+		if decided = decide(now); decided == nil {
+			return nil
 		}
-		if err := follow(ctx, tx, key.DeliveryID, decide(now)); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, recordThrottles, now.EventType, keys)
-		return err
+		return follow(ctx, tx, key.DeliveryID, *decided, keys)
 	})
 	if err != nil {
 		return nil, Wrap(err, "plan what follows a delivery")
 	}
-	return s.follower(ctx, key.DeliveryID)
+	return s.follower(ctx, key.DeliveryID, decided)
 }
 
-// follow stores the delivery that follows another one, and the decision; nil: there is none. It
-// replaces an earlier decision about the channel.
-func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided *notification.DecidedRecipient) error {
+// follow stores the decision, and the delivery that follows another one. It replaces an earlier
+// decision about the channel.
+func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided notification.DecidedRecipient, throttles []notification.Throttle) error {
 	const of = `SELECT event_id, event_type, coalesce(correlation_id, '') FROM notification WHERE delivery_id = $1`
 
-	if decided == nil {
-		return nil
-	}
 	var event notification.Event
 	if err := tx.QueryRow(ctx, of, deliveryID).Scan(&event.ID, &event.Type, &event.CorrelationID); err != nil {
 		return err
 	}
-	page := []notification.DecidedRecipient{*decided}
+	page := []notification.DecidedRecipient{decided}
 	rows := plannedRows(page)
 	batch := &pgx.Batch{}
 	batch.Queue(insertFollower, event.ID, event.Type, page, rows, event.CorrelationID, deliveryID)
 	batch.Queue(numberTaken, idsOf(rows))
+	if len(throttles) > 0 {
+		batch.Queue(recordThrottles, event.Type, throttles)
+	}
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// follower reads the delivery that follows another one; nil: none.
-func (s *Store) follower(ctx context.Context, deliveryID string) (*notification.Delivery, error) {
+// follower reads the delivery that follows another one; nil: none. A merge may have moved the other
+// one to another person than the decided recipient.
+func (s *Store) follower(ctx context.Context, deliveryID string, decided *notification.DecidedRecipient) (*notification.Delivery, error) {
 	const query = selectDeliveries + `
-		JOIN   notification p ON p.delivery_id = $1 AND n.event_id = p.event_id AND n.user_type = p.user_type AND n.user_id = p.user_id
+		JOIN   notification p ON p.delivery_id = $1 AND n.event_id = p.event_id
+		       AND (n.user_type, n.user_id) = (coalesce($2, p.user_type), coalesce($3, p.user_id))
 		WHERE  n.escalated_from = $1`
 
-	found, _, err := s.readDeliveries(ctx, 1, query, deliveryID)
+	var who notification.RecipientKey // zero: the recipient of the other one
+	if decided != nil {
+		who = notification.RecipientKey{UserType: decided.UserType, UserID: decided.UserID}
+	}
+	found, _, err := s.readDeliveries(ctx, 1, query, deliveryID, Optional(who.UserType), Optional(who.UserID))
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

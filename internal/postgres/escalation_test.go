@@ -124,6 +124,21 @@ func TestFollow(t *testing.T) {
 	require.JSONEq(t, `{"PUSH": "SELECTED", "SLACK": "NO_ADDRESS", "SMS": "SELECTED"}`, postgrestest.Get[string](t, s, "SELECT channels::text FROM notification_decision"))
 }
 
+// A merge moves a delivery while its escalation runs. The delivery that follows goes to the first
+// person, and a repeat finds it.
+func TestFollowAfterAMerge(t *testing.T) {
+	t.Parallel()
+
+	s := withEscalation(t)
+	postgrestest.Exec(t, s, "UPDATE notification SET user_id = '11'")
+	for range 2 {
+		_, follower := follow(t, s, push)
+		require.NotNil(t, follower)
+		require.Equal(t, text, follower.DeliveryID)
+		require.Equal(t, "10", follower.UserID)
+	}
+}
+
 // An earlier message of the event over the other channel does not count as the follower.
 func TestFollowFindsWhatWasTold(t *testing.T) {
 	t.Parallel()
