@@ -75,8 +75,8 @@ GRANT SELECT ON herald_migrations TO herald_worker, herald_gateway;
 -- They can neither change it nor write in another role's name: the database fills db_user in.
 GRANT DELETE ON event_outbox, processed_event, notification_decision, notification, delivery_attempt, delivery_retry, recipient_suppression TO herald_operator;
 GRANT SELECT, UPDATE, DELETE ON delivery_receipt TO herald_operator;
--- Locking a row takes UPDATE of some column. The id cannot be set. Triggers write the rows as the table's owner.
-GRANT SELECT, UPDATE (id), DELETE ON preference_change TO herald_operator;
+-- Triggers write the rows as the table's owner.
+GRANT SELECT, DELETE ON preference_change TO herald_operator;
 
 -- Operators erase and merge people. Herald changes nothing in your views.
 GRANT INSERT ON erased_recipient, delivery_follow_up TO herald_operator;
