@@ -40,7 +40,7 @@ func TestMigrationsHaveNoTimeout(t *testing.T) {
 
 	applied := postgrestest.Up(t, m)
 	require.Equal(t, []string{"9001_one.sql", "9002_two.sql"}, applied)
-	require.Equal(t, "one 0 0 3s, two 0 0 0", postgrestest.Get[string](t, s, "SELECT string_agg(concat_ws(' ', migration, statement, idle, lock), ', ' ORDER BY migration) FROM limits"))
+	require.Equal(t, "one 0 0 500ms, two 0 0 0", postgrestest.Get[string](t, s, "SELECT string_agg(concat_ws(' ', migration, statement, idle, lock), ', ' ORDER BY migration) FROM limits"))
 }
 
 // producers write events, each in a separate transaction, until they are stopped.
@@ -124,6 +124,32 @@ func TestMigrateBesideProducers(t *testing.T) {
 	writers.goOn(t)
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM event_outbox WHERE event_type ~ E'\\x1b'"))
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"))
+}
+
+// A migration waits until a vacuum of its table has ended, and only then for the table. Producers do
+// not wait for either.
+func TestMigrateBesideAVacuum(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	m := postgrestest.Migrator(t, s)
+	postgrestest.DownTo(t, m, "0101") // 0102 changes event_outbox
+	vacuum := postgrestest.OpenTx(t, s, "LOCK TABLE event_outbox IN SHARE UPDATE EXCLUSIVE MODE")
+	writers := produce(t, s)
+	migrated := make(chan error, 1)
+	go func() {
+		_, err := m.Up(t.Context())
+		migrated <- err
+	}()
+	require.Eventually(t, func() bool {
+		return postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'SHARE UPDATE EXCLUSIVE')")
+	}, time.Minute, 5*time.Millisecond)
+	writers.goOn(t)
+	require.NotContains(t, m.Doing(), "again in")
+
+	require.NoError(t, vacuum.Commit(t.Context()))
+	require.NoError(t, <-migrated)
+	writers.goOn(t)
 }
 
 // A failed CREATE INDEX CONCURRENTLY leaves an invalid index, whose name is taken.

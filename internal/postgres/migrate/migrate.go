@@ -43,7 +43,9 @@ const (
 	// lockTimeout is the longest time that a migration waits for a table. Everybody who
 	// needs that table later waits behind it, also producers. So the migration then gives
 	// way and tries again.
-	lockTimeout = 3 * time.Second
+	lockTimeout = 500 * time.Millisecond
+	// longestPause is the longest time between two tries.
+	longestPause = 5 * time.Second
 	// migrationLock is not goose's own lock, so that an application's migrations in the
 	// same database do not delay Herald's.
 	migrationLock = 0x4845_5241_4c44_4d47 // "HERALDMG"

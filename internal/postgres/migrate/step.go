@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
 )
@@ -26,7 +27,7 @@ func (m *Migrator) step(ctx context.Context, source *goose.Source, up bool) erro
 		return fmt.Errorf("read %s: %w", source.Path, err)
 	}
 	m.say(source.Path)
-	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
+	for wait := time.Second; ; wait = min(2*wait, longestPause) {
 		err := m.try(ctx, source.Version, string(text), up)
 		if !lockedOut(err) {
 			return err
@@ -42,6 +43,9 @@ func (m *Migrator) step(ctx context.Context, source *goose.Source, up bool) erro
 
 func (m *Migrator) try(ctx context.Context, version int64, text string, up bool) error {
 	if !noTransaction.MatchString(text) {
+		if err := m.endVacuums(ctx); err != nil {
+			return err
+		}
 		_, err := m.polite.ApplyVersion(ctx, version, up)
 		return err
 	}
@@ -49,6 +53,34 @@ func (m *Migrator) try(ctx context.Context, version int64, text string, up bool)
 		return err
 	}
 	_, err := m.patient.ApplyVersion(ctx, version, up)
+	return err
+}
+
+// endVacuums waits until nobody vacuums or analyzes Herald's tables. Postgres ends an autovacuum a
+// second after somebody begins to wait for it: longer than lockTimeout. Nobody waits behind this
+// lock, except for other vacuums and indexes.
+func (m *Migrator) endVacuums(ctx context.Context) error {
+	const vacuumed = `
+		SELECT DISTINCT c.relname::text
+		FROM   pg_locks l
+		JOIN   pg_class c ON c.oid = l.relation
+		JOIN   pg_namespace n ON n.oid = c.relnamespace
+		WHERE  l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND    l.mode = 'ShareUpdateExclusiveLock'
+		AND    n.nspname = $1
+		AND    pg_has_role(c.relowner, 'USAGE')`
+
+	tables, err := m.list(ctx, vacuumed, m.schema)
+	for _, table := range tables {
+		tx, failed := m.db.BeginTx(ctx, nil)
+		if failed != nil {
+			return failed
+		}
+		_, err = tx.ExecContext(ctx, "LOCK TABLE "+pgx.Identifier{table}.Sanitize()+" IN SHARE UPDATE EXCLUSIVE MODE")
+		if err = errors.Join(err, tx.Rollback()); err != nil {
+			return fmt.Errorf("wait for the vacuum of %s: %w", table, err)
+		}
+	}
 	return err
 }
 
