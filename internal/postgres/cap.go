@@ -27,8 +27,9 @@ const (
 	// longestCap is the time for which the caps of the channel k.channel_type count a message.
 	longestCap = `(SELECT max(greatest(f.per, f.spacing)) FROM frequency_cap f WHERE f.channel_type = k.channel_type)`
 
-	// selectCounted reads the counted messages of the recipients and channels of $1. A delivery
-	// that ended unsent does not count. $2 limits the messages of each.
+	// selectCounted reads the counted messages of the recipients and channels of $1. A message whose
+	// deliveries all ended unsent does not count: one delivery, or the items of a digest. $2 limits
+	// the messages of each.
 	selectCounted = `
 		SELECT to_jsonb(c)
 		FROM   jsonb_to_recordset($1) AS k (user_type text, user_id text, channel_type text)
@@ -37,7 +38,9 @@ const (
 		       FROM   counted_message m
 		       WHERE  (m.user_type, m.user_id, m.channel_type) = (k.user_type, k.user_id, k.channel_type)
 		       AND    m.at > clock_timestamp() - ` + longestCap + `
-		       AND    NOT EXISTS (SELECT FROM notification n WHERE n.delivery_id = m.message_id AND n.status IN ('FAILED', 'CANCELLED') AND n.sent_at IS NULL)
+		       AND    (SELECT bool_and(n.status IN ('FAILED', 'CANCELLED') AND n.sent_at IS NULL)
+		               FROM   notification n
+		               WHERE  m.message_id IN (n.delivery_id, n.digest_id)) IS NOT TRUE
 		       ORDER BY m.at
 		       LIMIT  $2
 		) c`

@@ -76,6 +76,25 @@ func TestCapOfADigest(t *testing.T) {
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM counted_message WHERE message_id = 'digest-1'"))
 }
 
+// A digest counts while one of its items is sent or may be sent. A digest that failed does not count.
+func TestCapCountsNoFailedDigest(t *testing.T) {
+	t.Parallel()
+
+	for sent, want := range map[int]int{0: 1, 1: 0} {
+		s, ids := cappedMails(t, 3, "('EMAIL', 1, '1 day', 'DROP')")
+		postgrestest.Exec(t, s, "UPDATE notification SET digest_id = 'digest-1' WHERE delivery_id = ANY ($1)", ids[:2])
+		begun, _ := begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[:2], DigestID: "digest-1"}))
+		require.Equal(t, 2, begun)
+		for _, id := range ids[:sent] {
+			setStatus(t, s, id, notification.Sent)
+		}
+		must(s.GiveUpDigest(t.Context(), "digest-1", notification.Failed, "why"))(t)
+
+		begun, _ = begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[2:]}))
+		require.Equal(t, want, begun, "%d items were sent", sent)
+	}
+}
+
 // A message counts once, however often it is tried. One that failed does not count.
 func TestCapCountsAMessageOnce(t *testing.T) {
 	t.Parallel()
