@@ -14,7 +14,7 @@ type Receipt struct {
 	At         time.Time
 	Word       string // the provider's word for the event: delivered, bounce, …
 	Detail     string // the provider's reason, without an address; may be empty
-	Address    string // the provider's spelling of the address; Herald hashes it and does not store it
+	Address    string `json:"-"` // the provider's spelling of the address; Herald hashes it and does not store it
 
 	Status       Status            // Delivered or Failed; empty: the status does not change
 	Suppress     SuppressionReason // why the address gets nothing more; empty: sending is allowed

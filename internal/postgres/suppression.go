@@ -20,13 +20,13 @@ var ErrNoSecret = errors.New("HERALD_SECRET is not set, by which recipient_suppr
 type Suppressions []suppressionRow
 
 type suppressionRow struct {
-	channel notification.Channel
-	hash    []byte
-	reason  notification.SuppressionReason
-	detail  string
-	since   time.Time
-	secret  string // the fingerprint of the secret behind hash
-	twin    bool   // that secret is HERALD_SECRET_PREVIOUS
+	Channel notification.Channel           `json:"channel"`
+	Hash    []byte                         `json:"hash"`
+	Reason  notification.SuppressionReason `json:"reason"`
+	Detail  string                         `json:"detail"`
+	Since   time.Time                      `json:"since"`
+	Secret  string                         `json:"secret"` // the fingerprint of the secret behind Hash
+	Twin    bool                           `json:"twin"`   // that secret is HERALD_SECRET_PREVIOUS
 }
 
 // Add adds a row for each key. While a secret is replaced, processes that have only one of
@@ -47,8 +47,8 @@ func (s Suppressions) Queue(batch *pgx.Batch) {
 	const query = `
 		INSERT INTO recipient_suppression AS s (channel, address_hash, reason, detail, since, secret, twin)
 		SELECT DISTINCT ON (channel, address_hash, reason) channel, address_hash, reason, nullif(detail, ''), since, nullif(secret, ''), twin
-		FROM   unnest($1::text[], $2::bytea[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::boolean[])
-		       AS a (channel, address_hash, reason, detail, since, secret, twin)
+		FROM   jsonb_to_recordset($1) AS a (channel text, hash text, reason text, detail text, since timestamptz, secret text, twin boolean),
+		       decode(hash, 'base64') AS address_hash
 		WHERE  NOT twin
 		OR     secret IN (SELECT fingerprint FROM herald_secret WHERE rekeyed_at IS NULL)
 		ORDER BY channel, address_hash, reason, since, detail
@@ -58,17 +58,8 @@ func (s Suppressions) Queue(batch *pgx.Batch) {
 		WHERE  (excluded.since, coalesce(excluded.detail, '')) < (s.since, coalesce(s.detail, ''))
 		OR     excluded.twin AND NOT s.twin`
 
-	var channels, reasons, details, secrets []string
-	var twins []bool
-	var hashes [][]byte
-	var since []time.Time
-	for _, row := range s {
-		channels, hashes, reasons = append(channels, string(row.channel)), append(hashes, row.hash), append(reasons, string(row.reason))
-		details, since = append(details, row.detail), append(since, row.since)
-		secrets, twins = append(secrets, row.secret), append(twins, row.twin)
-	}
 	if len(s) > 0 {
-		batch.Queue(query, channels, hashes, reasons, details, since, secrets, twins)
+		batch.Queue(query, s)
 	}
 }
 

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,8 +22,9 @@ type receiptChanges struct {
 
 // receiptMove holds what receipts report about one delivery.
 type receiptMove struct {
-	failed    bool
-	delivered *time.Time // time of arrival, by the provider's clock; nil: not reported
+	ID        int64      `json:"id"` // notification.id
+	Failed    bool       `json:"failed"`
+	Delivered *time.Time `json:"delivered_at"` // time of arrival, by the provider's clock; nil: not reported
 }
 
 // add adds the changes from a receipt about some rows. It suppresses the address that the
@@ -48,7 +51,7 @@ func (c *receiptChanges) move(r notification.Receipt, row *receivedRow) {
 	}
 	to := c.moves[row.ID]
 	if to == nil {
-		to = &receiptMove{failed: row.ReceiptFailed}
+		to = &receiptMove{ID: row.ID, Failed: row.ReceiptFailed}
 		if c.moves == nil {
 			c.moves = map[int64]*receiptMove{}
 		}
@@ -59,12 +62,12 @@ func (c *receiptChanges) move(r notification.Receipt, row *receivedRow) {
 	}
 	switch {
 	case r.Status == notification.Failed:
-		if !to.failed && !row.Failed {
+		if !to.Failed && !row.Failed {
 			c.followUps = append(c.followUps, notification.FollowUp{DeliveryID: row.DeliveryID, Kind: notification.FollowUpDeadLetter})
 		}
-		to.failed = true
-	case to.delivered == nil || r.At.Before(*to.delivered):
-		to.delivered = &r.At
+		to.Failed = true
+	case to.Delivered == nil || r.At.Before(*to.Delivered):
+		to.Delivered = &r.At
 	}
 }
 
@@ -103,17 +106,11 @@ func queueMoves(batch *pgx.Batch, moves map[int64]*receiptMove) {
 		               AND    t.message_id_before IS NOT NULL)), true)
 		           ORDER BY r.at, r.receipt_id
 		           LIMIT  1), n.last_error) END
-		FROM   unnest($1::bigint[], $2::boolean[], $3::timestamptz[]) AS m (id, failed, delivered_at)
+		FROM   jsonb_to_recordset($1) AS m (id bigint, failed boolean, delivered_at timestamptz)
 		WHERE  n.id = m.id`
 
-	var ids []int64
-	var failed []bool
-	var delivered []*time.Time
-	for id, to := range moves {
-		ids, failed, delivered = append(ids, id), append(failed, to.failed), append(delivered, to.delivered)
-	}
-	if len(ids) > 0 {
-		batch.Queue(query, ids, failed, delivered)
+	if len(moves) > 0 {
+		batch.Queue(query, slices.Collect(maps.Values(moves)))
 	}
 }
 

@@ -163,25 +163,15 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 func storeReceipts(ctx context.Context, tx pgx.Tx, receipts []notification.Receipt) (map[receiptKey]bool, error) {
 	const query = `
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status, outcome, detail)
-		SELECT r.provider, r.receipt_id, r.delivery_id, nullif(r.message_id, ''), r.at, r.status, nullif(r.outcome, ''), nullif(r.detail, '')
-		FROM   unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::text[])
-		       AS r (provider, receipt_id, delivery_id, message_id, at, status, outcome, detail)
-		ORDER BY r.provider, r.receipt_id
+		SELECT "Provider", "ID", "DeliveryID", nullif("MessageID", ''), "At", "Word", nullif("Status", ''), nullif("Detail", '')
+		FROM   jsonb_to_recordset($1) AS r ("Provider" text, "ID" text, "DeliveryID" text, "MessageID" text, "At" timestamptz, "Word" text, "Status" text, "Detail" text)
+		ORDER BY "Provider", "ID"
 		ON CONFLICT DO NOTHING
 		RETURNING provider, receipt_id`
 
-	var providers, ids, deliveries, messages, words, outcomes, details []string
-	var at []time.Time
-	for _, r := range receipts {
-		providers, ids = append(providers, string(r.Provider)), append(ids, r.ID)
-		deliveries, messages = append(deliveries, r.DeliveryID), append(messages, r.MessageID)
-		words, outcomes, details = append(words, r.Word), append(outcomes, string(r.Status)), append(details, r.Detail)
-		at = append(at, r.At)
-	}
 	fresh := map[receiptKey]bool{}
 	var key receiptKey
-	err := postgres.Each(ctx, tx, "store receipts", []any{&key.provider, &key.id}, func() { fresh[key] = true },
-		query, providers, ids, deliveries, messages, at, words, outcomes, details)
+	err := postgres.Each(ctx, tx, "store receipts", []any{&key.provider, &key.id}, func() { fresh[key] = true }, query, receipts)
 	return fresh, err
 }
 
