@@ -13,8 +13,8 @@ import (
 type BatchStore interface {
 	// BatchDeliveries reads which deliveries of a batch were never attempted.
 	BatchDeliveries(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) ([]string, error)
-	// BatchLeft reports whether deliveries of a batch are PENDING.
-	BatchLeft(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) (bool, error)
+	// HasRemainingRows reports whether deliveries of a batch are PENDING.
+	HasRemainingRows(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) (bool, error)
 }
 
 const (
@@ -115,7 +115,7 @@ func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
 func (b *batch) left(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	return b.activities.Batches.BatchLeft(ctx, b.in.EventID, b.in.Channel, b.in.IDs)
+	return b.activities.Batches.HasRemainingRows(ctx, b.in.EventID, b.in.Channel, b.in.IDs)
 }
 
 // RecordBatch stores results that [Activities.SendBatch] could not store.

@@ -226,7 +226,7 @@ func (d directory) inactive(ctx context.Context) ([]Mistake, error) {
 
 // strangers finds members that planning skips because recipient does not have them.
 func (d directory) strangers(ctx context.Context) (mistakes []Mistake, err error) {
-	found, err := d.reader.Strangers(ctx)
+	found, err := d.reader.UnknownMembers(ctx)
 	for _, s := range found {
 		mistakes = append(mistakes, Mistake{Place: "entity_member", Row: shown(s.EntityType) + "/" + shown(s.UserType),
 			Problem: have(s.Count) + " a user who is not in recipient, so Herald tells them nothing",

@@ -106,7 +106,7 @@ var sqlState = regexp.MustCompile(`\bSQLSTATE ([0-9A-Z]{5})\b`)
 var anotherType = meaning{"a column has another type than Herald expects, or holds a value that Herald cannot read as that type",
 	"If the directory is a view, cast the column there to the type in Herald's table"}
 
-// databaseMeanings holds meanings by the first characters of the SQLSTATE; the first match counts.
+// databaseMeanings maps prefixes of SQLSTATEs to their meanings. The first match counts.
 var databaseMeanings = []struct {
 	state string
 	meaning

@@ -33,7 +33,7 @@ func TestBatchDeliveries(t *testing.T) {
 }
 
 // A batch reads only its own range.
-func TestBatchLeft(t *testing.T) {
+func TestHasRemainingRows(t *testing.T) {
 	t.Parallel()
 
 	s := largeEvent(t) // 4, 6 and 8 are PENDING and to be sent at once; 2 has FAILED
@@ -44,18 +44,18 @@ func TestBatchLeft(t *testing.T) {
 		first, last int
 		want        bool
 	}{{0, 9, true}, {0, 3, false}, {2, 4, true}, {4, 4, true}, {9, 9, false}, {5, 5, false}} {
-		require.Equal(t, tt.want, must(s.BatchLeft(t.Context(), "evt-1", notification.Email, notification.IDRange{First: id(tt.first), Last: id(tt.last)}))(t), fmt.Sprint(tt.first, tt.last))
+		require.Equal(t, tt.want, must(s.HasRemainingRows(t.Context(), "evt-1", notification.Email, notification.IDRange{First: id(tt.first), Last: id(tt.last)}))(t), fmt.Sprint(tt.first, tt.last))
 	}
 }
 
 // The cost of asking for a batch's rest does not grow with the deliveries behind it.
-func TestBatchLeftReadsNoFurther(t *testing.T) {
+func TestHasRemainingRowsReadsNoFurther(t *testing.T) {
 	t.Parallel()
 
 	s := failedMails(t, 10_000)
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := heard(t, s)
-	require.False(t, must(listening.BatchLeft(t.Context(), "evt-1", notification.Email, notification.IDRange{First: 1, Last: 100}))(t))
+	require.False(t, must(listening.HasRemainingRows(t.Context(), "evt-1", notification.Email, notification.IDRange{First: 1, Last: 100}))(t))
 	require.Len(t, asked.heard, 1)
 	require.Less(t, blocksOf(t, s, asked.heard[0]), 20)
 }
@@ -159,7 +159,7 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 			return errOfTwo(s.LaneDeliveries(t.Context(), part, notification.Pending, 10))
 		}},
 		{name: "is anything left of a batch", ask: func(s *postgres.Store) error {
-			return errOf(s.BatchLeft(t.Context(), event1.ID, notification.Email, part.IDs))
+			return errOf(s.HasRemainingRows(t.Context(), event1.ID, notification.Email, part.IDs))
 		}},
 		{name: "failures of a batch", ask: func(s *postgres.Store) error { return errOfTwo(s.ClaimFailed(t.Context(), part, 1000, 10)) }},
 		{name: "reopen what failed", ask: func(s *postgres.Store) error { return s.ReopenFailed(t.Context(), part) }},

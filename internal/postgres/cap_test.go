@@ -139,8 +139,8 @@ func TestCapDefersInOrder(t *testing.T) {
 	require.Contains(t, stored[0].Wait, notification.WaitCap)
 }
 
-// What is mandatory, and what an operator orders, is sent. It counts.
-func TestCapLetsMandatoryPass(t *testing.T) {
+// Mandatory messages and an operator's orders are sent over the limit. They count.
+func TestCapStopsNothingMandatory(t *testing.T) {
 	t.Parallel()
 
 	s, ids := cappedMails(t, 4, "('EMAIL', 1, '1 day', 'DROP')")

@@ -232,7 +232,7 @@ func TestConstraints(t *testing.T) {
 }
 
 // Values just inside the limits are accepted.
-func TestConstraintsLetPass(t *testing.T) {
+func TestConstraintsAcceptLimits(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)

@@ -182,10 +182,10 @@ func TestSealDigestBySize(t *testing.T) {
 		want  int
 	}{
 		{name: "all fit", sizes: []int{400, 400, 400}, want: 3},
-		{name: "the last does not", sizes: []int{400, 400, 402}, want: 2},
-		{name: "nor what follows it", sizes: []int{400, 1000, 400}, want: 1},
-		{name: "the first is too long by itself", sizes: []int{5000, 10}, want: 1},
-		{name: "one alone", sizes: []int{5000}, want: 1},
+		{name: "the last item does not fit", sizes: []int{400, 400, 402}, want: 2},
+		{name: "a large item ends the digest", sizes: []int{400, 1000, 400}, want: 1},
+		{name: "the first item is too long", sizes: []int{5000, 10}, want: 1},
+		{name: "one item, which is too long", sizes: []int{5000}, want: 1},
 	}
 	texts := reviewMails
 	texts.Channel = notification.SMS

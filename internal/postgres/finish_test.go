@@ -68,8 +68,8 @@ func TestFinishEventWithoutDeliveries(t *testing.T) {
 		problem        string
 	}{
 		{knows: notification.NoRouting, problem: "no rows", outcome: notification.NoRouting},
-		{problem: "customerId is not in the payload", outcome: notification.EventProblem}, // some of the rules were corrected
-		{}, // all of them were
+		{problem: "customerId is not in the payload", outcome: notification.EventProblem}, // an operator corrected some rules
+		{}, // an operator corrected all rules
 	} {
 		counts := must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, Outcome: tt.knows, Problem: tt.problem}))(t)
 		require.Equal(t, notification.Counts{Outcome: tt.outcome, Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}, counts)

@@ -255,7 +255,7 @@ func way(t *testing.T, s *postgres.Store, eventID string) {
 	require.Len(t, batch, 2)
 	beginBatch(t, s, batch)
 	endGroup(t, s, sentAt(1, batch...))
-	must(s.BatchLeft(ctx, eventID, notification.Email, ids))(t)
+	must(s.HasRemainingRows(ctx, eventID, notification.Email, ids))(t)
 	require.NoError(t, errOfTwo(s.ClaimFailed(ctx, part, 1000, 250)))
 	require.NoError(t, errOfTwo(s.CancelPart(ctx, part, notification.CancelledInTemporal, 1000)))
 	must(s.FinishEvent(ctx, notification.EventEnd{EventID: eventID, Success: true}))(t)

@@ -219,7 +219,7 @@ func TestRecipientsOfABroadcast(t *testing.T) {
 
 // The last page of 20,000 recipients costs as much as the first, whatever the planner
 // knows of the tables. This holds for a broadcast, for one type and for one entity.
-func TestRecipientsLateInALargeDirectory(t *testing.T) {
+func TestLastPageOfALargeDirectory(t *testing.T) {
 	t.Parallel()
 
 	const all = 20_000

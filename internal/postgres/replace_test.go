@@ -39,8 +39,8 @@ func rowsBy(t *testing.T, s *postgres.Store) []string {
 	return postgrestest.List(t, s, "SELECT concat_ws(' ', delivery_id, status, replaced_by) FROM notification ORDER BY delivery_id")
 }
 
-// Versions of two keys are planned at random, at the same moment and again after a crash. For each
-// recipient and key, the version with the highest seq that tells them remains, and nothing else.
+// Two keys get versions in random order, concurrently, and again after a crash. For each recipient
+// and key, only the version with the highest seq that tells the recipient remains.
 func TestNewestVersionRemains(t *testing.T) {
 	t.Parallel()
 

@@ -195,9 +195,9 @@ func (s *Store) BatchDeliveries(ctx context.Context, eventID string, channel not
 // rest at its end.
 const maxBatch = 4000
 
-// BatchLeft reports whether deliveries of a batch are PENDING. It reads only the range of
+// HasRemainingRows reports whether deliveries of a batch are PENDING. It reads only the range of
 // the batch.
-func (s *Store) BatchLeft(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) (bool, error) {
+func (s *Store) HasRemainingRows(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) (bool, error) {
 	const query = `
 		SELECT EXISTS (
 		    SELECT FROM notification n

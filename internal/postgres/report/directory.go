@@ -119,16 +119,16 @@ func (r Reader) People(ctx context.Context) (People, error) {
 	return postgres.One(ctx, r.Pool, "read the number of people", pgx.RowToStructByName[People], query, MostLookedAt)
 }
 
-// Strangers counts members who are not in recipient.
-type Strangers struct {
+// UnknownMembers counts members who are not in recipient.
+type UnknownMembers struct {
 	EntityType string
 	UserType   string
 	Count      int
 }
 
-// Strangers counts the active members of known types who are not in recipient, unless
+// UnknownMembers counts the active members of known types who are not in recipient, unless
 // recipient is empty. It reads [MostLookedAt] members.
-func (r Reader) Strangers(ctx context.Context) ([]Strangers, error) {
+func (r Reader) UnknownMembers(ctx context.Context) ([]UnknownMembers, error) {
 	const query = `
 		SELECT m.entity_type, m.user_type, count(*) AS count
 		FROM  (SELECT coalesce(entity_type::text, '') AS entity_type, user_type::text, user_id::text, active::boolean FROM entity_member LIMIT $1) m
@@ -141,7 +141,7 @@ func (r Reader) Strangers(ctx context.Context) ([]Strangers, error) {
 		ORDER BY count DESC, m.entity_type, m.user_type
 		LIMIT  $2`
 
-	return postgres.Collect(ctx, r.Pool, "read members who are not in recipient", pgx.RowToStructByName[Strangers], query, MostLookedAt, mostValues)
+	return postgres.Collect(ctx, r.Pool, "read members who are not in recipient", pgx.RowToStructByName[UnknownMembers], query, MostLookedAt, mostValues)
 }
 
 // ValueCount counts the rows that have a value.
