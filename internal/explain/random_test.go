@@ -23,9 +23,9 @@ const directories, maxDirectories = 2, 20
 // people.
 const askedNamed, askedOthers = 12, 4
 
-// Planning, why and the check before an attempt always agree, also about people whom the event does
-// not name. The directory is Herald's, or views in which a member has several roles. Each run uses a
-// new seed; HERALD_SEED repeats a run.
+// Planning, why and the check before an attempt always agree, also about people who are not among
+// the event's recipients. The directory is Herald's, or views in which a member has several roles.
+// Each run uses a new seed; HERALD_SEED repeats a run.
 func TestWhyIsWhatPlanningDecided(t *testing.T) {
 	t.Parallel()
 

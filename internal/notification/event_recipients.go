@@ -42,7 +42,7 @@ func Targets(event Event, rows []EventRecipients) (targets []Target, problems []
 		}
 		return []Target{target}, nil
 	}
-	payload := decodePayload(event.Payload)
+	payload, _ := DecodePayload(event.Payload)
 	for _, row := range rows {
 		target, err := row.target(event, payload)
 		switch {

@@ -3,22 +3,22 @@ package notification
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// decodePayload keeps the digits of numbers, so that long ids stay exact. If the payload is not
-// JSON, it returns nil.
-func decodePayload(payload json.RawMessage) any {
+// DecodePayload keeps the digits of numbers, so that long ids stay exact. If the payload is not
+// JSON, the value is nil.
+func DecodePayload(payload json.RawMessage) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	decoder.UseNumber()
-	var value any
 	if decoder.Decode(&value) != nil {
-		return nil
+		return nil, errors.New("the payload is not JSON") // the cause may quote the payload
 	}
-	return value
+	return value, nil
 }
 
 // splitPaths returns the paths in their order of priority: customer.id,guest.id.
@@ -90,7 +90,7 @@ func wholeNumber(number string) (digits string, whole bool) {
 
 // IDAt reads an id from the first of several comma-separated paths that has one; empty: none has.
 func IDAt(payload json.RawMessage, paths string) string {
-	decoded := decodePayload(payload)
+	decoded, _ := DecodePayload(payload)
 	for _, path := range splitPaths(paths) {
 		if id, found := entityID(decoded, path); found {
 			return id

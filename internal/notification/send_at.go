@@ -16,7 +16,7 @@ var sendAtForms = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
 
 // ReadPayload reads the due time and the throttle key of each routing row from the event's payload.
 func (s *EventSetup) ReadPayload() {
-	payload := decodePayload(s.Event.Payload)
+	payload, _ := DecodePayload(s.Event.Payload)
 	for i := range s.Routing {
 		route := &s.Routing[i]
 		route.ThrottleKey = route.throttleKey(payload)

@@ -1,10 +1,8 @@
 package template
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	htmltemplate "html/template"
 	"strconv"
 	"strings"
@@ -32,16 +30,6 @@ func recipientData(r notification.Recipient) map[string]any {
 		"user_type": string(r.UserType),
 		"locale":    r.Locale,
 	}
-}
-
-func decodePayload(payload json.RawMessage) (any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(payload))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, errors.New("the payload is not JSON") // the cause may quote the payload
-	}
-	return printable(value), nil
 }
 
 // printable converts a JSON value for templates. It prints as its producer wrote it. Null is

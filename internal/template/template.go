@@ -53,7 +53,8 @@ type key struct{ eventType, channel, locale string }
 func NewSet(event notification.Event, rows []notification.Template) *Set {
 	s := newSet(rows)
 	s.event = eventData(event)
-	s.payload, s.problem = decodePayload(event.Payload)
+	payload, err := notification.DecodePayload(event.Payload)
+	s.payload, s.problem = printable(payload), err
 	return s
 }
 
