@@ -24,19 +24,23 @@ const (
 	// hasCap reports whether a cap limits the channel of the delivery n.
 	hasCap = `EXISTS (SELECT FROM frequency_cap f WHERE f.channel_type = n.channel)`
 
-	// longestCap is the time for which the caps of the channel k.channel_type count a message.
-	longestCap = `(SELECT max(greatest(f.per, f.spacing)) FROM frequency_cap f WHERE f.channel_type = k.channel_type)`
+	// countedKeys are the elements of $1 as rows k.
+	countedKeys = `jsonb_to_recordset($1) AS k ("UserType" text, "UserID" text, "Channel" text)`
+
+	// longestCap is the time for which the caps of the channel of k count a message.
+	longestCap = `(SELECT max(greatest(f.per, f.spacing)) FROM frequency_cap f WHERE f.channel_type = k."Channel")`
 
 	// selectCounted reads the counted messages of the recipients and channels of $1. A message whose
 	// deliveries all ended unsent does not count: one delivery, or the items of a digest. $2 limits
 	// the messages of each.
 	selectCounted = `
-		SELECT to_jsonb(c)
-		FROM   jsonb_to_recordset($1) AS k (user_type text, user_id text, channel_type text)
+		SELECT jsonb_build_object('UserType', c.user_type, 'UserID', c.user_id, 'Channel', c.channel_type, 'MessageID', c.message_id, 'Category', c.category,
+		           'At', c.at, 'Waits', c.waits, 'Place', c.place)
+		FROM   ` + countedKeys + `
 		CROSS JOIN LATERAL (
 		       SELECT *
 		       FROM   counted_message m
-		       WHERE  (m.user_type, m.user_id, m.channel_type) = (k.user_type, k.user_id, k.channel_type)
+		       WHERE  (m.user_type, m.user_id, m.channel_type) = (k."UserType", k."UserID", k."Channel")
 		       AND    m.at > clock_timestamp() - ` + longestCap + `
 		       AND    (SELECT bool_and(n.status IN ('FAILED', 'CANCELLED') AND n.sent_at IS NULL)
 		               FROM   notification n
@@ -46,41 +50,28 @@ const (
 		) c`
 )
 
-// countedKey names a recipient and a channel.
-type countedKey struct {
-	UserType notification.UserType `json:"user_type"`
-	UserID   string                `json:"user_id"`
-	Channel  notification.Channel  `json:"channel_type"`
-}
-
 // countedRow is a row of counted_message.
 type countedRow struct {
-	countedKey
-	MessageID string    `json:"message_id"`
-	Category  string    `json:"category"`
-	At        time.Time `json:"at"`
-	Waits     bool      `json:"waits"`
-	Dropped   bool      `json:"dropped"` // a cap drops it, so it is not stored
-	Place     int64     `json:"place"`
+	notification.CountedMessage
+	Waits   bool
+	Dropped bool // a cap drops it, so it is not stored
+	Place   int64
 }
 
-func (r countedRow) message() notification.CountedMessage {
-	return notification.CountedMessage{RecipientKey: notification.RecipientKey{UserType: r.UserType, UserID: r.UserID}, Channel: r.Channel, MessageID: r.MessageID, Category: r.Category, At: r.At}
+// countedKey returns the part of a message that selectCounted reads.
+func countedKey(userType notification.UserType, userID string, channel notification.Channel) notification.CountedMessage {
+	return notification.CountedMessage{RecipientKey: notification.RecipientKey{UserType: userType, UserID: userID}, Channel: channel}
 }
 
 // ReadCounted adds the messages that the caps count to people.
 func (s *Store) ReadCounted(ctx context.Context, caps notification.Caps, people []notification.Recipient) error {
-	var keys []countedKey
+	var keys []notification.CountedMessage
 	for _, channel := range caps.Channels() {
 		for _, person := range people {
-			keys = append(keys, countedKey{person.UserType, person.UserID, channel})
+			keys = append(keys, countedKey(person.UserType, person.UserID, channel))
 		}
 	}
-	rows, err := Collect(ctx, s.Pool, "read counted messages", pgx.RowTo[countedRow], selectCounted, keys, notification.MaxCounted)
-	counted := make([]notification.CountedMessage, len(rows))
-	for i, row := range rows {
-		counted[i] = row.message()
-	}
+	counted, err := Collect(ctx, s.Pool, "read counted messages", pgx.RowTo[notification.CountedMessage], selectCounted, keys, notification.MaxCounted)
 	notification.AddCounted(people, counted)
 	return err
 }
@@ -132,8 +123,8 @@ type toCount struct {
 // many recipients do not exhaust the server's locks.
 const lockCounted = `
 		SELECT pg_advisory_xact_lock(hashtext('herald counted ' || current_schema()), slot)
-		FROM  (SELECT DISTINCT hashtext(concat_ws('/', k.channel_type, k.user_type, k.user_id)) & 255 AS slot
-		       FROM   jsonb_to_recordset($1) AS k (user_type text, user_id text, channel_type text)
+		FROM  (SELECT DISTINCT hashtext(concat_ws('/', k."Channel", k."UserType", k."UserID")) & 255 AS slot
+		       FROM   ` + countedKeys + `
 		       ORDER BY slot) AS ordered`
 
 // readCaps reads what the caps need: the time, the caps and the counted messages.
@@ -147,7 +138,9 @@ func count(ctx context.Context, tx pgx.Tx, in notification.Begin, messages map[s
 	var keys []countedRow
 	for id, message := range messages {
 		m := message.items[0].Message
-		keys = append(keys, countedRow{MessageID: id, countedKey: countedKey{m.UserType, m.UserID, message.channel}, Category: m.Category})
+		row := countedRow{CountedMessage: countedKey(m.UserType, m.UserID, message.channel)}
+		row.MessageID, row.Category = id, m.Category
+		keys = append(keys, row)
 	}
 	slices.SortFunc(keys, func(a, b countedRow) int { return cmp.Compare(a.MessageID, b.MessageID) })
 
@@ -181,9 +174,9 @@ func count(ctx context.Context, tx pgx.Tx, in notification.Begin, messages map[s
 	}
 	_, err = tx.Exec(ctx, `
 		INSERT INTO counted_message AS c (message_id, user_type, user_id, channel_type, category, at, waits)
-		SELECT message_id, user_type, user_id, channel_type, category, at, waits
-		FROM   jsonb_to_recordset($1) AS k (message_id text, user_type text, user_id text, channel_type text, category text, at timestamptz, waits boolean, dropped boolean)
-		WHERE  NOT dropped
+		SELECT "MessageID", "UserType", "UserID", "Channel", "Category", "At", "Waits"
+		FROM   jsonb_to_recordset($1) AS k ("MessageID" text, "UserType" text, "UserID" text, "Channel" text, "Category" text, "At" timestamptz, "Waits" boolean, "Dropped" boolean)
+		WHERE  NOT "Dropped"
 		ON CONFLICT (message_id) DO UPDATE
 		SET    at = excluded.at, waits = excluded.waits, category = excluded.category`, keys)
 	return held, err
@@ -196,8 +189,8 @@ func (r countedRow) others(counted []countedRow) []notification.CountedMessage {
 	var others []notification.CountedMessage
 	for i, c := range counted {
 		before := own < 0 || !c.Waits || counted[own].Waits && c.Place < counted[own].Place
-		if i != own && c.countedKey == r.countedKey && before {
-			others = append(others, c.message())
+		if i != own && c.RecipientKey == r.RecipientKey && c.Channel == r.Channel && before {
+			others = append(others, c.CountedMessage)
 		}
 	}
 	return others
