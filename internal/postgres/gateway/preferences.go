@@ -148,13 +148,6 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 		VALUES ($1, $2, nullif($3, '')::time)
 		ON CONFLICT (user_type, user_id) DO UPDATE
 		SET    digest_at = excluded.digest_at`
-	const channels = `
-		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
-		SELECT $1, $2, w.channel, w.enabled
-		FROM   jsonb_to_recordset($3) AS w (channel text, enabled boolean)
-		ORDER BY w.channel
-		ON CONFLICT (user_type, user_id, channel_type) DO UPDATE
-		SET    enabled = excluded.enabled`
 	const quietHours = `
 		UPDATE user_notification_preferences p
 		SET    quiet_hours_enabled = (w.quiet_hours ->> 'enabled')::boolean,
@@ -163,14 +156,6 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 		FROM   jsonb_to_recordset($3) AS w (channel text, quiet_hours jsonb)
 		WHERE  (p.user_type, p.user_id, p.channel_type) = ($1, $2, w.channel)
 		AND    w.quiet_hours IS NOT NULL`
-	const categories = `
-		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
-		SELECT $1, $2, w.category, c.channel, c.enabled
-		FROM   jsonb_to_recordset($3) AS w (category text, channels jsonb),
-		       jsonb_to_recordset(w.channels) AS c (channel text, enabled boolean)
-		ORDER BY w.category, c.channel
-		ON CONFLICT (user_type, user_id, category, channel_type) DO UPDATE
-		SET    enabled = excluded.enabled`
 
 	batch := &pgx.Batch{}
 	queueChangedBy(batch, "inbox")
@@ -178,12 +163,52 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 	if wanted.DigestAt != nil {
 		batch.Queue(digests, who.UserType, who.UserID, *wanted.DigestAt)
 	}
+	var choices []choice
+	for _, c := range wanted.Channels {
+		choices = append(choices, choice{who, "", c.Channel, *c.Enabled})
+	}
+	for _, g := range wanted.Categories {
+		for _, c := range g.Channels {
+			choices = append(choices, choice{who, g.Category, c.Channel, *c.Enabled})
+		}
+	}
+	queueChoices(batch, choices)
 	if len(wanted.Channels) > 0 {
-		batch.Queue(channels, who.UserType, who.UserID, wanted.Channels)
 		batch.Queue(quietHours, who.UserType, who.UserID, wanted.Channels)
 	}
-	if len(wanted.Categories) > 0 {
-		batch.Queue(categories, who.UserType, who.UserID, wanted.Categories)
-	}
 	return batch
+}
+
+// choice is a recipient's choice to get a category over a channel, or not.
+type choice struct {
+	notification.RecipientKey
+	Category string // empty: all that comes over the channel
+	Channel  notification.Channel
+	Enabled  bool
+}
+
+// queueChoices writes choices of known user types in the order of their keys.
+func queueChoices(batch *pgx.Batch, all []choice) {
+	const known = `
+		FROM   jsonb_to_recordset($1) AS c ("UserType" text, "UserID" text, "Category" text, "Channel" text, "Enabled" boolean)
+		JOIN   user_type t ON t.user_type = c."UserType"`
+	const channels = `
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
+		SELECT DISTINCT "UserType", "UserID", "Channel", "Enabled"` + known + `
+		WHERE  "Category" = ''
+		ORDER BY "UserType", "UserID", "Channel"
+		ON CONFLICT (user_type, user_id, channel_type) DO UPDATE
+		SET    enabled = excluded.enabled`
+	const categories = `
+		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
+		SELECT DISTINCT "UserType", "UserID", "Category", "Channel", "Enabled"` + known + `
+		WHERE  "Category" <> ''
+		ORDER BY "UserType", "UserID", "Category", "Channel"
+		ON CONFLICT (user_type, user_id, category, channel_type) DO UPDATE
+		SET    enabled = excluded.enabled`
+
+	if len(all) > 0 {
+		batch.Queue(channels, all)
+		batch.Queue(categories, all)
+	}
 }

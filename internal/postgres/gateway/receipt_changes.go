@@ -17,7 +17,7 @@ type receiptChanges struct {
 	moves        map[int64]*receiptMove // by notification.id
 	followUps    []notification.FollowUp
 	suppressions postgres.Suppressions
-	unsubscribed []unsubscription
+	unsubscribed []choice
 }
 
 // receiptMove holds what receipts report about one delivery.
@@ -38,7 +38,7 @@ func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, keys [
 			c.move(r, row)
 		}
 		if r.Unsubscribes {
-			c.unsubscribed = append(c.unsubscribed, unsubscription{notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, row.Category, row.Channel})
+			c.unsubscribed = append(c.unsubscribed, choice{notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, row.Category, row.Channel, false})
 		}
 	}
 }
@@ -76,7 +76,10 @@ func (c *receiptChanges) store(ctx context.Context, tx pgx.Tx) error {
 	queueMoves(batch, c.moves)
 	queueFollowUps(batch, c.followUps)
 	c.suppressions.Queue(batch)
-	queueUnsubscriptions(batch, c.unsubscribed, "sendgrid")
+	if len(c.unsubscribed) > 0 {
+		queueChangedBy(batch, "sendgrid")
+		queueChoices(batch, c.unsubscribed)
+	}
 	if batch.Len() == 0 {
 		return nil
 	}
