@@ -35,9 +35,10 @@ Temporal's histories.`,
 		cells: func(action report.Action) []string {
 			return []string{terminal.Clock(&action.At), action.Actor, action.Command, action.Target, terminal.Dash(action.Detail)}
 		},
-		read: func(ctx context.Context, db *postgres.Store, _ []string, limit int) ([]report.Action, error) {
-			return report.Reader{Pool: db.Pool}.Actions(ctx, filter, limit)
+		read: func(ctx context.Context, db *postgres.Store, _ []string, from place) (report.Page[report.Action], error) {
+			return report.Reader{Pool: db.Pool}.Actions(ctx, filter, from.after, from.limit)
 		},
+		pages: true,
 	})
 }
 

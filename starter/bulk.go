@@ -32,7 +32,7 @@ func (f *bulkFlags) register(cmd *cobra.Command) {
 
 // registerAfter adds --after, for commands that page through a table.
 func (f *bulkFlags) registerAfter(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.after, "after", "", "continue behind this `ID`, which an earlier call of the command named when it stopped")
+	cmd.Flags().StringVar(&f.after, "after", "", afterUsage)
 }
 
 // check refuses a call with both ids and filters, and a call with neither.

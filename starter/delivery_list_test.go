@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,40 @@ evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  -        2026-11-21 08:00:00
 	}](t, c, "event", "list", "--limit", "1")
 	require.Len(t, list.Events, 1)
 	require.True(t, list.More)
+}
+
+// A list without an index for its filters searches 100,000 rows, and names the flag that searches on.
+func TestListsSearchInParts(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	c.exec(t, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
+		SELECT 'evt ' || i, CASE i WHEN 1 THEN 'RARE' ELSE 'T' END, 'ADMIN', '1', '{}', 'PROCESSED', now(), '2026-01-01'::timestamptz + i * interval '1 second'
+		FROM   generate_series(1, 100002) i`)
+	c.exec(t, `
+		INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
+		OVERRIDING SYSTEM VALUE
+		VALUES (1, 'evt 1', 'RARE', 'ADMIN', '1', 'EMAIL', 'rare', '', ''), (100002, 'evt 2', 'T', 'ADMIN', '1', 'EMAIL', 'usual', '', '')`)
+	c.exec(t, "INSERT INTO operator_action (id, actor, command, target) OVERRIDING SYSTEM VALUE VALUES (1, 'rare', 'retry', 'evt 1'), (100002, 'usual', 'retry', 'evt 1')")
+	for _, tt := range []struct{ list, none, after, want string }{
+		{list: "event list --type RARE", none: "no events", after: "'evt 3'", want: "evt 1 "},
+		{list: "event list --type RARE --source herald", none: "no events", after: "'evt 3'", want: "evt 1 "},
+		{list: "delivery list --event-type RARE", none: "no deliveries", after: "3", want: "rare "},
+		{list: "audit --actor rare", none: "nothing was changed", after: "3", want: " rare "},
+	} {
+		args := strings.Fields(tt.list)
+		require.Equal(t, tt.none+"\n… searched only 100,000 rows: to search the next ones, add --after "+tt.after+"\n", c.must(t, args...))
+		after := strings.Trim(tt.after, "'")
+		require.Equal(t, after, read[struct{ Through string }](t, c, args...).Through, tt.list)
+		args = append(args, "--after", after)
+		require.Contains(t, c.must(t, args...), tt.want)
+		require.NotContains(t, c.must(t, args...), "…")
+		c.fails(t, calledWrong, "--after none: no page of this list begins there", append(args, "--after", "none")...)
+	}
+	require.Equal(t, "no events\n", c.must(t, "event", "list", "--type", "RARE", "--since", "2026-01-01T00:00:04Z"), "all of this time was searched")
+	require.Equal(t, "no deliveries\n", c.must(t, "delivery", "list", "--status", "sent", "--event", "evt 1"))
+	require.Contains(t, c.must(t, "event", "list", "--limit", "1"), "or add --after 'evt 100002'\n")
 }
 
 func TestNewTime(t *testing.T) {

@@ -25,6 +25,8 @@ func (a *app) listEventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the latest events, the newest first",
+		Long: `List the latest events, the newest first. With most filters, one call searches 100,000
+events. If there are more, it prints the ID for --after, which searches the next ones.`,
 		Example: `  starter event list
   starter event list --status failed --since 24h
   starter event list --outcome no_recipients
@@ -46,9 +48,10 @@ func (a *app) listEventsCommand() *cobra.Command {
 			return []string{e.EventID, e.EventType, terminal.Dash(e.Aggregate()), string(e.Status), terminal.Dash(string(e.ProcessedStatus)), terminal.Dash(string(e.Outcome)),
 				terminal.Clock(&e.CreatedAt), terminal.Dash(cmp.Or(e.ErrorMessage, e.Problem, undecided(e)))}
 		},
-		read: func(ctx context.Context, db *postgres.Store, _ []string, limit int) ([]report.EventRow, error) {
-			return report.Reader{Pool: db.Pool}.LatestEvents(ctx, filter, limit)
+		read: func(ctx context.Context, db *postgres.Store, _ []string, from place) (report.Page[report.EventRow], error) {
+			return report.Reader{Pool: db.Pool}.LatestEvents(ctx, filter, from.after, from.limit)
 		},
+		pages: true,
 	})
 }
 

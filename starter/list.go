@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/advice"
 	"herald/internal/explain"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 	"herald/internal/terminal"
 )
 
@@ -17,36 +21,63 @@ type list[T any] struct {
 	none   string // printed if there are no rows
 	header []string
 	cells  func(T) []string
-	read   func(ctx context.Context, db *postgres.Store, args []string, limit int) ([]T, error)
+	read   func(ctx context.Context, db *postgres.Store, args []string, from place) (report.Page[T], error)
+	pages  bool // add --after
 }
+
+// place is where a page of a list begins, and how long the page may be.
+type place struct {
+	after string // a key of the list; empty: the first page
+	limit int
+}
+
+// afterUsage is the help of --after.
+const afterUsage = "continue behind this `ID`, which an earlier call of the command named when it stopped"
 
 // listCommand completes a command that prints a list.
 func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
-	var limit int
-	terminal.LimitFlag(cmd.Flags(), &limit)
+	var from place
+	terminal.LimitFlag(cmd.Flags(), &from.limit)
+	if l.pages {
+		terminal.TextFlag(cmd.Flags(), &from.after, "after", afterUsage)
+	}
 	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, args []string) error {
 		db, _, err := a.store(ctx)
 		if err != nil {
 			return err
 		}
-		rows, err := l.read(ctx, db, args, limit+1)
-		if err != nil {
+		page, err := l.read(ctx, db, args, from)
+		switch {
+		case errors.Is(err, report.ErrNoPlace):
+			return misused(fmt.Errorf("--after %s: %w", advice.Quote(from.after), err))
+		case err != nil:
 			return err
 		}
-		more := len(rows) > limit
-		rows = rows[:min(limit, len(rows))]
-		return a.Print(map[string]any{l.name: rows, "more": more}, func(w io.Writer) {
-			if len(rows) == 0 {
-				terminal.Row(w, l.none)
-				return
-			}
-			terminal.List(w, l.header, rows, l.cells)
-			if more {
-				terminal.More(w)
-			}
-		})
+		printed := map[string]any{l.name: page.Rows, "more": page.More}
+		if page.Through != "" {
+			printed["through"] = page.Through
+		}
+		return a.Print(printed, func(w io.Writer) { l.print(w, page) })
 	})
 	return cmd
+}
+
+func (l list[T]) print(w io.Writer, page report.Page[T]) {
+	if len(page.Rows) == 0 {
+		terminal.Row(w, l.none)
+	} else {
+		terminal.List(w, l.header, page.Rows, l.cells)
+	}
+	next := ""
+	if page.Through != "" {
+		next = "--after " + advice.Quote(page.Through)
+	}
+	switch {
+	case page.Partial:
+		terminal.Row(w, fmt.Sprintf("… searched only %s rows: to search the next ones, add %s", terminal.Grouped(report.MaxSearched), next))
+	case page.More:
+		terminal.More(w, next)
+	}
 }
 
 // showCommand completes a command that reads one thing by its id and prints it.

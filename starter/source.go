@@ -16,6 +16,7 @@ import (
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 	"herald/internal/terminal"
 )
 
@@ -207,7 +208,6 @@ func (a *app) createTopic(ctx context.Context, o *operate.Operator, source outbo
 }
 
 func (a *app) sourceRowsCommand() *cobra.Command {
-	var after string
 	cmd := &cobra.Command{
 		Use:   "rows NAME",
 		Short: "List the rows of an outbox with a problem",
@@ -223,20 +223,21 @@ Herald stores nothing about other rows.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
 	}
-	terminal.TextFlag(cmd.Flags(), &after, "after", "continue after the row with this key")
 	return listCommand(a, cmd, list[postgres.SourceRow]{
 		name: "rows", none: "no row has a problem",
 		header: []string{"KEY", "STATE", "REFUSED", "NEXT ATTEMPT", "ERROR"},
 		cells: func(row postgres.SourceRow) []string {
 			return []string{row.Key, row.State, fmt.Sprint(row.Refusals), terminal.Clock(row.NextAttemptAt), cmp.Or(row.Error, row.PeopleError)}
 		},
-		read: func(ctx context.Context, db *postgres.Store, args []string, limit int) ([]postgres.SourceRow, error) {
+		read: func(ctx context.Context, db *postgres.Store, args []string, from place) (report.Page[postgres.SourceRow], error) {
 			source, err := a.source(args[0])
 			if err != nil {
-				return nil, err
+				return report.Page[postgres.SourceRow]{}, err
 			}
-			return db.SourceRows(ctx, source.Name, after, limit)
+			found, err := db.SourceRows(ctx, source.Name, from.after, from.limit+1)
+			return report.PageOf(found, from.limit, func(row postgres.SourceRow) string { return row.Key }), err
 		},
+		pages: true,
 	})
 }
 

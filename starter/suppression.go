@@ -62,13 +62,14 @@ the hash. --address finds the rows of one address.`,
 	return listCommand(a, cmd, list[report.Suppression]{
 		name: "suppressions", none: "nothing is suppressed",
 		header: suppressionHeader, cells: suppressionCells,
-		read: func(ctx context.Context, db *postgres.Store, _ []string, limit int) (_ []report.Suppression, err error) {
+		read: func(ctx context.Context, db *postgres.Store, _ []string, from place) (_ report.Page[report.Suppression], err error) {
 			if address.Text != "" {
 				if filter.AddressHashes, err = address.Hashes(db.AddressKeys()); err != nil {
-					return nil, err
+					return report.Page[report.Suppression]{}, err
 				}
 			}
-			return report.Reader{Pool: db.Pool}.Suppressions(ctx, filter, limit)
+			found, err := report.Reader{Pool: db.Pool}.Suppressions(ctx, filter, from.limit+1)
+			return report.PageOf(found, from.limit, nil), err
 		},
 	})
 }

@@ -34,12 +34,12 @@ starter delivery why explains one decision in detail.`,
 		cells: func(d report.RecipientDecision) []string {
 			return []string{terminal.Clock(&d.DecidedAt), d.EventID, terminal.Dash(d.EventType), string(d.Channel), string(d.Decision), string(terminal.Dash(d.Status)), terminal.Dash(d.Reason)}
 		},
-		read: func(ctx context.Context, db *postgres.Store, _ []string, limit int) ([]report.RecipientDecision, error) {
-			found, err := report.Reader{Pool: db.Pool}.RecipientDecisions(ctx, filter, limit)
+		read: func(ctx context.Context, db *postgres.Store, _ []string, from place) (report.Page[report.RecipientDecision], error) {
+			found, err := report.Reader{Pool: db.Pool}.RecipientDecisions(ctx, filter, from.limit+1)
 			for i := range found {
 				found[i].Reason = explain.Reason(found[i], filter.UserType)
 			}
-			return found, err
+			return report.PageOf(found, from.limit, nil), err
 		},
 	})
 }

@@ -68,11 +68,11 @@ func (e Explainer) event(ctx context.Context, id string, maxCounted int) (EventV
 	if err != nil {
 		return EventView{}, advice.NoEvent(id, err)
 	}
-	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, shownActions)
+	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, "", shownActions)
 	if err != nil {
 		return EventView{}, err
 	}
-	view := EventView{EventDetail: detail, Actions: actions}
+	view := EventView{EventDetail: detail, Actions: actions.Rows}
 	if view.Approval, err = e.Store.Approval(ctx, id); err != nil {
 		return EventView{}, err
 	}
@@ -122,11 +122,11 @@ func (e Explainer) Delivery(ctx context.Context, id string) (DeliveryView, error
 	if err != nil {
 		return DeliveryView{}, advice.NoDelivery(id, err)
 	}
-	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, shownActions)
+	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, "", shownActions)
 	if err != nil {
 		return DeliveryView{}, err
 	}
-	view := DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, detail), Actions: actions}
+	view := DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, detail), Actions: actions.Rows}
 	if view.Escalation, err = e.escalation(ctx, id); err != nil {
 		return DeliveryView{}, err
 	}

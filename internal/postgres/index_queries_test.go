@@ -57,16 +57,16 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		}
 	}
 	deliveries := func(filter report.DeliveryFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return errOf(r.LatestDeliveries(ctx, filter, 20)) }
+		return func(ctx context.Context) error { return errOf(r.LatestDeliveries(ctx, filter, "", 20)) }
 	}
 	events := func(filter report.EventFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return errOf(r.LatestEvents(ctx, filter, 20)) }
+		return func(ctx context.Context) error { return errOf(r.LatestEvents(ctx, filter, "", 20)) }
 	}
 	retry := func(filter postgres.RetryFilter) func(ctx context.Context) error {
 		return func(ctx context.Context) error { return errOf(s.EventsToRetry(ctx, filter, "", 20)) }
 	}
 	actions := func(filter report.ActionFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { return errOf(r.Actions(ctx, filter, 20)) }
+		return func(ctx context.Context) error { return errOf(r.Actions(ctx, filter, "", 20)) }
 	}
 	recipients := func(entity notification.Entity) func(ctx context.Context) error {
 		return func(ctx context.Context) error {
@@ -215,23 +215,27 @@ func TestLatestEventsByIndex(t *testing.T) {
 	for name, tt := range map[string]struct {
 		ask  func(report.Reader) error
 		part bool // of the index
+		two  bool // statements: the first one finds the end of the search
 	}{
-		"list": {ask: func(r report.Reader) error { return errOf(r.LatestEvents(t.Context(), report.EventFilter{}, 50)) }},
+		"list": {ask: func(r report.Reader) error { return errOf(r.LatestEvents(t.Context(), report.EventFilter{}, "", 50)) }},
 		"check": {ask: func(r report.Reader) error {
 			return errOf(r.RecentTypes(t.Context(), 7*24*time.Hour, []string{notification.HeraldSource}))
 		}, part: true},
 		"later page": {ask: func(r report.Reader) error {
-			return errOf(r.LatestEvents(t.Context(), report.EventFilter{Before: "evt-9000"}, 50))
+			return errOf(r.LatestEvents(t.Context(), report.EventFilter{}, "evt-9000", 50))
 		}, part: true},
-		"end of a search": {ask: func(r report.Reader) error { return errOf(r.EventBefore(t.Context(), "evt-9000", 500)) }, part: true},
 		"rare type": {ask: func(r report.Reader) error {
-			return errOf(r.LatestEvents(t.Context(), report.EventFilter{Type: "RARE", Before: "evt-9000", Through: "evt-8000"}, 50))
-		}, part: true},
+			return errOf(r.LatestEvents(t.Context(), report.EventFilter{Type: "RARE"}, "evt-9000", 50))
+		}, part: true, two: true},
 		"rare aggregate": {ask: func(r report.Reader) error {
-			return errOf(r.LatestEvents(t.Context(), report.EventFilter{Aggregate: notification.Entity{Type: "ADMIN", ID: "2"}, Through: "evt-8000"}, 50))
-		}, part: true},
+			return errOf(r.LatestEvents(t.Context(), report.EventFilter{Aggregate: notification.Entity{Type: "ADMIN", ID: "2"}, Since: time.Now().Add(-24 * time.Hour)}, "", 50))
+		}, part: true, two: true},
 	} {
-		plan := plansOf(t, s, func(s *postgres.Store) error { return tt.ask(report.Reader{Pool: s.Pool}) })[0]
+		plans := allPlansOf(t, s, func(s *postgres.Store) error { return tt.ask(report.Reader{Pool: s.Pool, Searched: 1000}) })
+		if tt.two {
+			require.Regexp(t, `(?s)^Index Scan.*event_outbox_latest on event_outbox e\b`, plans[len(plans)-2], name)
+		}
+		plan := plans[len(plans)-1]
 		require.Contains(t, plan, "event_outbox_latest", name)
 		require.NotContains(t, plan, "Seq Scan on event_outbox", name)
 		require.Equal(t, tt.part, regexp.MustCompile(`event_outbox_latest.*\n +Index Cond: `).MatchString(plan), plan)
@@ -250,16 +254,22 @@ func TestDeliveriesOfAnEventByIndex(t *testing.T) {
 	sent := report.DeliveryFilter{EventID: "broadcast", Statuses: []notification.Status{notification.Sent}}
 	const ofEvent, after, through = `Index Cond: \(+event_id = 'broadcast'`, ` AND \(ROW\(user_type, user_id, channel\) > `, `.* AND \(ROW\(user_type, user_id, channel\) <= `
 	for _, tt := range []struct {
-		ask  func(report.Reader) error
-		want string
-		sort bool // of the few that fit
+		filter report.DeliveryFilter
+		after  string
+		want   string
+		sort   bool // of the few that fit
 	}{
-		{ask: func(r report.Reader) error { return errOf(r.EventDeliveries(t.Context(), all, "", "", 50)) }, want: ofEvent},
-		{ask: func(r report.Reader) error { return errOf(r.EventDeliveries(t.Context(), all, "d5000", "", 50)) }, want: ofEvent + `::text\)` + after},
-		{ask: func(r report.Reader) error { return errOf(r.EventDeliveries(t.Context(), sent, "d5000", "d6000", 50)) }, want: ofEvent + `::text\)` + after + through, sort: true},
-		{ask: func(r report.Reader) error { return errOf(r.NextDelivery(t.Context(), "broadcast", "d5000", 1000)) }, want: ofEvent + `::text\)` + after},
+		{filter: all, want: ofEvent},
+		{filter: all, after: "d5000", want: ofEvent + `::text\)` + after},
+		{filter: sent, after: "d5000", want: ofEvent + `::text\)` + after + through, sort: true},
 	} {
-		plan := plansOf(t, s, func(s *postgres.Store) error { return tt.ask(report.Reader{Pool: s.Pool}) })[0]
+		plans := allPlansOf(t, s, func(s *postgres.Store) error {
+			return errOf(report.Reader{Pool: s.Pool, Searched: 1000}.LatestDeliveries(t.Context(), tt.filter, tt.after, 50))
+		})
+		plan := plans[len(plans)-1]
+		if tt.sort {
+			require.Regexp(t, `notification_once.*\n +`+ofEvent+`::text\)`+after, plans[len(plans)-2], "the end of the search")
+		}
 		require.Regexp(t, `notification_once.*\n +`+tt.want, plan)
 		require.Equal(t, tt.sort, strings.Contains(plan, "Sort"), plan)
 		require.NotContains(t, plan, "Seq Scan")

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"encoding/hex"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,11 +28,11 @@ type Action struct {
 type ActionFilter struct {
 	Target, Actor, Command string
 	Since                  time.Time // earliest time of the order
-	Before                 int64     // only ids below this one; 0: all
 }
 
-// Actions reads the latest actions that the filter selects, up to limit, newest first.
-func (r Reader) Actions(ctx context.Context, filter ActionFilter, limit int) ([]Action, error) {
+// Actions reads the page behind the key `after`, with up to limit actions that the filter selects,
+// newest first.
+func (r Reader) Actions(ctx context.Context, filter ActionFilter, after string, limit int) (Page[Action], error) {
 	const query = `
 		SELECT id, at, actor, coalesce(db_user, '') AS db_user, command, target, detail
 		FROM   operator_action
@@ -40,12 +41,17 @@ func (r Reader) Actions(ctx context.Context, filter ActionFilter, limit int) ([]
 		AND    ($2::text IS NULL OR actor = $2)
 		AND    ($3::text IS NULL OR command = $3)
 		AND    ($4::timestamptz IS NULL OR at >= $4)
-		AND    ($6::bigint IS NULL OR id < $6)
+		AND    id BETWEEN $5 AND $6
 		ORDER BY id DESC
-		LIMIT  $5`
+		LIMIT  $7`
 
-	return postgres.Collect(ctx, r.Pool, "read what operators did", pgx.RowToStructByName[Action], query,
-		postgres.Optional(filter.Target), postgres.Optional(filter.Actor), postgres.Optional(filter.Command), postgres.Optional(filter.Since), limit, postgres.Optional(filter.Before))
+	ids, through, err := r.idsToSearch(ctx, idsOfTime{table: "operator_action", column: "at", since: filter.Since}, after, filter.Target != "")
+	if err != nil {
+		return Page[Action]{}, err
+	}
+	rows, err := postgres.Collect(ctx, r.Pool, "read what operators did", pgx.RowToStructByName[Action], query, plannedForItsFilter,
+		postgres.Optional(filter.Target), postgres.Optional(filter.Actor), postgres.Optional(filter.Command), postgres.Optional(filter.Since), ids.lowest, ids.highest, limit+1)
+	return searchedPage(rows, limit, func(a Action) string { return strconv.FormatInt(a.ID, 10) }, through), err
 }
 
 // Suppression is a row of recipient_suppression.

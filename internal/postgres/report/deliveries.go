@@ -2,6 +2,8 @@ package report
 
 import (
 	"context"
+	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,8 +25,9 @@ type DeliveryFilter struct {
 	Entity        notification.Entity // through which the recipient was told
 	Since         time.Time           // earliest time of planning
 	Until         time.Time           // planned before this time
-	Before        int64               // only ids below this one; 0: all
 	After         int64               // only ids above this one
+
+	through *int64 // only ids up to this one; nil: all
 }
 
 // DeliveryRow is a row of notification, without its address and its text.
@@ -77,7 +80,7 @@ const filtered = `
 	AND ($9::text IS NULL OR n.entity_id = $9)
 	AND ($10::timestamptz IS NULL OR n.created_at >= $10)
 	AND ($11::timestamptz IS NULL OR n.created_at < $11)
-	AND ($12::bigint IS NULL OR n.id < $12)
+	AND ($12::bigint IS NULL OR n.id <= $12)
 	AND n.id > $13`
 
 // params returns the parameters of filtered, followed by others.
@@ -85,7 +88,7 @@ func (f DeliveryFilter) params(others ...any) []any {
 	params := []any{
 		plannedForItsFilter,
 		f.Statuses, f.Channels, postgres.Optional(f.EventID), postgres.Optional(f.EventType), postgres.Optional(f.CorrelationID), postgres.Optional(f.UserType), postgres.Optional(f.UserID),
-		postgres.Optional(f.Entity.Type), postgres.Optional(f.Entity.ID), postgres.Optional(f.Since), postgres.Optional(f.Until), postgres.Optional(f.Before), f.After,
+		postgres.Optional(f.Entity.Type), postgres.Optional(f.Entity.ID), postgres.Optional(f.Since), postgres.Optional(f.Until), f.through, f.After,
 	}
 	return append(params, others...)
 }
@@ -120,31 +123,45 @@ func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, limit i
 	return r.deliveries(ctx, "read page of deliveries", filter, " ORDER BY n.id LIMIT $14", limit)
 }
 
-// LatestDeliveries reads the latest deliveries that the filter selects, up to limit, newest
-// first.
-func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, limit int) ([]DeliveryRow, error) {
+// LatestDeliveries reads the page behind the key `after`, with up to limit deliveries that the filter
+// selects, newest first. The deliveries of one event come in the order of their recipients: sorting
+// them by time would read all of them.
+func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, after string, limit int) (Page[DeliveryRow], error) {
 	if err := r.checkUserType(ctx, filter.UserType); err != nil {
-		return nil, err
+		return Page[DeliveryRow]{}, err
 	}
-	return r.deliveries(ctx, "read deliveries", filter, " ORDER BY n.id DESC LIMIT $14", limit)
+	if filter.EventID != "" {
+		return r.eventDeliveries(ctx, filter, after, limit)
+	}
+	isIndexed := filter.CorrelationID != "" || filter.UserID != ""
+	ids, through, err := r.idsToSearch(ctx, idsOfTime{"notification", "created_at", filter.Since, filter.Until}, after, isIndexed)
+	if err != nil {
+		return Page[DeliveryRow]{}, err
+	}
+	filter.After, filter.through = ids.lowest-1, &ids.highest
+	rows, err := r.deliveries(ctx, "read deliveries", filter, " ORDER BY n.id DESC LIMIT $14", limit+1)
+	return searchedPage(rows, limit, func(d DeliveryRow) string { return strconv.FormatInt(d.ID, 10) }, through), err
 }
 
-// EventDeliveries reads the deliveries of an event that the filter selects, up to limit, in the order
-// of their recipients. An index has this order. after and through are ids of deliveries: only those
-// after the first and up to the second one; empty: no limit.
-func (r Reader) EventDeliveries(ctx context.Context, filter DeliveryFilter, after, through string, limit int) ([]DeliveryRow, error) {
+// eventDeliveries is [Reader.LatestDeliveries] for one event. An index has the order of recipients.
+func (r Reader) eventDeliveries(ctx context.Context, filter DeliveryFilter, after string, limit int) (Page[DeliveryRow], error) {
 	const rest = `
 		AND    ($14::text IS NULL OR (n.user_type, n.user_id, n.channel) > (SELECT b.user_type, b.user_id, b.channel FROM notification b WHERE b.delivery_id = $14))
 		AND    ($15::text IS NULL OR (n.user_type, n.user_id, n.channel) <= (SELECT b.user_type, b.user_id, b.channel FROM notification b WHERE b.delivery_id = $15))
 		ORDER BY n.user_type, n.user_id, n.channel
 		LIMIT  $16`
 
-	return r.deliveries(ctx, "read deliveries of an event", filter, rest, postgres.Optional(after), postgres.Optional(through), limit)
+	through, err := r.lastSearchedDelivery(ctx, filter, after)
+	if err != nil {
+		return Page[DeliveryRow]{}, err
+	}
+	rows, err := r.deliveries(ctx, "read deliveries of an event", filter, rest, postgres.Optional(after), postgres.Optional(through), limit+1)
+	return searchedPage(rows, limit, func(d DeliveryRow) string { return d.DeliveryID }, through), err
 }
 
-// NextDelivery returns the id of the delivery that is n deliveries after another one, in the order of
-// [Reader.EventDeliveries]; empty: there are fewer.
-func (r Reader) NextDelivery(ctx context.Context, eventID, after string, n int) (string, error) {
+// lastSearchedDelivery returns the last delivery of an event that a page searches; empty: it reads all
+// deliveries that match the filter.
+func (r Reader) lastSearchedDelivery(ctx context.Context, filter DeliveryFilter, after string) (string, error) {
 	const query = `
 		SELECT delivery_id
 		FROM   notification
@@ -158,13 +175,12 @@ func (r Reader) NextDelivery(ctx context.Context, eventID, after string, n int) 
 			OFFSET $3
 			LIMIT  1)`
 
-	id, err := postgres.One(ctx, r.Pool, "read a later delivery", pgx.RowTo[string], query, plannedForItsFilter, eventID, postgres.Optional(after), n-1)
+	err := r.require(ctx, "SELECT FROM notification WHERE delivery_id", after)
+	if err != nil || reflect.DeepEqual(filter, DeliveryFilter{EventID: filter.EventID}) {
+		return "", err
+	}
+	id, err := postgres.One(ctx, r.Pool, "read the last delivery to search", pgx.RowTo[string], query, plannedForItsFilter, filter.EventID, postgres.Optional(after), r.searched()-1)
 	return id, postgres.IgnoreNoRows(err)
-}
-
-// LastDelivery returns the highest id of a delivery; 0: there is none.
-func (r Reader) LastDelivery(ctx context.Context) (int64, error) {
-	return postgres.One(ctx, r.Pool, "read last delivery", pgx.RowTo[int64], "SELECT coalesce(max(id), 0) FROM notification")
 }
 
 // DeliveryIDs reads delivery ids that begin with prefix, newest first: up to limit ids of

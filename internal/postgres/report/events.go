@@ -19,8 +19,16 @@ type EventFilter struct {
 	Aggregate     notification.Entity
 	CorrelationID string
 	Since         time.Time // earliest time of writing
-	Before        string    // only the events after this one, in the order of the list; empty: from the first one
-	Through       string    // likewise, the last event; empty: to the end
+}
+
+// isIndexed reports whether an index has the events that match the filter. Other filters search.
+func (f EventFilter) isIndexed() bool {
+	switch {
+	case f.CorrelationID != "", f.Status == "" && f.Type == "" && f.Source == "" && f.Aggregate == (notification.Entity{}):
+		return true
+	default:
+		return f.Outcome == "" && (f.Status == notification.OutboxPending || f.Status == notification.OutboxFailed)
+	}
 }
 
 // OutboxRow is a row of event_outbox, without its payload.
@@ -60,9 +68,9 @@ type EventRow struct {
 	Undecided       bool                         `json:"undecided"`        // its workflow has run for a minute without a decision: planning may fail again and again
 }
 
-// LatestEvents reads the latest events that the filter selects, up to limit, newest first.
-// With an outcome, it reads the events that ended last.
-func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int) ([]EventRow, error) {
+// LatestEvents reads the page behind the event `after`, with up to limit events that the filter selects,
+// newest first. With an outcome, it reads the events that ended last.
+func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, after string, limit int) (Page[EventRow], error) {
 	const columns = `
 		SELECT e.event_id, coalesce(p.status, '') AS processed_status, coalesce(p.outcome, '') AS outcome, coalesce(p.problem, '') AS problem,
 		       e.source = 'herald' AND p.status IS NOT DISTINCT FROM 'PROCESSING' AND p.created_at < now() - interval '1 minute'
@@ -100,10 +108,14 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 		ORDER BY p.updated_at DESC, p.event_id DESC
 		LIMIT  $7`
 
+	through, err := r.lastSearched(ctx, filter, after)
+	if err != nil {
+		return Page[EventRow]{}, err
+	}
 	query, params := latest, []any{
 		plannedForItsFilter,
 		postgres.Optional(filter.Status), postgres.Optional(filter.Type), postgres.Optional(filter.Aggregate.Type), filter.Aggregate.ID,
-		postgres.Optional(filter.Since), postgres.Optional(filter.CorrelationID), limit, postgres.Optional(filter.Source), postgres.Optional(filter.Before),
+		postgres.Optional(filter.Since), postgres.Optional(filter.CorrelationID), limit + 1, postgres.Optional(filter.Source), postgres.Optional(after),
 	}
 	if filter.Outcome != "" {
 		query, params = columns+eventOfEach+ofOutcome, append(params, filter.Outcome)
@@ -111,41 +123,43 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 			query = columns + eventsOfCorrelation + ofOutcome
 		}
 	}
-	params = append(params, postgres.Optional(filter.Through))
-	return postgres.Collect(ctx, r.Pool, "read events", pgx.RowToStructByName[EventRow], query, params...)
+	params = append(params, postgres.Optional(through))
+	rows, err := postgres.Collect(ctx, r.Pool, "read events", pgx.RowToStructByName[EventRow], query, params...)
+	return searchedPage(rows, limit, func(e EventRow) string { return e.EventID }, through), err
 }
 
-// EventBefore returns the id of the event that was written n events before another one; empty: there
-// are fewer. Without another one, the latest event is the first.
-func (r Reader) EventBefore(ctx context.Context, eventID string, n int) (string, error) {
-	const query = `
+// lastSearched returns the last event that a page searches; empty: it reads all events that match the
+// filter.
+func (r Reader) lastSearched(ctx context.Context, filter EventFilter, after string) (string, error) {
+	const latest = `
 		SELECT event_id
 		FROM   event_outbox
 		WHERE  (created_at, seq) = (
 			SELECT e.created_at, e.seq
 			FROM   event_outbox e
-			WHERE  $1::text IS NULL OR (e.created_at, e.seq) < (SELECT b.created_at, b.seq FROM event_outbox b WHERE b.event_id = $1)
+			WHERE  ($1::text IS NULL OR (e.created_at, e.seq) < (SELECT b.created_at, b.seq FROM event_outbox b WHERE b.event_id = $1))
+			AND    ($2::timestamptz IS NULL OR e.created_at >= $2)
 			ORDER BY e.created_at DESC, e.seq DESC
-			OFFSET $2
+			OFFSET $3
 			LIMIT  1)`
-
-	id, err := postgres.One(ctx, r.Pool, "read an earlier event", pgx.RowTo[string], query, plannedForItsFilter, postgres.Optional(eventID), n-1)
-	return id, postgres.IgnoreNoRows(err)
-}
-
-// EndedBefore returns the id of the event that ended n events before another one of its outcome;
-// empty: there are fewer. Without another one, the event that ended last is the first.
-func (r Reader) EndedBefore(ctx context.Context, outcome notification.EventOutcome, eventID string, n int) (string, error) {
-	const query = `
+	const ofOutcome = `
 		SELECT p.event_id
 		FROM   processed_event p
-		WHERE  p.outcome = $1
-		AND    ($2::text IS NULL OR (p.updated_at, p.event_id) < (SELECT b.updated_at, b.event_id FROM processed_event b WHERE b.event_id = $2))
+		WHERE  p.outcome = $4
+		AND    ($1::text IS NULL OR (p.updated_at, p.event_id) < (SELECT b.updated_at, b.event_id FROM processed_event b WHERE b.event_id = $1))
+		AND    ($2::timestamptz IS NULL OR p.updated_at >= $2)
 		ORDER BY p.updated_at DESC, p.event_id DESC
 		OFFSET $3
 		LIMIT  1`
 
-	id, err := postgres.One(ctx, r.Pool, "read an event that ended earlier", pgx.RowTo[string], query, plannedForItsFilter, outcome, postgres.Optional(eventID), n-1)
+	table, query, params := "event_outbox", latest, []any{plannedForItsFilter, postgres.Optional(after), postgres.Optional(filter.Since), r.searched() - 1}
+	if filter.Outcome != "" {
+		table, query, params = "processed_event", ofOutcome, append(params, filter.Outcome)
+	}
+	if err := r.require(ctx, "SELECT FROM "+table+" WHERE event_id", after); err != nil || filter.isIndexed() {
+		return "", err
+	}
+	id, err := postgres.One(ctx, r.Pool, "read the last event to search", pgx.RowTo[string], query, params...)
 	return id, postgres.IgnoreNoRows(err)
 }
 

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ func TestDeliveryFilter(t *testing.T) {
 
 	sms := report.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Push}}
 	require.Equal(t, []int64{2, 3}, rowIDs(must(r.DeliveryPage(t.Context(), sms, 2))(t)))
-	require.Equal(t, []int64{4, 3}, rowIDs(must(r.LatestDeliveries(t.Context(), sms, 2))(t)))
+	require.Equal(t, []int64{4, 3}, rowIDs(must(r.LatestDeliveries(t.Context(), sms, "", 2))(t).Rows))
 	sms.After = 3
 	require.Equal(t, []int64{4}, rowIDs(must(r.DeliveryPage(t.Context(), sms, 2))(t)))
 	require.Equal(t, []string{"evt-2-customer10-PUSH"}, must(r.DeliveryIDs(t.Context(), "evt-2-", 1))(t))
@@ -65,7 +66,7 @@ func TestDeliveryRow(t *testing.T) {
 	r := told(t)
 	exec(t, r, "UPDATE notification SET sent_at = $1, send_after = $1, attempt_count = 3 WHERE id = 4", noon)
 
-	latest := must(r.LatestDeliveries(t.Context(), report.DeliveryFilter{}, 1))(t)
+	latest := must(r.LatestDeliveries(t.Context(), report.DeliveryFilter{}, "", 1))(t).Rows
 
 	require.Len(t, latest, 1)
 	require.True(t, noon.Equal(latest[0].CreatedAt))
@@ -105,14 +106,87 @@ func TestLatestEvents(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var ids []string
-		for _, e := range must(r.LatestEvents(t.Context(), tt.filter, 2))(t) {
+		for _, e := range must(r.LatestEvents(t.Context(), tt.filter, "", 2))(t).Rows {
 			ids = append(ids, e.EventID)
 		}
 		require.Equal(t, tt.want, ids, tt.name)
 	}
-	list := must(r.LatestEvents(t.Context(), report.EventFilter{}, 3))(t)
+	list := must(r.LatestEvents(t.Context(), report.EventFilter{}, "", 3))(t).Rows
 	require.Equal(t, "FAILED no", fmt.Sprint(list[1].Status, " ", list[1].ErrorMessage))
 	require.Equal(t, "PROCESSED SUCCESS PROBLEM no path", fmt.Sprint(list[2].Status, " ", list[2].ProcessedStatus, " ", list[2].Outcome, " ", list[2].Problem))
+}
+
+// A page that searches a part of a list tells where the next part begins, unless the part has all rows
+// of the filter's times.
+func TestPartialPages(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	r.Searched = 2
+	exec(t, r, "INSERT INTO processed_event (event_id, status, outcome, updated_at) SELECT event_id, 'SUCCESS', 'PROBLEM', created_at FROM event_outbox ON CONFLICT (event_id) DO UPDATE SET status = 'SUCCESS', outcome = 'PROBLEM', updated_at = excluded.updated_at")
+	exec(t, r, "INSERT INTO operator_action (actor, command, target, at) SELECT 'ada', 'retry', 'evt-1', $1::timestamptz + n * interval '1 hour' FROM generate_series(-2, 0) n", noon)
+	events := func(filter report.EventFilter) func(string) (report.Page[string], error) {
+		return func(after string) (report.Page[string], error) {
+			page, err := r.LatestEvents(t.Context(), filter, after, 1)
+			return idsOf(page, func(e report.EventRow) string { return e.EventID }), err
+		}
+	}
+	deliveries := func(filter report.DeliveryFilter) func(string) (report.Page[string], error) {
+		return func(after string) (report.Page[string], error) {
+			page, err := r.LatestDeliveries(t.Context(), filter, after, 1)
+			return idsOf(page, func(d report.DeliveryRow) string { return d.DeliveryID }), err
+		}
+	}
+	actions := func(filter report.ActionFilter) func(string) (report.Page[string], error) {
+		return func(after string) (report.Page[string], error) {
+			page, err := r.Actions(t.Context(), filter, after, 1)
+			return idsOf(page, func(a report.Action) string { return strconv.FormatInt(a.ID, 10) }), err
+		}
+	}
+	failed, early := []notification.Status{notification.Failed}, noon.Add(-150*time.Minute)
+	const rare = "RESERVATION_REQUESTED"
+	partial := func(through string) report.Page[string] {
+		return report.Page[string]{More: true, Partial: true, Through: through}
+	}
+	for _, tt := range []struct {
+		name string
+		read func(after string) (report.Page[string], error)
+		want []report.Page[string]
+	}{
+		{"all events", events(report.EventFilter{}), []report.Page[string]{{Rows: []string{"evt-3"}, More: true, Through: "evt-3"}, {Rows: []string{"evt-2"}, More: true, Through: "evt-2"}, {Rows: []string{"evt-1"}}}},
+		{"events of a type", events(report.EventFilter{Type: rare}), []report.Page[string]{partial("evt-2"), {Rows: []string{"evt-1"}}}},
+		{"ended events of a type", events(report.EventFilter{Type: rare, Outcome: "PROBLEM"}), []report.Page[string]{partial("evt-2"), {Rows: []string{"evt-1"}}}},
+		{"events of a source", events(report.EventFilter{Source: "orders"}), []report.Page[string]{partial("evt-2"), {}}},
+		{"events of a type since", events(report.EventFilter{Type: rare, Since: noon.Add(-time.Hour)}), []report.Page[string]{{}}},
+		{"failed deliveries", deliveries(report.DeliveryFilter{Statuses: failed}), []report.Page[string]{{Rows: []string{"evt-2-customer10-SMS"}, More: true, Partial: true, Through: "3"}, {}}},
+		{"deliveries of a type since", deliveries(report.DeliveryFilter{EventType: rare, Since: noon.Add(-time.Hour)}), []report.Page[string]{{}}},
+		{"deliveries of a type until", deliveries(report.DeliveryFilter{EventType: rare, Until: early}), []report.Page[string]{{Rows: []string{mail}}}},
+		{"deliveries of a person", deliveries(report.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "10"}), []report.Page[string]{{Rows: []string{mail}}}},
+		{"deliveries of an event", deliveries(report.DeliveryFilter{EventID: "evt-1"}), []report.Page[string]{{Rows: []string{mail}, More: true, Through: mail}, {Rows: []string{"evt-1-staff11-SMS"}}}},
+		{"failed deliveries of an event", deliveries(report.DeliveryFilter{EventID: "evt-1", Statuses: failed}), []report.Page[string]{partial("evt-1-staff11-SMS"), {}}},
+		{"actions of eve", actions(report.ActionFilter{Actor: "eve"}), []report.Page[string]{partial("2"), {}}},
+		{"actions of eve since", actions(report.ActionFilter{Actor: "eve", Since: noon.Add(-time.Hour)}), []report.Page[string]{{}}},
+	} {
+		after := ""
+		for _, want := range tt.want {
+			page, err := tt.read(after)
+			require.NoError(t, err, tt.name)
+			require.Equal(t, want, page, tt.name)
+			after = page.Through
+		}
+		require.Empty(t, after, tt.name)
+		for _, unknown := range []string{"none", "0"} {
+			require.ErrorIs(t, errOf(tt.read(unknown)), report.ErrNoPlace, tt.name)
+		}
+	}
+}
+
+func idsOf[T any](page report.Page[T], id func(T) string) report.Page[string] {
+	ids := report.Page[string]{More: page.More, Partial: page.Partial, Through: page.Through}
+	for _, row := range page.Rows {
+		ids.Rows = append(ids.Rows, id(row))
+	}
+	return ids
 }
 
 // The list shows an event whose workflow runs for long without a decision.
@@ -121,7 +195,7 @@ func TestLatestEventsThatAreUndecided(t *testing.T) {
 
 	r := told(t)
 	undecided := func() bool {
-		list := must(r.LatestEvents(t.Context(), report.EventFilter{Type: "RESERVATION_REQUESTED"}, 1))(t)
+		list := must(r.LatestEvents(t.Context(), report.EventFilter{Type: "RESERVATION_REQUESTED"}, "", 1))(t).Rows
 		return list[0].Undecided
 	}
 	exec(t, r, "UPDATE processed_event SET status = 'PROCESSING', created_at = now() - interval '2 minutes'")
@@ -219,7 +293,7 @@ func TestActions(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, a := range must(r.Actions(t.Context(), tt.filter, 2))(t) {
+		for _, a := range must(r.Actions(t.Context(), tt.filter, "", 2))(t).Rows {
 			got = append(got, a.Actor+" "+a.Command+" "+a.Target)
 		}
 		require.Equal(t, tt.want, got, tt.name)

@@ -12,7 +12,8 @@ import (
 
 // Reader reads Herald's tables for operators. It is safe for concurrent use.
 type Reader struct {
-	Pool *pgxpool.Pool
+	Pool     *pgxpool.Pool
+	Searched int // the rows that one page of a list searches; 0: [MaxSearched]
 }
 
 // queueRows adds a query whose columns are the fields of T.

@@ -39,13 +39,11 @@ type Console struct {
 	forms    forms
 	slots    chan struct{} // one for each request in flight
 	now      func() time.Time
-	searched int // rows that one page of a list searches
+	searched int // see report.Reader.Searched
 }
 
 const (
 	maxInFlight = 16
-	// maxSearched limits the rows that one page of a list searches, for filters without an index.
-	maxSearched = 100_000
 	// timeout limits the time of a page, and checkTimeout the time of a check and of a change.
 	timeout      = 10 * time.Second
 	checkTimeout = time.Minute
@@ -56,10 +54,12 @@ const (
 
 // New returns a console.
 func New(cfg Config) *Console {
-	return &Console{Config: cfg, forms: forms{key: cfg.Key}, slots: make(chan struct{}, maxInFlight), now: time.Now, searched: maxSearched}
+	return &Console{Config: cfg, forms: forms{key: cfg.Key}, slots: make(chan struct{}, maxInFlight), now: time.Now}
 }
 
-func (c *Console) reader() report.Reader { return report.Reader{Pool: c.Explain.Store.Pool} }
+func (c *Console) reader() report.Reader {
+	return report.Reader{Pool: c.Explain.Store.Pool, Searched: c.searched}
+}
 
 // Handler serves the pages and takes their forms.
 func (c *Console) Handler() http.Handler {

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"herald/internal/explain"
 	"herald/internal/notification"
@@ -16,9 +15,8 @@ type deliveryList struct {
 
 	Statuses []notification.Status
 	Channels []notification.Channel
-	Rows     []report.DeliveryRow
-	More     bool // later deliveries of the list may fit that were not searched
-	Older    string
+	report.Page[report.DeliveryRow]
+	Older string
 }
 
 func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error) {
@@ -38,50 +36,9 @@ func (c *Console) deliveries(ctx context.Context, r *http.Request) (page, error)
 	if channel != "" {
 		filter.Channels = []notification.Channel{channel}
 	}
-	if data.Event != "" {
-		err = c.deliveriesOfEvent(ctx, r, &data, filter)
-	} else {
-		err = c.latestDeliveries(ctx, r, &data, filter)
-	}
+	data.Page, err = c.reader().LatestDeliveries(ctx, filter, query.Get("before"), pageSize)
+	data.Older = older(r, data.Through)
 	return page{name: "deliveries", title: "Deliveries", data: data}, err
-}
-
-// deliveriesOfEvent reads in the order of recipients: sorting by time would read all deliveries of the
-// event.
-func (c *Console) deliveriesOfEvent(ctx context.Context, r *http.Request, data *deliveryList, filter report.DeliveryFilter) (err error) {
-	after, through := r.URL.Query().Get("before"), ""
-	if data.Status != "" || data.Channel != "" || data.Correlation != "" {
-		if through, err = c.reader().NextDelivery(ctx, data.Event, after, c.searched); err != nil {
-			return err
-		}
-	}
-	data.Rows, err = c.reader().EventDeliveries(ctx, filter, after, through, pageSize)
-	data.Older, data.More = olderSearched(r, len(data.Rows), func(last int) string { return data.Rows[last].DeliveryID }, through)
-	return err
-}
-
-func (c *Console) latestDeliveries(ctx context.Context, r *http.Request, data *deliveryList, filter report.DeliveryFilter) (err error) {
-	if before := r.URL.Query().Get("before"); before != "" {
-		if filter.Before, err = strconv.ParseInt(before, 10, 64); err != nil {
-			return &refusal{http.StatusBadRequest, "The address of this page is damaged."}
-		}
-	}
-	through := ""
-	if data.Correlation == "" { // the other filters have no index
-		newest := filter.Before - 1
-		if newest < 0 {
-			if newest, err = c.reader().LastDelivery(ctx); err != nil {
-				return err
-			}
-		}
-		if searched := int64(c.searched); newest > searched {
-			filter.After = newest - searched
-			through = strconv.FormatInt(filter.After+1, 10)
-		}
-	}
-	data.Rows, err = c.reader().LatestDeliveries(ctx, filter, pageSize)
-	data.Older, data.More = olderSearched(r, len(data.Rows), func(last int) string { return strconv.FormatInt(data.Rows[last].ID, 10) }, through)
-	return err
 }
 
 // deliveryPage is the data of a delivery's page.
@@ -96,9 +53,9 @@ func (c *Console) delivery(ctx context.Context, r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	actions, err := c.reader().Actions(ctx, report.ActionFilter{Target: why.Delivery.DeliveryID}, pageSize)
+	actions, err := c.reader().Actions(ctx, report.ActionFilter{Target: why.Delivery.DeliveryID}, "", pageSize)
 	running := why.Delivery.Status == notification.Pending && why.Workflow.UnderWay()
-	return page{name: "delivery", title: why.Delivery.DeliveryID, data: deliveryPage{why, actions}, running: running}, err
+	return page{name: "delivery", title: why.Delivery.DeliveryID, data: deliveryPage{why, actions.Rows}, running: running}, err
 }
 
 // why explains a decision that planned no delivery. If there is a delivery, its page explains it.

@@ -16,9 +16,8 @@ type eventList struct {
 
 	Statuses []notification.OutboxStatus
 	Outcomes []notification.EventOutcome
-	Rows     []report.EventRow
-	More     bool // older events may fit that were not searched
-	Older    string
+	report.Page[report.EventRow]
+	Older string
 }
 
 func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
@@ -30,7 +29,7 @@ func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
 	}
 	filter := report.EventFilter{
 		Status: notification.OutboxStatus(data.Status), Outcome: notification.EventOutcome(data.Outcome), Type: data.Type,
-		CorrelationID: data.Correlation, Before: query.Get("before"),
+		CorrelationID: data.Correlation,
 	}
 	if data.Aggregate != "" {
 		who, err := recipientOf(data.Aggregate)
@@ -40,26 +39,9 @@ func (c *Console) events(ctx context.Context, r *http.Request) (page, error) {
 		filter.Aggregate = notification.Entity{Type: string(who.UserType), ID: who.UserID}
 	}
 	var err error
-	if filter.Through, err = c.endOfSearch(ctx, filter); err != nil {
-		return page{}, err
-	}
-	data.Rows, err = c.reader().LatestEvents(ctx, filter, pageSize)
-	data.Older, data.More = olderSearched(r, len(data.Rows), func(last int) string { return data.Rows[last].EventID }, filter.Through)
+	data.Page, err = c.reader().LatestEvents(ctx, filter, query.Get("before"), pageSize)
+	data.Older = older(r, data.Through)
 	return page{name: "events", title: "Events", data: data}, err
-}
-
-// endOfSearch returns the last event that a page searches; empty: an index has the events that fit.
-func (c *Console) endOfSearch(ctx context.Context, filter report.EventFilter) (string, error) {
-	switch {
-	case filter.CorrelationID != "", filter.Status == "" && filter.Type == "" && filter.Aggregate.Type == "":
-		return "", nil
-	case filter.Outcome != "":
-		return c.reader().EndedBefore(ctx, filter.Outcome, filter.Before, c.searched)
-	case filter.Status == notification.OutboxPending, filter.Status == notification.OutboxFailed:
-		return "", nil
-	default:
-		return c.reader().EventBefore(ctx, filter.Before, c.searched)
-	}
 }
 
 // eventPage is the data of an event's page.

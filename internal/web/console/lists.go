@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"herald/internal/check"
 	"herald/internal/postgres/report"
@@ -13,7 +12,7 @@ import (
 type auditPage struct {
 	Actor, Command, Target string
 
-	Rows  []report.Action
+	report.Page[report.Action]
 	Older string
 }
 
@@ -22,13 +21,8 @@ func (c *Console) audit(ctx context.Context, r *http.Request) (page, error) {
 	data := auditPage{Actor: query.Get("actor"), Command: query.Get("command"), Target: query.Get("target")}
 	filter := report.ActionFilter{Actor: data.Actor, Command: data.Command, Target: data.Target}
 	var err error
-	if before := query.Get("before"); before != "" {
-		if filter.Before, err = strconv.ParseInt(before, 10, 64); err != nil {
-			return page{}, &refusal{http.StatusBadRequest, "The address of this page is damaged."}
-		}
-	}
-	data.Rows, err = c.reader().Actions(ctx, filter, pageSize)
-	data.Older = older(r, len(data.Rows), func(last int) string { return strconv.FormatInt(data.Rows[last].ID, 10) })
+	data.Page, err = c.reader().Actions(ctx, filter, query.Get("before"), pageSize)
+	data.Older = older(r, data.Through)
 	return page{name: "audit", title: "Audit", data: data}, err
 }
 

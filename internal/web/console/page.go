@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +16,7 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/notification"
+	"herald/internal/postgres/report"
 	"herald/internal/web/inbox"
 )
 
@@ -164,6 +165,8 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		status, shown = refused.status, problem{Text: refused.text}
 	case errors.Is(err, notification.ErrNoEvent), errors.Is(err, notification.ErrNoDelivery):
 		status, shown = http.StatusNotFound, problem{err.Error(), "Look for it in the search."}
+	case errors.Is(err, report.ErrNoPlace):
+		status, shown = http.StatusBadRequest, problem{Text: "The address of this page is damaged, or its rows are gone."}
 	case errors.As(err, &unknownType):
 		status, shown = http.StatusNotFound, problem{err.Error(), "Name a type of user_type."}
 	case errors.As(err, &advised):
@@ -183,30 +186,14 @@ func serveStyle(w http.ResponseWriter, r *http.Request) {
 // pageSize is the number of rows of a list.
 const pageSize = 50
 
-// older returns the address of the rows after the last one: the same filters, and the cursor. It
+// older returns the address of the next page: the same filters, and the key behind which it begins. It
 // is empty after the last page.
-func older(r *http.Request, rows int, cursor func(last int) string) string {
-	if rows < pageSize {
+func older(r *http.Request, through string) string {
+	if through == "" {
 		return ""
 	}
-	return olderThan(r, cursor(rows-1))
-}
-
-// olderSearched is [older] for a page that searched up to the cursor through; empty: all rows. It also
-// reports whether rows after through may fit.
-func olderSearched(r *http.Request, rows int, cursor func(last int) string, through string) (address string, more bool) {
-	if address = older(r, rows, cursor); address != "" || through == "" {
-		return address, false
-	}
-	return olderThan(r, through), true
-}
-
-func olderThan(r *http.Request, cursor string) string {
-	query := url.Values{}
-	for name, values := range r.URL.Query() {
-		query[name] = values
-	}
-	query.Set("before", cursor)
+	query := maps.Clone(r.URL.Query())
+	query.Set("before", through)
 	return r.URL.Path + "?" + query.Encode()
 }
 

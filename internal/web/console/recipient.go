@@ -68,7 +68,9 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 	}
 	data.Entry.Recipient.UserType = who.UserType
 	data.Rows = inOrder(decisions, changes)
-	data.Older = older(r, len(data.Rows), func(int) string { return from.after(data.Rows).String() })
+	if len(data.Rows) == pageSize {
+		data.Older = older(r, from.after(data.Rows).String())
+	}
 	data.Suppressed, err = c.suppressedAddresses(ctx, data.Entry.Recipient)
 	return page{name: "recipient", title: who.String(), data: data}, err
 }

@@ -54,11 +54,11 @@ func (c *Console) search(ctx context.Context, r *http.Request) (page, error) {
 			return page{}, err
 		}
 	}
-	events, err := c.reader().LatestEvents(ctx, report.EventFilter{CorrelationID: text}, 1)
+	events, err := c.reader().LatestEvents(ctx, report.EventFilter{CorrelationID: text}, "", 1)
 	if err != nil {
 		return page{}, err
 	}
-	if text != "" && len(events) > 0 {
+	if text != "" && len(events.Rows) > 0 {
 		return page{goTo: "/events?" + url.Values{"correlation": {text}}.Encode()}, nil
 	}
 	data := newSearch()
