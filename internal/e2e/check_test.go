@@ -1,14 +1,20 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
 
 	"herald/internal/check"
+	"herald/internal/launch"
 	"herald/internal/stacktest"
 )
 
@@ -46,6 +52,30 @@ func TestCheck(t *testing.T) {
 		s.fails(1, mistake, "check")
 	}
 	require.Empty(t, s.messages(), "neither the check nor the worker's sends anything")
+}
+
+// Checks that run at the same time all learn whether Temporal is fair, and leave no workflow behind.
+func TestFairnessProbesAtOnce(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	launcher := launch.Launcher{Client: s.temporal, Namespace: client.DefaultNamespace, Prefix: s.name}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	fair := make([]bool, 3)
+	var probing errgroup.Group
+	for i := range fair {
+		probing.Go(func() (err error) {
+			fair[i], err = launcher.IsFair(ctx)
+			return err
+		})
+	}
+	require.NoError(t, probing.Wait())
+	require.Equal(t, []bool{true, true, true}, fair)
+	for _, name := range []string{"-fairness", "-fairness-2", "-fairness-3"} {
+		description := must(s.temporal.DescribeWorkflow(t.Context(), s.name+name, ""))(t)
+		require.Equal(t, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, description.Status, name)
+	}
 }
 
 // A worker logs mistakes in the rules and missing settings, and works nevertheless. Failures name the

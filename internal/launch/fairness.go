@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 	command "go.temporal.io/api/command/v1"
 	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -31,10 +33,11 @@ const (
 	// queuedPatience limits the wait for all tasks. The server counts them every 5 seconds, and
 	// may miss a task when it switches matching.autoEnableV2.
 	queuedPatience = 7 * time.Second
+	// maxProbing is the number of processes that may probe at the same time.
+	maxProbing = 10
 )
 
-// fairnessProbe is the task queue and the workflow id of the probes. Both stay the same, because
-// Temporal remembers each queue.
+// fairnessProbe is the task queue and the workflow id of a probe.
 type fairnessProbe struct {
 	service   workflowservice.WorkflowServiceClient
 	namespace string
@@ -44,15 +47,26 @@ type fairnessProbe struct {
 
 // IsFair reports whether Temporal lets the fairness keys of a queue take turns. No request reads this
 // setting of the server, so IsFair runs a workflow, whose activities do nothing, and terminates it.
-// It fails if another process probes.
 func (l *Launcher) IsFair(ctx context.Context) (fair bool, err error) {
-	name := l.Prefix + "-fairness"
-	p := fairnessProbe{l.Client.WorkflowService(), l.Namespace, name, &taskqueuepb.TaskQueue{Name: name}}
 	for n := 0; n < probes && !fair && err == nil; n++ {
-		fair, err = p.run(ctx)
+		fair, err = l.probe(ctx)
 	}
 	if err != nil {
 		err = fmt.Errorf("probe the fairness of Temporal: %w", err)
+	}
+	return fair, err
+}
+
+// probe runs a probe under the first name that no other process uses. There are few names, because
+// Temporal remembers each queue.
+func (l *Launcher) probe(ctx context.Context) (fair bool, err error) {
+	name := l.Prefix + "-fairness"
+	for n := range maxProbing {
+		p := fairnessProbe{l.Client.WorkflowService(), l.Namespace, name, &taskqueuepb.TaskQueue{Name: name}}
+		if fair, err = p.run(ctx); !errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted)) {
+			break
+		}
+		name = fmt.Sprintf("%s-fairness-%d", l.Prefix, n+2)
 	}
 	return fair, err
 }
