@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"herald/internal/advice"
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -43,6 +44,16 @@ func (o *Operator) planAnswer(ctx context.Context, id string, answer notificatio
 	case answer == notification.Approved && approval.Emitter == o.Order.Actor:
 		return refusal(Outcome{ID: id, Result: "was emitted by you", Detail: "somebody else has to approve it"}), nil
 	}
+	status, err := o.workflowStatus(ctx, id)
+	if err != nil {
+		return plan{}, err
+	}
+	if status != running {
+		return refusal(Outcome{
+			ID: id, Result: "has no running workflow", Detail: "it has ended, or was not started yet",
+			Next: "`starter event retry " + advice.Quote(id) + "` starts it again",
+		}), nil
+	}
 	expected := Outcome{ID: id, Done: true, Result: fmt.Sprintf("would be %s", answer)}
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.answer(ctx, id, answer) }}, nil
 }
@@ -50,7 +61,10 @@ func (o *Operator) planAnswer(ctx context.Context, id string, answer notificatio
 // answer tells the workflow, and waits for the answer that it stores: the first one.
 func (o *Operator) answer(ctx context.Context, id string, answer notification.ApprovalAnswer) (Outcome, error) {
 	given := workflows.ApproveSignal{Approved: answer == notification.Approved, By: o.Order.Actor, Reason: o.Order.Reason}
-	if err := o.temporal().SignalWorkflow(ctx, id, "", workflows.Approve, given); err != nil {
+	switch err := o.temporal().SignalWorkflow(ctx, id, "", workflows.Approve, given); {
+	case launch.IsNotFound(err): // the workflow has ended since the plan
+		return Outcome{ID: id, Result: "has ended", Next: showEvent(id)}, nil
+	case err != nil:
 		return Outcome{}, fmt.Errorf("tell %s: %w", id, err)
 	}
 	for deadline := time.Now().Add(answerWait); ; {
