@@ -135,11 +135,15 @@ func (a *app) sourceRetention(f purgeFlags) ([]operate.Retention, error) {
 	if f.olderThan.Duration == 0 {
 		return nil, misused(errors.New("name an age: --source " + f.source + " --older-than AGE"))
 	}
-	kept, err := retention(postgres.PurgeTable(f.source), f.olderThan)
+	source, err := a.source(f.source)
 	if err != nil {
 		return nil, err
 	}
-	source, err := a.source(f.source)
+	if source.IsHerald() { // these settings may lack the topic that events wait for
+		kept, err := retention(postgres.PurgeOutbox, f.olderThan)
+		return []operate.Retention{kept}, err
+	}
+	kept, err := retention(postgres.PurgeTable(source.Name), f.olderThan)
 	kept.Source = &source
 	return []operate.Retention{kept}, err
 }
