@@ -134,7 +134,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "reschedule to no time", args: []string{"delivery", "reschedule", "d1"}, want: "--at or by --in"},
 		{name: "reschedule to two times", args: []string{"delivery", "reschedule", "d1", "--in", "1h", "--at", "2030-01-01T00:00:00Z"}, want: "--at or by --in"},
 		{name: "reschedule to the past", args: []string{"delivery", "reschedule", "d1", "--at", "2020-01-01T00:00:00Z"}, want: "is past"},
-		{name: "reschedule to another age", args: []string{"delivery", "reschedule", "d1", "--in", "366d"}, want: "of a year at most"},
+		{name: "reschedule to another age", args: []string{"delivery", "reschedule", "d1", "--in", "366d"}, want: "more than a year ahead"},
 		{name: "cancel no event", args: []string{"event", "cancel"}, want: "requires at least 1 arg"},
 		{name: "retry no event", args: []string{"event", "retry"}, want: "name what to retry: ids, or filters such as --all-failed"},
 		{name: "retry an event and all", args: []string{"event", "retry", "e", "--all-failed"}, want: "not both"},

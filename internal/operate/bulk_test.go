@@ -244,7 +244,7 @@ func TestOfWhatABatchSends(t *testing.T) {
 
 	d := newDesk(t)
 	number := postgrestest.Get[int64](t, d.Store, "SELECT id FROM notification")
-	for name, verb := range map[string]Verb{"send-now": SendNow(), "reschedule": Reschedule(time.Now()), "retry": RetryDelivery(false, 0), "retry again": RetryDelivery(true, 0)} {
+	for name, verb := range map[string]Verb{"send-now": SendNow(), "reschedule": must(Reschedule(time.Now().Add(time.Hour), time.Now()))(t), "retry": RetryDelivery(false, 0), "retry again": RetryDelivery(true, 0)} {
 		d.reset(notification.Pending)
 		d.batch(notification.IDRange{First: number, Last: number + 499})
 

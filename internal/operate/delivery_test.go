@@ -236,7 +236,25 @@ func TestRescheduleWarnsOfQuietHours(t *testing.T) {
 		d.exec(`UPDATE event_type_channel_routing SET quiet_hours_action = $1`, tt.action)
 		d.server.On("SignalWorkflow", mock.Anything, "d1", "", workflows.Reschedule, tt.until).Return(nil).Once()
 
-		require.Contains(t, d.run(Reschedule(tt.until), "d1").String(), tt.want, tt.name)
+		verb := must(Reschedule(tt.until, tt.until.Add(-time.Hour)))(t)
+		require.Contains(t, d.run(verb, "d1").String(), tt.want, tt.name)
+	}
+}
+
+// A delivery can wait for a year. A longer wait is probably a typing error.
+func TestRescheduleWithinAYear(t *testing.T) {
+	t.Parallel()
+
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	for until, want := range map[time.Time]string{
+		now: "is past", now.Add(-time.Hour): "is past", now.Add(time.Second): "", now.AddDate(1, 0, 0): "", now.AddDate(1, 0, 0).Add(time.Second): "more than a year", now.AddDate(7000, 0, 0): "more than a year",
+	} {
+		_, err := Reschedule(until, now)
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
 	}
 }
 

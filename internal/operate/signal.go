@@ -69,9 +69,18 @@ func SendNow() Verb {
 	return signalling("send", signal{name: workflows.SendNow, told: Outcome{Result: "told to be sent now"}})
 }
 
-// Reschedule makes waiting deliveries wait until another time. The outcome warns if quiet hours
-// apply at that time. They are checked again when the time comes.
-func Reschedule(until time.Time) Verb {
+// maxReschedule is the longest time for which an operator can make a delivery wait.
+const maxReschedule = 365 * 24 * time.Hour
+
+// Reschedule makes waiting deliveries wait until another time, within a year from now. The outcome
+// warns if quiet hours apply at that time. They are checked again when the time comes.
+func Reschedule(until, now time.Time) (Verb, error) {
+	switch {
+	case !until.After(now):
+		return Verb{}, fmt.Errorf("%s is past: to send the delivery at once, use send-now", notification.InstantText(until))
+	case until.Sub(now) > maxReschedule:
+		return Verb{}, fmt.Errorf("%s is more than a year ahead: name an earlier time", notification.InstantText(until))
+	}
 	return signalling("reschedule", signal{
 		name: workflows.Reschedule, argument: until,
 		told: Outcome{Result: "told to wait", Detail: "until " + clock(&until)},
@@ -80,7 +89,7 @@ func Reschedule(until time.Time) Verb {
 			if err != nil {
 				return "", err
 			}
-			return check.Ahead(until, time.Now()), nil
+			return check.Ahead(until, now), nil
 		},
-	})
+	}), nil
 }

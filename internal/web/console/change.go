@@ -30,7 +30,7 @@ const (
 const retryWait = 10 * time.Second
 
 // verb returns the verb of package operate.
-func (a ask) verb() (operate.Verb, error) {
+func (a ask) verb(now time.Time) (operate.Verb, error) {
 	switch a.Name {
 	case "delivery cancel":
 		return operate.CancelDelivery(), nil
@@ -43,7 +43,11 @@ func (a ask) verb() (operate.Verb, error) {
 		if err != nil {
 			return operate.Verb{}, &refusal{http.StatusBadRequest, "Name a time for the delivery."}
 		}
-		return operate.Reschedule(until), nil
+		verb, err := operate.Reschedule(until, now)
+		if err != nil {
+			return operate.Verb{}, &refusal{http.StatusBadRequest, err.Error()}
+		}
+		return verb, nil
 	case "event cancel":
 		return operate.CancelEvent(), nil
 	case "event retry":
@@ -89,7 +93,7 @@ type changing struct {
 // once. If the plan differs from the plan that the person saw, it shows the new plan instead.
 func (c *Console) change(ctx context.Context, r *http.Request) (page, error) {
 	a := ask{r.PostForm.Get("change"), r.PostForm.Get("id"), r.PostForm.Get("again") != "", r.PostForm.Get("until")}
-	verb, err := a.verb()
+	verb, err := a.verb(c.now())
 	if err != nil {
 		return page{}, err
 	}

@@ -60,6 +60,11 @@ func TestPagesShowHostileValues(t *testing.T) {
 		require.Contains(t, page, html.EscapeString(hostile)[:20], path)
 		requireSafe(t, path, page, address, text)
 	}
+	for _, until := range []string{hostile, "2020-01-01T00:00", "9999-01-01T00:00"} {
+		status, page := d.post("/change", url.Values{"change": {"delivery reschedule"}, "id": {"d1"}, "until": {until}})
+		require.Equal(t, http.StatusBadRequest, status, until)
+		requireSafe(t, "/change", page)
+	}
 	for path, form := range map[string]url.Values{
 		"/check":     {},
 		"/search":    {"text": {address}, "channel": {"EMAIL"}},
