@@ -25,6 +25,9 @@ import (
 // checkTimeout is longer than all subjects take. They are checked concurrently.
 const checkTimeout = time.Minute
 
+// checkedSince is the usual age of the events that a check plans.
+const checkedSince = 7 * 24 * time.Hour
+
 // checkFlags are the flags of `starter check`.
 type checkFlags struct {
 	since     terminal.Age
@@ -36,7 +39,7 @@ type checkFlags struct {
 var sendgridSelectors = []string{"s1", "s2"}
 
 func (a *app) checkCommand() *cobra.Command {
-	flags := checkFlags{since: terminal.Age{Duration: 7 * 24 * time.Hour, Text: "7d"}}
+	flags := checkFlags{since: terminal.Age{Duration: checkedSince, Text: "7d"}}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Look for mistakes in the configuration",
@@ -93,32 +96,38 @@ func (a *app) check(ctx context.Context, flags checkFlags) error {
 	}
 	temporal := check.Engine{Namespace: a.namespace(), Sources: cfg.Sources}
 	temporal.Launcher, temporal.Problem = a.launcher(ctx)
-	senders := a.senders(wiring.New())
-	known := check.Result{Providers: senders.Providers()}
-	if !config.VerifiesDatabase(cfg.DatabaseURL) {
-		known.Advice = []check.Mistake{check.UnverifiedDatabase()}
-	}
-	brokers, err := a.brokers()
+	run, err := a.checker(db, cfg, wiring.New(), temporal)
 	if err != nil {
 		return err
 	}
-	subjects := slices.Concat(a.subjects(ctx, db, flags.since, temporal, senders), check.Sources(cfg.Sources),
-		check.Lifecycle(db, cfg.Sources), check.Topics(db, brokers, cfg.Sources), domain)
-	return a.runCheck(ctx, subjects, "starter check", known)
+	return a.runCheck("starter check", func() check.Result { return run(ctx, flags.since.Duration, domain...) })
 }
 
-// senders reads the settings of all providers.
-func (a *app) senders(wired wiring.Wiring) check.Senders {
-	return check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
+// checker reads the settings of all providers into wired. It returns a function that checks the whole
+// installation, and further subjects. since is the age of the events that it also plans.
+func (a *app) checker(db *postgres.Store, cfg config.Starter, wired wiring.Wiring, temporal check.Engine) (func(ctx context.Context, since time.Duration, further ...check.Subject) check.Result, error) {
+	brokers, err := a.brokers()
+	if err != nil {
+		return nil, err
+	}
+	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
+	return func(ctx context.Context, since time.Duration, further ...check.Subject) check.Result {
+		result := check.Run(ctx, slices.Concat(a.subjects(ctx, db, since, temporal, senders), check.Sources(cfg.Sources),
+			check.Lifecycle(db, cfg.Sources), check.Topics(db, brokers, cfg.Sources), further))
+		result.Providers = senders.Providers()
+		if !config.VerifiesDatabase(cfg.DatabaseURL) {
+			result.Advice = append(result.Advice, check.UnverifiedDatabase())
+		}
+		return result
+	}, nil
 }
 
-// runCheck checks the subjects, and fails if it finds mistakes. command is the command to run
-// again. It also prints the known advice and providers, which never make it fail.
-func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command string, known check.Result) error {
+// runCheck runs a check, and fails if it finds mistakes. command is the command to run again. Advice
+// never makes it fail.
+func (a *app) runCheck(command string, run func() check.Result) error {
 	stop := a.Progress(func() string { return "checking …" })
-	result := check.Run(ctx, subjects)
+	result := run()
 	stop()
-	result.Advice, result.Providers = append(result.Advice, known.Advice...), known.Providers
 	if err := a.Print(result, func(w io.Writer) { printCheck(w, result) }); err != nil {
 		return err
 	}
@@ -133,11 +142,11 @@ func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command st
 }
 
 // subjects returns everything to check: only the servers if Herald's tables are unusable.
-func (a *app) subjects(ctx context.Context, db *postgres.Store, since terminal.Age, temporal check.Engine, senders check.Senders) []check.Subject {
+func (a *app) subjects(ctx context.Context, db *postgres.Store, since time.Duration, temporal check.Engine, senders check.Senders) []check.Subject {
 	schema, usable := check.Schema(ctx, db, migrations.FS)
 	subjects := []check.Subject{schema}
 	if usable {
-		subjects = append(subjects, check.Planning(db, senders, since.Duration, temporal.Sources)...)
+		subjects = append(subjects, check.Planning(db, senders, since, temporal.Sources)...)
 		subjects = append(subjects, check.Sending(db, senders)...)
 	}
 	return append(subjects, a.brokerSubject(db), check.Temporal(db, temporal), check.Fairness(temporal))

@@ -18,7 +18,6 @@ import (
 	"herald/internal/config/secret"
 	"herald/internal/explain"
 	"herald/internal/operate"
-	"herald/internal/terminal"
 	"herald/internal/web/console"
 	"herald/internal/wiring"
 )
@@ -89,7 +88,10 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 		return nil, misset(err)
 	}
 	wired := wiring.New()
-	senders := a.senders(wired)
+	run, err := a.checker(db, cfg, wired, check.Engine{Namespace: a.namespace(), Sources: cfg.Sources, Launcher: launcher})
+	if err != nil {
+		return nil, err
+	}
 	key := secret.Key(cfg.Secret, secret.ConsoleForms)
 	if cfg.Secret == "" { // forms of before a restart are invalid then
 		key = []byte(rand.Text())
@@ -105,11 +107,7 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 		Pollers: func(ctx context.Context) (operate.Pollers, error) {
 			return operate.ConfiguredPollers(ctx, launcher, cfg.Sources)
 		},
-		Check: func(ctx context.Context) check.Result {
-			engine := check.Engine{Namespace: a.namespace(), Sources: cfg.Sources, Launcher: launcher}
-			week := terminal.Age{Duration: 7 * 24 * time.Hour}
-			return check.Run(ctx, append(a.subjects(ctx, db, week, engine, senders), check.Sources(cfg.Sources)...))
-		},
+		Check:   func(ctx context.Context) check.Result { return run(ctx, checkedSince) },
 		Codec:   converter.NewPayloadCodecHTTPHandler(keys),
 		Sources: cfg.Sources, Access: access, Key: key, Logger: slog.New(slog.NewTextHandler(a.Err, nil)),
 	}), nil

@@ -127,7 +127,7 @@ func (a *app) checkSources(ctx context.Context, names []string) error {
 	if db, _, err := a.store(ctx); err == nil {
 		subjects = append(subjects, check.Topics(db, brokers, sources)...)
 	}
-	return a.runCheck(ctx, subjects, strings.Join(append([]string{"starter source check"}, names...), " "), check.Result{})
+	return a.runCheck(strings.Join(append([]string{"starter source check"}, names...), " "), func() check.Result { return check.Run(ctx, subjects) })
 }
 
 func (a *app) listSources(ctx context.Context) error {

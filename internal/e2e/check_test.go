@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -42,6 +43,10 @@ func TestCheck(t *testing.T) {
 	output = output[strings.Index(output, "{"):] // after the progress of a slow check
 	require.NoError(t, json.Unmarshal([]byte(output), &result))
 	require.Empty(t, result.Mistakes)
+	answer := must(http.PostForm(s.startConsole()+"/check", nil))(t)
+	page := must(io.ReadAll(answer.Body))(t)
+	require.NoError(t, answer.Body.Close())
+	require.Contains(t, string(page), "No mistakes in "+strings.Join(result.Checked, ", "), "the console checks the same")
 
 	s.starter("poller", "pause")
 	s.exec("DELETE FROM channel_user_type WHERE channel_type = 'SMS'")

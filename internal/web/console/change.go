@@ -68,7 +68,7 @@ func (a ask) flags() string {
 		flags = append(flags, "--again")
 	}
 	if a.Until != "" {
-		flags = append(flags, "--until "+a.Until+"Z")
+		flags = append(flags, "--at "+a.Until+"Z")
 	}
 	return strings.Join(flags, " ")
 }
