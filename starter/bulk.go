@@ -22,48 +22,72 @@ const maxUnasked = 100
 // bulkFlags are the flags of the commands that can change many rows in one call.
 type bulkFlags struct {
 	dryRun, yes bool
-	after       string
+	after       string // only with filters
 }
 
-func (f *bulkFlags) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, and change nothing")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "change more than 100 at once")
+// verbCommand is a command that applies a verb to the ids in its arguments, or to the rows that its
+// filters match.
+type verbCommand struct {
+	ids  cobra.CompletionFunc
+	verb func(ids []string, flags bulkFlags) (operate.Verb, error)
+	warn func(ctx context.Context, o *operate.Operator) // of what the verb needs; nil: of nothing
+
+	// The rest is for commands with filters.
+	examples string // for a usage error: --event or --channel
+	filtered func() bool
+	selects  func(ctx context.Context, o *operate.Operator, after string) (operate.Selection, error)
 }
 
-// registerAfter adds --after, for commands that page through a table.
-func (f *bulkFlags) registerAfter(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.after, "after", "", afterUsage)
+// always returns a verb that depends on nothing.
+func always(verb operate.Verb) func([]string, bulkFlags) (operate.Verb, error) {
+	return func([]string, bulkFlags) (operate.Verb, error) { return verb, nil }
 }
 
-// check refuses a call with both ids and filters, and a call with neither.
-func (f *bulkFlags) check(verb operate.Verb, filters string, ids []string, filtered bool) error {
-	switch {
-	case len(ids) > 0 && filtered:
-		return misused(errors.New("name ids or filters, not both"))
-	case len(ids) == 0 && !filtered:
-		return misused(fmt.Errorf("name what to %s: ids, or filters such as %s", verb.Name, filters))
-	case len(ids) > 0 && f.after != "":
-		return misused(errors.New("--after goes with filters"))
-	}
-	return nil
-}
-
-// namedCommand completes a command that applies a verb to the ids in its arguments.
-func (a *app) namedCommand(cmd *cobra.Command, ids cobra.CompletionFunc, verb func() (operate.Verb, error)) *cobra.Command {
+// verbCommand completes a command.
+func (a *app) verbCommand(cmd *cobra.Command, v verbCommand) *cobra.Command {
 	var flags bulkFlags
-	flags.register(cmd)
-	cmd.Args = cobra.MinimumNArgs(1)
-	cmd.ValidArgsFunction = ids
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "show what would change, and change nothing")
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, "change more than 100 at once")
+	cmd.Args, cmd.ValidArgsFunction = cobra.MinimumNArgs(1), v.ids
+	if v.selects != nil {
+		cmd.Flags().StringVar(&flags.after, "after", "", afterUsage)
+		cmd.Args = cobra.ArbitraryArgs
+	}
 	cmd.RunE = a.within(0, func(ctx context.Context, ids []string) error {
-		verb, err := verb()
+		if err := v.check(cmd.Name(), ids, flags.after); err != nil {
+			return misused(err)
+		}
+		verb, err := v.verb(ids, flags)
 		if err != nil {
 			return err
 		}
 		return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
-			return a.change(ctx, o, verb, operate.SelectIDs(ids), flags)
+			if v.warn != nil {
+				v.warn(ctx, o)
+			}
+			to := operate.SelectIDs(ids)
+			if len(ids) == 0 {
+				if to, err = v.selects(ctx, o, flags.after); err != nil {
+					return err
+				}
+			}
+			return a.change(ctx, o, verb, to, flags)
 		})
 	})
 	return cmd
+}
+
+// check refuses a call with both ids and filters, and a call with neither.
+func (v verbCommand) check(name string, ids []string, after string) error {
+	switch filtered := v.filtered != nil && v.filtered(); {
+	case len(ids) > 0 && filtered:
+		return errors.New("name ids or filters, not both")
+	case len(ids) == 0 && !filtered:
+		return fmt.Errorf("name what to %s: ids, or filters such as %s", name, v.examples)
+	case len(ids) > 0 && after != "":
+		return errors.New("--after goes with filters")
+	}
+	return nil
 }
 
 // change applies a verb to a selection and prints the result.

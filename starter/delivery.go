@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
@@ -50,49 +49,24 @@ If there are more, it prints the ID for --after, which searches the next ones.`,
 	})
 }
 
-// deliveryChange is a command that changes deliveries, selected by ids or by filters.
-type deliveryChange struct {
-	app    *app
-	flags  bulkFlags
-	filter report.DeliveryFilter
-}
-
-// newDeliveryChange adds the flags and the arguments to cmd.
-func (a *app) newDeliveryChange(cmd *cobra.Command) *deliveryChange {
-	d := &deliveryChange{app: a}
-	a.filterFlags(cmd, &d.filter)
-	d.flags.register(cmd)
-	d.flags.registerAfter(cmd)
-	cmd.Args = cobra.ArbitraryArgs
-	cmd.ValidArgsFunction = a.completeDeliveries()
-	return d
-}
-
-// check refuses flags that contradict each other. Without --status it filters by the given
-// status.
-func (d *deliveryChange) check(verb operate.Verb, filters string, ids []string, status notification.Status) error {
-	if err := checkTimes(d.filter); err != nil {
-		return err
-	}
-	filtered := !reflect.DeepEqual(d.filter, report.DeliveryFilter{})
-	if len(d.filter.Statuses) == 0 {
-		d.filter.Statuses = []notification.Status{status}
-	}
-	if _, err := operate.DeliveryNumber(d.flags.after); err != nil {
-		return misused(fmt.Errorf("--after %w", err))
-	}
-	return d.flags.check(verb, filters, ids, filtered)
-}
-
-func (d *deliveryChange) run(ctx context.Context, verb operate.Verb, ids []string) error {
-	return d.app.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
-		if len(ids) > 0 {
-			return d.app.change(ctx, o, verb, operate.SelectIDs(ids), d.flags)
-		}
-		selection, err := o.SelectDeliveries(ctx, d.filter, d.flags.after)
-		if err != nil {
-			return err
-		}
-		return d.app.change(ctx, o, verb, selection, d.flags)
+// deliveryVerb completes a command that applies a verb to deliveries. verb may change the filter.
+func (a *app) deliveryVerb(cmd *cobra.Command, examples string, verb func(filter *report.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error)) *cobra.Command {
+	var filter report.DeliveryFilter
+	a.filterFlags(cmd, &filter)
+	return a.verbCommand(cmd, verbCommand{
+		ids: a.completeDeliveries(), examples: examples,
+		filtered: func() bool { return !reflect.DeepEqual(filter, report.DeliveryFilter{}) },
+		verb: func(ids []string, flags bulkFlags) (operate.Verb, error) {
+			if err := checkTimes(filter); err != nil {
+				return operate.Verb{}, err
+			}
+			if _, err := operate.DeliveryNumber(flags.after); err != nil {
+				return operate.Verb{}, misused(fmt.Errorf("--after %w", err))
+			}
+			return verb(&filter, ids, flags)
+		},
+		selects: func(ctx context.Context, o *operate.Operator, after string) (operate.Selection, error) {
+			return o.SelectDeliveries(ctx, filter, after)
+		},
 	})
 }

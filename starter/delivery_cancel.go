@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"slices"
 
@@ -9,6 +8,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/postgres/report"
 )
 
 func (a *app) cancelDeliveryCommand() *cobra.Command {
@@ -22,16 +22,11 @@ More than 100 at once need --yes; --dry-run looks first.`,
   starter delivery cancel --event-type PROMOTION --channel SMS --dry-run
   starter delivery cancel --event-type PROMOTION --channel SMS --yes`,
 	}
-	change := a.newDeliveryChange(cmd)
-	cmd.RunE = a.within(0, func(ctx context.Context, ids []string) error {
-		verb := operate.CancelDelivery()
-		if err := change.check(verb, "--event or --event-type", ids, notification.Pending); err != nil {
-			return err
+	return a.deliveryVerb(cmd, "--event or --event-type", func(filter *report.DeliveryFilter, _ []string, _ bulkFlags) (operate.Verb, error) {
+		if slices.ContainsFunc(filter.Statuses, func(s notification.Status) bool { return s != notification.Pending }) {
+			return operate.Verb{}, misused(errors.New("--status: only PENDING can be cancelled"))
 		}
-		if slices.ContainsFunc(change.filter.Statuses, func(s notification.Status) bool { return s != notification.Pending }) {
-			return misused(errors.New("--status: only PENDING can be cancelled"))
-		}
-		return change.run(ctx, verb, ids)
+		filter.Statuses = []notification.Status{notification.Pending}
+		return operate.CancelDelivery(), nil
 	})
-	return cmd
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/postgres/report"
 )
 
 // retryWait is the time to wait for the outcomes of deliveries named by ids.
@@ -33,29 +33,27 @@ With ids, the command waits for the outcomes, up to 30 seconds in all.`,
   starter delivery retry --channel SMS --since 2h --dry-run
   starter delivery retry --channel SMS --since 2h --yes`,
 	}
-	change := a.newDeliveryChange(cmd)
 	cmd.Flags().BoolVar(&again, "again", false, "also retry deliveries that were sent, have expired, or were cancelled by another event")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the outcomes")
-	cmd.RunE = a.within(0, func(ctx context.Context, ids []string) error {
-		wait := retryWait
-		if noWait || len(ids) == 0 {
-			wait = 0
+	return a.deliveryVerb(cmd, "--event or --channel", func(filter *report.DeliveryFilter, ids []string, flags bulkFlags) (operate.Verb, error) {
+		if len(filter.Statuses) == 0 {
+			filter.Statuses = []notification.Status{notification.Failed}
 		}
-		verb := operate.RetryDelivery(again, wait)
-		if err := change.check(verb, "--event or --channel", ids, notification.Failed); err != nil {
-			return err
+		if len(ids) > 0 && !noWait {
+			return operate.RetryDelivery(again, retryWait), nil
 		}
-		if err := checkAgain(change, again); err != nil && len(ids) == 0 {
-			return misused(err)
+		if len(ids) == 0 {
+			if err := checkAgain(*filter, flags, again); err != nil {
+				return operate.Verb{}, misused(err)
+			}
 		}
-		return change.run(ctx, verb, ids)
+		return operate.RetryDelivery(again, 0), nil
 	})
-	return cmd
 }
 
 // checkAgain refuses filters that select sent deliveries, unless the flags ask for it explicitly.
-func checkAgain(change *deliveryChange, again bool) error {
-	sent := slices.ContainsFunc(change.filter.Statuses, func(s notification.Status) bool {
+func checkAgain(filter report.DeliveryFilter, flags bulkFlags, again bool) error {
+	sent := slices.ContainsFunc(filter.Statuses, func(s notification.Status) bool {
 		return s == notification.Sent || s == notification.Delivered
 	})
 	switch {
@@ -63,7 +61,7 @@ func checkAgain(change *deliveryChange, again bool) error {
 		return errors.New("--status: sent deliveries need --again; each recipient gets it twice")
 	case again && !sent:
 		return errors.New("--again with filters needs --status SENT or DELIVERED")
-	case again && !change.flags.yes && !change.flags.dryRun:
+	case again && !flags.yes && !flags.dryRun:
 		return errors.New("--again with filters needs --yes, even for one delivery; each recipient gets it twice")
 	default:
 		return nil

@@ -23,7 +23,7 @@ hours or for their next attempt. For an item of a digest, the whole digest waits
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the time: 2026-11-22T08:00:00+01:00")
 	terminal.AgeFlag(cmd.Flags(), &in, "in", "or how long from now: 30m, 2h, 1d")
-	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) {
+	return a.verbCommand(cmd, verbCommand{ids: a.completeDeliveries(), verb: func([]string, bulkFlags) (operate.Verb, error) {
 		now := time.Now()
 		until, err := newTime(at, in.Duration, now)
 		if err != nil {
@@ -34,7 +34,7 @@ hours or for their next attempt. For an item of a digest, the whole digest waits
 			return operate.Verb{}, misused(err)
 		}
 		return verb, nil
-	})
+	}})
 }
 
 func (a *app) sendNowCommand() *cobra.Command {
@@ -45,7 +45,7 @@ func (a *app) sendNowCommand() *cobra.Command {
 their next attempt. For an item of a digest, the whole digest is sent.`,
 		Example: "  starter delivery send-now evt-1-staff10-EMAIL",
 	}
-	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) { return operate.SendNow(), nil })
+	return a.verbCommand(cmd, verbCommand{ids: a.completeDeliveries(), verb: always(operate.SendNow())})
 }
 
 // newTime returns the time from --at or --in.

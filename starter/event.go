@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 	"herald/internal/terminal"
@@ -73,7 +74,7 @@ counts them. An event that was not started yet starts only if somebody retries i
 than 100 at once need --yes.`,
 		Example: "  starter event cancel evt-1",
 	}
-	return a.namedCommand(cmd, a.completeEvents(), func() (operate.Verb, error) { return operate.CancelEvent(), nil })
+	return a.verbCommand(cmd, verbCommand{ids: a.completeEvents(), verb: always(operate.CancelEvent())})
 }
 
 func (a *app) approveEventCommand() *cobra.Command {
@@ -85,7 +86,7 @@ they would tell more people than this row allows. ` + "`starter event show`" + `
 some texts. The person who ran ` + "`starter emit`" + ` cannot approve it. The first answer counts.`,
 		Example: "  starter event approve evt-1 --reason 'seen by legal'",
 	}
-	return a.namedCommand(cmd, a.completeEvents(), func() (operate.Verb, error) { return operate.ApproveEvent(), nil })
+	return a.verbCommand(cmd, verbCommand{ids: a.completeEvents(), verb: always(operate.ApproveEvent())})
 }
 
 func (a *app) rejectEventCommand() *cobra.Command {
@@ -95,17 +96,12 @@ func (a *app) rejectEventCommand() *cobra.Command {
 		Long:    "Reject events that wait for approval. They tell nobody. The first answer counts.",
 		Example: "  starter event reject evt-1 --reason 'wrong price'",
 	}
-	return a.namedCommand(cmd, a.completeEvents(), func() (operate.Verb, error) { return operate.RejectEvent(), nil })
-}
-
-type retryFlags struct {
-	bulkFlags
-	all    bool
-	filter postgres.RetryFilter
+	return a.verbCommand(cmd, verbCommand{ids: a.completeEvents(), verb: always(operate.RejectEvent())})
 }
 
 func (a *app) retryEventCommand() *cobra.Command {
-	var flags retryFlags
+	var all bool
+	var filter postgres.RetryFilter
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
 		Short: "Start failed or cancelled events again, and plan again the events that told nobody",
@@ -125,52 +121,38 @@ be retried. More than 100 at once need --yes.`,
   starter event retry --all-failed --yes
   starter event retry --all-failed --source orders --dry-run
   starter event retry --outcome no_routing --type RESERVATION_REQUESTED`,
-		Args:              cobra.ArbitraryArgs,
-		RunE:              a.within(0, func(ctx context.Context, ids []string) error { return a.retryEvents(ctx, ids, flags) }),
-		ValidArgsFunction: a.completeEvents(),
 	}
-	cmd.Flags().BoolVar(&flags.all, "all-failed", false, "all events that failed")
-	terminal.WordFlag(cmd, &flags.filter.Outcome, "outcome", notification.MendableOutcomes(), "all events with this outcome")
-	a.eventTypeFlag(cmd, &flags.filter.EventType, "type", "with --all-failed or --outcome: only this event type")
-	a.sourceFlag(cmd, &flags.filter.Source, "with --all-failed or --outcome: only events of this source")
-	terminal.TimeFlag(cmd.Flags(), &flags.filter.Since, "since", "with --all-failed or --outcome: only events written since: an age (24h, 7d) or a time")
-	flags.register(cmd)
-	flags.registerAfter(cmd)
-	return cmd
+	cmd.Flags().BoolVar(&all, "all-failed", false, "all events that failed")
+	terminal.WordFlag(cmd, &filter.Outcome, "outcome", notification.MendableOutcomes(), "all events with this outcome")
+	a.eventTypeFlag(cmd, &filter.EventType, "type", "with --all-failed or --outcome: only this event type")
+	a.sourceFlag(cmd, &filter.Source, "with --all-failed or --outcome: only events of this source")
+	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "with --all-failed or --outcome: only events written since: an age (24h, 7d) or a time")
+	filtered := func() bool { return all || filter.Outcome != "" }
+	var sources []outboxes.Source
+	return a.verbCommand(cmd, verbCommand{
+		ids: a.completeEvents(), examples: "--all-failed or --outcome", filtered: filtered,
+		verb: func([]string, bulkFlags) (_ operate.Verb, err error) {
+			switch {
+			case all && filter.Outcome != "":
+				return operate.Verb{}, misused(errors.New("name --all-failed or --outcome, not both"))
+			case !filtered() && filter != (postgres.RetryFilter{}):
+				return operate.Verb{}, misused(errors.New("--type, --source and --since go with --all-failed or --outcome"))
+			}
+			sources, err = a.sourcesNamed(filter.Source)
+			return operate.RetryEvent(filtered()), err
+		},
+		warn: func(ctx context.Context, o *operate.Operator) {
+			if pollers, err := operate.RunningPollers(ctx, o.Launcher, sources); err == nil {
+				a.warnOfPollers(pollers)
+			}
+		},
+		selects: func(ctx context.Context, o *operate.Operator, after string) (operate.Selection, error) {
+			return o.SelectEventsToRetry(ctx, filter, after)
+		},
+	})
 }
 
 // bestEffortChannels returns the channels that get one attempt.
 func bestEffortChannels() []notification.Channel {
 	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return !c.BestEffort() })
-}
-
-func (a *app) retryEvents(ctx context.Context, ids []string, flags retryFlags) error {
-	bulk := flags.all || flags.filter.Outcome != ""
-	verb := operate.RetryEvent(bulk)
-	if err := flags.check(verb, "--all-failed or --outcome", ids, bulk); err != nil {
-		return err
-	}
-	if flags.all && flags.filter.Outcome != "" {
-		return misused(errors.New("name --all-failed or --outcome, not both"))
-	}
-	if !bulk && flags.filter != (postgres.RetryFilter{}) {
-		return misused(errors.New("--type, --source and --since go with --all-failed or --outcome"))
-	}
-	sources, err := a.sourcesNamed(flags.filter.Source)
-	if err != nil {
-		return err
-	}
-	return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
-		if pollers, err := operate.RunningPollers(ctx, o.Launcher, sources); err == nil { // only a warning needs it
-			a.warnOfPollers(pollers)
-		}
-		if len(ids) > 0 {
-			return a.change(ctx, o, verb, operate.SelectIDs(ids), flags.bulkFlags)
-		}
-		selection, err := o.SelectEventsToRetry(ctx, flags.filter, flags.after)
-		if err != nil {
-			return err
-		}
-		return a.change(ctx, o, verb, selection, flags.bulkFlags)
-	})
 }
