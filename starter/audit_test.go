@@ -105,7 +105,7 @@ func TestChangesTakeAReason(t *testing.T) {
 }
 
 // If an action cannot be recorded, the command changes nothing.
-func TestNothingIsDoneUnrecorded(t *testing.T) {
+func TestEveryChangeIsRecorded(t *testing.T) {
 	t.Parallel()
 
 	c, db := withOldEvents(t, 3)

@@ -216,11 +216,11 @@ func TestAttemptText(t *testing.T) {
 		{name: "under way in a batch", row: open, last: true, state: inBatch, want: "under way"},
 		{name: "sent alone", row: report.AttemptRow{StartedAt: now, EndedAt: &now}, last: true, want: "-"},
 		{name: "lost", row: lost, state: under, want: "a crash ended it: the next one may be a repeat"},
-		{name: "an earlier one", row: open, state: under, want: crash},
+		{name: "an earlier attempt", row: open, state: under, want: crash},
 		{name: "the last, and another is due", row: open, last: true, state: sending("Send", "SCHEDULED"), want: crash},
-		{name: "the last of all", row: open, last: true, state: inState("FAILED"), want: crash},
+		{name: "the last attempt of a failed delivery", row: open, last: true, state: inState("FAILED"), want: crash},
 		{name: "the last, without Temporal", row: open, last: true, state: inState(explain.Unreachable), want: "not ended: under way, or a crash"},
-		{name: "an earlier one, without Temporal", row: open, state: inState(explain.Unreachable), want: crash},
+		{name: "an earlier attempt, without Temporal", row: open, state: inState(explain.Unreachable), want: crash},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, attemptText(tt.row, tt.last, tt.state), tt.name)

@@ -23,11 +23,11 @@ func (a *app) simulateEventCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate --event ID | --type TYPE --aggregate TYPE/ID --payload JSON",
 		Short: "Show what an event would do, without doing it",
-		Long: `Plan an event as a worker would, by the same rules, and store and send nothing. It prints
-the number of recipients, the decisions about each channel, and up to three texts. With
+		Long: `Plan an event by the worker's rules, without storing or sending anything. It prints the
+number of recipients, the decisions about each channel, and up to three texts. With
 --recipient, it also prints what this person would get, and why.
 
-What limits messages over time, such as a throttle window, counts as it is now.`,
+Throttle windows and caps count as they are now.`,
 		Example: `  starter event simulate --type PROMOTION --aggregate BROADCAST/0 --payload @promotion.json
   starter event simulate --type PROMOTION --aggregate BROADCAST/0 --payload @promotion.json \
     --at 2026-12-24T23:00:00+01:00 --recipient CUSTOMER/42 --recipient CUSTOMER/43

@@ -120,7 +120,7 @@ func (m *migration) down(ctx context.Context, yes bool) error {
 	if applied := m.names(true); len(applied) > 0 {
 		newest := applied[len(applied)-1]
 		if !yes {
-			return misused(fmt.Errorf("nothing changed: %s would be reverted, and the data in its tables and columns deleted: to do it add --yes", newest))
+			return misused(fmt.Errorf("nothing changed: this would revert %s and delete the data in its tables and columns; repeat with --yes to do it", newest))
 		}
 		if _, err := m.record(ctx, []string{newest}); err != nil {
 			return err

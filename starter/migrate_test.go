@@ -19,7 +19,7 @@ func TestMigrate(t *testing.T) {
 	require.True(t, newest.Applied)
 	require.Contains(t, c.must(t, "migrate", "up"), "nothing to apply")
 
-	c.fails(t, calledWrong, "would be reverted, and the data in its tables and columns deleted: to do it add --yes", "migrate", "down")
+	c.fails(t, calledWrong, "and delete the data in its tables and columns; repeat with --yes to do it", "migrate", "down")
 	require.Equal(t, all, status())
 	require.Contains(t, c.must(t, "migrate", "down", "--yes"), "took back  "+newest.Name)
 	require.False(t, status()[len(all)-1].Applied)

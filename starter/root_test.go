@@ -158,7 +158,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "why a delivery and an event", args: []string{"delivery", "why", "d", "--event", "e"}, want: "not both"},
 		{name: "why two", args: []string{"delivery", "why", "d", "e"}, want: "accepts at most 1 arg(s)"},
 		{name: "preview of nothing", args: []string{"template", "preview", "--recipient", "CUSTOMER/42", "--channel", "SMS"}, want: "give --event, or --payload with --type"},
-		{name: "preview of two", args: []string{"template", "preview", "--recipient", "CUSTOMER/42", "--channel", "SMS", "--event", "e", "--payload", "p"}, want: "give --event, or --payload"},
+		{name: "preview with two sources of a payload", args: []string{"template", "preview", "--recipient", "CUSTOMER/42", "--channel", "SMS", "--event", "e", "--payload", "p"}, want: "give --event, or --payload"},
 		{name: "preview of no type", args: []string{"template", "preview", "--recipient", "CUSTOMER/42", "--channel", "SMS", "--payload", "p"}, want: "--type and --payload go together"},
 		{name: "preview for nobody", args: []string{"template", "preview", "--event", "e"}, want: `required flag(s) "channel", "recipient" not set`},
 		{name: "purge: no age", args: []string{"purge"}, want: "name an age: --older-than AGE, or --outbox"},

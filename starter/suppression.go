@@ -165,7 +165,7 @@ func (a *app) removeSuppression(ctx context.Context, o *operate.Operator, addres
 		return err
 	}
 	if !yes {
-		return misused(fmt.Errorf("nothing changed: the address is suppressed for %s; to remove that add --yes", reasonsOf(rows)))
+		return misused(fmt.Errorf("nothing changed: the address is suppressed for %s; repeat with --yes to remove it", reasonsOf(rows)))
 	}
 	if err := o.Unsuppress(ctx, address, rows); err != nil {
 		return err

@@ -53,7 +53,7 @@ func TestSuppression(t *testing.T) {
 
 	preview := c.run(t, append([]string{"suppression", "remove"}, mail...)...)
 	require.Equal(t, calledWrong, preview.code)
-	require.Regexp(t, `nothing changed: the address is suppressed for OPT_OUT since .+, BOUNCE since .+; to remove that add --yes`, preview.err)
+	require.Regexp(t, `nothing changed: the address is suppressed for OPT_OUT since .+, BOUNCE since .+; repeat with --yes to remove it`, preview.err)
 	require.Len(t, listed(), 3)
 	run(append([]string{"remove", "--reason", "BOUNCE", "--yes"}, mail...)...)
 	require.Len(t, listed("--channel", "EMAIL"), 1)

@@ -74,7 +74,7 @@ func generationOf(ctx context.Context, launcher *launch.Launcher, args []string)
 	if len(args) > 0 {
 		generation, err := strconv.Atoi(args[0])
 		if err != nil || generation < launch.Unversioned {
-			return 0, misused(fmt.Errorf("%q is not a generation: name a number from %d on", args[0], launch.Unversioned))
+			return 0, misused(fmt.Errorf("%q is not a generation: give a number, at least %d", args[0], launch.Unversioned))
 		}
 		return generation, nil
 	}

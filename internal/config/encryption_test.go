@@ -174,7 +174,7 @@ func TestPreviousSecrets(t *testing.T) {
 		"HERALD_SECRET_PREVIOUS": heraldSecret, "AUTH_HS256_SECRET_PREVIOUS": "short", "TWILIO_AUTH_TOKEN_PREVIOUS": "t 2", "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS": ed25519Key,
 	})
 	for _, fact := range []string{
-		"HERALD_SECRET_PREVIOUS is the present secret", "AUTH_HS256_SECRET_PREVIOUS must have 32 bytes", "TWILIO_AUTH_TOKEN is not set, but TWILIO_AUTH_TOKEN_PREVIOUS is",
+		"HERALD_SECRET_PREVIOUS equals the present secret", "AUTH_HS256_SECRET_PREVIOUS must have 32 bytes", "TWILIO_AUTH_TOKEN is not set, but TWILIO_AUTH_TOKEN_PREVIOUS is",
 		"TWILIO_AUTH_TOKEN_PREVIOUS must be letters and digits", "SENDGRID_WEBHOOK_PUBLIC_KEY is not set, but SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS is",
 		"SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS must be",
 	} {

@@ -86,10 +86,10 @@ func (g *Gateway) check(r *environment.Reader) {
 // choose who they are.
 func (g *Gateway) checkDemo(r *environment.Reader) {
 	if host, _, _ := net.SplitHostPort(g.HTTPAddr); !environment.IsLocal(host) {
-		r.Refuse("GATEWAY_DEMO", "lets everybody be anybody: GATEWAY_HTTP_ADDR must be a loopback address, such as 127.0.0.1:8080")
+		r.Refuse("GATEWAY_DEMO", "lets each visitor sign in as anybody: GATEWAY_HTTP_ADDR must be a loopback address, such as 127.0.0.1:8080")
 	}
 	if remote := r.RemoteProvider(); remote != "" {
-		r.Refuse("GATEWAY_DEMO", "lets everybody be anybody: "+remote)
+		r.Refuse("GATEWAY_DEMO", "lets each visitor sign in as anybody: "+remote)
 	}
 	secret, _ := r.LookupEnv("AUTH_HS256_SECRET")
 	r.Need("AUTH_HS256_SECRET", secret, "GATEWAY_DEMO, which signs with it,")

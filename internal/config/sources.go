@@ -99,7 +99,7 @@ func (e entry) allow(keys []string, otherwise string) {
 func (e entry) lifecycle() outboxes.Source {
 	e.allow(lifecycleKeys, "is written by Herald, so its entry has no %s")
 	if e.has("kafka") == e.Webhook {
-		e.refuse("", "give lifecycle either `kafka:` or `webhook: true`")
+		e.refuse("", "lifecycle needs either `kafka:` or `webhook: true`")
 	}
 	source := outboxes.Lifecycle(string(e.file.DatabaseURL))
 	source.Webhook = e.Webhook

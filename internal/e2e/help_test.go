@@ -236,13 +236,13 @@ func (h *help) try(example string) {
 // secret, workers of another generation, or the records of a real domain.
 var helpPreviews = map[string]string{
 	"starter check --domain example.com --dkim-selector mail": "domain example.com",
-	"starter migrate down":                 "to do it add --yes",
+	"starter migrate down":                 "repeat with --yes to do it",
 	"starter secret rekey":                 "HERALD_SECRET_PREVIOUS is not set",
 	"starter workers promote 3 --rollback": "no worker of generation 3 polls",
 	"starter workers ramp 10":              "generation 4 is not newer than the current generation 4",
 	"starter workers ramp 50 5":            "no worker of generation 5 has polled",
 	"starter secret rekey --dry-run":       "HERALD_SECRET_PREVIOUS is not set",
-	"starter suppression remove --channel EMAIL --address ada@example.com": "to remove that add --yes",
+	"starter suppression remove --channel EMAIL --address ada@example.com": "repeat with --yes to remove it",
 }
 
 var serverAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)

@@ -62,7 +62,7 @@ func (r *Reader) PreviousSecret(key string, previous, current Secret) {
 	case current == "":
 		r.Refuse(key, "is set, but the present secret is not")
 	case previous == current:
-		r.Refuse(key, "is the present secret: leave it empty, or set the one before")
+		r.Refuse(key, "equals the present secret: leave it empty, or set the previous secret")
 	case len(previous) < minSecret:
 		r.Refuse(key, "must have 32 bytes or more: it was a secret of Herald's")
 	}

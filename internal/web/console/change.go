@@ -13,8 +13,8 @@ import (
 	"herald/internal/postgres"
 )
 
-// ask is a change that a person asks for.
-type ask struct {
+// changeRequest is a change that a person asks for.
+type changeRequest struct {
 	Name  string // such as delivery retry, the command of starter that does the same
 	ID    string
 	Again bool   // retry also what was sent
@@ -30,7 +30,7 @@ const (
 const retryWait = 10 * time.Second
 
 // verb returns the verb of package operate.
-func (a ask) verb(now time.Time) (operate.Verb, error) {
+func (a changeRequest) verb(now time.Time) (operate.Verb, error) {
 	switch a.Name {
 	case "delivery cancel":
 		return operate.CancelDelivery(), nil
@@ -62,7 +62,7 @@ func (a ask) verb(now time.Time) (operate.Verb, error) {
 }
 
 // flags returns the flags that the same command of starter would have, for the audit.
-func (a ask) flags() string {
+func (a changeRequest) flags() string {
 	var flags []string
 	if a.Again {
 		flags = append(flags, "--again")
@@ -74,14 +74,14 @@ func (a ask) flags() string {
 }
 
 // Subject returns the page of the delivery or event.
-func (a ask) Subject() string {
+func (a changeRequest) Subject() string {
 	kind, _, _ := strings.Cut(a.Name, " ")
 	return "/" + kind + "?" + url.Values{"id": {a.ID}}.Encode()
 }
 
 // changing is the data of the page of a change.
 type changing struct {
-	ask
+	changeRequest
 	Plan    operate.Outcome // of the dry run, or of the change
 	Token   string          // empty: there is nothing to confirm
 	Reason  string
@@ -92,7 +92,7 @@ type changing struct {
 // change shows the plan of a change. With the token of that page and a reason, it makes the change
 // once. If the plan differs from the plan that the person saw, it shows the new plan instead.
 func (c *Console) change(ctx context.Context, r *http.Request) (page, error) {
-	a := ask{r.PostForm.Get("change"), r.PostForm.Get("id"), r.PostForm.Get("again") != "", r.PostForm.Get("until")}
+	a := changeRequest{r.PostForm.Get("change"), r.PostForm.Get("id"), r.PostForm.Get("again") != "", r.PostForm.Get("until")}
 	verb, err := a.verb(c.now())
 	if err != nil {
 		return page{}, err
@@ -102,7 +102,7 @@ func (c *Console) change(ctx context.Context, r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	shown := changing{ask: a, Plan: planned.Items[0], Reason: order.Reason}
+	shown := changing{changeRequest: a, Plan: planned.Items[0], Reason: order.Reason}
 	if shown.Plan.Err != nil {
 		return page{}, shown.Plan.Err
 	}

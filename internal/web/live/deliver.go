@@ -84,7 +84,7 @@ func frameOf(item notification.InboxItem) (frame, error) {
 	return frame{kind: caughtUp, id: item.NotificationID, body: body}, err
 }
 
-// sentIDs holds the latest ids that a socket was sent.
+// sentIDs holds the ids that were last sent to a socket.
 type sentIDs struct {
 	ids  []int64
 	next int // index of the id to replace next, if there are maxSent

@@ -151,7 +151,7 @@ func TestFragments(t *testing.T) {
 }
 
 // The hub cuts off a client that does not read. No other client waits for it.
-func TestNeverReads(t *testing.T) {
+func TestClientThatNeverReads(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)

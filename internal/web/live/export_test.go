@@ -93,12 +93,12 @@ func TestFrom(t *testing.T) {
 		request request
 		want    time.Time
 	}{
-		{name: "live alone, a gap long after", state: catching{complete: opened}, request: request{kind: missed, since: at(60)}, want: at(59)},
-		{name: "live alone, a gap at once", state: catching{complete: opened}, request: request{kind: missed, since: at(-30)}, want: opened},
-		{name: "live alone, late", state: catching{complete: opened}, request: request{kind: late}, want: opened},
+		{name: "no catch-up, a late gap", state: catching{complete: opened}, request: request{kind: missed, since: at(60)}, want: at(59)},
+		{name: "no catch-up, an early gap", state: catching{complete: opened}, request: request{kind: missed, since: at(-30)}, want: opened},
+		{name: "no catch-up, late", state: catching{complete: opened}, request: request{kind: late}, want: opened},
 		{name: "caught up before the gap", state: catching{complete: at(5), asked: true}, request: request{kind: missed, since: at(60)}, want: at(59)},
 		{name: "caught up in the gap", state: catching{complete: at(5), asked: true}, request: request{kind: missed, since: at(2)}, want: at(4)},
-		{name: "never caught up, a gap from before", state: catching{complete: opened, asked: true}, request: request{kind: missed, since: at(-30)}, want: at(-1)},
+		{name: "catch-up unfinished, an earlier gap", state: catching{complete: opened, asked: true}, request: request{kind: missed, since: at(-30)}, want: at(-1)},
 		{name: "late", state: catching{complete: at(5), asked: true}, request: request{kind: late}, want: at(4)},
 	}
 	for _, tt := range tests {

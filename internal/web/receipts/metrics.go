@@ -56,7 +56,7 @@ func newMetrics(cfg Config) (*metrics, error) {
 	m.receipts, failed[0] = meter.Int64Counter("herald_receipts", metric.WithDescription("What providers said about messages that they had accepted."))
 	m.refusals, failed[1] = meter.Int64Counter("herald_receipts_refused", metric.WithDescription("Requests of providers, or of others, that were not taken."))
 	m.age, failed[2] = meter.Float64Histogram("herald_receipt_age", metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(ageBuckets...),
-		metric.WithDescription("From the provider's acceptance of a message to its receipt."))
+		metric.WithDescription("Time from the provider's acceptance of a message to its receipt."))
 	if err := errors.Join(failed[:]...); err != nil {
 		return nil, err
 	}

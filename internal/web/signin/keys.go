@@ -111,7 +111,7 @@ func parseKeys(body []byte) (map[keyName]any, error) {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(body, &document); err != nil || document.Keys == nil {
-		return nil, errors.New("it is no JSON Web Key Set")
+		return nil, errors.New("the answer is not a JSON Web Key Set")
 	}
 	keys := map[keyName]any{}
 	for _, raw := range document.Keys[:min(len(document.Keys), maxKeys)] {
