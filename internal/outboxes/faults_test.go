@@ -128,3 +128,46 @@ func TestWalkWhileADatabaseIsAway(t *testing.T) {
 	}
 	require.Zero(t, count(t, s.herald, "source_row"))
 }
+
+// waker ends rests when it may, and tells when it has.
+type waker struct {
+	outboxes.Memory
+	may, has chan struct{}
+}
+
+func (w waker) WakeTopics(ctx context.Context, source string, topics []string) error {
+	<-w.may
+	defer close(w.has)
+	return w.Memory.WakeTopics(ctx, source, topics)
+}
+
+// A poller without rows for a resting topic does not end the rest while another poller's rows wait.
+// Operators see the rest until these rows are sent.
+func TestWalkKeepsTheRestOfAnotherPoller(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.Pollers = 2
+	s := newService(t, source, "orders-out")
+	s.poll(t)
+	s.many(t, 1, 16, 16, "orders-out")
+	require.Eventually(t, func() bool { return s.rows(t, "status = 'SENT'") > 0 }, patience, 5*time.Millisecond)
+	exec(t, s.business, "UPDATE outbox SET event_type = 'missing', status = 'NEW' WHERE status = 'SENT'") // of the first poller
+	s.resting(t, 1)
+	second := s.walk(t)
+	w := waker{second.Memory, make(chan struct{}), make(chan struct{})}
+	second.Memory = w
+	start(t, second)
+	s.await(t, 0, "event_type = 'orders-out' AND status = 'NEW'")
+	require.Eventually(t, func() bool {
+		return count(t, s.herald, "source_topic WHERE next_attempt_at > resting_since + interval '9 seconds'") == 1
+	}, patience, 5*time.Millisecond, "the first poller does not ask again")
+
+	close(w.may)
+	<-w.has
+	require.Equal(t, 1, count(t, s.herald, "source_topic"))
+
+	s.createTopic(t, "missing")
+	s.await(t, 16, "status = 'SENT'")
+	s.resting(t, 0)
+}

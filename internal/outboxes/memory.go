@@ -33,7 +33,10 @@ type Memory interface {
 	OverdueRows(ctx context.Context, source string, limit int) ([]string, error)
 
 	RestingTopics(ctx context.Context, source string) ([]RestingTopic, error)
+	// RestTopic stores a poller's next attempt at a topic. The latest attempt of all pollers counts.
 	RestTopic(ctx context.Context, source string, topic RestingTopic) error
+	// WakeTopics ends rests, except a rest whose next attempt is still to come: rows of another
+	// poller wait for it.
 	WakeTopics(ctx context.Context, source string, topics []string) error
 }
 
@@ -104,16 +107,20 @@ func (r *rests) has(topic string) bool {
 	return resting
 }
 
-// begin starts a topic's rest, twice as long as the last one.
-func (r *rests) begin(topic string) time.Duration {
+// after returns the length of a topic's next rest: twice as long as the last one.
+func (r *rests) after(topic string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, known := r.topics[topic]
-	wait := min(max(2*before.wait, firstRest), maxRest)
-	if known || len(r.topics) < maxRests {
+	return min(max(2*r.topics[topic].wait, firstRest), maxRest)
+}
+
+// begin starts a topic's rest.
+func (r *rests) begin(topic string, wait time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.topics[topic]; known || len(r.topics) < maxRests {
 		r.topics[topic] = rest{time.Now().Add(wait), wait}
 	}
-	return wait
 }
 
 // over returns the topics whose rest has ended.

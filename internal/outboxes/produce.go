@@ -183,13 +183,19 @@ func (p *poll) rest(ctx context.Context, o outcome) error {
 	return nil
 }
 
+// restTopic stores the rest before this poller takes it. So the stored rest never ends later than
+// the poller's, and a rest that the database does not have does not begin.
 func (p *poll) restTopic(ctx context.Context, topic string, why error) error {
-	wait := p.rests.begin(topic)
+	wait := p.rests.after(topic)
+	if err := p.Memory.RestTopic(ctx, p.Source.Name, RestingTopic{Topic: topic, Wait: wait, Error: why.Error()}); err != nil {
+		return err
+	}
+	p.rests.begin(topic, wait)
 	delete(p.Front.Open, topic)
 	delete(p.Back.Open, topic)
 	p.dueIn(wait)
 	p.Log.Warn("a topic takes no records and rests: create it, or grant Herald the right to write it", "source", p.Source.Name, "topic", topic, "rest", wait, "error", why)
-	return p.Memory.RestTopic(ctx, p.Source.Name, RestingTopic{Topic: topic, Wait: wait, Error: why.Error()})
+	return nil
 }
 
 // maxRetry limits the time between two attempts at a refused record.

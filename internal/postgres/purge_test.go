@@ -187,7 +187,7 @@ func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id = 'told'")
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET produced_at = now() WHERE event_id = 'produced'")
 	postgrestest.Exec(t, s, "INSERT INTO source_start (source, seq) SELECT 'herald', seq FROM event_outbox WHERE event_id = 'before'")
-	require.NoError(t, s.RestTopic(t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Minute, Error: "unknown"}))
+	require.NoError(t, s.RestTopic(t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Microsecond, Error: "unknown"}))
 	purgeAll(t, s, postgres.PurgeOutbox)
 	require.ElementsMatch(t, []string{"told", "waits"}, postgrestest.List(t, s, "SELECT event_id FROM event_outbox"))
 

@@ -136,24 +136,27 @@ func (s *Store) RestingTopics(ctx context.Context, source string) ([]outboxes.Re
 	return Collect(ctx, s.Pool, "read the resting topics of a source", pgx.RowToStructByName[outboxes.RestingTopic], query, source)
 }
 
-// RestTopic records that a topic accepts no records.
+// RestTopic records that a topic accepts no records. Of several pollers, the latest next attempt
+// counts.
 func (s *Store) RestTopic(ctx context.Context, source string, topic outboxes.RestingTopic) error {
 	const query = `
 		INSERT INTO source_topic (source, topic, next_attempt_at, error)
 		VALUES ($1, $2, now() + $3::interval, $4)
 		ON CONFLICT (source, topic) DO UPDATE
-		SET    next_attempt_at = excluded.next_attempt_at,
+		SET    next_attempt_at = greatest(source_topic.next_attempt_at, excluded.next_attempt_at),
 		       error           = excluded.error`
 
 	return s.Exec(ctx, "let a topic rest", query, source, topic.Topic, topic.Wait, topic.Error)
 }
 
-// WakeTopics records that topics accept records again.
+// WakeTopics records that topics accept records again. A topic that another poller asks later
+// rests until then.
 func (s *Store) WakeTopics(ctx context.Context, source string, topics []string) error {
 	const query = `
 		DELETE FROM source_topic
 		WHERE  source = $1
-		AND    topic = ANY ($2)`
+		AND    topic = ANY ($2)
+		AND    next_attempt_at <= now()`
 
 	return s.Exec(ctx, "end the rest of topics", query, source, topics)
 }
