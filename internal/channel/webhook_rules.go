@@ -13,7 +13,7 @@ import (
 type WebhookRules struct {
 	Hosts     []string // host or host:port, in lower case
 	AnyHost   bool     // every other host, too
-	Setting   string   // that holds Hosts
+	Setting   string   // name of the setting that lists Hosts
 	Cleartext bool     // http to other machines, too
 }
 

@@ -173,7 +173,7 @@ func TestBadSources(t *testing.T) {
 		{"kafka is a topic", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: t }", "line 2: string was used where mapping is expected"},
 		{"a topic without quotes", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: {{.event_type}} } }", "line 2: "},
 		{"no name for a topic", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: order events } }", "line 2: the topic"},
-		{"an unknown field", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: \"{{.type}}\" } }", "line 2: the template of the topic"},
+		{"an unknown field", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: \"{{.type}}\" } }", "line 2: render the template of the topic"},
 		{"nothing to do", "- name: b\n  dialect: order-service\n  table: a.b", "line 1: the source does nothing: give it `kafka:` or `people: true`"},
 		{"retries of nothing", "- name: b\n  dialect: order-service\n  table: a.b\n  people: true\n  retries: 3", "line 5: retries limits the repeats to Kafka"},
 		{"people without an aggregate", "- { name: b, dialect: wallet-hub, table: a.b,\n people: true }", "line 2: people are found by the aggregate"},

@@ -121,8 +121,9 @@ const (
 // first comment of each customer is sent alone and at once, all others in digests. Reviews wait for a
 // time of day on the clock of each customer.
 func (s *system) writesComments(w *worker) *worker {
-	// It is soon the time of reviews for customer 1, at +14 hours. For customer 2, at -12 hours, it
-	// is the time two hours later. Customer 3 wants them soon.
+	// Reviews go out in digests at a time of day. For customer 1, at UTC+14, that time comes in 90
+	// seconds. For customer 2, at UTC-12, it comes two hours later. Customer 3 chose a time that comes
+	// in 90 seconds.
 	s.exec(`UPDATE event_type_channel_routing SET digest_window = '1 hour' WHERE event_type = 'NEW_COMMENT'`)
 	s.exec(`UPDATE event_type_channel_routing SET digest_days = NULL, digest_at = (now() AT TIME ZONE 'Pacific/Kiritimati' + interval '90 seconds')::time WHERE event_type = 'NEW_REVIEW'`)
 	s.exec(`UPDATE recipient SET timezone = (ARRAY['Pacific/Kiritimati', 'Etc/GMT+12', 'Asia/Kathmandu'])[user_id::int] WHERE user_id::int <= $1`, digested)

@@ -170,7 +170,7 @@ func TestWorkerEndsDuringAFirstAttempt(t *testing.T) {
 	s := newSystem(t, crashTimeouts...)
 	s.prepareLoad()
 	s.exec(`DELETE FROM event_type_channel_routing WHERE channel_type <> 'EMAIL'`)
-	taken := s.answerOnlyLater()
+	taken := s.withholdAnswer()
 	w := s.startAll(mailWorker...)
 	s.writeEvents("killed", 1)
 	event := s.eventID("killed", 0)
@@ -205,9 +205,9 @@ func TestWorkerEndsDuringAFirstAttempt(t *testing.T) {
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT' AND attempt_count = 1`, s.eventID("stopped", 0)))
 }
 
-// answerOnlyLater makes the e-mail provider accept the first message without an answer, until
-// the worker is gone. The returned channel gets an element when the provider has accepted.
-func (s *system) answerOnlyLater() (taken <-chan struct{}) {
+// withholdAnswer makes the e-mail provider accept the first message, and answer only after the worker
+// was killed. taken gets an element when the provider has accepted.
+func (s *system) withholdAnswer() (taken <-chan struct{}) {
 	provider := must(url.Parse(s.sandbox.URL))(s.t)
 	forward, first, asked := httputil.NewSingleHostReverseProxy(provider), sync.Once{}, make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

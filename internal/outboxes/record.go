@@ -156,7 +156,7 @@ func (t routeTemplate) fill(values map[string]string) (string, error) {
 		err = t.parsed.Execute(&filled, values)
 	}
 	if err != nil {
-		return "", fmt.Errorf("the template of the %s: %w", t.what, err)
+		return "", fmt.Errorf("render the template of the %s: %w", t.what, err)
 	}
 	return filled.String(), nil
 }

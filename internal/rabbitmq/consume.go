@@ -118,7 +118,7 @@ func (c *Consumer) deliver(ctx context.Context, s *subscription) error {
 			if !ok {
 				return s.reason()
 			}
-			c.cfg.Logger.Warn("RabbitMQ dropped websocket messages, since this gateway was too slow; open sockets read them from the database")
+			c.cfg.Logger.Warn("RabbitMQ dropped websocket messages because this gateway was too slow; open sockets read them from the database")
 			c.cfg.Missed(s.idle)
 			if err := m.Ack(false); err != nil {
 				return err

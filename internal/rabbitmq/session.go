@@ -19,7 +19,7 @@ const (
 	writeTimeout = 10 * time.Second // per write; a blocked broker does not read
 	heartbeat    = 10 * time.Second
 
-	// channels is the maximum number of messages in flight.
+	// channels is the number of AMQP channels, and so the maximum of messages in flight.
 	channels = 32
 )
 

@@ -18,7 +18,7 @@ import (
 
 // The local Postgres requires its password, which only the owner of the folder can read.
 // A server without a password gets one at its next start and keeps its data.
-func TestPostgresWantsItsPassword(t *testing.T) {
+func TestPostgresRequiresItsPassword(t *testing.T) {
 	t.Parallel()
 
 	stack := stacktest.New(t)
@@ -71,7 +71,7 @@ func withoutPassword(t *testing.T, address string) string {
 
 // The local RabbitMQ refuses the well-known password. A node without a separate password
 // gets one at its next start and keeps its data.
-func TestRabbitMQWantsItsPassword(t *testing.T) {
+func TestRabbitMQRequiresItsPassword(t *testing.T) {
 	t.Parallel()
 
 	stack := stacktest.New(t)

@@ -222,7 +222,7 @@ func TestDatabaseOutOfReach(t *testing.T) {
 
 	config.DatabaseURL = "postgres://u:verysecret@h:port/d"
 	_, err = dialects.Open(t.Context(), config)
-	require.ErrorContains(t, err, "source orders: the URL")
+	require.ErrorContains(t, err, "source orders: its database URL is malformed")
 	require.NotContains(t, err.Error(), "verysecret")
 	config.Dialect = "cobol"
 	_, err = dialects.Open(t.Context(), config)

@@ -51,7 +51,7 @@ var orderService = dialect{
 		       error_message = NULL
 		WHERE  id = ANY ($1::text[]::uuid[])
 		AND    status <> 'SENT'`,
-	// The column may be shorter than usual.
+	// A service's column may be shorter than errorLength: it gets as much as it holds.
 	failed: `
 		UPDATE {table} AS o
 		SET    status        = 'FAILED',

@@ -86,7 +86,7 @@ func TestOrdersZone(t *testing.T) {
 	}
 }
 
-// A time that Go cannot hold prevents neither its row nor other rows from being read.
+// A row whose time is infinite is read like any other.
 func TestOrdersInfiniteTime(t *testing.T) {
 	t.Parallel()
 

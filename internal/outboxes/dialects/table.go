@@ -51,7 +51,7 @@ func Open(ctx context.Context, source outboxes.Source) (*Table, error) {
 func open(ctx context.Context, source outboxes.Source, dialect dialect) (*Table, error) {
 	config, err := pgxpool.ParseConfig(source.DatabaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("source %s: the URL of its database cannot be read", source.Name) // the cause quotes the URL
+		return nil, fmt.Errorf("source %s: its database URL is malformed: correct DATABASE_URL, or the variable that database_url_env names", source.Name) // the cause quotes the URL
 	}
 	if !strings.Contains(source.DatabaseURL, "pool_max_conns") {
 		config.MaxConns = defaultMaxConns

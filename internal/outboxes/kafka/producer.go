@@ -44,6 +44,9 @@ type Producer struct {
 	taken sync.Map // topics that accepted a record
 }
 
+// errSettings replaces the client's error, which would quote the settings.
+var errSettings = errors.New("the Kafka client refuses the settings: check KAFKA_*")
+
 // New returns a producer, which connects when it produces the first record. A broker that is down
 // is no error. The settings must name a broker.
 func New(s Settings) (*Producer, error) {
@@ -73,7 +76,7 @@ func New(s Settings) (*Producer, error) {
 	}
 	var err error
 	if p.client, err = kgo.NewClient(p.options...); err != nil {
-		return nil, errors.New("the settings of Kafka are refused by its client") // err would quote the settings
+		return nil, errSettings
 	}
 	return p, nil
 }
@@ -131,7 +134,7 @@ func (p *Producer) take() (client *kgo.Client, give func(), err error) {
 	if last := len(p.idle) - 1; last >= 0 {
 		client, p.idle = p.idle[last], p.idle[:last]
 	} else if client, err = kgo.NewClient(p.options...); err != nil {
-		return nil, nil, errors.New("the settings of Kafka are refused by its client") // err would quote the settings
+		return nil, nil, errSettings
 	}
 	p.calls.Add(1)
 	return client, func() {

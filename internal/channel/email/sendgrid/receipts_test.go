@@ -100,7 +100,7 @@ func TestBatches(t *testing.T) {
 		{name: "two batches", body: `[][]`, malformed: 1},
 		{name: "an empty batch", body: "[]\r\n"},
 		{name: "no events", body: `[null,1,"x",[]]`, malformed: 3, foreign: 1},
-		{name: "one that is twice in it", body: `[` + event("1", "") + `,` + event("1", "") + `]`, want: []string{"1", "1"}},
+		{name: "one event twice in a request", body: `[` + event("1", "") + `,` + event("1", "") + `]`, want: []string{"1", "1"}},
 		{name: "mails of another program", body: `[{"event":"open","timestamp":1600112492,"sg_event_id":"1"},` + event("2", "") + `]`, want: []string{"2"}, foreign: 1},
 		{name: "without an id", body: `[` + event("", "") + `,` + event("2", "") + `]`, want: []string{"2"}, malformed: 1},
 		{name: "without a word", body: `[` + event("1", `,"event":""`) + `]`, malformed: 1},

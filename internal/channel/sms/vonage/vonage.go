@@ -1,5 +1,5 @@
-// Package vonage sends text messages through Vonage's SMS API, which has one request. Vonage's SDK
-// for Go is not kept any more.
+// Package vonage sends text messages through Vonage's SMS API, which has one request. Vonage no
+// longer maintains its SDK for Go.
 package vonage
 
 import (
