@@ -93,7 +93,7 @@ type advertised struct {
 
 func (a advertised) Addr() net.Addr { return a.address }
 
-// ready succeeds once the broker answers.
+// ready returns nil if the broker answers.
 func ready(ctx context.Context, s Settings) error {
 	return ask(ctx, s, func(ctx context.Context, client *kgo.Client) error { return client.Ping(ctx) })
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,22 +34,24 @@ type message interface {
 	receipts(settings Receipts, now time.Time) []receipt
 }
 
-// courier sends receipts to the gateway when they are due.
+// courier sends receipts to the gateway when they are due. Each receipt has a timer. While all places
+// are taken, due events gather, so that batches grow while the gateway is slow.
 type courier struct {
 	gateway  string // scheme and host; empty: no receipts are sent
 	key      *ecdsa.PrivateKey
 	settings atomic.Pointer[Receipts]
 	client   *http.Client
 
-	mu            sync.Mutex
-	events, posts queue
-	counts        receiptCounts
-	full          bool // the log already says that receipts are lost
+	places   chan struct{} // one for each request in flight
+	closed   chan struct{}
+	close    func() // ends the courier. Waiting receipts are lost
+	requests context.Context
+	cut      context.CancelFunc // cancels the requests in flight
 
-	woken chan struct{}
-	end   context.CancelFunc // stops the loop that waits for receipts
-	cut   context.CancelFunc // cancels the requests in flight
-	ended sync.WaitGroup
+	mu     sync.Mutex
+	events []json.RawMessage // due, and in no batch yet
+	counts receiptCounts
+	full   bool // the log already says that receipts are lost
 }
 
 // receiptCounts counts receipts by outcome.
@@ -58,26 +59,27 @@ type receiptCounts struct {
 	Waiting int
 	Taken   int // requests that the gateway accepted: batches of events, and callbacks
 	Refused int // attempts that the gateway rejected or did not answer
-	Lost    int // no room in the queue, or the provider gave up
+	Lost    int // too many waited, or the provider gave up
 }
 
 func newCourier(gateway string, key *ecdsa.PrivateKey, settings Receipts) *courier {
-	waiting, end := context.WithCancel(context.Background())
-	requests, cut := context.WithCancel(context.Background())
-	c := &courier{gateway: gateway, key: key, woken: make(chan struct{}, 1), end: end, cut: cut, client: &http.Client{
+	c := &courier{gateway: gateway, key: key, places: make(chan struct{}, maxPosts), closed: make(chan struct{}), client: &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: maxPosts, IdleConnTimeout: time.Minute},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	c.requests, c.cut = context.WithCancel(context.Background())
 	c.settings.Store(&settings)
-	c.ended.Go(func() { c.run(waiting, requests) })
+	c.close = sync.OnceFunc(c.end)
 	return c
 }
 
-// close ends the courier. Waiting receipts are lost. Requests in flight get courierGrace to finish.
-func (c *courier) close() {
-	c.end()
+// end gives the requests in flight courierGrace to finish.
+func (c *courier) end() {
+	close(c.closed)
 	timer := time.AfterFunc(courierGrace, c.cut)
-	c.ended.Wait()
+	for range maxPosts { // nobody gets a place any more
+		c.places <- struct{}{}
+	}
 	timer.Stop()
 	c.cut()
 	c.client.CloseIdleConnections()
@@ -92,30 +94,20 @@ func (c *courier) announce(m message) {
 		return
 	}
 	settings := *c.settings.Load()
-	c.add(settings.disturb(m.receipts(settings, time.Now()))...)
+	for _, r := range settings.disturb(m.receipts(settings, time.Now())) {
+		c.schedule(r)
+	}
 }
 
-func (c *courier) add(receipts ...receipt) {
+// schedule sends a receipt when it is due, unless too many wait.
+func (c *courier) schedule(r receipt) {
 	c.mu.Lock()
-	for _, r := range receipts {
-		switch {
-		case len(c.events)+len(c.posts) >= maxWaiting:
-			c.lose()
-		case r.post != nil:
-			c.posts.add(r)
-		default:
-			c.events.add(r)
-		}
+	defer c.mu.Unlock()
+	if c.counts.Waiting < maxWaiting {
+		c.counts.Waiting++
+		time.AfterFunc(time.Until(r.due), func() { c.send(r) })
+		return
 	}
-	c.mu.Unlock()
-	select {
-	case c.woken <- struct{}{}:
-	default: // a wake-up is already pending
-	}
-}
-
-// lose counts a receipt that has no room in the queues. The caller holds the lock.
-func (c *courier) lose() {
 	c.counts.Lost++
 	if !c.full {
 		slog.Warn("the sandbox has no room for more receipts: new ones are lost", "waiting", maxWaiting)
@@ -123,76 +115,52 @@ func (c *courier) lose() {
 	c.full = true
 }
 
-// run sends the receipts that are due. It takes the next one only when fewer than maxPosts are
-// in flight, so that batches grow while the gateway is slow.
-func (c *courier) run(waiting, requests context.Context) {
-	places := make(chan struct{}, maxPosts)
-	for {
-		select {
-		case places <- struct{}{}:
-		case <-waiting.Done():
-			return
-		}
-		r, ok := c.next(waiting)
-		if !ok {
-			return
-		}
-		c.ended.Go(func() {
-			defer func() { <-places }()
-			c.deliver(requests, r)
-		})
+// send sends a receipt that is due. An event goes with the other events that are due.
+func (c *courier) send(r receipt) {
+	if r.post == nil {
+		c.mu.Lock()
+		c.events = append(c.events, r.event)
+		c.mu.Unlock()
+	}
+	select {
+	case c.places <- struct{}{}:
+		defer func() { <-c.places }()
+	case <-c.closed:
+		return
+	}
+	if r = c.take(r); r.post != nil {
+		c.deliver(r)
 	}
 }
 
-// next waits for the next receipt that is due, with a post. ok is false when ctx has ended.
-func (c *courier) next(ctx context.Context) (r receipt, ok bool) {
-	for ctx.Err() == nil {
-		r, after := c.take(time.Now())
-		if r.post != nil {
-			return r, true
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(after):
-		case <-c.woken:
-		}
-	}
-	return r, false
-}
-
-// take returns the first receipt that is due, or the time until one is due.
-func (c *courier) take(now time.Time) (receipt, time.Duration) {
+// take takes a receipt from the waiting ones: a callback alone, or the batch of the due events up to
+// batchLimit. The batch is nil if another request has all of them.
+func (c *courier) take(r receipt) receipt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	event, post := c.events.due(), c.posts.due()
-	switch {
-	case post.Before(event) && !post.After(now):
-		return c.posts.pop(), 0
-	case !event.After(now):
-		return receipt{post: c.batch(now)}, 0
-	default:
-		return receipt{}, min(post.Sub(now), event.Sub(now))
+	if r.post != nil {
+		c.counts.Waiting--
+		return r
 	}
+	n := 0
+	for size := 0; n < len(c.events) && size < batchLimit; n++ {
+		size += len(c.events[n]) + 1
+	}
+	if n > 0 {
+		r.post = eventPost(c.key, c.events[:n], time.Now())
+	}
+	c.events = c.events[n:]
+	c.counts.Waiting -= n
+	return r
 }
 
-// batch takes the due events, up to batchLimit. The caller holds the lock.
-func (c *courier) batch(now time.Time) *post {
-	var events []json.RawMessage
-	for size := 0; size < batchLimit && !c.events.due().After(now); {
-		event := c.events.pop().event
-		size += len(event) + 1
-		events = append(events, event)
-	}
-	return eventPost(c.key, events, now)
-}
-
-// deliver sends a receipt. If it fails, deliver queues it again when the provider would repeat it.
-func (c *courier) deliver(ctx context.Context, r receipt) {
+// deliver sends a receipt. If it fails, deliver schedules it again when the provider would repeat it.
+func (c *courier) deliver(r receipt) {
 	if r.attempts == 0 {
 		r.began = time.Now()
 	}
 	r.attempts++
-	status := r.post.send(ctx, c.client, c.gateway)
+	status := r.post.send(c.requests, c.client, c.gateway)
 	if isSuccess(status) {
 		c.count(func(counts *receiptCounts) { counts.Taken++ })
 		return
@@ -201,7 +169,7 @@ func (c *courier) deliver(ctx context.Context, r receipt) {
 	slog.Warn("the gateway did not take a receipt", "status", status, "attempt", r.attempts, "repeated", again)
 	if again {
 		r.due = time.Now().Add(after)
-		c.add(r)
+		c.schedule(r)
 	}
 	c.count(func(counts *receiptCounts) {
 		counts.Refused++
@@ -221,35 +189,5 @@ func (c *courier) count(change func(*receiptCounts)) {
 func (c *courier) counted() receiptCounts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	counts := c.counts
-	counts.Waiting = len(c.events) + len(c.posts)
-	return counts
-}
-
-// queue holds receipts. The receipt that is due first is the first.
-type queue []receipt
-
-func (q *queue) add(r receipt) {
-	i, _ := slices.BinarySearchFunc(*q, r, func(a, b receipt) int {
-		if a.due.After(b.due) {
-			return 1
-		}
-		return -1 // it comes after receipts that are due at the same time
-	})
-	*q = slices.Insert(*q, i, r)
-}
-
-func (q *queue) pop() receipt {
-	first := (*q)[0]
-	(*q)[0] = receipt{} // lets the garbage collector free it
-	*q = (*q)[1:]
-	return first
-}
-
-// due returns the time of the first receipt, or an hour from now for an empty queue.
-func (q queue) due() time.Time {
-	if len(q) == 0 {
-		return time.Now().Add(time.Hour)
-	}
-	return q[0].due
+	return c.counts
 }

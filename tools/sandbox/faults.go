@@ -23,8 +23,13 @@ const faultLimit = 64 << 10 // bytes of a request that sets a fault
 // channels are the channels that the sandbox serves. A websocket has no provider.
 var channels = slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return c == notification.WebSocket })
 
-// faulty are the names in PUT /faults.
-var faulty = append(slices.Clone(channels), mailServer, vonageFaults, webPushFaults)
+// faultNames returns the names in PUT /faults.
+func faultNames() (names []notification.Channel) {
+	for _, p := range providers {
+		names = append(names, p.fault)
+	}
+	return names
+}
 
 // faults holds the fault of each channel that has one.
 type faults struct {
@@ -57,8 +62,8 @@ func (f *faults) list(w http.ResponseWriter, _ *http.Request) { writeJSON(w, htt
 func (f *faults) of(handle func(w http.ResponseWriter, r *http.Request, channel notification.Channel)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		channel := notification.Channel(strings.ToUpper(r.PathValue("channel")))
-		if !slices.Contains(faulty, channel) {
-			writeError(w, http.StatusNotFound, fmt.Errorf("channel must be one of %v", faulty))
+		if names := faultNames(); !slices.Contains(names, channel) {
+			writeError(w, http.StatusNotFound, fmt.Errorf("channel must be one of %v", names))
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, faultLimit)

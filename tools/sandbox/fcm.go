@@ -13,7 +13,10 @@ import (
 	"herald/internal/notification"
 )
 
-var fcm = provider{channel: notification.Push, handle: handlePush, reject: rejectPush}
+var fcm = provider{
+	name: "FCM", channel: notification.Push, fault: notification.Push, route: "POST /v1/projects/{project}/messages:send",
+	handle: handlePush, reject: rejectPush,
+}
 
 // fcmRequest is the part of a request that the sandbox reads.
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages

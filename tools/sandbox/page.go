@@ -143,23 +143,19 @@ func (s *Server) view(selected filter) (view, error) {
 	return v, nil
 }
 
-// providersOf names the providers of each channel, as PUT /faults and as people call them.
-var providersOf = map[notification.Channel][]faultView{
-	notification.Email:   {{Name: notification.Email, Provider: "SendGrid"}, {Name: mailServer, Provider: "Mail server"}},
-	notification.SMS:     {{Name: notification.SMS, Provider: "Twilio"}, {Name: vonageFaults, Provider: "Vonage"}},
-	notification.Push:    {{Name: notification.Push, Provider: "FCM"}, {Name: webPushFaults, Provider: "Web Push"}},
-	notification.Slack:   {{Name: notification.Slack, Provider: "Slack"}},
-	notification.Webhook: {{Name: notification.Webhook, Provider: "Receiver"}},
-}
-
 func (s *Server) channelViews() (views []channelView) {
 	faults, counts := s.faults.all(), s.ledger.counted()
 	for _, channel := range channels {
-		shown := channelView{Name: channel, Counts: counts[channel], Faulty: slices.Clone(providersOf[channel])}
-		for i, provider := range shown.Faulty {
-			if fault, ok := faults[provider.Name]; ok {
-				shown.Faulty[i].Fault = fault.String()
+		shown := channelView{Name: channel, Counts: counts[channel]}
+		for _, p := range providers {
+			if p.channel != channel {
+				continue
 			}
+			faulty := faultView{Name: p.fault, Provider: p.name}
+			if fault, ok := faults[p.fault]; ok {
+				faulty.Fault = fault.String()
+			}
+			shown.Faulty = append(shown.Faulty, faulty)
 		}
 		views = append(views, shown)
 	}

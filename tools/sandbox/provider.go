@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,13 +20,18 @@ const bodyLimit = 1 << 20
 
 // provider is the behaviour of one provider.
 type provider struct {
+	name    string
 	channel notification.Channel
-	fault   notification.Channel // its name in PUT /faults; empty: the channel
+	fault   notification.Channel // its name in PUT /faults
+	route   string               // of its requests; empty: it speaks no HTTP
 	// handle returns the message as far as it can read it, also for a rejected request, because
 	// the ledger has a line for each request.
 	handle func(r *http.Request, body []byte, local bool) (Entry, response)
 	reject func(status int) response // in the provider's format, for a fault or a body that is too large
 }
+
+// providers are all providers, in the order of the page.
+var providers = []provider{sendgrid, smtpServer, twilio, vonage, fcm, webPush, slack, webhook}
 
 // response is a provider's response to a request.
 type response struct {
@@ -74,7 +78,7 @@ func (s *Server) provide(p provider) http.Handler {
 // applyFault returns the response after the channel's fault, and whether the message counts
 // as sent.
 func (s *Server) applyFault(ctx context.Context, p provider, resp response) (response, bool) {
-	fault, hit := s.faults.hit(cmp.Or(p.fault, p.channel))
+	fault, hit := s.faults.hit(p.fault)
 	switch {
 	case !hit:
 		return resp, resp.accepted()

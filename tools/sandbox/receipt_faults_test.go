@@ -106,7 +106,7 @@ func TestReceiptsRefused(t *testing.T) {
 		`{"late":"25h"}`:                "late",
 		`{"rate":1.1,"lost":true}`:      "rate",
 		`{"rate":-1,"lost":true}`:       "rate",
-		`{"rate":0.5}`:                  "needs a fault",
+		`{"rate":0.5}`:                  "without a fault",
 		`{"outcomes":{"ada":"bounce"}}`: "neither",
 		`{"outcomes":{"ada@example.com":"undelivered"}}`:         "spamreport",
 		`{"outcomes":{"+393331234567":"bounce"}}`:                "undelivered",

@@ -73,7 +73,7 @@ func (r Receipts) validate() error {
 	case !isRate(r.Rate):
 		return errRate
 	case r.Rate != nil && r.Late == 0 && !r.Twice && !r.Shuffled && !r.Lost:
-		return errors.New("rate needs a fault: late, twice, shuffled or lost")
+		return errors.New("rate is given without a fault: add late, twice, shuffled or lost")
 	}
 	for _, address := range slices.Sorted(maps.Keys(r.Outcomes)) {
 		if err := checkOutcome(address, r.Outcomes[address]); err != nil {

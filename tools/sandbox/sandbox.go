@@ -71,13 +71,11 @@ func New(cfg Config) (*Server, error) {
 }
 
 func (s *Server) route() {
-	s.mux.Handle("POST /v3/mail/send", s.provide(sendgrid))
-	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio))
-	s.mux.Handle("POST /sms/json", s.provide(vonage))
-	s.mux.Handle("POST /v1/projects/{project}/messages:send", s.provide(fcm))
-	s.mux.Handle("POST /push/{id}", s.provide(webPush))
-	s.mux.Handle("POST /services/{path...}", s.provide(slack))
-	s.mux.Handle("POST /hooks/{path...}", s.provide(webhook))
+	for _, p := range providers {
+		if p.route != "" {
+			s.mux.Handle(p.route, s.provide(p))
+		}
+	}
 
 	s.mux.HandleFunc("GET /{$}", s.page)
 	s.mux.HandleFunc("GET /style.css", pageFile)

@@ -10,7 +10,9 @@ import (
 	"herald/internal/notification"
 )
 
-var sendgrid = provider{channel: notification.Email, handle: handleMail, reject: rejectMail}
+var sendgrid = provider{
+	name: "SendGrid", channel: notification.Email, fault: notification.Email, route: "POST /v3/mail/send", handle: handleMail, reject: rejectMail,
+}
 
 // sendgridMail is the part of an e-mail that the sandbox reads.
 // https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send

@@ -11,7 +11,9 @@ import (
 	"herald/internal/notification"
 )
 
-var slack = provider{channel: notification.Slack, handle: handlePost, reject: rejectPost}
+var slack = provider{
+	name: "Slack", channel: notification.Slack, fault: notification.Slack, route: "POST /services/{path...}", handle: handlePost, reject: rejectPost,
+}
 
 // Slack's limits. https://docs.slack.dev/reference/block-kit/blocks
 const (

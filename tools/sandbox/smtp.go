@@ -17,11 +17,8 @@ import (
 	"herald/internal/notification"
 )
 
-// mailServer names the mail server in PUT /faults. EMAIL is SendGrid there.
-const mailServer notification.Channel = "SMTP"
-
 // smtpServer has only what a fault needs.
-var smtpServer = provider{fault: mailServer, reject: func(status int) response {
+var smtpServer = provider{name: "Mail server", channel: notification.Email, fault: "SMTP", reject: func(status int) response {
 	return response{status: status, header: map[string]string{}}
 }}
 

@@ -18,7 +18,10 @@ import (
 	"herald/internal/notification"
 )
 
-var twilio = provider{channel: notification.SMS, handle: handleSMS, reject: rejectSMS}
+var twilio = provider{
+	name: "Twilio", channel: notification.SMS, fault: notification.SMS, route: "POST /2010-04-01/Accounts/{sid}/Messages.json",
+	handle: handleSMS, reject: rejectSMS,
+}
 
 // twilioError is an error in Twilio's format.
 // https://www.twilio.com/docs/usage/twilios-response#response-formats-exceptions

@@ -11,10 +11,7 @@ import (
 	"herald/internal/notification"
 )
 
-// vonageFaults names Vonage in PUT /faults. SMS is Twilio there.
-const vonageFaults notification.Channel = "VONAGE"
-
-var vonage = provider{channel: notification.SMS, fault: vonageFaults, handle: handleVonage, reject: rejectVonage}
+var vonage = provider{name: "Vonage", channel: notification.SMS, fault: "VONAGE", route: "POST /sms/json", handle: handleVonage, reject: rejectVonage}
 
 // handleVonage answers POST /sms/json like Vonage. It is 200 with a status for each message.
 // https://developer.vonage.com/en/api/sms

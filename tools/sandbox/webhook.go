@@ -14,7 +14,10 @@ import (
 // WebhookSecret is the secret that the sandbox, as a receiver of webhooks, knows.
 const WebhookSecret = "whsec_c2FuZGJveC1zYW5kYm94LXNhbmRib3gt"
 
-var webhook = provider{channel: notification.Webhook, handle: handleWebhook, reject: rejectWebhook}
+var webhook = provider{
+	name: "Receiver", channel: notification.Webhook, fault: notification.Webhook, route: "POST /hooks/{path...}",
+	handle: handleWebhook, reject: rejectWebhook,
+}
 
 // handleWebhook answers POST /hooks/… like a receiver that follows Standard Webhooks. The ledger has
 // the webhook-id as the delivery id. A path gone… wants no more messages.

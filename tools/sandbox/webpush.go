@@ -24,10 +24,9 @@ import (
 	"herald/internal/notification"
 )
 
-// webPushFaults names the browsers' push service in PUT /faults. PUSH is FCM there.
-const webPushFaults notification.Channel = "WEBPUSH"
-
-var webPush = provider{channel: notification.Push, fault: webPushFaults, handle: handleWebPush, reject: rejectWebPush}
+var webPush = provider{
+	name: "Web Push", channel: notification.Push, fault: "WEBPUSH", route: "POST /push/{id}", handle: handleWebPush, reject: rejectWebPush,
+}
 
 // Subscription returns the token of a browser that has subscribed at the sandbox's address. Its keys
 // follow from the id, so that the sandbox can read its messages. An id with dead or none in front has

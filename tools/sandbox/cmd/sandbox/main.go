@@ -34,10 +34,10 @@ func command(notes io.Writer) *cobra.Command {
 	var cfg sandbox.Config
 	cmd := &cobra.Command{
 		Use:   "sandbox",
-		Short: "Answer as SendGrid, a mail server, Twilio, FCM and Slack until interrupted",
-		Long: `Answer as all providers on one address, until interrupted. The page / shows the messages.
-The ledger keeps one JSON line per request, also at /ledger. PUT /faults/{channel} makes a
-channel fail.
+		Short: "Imitate the providers of all channels until interrupted",
+		Long: `Imitate SendGrid, Twilio, Vonage, FCM, browsers' push services, Slack and receivers of webhooks on
+one address, and a mail server on another, until interrupted. The page / shows the messages. The
+ledger keeps one JSON line per request, also at /ledger. PUT /faults/{channel} makes a channel fail.
 
 The sandbox refuses a text message whose receipts cannot reach PUBLIC_URL over the public
 internet, as Twilio does. --local accepts such a message.
