@@ -52,8 +52,7 @@ func run(ctx context.Context, dir string) error {
 		return err
 	}
 
-	stamp := time.Now().UTC().Format("20060102T150405") // ids are used once
-	all := scenarios(stamp)
+	all := scenarios()
 	stop, err := serve(temporal, all)
 	if err != nil {
 		return err

@@ -62,8 +62,8 @@ func (s *scenario) files(run string) map[string]workflow.Execution {
 	return files
 }
 
-// scenarios returns all scenarios. The stamp makes their ids new.
-func scenarios(stamp string) []*scenario {
+// scenarios returns all scenarios.
+func scenarios() []*scenario {
 	all := slices.Concat(pollers(), sweeps(), events(), largeEvents(), batchedEvents(), deliveries(), controlledDeliveries(),
 		firstAttempts(), retriedDeliveries(), deliveriesInDigests(), digests(), escalations())
 	for _, s := range all {

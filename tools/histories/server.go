@@ -13,8 +13,12 @@ import (
 	"herald/workflows"
 )
 
-// prefix separates the recording's queues from the queues of an installation.
-const prefix = "histories"
+// stamp is part of all ids and queues. So this run does nothing for workflows that a failed run has
+// left, whose steps would count as its own.
+var stamp = time.Now().UTC().Format("20060102T150405")
+
+// prefix separates the recording's queues from the queues of an installation and of other runs.
+var prefix = "histories-" + stamp
 
 // serve runs a worker per queue, without sticky queues: their names contain this machine's name.
 func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
