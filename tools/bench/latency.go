@@ -1,18 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
-
-	"herald/tools/sandbox"
 )
 
 // latency measures how long after its commit a small event is with the provider, for the cases
@@ -25,7 +18,6 @@ type latency struct {
 	Seconds    int // length of a round
 
 	rounds int
-	read   int64 // bytes already read of the sandbox's ledger
 }
 
 func (l *latency) flags(flags *flag.FlagSet) {
@@ -56,14 +48,15 @@ func (l *latency) measure(ctx context.Context) (*figures, error) {
 	if err := l.awaitEvents(ctx, ids); err != nil {
 		return nil, err
 	}
-	requested, err := l.requests()
+	entries, err := l.Sandbox.Entries(ctx, began[ids[0]])
 	if err != nil {
 		return nil, err
 	}
 	var samples []float64
-	for id, at := range requested {
-		if since, known := began[id[:max(strings.LastIndex(id, "-staff"), 0)]]; known { // else it is of another event, such as a broadcast
-			samples = append(samples, float64(at.Sub(since).Microseconds())/1000)
+	for _, entry := range entries {
+		event, _, _ := strings.Cut(entry.DeliveryID, "-staff")
+		if since, known := began[event]; known { // else it is of another event, such as a broadcast
+			samples = append(samples, float64(entry.Time.Sub(since).Microseconds())/1000)
 		}
 	}
 	if want := len(began) * l.Recipients; len(samples) != want {
@@ -72,31 +65,4 @@ func (l *latency) measure(ctx context.Context) (*figures, error) {
 	f := &figures{}
 	f.addSamples("to the provider", "ms", samples)
 	return f, nil
-}
-
-// requests returns the time at which the provider got each new delivery in its ledger.
-func (l *latency) requests() (map[string]time.Time, error) {
-	file, err := os.Open(l.Ledger())
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if _, err := file.Seek(l.read, 0); err != nil {
-		return nil, err
-	}
-	for at, lines := map[string]time.Time{}, bufio.NewReader(file); ; {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) { // the sandbox is still writing an incomplete line
-			return at, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		var entry sandbox.Entry
-		if err := json.Unmarshal(line, &entry); err != nil {
-			return nil, err
-		}
-		at[entry.DeliveryID] = entry.Time
-		l.read += int64(len(line))
-	}
 }

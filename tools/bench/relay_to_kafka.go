@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/tools/testbed"
@@ -121,7 +120,7 @@ func (r *relayRounds) b(ctx context.Context) (*figures, error) {
 func (r *relayRounds) round(ctx context.Context, side string, send func(context.Context) error) (*figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()
-	before, err := r.records(ctx, r.topic(side), r.Partitions)
+	before, err := r.records(ctx, r.topic(side))
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +143,7 @@ func (r *relayRounds) round(ctx context.Context, side string, send func(context.
 	if err != nil {
 		return nil, err
 	}
-	after, err := r.records(ctx, r.topic(side), r.Partitions)
+	after, err := r.records(ctx, r.topic(side))
 	if err == nil && after-before != int64(r.Rows) {
 		err = fmt.Errorf("the topic got %d records of %d rows", after-before, r.Rows)
 	}
@@ -163,25 +162,8 @@ func (in *installation) awaitStarted(ctx context.Context) error {
 }
 
 // records returns the number of records in a topic.
-func (in *installation) records(ctx context.Context, name string, partitions int) (count int64, err error) {
-	topic := kmsg.NewListOffsetsRequestTopic()
-	topic.Topic = name
-	for n := range partitions {
-		asked := kmsg.NewListOffsetsRequestTopicPartition()
-		asked.Partition, asked.Timestamp = int32(n), -1 // the end
-		topic.Partitions = append(topic.Partitions, asked)
-	}
-	request := kmsg.NewPtrListOffsetsRequest()
-	request.ReplicaID, request.Topics = -1, append(request.Topics, topic)
-	response, err := request.RequestWith(ctx, in.kafka) // the client asks the leader of each partition
-	if err != nil {
-		return 0, err
-	}
-	for _, topic := range response.Topics {
-		for _, found := range topic.Partitions {
-			err = errors.Join(err, kerr.ErrorForCode(found.ErrorCode))
-			count += found.Offset
-		}
-	}
-	return count, err
+func (in *installation) records(ctx context.Context, topic string) (count int64, err error) {
+	ends, err := kadm.NewClient(in.kafka).ListEndOffsets(ctx, topic)
+	ends.Each(func(end kadm.ListedOffset) { count += end.Offset })
+	return count, errors.Join(err, ends.Error())
 }

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // topicTime limits a request about a topic.
@@ -26,6 +25,22 @@ func DialKafka(options ...kgo.Opt) (*kgo.Client, error) {
 
 // CreateTopic creates a topic.
 func (l *Leftovers) CreateTopic(ctx context.Context, name string, partitions int) error {
+	err := administer(ctx, func(ctx context.Context, kafka *kadm.Client) error {
+		_, err := kafka.CreateTopic(ctx, int32(partitions), -1, nil, name)
+		return err
+	})
+	if err == nil {
+		l.AtEnd(func(ctx context.Context) error {
+			return administer(ctx, func(ctx context.Context, kafka *kadm.Client) error {
+				_, err := kafka.DeleteTopic(ctx, name)
+				return err
+			})
+		})
+	}
+	return err
+}
+
+func administer(ctx context.Context, do func(context.Context, *kadm.Client) error) error {
 	kafka, err := DialKafka()
 	if err != nil {
 		return err
@@ -33,33 +48,5 @@ func (l *Leftovers) CreateTopic(ctx context.Context, name string, partitions int
 	defer kafka.Close()
 	ctx, cancel := context.WithTimeout(ctx, topicTime)
 	defer cancel()
-	topic := kmsg.NewCreateTopicsRequestTopic()
-	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, int32(partitions), -1
-	request := kmsg.NewPtrCreateTopicsRequest()
-	request.Topics = append(request.Topics, topic)
-	response, err := request.RequestWith(ctx, kafka)
-	if err == nil {
-		err = kerr.ErrorForCode(response.Topics[0].ErrorCode)
-	}
-	if err == nil {
-		l.AtEnd(func(ctx context.Context) error { return deleteTopic(ctx, name) })
-	}
-	return err
-}
-
-func deleteTopic(ctx context.Context, name string) error {
-	kafka, err := DialKafka()
-	if err != nil {
-		return err
-	}
-	defer kafka.Close()
-	topic := kmsg.NewDeleteTopicsRequestTopic()
-	topic.Topic = &name
-	request := kmsg.NewPtrDeleteTopicsRequest()
-	request.Topics, request.TopicNames = append(request.Topics, topic), []string{name}
-	response, err := request.RequestWith(ctx, kafka)
-	if err != nil {
-		return err
-	}
-	return kerr.ErrorForCode(response.Topics[0].ErrorCode)
+	return do(ctx, kadm.NewClient(kafka))
 }

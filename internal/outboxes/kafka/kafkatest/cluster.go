@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -64,16 +65,12 @@ func CreateReplicated(t testing.TB, broker, topic string, replicas int16, settin
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	wanted := kmsg.NewCreateTopicsRequestTopic()
-	wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = topic, 1, replicas
+	configs := map[string]*string{}
 	for name, value := range settings {
-		wanted.Configs = append(wanted.Configs, kmsg.CreateTopicsRequestTopicConfig{Name: name, Value: &value})
+		configs[name] = &value
 	}
-	request := kmsg.NewPtrCreateTopicsRequest()
-	request.Topics = append(request.Topics, wanted)
-	response, err := request.RequestWith(ctx, client(t, broker))
+	_, err := kadm.NewClient(client(t, broker)).CreateTopic(ctx, 1, replicas, configs, topic)
 	require.NoError(t, err)
-	require.NoError(t, kerr.ErrorForCode(response.Topics[0].ErrorCode))
 }
 
 // Records waits until a topic has a number of records, and returns all its records.
