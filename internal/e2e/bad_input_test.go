@@ -1,12 +1,9 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -105,44 +102,25 @@ func (s *system) requireDelivery(id, status, why string) {
 	require.Contains(s.t, lastError, why, id)
 }
 
+// client asks the installation's sandbox.
+func (s *system) client() sandbox.Client { return sandbox.Client{URL: s.sandbox.URL} }
+
 // fault sets the sandbox's fault for a channel.
 func (s *system) fault(channel, fault string) {
 	s.t.Helper()
-	s.askSandbox(http.MethodPut, "/faults/"+channel, fault)
+	require.NoError(s.t, s.client().SetFault(s.t.Context(), channel, fault))
 }
 
-// mend clears all faults.
+// mend ends all faults.
 func (s *system) mend() {
 	s.t.Helper()
-	s.askSandbox(http.MethodDelete, "/faults", "")
+	require.NoError(s.t, s.client().EndFaults(s.t.Context()))
 }
 
-func (s *system) askSandbox(method, path, body string) string {
-	s.t.Helper()
-	request := must(http.NewRequestWithContext(s.t.Context(), method, s.sandbox.URL+path, strings.NewReader(body)))(s.t)
-	response := must(http.DefaultClient.Do(request))(s.t)
-	defer func() { _ = response.Body.Close() }()
-	text := must(io.ReadAll(response.Body))(s.t)
-	require.Less(s.t, response.StatusCode, 300, "%s", text)
-	return string(text)
-}
-
+// messages returns the messages that the providers accepted.
 func (s *system) messages() []sandbox.Entry {
 	s.t.Helper()
-	return readLedger(s.t, s.askSandbox(http.MethodGet, "/ledger", ""))
-}
-
-// readLedger returns the messages in a ledger that the providers accepted.
-func readLedger(t *testing.T, ledger string) (accepted []sandbox.Entry) {
-	t.Helper()
-	for line := range strings.Lines(ledger) {
-		var entry sandbox.Entry
-		require.NoError(t, json.Unmarshal([]byte(line), &entry))
-		if entry.Accepted {
-			accepted = append(accepted, entry)
-		}
-	}
-	return accepted
+	return must(s.client().Accepted(s.t.Context(), time.Time{}))(s.t)
 }
 
 // accepted returns the number of messages that the providers accepted, by delivery id.

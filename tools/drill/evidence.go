@@ -34,11 +34,9 @@ func (s *stage) gather(ctx context.Context, load *load) (e evidence, err error) 
 
 // accepted returns the messages that the providers accepted.
 func (s *stage) accepted(ctx context.Context) (all []accepted, err error) {
-	entries, err := s.Sandbox.Entries(ctx, time.Time{})
+	entries, err := s.Sandbox.Accepted(ctx, time.Time{})
 	for _, entry := range entries {
-		if entry.Accepted {
-			all = append(all, accepted{entry.Time, entry.DeliveryID, entry.Recipient, entry.Body + entry.Text})
-		}
+		all = append(all, accepted{entry.Time, entry.DeliveryID, entry.Recipient, entry.Body + entry.Text})
 	}
 	return all, err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,6 +32,12 @@ func (c Client) Entries(ctx context.Context, since time.Time) (entries []Entry, 
 	return entries, err
 }
 
+// Accepted returns the messages that the providers accepted, without messages older than `since`.
+func (c Client) Accepted(ctx context.Context, since time.Time) ([]Entry, error) {
+	entries, err := c.Entries(ctx, since)
+	return slices.DeleteFunc(entries, func(entry Entry) bool { return !entry.Accepted }), err
+}
+
 // SetFault sets the fault of a channel, in JSON; empty: none.
 func (c Client) SetFault(ctx context.Context, channel, fault string) error {
 	method := http.MethodPut
@@ -38,6 +45,11 @@ func (c Client) SetFault(ctx context.Context, channel, fault string) error {
 		method = http.MethodDelete
 	}
 	return c.call(ctx, method, "/faults/"+channel, fault, nil)
+}
+
+// EndFaults ends the faults of all channels.
+func (c Client) EndFaults(ctx context.Context) error {
+	return c.call(ctx, http.MethodDelete, "/faults", "", nil)
 }
 
 // Receipts returns the settings of receipts.
