@@ -10,18 +10,23 @@ import (
 )
 
 const (
-	// ownTimeout limits the wait for the database when slots are taken or released.
+	// ownTimeout limits the wait for the database when slots are taken, watched or released.
 	ownTimeout = 5 * time.Second
-	tryLock    = "SELECT pg_try_advisory_lock(hashtext($1), $2)"
-	unlockAll  = "SELECT pg_advisory_unlock_all()"
+	// watchInterval is the time between two questions whether the owner's connection answers. Then
+	// an owner stops after 10 seconds without an answer, before the database frees its slots.
+	watchInterval = 5 * time.Second
+
+	tryLock   = "SELECT pg_try_advisory_lock(hashtext($1), $2)"
+	unlockAll = "SELECT pg_advisory_unlock_all()"
 )
 
-// keepalives let the database detect a dead machine within 20 seconds.
+// keepalives let the database detect a dead machine after 20 seconds.
 var keepalives = map[string]string{"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 
 // Own takes up to share of the free [outboxes.Slots]. No other poller, in any process or
 // installation, holds them at the same time. The slots are advisory locks of a separate
-// connection, so any end of the process frees them. owned ends with that connection.
+// connection, so any end of the process frees them. owned ends when that connection is lost, or does
+// not answer.
 func (t *Table) Own(ctx context.Context, share int) (owned context.Context, slots map[int]bool, release func(), err error) {
 	config := t.pool.Config().ConnConfig
 	for name, value := range keepalives {
@@ -41,11 +46,8 @@ func (t *Table) Own(ctx context.Context, share int) (owned context.Context, slot
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		for owned.Err() == nil {
-			if _, err := conn.WaitForNotification(owned); err != nil { // nobody notifies: the connection is lost, or no longer needed
-				stop()
-			}
-		}
+		defer stop()
+		watch(owned, conn)
 	}()
 	return owned, slots, func() {
 		stop()
@@ -55,6 +57,19 @@ func (t *Table) Own(ctx context.Context, share int) (owned context.Context, slot
 		_, _ = conn.Exec(ctx, unlockAll) // a lost connection frees them too
 		_ = conn.Close(ctx)
 	}, nil
+}
+
+// watch returns when ctx has ended, or when the connection is lost or does not answer.
+func watch(ctx context.Context, conn *pgx.Conn) {
+	answers := true
+	for answers && ctx.Err() == nil {
+		waiting, cancel := context.WithTimeout(ctx, watchInterval)
+		_, _ = conn.WaitForNotification(waiting) // nobody notifies: it returns early if the connection is lost
+		cancel()
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownTimeout)
+		answers = conn.Ping(asking) == nil
+		cancel()
+	}
 }
 
 func (t *Table) lockSlots(ctx context.Context, conn *pgx.Conn, share int) (map[int]bool, error) {

@@ -2,10 +2,12 @@ package dialects_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/outboxes"
+	"herald/internal/stacktest"
 )
 
 // A slot has one owner, in any process, until its release.
@@ -36,6 +38,26 @@ func TestOwn(t *testing.T) {
 	release()
 	require.Error(t, owned.Err())
 	releaseRest()
+}
+
+// An owner whose connection hangs stops before the database frees its slots for another owner.
+func TestOwnOverAConnectionThatHangs(t *testing.T) {
+	t.Parallel()
+
+	s := orders(t)
+	link, url := stacktest.LinkTo(t, s.config.DatabaseURL)
+	s.config.DatabaseURL = url
+	owned, slots, release, err := s.table(t).Own(t.Context(), outboxes.Slots)
+	require.NoError(t, err)
+	t.Cleanup(release)
+	require.Len(t, slots, outboxes.Slots)
+	link.Slow(time.Hour)
+
+	select {
+	case <-owned.Done():
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "it still owns its slots")
+	}
 }
 
 // A snapshot has the rows of one moment, in order, within the memory limit.
