@@ -43,10 +43,10 @@ func (c Cleaner) Clean(ctx context.Context, age time.Duration, after string, sai
 		if len(keys) == 0 {
 			return said(0, next), nil
 		}
-		deleted, err := table.DeleteDone(ctx, keys, age)
-		if err == nil {
-			err = c.Store.ForgetRows(ctx, c.Source.Name, keys)
+		if err := c.Store.ForgetRows(ctx, c.Source.Name, keys); err != nil { // first, because nobody finds a row again that is gone
+			return false, err
 		}
+		deleted, err := table.DeleteDone(ctx, keys, age)
 		return err == nil && said(deleted, next), err
 	})
 }

@@ -2,6 +2,7 @@ package outboxes_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -99,6 +100,30 @@ func TestCleanByBatches(t *testing.T) {
 	counted, err := outbox.Count(t.Context(), day, 100)
 	require.NoError(t, err)
 	require.Zero(t, counted)
+}
+
+// dying is a table whose process dies after it has deleted rows.
+type dying struct{ outboxes.DoneTable }
+
+func (d dying) DeleteDone(ctx context.Context, keys []string, age time.Duration) (int, error) {
+	_, err := d.DoneTable.DeleteDone(ctx, keys, age)
+	return 0, errors.Join(err, errors.New("dead"))
+}
+
+// After a death, Herald remembers no row that is gone: nothing would ever forget it.
+func TestCleanAfterADeath(t *testing.T) {
+	t.Parallel()
+
+	herald, business, outbox := wallet(t, 3)
+	exec(t, herald, "INSERT INTO source_row (source, row_key, event_id, people_error, sent_at, marked_at) VALUES ('wallet', '2', 'wallet-2', 'no JSON', now(), now())")
+	outbox.Open = func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+		table, err := openDone(ctx, source)
+		return dying{table}, err
+	}
+
+	require.ErrorContains(t, outbox.Clean(t.Context(), day, "", func(int, string) bool { return true }), "dead")
+	require.Zero(t, count(t, business, "outbox"))
+	require.Zero(t, count(t, herald, "source_row"))
 }
 
 // If Herald's database is unreachable, open events are unknown, so nothing is deleted.
