@@ -103,7 +103,7 @@ var looking = regexp.MustCompile(`^starter (status|audit|check|template|event (l
 
 // expectOutput runs a command of the document, requires the document's output, and returns the
 // actual output. It runs a command only once if the command changes something.
-func (d *desk) expectOutput(part bookPart) string {
+func (d *desk) expectOutput(part passage) string {
 	d.t.Helper()
 	patience := settle
 	if *writeDocs {
@@ -158,46 +158,6 @@ func comparable(output string) string {
 		output = c.pattern.ReplaceAllString(output, c.stand)
 	}
 	return strings.TrimSpace(output)
-}
-
-// codeBlock is a fenced block of a document.
-type codeBlock struct {
-	language string // sh, sql; empty: ASCII art
-	text     string
-}
-
-// codeBlocks returns the fenced blocks of a document, in order.
-func codeBlocks(t *testing.T, document string) []codeBlock {
-	t.Helper()
-	source := must(os.ReadFile(filepath.Join("../..", document)))(t)
-	var blocks []codeBlock
-	inBlock := false
-	for line := range strings.Lines(string(source)) {
-		language, fence := strings.CutPrefix(line, "```")
-		switch {
-		case fence && !inBlock:
-			blocks = append(blocks, codeBlock{language: strings.TrimSpace(language)})
-			inBlock = true
-		case fence:
-			inBlock = false
-		case inBlock:
-			blocks[len(blocks)-1].text += line
-		}
-	}
-	require.False(t, inBlock, "%s ends within a block", document)
-	return blocks
-}
-
-// runnable returns the sh and sql blocks, which a reader would run.
-func runnable(t *testing.T, document string) []string {
-	t.Helper()
-	var texts []string
-	for _, block := range codeBlocks(t, document) {
-		if block.language == "sh" || block.language == "sql" {
-			texts = append(texts, block.text)
-		}
-	}
-	return texts
 }
 
 // browser is a headless Chromium. Its tabs share cookies and storage, like one person's tabs.

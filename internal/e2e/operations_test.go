@@ -1,13 +1,11 @@
 package e2e_test
 
 import (
-	"flag"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +14,6 @@ import (
 	"go.temporal.io/api/temporalproto"
 )
 
-// writeDocs makes TestOperations and TestYourOwn write the output of commands into their document.
-var writeDocs = flag.Bool("write-docs", false, "write the output of commands into the document")
-
-const operationsDoc = "../../docs/operations.md"
-
 // TestOperations runs every command of docs/operations.md in order and compares its output with
 // the document. It ignores texts that change with each run: times, run ids, time zones, progress.
 //
@@ -28,83 +21,22 @@ const operationsDoc = "../../docs/operations.md"
 func TestOperations(t *testing.T) {
 	t.Parallel()
 
-	source := must(os.ReadFile(operationsDoc))(t)
-	parts := parseBook(string(source))
-	require.Equal(t, string(source), parts.String(), "the document is not read as it stands")
-	require.Len(t, parts.situations(), len(situations), "a situation without a preparation, or the reverse")
+	document := readDocument(t, "docs/operations.md")
 	n := newNightShift(t)
-	for i, part := range parts {
+	prepared := 0
+	for i, part := range document.parts {
 		switch {
 		case part.heading != "":
 			prepare, known := situations[part.heading]
 			require.True(t, known, "no preparation for %q", part.heading)
 			prepare(n)
+			prepared++
 		case part.command != "":
-			parts[i].output = n.expectOutput(part)
+			document.parts[i].output = n.expectOutput(part)
 		}
 	}
-	if *writeDocs {
-		require.NoError(t, os.WriteFile(operationsDoc, []byte(parts.String()), 0o644))
-	}
-}
-
-// bookPart is a part of the document: a heading, a command with its output, or text.
-type bookPart struct {
-	heading string // of a situation
-	command string // without the prompt; may have several lines
-	output  string
-	text    string // unchanged
-}
-
-type book []bookPart
-
-var situationHeading = regexp.MustCompile(`^## \d+\. `)
-
-// parseBook returns the situations, `## 1. …`, and the commands in ```console blocks.
-func parseBook(source string) book {
-	var parts book
-	inBlock := false
-	for line := range strings.Lines(source) {
-		last := len(parts) - 1
-		switch {
-		case strings.HasPrefix(line, "```"):
-			inBlock = strings.HasPrefix(line, "```console")
-			parts = append(parts, bookPart{text: line})
-		case !inBlock && situationHeading.MatchString(line):
-			parts = append(parts, bookPart{heading: strings.TrimSpace(strings.TrimPrefix(line, "## ")), text: line})
-		case !inBlock:
-			parts = append(parts, bookPart{text: line})
-		case strings.HasPrefix(line, "$ "):
-			parts = append(parts, bookPart{command: strings.TrimPrefix(line, "$ ")})
-		case parts[last].output == "" && strings.HasSuffix(parts[last].command, "\\\n"):
-			parts[last].command += line
-		default:
-			parts[last].output += line
-		}
-	}
-	return parts
-}
-
-func (b book) situations() []string {
-	var headings []string
-	for _, part := range b {
-		if part.heading != "" {
-			headings = append(headings, part.heading)
-		}
-	}
-	return headings
-}
-
-func (b book) String() string {
-	var text strings.Builder
-	for _, part := range b {
-		if part.command != "" {
-			text.WriteString("$ " + part.command + part.output)
-		} else {
-			text.WriteString(part.text)
-		}
-	}
-	return text.String()
+	require.Len(t, situations, prepared, "a preparation without a situation")
+	document.write(t)
 }
 
 // nightShift is the installation of docs/operations.md. Its events are night-1, night-2 ….
@@ -285,8 +217,6 @@ func (n *nightShift) age(by string, ids ...string) {
 	}
 }
 
-const yourOwnDoc = "../../docs/your-own.md"
-
 // TestYourOwn follows docs/your-own.md like a newcomer, from an empty database, and compares the
 // output of the commands with the document.
 //
@@ -295,30 +225,18 @@ func TestYourOwn(t *testing.T) {
 	t.Parallel()
 
 	n := newNewcomer(t)
-	source := must(os.ReadFile(yourOwnDoc))(t)
-	parts := parseBook(string(source))
-	require.Equal(t, string(source), parts.String(), "the document is not read as it stands")
-	blocks := codeBlocks(t, "docs/your-own.md")
-	for i, part := range parts {
-		if part.command != "" {
-			parts[i].output = n.expectOutput(part)
-			continue
-		}
-		if !strings.HasPrefix(part.text, "```") || part.text == "```\n" {
-			continue
-		}
-		block := blocks[0]
-		blocks = blocks[1:]
-		switch block.language {
+	document := readDocument(t, "docs/your-own.md")
+	for i, part := range document.parts {
+		switch part.language {
+		case "console":
+			document.parts[i].output = n.expectOutput(part)
 		case "sh":
-			n.reader.shell(n.before + n.own(block.text))
+			n.reader.shell(n.before + n.own(part.text))
 		case "sql":
-			n.exec(n.own(block.text))
+			n.exec(n.own(part.text))
 		}
 	}
-	if *writeDocs {
-		require.NoError(t, os.WriteFile(yourOwnDoc, []byte(parts.String()), 0o644))
-	}
+	document.write(t)
 }
 
 // newcomer is the reader of docs/your-own.md. Later commands have the variables that earlier
