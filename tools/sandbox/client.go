@@ -22,7 +22,7 @@ const clientTimeout = time.Minute
 
 // Entries returns the ledger's entries, without entries older than `since`.
 func (c Client) Entries(ctx context.Context, since time.Time) (entries []Entry, err error) {
-	query := url.Values{"since": {since.UTC().Format(time.RFC3339)}}
+	query := url.Values{"since": {since.UTC().Format(time.RFC3339Nano)}}
 	err = c.call(ctx, http.MethodGet, "/ledger?"+query.Encode(), "", func(body io.Reader) error {
 		return eachEntry(body, func(entry Entry, _ []byte) error {
 			entries = append(entries, entry)

@@ -58,7 +58,7 @@ func TestFaultEveryStatus(t *testing.T) {
 				status, _, _ := b.answer(t, tt.call)
 				require.Equal(t, fault.Status, status)
 			}
-			entries := b.entries(t, "")
+			entries := b.all(t)
 			require.Len(t, entries, 300)
 			for _, entry := range entries {
 				require.False(t, entry.Accepted)
@@ -129,7 +129,7 @@ func TestFaultLatency(t *testing.T) {
 		leave()
 		require.ErrorIs(t, <-answered, context.Canceled)
 
-		require.Eventually(t, func() bool { return len(b.entries(t, "")) == 1 }, time.Minute, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return len(b.all(t)) == 1 }, time.Minute, 5*time.Millisecond)
 		entry := b.only(t)
 		require.Equal(t, "evt-1-staff10-SLACK", entry.DeliveryID)
 		require.Zero(t, entry.Status)

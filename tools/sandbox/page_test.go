@@ -76,7 +76,7 @@ func TestPageIsBounded(t *testing.T) {
 	require.Contains(t, body, ">evt-209<")
 	require.NotContains(t, body, ">evt-10<")
 	require.Contains(t, body, `<span class="count">211</span>`)
-	require.Len(t, b.entries(t, ""), 211)
+	require.Len(t, b.all(t), 211)
 }
 
 // A filter in the URL selects messages from the whole ledger.

@@ -1,8 +1,6 @@
 package sandbox_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -87,31 +85,24 @@ func (b box) get(t *testing.T, path string) string {
 	return b.expect(t, http.StatusOK, call{method: http.MethodGet, path: path})
 }
 
-// entries gets the ledger over HTTP.
-func (b box) entries(t *testing.T, query string) []sandbox.Entry {
+// entries returns the ledger's entries, without entries older than `since`.
+func (b box) entries(t *testing.T, since time.Time) []sandbox.Entry {
 	t.Helper()
-	body := b.expect(t, http.StatusOK, call{method: http.MethodGet, path: "/ledger" + query})
-	return parse(t, body)
+	entries, err := sandbox.Client{URL: b.URL}.Entries(t.Context(), since)
+	require.NoError(t, err)
+	return entries
 }
 
-func parse(t *testing.T, lines string) []sandbox.Entry {
+// all returns all entries of the ledger.
+func (b box) all(t *testing.T) []sandbox.Entry {
 	t.Helper()
-	entries := []sandbox.Entry{}
-	scanner := bufio.NewScanner(strings.NewReader(lines))
-	scanner.Buffer(nil, 16<<20)
-	for scanner.Scan() {
-		var entry sandbox.Entry
-		require.NoError(t, json.Unmarshal(scanner.Bytes(), &entry))
-		entries = append(entries, entry)
-	}
-	require.NoError(t, scanner.Err())
-	return entries
+	return b.entries(t, time.Time{})
 }
 
 // only returns the ledger's only entry, without its time.
 func (b box) only(t *testing.T) sandbox.Entry {
 	t.Helper()
-	entries := b.entries(t, "")
+	entries := b.all(t)
 	require.Len(t, entries, 1)
 	require.False(t, entries[0].Time.IsZero())
 	entries[0].Time = time.Time{}
@@ -212,5 +203,5 @@ func TestUnknownPaths(t *testing.T) {
 	for _, tt := range tests {
 		b.expect(t, tt.want, call{method: tt.method, path: tt.path})
 	}
-	require.Empty(t, b.entries(t, ""))
+	require.Empty(t, b.all(t))
 }

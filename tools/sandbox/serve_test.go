@@ -45,7 +45,7 @@ func TestServe(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.NoError(t, server.Close())
 
-	entries := startWith(t, sandbox.Config{Ledger: b.ledger}).entries(t, "")
+	entries := startWith(t, sandbox.Config{Ledger: b.ledger}).all(t)
 	require.Len(t, entries, 2)
 	require.Equal(t, notification.SMS, entries[1].Channel)
 	require.False(t, entries[1].Accepted)

@@ -52,7 +52,7 @@ func TestWebhookRepeat(t *testing.T) {
 	for _, id := range []string{"a", "b", "a"} {
 		b.expect(t, http.StatusNoContent, hookCall("/hooks/x", id, time.Now(), goodHook))
 	}
-	entries := b.entries(t, "")
+	entries := b.all(t)
 	require.False(t, entries[0].Repeat)
 	require.False(t, entries[1].Repeat)
 	require.True(t, entries[2].Repeat)
