@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// ownTimeout limits the wait for the database when slots are taken, watched or released.
+	// ownTimeout limits the wait for the database when slots are taken or released.
 	ownTimeout = 5 * time.Second
-	// watchInterval is the time between two questions whether the owner's connection answers. Then
-	// an owner stops after 10 seconds without an answer, before the database frees its slots.
-	watchInterval = 5 * time.Second
+	// The owner's connection is asked in an interval, and has some time to answer. Together they are
+	// shorter than the time after which the database frees the slots of a connection that is silent.
+	watchInterval, watchTimeout = 5 * time.Second, 10 * time.Second
 
 	tryLock   = "SELECT pg_try_advisory_lock(hashtext($1), $2)"
 	unlockAll = "SELECT pg_advisory_unlock_all()"
 )
 
-// keepalives let the database detect a dead machine after 20 seconds.
+// keepalives let the database detect a dead machine, or a lost connection, after 20 seconds.
 var keepalives = map[string]string{"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 
 // Own takes up to share of the free [outboxes.Slots]. No other poller, in any process or
@@ -66,7 +66,7 @@ func watch(ctx context.Context, conn *pgx.Conn) {
 		waiting, cancel := context.WithTimeout(ctx, watchInterval)
 		_, _ = conn.WaitForNotification(waiting) // nobody notifies: it returns early if the connection is lost
 		cancel()
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownTimeout)
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), watchTimeout)
 		answers = conn.Ping(asking) == nil
 		cancel()
 	}
