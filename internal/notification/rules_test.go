@@ -35,12 +35,12 @@ func situations() []situation {
 	return all
 }
 
-// want restates the specification: each decision with all its conditions.
+// want restates the specification: each decision with all its conditions. TestChannels fixes which
+// channels are quieted.
 func (s situation) want() notification.Decision {
-	quieted := s.channel != notification.WebSocket && s.channel != notification.Slack && s.channel != notification.Webhook
 	userOff := s.userOff || s.categoryOff
 	wanted := s.mandatory || (!userOff && !s.groupOff)
-	dropped := s.quiet && quieted && !s.deferred
+	dropped := s.quiet && s.channel.Quieted() && !s.deferred
 	over := s.full && !s.mandatory
 	missing := s.noAddress && s.channel != notification.WebSocket
 	inTime := !s.expired
@@ -153,8 +153,7 @@ func TestDecideEverySituation(t *testing.T) {
 			continue
 		}
 		require.Equal(t, before+1, used[key], "%+v", s)
-		deferred := s.quiet && s.channel != notification.WebSocket && s.channel != notification.Slack && s.channel != notification.Webhook
-		require.Equal(t, deferred, choice.Wait.Quiet, "%+v", s)
+		require.Equal(t, s.quiet && s.channel.Quieted(), choice.Wait.Quiet, "%+v", s)
 	}
 	require.Len(t, seen, 10, "every decision was taken")
 }
