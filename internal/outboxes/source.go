@@ -4,6 +4,8 @@
 package outboxes
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,10 +21,10 @@ const (
 	WalletHub    Dialect = "wallet-hub"
 )
 
-// Dialects returns every dialect.
-func Dialects() []Dialect { return []Dialect{OrderService, WalletHub} }
+// Dialects returns every dialect, by name.
+func Dialects() []Dialect { return slices.Sorted(maps.Keys(dialectTable)) }
 
-// dialectTable has one row for each dialect.
+// dialectTable has one row for each dialect. Package dialects has its statements.
 var dialectTable = map[Dialect]dialectRow{
 	OrderService: {ownIDs: true, hasAggregate: true},
 	WalletHub:    {},

@@ -25,14 +25,6 @@ func TestEventIDOfASource(t *testing.T) {
 	}
 }
 
-func TestEveryDialectHasItsRow(t *testing.T) {
-	t.Parallel()
-	require.Len(t, dialectTable, len(Dialects()))
-	for _, dialect := range Dialects() {
-		require.Contains(t, dialectTable, dialect)
-	}
-}
-
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	orders := Source{Name: "orders", Dialect: OrderService, Kafka: &KafkaRoute{Topic: "order-events", Key: "{{.aggregate_id}}"}}
