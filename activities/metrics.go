@@ -50,16 +50,26 @@ func declare(name, help string) string {
 // MetricHelp returns the help of a metric; empty: activities do not record it.
 func MetricHelp(name string) string { return metricHelp[name] }
 
-// The only labels of these metrics. Each has few values, however many messages are sent.
-const (
-	ChannelLabel = "channel"
-	OutcomeLabel = "outcome"
-	SourceLabel  = "source"
-	FromLabel    = "from" // a channel
-	ToLabel      = "to"   // a channel
-
-	ProviderLabel = "provider" // of a channel
+// The only labels of these metrics. Each has few values, however many messages are sent. A worker
+// removes all other labels.
+var (
+	ChannelLabel  = label("channel")
+	OutcomeLabel  = label("outcome")
+	SourceLabel   = label("source")
+	FromLabel     = label("from")     // a channel
+	ToLabel       = label("to")       // a channel
+	ProviderLabel = label("provider") // of a channel
 )
+
+var labels []string
+
+func label(name string) string {
+	labels = append(labels, name)
+	return name
+}
+
+// Labels returns the names of all labels.
+func Labels() []string { return slices.Clone(labels) }
 
 // eventTold is the outcome, in EventsMetric, of an event without an outcome in
 // processed_event: it told everybody that the rules named.

@@ -77,7 +77,11 @@ var seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	stream := sdk.Stream{Name: instrument.Name, Description: instrument.Description, Unit: instrument.Unit}
 	if strings.HasPrefix(instrument.Name, "herald_") {
-		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel, activities.SourceLabel, activities.FromLabel, activities.ToLabel, activities.ProviderLabel)
+		var labels []attribute.Key
+		for _, name := range append(activities.Labels(), queueLabel) {
+			labels = append(labels, attribute.Key(name))
+		}
+		stream.AttributeFilter = attribute.NewAllowKeysFilter(labels...)
 		if stream.Description == "" {
 			stream.Description = activities.MetricHelp(instrument.Name) // Temporal's metrics handler accepts no help text
 		}

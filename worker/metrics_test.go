@@ -99,8 +99,8 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 	}
 }
 
-// Metrics lack the labels that the SDK adds for the activity.
-func TestMetricsHaveNoOtherLabels(t *testing.T) {
+// Metrics keep every label of the activities, and lack the labels that the SDK adds.
+func TestMetricsHaveTheActivitiesLabels(t *testing.T) {
 	t.Parallel()
 
 	m, err := newMetrics(watched{
@@ -120,8 +120,16 @@ func TestMetricsHaveNoOtherLabels(t *testing.T) {
 	}
 	m.temporal.WithTags(map[string]string{activities.ChannelLabel: "SMS"}).Timer(activities.ProviderLatencyMetric).Record(70 * time.Millisecond)
 
+	all, want := map[string]string{"activity_type": "Send"}, []string{}
+	for _, label := range slices.Sorted(slices.Values(activities.Labels())) {
+		all[label] = "X"
+		want = append(want, label+`="X"`)
+	}
+	m.temporal.WithTags(all).Counter(activities.EscalationsMetric).Inc(1)
+
 	lines := scrape(t, m)
 
+	require.Contains(t, lines, "herald_escalations_total{"+strings.Join(want, ",")+"} 1")
 	require.NotContains(t, strings.Join(lines, "\n"), "herald_kafka_up", "no events go to topics")
 	require.Contains(t, lines, `herald_deliveries_total{channel="EMAIL",outcome="FAILED"} 2`)
 	require.Contains(t, lines, `herald_provider_latency_seconds_bucket{channel="SMS",le="0.05"} 0`)
