@@ -1,4 +1,5 @@
-// Package email holds what the providers of e-mail share: our address, and the checks of a message.
+// Package email holds our address and the checks of a message, which all providers of e-mail share.
+// Package wiring lists the providers.
 package email
 
 import (

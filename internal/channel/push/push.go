@@ -1,5 +1,5 @@
-// Package push sends each device its message through the provider of its kind. It also holds what
-// these providers share.
+// Package push sends each device its message through the provider of its kind. It also holds the
+// code that these providers share. Package wiring lists the providers.
 package push
 
 import (

@@ -1,5 +1,5 @@
-// Package sms holds what the providers of text messages share: the checks of a message and of a
-// number.
+// Package sms holds the checks of a message and of a number, which all providers of text messages
+// share. Package wiring lists the providers.
 package sms
 
 import (
