@@ -173,6 +173,25 @@ func TestInsertRefused(t *testing.T) {
 	})
 }
 
+// A producer hears in words why the table refuses an event.
+func TestEveryConstraintIsExplained(t *testing.T) {
+	t.Parallel()
+
+	rows, err := postgrestest.New(t).Pool.Query(t.Context(), `
+		SELECT conname
+		FROM   pg_constraint c
+		WHERE  conrelid = 'event_outbox'::regclass
+		AND    contype = 'c'
+		AND    EXISTS (SELECT FROM pg_attribute WHERE attrelid = conrelid AND attnum = ANY (conkey) AND attname = ANY ($1))`, outbox.Columns())
+	require.NoError(t, err)
+	constraints, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Greater(t, len(constraints), 10)
+	for _, constraint := range constraints {
+		require.True(t, outbox.IsExplained(constraint), constraint)
+	}
+}
+
 // An error of the database, or of a wrong call, is no RefusedError.
 func TestInsertFails(t *testing.T) {
 	t.Parallel()

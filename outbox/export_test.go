@@ -1,0 +1,17 @@
+package outbox
+
+import "strings"
+
+// IsExplained reports whether a violation of the constraint has an explanation.
+func IsExplained(constraint string) bool { return refusedConstraints[constraint] != "" }
+
+// Columns returns the columns that Insert writes.
+func Columns() []string {
+	query, _, _ := insertion(nil)
+	_, columns, _ := strings.Cut(query, "(")
+	columns, _, _ = strings.Cut(columns, ")")
+	for _, column := range optionalColumns {
+		columns += ", " + column.name
+	}
+	return strings.Split(columns, ", ")
+}
