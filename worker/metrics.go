@@ -95,9 +95,10 @@ func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 // register adds the gauges. Each scrape reads their values.
 func (w watched) register(meter metric.Meter) error {
 	var failed []error
+	var observed []metric.Observable
 	gauge := func(name, meaning string, options ...metric.Float64ObservableGaugeOption) metric.Float64ObservableGauge {
 		g, err := meter.Float64ObservableGauge(name, append(options, metric.WithDescription(meaning))...)
-		failed = append(failed, err)
+		failed, observed = append(failed, err), append(observed, g)
 		return g
 	}
 	brokerUp := gauge("herald_broker_up", "1: messages can be published to the broker.")
@@ -148,7 +149,7 @@ func (w watched) register(meter metric.Meter) error {
 			observer.ObserveFloat64(resting, float64(outbox.Resting), label)
 		}
 		return nil
-	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, followUps, oldestFollowUp, resting, providers, calls, depth, draining)
+	}, append(observed, calls)...)
 	return errors.Join(append(failed, err)...)
 }
 
