@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -190,6 +192,18 @@ func TestEveryConstraintIsExplained(t *testing.T) {
 	for _, constraint := range constraints {
 		require.True(t, outbox.IsExplained(constraint), constraint)
 	}
+}
+
+// A producer with the role of docs/roles.md may write every column except cancels, which is granted
+// separately.
+func TestProducersMayWriteEveryColumn(t *testing.T) {
+	t.Parallel()
+
+	grants, err := os.ReadFile("../docs/roles.sql")
+	require.NoError(t, err)
+	granted := regexp.MustCompile(`GRANT INSERT \((.*)\) ON event_outbox TO herald_producer`).FindSubmatch(grants)
+	require.NotNil(t, granted)
+	require.ElementsMatch(t, outbox.Columns(), append(strings.Split(string(granted[1]), ", "), "cancels"))
 }
 
 // An error of the database, or of a wrong call, is no RefusedError.
