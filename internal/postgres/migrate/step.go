@@ -68,6 +68,7 @@ func (m *Migrator) endVacuums(ctx context.Context) error {
 		WHERE  l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND    l.mode = 'ShareUpdateExclusiveLock'
 		AND    n.nspname = $1
+		AND    c.relkind IN ('r', 'p')
 		AND    pg_has_role(c.relowner, 'USAGE')`
 
 	tables, err := m.list(ctx, vacuumed, m.schema)
