@@ -29,7 +29,7 @@ func (s *Store) SaveThrottledPlan(ctx context.Context, event notification.Event,
 	return Wrap(err, "save plan")
 }
 
-// lastDelivery is the delivery of a row t of throttle, unless it ended unsent.
+// lastDelivery is the delivery of a row t of throttle, unless it ended FAILED or CANCELLED.
 const lastDelivery = `coalesce(CASE WHEN NOT EXISTS (SELECT FROM notification n WHERE n.delivery_id = t.delivery_id AND n.status IN ('FAILED', 'CANCELLED')) THEN t.delivery_id END, '')`
 
 // throttleKeys are the elements of $2 as rows k.
