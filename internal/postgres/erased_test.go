@@ -103,17 +103,6 @@ func TestErasedStaysErased(t *testing.T) {
 	require.Equal(t, 1, kept(t, s), "a repeat would erase that word")
 }
 
-// Migration 0110 makes the table of erased people, and 0107 the trigger that reads it. While one of
-// them is missing, settings are stored.
-func TestSettingsWithoutErasures(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	postgrestest.DownTo(t, postgrestest.Migrator(t, s), "0107")
-	postgrestest.Exec(t, s, "INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('RESTAURANT_USER', '10', 'Europe/Rome')")
-	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_settings"))
-}
-
 // The erasure begins after transactions that may not see its mark: their rows are deleted, too.
 func TestMarkErasedWaits(t *testing.T) {
 	t.Parallel()

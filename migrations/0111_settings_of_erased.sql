@@ -1,13 +1,9 @@
 -- An unsubscribe link, a receipt or a request that came before an erasure may write afterwards.
 -- +goose Up
 -- A row of a person who was erased is not inserted, and the writer gets no error. The function runs as its owner, as the writer may lack the right to read.
--- Migration 0110 creates the table, and may be reverted alone.
 -- +goose StatementBegin
 CREATE FUNCTION leave_out_erased() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-    IF to_regclass('erased_recipient') IS NULL THEN
-        RETURN NEW;
-    END IF;
     IF EXISTS (SELECT FROM erased_recipient e WHERE (e.user_type, e.user_id) = (NEW.user_type::text, NEW.user_id::text)) THEN
         RETURN NULL;
     END IF;
@@ -27,7 +23,7 @@ BEGIN
     FOR name IN
         SELECT t.name
         FROM   unnest(ARRAY ['gateway_ticket', 'recipient_device', 'user_category_preferences', 'user_notification_preferences', 'user_settings']) AS t (name)
-        WHERE  EXISTS (SELECT FROM pg_class c WHERE c.oid = to_regclass(t.name) AND c.relkind IN ('r', 'p'))
+        WHERE  EXISTS (SELECT FROM pg_class c WHERE c.oid = t.name::regclass AND c.relkind IN ('r', 'p'))
     LOOP
         EXECUTE format('CREATE TRIGGER leave_out_erased BEFORE INSERT ON %I FOR EACH ROW EXECUTE FUNCTION leave_out_erased()', name);
     END LOOP;
