@@ -45,8 +45,8 @@ func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]not
 type attempts map[string]notification.Attempt
 
 const (
-	// retried reports whether an operator retries the delivery n. It only makes a batch
-	// skip what a retry will send. The lease keeps the two senders apart.
+	// retried reports whether an operator retries the delivery n, or has retried it. It only makes
+	// others skip what a retry will send. The lease keeps two senders apart.
 	retried = `EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)`
 
 	// formerLease reports whether a worker of release 0.2 may be making an attempt at the

@@ -60,7 +60,7 @@ func (s *Store) cancelChunk(ctx context.Context, part notification.Part, followe
 		SET    status     = 'CANCELLED',
 		       last_error = coalesce(` + withdrawal + `, $2)
 		WHERE  n.id = ANY ($1)
-		AND    NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)`
+		AND    NOT ` + retried
 
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, lock, append(partArgs(part), followers, limit)...) // CollectRows returns its error

@@ -99,7 +99,7 @@ const endAttempts = `
 			AND    (e.mine OR e.id IN (SELECT id FROM corrected))
 			RETURNING n.id, n.status, n.delivery_id, n.channel, e.open AND e.give_up AND e.outcome <> 'SENT' AND NOT n.receipt_failed AS given_up, CASE
 			    WHEN e.open AND n.status IN ('SENT', 'DELIVERED') AND n.strategy = 'IMMEDIATE' AND n.send_after IS NULL
-			         AND NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)
+			         AND NOT ` + retried + `
 			    THEN greatest(now() - (SELECT o.created_at FROM event_outbox o WHERE o.event_id = n.event_id), '0')
 			    END AS age, CASE
 			    WHEN n.created_at > now() - interval '1 minute' AND n.send_after IS NULL AND n.strategy = 'IMMEDIATE'

@@ -27,7 +27,7 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 		                 WHERE  n.event_id = $1
 		                 AND    ` + undelivered + `
 		                 AND    n.status = (SELECT 'PENDING') -- keeps the planner on the index of that event
-		                 AND    NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)) THEN 'INCOMPLETE'
+		                 AND    NOT ` + retried + `) THEN 'INCOMPLETE'
 		             WHEN $3 <> '' THEN $3
 		             WHEN $4 <> '' THEN 'PROBLEM' END,
 		        nullif($4, ''))
