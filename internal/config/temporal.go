@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -31,7 +32,7 @@ func Temporal(values map[string]string) (client.Options, error) {
 		return client.Options{}, err
 	}
 	options.Namespace = cmp.Or(options.Namespace, client.DefaultNamespace)
-	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(asciiHeader, encryption))
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(withDeadline, asciiHeader, encryption))
 	return complete(r, options)
 }
 
@@ -102,6 +103,19 @@ func hostOfTarget(target string) string {
 		return host
 	}
 	return target
+}
+
+// callTimeout bounds the calls that have no other deadline. The SDK sets a deadline for its calls, but
+// not for calls of the services that it hands out.
+const callTimeout = 30 * time.Second
+
+func withDeadline(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+	}
+	return invoke(ctx, method, req, reply, conn, options...)
 }
 
 // resourceID is the gRPC header with the workflow id of a call. The SDK sets it.

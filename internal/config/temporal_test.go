@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -40,5 +41,22 @@ func TestIDsInHeadersAreASCII(t *testing.T) {
 		require.Equal(t, []string{want}, sent.Get(resourceID))
 		require.Equal(t, []string{"ü"}, sent.Get("other"))
 		require.Equal(t, []string{id}, before.Get(resourceID), "the caller's own stays as it is")
+	}
+}
+
+// Each call has a deadline, so a server that hangs holds up no promotion.
+func TestCallsHaveDeadlines(t *testing.T) {
+	t.Parallel()
+
+	shorter, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for ctx, most := range map[context.Context]time.Duration{t.Context(): callTimeout, shorter: time.Second} {
+		invoke := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+			deadline, limited := ctx.Deadline()
+			require.True(t, limited)
+			require.WithinRange(t, deadline, time.Now().Add(most/2), time.Now().Add(most))
+			return nil
+		}
+		require.NoError(t, withDeadline(ctx, "", nil, nil, nil, invoke))
 	}
 }

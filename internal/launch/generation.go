@@ -158,20 +158,19 @@ const (
 )
 
 // awaitRouting waits until all task queues know which generations get tasks, or for a few seconds.
-// The server may tell them only after it has accepted the change. If a queue is late, its workflows
-// begin with an older generation, and [workflows.NotifyEvent] allows for that.
+// The server may tell them only after it has accepted the change, or may not answer. If a queue is
+// late, its workflows begin with an older generation, and [workflows.NotifyEvent] allows for that.
 func (l *Launcher) awaitRouting(ctx context.Context) error {
 	request := &workflowservice.DescribeWorkerDeploymentRequest{Namespace: cmp.Or(l.Namespace, client.DefaultNamespace), DeploymentName: Deployment(l.Namespace, l.Prefix)}
-	for until := time.Now().Add(routingPatience); ; {
-		described, err := l.Client.WorkflowService().DescribeWorkerDeployment(ctx, request)
-		if err != nil {
-			return fmt.Errorf("wait until all task queues know the generation: %w", err)
-		}
-		if described.GetWorkerDeploymentInfo().GetRoutingConfigUpdateState() != enums.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS || time.Now().After(until) {
+	waiting, cancel := context.WithTimeout(ctx, routingPatience)
+	defer cancel()
+	for {
+		described, err := l.Client.WorkflowService().DescribeWorkerDeployment(waiting, request)
+		if err == nil && described.GetWorkerDeploymentInfo().GetRoutingConfigUpdateState() != enums.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS {
 			return nil
 		}
 		select {
-		case <-ctx.Done():
+		case <-waiting.Done():
 			return ctx.Err()
 		case <-time.After(routingInterval):
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
@@ -72,6 +73,7 @@ type deployments struct {
 	info    client.WorkerDeploymentInfo
 	err     error
 	answers []error // to changes of the routing, one after the other
+	hangs   bool    // it never tells whether all task queues know a change
 }
 
 func (d *deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
@@ -94,7 +96,11 @@ func (d *deployments) answer() error {
 	return next
 }
 
-func (d *deployments) DescribeWorkerDeployment(context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+func (d *deployments) DescribeWorkerDeployment(ctx context.Context, _ *workflowservice.DescribeWorkerDeploymentRequest, _ ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+	if d.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return nil, nil
 }
 
@@ -161,4 +167,19 @@ func TestChangesOfTheRoutingOnALoadedServer(t *testing.T) {
 		require.ErrorIs(t, launcher.SetRamp(t.Context(), 5, 10), want)
 		require.Empty(t, server.answers)
 	}
+}
+
+// A server that hangs after a change holds up no promotion, which would keep its lock.
+func TestChangeOfTheRoutingOnAServerThatHangs(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		server := &deployments{answers: []error{nil}, hangs: true}
+		temporal := mocks.NewClient(t)
+		temporal.On("WorkerDeploymentClient").Return(server)
+		temporal.On("WorkflowService").Return(server)
+		launcher := &launch.Launcher{Client: temporal, Prefix: "herald"}
+
+		require.NoError(t, launcher.SetGeneration(t.Context(), 5))
+	})
 }
