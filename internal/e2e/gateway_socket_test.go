@@ -104,7 +104,7 @@ func (s *system) stops(g *gateway) {
 	slow := g.dial("PUT /api/preferences HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + tokenOf(g.t, ada) + "\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{")
 	s.eventually(func() bool { return g.metric("herald_gateway_sockets") == 1 }, "the socket is not open")
 
-	require.NoError(g.t, g.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(g.t, g.Command.Process.Signal(syscall.SIGTERM))
 
 	ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
 	defer cancel()
@@ -120,8 +120,7 @@ func (s *system) stops(g *gateway) {
 	line, err := bufio.NewReader(slow).ReadString('\n')
 	require.NoError(g.t, err, "the request is finished")
 	require.NotContains(g.t, line, " 50")
-	<-g.ended
-	require.NoError(g.t, g.err)
+	require.NoError(g.t, g.Wait())
 }
 
 // dial opens a connection to the public port and sends text.

@@ -120,8 +120,7 @@ func (s *system) refusesOtherSecrets() {
 		"worker: " + differs:  s.with("HERALD_SECRET=another secret of an installation").launchWorker(),
 		"worker: HERALD_SECRET is not set, but this database has known one since": s.with("PUBLIC_URL=", "HERALD_SECRET=").launchWorker(),
 	} {
-		<-w.ended
-		require.Error(s.t, w.err)
+		require.Error(s.t, w.Wait())
 		_, reason, _ := strings.Cut(says, ": ")
 		require.Contains(s.t, w.output.String(), reason, says)
 	}

@@ -142,7 +142,7 @@ func lifecycleUnderKills(t *testing.T, destination string, settings []string, ar
 		target := before + randomShare(2*(customers+singles)*channels)
 		s.eventually(func() bool { return s.count(`SELECT count(*) FROM lifecycle_event WHERE sent`) >= target }, "%d rows are never sent", target)
 		w.kill()
-		w = s.startWorker(w.cmd.Args[1:]...)
+		w = s.startWorker(w.Command.Args[1:]...)
 	}
 	s.awaitCount(kills*events+1, `SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'`)
 	s.mend()

@@ -345,8 +345,7 @@ func (s *system) refusesReadReplica(stack *stacktest.Stack) {
 		"worker":  s.launchWorker(),
 		"gateway": s.launchGateway().worker,
 	} {
-		<-w.ended
-		require.Error(s.t, w.err, name)
+		require.Error(s.t, w.Wait(), name)
 		require.Contains(s.t, w.output.String(), "set DATABASE_URL to the primary's address", name)
 	}
 	s.fails(1, "set DATABASE_URL to the primary's address", "check")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/tools/sandbox"
+	"herald/tools/testbed"
 )
 
 // tools/run.sh starts its programs. An e-mail gets a receipt and an unsubscribe link, and a signal
@@ -30,7 +31,7 @@ func TestRun(t *testing.T) {
 	require.Contains(t, string(said), "DATABASE_URL")
 	require.Contains(t, string(said), "repeat with --yes")
 
-	output := &buffer{}
+	output := &testbed.Output{}
 	run := exec.Command("../../tools/run.sh", "--yes")
 	run.Env, run.Stdout, run.Stderr, run.WaitDelay = s.env, output, output, 10*time.Second
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -38,7 +39,7 @@ func TestRun(t *testing.T) {
 	t.Cleanup(func() {
 		_ = syscall.Kill(-run.Process.Pid, syscall.SIGKILL)
 		if t.Failed() {
-			t.Logf("tools/run.sh:\n%s", output.tail(16<<10))
+			t.Logf("tools/run.sh:\n%s", output.Tail(16<<10))
 		}
 	})
 	s.eventually(func() bool { return strings.Contains(output.String(), "Ctrl-C ends everything") }, "tools/run.sh does not start its programs")

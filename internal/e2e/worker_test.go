@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -10,22 +9,20 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+
+	"herald/tools/testbed"
 )
 
 // worker is a running process of the worker, or of another program.
 type worker struct {
+	*testbed.Process
 	t      *testing.T
-	cmd    *exec.Cmd
-	output *buffer
-	ended  chan struct{}
-	err    error // result of the process; valid after ended is closed
+	output *testbed.Output
 }
 
 // startAll starts a worker and the poller.
@@ -46,11 +43,9 @@ func (s *system) startWorker(args ...string) *worker {
 func (s *system) awaitReady(w *worker) *worker {
 	s.t.Helper()
 	s.eventually(func() bool {
-		if w.hasEnded() {
-			s.t.Fatalf("%s ended early: %v\n%s", w.cmd.Path, w.err, w.output)
-		}
+		require.NoError(s.t, w.Alive())
 		return w.ready() == http.StatusOK
-	}, "%s is not ready:\n%s", w.cmd.Path, w.output)
+	}, "%s is not ready:\n%s", w.Command.Path, w.output)
 	return w
 }
 
@@ -71,17 +66,12 @@ func (s *system) launch(program string, settings []string, args ...string) *work
 // start starts a process, which is killed at the end of the test.
 func (s *system) start(cmd *exec.Cmd) *worker {
 	s.t.Helper()
-	w := &worker{t: s.t, cmd: cmd, output: &buffer{}, ended: make(chan struct{})}
-	w.cmd.Stdout, w.cmd.Stderr = w.output, w.output
-	require.NoError(s.t, w.cmd.Start())
-	go func() {
-		w.err = w.cmd.Wait()
-		close(w.ended)
-	}()
+	process := must(testbed.StartCommand(cmd))(s.t)
+	w := &worker{process, s.t, process.Output}
 	s.t.Cleanup(func() {
 		w.kill()
 		if s.t.Failed() {
-			s.t.Logf("%s output:\n%s", cmd.Path, w.output.tail(16<<10))
+			s.t.Logf("%s output:\n%s", cmd.Path, w.output.Tail(16<<10))
 		}
 	})
 	return w
@@ -124,27 +114,9 @@ func (w *worker) metrics() string {
 	return page
 }
 
-func (w *worker) hasEnded() bool {
-	select {
-	case <-w.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (w *worker) kill() { w.Kill() }
 
-// kill ends the process like a power cut.
-func (w *worker) kill() {
-	_ = w.cmd.Process.Kill() // fails if it has ended already
-	<-w.ended
-}
-
-// stop asks the process to end, waits for its end and returns its error.
-func (w *worker) stop() error {
-	require.NoError(w.t, w.cmd.Process.Signal(syscall.SIGTERM))
-	<-w.ended
-	return w.err
-}
+func (w *worker) stop() error { return w.Stop() }
 
 // killWhile kills a worker each time that the SQL returns one of the numbers, and starts another. It
 // returns the last one.
@@ -153,32 +125,9 @@ func (s *system) killWhile(w *worker, sql string, numbers ...int) *worker {
 	for _, number := range numbers {
 		s.awaitSome(number, sql)
 		w.kill()
-		w = s.startWorker(w.cmd.Args[1:]...)
+		w = s.startWorker(w.Command.Args[1:]...)
 	}
 	return w
-}
-
-// buffer collects a process's output. It is safe for concurrent use.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-func (b *buffer) tail(n int) string {
-	text := b.String()
-	return text[max(0, len(text)-n):]
 }
 
 // All programs print their version.

@@ -51,7 +51,7 @@ func (r *broadcastRounds) round(ctx context.Context) (*figures, error) {
 	if err := r.settle(ctx); err != nil {
 		return nil, err
 	}
-	planning := newMeter(ctx, r.DB, r.worker.PID)
+	planning := newMeter(ctx, r.DB, r.worker.PID())
 	planning.begin()
 	began, err := r.announce(ctx, id)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *broadcastRounds) round(ctx context.Context) (*figures, error) {
 		return nil, err
 	}
 	defer func() { _ = mails.Stop() }()
-	sending := newMeter(ctx, r.DB, mails.PID, r.worker.PID)
+	sending := newMeter(ctx, r.DB, mails.PID(), r.worker.PID())
 	sending.begin()
 	first, last, err := r.awaitSent(ctx, id, r.Recipients, mails)
 	if err != nil {

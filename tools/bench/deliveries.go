@@ -46,7 +46,7 @@ func (s *deliveryRounds) open(ctx context.Context, stage *stage) (a, b round, er
 // on returns the rounds of a started installation.
 func (s *deliveryRounds) on(ctx context.Context, in *installation) (*deliveryRounds, error) {
 	r := *s
-	r.installation, r.meter = in, newMeter(ctx, in.DB, in.worker.PID)
+	r.installation, r.meter = in, newMeter(ctx, in.DB, in.worker.PID())
 	return &r, in.makeRestaurant(ctx, s.Recipients)
 }
 

@@ -113,7 +113,7 @@ func (in *installation) until(ctx context.Context, limit time.Duration, otherwis
 
 // said returns the worker's last output as an error.
 func (in *installation) said() error {
-	return fmt.Errorf("the worker said last: %s", in.worker.Output())
+	return fmt.Errorf("the worker said last: %s", in.worker.Output.Tail(8<<10))
 }
 
 // pace calls do n times, at a rate a second.

@@ -58,7 +58,7 @@ cases:
 //     follow the name of the case.
 //   - open: prepares both sides, usually with s.herald, and returns a round function for each. nil:
 //     there is no B.
-//     It registers with s.atEnd how to remove the things it created; an installation is
+//     It registers with s.AtEnd how to remove the things it created; an installation is
 //     registered already.
 //   - goals: the ratios that figures of A must reach, compared with B.
 //

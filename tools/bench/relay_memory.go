@@ -50,7 +50,7 @@ func (s *relayMemorySizes) open(ctx context.Context, stage *stage) (a, b round, 
 
 // drain fills the table, and measures the worker until it has sent the last row.
 func (in *installation) drain(ctx context.Context, rows int) (*figures, error) {
-	m := newMeter(ctx, in.DB, in.worker.PID)
+	m := newMeter(ctx, in.DB, in.worker.PID())
 	m.begin()
 	last, err := in.fill(ctx, table("herald"), "OrderCreated", rows, 1000)
 	if err == nil {

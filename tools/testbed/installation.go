@@ -96,7 +96,7 @@ func (in *Installation) Sources(text string) error {
 func (in *Installation) Start(program string, args ...string) (*Process, error) {
 	p, err := Start(in.Env, in.Program(program), args...)
 	if err == nil {
-		in.Running.AtEnd(func(context.Context) error { return p.Stop() })
+		in.Running.AtEnd(func(context.Context) error { _ = p.Stop(); return nil })
 	}
 	return p, err
 }

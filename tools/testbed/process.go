@@ -1,6 +1,8 @@
 package testbed
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -9,80 +11,96 @@ import (
 	"syscall"
 )
 
-// Process is a running program of Herald.
+// Process is a running program.
 type Process struct {
-	PID int
+	Command *exec.Cmd
+	Output  *Output
+	Ended   chan struct{} // closed when the process has ended
 
-	command *exec.Cmd
-	log     *tail
-	ended   chan struct{}
+	err error // result of the process
 }
 
 // Start starts a program with an environment. Ctrl-C does not reach it, so that the caller stops
 // its programs in order.
 func Start(env []string, program string, args ...string) (*Process, error) {
-	p := &Process{command: exec.Command(program, args...), log: &tail{}, ended: make(chan struct{})}
-	p.command.Env, p.command.Stdout, p.command.Stderr = env, p.log, p.log
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.command.Start(); err != nil {
+	command := exec.Command(program, args...)
+	command.Env, command.SysProcAttr = env, &syscall.SysProcAttr{Setpgid: true}
+	return StartCommand(command)
+}
+
+// StartCommand starts a command.
+func StartCommand(command *exec.Cmd) (*Process, error) {
+	p := &Process{Command: command, Output: &Output{}, Ended: make(chan struct{})}
+	command.Stdout, command.Stderr = p.Output, p.Output
+	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	p.PID = p.command.Process.Pid
 	go func() {
-		_ = p.command.Wait() // Alive reports the end with the log
-		close(p.ended)
+		p.err = command.Wait()
+		close(p.Ended)
 	}()
 	return p, nil
 }
 
-// Stop asks the process to end, and waits for its end. The error is always nil.
-func (p *Process) Stop() error { return p.end(syscall.SIGTERM) }
+// PID returns the id of the process.
+func (p *Process) PID() int { return p.Command.Process.Pid }
 
-// Kill ends the process at once.
-func (p *Process) Kill() { _ = p.end(syscall.SIGKILL) }
+// Stop asks the process to end, waits for its end and returns its error.
+func (p *Process) Stop() error {
+	err := p.Command.Process.Signal(syscall.SIGTERM)
+	return errors.Join(err, p.Wait())
+}
 
-func (p *Process) end(by syscall.Signal) error {
-	p.Signal(by)
-	<-p.ended
-	return nil
+// Kill ends the process like a power cut.
+func (p *Process) Kill() {
+	p.Signal(syscall.SIGKILL)
+	<-p.Ended
+}
+
+// Wait waits for the end of the process and returns its error.
+func (p *Process) Wait() error {
+	<-p.Ended
+	return p.err
 }
 
 // Signal sends a signal to the process, unless it has ended.
-func (p *Process) Signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }
+func (p *Process) Signal(signal syscall.Signal) { _ = p.Command.Process.Signal(signal) }
 
 // Alive returns an error with the last output if the process has ended.
 func (p *Process) Alive() error {
 	select {
-	case <-p.ended:
-		return fmt.Errorf("%s has ended: %s", filepath.Base(p.command.Path), p.log)
+	case <-p.Ended:
+		return fmt.Errorf("%s has ended: %w: %s", filepath.Base(p.Command.Path), p.err, strings.TrimSpace(p.Output.Tail(tailLength)))
 	default:
 		return nil
 	}
 }
 
-// Output returns the end of the output.
-func (p *Process) Output() string { return p.log.String() }
+// tailLength is the length of the last output in errors, in bytes.
+const tailLength = 8 << 10
 
-// tail keeps the last tailLength bytes of a process's output.
-type tail struct {
+// Output is the output of a process so far. It is safe for concurrent use.
+type Output struct {
 	mu   sync.Mutex
-	text []byte
+	text bytes.Buffer
 }
 
-const tailLength = 8 << 10 // bytes
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - tailLength; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
+// Write adds to the output.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
 }
 
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.text))
+// String returns the whole output.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// Tail returns the last n bytes of the output.
+func (o *Output) Tail(n int) string {
+	text := o.String()
+	return text[max(0, len(text)-n):]
 }
