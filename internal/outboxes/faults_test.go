@@ -132,12 +132,13 @@ func TestWalkWhileADatabaseIsAway(t *testing.T) {
 // waker ends rests when it may, and tells when it has.
 type waker struct {
 	outboxes.Memory
-	may, has chan struct{}
+	may  chan struct{}
+	tell func()
 }
 
 func (w waker) WakeTopics(ctx context.Context, source string, topics []string) error {
 	<-w.may
-	defer close(w.has)
+	defer w.tell()
 	return w.Memory.WakeTopics(ctx, source, topics)
 }
 
@@ -155,16 +156,16 @@ func TestWalkKeepsTheRestOfAnotherPoller(t *testing.T) {
 	exec(t, s.business, "UPDATE outbox SET event_type = 'missing', status = 'NEW' WHERE status = 'SENT'") // of the first poller
 	s.resting(t, 1)
 	second := s.walk(t)
-	w := waker{second.Memory, make(chan struct{}), make(chan struct{})}
-	second.Memory = w
+	may, has := make(chan struct{}), make(chan struct{})
+	second.Memory = waker{second.Memory, may, sync.OnceFunc(func() { close(has) })}
 	start(t, second)
 	s.await(t, 0, "event_type = 'orders-out' AND status = 'NEW'")
 	require.Eventually(t, func() bool {
 		return count(t, s.herald, "source_topic WHERE next_attempt_at > resting_since + interval '9 seconds'") == 1
 	}, patience, 5*time.Millisecond, "the first poller does not ask again")
 
-	close(w.may)
-	<-w.has
+	close(may)
+	<-has
 	require.Equal(t, 1, count(t, s.herald, "source_topic"))
 
 	s.createTopic(t, "missing")
