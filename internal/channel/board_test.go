@@ -185,6 +185,26 @@ func TestLengthOfRests(t *testing.T) {
 	require.Equal(t, 9, rests(t, db))
 }
 
+// A single failure lets no provider rest that has recovered before enough calls had failed.
+func TestRestNotAfterARecovery(t *testing.T) {
+	t.Parallel()
+
+	only := &told{err: unreachable}
+	one := channel.NewFailover(channel.NewBoard(postgrestest.New(t)), &channel.Provider{Name: "a", Sender: only})
+	fail := func(times int) {
+		only.err = unreachable
+		for range times {
+			_, err := one.Send(t.Context(), notification.Message{})
+			require.ErrorIs(t, err, unreachable)
+		}
+		only.err = nil
+	}
+	fail(aFew - 5)
+	sendSome(t, one, 100)
+	fail(1)
+	require.Equal(t, map[string]bool{"a": false}, one.Resting())
+}
+
 // An operator's orders beat the failures, in all processes and after a restart.
 func TestOverrides(t *testing.T) {
 	t.Parallel()

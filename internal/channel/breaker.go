@@ -3,10 +3,8 @@ package channel
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"sync"
 	"time"
-
-	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 
 	"herald/internal/notification"
 )
@@ -14,19 +12,43 @@ import (
 const (
 	// A provider rests after more than half of a process's calls within restPeriod have failed,
 	// if there were at least restCalls.
-	restRate   = 0.51
 	restCalls  = 20
-	restPeriod = 30 * time.Second
+	restPeriod = 30 // seconds
 )
 
-// breaker counts a provider's failures in this process. The board has the rest.
+// breaker counts a provider's calls in this process, second by second. The board has the rest.
 type breaker struct {
-	circuitbreaker.CircuitBreaker[any]
-	opening atomic.Bool
+	mu      sync.Mutex
+	seconds [restPeriod]struct {
+		at              int64 // Unix time
+		calls, failures int
+	}
 }
 
-func newBreaker() *breaker {
-	return &breaker{CircuitBreaker: circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(restRate, restCalls, restPeriod).Build()}
+// record counts a call. It reports whether the provider has to rest. Then it begins again at zero.
+func (b *breaker) record(failed bool) (rests bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now().Unix()
+	second := &b.seconds[now%restPeriod]
+	if second.at != now {
+		second.at, second.calls, second.failures = now, 0, 0
+	}
+	second.calls++
+	if !failed {
+		return false
+	}
+	second.failures++
+	calls, failures := 0, 0
+	for _, s := range b.seconds {
+		if s.at > now-restPeriod {
+			calls, failures = calls+s.calls, failures+s.failures
+		}
+	}
+	if rests = calls >= restCalls && 2*failures > calls; rests {
+		clear(b.seconds[:])
+	}
+	return rests
 }
 
 // ask sends a message over the provider. If it rests or is at its limit, the error is [notification.ErrProvidersRest],
@@ -52,18 +74,8 @@ func (p *Provider) ask(ctx context.Context, board *Board, msg notification.Messa
 
 // note counts the result of a call, and lets the provider rest after too many failures.
 func (p *Provider) note(ctx context.Context, board *Board, err error) {
-	if board == nil || board.resting(p.Name) {
-		return
-	}
-	if !isOutage(err) {
-		p.breaker.RecordSuccess()
-		return
-	}
-	p.breaker.RecordFailure()
-	if p.breaker.IsOpen() && p.breaker.opening.CompareAndSwap(false, true) {
+	if board != nil && !board.resting(p.Name) && p.breaker.record(isOutage(err)) {
 		board.rest(ctx, p.Name, err, false)
-		p.breaker.Close() // the board says from now on when it works
-		p.breaker.opening.Store(false)
 	}
 }
 

@@ -24,7 +24,7 @@ type Provider struct {
 	Sender
 	RateLimit float64 // messages a second over all processes; 0: no limit
 
-	breaker   *breaker
+	breaker   breaker
 	calls     calls
 	fullUntil atomic.Int64 // in Unix nanoseconds: no turn is free before
 }
@@ -32,9 +32,6 @@ type Provider struct {
 // NewFailover returns the providers of a channel, in the order in which they are asked. Without a
 // board no provider rests, and none has a rate limit.
 func NewFailover(board *Board, providers ...*Provider) *Failover {
-	for _, p := range providers {
-		p.breaker = newBreaker()
-	}
 	return &Failover{board, providers}
 }
 
