@@ -78,7 +78,8 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESERVATION_REQUESTED', 'EMAIL', true), ('RESERVATION_REQUESTED', 'PUSH', false);
 		INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations');
 		INSERT INTO notification_template (title, body) VALUES ('Title', 'Body');
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-written', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"note": null}')`)
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-written', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"note": null}'),
+		       ('evt-unrouted', 'NEWS', 'RESTAURANT', '5', '{}')`)
 	require.NoError(t, err)
 	metrics, err := newMetrics()
 	require.NoError(t, err)

@@ -283,9 +283,12 @@ func eventCases(t *testing.T) []contractCase {
 	return []contractCase{
 		{"event", post(one, body("evt-new", "RESERVATION_REQUESTED", `{"n":1}`)), 201},
 		{"event again", post(all, written), 200},
+		{"event again, whose type has lost its routes", post(all, body("evt-unrouted", "NEWS", `{}`)), 200},
 		{"event, other payload", post(all, body("evt-written", "RESERVATION_REQUESTED", `{"n":2}`)), 409},
 		{"event of another type", post(one, body("evt-other", "NEWS", `{}`)), 403},
 		{"event of an unknown type", post(all, body("evt-other", "NEWS", `{}`)), 422},
+		{"event of an unknown type, without a payload", post(all, `{"event_id":"e","event_type":"NEWS","aggregate_type":"A","aggregate_id":1}`), 422},
+		{"event of an unknown type, with a character that Postgres cannot store", post(all, body("evt-other", "NEWS", `{"x":"\u0000"}`)), 422},
 		{"event without an id", post(all, body("", "RESERVATION_REQUESTED", `{}`)), 400},
 		{"event, unknown member", post(all, `{"text":"x"}`), 400},
 		{"event, a list", post(all, body("evt-other", "RESERVATION_REQUESTED", `[]`)), 422},

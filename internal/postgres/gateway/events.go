@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/postgres"
 	"herald/outbox"
@@ -14,7 +16,20 @@ import (
 // TakeEvent writes an event in a transaction without any other row. written is false if exactly this
 // event was there already. If another event has its id, the error is [outbox.ErrDuplicateID].
 func (s *Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool, err error) {
-	const same = `
+	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, event) })
+	if !errors.Is(err, outbox.ErrDuplicateID) {
+		return err == nil, err
+	}
+	known, failure := s.HasEvent(ctx, event)
+	if failure == nil && !known {
+		failure = err
+	}
+	return false, failure
+}
+
+// HasEvent reports whether exactly this event is there.
+func (s *Store) HasEvent(ctx context.Context, event outbox.Event) (bool, error) {
+	const query = `
 		SELECT event_type = $2
 		       AND aggregate_type = $3
 		       AND aggregate_id = $4
@@ -26,15 +41,12 @@ func (s *Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool
 		FROM   event_outbox
 		WHERE  event_id = $1`
 
-	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, event) })
-	if !errors.Is(err, outbox.ErrDuplicateID) {
-		return err == nil, err
-	}
 	payload, _ := event.Payload.(json.RawMessage)
-	known, failure := postgres.One(ctx, s.Pool, "compare events", pgx.RowTo[bool], same, event.ID, event.Type, event.AggregateType, event.AggregateID,
+	same, err := postgres.One(ctx, s.Pool, "compare events", pgx.RowTo[bool], query, event.ID, event.Type, event.AggregateType, event.AggregateID,
 		string(payload), event.CorrelationID, event.Cancels, postgres.Optional(event.ExpiresAt), event.CollapseKey)
-	if failure == nil && !known {
-		failure = err
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && strings.HasPrefix(refused.Code, "22") { // Postgres cannot store the values, so no row has them
+		return false, nil
 	}
-	return false, failure
+	return same, postgres.IgnoreNoRows(err)
 }

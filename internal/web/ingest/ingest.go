@@ -33,6 +33,8 @@ type Store interface {
 	// TakeEvent writes an event. written is false if exactly this event was there already. If another
 	// event has its id, the error is [outbox.ErrDuplicateID].
 	TakeEvent(ctx context.Context, event outbox.Event) (written bool, err error)
+	// HasEvent reports whether exactly this event is there.
+	HasEvent(ctx context.Context, event outbox.Event) (bool, error)
 	TypeSetup(ctx context.Context, eventType string) (notification.EventSetup, error)
 }
 
@@ -114,20 +116,22 @@ func (e *Endpoint) admit(ctx context.Context, r *http.Request) (producer signin.
 	return producer, leave, err
 }
 
-// take writes an event, unless it has mistakes.
+// take writes an event, unless it has mistakes. An event that was written before the rules changed has
+// none: its producer may have lost the answer.
 func (e *Endpoint) take(ctx context.Context, w http.ResponseWriter, event outbox.Event) {
+	written, known := false, false
 	mistakes, err := e.mistakes(ctx, event)
-	if err != nil {
-		away(ctx, w, err)
-		return
+	switch {
+	case err != nil:
+	case len(mistakes) > 0:
+		known, err = e.Store.HasEvent(ctx, event)
+	default:
+		written, err = e.Store.TakeEvent(ctx, event)
 	}
-	if len(mistakes) > 0 {
-		problem.Write(w, http.StatusUnprocessableEntity, "the event was not written", mistakes...)
-		return
-	}
-	written, err := e.Store.TakeEvent(ctx, event)
 	var refused *outbox.RefusedError
 	switch {
+	case err == nil && len(mistakes) > 0 && !known:
+		problem.Write(w, http.StatusUnprocessableEntity, "the event was not written", mistakes...)
 	case errors.Is(err, outbox.ErrDuplicateID):
 		problem.Write(w, http.StatusConflict, "another event has this id")
 	case errors.As(err, &refused):
