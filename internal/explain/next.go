@@ -60,6 +60,8 @@ func (w Why) nextOfDelivery(now time.Time) string {
 		return "nothing: it was sent at " + clock(d.SentAt) + wasRead(d) + wasReplaced(d) + lastReceipt(d.Receipts)
 	case d.Status == notification.Delivered:
 		return "nothing: it arrived at " + clock(d.DeliveredAt) + wasRead(d) + wasReplaced(d)
+	case w.ErasedAt != nil && (d.Status == notification.Cancelled || d.Status == notification.Failed):
+		return fmt.Sprintf("nothing: its recipient was erased at %s, and gets no more messages", clock(w.ErasedAt))
 	case d.Status == notification.Cancelled && w.cancelledBy() != "":
 		return fmt.Sprintf("nothing: its event was %s. To send it after all, run %s", notification.CancelledBy(w.cancelledBy()), retry)
 	case d.Status == notification.Cancelled && d.ReplacedBy != "":

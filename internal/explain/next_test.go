@@ -217,6 +217,10 @@ func TestNextOfADelivery(t *testing.T) {
 	requireTells(t, []string{"nothing", "its event was cancelled by event evt-2", "`starter delivery retry d --again`"}, view.next(nextNow))
 	back.Status = notification.Failed
 	requireTells(t, []string{"it failed", "`starter delivery retry d --again`"}, view.next(nextNow))
+	view.ErasedAt = &nextNow
+	for _, back.Status = range []notification.Status{notification.Failed, notification.Cancelled} {
+		require.Equal(t, "nothing: its recipient was erased at "+notification.InstantText(nextNow)+", and gets no more messages", view.next(nextNow))
+	}
 }
 
 func takenBack(status notification.OutboxStatus) *report.LeasedRow {

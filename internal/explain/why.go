@@ -31,6 +31,7 @@ type Why struct {
 	Escalation    *Escalation            `json:"escalation,omitempty"`        // the delivery's escalation
 	Ahead         string                 `json:"quiet_hours_ahead,omitempty"` // how quiet hours affect the delivery when its wait ends
 	OwnTime       *time.Time             `json:"own_time,omitempty"`          // the time until which a retried delivery waits; null: it does not wait
+	ErasedAt      *time.Time             `json:"erased_at,omitempty"`         // when the delivery's recipient was erased
 	Next          string                 `json:"next"`
 }
 
@@ -79,6 +80,9 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 			return Why{}, err
 		}
 		if w.OwnTime, err = e.ownTime(ctx, *delivery, now); err != nil {
+			return Why{}, refusedByDatabase(err)
+		}
+		if w.ErasedAt, err = e.Store.ErasedAt(ctx, notification.RecipientKey{UserType: key.UserType, UserID: key.UserID}); err != nil {
 			return Why{}, refusedByDatabase(err)
 		}
 	} else if w.Undecided() {

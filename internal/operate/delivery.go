@@ -97,6 +97,14 @@ func withdrawn(id string, state postgres.DeliveryState) Outcome {
 	}
 }
 
+// toErased returns the outcome of a retry of a delivery to a person who was erased.
+func toErased(id string, at *time.Time) Outcome {
+	return Outcome{
+		ID: id, Result: "is to a person who was erased", Detail: clock(at),
+		Next: "nothing is sent to them any more; `starter recipient erase` says what that means",
+	}
+}
+
 // expired returns the outcome of a retry of an expired delivery.
 func expired(id string, state postgres.DeliveryState) Outcome {
 	return Outcome{

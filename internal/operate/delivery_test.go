@@ -241,6 +241,24 @@ func TestRescheduleWarnsOfQuietHours(t *testing.T) {
 	}
 }
 
+// Nothing is sent to an erased person again, so no dry run and no advice promises it.
+func TestRetryDeliveryOfAnErasedPerson(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.exec("INSERT INTO erased_recipient (user_type, user_id) VALUES ('CUSTOMER', '1')")
+	for _, status := range []notification.Status{notification.Sent, notification.Failed, notification.Cancelled} {
+		d.reset(status)
+		d.workflow("d1", completed)
+		for _, again := range []bool{false, true} {
+			verb := RetryDelivery(again, time.Minute)
+			planned, retried := d.dryRun(verb, "d1"), d.run(verb, "d1")
+			require.Equal(t, planned, retried)
+			require.Equal(t, "is to a person who was erased", retried.Result)
+		}
+	}
+}
+
 // A delivery can wait for a year. A longer wait is probably a typing error.
 func TestRescheduleWithinAYear(t *testing.T) {
 	t.Parallel()

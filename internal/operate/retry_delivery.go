@@ -26,6 +26,9 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	if err != nil {
 		return plan{}, err
 	}
+	if at, err := o.Store.ErasedAt(ctx, notification.RecipientKey{UserType: state.UserType, UserID: state.UserID}); err != nil || at != nil {
+		return refusal(toErased(id, at)), err
+	}
 	if isSent(state) && !again {
 		refused := unchanged(id, state)
 		refused.Next = "add --again to send it once more; the recipient gets it twice"
