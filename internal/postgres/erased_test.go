@@ -37,8 +37,9 @@ func TestErased(t *testing.T) {
 	}
 	require.Equal(t, notification.Cancelled, reopen(t, s, anew("run", true)).Status)
 	require.Equal(t, ptr("title"), delivery(t, s, mail).Title, "a retry writes no text")
-	savePlan(t, s, decided("10", planned(notification.Push)))
-	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification"), "planned from older facts")
+	saveOf(t, s, "evt-2", decidedOf("evt-2", "10", planned(notification.Push)), decidedOf("evt-2", "11", planned(notification.Push)))
+	require.Equal(t, []string{"10 EMAIL", "11 PUSH"}, postgrestest.List(t, s, "SELECT user_id || ' ' || channel FROM notification ORDER BY id"), "planned from older facts")
+	require.Equal(t, []string{"11"}, postgrestest.List(t, s, "SELECT user_id FROM notification_decision WHERE event_id = 'evt-2'"))
 }
 
 // eraseStaff10 erases staff 10, as an operator does.

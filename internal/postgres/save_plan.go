@@ -24,7 +24,8 @@ const (
 		WITH decided AS (
 			INSERT INTO notification_decision (event_id, user_type, user_id, channels, throttled_by)
 			SELECT $1, d.user_type, d.user_id, d.channels, d.throttled_by
-			FROM   jsonb_to_recordset($3) AS d (user_type text, user_id text, channels jsonb, throttled_by jsonb)`
+			FROM   jsonb_to_recordset($3) AS d (user_type text, user_id text, channels jsonb, throttled_by jsonb)
+			WHERE  NOT EXISTS (SELECT FROM erased_recipient e WHERE (e.user_type, e.user_id) = (d.user_type, d.user_id)) -- decided from facts older than the erasure`
 	insertDeliveries = `
 			RETURNING user_type, user_id
 		)
@@ -53,7 +54,6 @@ const (
 		CROSS JOIN LATERAL (
 			SELECT CASE WHEN n.id IS NULL THEN '' ELSE '~' END AS mark, n.id IS NULL AND p.problem = '' AS sendable, n.event_id, n.user_type, n.user_id
 		) AS other
-		WHERE  NOT EXISTS (SELECT FROM erased_recipient e WHERE (e.user_type, e.user_id) = (p.user_type, p.user_id)) -- planned from facts older than the erasure
 		ON CONFLICT (event_id, user_type, user_id, channel) DO NOTHING -- planned before its decision was purged`
 	// numberTaken looks up each id separately: an event may have a million rows.
 	numberTaken = `
