@@ -65,8 +65,8 @@ func kept(t *testing.T, s *postgres.Store) (rows int) {
 	return rows
 }
 
-// What comes late from outside brings back nothing about a person who was erased: an unsubscribe
-// link, a receipt, and a request or a ticket that was let in before. The writers get no error.
+// Late writers bring back nothing about a person who was erased, and get no error: an unsubscribe
+// link, a receipt, and requests that a gateway let in before the erasure.
 func TestErasedStaysErased(t *testing.T) {
 	t.Parallel()
 

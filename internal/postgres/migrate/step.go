@@ -56,9 +56,9 @@ func (m *Migrator) try(ctx context.Context, version int64, text string, up bool)
 	return err
 }
 
-// endVacuums waits until nobody vacuums or analyzes Herald's tables. Postgres ends an autovacuum a
-// second after somebody begins to wait for it: longer than lockTimeout. Nobody waits behind this
-// lock, except for other vacuums and indexes.
+// endVacuums waits until nobody vacuums or analyzes Herald's tables. Postgres ends an autovacuum
+// when somebody has waited for it for a second, which is longer than lockTimeout. Only other vacuums
+// and builds of indexes wait behind this lock.
 func (m *Migrator) endVacuums(ctx context.Context) error {
 	const vacuumed = `
 		SELECT DISTINCT c.relname::text
