@@ -97,9 +97,9 @@ func (o *operation) cancelRetried() {
 	}
 	attempts(1)
 	o.fails(1, "is under way", "delivery", "retry", id)
-	o.says("told to be sent now", "delivery", "send-now", id)
+	o.says("sending now", "delivery", "send-now", id)
 	attempts(2)
-	o.says("told to wait", "delivery", "reschedule", id, "--in", "2h")
+	o.says("rescheduled", "delivery", "reschedule", id, "--in", "2h")
 	o.says("cancelled", "delivery", "cancel", id)
 	o.requireDelivery(id, "CANCELLED", "cancelled")
 	require.Zero(o.t, o.accepted()[id])
@@ -108,8 +108,8 @@ func (o *operation) cancelRetried() {
 func (o *operation) afterSending() {
 	id := o.write("MAIL", "1") + "-customer1-EMAIL"
 	o.awaitDelivery(id, "SENT")
-	o.fails(1, "what was sent stays sent", "delivery", "cancel", id)
-	o.fails(1, "what was sent stays sent", "delivery", "send-now", id)
+	o.fails(1, "a sent message cannot be recalled", "delivery", "cancel", id)
+	o.fails(1, "a sent message cannot be recalled", "delivery", "send-now", id)
 	o.fails(1, "add --again", "delivery", "retry", id)
 	require.Equal(o.t, 1, o.accepted()[id])
 	o.says("  sent  ", "delivery", "retry", id, "--again")
@@ -121,8 +121,8 @@ func (o *operation) hasten() {
 	now, soon := o.write("LATER", "1")+"-customer1-EMAIL", o.write("LATER", "1")+"-customer1-EMAIL"
 	o.waits(now)
 	o.waits(soon)
-	o.says("told to be sent now", "delivery", "send-now", now)
-	o.says("told to wait", "delivery", "reschedule", soon, "--in", "1s")
+	o.says("sending now", "delivery", "send-now", now)
+	o.says("rescheduled", "delivery", "reschedule", soon, "--in", "1s")
 	o.awaitDelivery(now, "SENT")
 	o.awaitDelivery(soon, "SENT")
 }

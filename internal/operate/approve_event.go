@@ -65,7 +65,7 @@ func (o *Operator) answer(ctx context.Context, id string, answer notification.Ap
 	case launch.IsNotFound(err): // the workflow has ended since the plan
 		return Outcome{ID: id, Result: "has ended", Next: showEvent(id)}, nil
 	case err != nil:
-		return Outcome{}, fmt.Errorf("tell %s: %w", id, err)
+		return Outcome{}, fmt.Errorf("signal %s: %w", id, err)
 	}
 	for deadline := time.Now().Add(answerWait); ; {
 		stored, err := o.Store.Approval(ctx, id)

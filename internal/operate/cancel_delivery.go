@@ -94,7 +94,7 @@ func (o *Operator) planEndEscalation(ctx context.Context, id string, state postg
 	if err != nil || status != running {
 		return refusal(refused), err
 	}
-	expected := Outcome{ID: id, Done: true, Result: "its escalation would end", Detail: "it was sent, and stays sent"}
+	expected := Outcome{ID: id, Done: true, Result: "its escalation would end", Detail: "the sent message cannot be recalled"}
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.endEscalation(ctx, id, state) }}, nil
 }
 
@@ -108,5 +108,5 @@ func (o *Operator) endEscalation(ctx context.Context, id string, state postgres.
 		return next.expected, err
 	}
 	_, _ = o.awaitEnd(ctx, cancelWait, o.temporal().GetWorkflow(ctx, workflows.EscalationID(id), ""))
-	return Outcome{ID: id, Done: true, Result: "its escalation has ended", Detail: "nothing follows; it was sent, and stays sent"}, nil
+	return Outcome{ID: id, Done: true, Result: "its escalation has ended", Detail: "nothing follows; the sent message cannot be recalled"}, nil
 }

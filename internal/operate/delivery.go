@@ -68,7 +68,7 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 	switch state.Status {
 	case notification.Sent, notification.Delivered:
 		return Outcome{
-			ID: id, Result: "was sent", Detail: clock(state.SentAt) + "; what was sent stays sent",
+			ID: id, Result: "was sent", Detail: clock(state.SentAt) + "; a sent message cannot be recalled",
 			Next: "nobody can recall it; `starter delivery show " + quoted + "` shows its receipts",
 		}
 	case notification.Failed:

@@ -82,7 +82,7 @@ func TestCancelDeliveryWithoutWorkflow(t *testing.T) {
 	}
 }
 
-// A cancelled delivery that was sent stays sent, but its escalation ends.
+// Cancelling a sent delivery recalls nothing, but ends its escalation.
 func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 	t.Parallel()
 
@@ -101,11 +101,11 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 		d.workflow(escalation, running)
 		d.server.On("GetWorkflow", mock.Anything, escalation, "").Return(ends(func() {}, nil)).Once()
 
-		require.Equal(t, "its escalation would end: it was sent, and stays sent", d.dryRun(CancelDelivery(), "d1").String())
+		require.Equal(t, "its escalation would end: the sent message cannot be recalled", d.dryRun(CancelDelivery(), "d1").String())
 		got := d.run(CancelDelivery(), "d1")
 
 		require.True(t, got.Done)
-		require.Equal(t, "its escalation has ended: nothing follows; it was sent, and stays sent", got.String())
+		require.Equal(t, "its escalation has ended: nothing follows; the sent message cannot be recalled", got.String())
 		require.True(t, must(d.Store.Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS}))(t).Ended)
 		rows := must(d.Store.FollowUps(t.Context(), []notification.FollowUpKind{notification.FollowUpDeadLetter, notification.FollowUpEscalation}, 10))(t)
 		require.Len(t, rows, 1)
@@ -194,7 +194,7 @@ func TestSignal(t *testing.T) {
 		answer   error
 		want     string
 	}{
-		{name: "waits", before: notification.Pending, workflow: running, signals: true, want: "told to be sent now"},
+		{name: "waits", before: notification.Pending, workflow: running, signals: true, want: "sending now"},
 		{name: "has ended meanwhile", before: notification.Pending, workflow: running, signals: true, answer: ended, want: "has no running workflow: it has ended, or was not started yet"},
 		{name: "no workflow", before: notification.Pending, workflow: terminated, want: "has no running workflow: it has ended, or was not started yet"},
 		{name: "about to end as failed", before: notification.Failed, workflow: running, want: "has failed: why"},
@@ -226,7 +226,7 @@ func TestRescheduleWarnsOfQuietHours(t *testing.T) {
 		until        time.Time
 		want         string
 	}{
-		{name: "by day", action: "DROP", until: noon, want: "told to wait: until 2026-11-22 12:00:00.000Z"},
+		{name: "by day", action: "DROP", until: noon, want: "rescheduled: waits until 2026-11-22 12:00:00.000Z"},
 		{name: "at night, dropped", action: "DROP", until: night, want: "08:00 Europe/Rome, and it is dropped then"},
 		{name: "at night, deferred", action: "DEFER", until: night, want: "08:00 Europe/Rome, and it waits until then"},
 	}

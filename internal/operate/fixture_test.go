@@ -28,7 +28,7 @@ const (
 )
 
 // wasSent is the outcome of a delivery of the desk that was sent.
-const wasSent = "was sent: 2026-11-21 08:00:00.000Z; what was sent stays sent"
+const wasSent = "was sent: 2026-11-21 08:00:00.000Z; a sent message cannot be recalled"
 
 // desk is an operator with a separate database, which holds event evt-1 and its delivery d1, and
 // with a mocked Temporal.

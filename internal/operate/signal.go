@@ -50,7 +50,7 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 		}
 	}
 	told := Outcome{ID: id, Done: true, Result: s.told.Result, Detail: s.told.Detail + warning}
-	expected := Outcome{ID: id, Done: true, Result: "would be told", Detail: s.name + warning}
+	expected := Outcome{ID: id, Done: true, Result: "would be signalled", Detail: s.name + warning}
 	return plan{expected, func(ctx context.Context) (Outcome, error) {
 		err := o.temporal().SignalWorkflow(ctx, id, "", s.name, s.argument)
 		if launch.IsNotFound(err) { // the workflow has ended since the plan
@@ -58,7 +58,7 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 			return unchanged(id, state), err
 		}
 		if err != nil {
-			return Outcome{}, fmt.Errorf("tell %s: %w", id, err)
+			return Outcome{}, fmt.Errorf("signal %s: %w", id, err)
 		}
 		return told, nil
 	}}, nil
@@ -66,7 +66,7 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 
 // SendNow sends waiting deliveries at once. A delivery that does not wait ignores it.
 func SendNow() Verb {
-	return signalling("send", signal{name: workflows.SendNow, told: Outcome{Result: "told to be sent now"}})
+	return signalling("send", signal{name: workflows.SendNow, told: Outcome{Result: "sending now"}})
 }
 
 // maxReschedule is the longest time for which an operator can make a delivery wait.
@@ -83,7 +83,7 @@ func Reschedule(until, now time.Time) (Verb, error) {
 	}
 	return signalling("reschedule", signal{
 		name: workflows.Reschedule, argument: until,
-		told: Outcome{Result: "told to wait", Detail: "until " + clock(&until)},
+		told: Outcome{Result: "rescheduled", Detail: "waits until " + clock(&until)},
 		warn: func(o *Operator, ctx context.Context, id string) (string, error) {
 			check, err := o.Store.QuietCheck(ctx, id)
 			if err != nil {
