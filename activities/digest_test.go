@@ -222,7 +222,7 @@ func TestSendDigest(t *testing.T) {
 }
 
 // If no item is left to send, all items were cancelled or dropped, or an earlier attempt sent them.
-func TestSendDigestOfNothing(t *testing.T) {
+func TestSendEmptyDigest(t *testing.T) {
 	t.Parallel()
 
 	for _, sentBefore := range []int{0, 3} {

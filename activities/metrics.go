@@ -21,10 +21,10 @@ var (
 	PassedOverMetric      = declare("herald_recipients_passed_over", "Recipients that planning passed over, by reason.")
 	DeliveriesMetric      = declare("herald_deliveries", "Deliveries that ended.")
 	AttemptsMetric        = declare("herald_attempts", "Attempts at deliveries and digests that ended.")
-	FailoversMetric       = declare("herald_failovers", "Messages that a provider took after another one could not have them.")
+	FailoversMetric       = declare("herald_failovers", "Messages that a later provider took after an earlier provider failed.")
 	SegmentsMetric        = declare("herald_sms_segments", "Segments of text messages that a provider took, each of which it charges for.")
 	RetriesMetric         = declare("herald_retries", "Attempts beyond the first of a run.")
-	DeadLettersMetric     = declare("herald_dead_letters", "Failed deliveries that the dead-letter queue was told of.")
+	DeadLettersMetric     = declare("herald_dead_letters", "Failed deliveries published to the dead-letter queue.")
 	NotSentMetric         = declare("herald_not_sent", "Deliveries that a rule stopped, at planning or before an attempt, by decision.")
 	DigestsMetric         = declare("herald_digests", "Digests that ended.")
 	DigestItemsMetric     = declare("herald_digest_items", "Deliveries that were sent in digests.")
@@ -36,7 +36,7 @@ var (
 	CommitToTopicMetric   = declare("herald_commit_to_acknowledged", "Time from an event's creation to the acknowledgement by the broker of its topic.")
 	RowsDeletedMetric     = declare("herald_outbox_deleted", "Rows of outboxes and of Herald's tables that were deleted once they were done.")
 	EscalationsMetric     = declare("herald_escalations", "Escalations that ended, by outcome.")
-	RestsMetric           = declare("herald_rests", "Rests of batches, and of the planning of large events, since a single message was late.")
+	RestsMetric           = declare("herald_rests", "Pauses of batches and of planning of large events, made because a single message was late.")
 )
 
 // metricHelp holds the help of each metric, by name.

@@ -57,9 +57,9 @@ func TestSendIntervalsAreJittered(t *testing.T) {
 		{name: "the third", tried: notification.Tried{Ended: 2}, err: busy(0), least: 96 * time.Second, most: 144 * time.Second},
 		{name: "crashes and rejections do not make it longer", tried: notification.Tried{Begun: 9, Crashed: 5, Rejected: time.Hour}, err: busy(0), least: 24 * time.Second, most: 36 * time.Second},
 		{name: "capped", tried: notification.Tried{Ended: 60}, err: busy(0), least: 12 * time.Minute, most: 18 * time.Minute},
-		{name: "as the provider asked", tried: notification.Tried{}, err: busy(10 * time.Second), least: 10 * time.Second, most: 12 * time.Second},
-		{name: "our account", tried: notification.Tried{}, err: account, least: 48 * time.Second, most: 72 * time.Second},
-		{name: "our account, as the provider asked", tried: notification.Tried{}, err: providerError(notification.Account, 403, 5*time.Minute), least: 5 * time.Minute, most: 6 * time.Minute},
+		{name: "provider asks for a delay", tried: notification.Tried{}, err: busy(10 * time.Second), least: 10 * time.Second, most: 12 * time.Second},
+		{name: "account refused", tried: notification.Tried{}, err: account, least: 48 * time.Second, most: 72 * time.Second},
+		{name: "account refused, provider asks for a delay", tried: notification.Tried{}, err: providerError(notification.Account, 403, 5*time.Minute), least: 5 * time.Minute, most: 6 * time.Minute},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

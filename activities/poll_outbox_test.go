@@ -81,7 +81,7 @@ func (f *forgetful) EndClaim(ctx context.Context, owner string, results []notifi
 	return f.Store.EndClaim(ctx, owner, results)
 }
 
-func TestPollOutboxLosesNothingWithTheDatabase(t *testing.T) {
+func TestPollOutboxLosesNothingWhileTheDatabaseIsDown(t *testing.T) {
 	t.Parallel()
 
 	outbox, temporal, m := &forgetful{Store: postgrestest.New(t)}, &launcher{}, newMeters()

@@ -144,7 +144,7 @@ func TestReopenDeliveryWithAProblem(t *testing.T) {
 	broken := reservation()
 	broken.rules.Templates[0].Body = "Table for {{.payload.guests}}"
 	purged, malformed := &plans{err: notification.ErrNoEvent}, reservation()
-	malformed.rules.Event.Payload = json.RawMessage(`{"pax": "Table for 4"`) // a payload must not end up in a failure
+	malformed.rules.Event.Payload = json.RawMessage(`{"pax": "Table for 4"`) // the failure must not quote the payload
 	tests := []struct {
 		name     string
 		change   func(r *notification.Reopening)

@@ -112,7 +112,7 @@ func TestSendAccepted(t *testing.T) {
 	require.Equal(t, 1, mail.calls)
 }
 
-func TestSendOnlyWhatIsDue(t *testing.T) {
+func TestSendOnlyDueDeliveries(t *testing.T) {
 	t.Parallel()
 
 	for status, wantCalls := range map[notification.Status]int{
@@ -129,7 +129,7 @@ func TestSendOnlyWhatIsDue(t *testing.T) {
 	}
 }
 
-func TestSendOfNoRow(t *testing.T) {
+func TestSendWithoutRow(t *testing.T) {
 	t.Parallel()
 
 	mail := &provider{}

@@ -54,7 +54,7 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 }
 
 func (s *sweepRun) failEvent(ctx context.Context, id, why string) error {
-	activity.GetLogger(ctx).Error("the sweep gives an event up", "event_id", id, "reason", why)
+	activity.GetLogger(ctx).Error("the sweep gives up an event", "event_id", id, "reason", why)
 	s.found.Failed++
 	return s.Sweeps.EndStuckEvent(ctx, id, notification.EventFailed, stuckAge)
 }
