@@ -13,7 +13,7 @@ type batchRest struct {
 	open *limiter
 }
 
-// openAlone limits the deliveries of a batch that have a workflow concurrently.
+// openAlone limits the delivery workflows that a batch has open at once.
 const openAlone = 400
 
 // showFailed starts failed workflows for the deliveries that failed for good.

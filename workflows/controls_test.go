@@ -38,7 +38,7 @@ func controlledWorkflows() []controlled {
 		{name: "a delivery between attempts", signalled: 10 * time.Second, otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(outage, sent)
 		}},
-		{name: "a delivery whose first attempt failed elsewhere", signalled: 10 * time.Second, otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a delivery whose first attempt failed in a batch", signalled: 10 * time.Second, otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			next := deliverInput(notification.Email)
 			next.Next = env.Now().Add(30 * time.Second)
 			return workflows.DeliverNotification, next, env.answersInTurn(sent)

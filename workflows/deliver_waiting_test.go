@@ -189,7 +189,7 @@ func TestRetriedDeliveryRescheduledBeforeItsFirstAttempt(t *testing.T) {
 
 // A delivery that is cancelled together with a signal, or during the wait that the signal
 // ordered, ends as cancelled.
-func TestDeliverNotificationHastenedAndCancelled(t *testing.T) {
+func TestDeliverNotificationCancelledAfterSignal(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {

@@ -81,7 +81,7 @@ func TestDigestEnds(t *testing.T) {
 	tests := []struct {
 		name    string
 		answers []digestAnswer
-		quiet   bool // when it is sealed, and it is to be dropped then
+		quiet   bool // quiet hours drop the digest when it is sealed
 		ended   workflows.DigestEnded
 	}{
 		{name: "sent", answers: []digestAnswer{listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},

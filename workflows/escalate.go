@@ -118,7 +118,7 @@ func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Deliv
 			return child
 		})
 		if holder != "" {
-			workflow.GetLogger(ctx).Error("an escalation cannot be started: the id is taken", "workflow_id", options.WorkflowID, "by", holder)
+			workflow.GetLogger(ctx).Error("cannot start an escalation: another workflow has its id", "workflow_id", options.WorkflowID, "by", holder)
 		}
 	})
 	deliver()

@@ -100,7 +100,7 @@ func TestNotifyChannelThatWaits(t *testing.T) {
 
 // While the event plans, an idle lane looks again at growing intervals. The signal that
 // all recipients are planned wakes it.
-func TestNotifyChannelFollowsThePlanning(t *testing.T) {
+func TestIdleLanePollsWhileTheEventPlans(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)

@@ -41,9 +41,9 @@ var (
 	finishOptions  = heartbeating(10*time.Minute, time.Minute, "count the deliveries and mark the event as ended")
 )
 
-// planFirst and publishFirst bound the local activities that begin an event, and finishFirst
-// bounds the local activity that ends it. The workflow task and the deliveries wait for the
-// first two: a broker that hangs delays them by one second at most.
+// planFirst and publishFirst limit the local activities at the start of an event, finishFirst the
+// one at its end. The workflow task and the deliveries wait for the first two, so a broker that
+// hangs delays them by at most one second.
 var (
 	planFirst    = firstTry(5*time.Second, planOptions.Summary)
 	publishFirst = firstTry(time.Second, publishOptions.Summary)

@@ -115,8 +115,8 @@ func TestNotifyEventWithACancelledLane(t *testing.T) {
 	require.Len(t, env.lanes.started, 2, "the cancelled lane is not started again")
 }
 
-// The event waits for a lane of an earlier run that still closes. The new lane knows the
-// changes since then.
+// A lane of an earlier run is still closing. The event waits for it, then starts a lane that knows
+// the changes made meanwhile.
 func TestNotifyEventWaitsForALaneThatCloses(t *testing.T) {
 	t.Parallel()
 
