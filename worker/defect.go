@@ -10,7 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// forgetful reports some messages as sent, but does not send them.
+// forgetful reports some messages as sent, but does not send them. With it, the drill proves that its
+// judge finds lost messages.
 type forgetful struct {
 	channel.Sender
 	sent atomic.Int64

@@ -59,7 +59,7 @@ func TestConnectionsToAProviderAreKept(t *testing.T) {
 	var all sync.WaitGroup
 	provider := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		all.Done()
-		all.Wait() // so that each send needs a separate connection
+		all.Wait() // all sends overlap, so each needs a separate connection
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	provider.Config.ConnState = func(_ net.Conn, state http.ConnState) {

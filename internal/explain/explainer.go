@@ -89,8 +89,8 @@ func (v EventView) AwaitsApproval() bool {
 	return v.Approval != nil && v.Approval.Answer == "" && v.Processed != nil && v.Processed.Status == notification.Processing
 }
 
-// Cancels returns what happened to the event that this event cancels: "evt-1: 3 cancelled; 1 sent,
-// and stays sent"; empty: it cancels none.
+// Cancels returns what happened to the event that this event cancels, such as "evt-1: 3 cancelled;
+// 1 sent, and stay sent". Empty: this event cancels none.
 func (v EventView) Cancels() string {
 	if v.Outbox == nil || v.Outbox.Cancels == "" {
 		return ""

@@ -74,8 +74,8 @@ func TestStartEventAgain(t *testing.T) {
 	require.NoError(t, launcher.StartEventAgain(t.Context(), event))
 }
 
-// Only the workflow of an event of this installation is cancelled, because a producer may name any
-// id.
+// Cancel ignores a workflow that is not an event of this installation: a producer chooses the id
+// and may name any workflow.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 

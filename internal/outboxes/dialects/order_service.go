@@ -51,7 +51,7 @@ var orderService = dialect{
 		       error_message = NULL
 		WHERE  id = ANY ($1::text[]::uuid[])
 		AND    status <> 'SENT'`,
-	// A service's column may be shorter than errorLength: it gets as much as it holds.
+	// A service's column may be shorter than errorLength, so the message is cut to the column's length.
 	failed: `
 		UPDATE {table} AS o
 		SET    status        = 'FAILED',
