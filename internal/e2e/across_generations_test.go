@@ -69,8 +69,8 @@ func (u *upgrade) nextWorker(settings ...string) *worker {
 	return changed.startWorker()
 }
 
-// tooNew starts an event with commands that its workers do not know, as a process does that has
-// read a promotion before all task queues know it.
+// tooNew starts an event with commands that its workers do not know. A process does that if it reads a
+// promotion before all task queues know the promotion.
 func (u *upgrade) tooNew() {
 	u.t.Helper()
 	id := u.name + "-too-new"
@@ -96,8 +96,8 @@ func (u *upgrade) ramp(percent, said string) {
 	u.load(3, func(int) {})
 }
 
-// orders repeats a command of `starter workers` until it succeeds: Temporal learns late of a worker's
-// queues, and a busy server may take too long.
+// orders repeats a command of `starter workers` until it succeeds. Temporal takes a while to learn a
+// worker's queues, and a busy server may time out.
 func (u *upgrade) orders(said string, args ...string) {
 	u.t.Helper()
 	u.eventually(func() bool {
@@ -123,8 +123,8 @@ func (u *upgrade) lastHasTimer() bool {
 	return false
 }
 
-// A changed build is deployed over running workflows of every kind. Its workers get half of them,
-// none, all, and are promoted. Then the old workers stop.
+// A changed build is deployed while workflows of every kind run. Its workers get half of the
+// workflows, then none, then all, and are promoted. Then the old workers stop.
 func TestRamp(t *testing.T) {
 	t.Parallel()
 
@@ -147,7 +147,7 @@ func TestRamp(t *testing.T) {
 	require.Contains(t, restarted.output.String(), "an operator went back from generation 5 to 4")
 	require.NoError(t, restarted.stop())
 	u.ramp("100", "generation 5 gets 100 %")
-	require.False(t, u.lastHasTimer(), "while it ramps, events start with the older commands")
+	require.False(t, u.lastHasTimer(), "before the promotion, events start with the older commands")
 	u.orders("generation 5 is current", "promote")
 	require.Regexp(t, `(?m)^4 +DRAINING +\d `, u.starter("workers", "list"))
 	require.NoError(t, old.stop())
@@ -155,7 +155,7 @@ func TestRamp(t *testing.T) {
 
 	require.NoError(t, u.temporal.SignalWorkflow(t.Context(), u.name+"-offer", "", workflows.Approve, map[string]any{"approved": true, "by": "carla"}))
 	u.ends(0)
-	require.True(t, u.lastHasTimer(), "after the promotion, they start with the newer ones")
+	require.True(t, u.lastHasTimer(), "after the promotion, events start with the newer commands")
 	require.Equal(t, 3, u.count(`SELECT count(DISTINCT detail) FROM operator_action WHERE command = 'workers ramp'`))
 	u.eventually(func() bool { return !strings.Contains("\n"+u.starter("workers", "list"), "\n4 ") }, "the old generation never drains")
 }

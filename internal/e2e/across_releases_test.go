@@ -53,9 +53,9 @@ func newUpgrade(t *testing.T) (*upgrade, *worker) {
 	return u, old
 }
 
-// newUpgradeOf returns an installation that runs every kind of workflow that an upgrade can meet:
-// deliveries that wait, retry, escalate or collect a digest, orders for a topic, and two
-// broadcasts that are half sent.
+// newUpgradeOf returns an installation with every kind of workflow that can run during an upgrade:
+// deliveries that wait, retry, escalate or collect in a digest, orders for a topic, and two
+// half-sent broadcasts.
 func newUpgradeOf(t *testing.T, start func(*system) *worker) (*upgrade, *worker) {
 	t.Helper()
 	services, settings := newBusiness(t)
@@ -110,8 +110,8 @@ func (u *upgrade) load(seconds int, f func(second int)) {
 	}
 }
 
-// ends requires that everything ends well: each delivery is sent and each event is published, with
-// at most the allowed number of duplicates, and no workflow task has failed.
+// ends requires that each delivery is sent and each event is published, with at most the allowed
+// number of duplicates, and that no workflow task has failed.
 func (u *upgrade) ends(allowedDuplicates int) {
 	u.t.Helper()
 	kafkatest.CreateTopic(u.t, u.broker, "order-events", nil) // early, because the back-off for a missing topic grows
@@ -160,7 +160,7 @@ func (u *upgrade) requirePublishedOnce(allowedDuplicates int) {
 	require.LessOrEqual(u.t, messages-len(published), allowedDuplicates)
 }
 
-// harmless are the causes for which the server drops a task: a signal arrived meanwhile, or the
+// harmless lists the causes of dropped tasks that are no failures: a signal arrived meanwhile, or the
 // workflow was terminated.
 var harmless = []enums.WorkflowTaskFailedCause{enums.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, enums.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND}
 
@@ -228,8 +228,8 @@ func TestUpgradeSideBySide(t *testing.T) {
 	u.ends(2 * slots)
 }
 
-// All old workers stop before the first new worker starts. Then operators go back to release 0.2, and
-// forward again. No worker is killed, so nothing is repeated.
+// All old workers stop before the first new worker starts. Then operators roll back to release 0.2
+// and upgrade again. No worker is killed, so no message is repeated.
 func TestUpgradeAndRollback(t *testing.T) {
 	t.Parallel()
 

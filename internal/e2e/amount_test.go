@@ -12,9 +12,9 @@ import (
 	"herald/workflows"
 )
 
-// Alarms, offers and news come at once, while two workers run and two die. Each owner gets one alarm
-// about each sensor, and each decision against another alarm names it. Nobody gets more offers than the
-// cap allows. News wait until there is room.
+// Alarms, offers and news arrive together. Two workers run, and two are killed. Each owner gets one
+// alarm about each sensor, and each throttled alarm's decision names that alarm. Nobody gets more offers
+// than the cap allows. News waits until the cap has room.
 func TestThrottlesAndCaps(t *testing.T) {
 	t.Parallel()
 
@@ -68,8 +68,8 @@ func (s *system) requireSent(deliveries []string, others int) {
 	require.LessOrEqual(s.t, len(s.messages()), len(accepted)+unknown)
 }
 
-// explainsThrottle requires that operators read which delivery stopped an event, and that a simulation
-// says the same and sends nothing.
+// explainsThrottle requires that `starter` names the delivery that throttled an event, and that a
+// simulation says the same and sends nothing.
 func (s *system) explainsThrottle(sent string) {
 	stopped := s.deliveries(`SELECT event_id FROM notification_decision WHERE throttled_by ->> 'SMS' = '` + sent + `' LIMIT 1`)[0]
 	owner := fmt.Sprint("customer/", s.count(`SELECT user_id::int FROM notification WHERE delivery_id = $1`, sent))
@@ -82,8 +82,8 @@ func (s *system) explainsThrottle(sent string) {
 	require.Len(s.t, s.messages(), before, "a simulation sends nothing")
 }
 
-// explainsCap requires that mandatory messages are sent, and that a later offer learns of the cap when
-// it is planned.
+// explainsCap requires that mandatory messages are sent, and that the cap stops a later offer at
+// planning.
 func (s *system) explainsCap() {
 	s.t.Helper()
 	s.burst("-code", "CODE", 1)
@@ -95,7 +95,7 @@ func (s *system) explainsCap() {
 	require.Contains(s.t, s.starter("event", "simulate", "--event", late), "CAPPED")
 }
 
-// Comments and reviews come in digests, and promotions wait for approval, while workers are killed.
+// Workers are killed while comments and reviews collect in digests and promotions wait for approval.
 func TestDigestTimesAndApproval(t *testing.T) {
 	t.Parallel()
 
@@ -118,8 +118,7 @@ const (
 )
 
 // writesComments writes comments and reviews for three customers while the worker is killed twice. The
-// first comment of each customer is sent alone and at once, all others in digests. Reviews wait for a
-// time of day on the clock of each customer.
+// first comment of each customer is sent at once and alone, all other comments in digests.
 func (s *system) writesComments(w *worker) *worker {
 	// Reviews go out in digests at a time of day. For customer 1, at UTC+14, that time comes in 90
 	// seconds. For customer 2, at UTC-12, it comes two hours later. Customer 3 chose a time that comes
@@ -146,8 +145,8 @@ func (s *system) writesComments(w *worker) *worker {
 	return w
 }
 
-// reviewsCome waits until customers 1 and 3 got their reviews in one message, which does not come before
-// its time.
+// reviewsCome waits until customers 1 and 3 got their reviews, each in one message and not before its
+// time.
 func (s *system) reviewsCome() {
 	soon := reviews / digested * 2
 	s.awaitCount(soon, `SELECT count(*) FROM notification WHERE event_type = 'NEW_REVIEW' AND status = 'SENT'`)
@@ -162,9 +161,10 @@ func (s *system) reviewsCome() {
 	require.GreaterOrEqual(s.t, titles["Your reviews"], 2)
 }
 
-// approves sends promotions for too many people, which wait for approval while workers are killed. Two
-// people answer at once: one wins, and the other learns it. The emitter cannot approve. A small
-// promotion does not wait, and a rejected one tells nobody. It returns the number of approved ones.
+// approves emits promotions for too many people, which wait for approval while workers are killed. Two
+// people answer at once: the first answer counts, and the second person sees it. The emitter cannot
+// approve. A small promotion does not wait, and a rejected promotion is sent to nobody. approves returns
+// the number of approved promotions.
 func (s *system) approves(w *worker) (approved int) {
 	s.exec(`UPDATE event_type_approval SET over = 5`)
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PROMOTION', 'EMAIL')`)
@@ -216,8 +216,8 @@ func (s *system) approves(w *worker) (approved int) {
 	return approved
 }
 
-// answerAtOnce lets Ada approve and Bob reject an event at the same time. It reports whether Ada won, and
-// requires that the other one learns it.
+// answerAtOnce lets Ada approve and Bob reject an event at the same time. It reports whether Ada's
+// answer counted, and requires that the other person sees it.
 func (s *system) answerAtOnce(event string) (adaWins bool) {
 	answers := make([]string, 2)
 	var group errgroup.Group
@@ -234,9 +234,9 @@ func (s *system) answerAtOnce(event string) (adaWins bool) {
 	return adaWins
 }
 
-// TestExpiry lets every provider be down until half of the events have expired: single messages, a
-// batch, a digest, and a message that would be followed by another. Two workers are killed
-// meanwhile. Then everything reaches everybody that has not expired, and nothing else.
+// Every provider is down until half of the events have expired: single messages, a batch, a digest,
+// and a message with an escalation. Two workers are killed meanwhile. Then Herald sends each message
+// that has not expired, and no other message.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 

@@ -23,8 +23,8 @@ const (
 	processes = 2   // workers of the channel
 
 	// soon is a number of places in the ledger. Five messages that take turns with the backlog
-	// need ten places, or more if a busy machine starts them slowly. In order of arrival they
-	// would need more than twice soon.
+	// need ten places, or more if a busy machine starts them slowly. Without turns, they would
+	// need more than twice soon.
 	soon = 40
 )
 
@@ -40,10 +40,10 @@ func TestBacklogUnderARateLimit(t *testing.T) {
 	s.awaitWaiting(2 * soon)
 	s.waitSince(s.workflowsOf(s.emitTo("RUMOUR", "4", 5), 5)...)
 
-	require.LessOrEqual(t, len(s.placesOf(s.emitTo("NEWS", "2", 5), 5)), soon, "one of each restaurant in turn")
-	require.LessOrEqual(t, len(s.placesOf(s.emitTo("URGENT", "3", 10), 10)), soon, "what is urgent goes first")
+	require.LessOrEqual(t, len(s.placesOf(s.emitTo("NEWS", "2", 5), 5)), soon, "restaurants take turns")
+	require.LessOrEqual(t, len(s.placesOf(s.emitTo("URGENT", "3", 10), 10)), soon, "urgent messages go first")
 	s.awaitSome(45, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
-	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE event_type = 'RUMOUR' AND status = 'SENT'`), "what has time goes last")
+	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE event_type = 'RUMOUR' AND status = 'SENT'`), "messages with low priority go last")
 	s.requireRate()
 }
 
@@ -71,10 +71,10 @@ func TestBatchUnderARateLimit(t *testing.T) {
 	require.LessOrEqual(t, len(single), soon, "single messages go before a batch")
 	s.emitTo("MORE_NEWS", "5", 20)
 	urgent := s.placesOf(s.emitTo("URGENT", "3", 10), 10)
-	require.LessOrEqual(t, len(urgent), soon, "what is urgent goes before both")
+	require.LessOrEqual(t, len(urgent), soon, "urgent messages go before single messages and batches")
 	rumours := slices.DeleteFunc(slices.Concat(more, single, urgent), func(message sandbox.Entry) bool { return !isOf(rumour, message) })
 	const left = 2 // turns that no other message takes in time on a busy machine
-	require.LessOrEqual(t, len(rumours), left, "what has time goes last")
+	require.LessOrEqual(t, len(rumours), left, "messages with low priority go last")
 	s.requireRate()
 }
 
@@ -160,8 +160,8 @@ func (s *system) placesOf(event string, all int) []sandbox.Entry {
 	return s.places(since, event, all)
 }
 
-// placesOfBatch does the same for the first n messages of an event. It starts when the event's
-// first batch began to wait.
+// placesOfBatch is placesOf for the first n messages of an event. It counts from the time when the
+// event's first batch began to wait.
 func (s *system) placesOfBatch(event string, n int) []sandbox.Entry {
 	s.t.Helper()
 	since := s.waitSince(workflows.BatchID(event, notification.Email, 1))
@@ -192,8 +192,8 @@ func isOf(event string, message sandbox.Entry) bool {
 	return strings.HasPrefix(message.DeliveryID, event+"-")
 }
 
-// requireRate requires that a backlog is sent at a rate: in no 5 s more than the messages
-// of 6 s, and 30 messages in at most twice their time, since the machine may be busy.
+// requireRate requires that a backlog is sent at its rate. Any 5 s may have at most the messages of
+// 6 s. 30 messages may take at most twice their time, because the machine may be busy.
 func (s *system) requireRate() {
 	s.t.Helper()
 	const run = 30
@@ -218,7 +218,7 @@ func (s *system) requireRate() {
 
 // A rate limit applies only to calls to the provider. A cancelled delivery that waits or is
 // queued is recorded at once.
-func TestRateLimitIsTheProvidersAlone(t *testing.T) {
+func TestRateLimitAppliesOnlyToTheProvider(t *testing.T) {
 	t.Parallel()
 
 	const perSecond, waiting, queued = 0.05, 20, 10 // one message in 20 s: at this rate the cancellations would take ten minutes

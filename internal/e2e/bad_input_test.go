@@ -25,8 +25,8 @@ func TestBadInput(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
-// Each event that Herald cannot use gets a clear error in the right place. Herald delivers the
-// other events.
+// Each event that Herald cannot use gets a clear error where operators look for it. Herald delivers
+// the other events.
 func (s *system) badEvents() {
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES
 		('CUSTOMER', '2', 'nonsense', '12', 'UTC'),
@@ -102,7 +102,7 @@ func (s *system) requireDelivery(id, status, why string) {
 	require.Contains(s.t, lastError, why, id)
 }
 
-// client asks the installation's sandbox.
+// client is a client of the installation's sandbox.
 func (s *system) client() sandbox.Client { return sandbox.Client{URL: s.sandbox.URL} }
 
 // fault sets the sandbox's fault for a channel.

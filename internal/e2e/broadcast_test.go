@@ -18,13 +18,13 @@ import (
 // maxHistory is the maximum length of each history of a broadcast, in events.
 const maxHistory = 10_000
 
-// recipients fills a page and a part of a second. A larger broadcast takes minutes:
+// recipients is one page and part of a second page. A larger broadcast takes minutes:
 // go test ./internal/e2e -run TestBroadcast -recipients 5000
 var recipients = flag.Int("recipients", 120, "of the broadcast")
 
 // One event reaches many people over two channels. Each message is sent once, and no history is
-// long. --channels and --events divide the work between processes. The channel without a worker does
-// not delay the other channel, on all pages.
+// long. --channels and --events divide the work between processes. On every page, the channel without a
+// worker does not delay the other channel.
 func TestBroadcast(t *testing.T) {
 	t.Parallel()
 
@@ -81,9 +81,9 @@ func (s *system) emitNews() string {
 	return s.emit(s.name+"-news", "NEWS", "BROADCAST/0", "{}")
 }
 
-// An event is terminated while its deliveries are sent, and retried while they still close. The
-// new run waits for them and sends the two deliveries that had not started. One of their recipients
-// is inactive, so that delivery is cancelled.
+// An event is terminated while its deliveries are sent, and retried while they are still closing. The
+// new run waits for them, then handles the two deliveries that had not started: it sends one, and
+// cancels the other because its recipient is inactive.
 func TestTerminatedEventIsRetried(t *testing.T) {
 	t.Parallel()
 
@@ -91,12 +91,12 @@ func TestTerminatedEventIsRetried(t *testing.T) {
 	s := newSystem(t)
 	s.prepareNews(recipients, "EMAIL")
 	s.fault("email", `{"status":429,"rate":1,"retry_after":"1h"}`)
-	s.starter("channel", "use", "sendgrid") // else it would rest, and not all would be tried
+	s.starter("channel", "use", "sendgrid") // otherwise the provider would rest, and some deliveries would have no attempt
 	s.startWorker("--events")
 	mails := s.startWorker("--channels", "email")
 	id := s.emitNews()
 	s.awaitCount(recipients, `SELECT count(*) FROM delivery_attempt WHERE outcome = 'BUSY'`)
-	s.eventually(s.noneIsSending, "an attempt does not end") // an interrupted attempt would be repeated at once
+	s.eventually(s.noneIsSending, "an attempt does not end") // Herald would repeat an interrupted attempt at once
 	mails.kill()                                             // so that no delivery can close
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, active) VALUES ('CUSTOMER', 'new', 'new@example.com', true), ('CUSTOMER', 'gone', 'gone@example.com', false)`)
 	s.lostDelivery(id, "new")

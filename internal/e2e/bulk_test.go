@@ -48,14 +48,14 @@ func TestBatch(t *testing.T) {
 	require.NoError(t, s.temporal.GetWorkflow(t.Context(), workflows.BatchID(event, notification.SMS, 1), "").Get(t.Context(), &batch))
 	again := s.count(`SELECT count(*) FROM notification WHERE attempt_count > 1`)
 	require.Positive(t, again)
-	require.Equal(t, again, batch.Alone, "each that failed for now had a separate workflow")
+	require.Equal(t, again, batch.Alone, "each delivery with a temporary failure had a separate workflow")
 	require.Equal(t, inBatch, batch.Sent+batch.Failed+batch.Alone)
 
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND attempt_count = 0`, text("3")), "it is quiet there")
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND attempt_count = 0`, text("3")), "quiet hours hold the message")
 	s.starter("delivery", "send-now", text("3"))
 	s.awaitDelivery(text("3"), "SENT")
 	s.awaitSuccess(event)
-	require.Zero(t, s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1`, text("4")), "it is suppressed")
+	require.Zero(t, s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1`, text("4")), "the address is suppressed")
 
 	letters := s.deadLetters()
 	require.Len(t, letters, 2)
@@ -63,7 +63,7 @@ func TestBatch(t *testing.T) {
 		require.Regexp(t, `"delivery_id":"`+event+`-customer[12]-SMS"`, string(letter.Body))
 	}
 	var failed *temporal.ApplicationError
-	require.ErrorAs(t, s.temporal.GetWorkflow(t.Context(), text("1"), "").Get(t.Context(), nil), &failed, "what failed in the batch has a failed workflow")
+	require.ErrorAs(t, s.temporal.GetWorkflow(t.Context(), text("1"), "").Get(t.Context(), nil), &failed, "a delivery that failed in the batch has a failed workflow")
 	require.Equal(t, workflows.DeliveryFailed, failed.Type())
 	s.eventually(func() bool {
 		query := fmt.Sprintf(`HeraldOutcome="FAILED" AND WorkflowId="%s"`, text("2"))
@@ -98,7 +98,7 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 	accepted := s.accepted()
 	require.Less(t, len(accepted), customers)
 	require.Equal(t, len(accepted), s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`))
-	require.Equal(t, len(accepted), s.count(`SELECT count(*) FROM delivery_attempt`), "none was begun in vain")
+	require.Equal(t, len(accepted), s.count(`SELECT count(*) FROM delivery_attempt`), "every attempt reached the provider")
 
 	w = s.startWorker(mailWorker...)
 	s.awaitSome(len(accepted)+30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
@@ -124,12 +124,11 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 	for _, id := range recorded {
 		require.Equal(t, 1, accepted[id], id)
 	}
-	require.Equal(t, len(died), s.count(`SELECT count(*) FROM delivery_attempt WHERE attempt = 2`), "what was under way left the batch")
+	require.Equal(t, len(died), s.count(`SELECT count(*) FROM delivery_attempt WHERE attempt = 2`), "deliveries in flight left the batch")
 }
 
-// Operators see the batch of a delivery that it has not reached yet, and cannot hasten, reschedule
-// or retry the delivery. They cancel it, and then the event. The sweep does not
-// touch the batch.
+// A batch has not reached a delivery yet. Operators see the batch, and cannot send, reschedule or retry
+// the delivery. They cancel the delivery, and then the event. The sweep does not touch the batch.
 func TestCancelOfABatch(t *testing.T) {
 	t.Parallel()
 
@@ -170,7 +169,7 @@ func TestCancelOfABatch(t *testing.T) {
 	answered := s.count(attempted)
 	require.Error(t, s.temporal.GetWorkflow(t.Context(), event, "").Get(t.Context(), nil))
 	begun := s.count(attempted)
-	require.LessOrEqual(t, begun, answered, "after the answer nothing is begun")
+	require.LessOrEqual(t, begun, answered, "no attempt begins after the command has answered")
 	s.awaitCount(begun, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
 	require.Equal(t, customers-begun, s.count(`SELECT count(*) FROM notification WHERE status = 'CANCELLED'`))
 	accepted := s.accepted()
@@ -207,7 +206,7 @@ func TestBatchOfATerminatedEvent(t *testing.T) {
 	s.awaitSuccess(event)
 	s.sentOnce(customers)
 	require.Equal(t, len(failed), s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id = ANY ($1) AND attempt = 2 AND outcome = 'SENT'`, failed))
-	require.Len(t, s.deadLetters(), len(failed), "each failure was told once")
+	require.Len(t, s.deadLetters(), len(failed), "each failure has one dead letter")
 	s.sendsBatchWithoutDatabase(customers)
 }
 
@@ -247,7 +246,7 @@ func (s *system) takeDatabaseAway() (back func()) {
 	return func() { run("ALTER DATABASE " + quoted + " ALLOW_CONNECTIONS true") }
 }
 
-// awaitSome waits until the SQL returns at least a number.
+// awaitSome waits until the SQL returns at least this number.
 func (s *system) awaitSome(least int, sql string) {
 	s.t.Helper()
 	s.eventually(func() bool { return s.count(sql) >= least }, "there are never %d: %s", least, sql)

@@ -19,8 +19,9 @@ import (
 	"herald/workflows"
 )
 
-// clinic returns an installation whose visits use four strategies: at once, as a reminder, after
-// very long quiet hours, and in a digest. The message that a visit is called off is sent at once.
+// clinic returns an installation whose messages about visits use four strategies: at once, as a
+// reminder, after very long quiet hours, and in a digest. The message that cancels a visit is sent at
+// once.
 func clinic(t *testing.T) *system {
 	s := newSystem(t)
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142', 'Europe/Rome')`)
@@ -41,14 +42,14 @@ func (s *system) visit(name string, at time.Time) string {
 	return s.emit(s.name+"-"+name, "VISIT", "CUSTOMER/42", fmt.Sprintf(`{"at":%q}`, at.UTC().Format(time.RFC3339)))
 }
 
-// takesBack emits an event that cancels the event other.
+// takesBack emits an event that cancels another event.
 func (s *system) takesBack(name, eventType, other string) string {
 	s.t.Helper()
 	return s.emit(s.name+"-"+name, eventType, "CUSTOMER/42", "{}", "--cancels", other)
 }
 
-// takenBack waits until the event by has cancelled an event, and requires the numbers of
-// cancelled and sent deliveries.
+// takenBack waits until the event `by` has cancelled another event. It requires the numbers of cancelled
+// and sent deliveries.
 func (s *system) takenBack(event, by string, cancelled, sent int) {
 	s.t.Helper()
 	s.awaitCount(1, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'FAILED' AND outcome = 'CANCELLED'", event)
@@ -59,7 +60,7 @@ func (s *system) takenBack(event, by string, cancelled, sent int) {
 
 var nextYear = time.Now().AddDate(1, 0, 0)
 
-// Visits are called off in one clinic.
+// One clinic cancels visits.
 func TestCancels(t *testing.T) {
 	t.Parallel()
 
@@ -70,7 +71,7 @@ func TestCancels(t *testing.T) {
 	s.cancelsWhileNoWorkerRuns(w)
 }
 
-// A visit waits as a reminder, for quiet hours and in a digest when it is called off.
+// A visit is cancelled while its messages wait: as a reminder, for quiet hours and in a digest.
 func (s *system) cancelsWhatWaits() {
 	visit := s.visit("visit", nextYear)
 	s.awaitDelivery(visit+"-customer42-WEBSOCKET", "SENT")
@@ -91,7 +92,7 @@ func (s *system) cancelsWhatWaits() {
 	s.fails(1, "cancelled by event "+off, "event", "retry", visit)
 	s.fails(1, "it was cancelled by event "+off, "delivery", "retry", mail)
 
-	again := s.takesBack("again", "NOTHING", off) // to cancel a cancellation does not restore the visit
+	again := s.takesBack("again", "NOTHING", off) // cancelling a cancellation does not restore the visit
 	s.awaitSuccess(again)
 	require.Contains(s.t, s.starter("event", "show", again), off+": 1 sent, and stay sent")
 	require.Equal(s.t, 3, s.count("SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'CANCELLED'", visit))
@@ -125,7 +126,7 @@ func (s *system) cancelsInAnyOrder() {
 	s.awaitSuccess(s.name+"-first-off", s.name+"-second-off", s.name+"-never-off", poller)
 	why := s.starter("delivery", "why", "--event", s.name+"-first", "--recipient", "customer/42", "--channel", "email")
 	require.Contains(s.t, why, "nothing was decided: the event was cancelled by event "+s.name+"-first-off")
-	require.Equal(s.t, 3, s.count("SELECT count(*) FROM notification"), "the deliveries that tell of the ends")
+	require.Equal(s.t, 3, s.count("SELECT count(*) FROM notification"), "only the cancelling events have deliveries")
 	s.awaitSuccess(s.visitToday("after")) // the poller continues
 }
 
@@ -162,8 +163,8 @@ type broadcast struct {
 	recipients       int
 }
 
-// begin writes an event of a type that no other event has, for the customers of a restaurant. It waits
-// until all deliveries are planned and some messages are sent.
+// begin writes an event with a unique type for the customers of a restaurant. It waits until all
+// deliveries are planned and some messages are sent.
 func (s *system) begin(name string, recipients, sent int, more ...string) *broadcast {
 	s.t.Helper()
 	b := &broadcast{system: s, recipients: recipients, eventType: strings.ToUpper(strings.ReplaceAll(s.name+"-"+name, "-", "_"))}
@@ -204,8 +205,8 @@ func (b *broadcast) accepted() (messages int) {
 	return messages
 }
 
-// requireCancelled waits for the event's end. It requires that nothing is sent afterwards, also
-// not by a sweep, and that the event's counts contain the cancelled deliveries.
+// requireCancelled waits for the event's end. It requires that nothing is sent afterwards, not even by a
+// sweep, and that the event's counts contain the cancelled deliveries.
 func (b *broadcast) requireCancelled(processed string) {
 	b.t.Helper()
 	var result workflows.NotifyResult
@@ -231,7 +232,7 @@ func (b *broadcast) requireCancelled(processed string) {
 
 // An event, a lane, the lane's children, or deliveries that wait for a retry are cancelled in Temporal.
 // Nothing more is sent: no batch, no row without a batch, no page of waiting deliveries. The rate
-// limit leaves most messages unsent when the test acts.
+// limit ensures that most messages are unsent at the time of the cancellation.
 func TestCancelInTemporal(t *testing.T) {
 	t.Parallel()
 

@@ -19,8 +19,8 @@ import (
 	"herald/internal/stacktest"
 )
 
-// `starter check` finds no mistake in the example. Then it finds each mistake that only the
-// servers can show.
+// `starter check` finds no mistake in the example. Then it finds each mistake that shows only on real
+// servers.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 
@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 	first, _ := s.tryStarter("check")
 	require.Equal(t, 1, strings.Count(first, "worker runs"), first)
 	for _, mended := range []string{"it is missing", "more like these", "task queue", "schedule", "search attributes"} {
-		require.NotContains(t, first, mended, "a worker mends it")
+		require.NotContains(t, first, mended, "the worker corrects this by itself")
 	}
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	w := s.startWorker()
@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 	answer := must(http.PostForm(s.startConsole()+"/check", nil))(t)
 	page := must(io.ReadAll(answer.Body))(t)
 	require.NoError(t, answer.Body.Close())
-	require.Contains(t, string(page), "No mistakes in "+strings.Join(result.Checked, ", "), "the console checks the same")
+	require.Contains(t, string(page), "No mistakes in "+strings.Join(result.Checked, ", "), "the console makes the same checks")
 
 	s.starter("poller", "pause")
 	s.exec("DELETE FROM channel_user_type WHERE channel_type = 'SMS'")
@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 	} {
 		s.fails(1, mistake, "check")
 	}
-	require.Empty(t, s.messages(), "neither the check nor the worker's sends anything")
+	require.Empty(t, s.messages(), "neither `starter check` nor the worker's check sends a message")
 }
 
 // Checks that run at the same time all learn whether Temporal is fair, and leave no workflow behind.
@@ -83,9 +83,9 @@ func TestFairnessProbesAtOnce(t *testing.T) {
 	}
 }
 
-// A worker logs mistakes in the rules and missing settings, and works nevertheless. Failures name the
+// A worker logs mistakes in the rules and missing settings, and still works. Failed deliveries name the
 // missing settings of SendGrid, and a Slack host that is not allowed.
-func TestWorkerSaysWhatIsWrong(t *testing.T) {
+func TestWorkerLogsMistakes(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t, "SENDGRID_API_KEY=", "EMAIL_FROM=", "SLACK_ALLOWED_HOSTS=hooks.slack.com", "PUBLIC_URL=https://herald.example.com")
@@ -149,7 +149,7 @@ func TestAwaitDatabase(t *testing.T) {
 	s.awaitSuccess(id)
 	s.awaitDeliveries(id, "SENT", 4)
 	s.eventually(func() bool { return w.ready() == http.StatusOK }, "the worker is not ready:\n%s", w.output)
-	require.Equal(t, 1, strings.Count(w.output.String(), waiting), "once a minute is enough")
+	require.Equal(t, 1, strings.Count(w.output.String(), waiting), "the worker logs it once a minute")
 
 	s.eventually(func() bool { return g.ready() == http.StatusOK }, "the gateway is not ready:\n%s", g.output)
 	status, page := g.request(http.MethodGet, "/", "", nil)

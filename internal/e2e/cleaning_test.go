@@ -15,8 +15,8 @@ import (
 	"herald/workflows"
 )
 
-// Two outboxes and Herald's tables get a retention. Their rows are deleted on schedule. Then the setting
-// changes, and is removed.
+// Two outboxes and Herald's tables get a retention, and their rows are deleted on schedule. Then the
+// retention changes. Then it is removed.
 func TestCleaning(t *testing.T) {
 	t.Parallel()
 
@@ -44,7 +44,7 @@ func TestCleaning(t *testing.T) {
 	w := s.startWorker("--events")
 	require.NoError(t, w.stop())
 	_, err := schedule.Describe(t.Context())
-	require.Error(t, err, "off unless set")
+	require.Error(t, err, "deletion is off by default")
 
 	s.oldRows()
 	kept := s.with("RETENTION_EVENTS=720h", "RETENTION_EVENT_IDS=720h", "RETENTION_NOTIFICATIONS=720h", "RETENTION_ACTIONS=720h", "RETENTION_PREFERENCES=720h")
@@ -91,7 +91,7 @@ func (s *system) oldRows() {
 		INSERT INTO preference_change (at, user_type, user_id, setting, old_value, new_value) VALUES (now() - interval '40 days', 'ADMIN', '1', 'ENABLED', 'true', 'false')`)
 }
 
-// oldRowsLeave waits until the rows of events that have ended leave all tables. What is open stays.
+// oldRowsLeave waits until all tables have lost the rows of ended events. The rows of open events stay.
 func (s *system) oldRowsLeave(w *worker) {
 	for table, left := range map[string]int{
 		"event_outbox": 3, "processed_event": 2, "notification_decision": 1, "notification": 1, "delivery_attempt": 1, "delivery_receipt": 0, "preference_change": 0,

@@ -18,8 +18,8 @@ const (
 	newKey = "new:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE="
 )
 
-// An installation starts to encrypt, and replaces its key, while deliveries wait. Temporal stores no
-// clear text, and the operator's commands show the same.
+// An installation starts to encrypt, and later replaces its key, while deliveries wait. Temporal stores
+// no clear text, and the operator's commands show the same facts as before.
 func TestEncryptedHistories(t *testing.T) {
 	t.Parallel()
 
@@ -33,7 +33,7 @@ func TestEncryptedHistories(t *testing.T) {
 	base := s.env
 	s.env = append(slices.Clone(base), "HISTORY_KEYS="+oldKey, "ENCRYPT_HISTORIES=true")
 	w = s.startWorker(loadWorker...)
-	s.orders("send-now", before) // a history that began without encryption
+	s.orders("send-now", before) // its history began without encryption
 	s.awaitDelivery(before, "SENT")
 	s.replays("DeliverNotification", before)
 	during, next := s.waits("during"), s.waits("next")
@@ -66,7 +66,7 @@ func TestEncryptedHistories(t *testing.T) {
 	}
 }
 
-// waits emits an event and returns its delivery, which waits.
+// waits emits an event whose delivery waits, and returns the delivery's id.
 func (s *system) waits(name string) (delivery string) {
 	s.t.Helper()
 	id := s.emit(s.name+"-"+name, "LATER", "CUSTOMER/1", `{"number":1}`) + "-customer1-EMAIL"
@@ -76,8 +76,7 @@ func (s *system) waits(name string) (delivery string) {
 	return id
 }
 
-// showsEncrypted requires that operators read of a failure, a pause and a wait, and that Temporal
-// does not.
+// showsEncrypted requires that `starter` shows a failure, a pause and a wait, and that Temporal does not.
 func (s *system) showsEncrypted(delivery string) {
 	s.exec(`ALTER TABLE entity_member RENAME TO our_member`)
 	s.exec(`CREATE VIEW entity_member AS SELECT entity_type, entity_id, user_type, user_id, active FROM our_member`)
@@ -135,7 +134,7 @@ func (s *system) encryptedInput(id string) *commonpb.Payload {
 	return s.history(id).Events[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0]
 }
 
-// decryptsForTemporal requires that the console decrypts as Temporal's CLI asks it.
+// decryptsForTemporal requires that the console decrypts payloads for Temporal's CLI.
 func (s *system) decryptsForTemporal(delivery string) {
 	s.t.Helper()
 	remote := converter.NewRemotePayloadCodec(converter.RemotePayloadCodecOptions{Endpoint: s.startConsole() + "/codec"})

@@ -22,8 +22,8 @@ func (s *system) startConsole(settings ...string) string {
 	return serverAddress.FindString(w.output.String())
 }
 
-// A person without a terminal finds out why customer 7 got no promotion, sends it again, and stops a
-// broadcast, of which two deliveries were cancelled before.
+// A person without a terminal finds out why customer 7 got no promotion, and sends it again. Then the
+// person stops a broadcast that has two cancelled deliveries.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +77,8 @@ func TestConsole(t *testing.T) {
 
 var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
 
-// Two people, double clicks, old pages and a restart change a delivery once, and each answer says so.
+// Two people, double clicks, old pages and a restart change a delivery only once. Each answer says what
+// happened.
 func (s *system) changesOnce(first, second string) {
 	ada, bob := s.startConsole("HERALD_ACTOR=ada"), s.startConsole("HERALD_ACTOR=bob")
 	change := func(address, delivery, token, reason string) string {
@@ -100,7 +101,7 @@ func (s *system) changesOnce(first, second string) {
 
 	plan := change(ada, first, "", "")
 	require.Contains(s.t, change(ada, first, token(plan), " "), "Write a reason")
-	require.Contains(s.t, change(bob, first, token(plan), "seen"), "Nothing was changed by this form", "the form is Ada's")
+	require.Contains(s.t, change(bob, first, token(plan), "seen"), "Nothing was changed by this form", "Bob cannot use Ada's form")
 	require.Zero(s.t, orders(first))
 
 	var clicks sync.WaitGroup

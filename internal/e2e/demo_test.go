@@ -20,7 +20,8 @@ import (
 	"herald/tools/sandbox"
 )
 
-// The demo refuses the servers of others: it would send their pending events to the sandbox.
+// The demo refuses servers that it did not start, because it would send their pending events to the
+// sandbox.
 func TestDemoRefusesOtherServers(t *testing.T) {
 	t.Parallel()
 
@@ -36,7 +37,7 @@ func TestDemoRefusesOtherServers(t *testing.T) {
 		require.Error(t, err)
 		require.Contains(t, string(said), setting+" names a server of yours")
 		require.Contains(t, string(said), "(unset "+setting+"; make demo)")
-		require.NotContains(t, string(said), "example.com", "an address may hold a password")
+		require.NotContains(t, string(said), "example.com", "the output has no address, because an address may contain a password")
 		require.NoDirExists(t, dev+"/postgres", "nothing was started")
 	}
 }
@@ -44,7 +45,7 @@ func TestDemoRefusesOtherServers(t *testing.T) {
 // The demo runs twice in a separate schema, in the database of an application that has goose
 // migrations and tables with the same names. The sandbox sends receipts to a gateway. The second run
 // has the same result as the first, although the first run suppressed an address.
-func TestDemoBesideAnApplication(t *testing.T) {
+func TestDemoNextToAnApplication(t *testing.T) {
 	t.Parallel()
 
 	s, gateway := newSystemWithReceipts(t, `{"delay":"50ms","twice":true,"shuffled":true,"rate":0.3}`)
@@ -79,7 +80,7 @@ func TestDemoBesideAnApplication(t *testing.T) {
 	require.Zero(t, s.count("SELECT count(*) FROM public.notification"))
 }
 
-// tellsWhoHasWhat runs the demo, which compares who has which message with the rules.
+// tellsWhoHasWhat runs the demo, which compares each person's messages with the rules.
 func (s *system) tellsWhoHasWhat() {
 	_, printed, found := strings.Cut(s.program("demo", "--sandbox-url", s.sandbox.URL, "-o", "json"), "\n{\n") // notes precede the JSON
 	require.True(s.t, found)
@@ -92,11 +93,11 @@ func (s *system) tellsWhoHasWhat() {
 		key := r.Event + " " + string(r.Channel)
 		has[key], decided[key] = r.Has, r.Decision
 	}
-	require.Equal(s.t, demo.Has, has["confirmed EMAIL"], "a receipt says so")
+	require.Equal(s.t, demo.Has, has["confirmed EMAIL"], "a receipt confirms it")
 	require.Equal(s.t, demo.HasNot, has["bounced EMAIL"])
 	require.Equal(s.t, notification.DecisionSuppressed, decided["bounced-before EMAIL"])
 	require.Equal(s.t, demo.HasRead, has["offered-read PUSH"])
-	require.NotContains(s.t, has, "offered-read SMS", "it was read")
+	require.NotContains(s.t, has, "offered-read SMS", "a message that was read does not escalate")
 	require.Equal(s.t, demo.HasNot, has["offered-escalated SMS"])
 	require.Equal(s.t, demo.Has, has["offered-escalated EMAIL"])
 }
@@ -120,7 +121,7 @@ func newSystemWithReceipts(t *testing.T, receipts string) (s *system, gateway st
 	return s, gateway
 }
 
-// The demo compares every decision, row and ledger line with the rules, after a reader wrote an order. It
+// After a reader wrote an order, the demo compares every decision, row and ledger line with the rules. It
 // fails after a rule has changed.
 func TestExample(t *testing.T) {
 	t.Parallel()
@@ -196,5 +197,5 @@ func (s *system) makeOutboxes() {
 	s.exec(string(tables)) // a second time, like the next `make demo`
 	checked := s.starter("source", "check")
 	require.Regexp(s.t, `no mistakes in source orders, source wallet-\w+, topics`, checked)
-	require.Equal(s.t, strings.Count(checked, "only one broker"), strings.Count(checked, "next: "), "the broker of the test is alone: %s", checked)
+	require.Equal(s.t, strings.Count(checked, "only one broker"), strings.Count(checked, "next: "), "the cluster of the test has only one broker: %s", checked)
 }

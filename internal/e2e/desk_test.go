@@ -51,7 +51,7 @@ func randomWord(length int) string {
 	return string(word)
 }
 
-// own replaces the document's words by this installation's words. seen does the reverse.
+// own replaces the document's words with this installation's words. seen does the reverse.
 func (d *desk) own(text string) string {
 	return strings.ReplaceAll(d.id.ReplaceAllString(text, d.word+"-"), d.more[0], d.more[1])
 }
@@ -97,8 +97,7 @@ const (
 	settleToWrite = 30 * time.Second
 )
 
-// looking matches commands that change nothing, so that the test can repeat them until they show
-// the document's output.
+// looking matches commands that only read. The test repeats them until they show the document's output.
 var looking = regexp.MustCompile(`^starter (status|audit|check|template|event (list|show)|delivery (list|show|why)|poller status|replay)\b|--dry-run\b`)
 
 // expectOutput runs a command of the document, requires the document's output, and returns the
@@ -208,7 +207,7 @@ func (b *browser) open(address string) *tab {
 		}
 		end()
 		listening.Wait()
-		require.Empty(b.t, tab.complaints, "the console complains")
+		require.Empty(b.t, tab.complaints, "the browser's console has errors or warnings")
 	})
 	tab.do(chromedp.Navigate(address))
 	return tab
@@ -224,7 +223,7 @@ func (tab *tab) hear(message chromedp.ConsoleMessage) {
 	tab.complaints = append(tab.complaints, fmt.Sprint(message, " ", message.URL))
 }
 
-// allow ignores later complaints that contain text.
+// allow ignores later errors and warnings that contain text.
 func (tab *tab) allow(text string) {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
@@ -250,7 +249,7 @@ func (tab *tab) await(expression string) {
 			return
 		}
 		if ctx.Err() != nil {
-			tab.t.Fatalf("it is never true: %s", expression)
+			tab.t.Fatalf("the expression never became true: %s", expression)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

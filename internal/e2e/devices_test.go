@@ -22,7 +22,7 @@ func (g *gateway) signIn(user, kind, token string) {
 	require.Equal(g.t, http.StatusOK, status, answer)
 }
 
-// usePush makes keys of Web Push for the processes that start afterwards.
+// usePush makes Web Push keys for all processes that start later.
 func (s *system) usePush() {
 	s.t.Helper()
 	s.env = append(s.env, "WEBPUSH_SUBJECT=mailto:herald@example.com", "WEBPUSH_ALLOWED_HOSTS="+strings.TrimPrefix(s.sandbox.URL, "http://"))
@@ -44,8 +44,8 @@ func TestDevices(t *testing.T) {
 	s.usePhoneAndBrowser(g)
 }
 
-// Two people share a phone. It gets the notifications of the last one who signed in, and nobody
-// else's, not even of an event from before.
+// Two people share a phone. After the second person signs in, it gets nothing more for the first person,
+// not even a notification that was waiting.
 func (s *system) sharePhone(g *gateway) {
 	signIn := func(user string, token string) { g.signIn(user, "fcm", token) }
 	signIn("1", "phone")
@@ -69,8 +69,8 @@ func (s *system) sharePhone(g *gateway) {
 	require.Equal(s.t, []string{first, waiting}, got["tablet"])
 }
 
-// A recipient has a phone and browsers. Each push goes to all of them, and is sent if one of them took
-// it. A browser whose subscription has ended gets no more.
+// A recipient has a phone and browsers. Each push goes to all of them, and counts as sent if one of them
+// accepts it. A browser whose subscription has ended gets no more pushes.
 func (s *system) usePhoneAndBrowser(g *gateway) {
 	g.signIn("3", "fcm", "own-phone")
 	g.signIn("3", "webpush", sandbox.Subscription(s.sandbox.URL, "browser"))

@@ -96,7 +96,7 @@ func requireEachInOneDigest(t *testing.T, items []item, messages []message, kill
 			require.LessOrEqual(t, len(listedIn[i.DeliveryID]), 1, i.DeliveryID)
 		default:
 			require.Equal(t, notification.Cancelled, i.Status, i.DeliveryID)
-			require.Empty(t, listedIn[i.DeliveryID], "%s was cancelled, and sent", i.DeliveryID)
+			require.Empty(t, listedIn[i.DeliveryID], "%s was cancelled, but sent", i.DeliveryID)
 		}
 	}
 	require.NotZero(t, count[notification.Cancelled], "nothing was cancelled")
@@ -118,15 +118,15 @@ func requireListed(t *testing.T, items []item, messages []message) {
 		}
 		last := -1
 		for _, id := range m.items {
-			require.Greater(t, place[id], last, "%s is not in its place in %s", id, m.DeliveryID)
+			require.Greater(t, place[id], last, "%s is out of order in %s", id, m.DeliveryID)
 			last = place[id]
 		}
 	}
 }
 
 // requireWorkflowsAgree requires that every delivery's workflow ended with the status of its row.
-// A workflow may never have started if its event was cancelled. The same holds if a digest sent
-// the delivery before the event, planned again after a crash, started the workflow.
+// A workflow may never have started if its event was cancelled. It may also be missing if a crash
+// interrupted the event, and a digest sent the delivery before the event was planned again.
 func (d *digests) requireWorkflowsAgree(items []item) {
 	ends := map[notification.Status]enums.WorkflowExecutionStatus{
 		notification.Sent:      enums.WORKFLOW_EXECUTION_STATUS_COMPLETED,

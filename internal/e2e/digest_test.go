@@ -24,7 +24,7 @@ const (
 	hidden = "SECRET" // by e-mail, every hour
 )
 
-// digests is an installation with the strategy AGGREGATE, and counts of the test's writes.
+// digests is an installation with the strategy AGGREGATE. It counts the events that the test writes.
 type digests struct {
 	*system
 	random     *rand.Rand
@@ -196,7 +196,7 @@ func (d *digests) splitLot() {
 	require.Equal(d.t, 2, d.count(`SELECT count(DISTINCT digest_id) FROM notification WHERE event_type = $1`, split))
 }
 
-// hide cancels an event whose item waits in a digest, and then sends the digest. The digest is
+// hide cancels an event whose item waits in a digest, and then tells the digest to send. The digest is
 // empty, so no message is sent.
 func (d *digests) hide() {
 	d.write(hidden, 1, 1)

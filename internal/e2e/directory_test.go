@@ -41,7 +41,7 @@ func TestDirectoryOfViews(t *testing.T) {
 	const head = "DOCTOR/d0c00000-0000-0000-0000-000000000001"
 	mail := result + "-doctord0c00000-0000-0000-0000-000000000001-EMAIL"
 	push, sms := result+"-patient1-PUSH", result+"-patient1-SMS"
-	require.Equal(t, 4, s.count("SELECT count(*) FROM notification WHERE status = 'SENT'"), "two mails, a push and a text in a digest: nobody who is no longer on call")
+	require.Equal(t, 4, s.count("SELECT count(*) FROM notification WHERE status = 'SENT'"), "two e-mails, a push and an SMS digest, and nothing for people who are no longer on call")
 	require.Equal(t, 1, s.count("SELECT count(*) FROM phone WHERE NOT usable AND token = 'dead-1'"))
 
 	require.Contains(t, s.starter("delivery", "list", "--recipient", head), mail)

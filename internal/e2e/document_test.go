@@ -63,7 +63,7 @@ func readDocument(t *testing.T, path string) document {
 		}
 	}
 	require.False(t, inBlock, "%s ends within a block", path)
-	require.Equal(t, source, d.text(), "%s is not read as it stands", path)
+	require.Equal(t, source, d.text(), "the parts of %s do not add up to its text", path)
 	return d
 }
 

@@ -84,10 +84,10 @@ func (e *erasing) searchesTables() {
 	}
 }
 
-// A person is in every table, waits, escalates, fails, and is in an open digest. After the erasure,
-// no table, dead letter, topic, history or log has their name, address or text, and nothing reaches
-// them: no event, retry or sweep, although the application writes them into the directory again. Before
-// that, two other people are merged.
+// A person is in every table, and has deliveries that wait, escalate, fail and collect in a digest.
+// After the erasure, no table, dead letter, topic, history or log has the person's name, address or
+// text. No event, retry or sweep reaches the person, although the application writes them into the
+// directory again. Before the erasure, two other people are merged.
 func TestErase(t *testing.T) {
 	t.Parallel()
 
@@ -127,14 +127,14 @@ func TestErase(t *testing.T) {
 	}
 	e.sweep()
 	require.Zero(t, e.count(`SELECT count(*) FROM notification WHERE event_id = $1`, again))
-	require.Len(t, e.messages(), before, "nothing reaches them")
+	require.Len(t, e.messages(), before, "nothing reaches an erased person")
 	e.starter("recipient", "erase", "CUSTOMER/42", "--yes")
 	e.searchesTables()
 	e.absent(w.output.String(), "log")
 }
 
-// A delivery that waits for a person goes to the other person after a merge, and a replay of its
-// event tells neither of them again.
+// After a merge, a waiting delivery goes to the remaining person. A retry of its event sends nothing to
+// either person.
 func (e *erasing) mergesPeople() {
 	e.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '43', 'other@example.com'), ('CUSTOMER', '44', 'double@example.com')`)
 	later := e.emit(e.name+"-merged", "LATER", "CUSTOMER/44", `{"note": "hello"}`)
@@ -145,7 +145,7 @@ func (e *erasing) mergesPeople() {
 	e.starter("delivery", "send-now", mail)
 	e.awaitDelivery(mail, "SENT")
 	e.awaitSuccess(later)
-	_, _ = e.tryStarter("event", "retry", later) // refused: it told everybody
+	_, _ = e.tryStarter("event", "retry", later) // refused: the event was sent to everybody
 
 	messages := e.messages()
 	require.Len(e.t, messages, 1)

@@ -68,8 +68,8 @@ func TestEscalation(t *testing.T) {
 // escalators are the arguments of a worker for the channels of escalations.
 var escalators = []string{"--events", "--channels", "websocket,email,sms,push"}
 
-// With the configuration of docs/escalation.md, the push message fails, the text message does not arrive,
-// so an e-mail follows.
+// With the configuration of docs/escalation.md, the push message fails and the text message does not
+// arrive, so an e-mail follows.
 func (s *system) escalatesAsDocumented() {
 	s.configure("docs/escalation.md")
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES

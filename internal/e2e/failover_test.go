@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The first provider has too many requests, and a worker is killed: everybody gets the mail through
-// the mail server. A mail that the first provider may have stays with it, also when the mail server
-// could take it.
+// The first provider answers 429, and a worker is killed: everybody gets the e-mail through the mail
+// server. If the first provider may have accepted an e-mail, only that provider gets it again, even if
+// the mail server is up.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 
@@ -34,7 +34,7 @@ func TestFailover(t *testing.T) {
 	accepted := s.accepted()
 	require.Len(t, accepted, customers)
 	for id, mails := range accepted {
-		require.LessOrEqual(t, mails, 2, "%s: one more for the kill, at most", id)
+		require.LessOrEqual(t, mails, 2, "%s: at most one duplicate, for the kill", id)
 	}
 	messages := s.messages()
 	for _, m := range messages {
@@ -65,7 +65,7 @@ func TestFailover(t *testing.T) {
 
 // Twilio refuses text messages, and Vonage sends them. Then each provider in turn loses its
 // connection after the whole message was sent. Nobody knows whether it has the message, so the
-// message waits for that provider, though another one could take it.
+// message waits for that provider, although the other provider is up.
 func (s *system) cutStays() {
 	for eventType, channel := range map[string]string{"MAIL": "EMAIL", "TEXT": "SMS", "PUSH": "PUSH"} {
 		s.route(eventType, channel)

@@ -72,7 +72,7 @@ func (g *gateway) opensSockets() {
 	require.NotContains(g.t, g.output.String(), token)
 }
 
-// A ticket of one gateway opens one socket at another, unless its recipient has left meanwhile.
+// A ticket from one gateway opens one socket at another gateway, unless its recipient has left meanwhile.
 func (s *system) usesEachTicketOnce(g, other *gateway) {
 	ticket, late := g.ticket(ada), g.ticket(ada)
 	_, status := other.open("?ticket="+ticket, nil, "herald.v1")
@@ -83,7 +83,7 @@ func (s *system) usesEachTicketOnce(g, other *gateway) {
 
 	s.exec(`UPDATE recipient SET active = false WHERE user_id = '1'`)
 	_, status = other.open("?ticket="+late, nil)
-	require.Equal(s.t, http.StatusUnauthorized, status, "who has left since the ticket was given")
+	require.Equal(s.t, http.StatusUnauthorized, status, "the recipient left after getting the ticket")
 	require.Zero(s.t, s.count(`SELECT count(*) FROM gateway_ticket`))
 }
 
@@ -163,7 +163,7 @@ func (g *gateway) openSlowly() *sync.WaitGroup {
 		closing.Go(func() {
 			defer close(closed)
 			_, err := io.Copy(io.Discard, conn)
-			assert.NotErrorIs(g.t, err, os.ErrDeadlineExceeded, "the gateway does not close %q %q", tt.request, tt.trickle)
+			assert.NotErrorIs(g.t, err, os.ErrDeadlineExceeded, "the gateway keeps the connection of %q %q open", tt.request, tt.trickle)
 		})
 		closing.Go(func() {
 			for trickle := time.Tick(time.Second); ; {

@@ -94,7 +94,7 @@ func bearer(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// Everything that clients do at gateways, without a worker.
+// All requests of clients to gateways, without a worker.
 func TestGateway(t *testing.T) {
 	t.Parallel()
 
@@ -112,7 +112,8 @@ func TestGateway(t *testing.T) {
 	s.refusesOtherSecrets()
 }
 
-// A gateway and a worker with another secret than the database's end, and a worker without a secret.
+// A gateway and a worker end if their secret differs from the database's secret. So does a worker without
+// a secret.
 func (s *system) refusesOtherSecrets() {
 	const differs = "HERALD_SECRET differs from the secret that this database has known since"
 	for says, w := range map[string]*worker{
@@ -166,7 +167,7 @@ func (g *gateway) signsIn() {
 		require.Contains(g.t, g.output.String(), `"cause":"`+tt.cause+`"`)
 	}
 	for _, answer := range answers {
-		require.Equal(g.t, answers[0], answer, "the answer does not tell why")
+		require.Equal(g.t, answers[0], answer, "the answer gives no reason")
 	}
 	for _, secret := range []string{parts[0], parts[1], parts[2], "hunter2", tokenSecret} {
 		require.NotContains(g.t, g.output.String(), secret)
@@ -190,6 +191,6 @@ func (s *system) fetchesKeys() *gateway {
 	status, _ := g.request(http.MethodGet, "/api/notifications", "", bearer(must(token.SignedString(key))(s.t)))
 	require.Equal(s.t, http.StatusOK, status)
 	status, _ = g.request(http.MethodGet, "/api/notifications", "", bearer(tokenOf(s.t, ada)))
-	require.Equal(s.t, http.StatusUnauthorized, status, "a secret counts for nothing here")
+	require.Equal(s.t, http.StatusUnauthorized, status, "this gateway accepts no token signed with a secret")
 	return g
 }

@@ -188,7 +188,7 @@ var (
 	exampleRun   = regexp.MustCompile(`--run-id \S+`)
 )
 
-// helpValues replaces an example's values by values of this installation.
+// helpValues replaces an example's values with values of this installation.
 func (h *help) helpValues(example, event string) string {
 	command := exampleEvent.ReplaceAllString(example, event)
 	command = strings.ReplaceAll(command, "http://127.0.0.1:9090", h.sandbox.URL)
@@ -304,7 +304,7 @@ func otherTimes(output string) []string {
 func checkTimes(t *testing.T, command, output string) {
 	t.Helper()
 	if !notOurs.MatchString(command) {
-		assert.Empty(t, otherTimes(output), "times in another form than the one: $ %s\n%s", command, output)
+		assert.Empty(t, otherTimes(output), "a time in another format: $ %s\n%s", command, output)
 	}
 }
 

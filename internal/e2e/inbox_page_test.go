@@ -119,8 +119,8 @@ func (p *inboxes) areLive(ada, again, admin *tab) {
 	require.Equal(p.t, "Notifications", evaluate[string](admin, "document.title"))
 }
 
-// Two notifications arrive within the time for which the page trusts its own count. Another one, which
-// no frame announces, is counted all the same.
+// Two notifications arrive while the page still trusts its own count. A third notification has no frame,
+// and the page counts it, too.
 func (p *inboxes) countAgain(ada *tab) {
 	p.confirm("20:15")
 	ada.await(shows("20:15", 1, 1))
@@ -130,8 +130,8 @@ func (p *inboxes) countAgain(ada *tab) {
 	ada.await(shows("Silent", 1, 3))
 }
 
-// A notification leads to the url of its template, and is read then. The filter shows what was
-// unread.
+// A click on a notification opens the url of its template and marks it as read. The filter shows unread
+// notifications.
 func (p *inboxes) leadSomewhere(ada *tab) {
 	const (
 		link   = "document.querySelector('#list .link')"
@@ -175,7 +175,7 @@ func (g *gateway) link(who notification.RecipientKey, name string) string {
 }
 
 // Each link to the page works once. The page asks before it switches to another person. A link to the
-// preferences opens them after the sign-in.
+// preferences opens the preferences after the sign-in.
 func (p *inboxes) followLinks(b *browser) {
 	g := p.startGateway() // without GATEWAY_DEMO
 	ada, tom := notification.RecipientKey{UserType: notification.Customer, UserID: "43"}, notification.RecipientKey{UserType: notification.Customer, UserID: "44"}
@@ -270,8 +270,8 @@ func (p *inboxes) obeyTheKeyboard(admin *tab) {
 	admin.await(shows("after", 1, unread+1))
 }
 
-// A gateway restarts, is killed, and the broker is out of reach. The page shows that it is offline,
-// reconnects, and shows each message from the meantime once.
+// A gateway restarts, is killed, and loses the broker. The page shows that it is offline, reconnects,
+// and shows each missed message once.
 func (p *inboxes) comeBack(b *browser, broker *link.Link, others ...*tab) {
 	chiara := p.openAs(b, "Chiara Romano")
 	p.customer = 42
@@ -302,8 +302,8 @@ func (p *inboxes) comeBack(b *browser, broker *link.Link, others ...*tab) {
 	require.Equal(p.t, "", evaluate[string](chiara, "document.getElementById('connection').innerText"))
 }
 
-// TestInboxDocument follows docs/inbox.md like the developer of another page: it runs the
-// JavaScript on a page of another origin, and sends the requests.
+// TestInboxDocument follows docs/inbox.md like a developer of an application: it runs the JavaScript on
+// a page of another origin, and sends the requests.
 func TestInboxDocument(t *testing.T) {
 	t.Parallel()
 

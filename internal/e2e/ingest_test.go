@@ -20,8 +20,8 @@ var (
 	ingestFor  = flag.Duration("ingest-for", 3*time.Second, "the time for which TestIngest sends requests")
 )
 
-// Every event that a gateway took with 201 is there after the gateway was killed, once. Requests whose
-// answers were lost are sent again.
+// A gateway is killed under load. Every event that it accepted with 201 is stored exactly once. Clients
+// repeat requests whose answers were lost.
 func TestIngest(t *testing.T) {
 	t.Parallel()
 

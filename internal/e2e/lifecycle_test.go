@@ -68,9 +68,9 @@ func (r *lifecycleReceiver) ServeHTTP(w http.ResponseWriter, request *http.Reque
 	r.messages = append(r.messages, message)
 }
 
-// What becomes of deliveries reaches a topic and a signed webhook, and matches the tables, although
-// workers are killed and the receiver fails now and then. Nothing is written before the source is
-// migrated, and after its triggers are dropped.
+// Each change of a delivery reaches a topic and a signed webhook, and matches the tables, although
+// workers are killed and the receiver sometimes fails. Nothing is written before the source is migrated,
+// nor after its triggers are dropped.
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 
@@ -168,7 +168,7 @@ func lifecycleUnderKills(t *testing.T, destination string, settings []string, ar
 	require.Equal(t, rows, s.count(`SELECT count(*) FROM lifecycle_event`))
 }
 
-// lifecycleRows returns the rows of a query with one text.
+// lifecycleRows returns the rows of a query that selects one text.
 func (s *system) lifecycleRows(sql string, args ...any) map[string]bool {
 	s.t.Helper()
 	found := map[string]bool{}

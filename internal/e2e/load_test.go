@@ -22,8 +22,8 @@ import (
 	"herald/internal/stacktest"
 )
 
-// loadChannels is the number of channels in the crash tests. SLACK and WEBSOCKET are best effort,
-// so an outage may lose a message. The other three channels must never lose a message.
+// loadChannels is the number of channels in the crash tests, which must never lose a message. SLACK and
+// WEBSOCKET are missing: they are best effort, so an outage may lose a message.
 const loadChannels = 3
 
 // Arguments of workers for some channels. They cost less than a worker for all channels, which polls nine
@@ -89,7 +89,7 @@ func (s *system) requireLedger(rounds []string, n, allowedDuplicates int) {
 		}
 	}
 	for id := range accepted {
-		require.True(s.t, expected[id], "%s arrived, and should not exist", id)
+		require.True(s.t, expected[id], "%s arrived, but belongs to no committed event", id)
 	}
 	s.t.Logf("%d deliveries, %d duplicates", len(expected), duplicates)
 	require.LessOrEqual(s.t, duplicates, allowedDuplicates)
@@ -176,7 +176,7 @@ func TestWorkerEndsDuringAFirstAttempt(t *testing.T) {
 	event := s.eventID("killed", 0)
 	delivery := event + "-customer1-EMAIL"
 	s.eventually(func() bool { return len(taken) > 0 }, "the provider was never asked")
-	require.Empty(t, s.pending(delivery), "it is no separate activity")
+	require.Empty(t, s.pending(delivery), "the first attempt is no separate activity")
 	require.Contains(t, s.starter("delivery", "why", delivery), "attempt 1 of 3 is under way, since ")
 	w.kill()
 
@@ -251,8 +251,8 @@ func TestProviderOutage(t *testing.T) {
 	s.rests(w)
 }
 
-// The only provider is down, and the operator's order holds its channel up: the deliveries wait
-// without using attempts, also after a kill. Then everybody gets one message.
+// The only provider of a channel is down, and is then paused by an operator. Its deliveries wait without
+// using attempts, even after a kill. Then everybody gets one message.
 func (s *system) rests(w *worker) {
 	const texts = 25
 	s.route("NEWS", "SMS")
@@ -279,9 +279,9 @@ func (s *system) rests(w *worker) {
 // randomShare returns a number between a tenth and nine tenths of n.
 func randomShare(n int) int { return n/10 + rand.IntN(n*8/10) }
 
-// Each server is restarted under load. Before that, starter check advises to switch Temporal's fairness
-// on. In the end Postgres is a read replica.
-func TestServersDisrupted(t *testing.T) {
+// Each server is restarted under load. Before that, `starter check` advises to switch on Temporal's
+// fairness. Finally, Postgres becomes a read replica.
+func TestServersRestart(t *testing.T) {
 	t.Parallel()
 
 	const events = 30
@@ -332,14 +332,14 @@ func TestServersDisrupted(t *testing.T) {
 	s.refusesReadReplica(stack)
 }
 
-// refusesReadReplica makes Postgres a server that waits for the log of a primary. A worker and a gateway
-// end, and name the remedy. starter check names it too.
+// refusesReadReplica makes Postgres a read replica without a primary. A worker and a gateway end, and
+// name the remedy. `starter check` names it, too.
 func (s *system) refusesReadReplica(stack *stacktest.Stack) {
 	home := must(os.ReadFile(filepath.Join(stack.Dev, "run", "postgres.home")))(s.t)
 	stack.Run(s.t, "down", "temporal", "postgres")
 	require.NoError(s.t, os.WriteFile(filepath.Join(strings.TrimSpace(string(home)), "data", "standby.signal"), nil, 0o600))
 	stack.Run(s.t, "up", "postgres")
-	s.env = append(s.env, "TEMPORAL_ADDRESS="+os.Getenv("TEMPORAL_ADDRESS")) // its own stored in this Postgres
+	s.env = append(s.env, "TEMPORAL_ADDRESS="+os.Getenv("TEMPORAL_ADDRESS")) // the stack's Temporal stored its data in this Postgres
 
 	for name, w := range map[string]*worker{
 		"worker":  s.launchWorker(),

@@ -68,10 +68,10 @@ func TestMetrics(t *testing.T) {
 	}, "the order's way to its topic is not measured")
 	of := documented(t)
 	maps.DeleteFunc(of, func(name string, _ measured) bool { return ofGateways.MatchString(name) })
-	require.Equal(t, of, exposed(t, page), "docs/metrics.md tells of every metric, and of no other")
+	require.Equal(t, of, exposed(t, page), "docs/metrics.md lists exactly the exposed metrics")
 	requireBoundedLabels(t, page)
 	for _, personal := range []string{s.eventID("m", 0), "ada@example.com", "+12015550101", "token-1"} {
-		require.NotContains(t, page, personal, "neither Herald's metrics nor the SDK's hold it")
+		require.NotContains(t, page, personal, "no metric contains personal data")
 	}
 	s.sentMails(1)
 	require.Equal(t, http.StatusNoContent, g.sendgrid(signer, mailEvents(1)))
@@ -90,7 +90,7 @@ func requireGatewayMetrics(t *testing.T, page string) {
 	maps.DeleteFunc(of, func(name string, _ measured) bool {
 		return !ofGateways.MatchString(name) && name != "herald_build_info" && name != "herald_broker_up"
 	})
-	require.Equal(t, of, exposed(t, page), "docs/metrics.md tells of every metric, and of no other")
+	require.Equal(t, of, exposed(t, page), "docs/metrics.md lists exactly the exposed metrics")
 	text := must(os.ReadFile("../../docs/metrics.md"))(t)
 	for _, series := range regexp.MustCompile(`(?m)^(herald_(?:gateway|receipts)_\w+)\{(.*)\} `).FindAllStringSubmatch(page, -1) {
 		row := regexp.MustCompile("(?ms)^\\* `" + series[1] + "` .*?\n(\\*|\n)").FindString(string(text))
@@ -138,10 +138,10 @@ func documented(t *testing.T) map[string]measured {
 	alerts := must(os.ReadFile("../../deploy/prometheus/alerts.yaml"))(t)
 	require.NoError(t, yaml.Unmarshal(alerts, new(any)))
 	for _, name := range regexp.MustCompile(`herald_\w+`).FindAllString(string(text)+string(outboxes)+string(alerts), -1) {
-		require.Contains(t, found, strings.TrimSuffix(name, "_bucket"), "it is named, and not in the list")
+		require.Contains(t, found, strings.TrimSuffix(name, "_bucket"), "an alert or a document names a metric that docs/metrics.md does not list")
 	}
 	for _, name := range regexp.MustCompile(`Herald[A-Z]\w+`).FindAllString(string(outboxes), -1) {
-		require.Contains(t, string(alerts), "alert: "+name+"\n", "it is named, and no alert")
+		require.Contains(t, string(alerts), "alert: "+name+"\n", "docs/outboxes.md names an alert that does not exist")
 	}
 	return found
 }

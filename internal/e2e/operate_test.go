@@ -59,7 +59,7 @@ func (o *operation) write(eventType, customer string, more ...string) string {
 	return o.emit(o.eventID(eventType, o.events), eventType, "CUSTOMER/"+customer, `{"number":1}`, more...)
 }
 
-// waits waits until a delivery's workflow has started and waits for its time.
+// waits waits until a delivery's workflow has started and is waiting.
 func (o *operation) waits(id string) {
 	o.t.Helper()
 	o.eventually(func() bool {
@@ -290,7 +290,7 @@ func (s *system) seesDeadWorkers(w *worker, id string) {
 		for _, command := range commands {
 			asked := time.Now()
 			for ; !says("no worker polls the task queue "+s.name+"-", command); asked = time.Now() {
-				require.Less(s.t, asked.Sub(ended), seenWithin, "%s: %v does not say it", name, command)
+				require.Less(s.t, asked.Sub(ended), seenWithin, "%s: %v does not report the missing worker", name, command)
 			}
 			s.t.Logf("%s: seen by %v when asked after %s", name, command, asked.Sub(ended).Round(100*time.Millisecond))
 			require.Contains(s.t, s.starter(command...), "the last one was seen at ")

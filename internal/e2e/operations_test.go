@@ -54,8 +54,8 @@ func newNightShift(t *testing.T) *nightShift {
 	return n
 }
 
-// nightDirectory is the document's addition to the example: a restaurant with a staff of
-// 120, event types, and a customer with quiet hours at night.
+// nightDirectory adds the document's people and rules to the example: a restaurant with a staff of 120,
+// event types, and a customer with quiet hours at night.
 const nightDirectory = `
 	INSERT INTO recipient (user_type, user_id, name, email, locale, timezone, active)
 	SELECT 'RESTAURANT_USER', n::text, 'Staff ' || n, 'staff' || n || '@chain.example.com', 'en', 'UTC', true
@@ -99,7 +99,7 @@ func nightZone(t *testing.T, now time.Time) string {
 			return name
 		}
 	}
-	t.Fatal("it is night nowhere")
+	t.Fatal("no zone has night now")
 	return ""
 }
 
@@ -109,8 +109,8 @@ func (n *nightShift) emit(id, eventType, aggregate, payload string) {
 	n.system.emit(n.own(id), eventType, aggregate, payload)
 }
 
-// situations holds a function for each situation of docs/operations.md, which prepares it before
-// the operator's commands.
+// situations holds a function for each situation of docs/operations.md. It prepares the situation
+// before the operator's commands run.
 var situations = map[string]func(n *nightShift){
 	"1. Customer 42 got no text message": func(n *nightShift) {
 		n.confirm("night-1", 42)
@@ -178,8 +178,8 @@ func (n *nightShift) confirm(id string, customer int) {
 		`{"restaurantId": 7, "customer": {"id": %d}, "pax": 4, "date": "2026-12-20", "time": "19:30"}`, customer))
 }
 
-// remind emits reminders for customer 46, in whose time zone it is night: the push message waits,
-// the e-mail does not.
+// remind emits reminders for customer 46. It is night in their time zone, so the push message waits. The
+// e-mail does not.
 func (n *nightShift) remind(ids ...string) {
 	n.t.Helper()
 	for _, id := range ids {

@@ -17,15 +17,15 @@ type down struct{ provider, fault, second string }
 
 // noticed returns SQL whose result is positive when workers have noticed the outage.
 func (d down) noticed() string {
-	if d.provider == "webhook" { // receivers of webhooks do not rest: they are many
+	if d.provider == "webhook" { // receivers of webhooks do not rest, because there are many
 		return `SELECT count(*) FROM delivery_attempt WHERE detail LIKE 'webhook gave no clear answer%'`
 	}
 	return `SELECT count(*) FROM provider_state WHERE provider = '` + d.provider + `' AND rests > 0`
 }
 
-// Each provider in turn loses all connections under load, and a worker is killed meanwhile: first in the
-// usual order of the providers, then in the other order. No message is lost or fails, and the second
-// provider of a channel reaches people while the first one is down.
+// Under load, each provider in turn loses all connections while a worker is killed, first in the usual
+// order of providers, then in the reverse order. No message is lost or fails. While the first provider
+// of a channel is down, its second provider sends the messages.
 func TestEachProviderDown(t *testing.T) {
 	t.Parallel()
 
@@ -82,7 +82,7 @@ func (s *system) downInTurn(email, sms string, outages ...down) {
 		}
 		time.Sleep(time.Until(began.Add(*outageLength)))
 		s.mend()
-		s.exec(`UPDATE provider_state SET rests_until = now() WHERE rests > 0`) // the test need not wait for the rest's end
+		s.exec(`UPDATE provider_state SET rests_until = now() WHERE rests > 0`) // so that the test does not wait
 	}
 	require.NoError(s.t, w.stop(), "%s", w.output)
 	require.NoError(s.t, other.stop(), "%s", other.output)

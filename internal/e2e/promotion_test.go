@@ -99,8 +99,8 @@ func (s *system) mortal(allowed int64) client.Client {
 	return temporal
 }
 
-// A promotion whose process dies after each change loses nothing, and starts no event twice: the
-// next promotion continues.
+// The process of a promotion dies after each of its changes. The next promotion continues, loses no
+// event and starts none twice.
 func TestPromotionInterrupted(t *testing.T) {
 	t.Parallel()
 
@@ -156,7 +156,7 @@ func (s *system) promote(order operate.Promotion) (operate.Promoted, error) {
 	return operator.Promote(s.t.Context(), order, func(operate.Promoted) {})
 }
 
-// awaitRuns waits until Temporal's lists have so many runs of a workflow.
+// awaitRuns waits until Temporal lists this number of runs of a workflow.
 func (s *system) awaitRuns(id string, want int64) {
 	s.t.Helper()
 	s.eventually(func() bool {
@@ -264,7 +264,7 @@ func TestSweep(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
-// The sweep gives up a delivery whose workflow is lost after each start.
+// The sweep gives up a delivery whose workflow disappears after each start.
 func (s *system) sweepGivesUp() {
 	s.fault("email", `{"status":429,"rate":1,"retry_after":"15m"}`)
 	s.lostEvent("gone")

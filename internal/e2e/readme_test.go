@@ -121,7 +121,7 @@ func requireTarget(t *testing.T, name string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// insert runs a producer's SQL with other ids than evt-1 and evt-2, because all tests share one
+// insert runs a producer's SQL. It replaces the ids evt-1 and evt-2, because all tests share one
 // Temporal.
 func (r *reader) insert(sql string) {
 	r.t.Helper()

@@ -89,7 +89,7 @@ func TestGatewayDies(t *testing.T) {
 	go func() { answered <- second.sendgrid(signer, mailEvents(mails)) }()
 	s.awaitCount(mails, `SELECT count(*) FROM delivery_receipt`)
 	second.kill()
-	require.Zero(t, <-answered, "it answered before it died")
+	require.Zero(t, <-answered, "the gateway answered before it died")
 
 	third := s.startGateway(signing(signer)...)
 	require.Equal(t, http.StatusNoContent, third.sendgrid(signer, mailEvents(mails)))
@@ -97,7 +97,7 @@ func TestGatewayDies(t *testing.T) {
 	require.Equal(t, mails, s.count(`SELECT count(*) FROM delivery_receipt`))
 	require.Equal(t, mails, s.count(`SELECT count(*) FROM notification WHERE status = 'FAILED' AND receipt_failed`))
 	require.Equal(t, mails, s.count(`SELECT count(*) FROM recipient_suppression`))
-	require.Equal(t, mails, s.count(`SELECT count(*) FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'`), "each is told once")
+	require.Equal(t, mails, s.count(`SELECT count(*) FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'`), "each failure has one dead letter")
 	require.NotContains(t, first.output.String()+second.output.String()+third.output.String(), "example.com")
 }
 
@@ -115,9 +115,9 @@ func (g *gateway) text(signer receiptstest.Signer, message, body string) {
 	require.Equal(g.t, "<Response/>", answer)
 }
 
-// All database connections for signed-in people are busy. The gateway still handles a STOP. Another
+// All database connections for signed-in people are busy, but the gateway still handles a STOP. Another
 // gateway handles the START from the same phone.
-func TestGatewayTakesStop(t *testing.T) {
+func TestStopWhileTheGatewayIsBusy(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
@@ -139,7 +139,7 @@ func TestGatewayTakesStop(t *testing.T) {
 
 	second.text(signer, "SM2", "START")
 	first.text(signer, "SM1", "STOP")
-	require.Zero(t, s.count(`SELECT count(*) FROM recipient_suppression`), "an answer that came before changes nothing")
+	require.Zero(t, s.count(`SELECT count(*) FROM recipient_suppression`), "a repeated STOP from before the START changes nothing")
 	require.NotContains(t, first.output.String()+second.output.String(), "+3934")
 }
 
@@ -173,9 +173,9 @@ func get(t *testing.T, address string) string {
 	return strings.TrimSpace(string(body))
 }
 
-// The unsubscribe link of an e-mail: a scanner's GET changes nothing, the page asks and
-// unsubscribes, the inbox shows and reverts it, and a mailbox provider's POST unsubscribes with
-// one click. Other messages still arrive. Mandatory messages have no link.
+// The unsubscribe link of an e-mail: a scanner's GET changes nothing. The page asks, then unsubscribes.
+// The inbox shows and reverts it. A mailbox provider's POST unsubscribes with one click. Other messages
+// still arrive. Mandatory messages have no link.
 func (p *inboxes) unsubscribe(b *browser, ada *tab) {
 	p.exec(`
 		INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_CONFIRMED', 'your_bookings'), ('RESERVATION_CANCELLED', 'your_bookings');
@@ -190,7 +190,7 @@ func (p *inboxes) unsubscribe(b *browser, ada *tab) {
 
 	page := b.open("http://" + p.gateway.host() + link)
 	page.awaitText("h2", "Stop e-mails about your bookings?")
-	require.Equal(p.t, "rgb(36, 86, 214)", evaluate[string](page, "getComputedStyle(document.querySelector('button')).backgroundColor"), "the style of the inbox")
+	require.Equal(p.t, "rgb(36, 86, 214)", evaluate[string](page, "getComputedStyle(document.querySelector('button')).backgroundColor"), "the page has the style of the inbox")
 	page.tabTo("button.main")
 	page.press(kb.Enter)
 	page.awaitText("h2", "You will get no more e-mails about your bookings")
@@ -214,7 +214,7 @@ func (p *inboxes) unsubscribe(b *browser, ada *tab) {
 
 	alert := p.alert("payments", "down") + "-admin1-EMAIL"
 	p.awaitDelivery(alert, "SENT")
-	require.Empty(p.t, mailed(p.t, p.messages(), alert).Unsubscribe, "what is mandatory cannot be switched off")
+	require.Empty(p.t, mailed(p.t, p.messages(), alert).Unsubscribe, "a mandatory message has no unsubscribe link")
 }
 
 // linkOf waits until an e-mail is sent, and returns the path of its unsubscribe link.
@@ -236,7 +236,7 @@ func mailed(t *testing.T, messages []sandbox.Entry, deliveryID string) sandbox.E
 
 // Receipts arrive while no worker runs, and while a worker runs. The dead-letter queue gets each
 // failure once. A waiting escalation ends when its message has arrived.
-func TestWhatFollowsReceipts(t *testing.T) {
+func TestFollowUpsOfReceipts(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
@@ -268,7 +268,7 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), workflows.FollowUpID(s.name), "", "test"))
 	s.record(bounce, notification.Receipt{Provider: "twilio", ID: "undelivered", DeliveryID: text, At: time.Now(), Word: "undelivered", Detail: "30005", Status: notification.Failed})
 	letters = s.deadLetters()
-	require.Len(t, letters, 1, "of the text alone: the mail's failure was told")
+	require.Len(t, letters, 1, "only the text message's failure is new")
 	require.Contains(t, string(letters[0].Body), `"delivery_id":"`+text+`"`)
 
 	require.Contains(t, s.starter("delivery", "list", "--status", "failed"), "bounced: 550 no such mailbox")
@@ -305,7 +305,7 @@ func (s *system) record(receipts ...notification.Receipt) {
 	must(s.gatewayStore().RecordReceipts(s.t.Context(), receipts))(s.t)
 }
 
-// Vonage reports what became of the texts that it took. A number that gets no messages is suppressed.
+// Vonage sends receipts for text messages. Herald suppresses a number that cannot get messages.
 func TestReceiptsOfVonage(t *testing.T) {
 	t.Parallel()
 

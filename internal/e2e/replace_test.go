@@ -13,9 +13,9 @@ import (
 	"herald/internal/notification"
 )
 
-// Seven versions of an order's status come at once, while workers are killed, and seven of another one.
-// The inbox, the open page and the phone have the last version of each. What waited is cancelled,
-// with its workflows.
+// Two orders get seven versions of their status at once, while workers are killed. The inbox, the open
+// page and the phone have only the last version of each order. Waiting deliveries of earlier versions
+// are cancelled, with their workflows.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 
@@ -70,12 +70,12 @@ func TestReplace(t *testing.T) {
 		require.Contains(t, []string{"order-0", "order-1"}, item.CollapseKey)
 	}
 
-	// The oracle: by the order of the outbox, only the last version of each order may be left.
+	// The oracle: only the last version of each order in the outbox may remain.
 	require.Equal(t, (versions-1)*orders, s.count(`SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND status = 'CANCELLED' AND last_error = 'replaced by event ' || replaced_by`))
 	require.Zero(t, s.count(`SELECT count(*) FROM notification n WHERE (replaced_by IS NULL) <> (collapse_seq = (SELECT max(o.seq) FROM event_outbox o WHERE o.collapse_key = n.collapse_key))`))
 	phone := map[string]string{} // the last title and text by collapse key, as a phone shows them
 	for _, m := range s.messages() {
-		require.NotEqual(t, notification.Email, m.Channel, "they wait")
+		require.NotEqual(t, notification.Email, m.Channel, "no e-mail was sent yet")
 		if m.Channel == notification.Push {
 			phone[m.CollapseKey] = m.Title + ", " + m.Body
 		}

@@ -22,8 +22,8 @@ import (
 )
 
 // The roles of docs/roles.md have sufficient permissions: the migrator migrates, the worker
-// delivers the whole example, the operator looks, repairs and purges, the gateway serves
-// recipients, and the producer can only insert.
+// delivers the whole example, the operator reads, repairs and purges, the gateway serves recipients,
+// and the producer can only insert.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 
@@ -53,8 +53,8 @@ func TestRoles(t *testing.T) {
 	r.workerDeletes()
 }
 
-// limitsAmounts sends an event that needs approval, by channels with a cap, a throttle window and a
-// digest whose first item is sent at once.
+// limitsAmounts sends an event that needs approval. Its channels have a cap, a throttle window, and a
+// digest that sends its first item at once.
 func (r *roles) limitsAmounts() {
 	recall := r.name + "-recall"
 	r.sql("", `
@@ -90,7 +90,7 @@ func newRoles(t *testing.T) *roles {
 
 var roleNames = []string{"migrator", "worker", "gateway", "producer", "operator"}
 
-// own replaces the document's roles by this installation's roles.
+// own replaces the document's roles with this installation's roles.
 func (r *roles) own(text string) string {
 	for _, name := range roleNames {
 		text = strings.ReplaceAll(text, "herald_"+name, "herald_"+name+r.suffix)
@@ -145,8 +145,8 @@ func (r *roles) drop() {
 	dropRoles(r.t, r.servers.databaseURL, names...)
 }
 
-// dropRoles drops roles, and first the database in which they have permissions: a run of all
-// tests keeps its databases until its end.
+// dropRoles drops roles. First it drops the database in which they have permissions, because the tests
+// keep their databases until the end.
 func dropRoles(t *testing.T, address string, names ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -311,7 +311,7 @@ func (r *roles) workerAdopts() {
 	require.NoError(r.t, adopting.WakeTopics(r.t.Context(), "orders", []string{"t"}))
 }
 
-// workerDeletes deletes from all tables by the additional grants.
+// workerDeletes requires that the additional grants allow deletion from all tables.
 func (r *roles) workerDeletes() {
 	cleaning := must(postgres.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "cleaning"))(r.t)
 	defer cleaning.Close()

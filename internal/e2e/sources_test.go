@@ -96,9 +96,9 @@ func firstByKey(records []*kgo.Record) map[string][]string {
 	return values
 }
 
-// Rows that other services write with SQL reach their topics, byte for byte and in order for each
-// key, and people are notified. This holds although the worker is killed before it marks the sent
-// rows, and the broker stops. A row without a topic waits, and is sent when the topic exists.
+// Rows that other services write with SQL reach their topics, byte for byte and in order for each key,
+// and people are notified, although the worker is killed before it marks the sent rows and the broker
+// stops. A row whose topic does not exist waits for the topic.
 func TestSources(t *testing.T) {
 	t.Parallel()
 
@@ -132,7 +132,7 @@ func TestSources(t *testing.T) {
 		want[order] = append(want[order], payload)
 	}
 	records := kafkatest.Records(t, cluster.Address, "order-events", orders+10) // when the worker was killed, the broker had a page
-	require.LessOrEqual(t, len(records), orders+20, "two pages are in flight at most")
+	require.LessOrEqual(t, len(records), orders+20, "at most two pages are in flight")
 	require.Equal(t, want, firstByKey(records))
 	s.awaitCount(orders, "SELECT count(*) FROM event_outbox o JOIN processed_event p USING (event_id) WHERE source = 'orders' AND p.status = 'SUCCESS'")
 
@@ -149,8 +149,8 @@ func TestSources(t *testing.T) {
 	require.NotContains(t, status, "outbox-poller")
 }
 
-// adopter follows docs/outboxes.md with two services in one database. Herald has a separate role
-// in it.
+// adopter follows docs/outboxes.md with two services in one database, in which Herald has a separate
+// role.
 type adopter struct {
 	*reader
 	services business
@@ -240,11 +240,11 @@ func TestOutboxesDocument(t *testing.T) {
 	n.purge(blockWith(t, "starter purge --source orders"))
 }
 
-// purge follows the document's section on finished rows.
+// purge follows the document's section about finished rows.
 func (n *adopter) purge(block string) {
 	n.services.exec("UPDATE orders.outbox SET created_at = created_at - interval '40 days', sent_at = sent_at - interval '40 days'")
 	printed, err := n.tryShell(block)
-	require.Error(n.t, err, "its role may not delete")
+	require.Error(n.t, err, "Herald's role may not delete")
 	require.Contains(n.t, printed, "permission denied")
 	require.Contains(n.t, printed, "next: ")
 	document := must(os.ReadFile("../../docs/outboxes.md"))(n.t)

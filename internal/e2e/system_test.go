@@ -32,8 +32,8 @@ import (
 	"herald/workflows"
 )
 
-// binaries is the folder of the real programs, built once. They have no symbols for a debugger, whose
-// linking would take a third of the time.
+// binaries is the folder of the real programs, built once. They have no debug symbols, because linking
+// those would take a third of the time.
 var binaries string
 
 func TestMain(m *testing.M) {
@@ -142,7 +142,7 @@ func (s *system) endWorkflows() {
 	_ = s.temporal.TerminateWorkflow(ctx, workflows.FollowUpID(s.name), "", "the test has ended")
 }
 
-// with returns the installation with more settings for the processes that it starts.
+// with returns the installation with additional settings for its processes.
 func (s *system) with(settings ...string) *system {
 	other := *s
 	other.env = append(slices.Clone(s.env), settings...)
@@ -271,7 +271,7 @@ func (s *system) awaitCount(want int, sql string, args ...any) {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("there are %d and never %d: %s %v", got, want, sql, args)
+			s.t.Fatalf("got %d, and never %d: %s %v", got, want, sql, args)
 		}
 	}
 }

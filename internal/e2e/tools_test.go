@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The drill passes, and finds the defect that a build tag plants. It disrupts its own processes and
-// links only, because other tests use the servers.
+// The drill passes. With the build tag that plants a defect, it fails. It disrupts only its own processes
+// and links, because other tests use the servers.
 func TestDrill(t *testing.T) {
 	t.Parallel()
 
@@ -65,16 +65,16 @@ func build(t *testing.T, args ...string) {
 	require.NoError(t, err, "%s", said)
 }
 
-// The commands of tools/bench/README.md measure all its figures, here with few rows, and remove the
-// things they created.
+// The commands of tools/bench/README.md measure all figures of the page, here with few rows, and clean
+// up.
 func TestPerformanceDocument(t *testing.T) {
 	t.Parallel()
 
 	require.Equal(t, []string{"make bench\n", "make bench ARGS='relay-to-kafka relay-to-kafka-people'\n", "make bench ARGS='--against HEAD~1 deliveries broadcast'\n"}, runnable(t, "tools/bench/README.md"))
 }
 
-// The table has the figures of Herald and of the program it is compared with, their ratio, and
-// the result of each goal. The cases that relay to Kafka run with few rows.
+// The table has Herald's figures, the figures of the other program, their ratio, and the result of each
+// goal. The cases that relay to Kafka run with few rows.
 func TestBenchmark(t *testing.T) {
 	t.Parallel()
 

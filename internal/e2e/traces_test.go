@@ -44,8 +44,8 @@ func newSpanCollector(t *testing.T) *spanCollector {
 	return c
 }
 
-// tree returns each span as its service, its name and the names of the spans above it; the text
-// is everything that was exported.
+// tree returns each span as its service, its name and the names of the spans above it. text is
+// everything that was exported.
 func (c *spanCollector) tree() (tree map[string]int, traces map[string]bool, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -50,7 +50,7 @@ func (s *system) reminders() {
 	require.Len(s.t, s.accepted(), 3)
 }
 
-// orders runs an operator's command for a delivery as soon as its workflow runs.
+// orders runs a command of `starter delivery` as soon as the delivery's workflow runs.
 func (s *system) orders(verb, id string, flags ...string) {
 	s.t.Helper()
 	var out string
@@ -106,7 +106,7 @@ func (s *system) afterAWait() {
 	require.Equal(s.t, 3, s.count("SELECT count(*) FROM notification WHERE recipient_address = 'moved@example.com' AND status = 'SENT'"))
 	require.Contains(s.t, s.starter("delivery", "why", mail(later, 2)), "the recipient had switched EMAIL off")
 	s.awaitSuccess(later, five, six)
-	require.Len(s.t, s.accepted(), before+5, "two that were rescheduled, and three digests")
+	require.Len(s.t, s.accepted(), before+5, "two rescheduled messages and three digests")
 }
 
 // Deliveries whose delay ends in quiet hours: `delivery why` and `delivery show` are correct

@@ -9,9 +9,8 @@ import (
 	"herald/internal/notification"
 )
 
-// The receiver takes a message, and its answer is lost: the retry has the same id, so that the
-// receiver ignores it. Another receiver answers 410, and gets nothing more. Then the provider of e-mails
-// rejects our account.
+// A receiver takes a message, but its answer is lost. The retry has the same id, so the receiver ignores
+// it. Another receiver answers 410, and gets nothing more. Then the e-mail provider rejects our account.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 

@@ -88,7 +88,7 @@ func (w *worker) addr() string {
 	return ""
 }
 
-// ask asks the health endpoints. It returns 0 if the process does not answer.
+// ask returns the status of a health endpoint, or 0 if the process does not answer.
 func (w *worker) ask(path string) (status int, body string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -118,8 +118,8 @@ func (w *worker) kill() { w.Kill() }
 
 func (w *worker) stop() error { return w.Stop() }
 
-// killWhile kills a worker each time that the SQL returns one of the numbers, and starts another. It
-// returns the last one.
+// killWhile kills a worker each time the SQL reaches one of the numbers, and starts another. It returns
+// the last worker.
 func (s *system) killWhile(w *worker, sql string, numbers ...int) *worker {
 	s.t.Helper()
 	for _, number := range numbers {
