@@ -19,8 +19,8 @@ type States interface {
 }
 
 const (
-	// firstRest is the length of the first rest. Each further one takes twice as long, until a
-	// message, the probe, is answered.
+	// firstRest is the length of the first rest. Each further rest takes twice as long, until the
+	// provider answers a message, the probe.
 	firstRest   = 5 * time.Second
 	longestRest = 5 * time.Minute
 
@@ -29,8 +29,7 @@ const (
 	probeLease    = 30 * time.Second // longer than a probe usually takes
 )
 
-// Board holds the providers' states as this process read them last. A nil Board knows no provider
-// that rests.
+// Board holds the providers' states that this process read last. With a nil Board, no provider rests.
 type Board struct {
 	states States
 	first  time.Duration
@@ -49,7 +48,7 @@ func (r boardRow) rests() bool {
 	return r.Override == notification.ProviderPaused || r.Override == "" && r.Rests > 0
 }
 
-// NewBoard returns a board that knows of no rests. [Board.Run] reads them.
+// NewBoard returns a board without states. [Board.Run] reads the states.
 func NewBoard(states States) *Board {
 	return &Board{states: states, first: firstRest, rows: map[string]boardRow{}, probing: map[string]bool{}}
 }
@@ -86,9 +85,9 @@ func (b *Board) Read(ctx context.Context) {
 	for provider, row := range rows {
 		switch before := b.rows[provider]; {
 		case row.Override != before.Override:
-			slog.Warn("an operator's order about a provider", "provider", provider, "order", row.Override, "by", row.By, "reason", row.Reason)
+			slog.Warn("an operator's override of a provider changed", "provider", provider, "order", row.Override, "by", row.By, "reason", row.Reason)
 		case row.Rests > before.Rests:
-			slog.Warn("a provider rests: it fails", "provider", provider, "rests", row.Rests, "for", row.RestsFor.Round(time.Second), "failure", row.Failure)
+			slog.Warn("a failing provider rests", "provider", provider, "rests", row.Rests, "for", row.RestsFor.Round(time.Second), "failure", row.Failure)
 		case row.Rests < before.Rests:
 			slog.Info("a provider works again", "provider", provider)
 		}
@@ -99,8 +98,8 @@ func (b *Board) Read(ctx context.Context) {
 // resting reports whether a provider gets no messages, or only a probe.
 func (b *Board) resting(provider string) bool { return b.row(provider).rests() }
 
-// restsFor returns the time until a provider may be asked; 0: it does not rest. A probe that hangs
-// takes as long as a first rest. A pause ends when an operator says so.
+// restsFor returns the time until a provider may be asked; 0: it does not rest. The time is at least a
+// first rest, because the probe may hang. A pause, which an operator ends, counts as the longest rest.
 func (b *Board) restsFor(provider string) time.Duration {
 	row := b.row(provider)
 	switch {
@@ -113,8 +112,8 @@ func (b *Board) restsFor(provider string) time.Duration {
 	}
 }
 
-// troubled reports whether a provider rests, for the metrics. A provider that nobody has needed for a long
-// time after its rest does not count.
+// troubled reports whether a provider rests, for the metrics. A provider does not count if nobody has
+// needed it for longestRest after its rest.
 func (b *Board) troubled(provider string) bool {
 	row := b.row(provider)
 	return row.rests() && (row.Override != "" || time.Since(row.until) < longestRest)
@@ -134,8 +133,8 @@ func (b *Board) row(provider string) boardRow {
 	return b.rows[provider]
 }
 
-// claimProbe reports whether the caller may send one message over a provider that rests. Then it
-// has to call endProbe. All processes together send one probe after each rest.
+// claimProbe reports whether the caller may send one message, the probe, over a provider that rests.
+// If so, the caller must call endProbe. All processes together send one probe after each rest.
 func (b *Board) claimProbe(ctx context.Context, provider string) bool {
 	if !b.startProbe(provider) {
 		return false
@@ -167,7 +166,8 @@ func (b *Board) stopProbe(provider string) {
 	delete(b.probing, provider)
 }
 
-// endProbe stores the result of a probe. After an end from our side, another probe follows the lease.
+// endProbe stores the result of a probe. If our side ended the attempt, the state stays, and the next
+// probe may start when the lease ends.
 func (b *Board) endProbe(ctx context.Context, provider string, err error) {
 	defer b.stopProbe(provider)
 	switch {
@@ -178,14 +178,14 @@ func (b *Board) endProbe(ctx context.Context, provider string, err error) {
 	}
 }
 
-// rest lets a provider rest, in all processes.
+// rest makes a provider rest in all processes.
 func (b *Board) rest(ctx context.Context, provider string, failure error, probed bool) {
 	b.change(ctx, func(ctx context.Context) error {
 		return b.states.RestProvider(ctx, provider, failure.Error(), b.first, longestRest, probed)
 	})
 }
 
-// change writes a state and reads all, even if ctx is cancelled.
+// change writes a state and reads all states, even if ctx is cancelled.
 func (b *Board) change(ctx context.Context, write func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), boardTimeout)
 	defer cancel()

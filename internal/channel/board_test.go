@@ -19,7 +19,7 @@ import (
 // unreachable is the failure of a provider that cannot have the message.
 var unreachable = &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Code: channel.CodeNoConnection, Unsent: true}
 
-// aFew are messages after which a provider that takes none of them rests.
+// aFew is a number of messages. A provider that takes none of them rests.
 const aFew = 20
 
 func sendSome(t *testing.T, f *channel.Failover, n int) {
@@ -30,8 +30,8 @@ func sendSome(t *testing.T, f *channel.Failover, n int) {
 	}
 }
 
-// A provider that fails rests in all processes, and the next one gets the messages at once. If that
-// one rests, too, nobody is asked.
+// A provider that fails rests in all processes, and the next provider gets the messages at once. If both
+// rest, nobody is asked.
 func TestRest(t *testing.T) {
 	t.Parallel()
 
@@ -53,7 +53,7 @@ func TestRest(t *testing.T) {
 	require.True(t, answer.Failover)
 
 	_, err = both.Send(t.Context(), notification.Message{Provider: "a"})
-	require.ErrorIs(t, err, notification.ErrProvidersRest, "it may have the message, so no other provider gets it")
+	require.ErrorIs(t, err, notification.ErrProvidersRest, "the resting provider may have the message, so no other provider gets it")
 	second.err = unreachable
 	for range 80 {
 		_, err = both.Send(t.Context(), notification.Message{})
@@ -64,8 +64,8 @@ func TestRest(t *testing.T) {
 	require.Equal(t, map[string]bool{"a": true, "b": true}, both.Resting())
 }
 
-// After a rest, all processes together send one message as a probe. If it fails, the rest gets
-// longer; else the provider works in all processes.
+// After a rest, all processes together send one message as a probe. If it fails, the rest gets longer. If
+// it succeeds, the provider works again in all processes.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 
@@ -118,8 +118,8 @@ func TestProbe(t *testing.T) {
 	require.Zero(t, rests(t, db))
 }
 
-// The error names the time until the first of the providers may be asked. Nobody knows the end of a
-// pause.
+// The error contains the time until one of the providers may be asked again. The end of a pause is
+// unknown.
 func TestEndOfRest(t *testing.T) {
 	t.Parallel()
 
@@ -140,7 +140,7 @@ func TestEndOfRest(t *testing.T) {
 	require.Equal(t, 5*time.Minute, restsFor())
 }
 
-// A process that dies during its probe leaves it to another one.
+// If a process dies during its probe, another process sends the next probe.
 func TestProbeIsLeased(t *testing.T) {
 	t.Parallel()
 
@@ -157,8 +157,8 @@ func TestProbeIsLeased(t *testing.T) {
 	require.False(t, claimed)
 }
 
-// A refused message says nothing of its provider, and neither does an attempt that we cancel.
-func TestRestNot(t *testing.T) {
+// A refused message, or an attempt that we cancel, says nothing about the provider.
+func TestNoRest(t *testing.T) {
 	t.Parallel()
 
 	for _, err := range []error{&notification.ProviderError{Class: notification.Refused}, &notification.ProviderError{Class: notification.Ambiguous, Code: channel.CodeCancelled}, &notification.ProviderError{Class: notification.Ambiguous, Theirs: true}, errors.New("broken")} {
@@ -172,7 +172,8 @@ func TestRestNot(t *testing.T) {
 	}
 }
 
-// Each rest in a row takes twice as long, up to a limit. A rest that two processes begin counts once.
+// Each rest in a row takes twice as long as the rest before it, up to a limit. A rest that two processes
+// begin counts once.
 func TestLengthOfRests(t *testing.T) {
 	t.Parallel()
 
@@ -205,7 +206,7 @@ func TestRestNotAfterARecovery(t *testing.T) {
 	require.Equal(t, map[string]bool{"a": false}, one.Resting())
 }
 
-// An operator's orders beat the failures, in all processes and after a restart.
+// An operator's override beats the failures, in all processes and after a restart.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 
@@ -233,23 +234,23 @@ func TestOverrides(t *testing.T) {
 	require.NoError(t, db.RestProvider(t.Context(), "b", "broken", time.Hour, time.Hour, false))
 	require.Equal(t, "b", takenBy(), "even if it fails")
 	override("a", "b", notification.ProviderUsed)
-	require.Equal(t, "a", takenBy(), "only one is used")
+	require.Equal(t, "a", takenBy(), "only one provider is used at a time")
 	override("a", "b", notification.ProviderPaused)
 	require.Equal(t, notification.ErrProvidersRest.Error(), takenBy(), "b rests")
 	override("b", "a", "")
-	require.Equal(t, "b", takenBy(), "its rest has ended with the order")
+	require.Equal(t, "b", takenBy(), "the rest of b ended with its override")
 	override("a", "b", "")
 	require.Equal(t, "a", takenBy())
 }
 
-// sender is a provider with a function.
+// sender is a provider that calls a function.
 type sender func() error
 
 func (s sender) Send(context.Context, notification.Message) (notification.Answer, error) {
 	return notification.Answer{}, s()
 }
 
-// processOf is a process with one provider, whose first rest is short.
+// processOf returns a process with one provider, whose first rest is short.
 func processOf(t *testing.T, db *postgres.Store, provider channel.Sender) *channel.Failover {
 	t.Helper()
 	board := channel.NewImpatientBoard(db, 200*time.Millisecond)

@@ -16,7 +16,8 @@ const (
 	restPeriod = 30 // seconds
 )
 
-// breaker counts a provider's calls in this process, second by second. The board has the rest.
+// breaker counts a provider's calls in this process, second by second. The board holds the state of
+// all processes.
 type breaker struct {
 	mu      sync.Mutex
 	seconds [restPeriod]struct {
@@ -76,11 +77,13 @@ func (p *Provider) ask(ctx context.Context, board *Board, msg notification.Messa
 func (p *Provider) note(ctx context.Context, board *Board, err error) {
 	if board != nil && !board.resting(p.Name) && p.breaker.record(isOutage(err)) {
 		board.rest(ctx, p.Name, err, false)
+// breaker counts a provider's calls in this process, second by second. The board holds the state of
+// all processes.
 	}
 }
 
-// isOutage reports whether an error is about the provider: not about the message, and not an end of
-// the attempt from our side.
+// isOutage reports whether the provider caused an error, rather than the message or our own end of the
+// attempt.
 func isOutage(err error) bool {
 	var failure *notification.ProviderError
 	return errors.As(err, &failure) && failure.Class != notification.Refused && !failure.Theirs && failure.Code != CodeCancelled

@@ -18,13 +18,13 @@ const (
 )
 
 var (
-	errSecondAttempt = errors.New("an exchange is one attempt")
+	errSecondAttempt = errors.New("an exchange sends only one request")
 	errBodyTooLarge  = errors.New("the answer is too large")
 )
 
 // An Exchange is one request to a provider and its answer. It is the transport of a provider's
-// SDK. It reads the answer within limits and keeps it for the sender. If the SDK tries a second
-// request, it refuses. Use a new one for each message.
+// SDK. It reads the answer within limits and keeps it for the sender. It refuses a second request of
+// the SDK. Use a new Exchange for each message.
 type Exchange struct {
 	Status int         // of the answer; 0: no answer
 	Header http.Header // of the answer
@@ -69,8 +69,8 @@ func (e *Exchange) Answer() notification.Answer {
 	return notification.Answer{Status: e.Status, Took: e.Took}
 }
 
-// IsPlain reports whether the answer has the status, and no page. A page is a proxy's answer, where
-// the provider sends no body.
+// IsPlain reports whether the answer has the status and no page. The provider's answer has no body, so
+// a page comes from a proxy.
 func (e *Exchange) IsPlain(status int) bool {
 	return e.Status == status && !bytes.HasPrefix(bytes.TrimSpace(e.Body), []byte("<"))
 }

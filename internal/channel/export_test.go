@@ -2,7 +2,7 @@ package channel
 
 import "time"
 
-// NewImpatientBoard is [NewBoard] with another length of the first rest.
+// NewImpatientBoard is [NewBoard] with a different length of the first rest.
 func NewImpatientBoard(states States, first time.Duration) *Board {
 	b := NewBoard(states)
 	b.first = first

@@ -11,7 +11,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Failover sends over the first of a channel's providers that takes the message. Make it with
+// Failover sends a message over the first provider of a channel that accepts it. Make it with
 // [NewFailover]. It is safe for concurrent use.
 type Failover struct {
 	board     *Board
@@ -26,11 +26,11 @@ type Provider struct {
 
 	breaker   breaker
 	calls     calls
-	fullUntil atomic.Int64 // in Unix nanoseconds: no turn is free before
+	fullUntil atomic.Int64 // in Unix nanoseconds: no turn is free before this time
 }
 
-// NewFailover returns the providers of a channel, in the order in which they are asked. Without a
-// board no provider rests, and none has a rate limit.
+// NewFailover returns a Failover that asks providers in this order. Without a board, no provider rests
+// or has a rate limit.
 func NewFailover(board *Board, providers ...*Provider) *Failover {
 	return &Failover{board, providers}
 }
@@ -44,8 +44,8 @@ func (f *Failover) Calls() map[string]map[notification.AttemptOutcome]int64 {
 	return calls
 }
 
-// Resting returns the names of the providers, and whether each rests or is paused. A provider that
-// nobody has needed for five minutes after its rest does not count.
+// Resting maps the name of each provider to whether it rests or is paused. A provider does not count as
+// resting if nobody has needed it for five minutes after its rest.
 func (f *Failover) Resting() map[string]bool {
 	resting := map[string]bool{}
 	for _, p := range f.providers {
@@ -54,13 +54,14 @@ func (f *Failover) Resting() map[string]bool {
 	return resting
 }
 
-// Send asks one provider after the other. The next one is asked only if the one before it rests, is
-// at its rate limit, or cannot have the message: see [notification.ProviderError.PassesOn]. A message that one of them may
-// have from an earlier attempt stays with that one. If all of them rest or are at their limits, nobody is asked, and the
-// error is a [notification.RestError]. ctx limits all of them together.
+// Send asks one provider after the other. It asks the next provider only if the previous provider rests,
+// is at its rate limit, or certainly does not have the message: see
+// [notification.ProviderError.PassesOn]. If a provider may have the message from an earlier attempt, Send
+// asks only that provider. If all providers rest or are at their limits, Send asks nobody, and the error
+// is a [notification.RestError]. ctx limits the calls to all providers together.
 //
 // If the process dies before the answer is recorded, the repeat asks in the same order again. So a
-// crash may repeat one message, also through another provider.
+// crash may repeat one message, even through another provider.
 func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer notification.Answer, err error) {
 	var failures []*notification.ProviderError
 	providers := f.askedFor(msg)
@@ -101,8 +102,8 @@ func (f *Failover) restsFor(providers []*Provider) time.Duration {
 }
 
 // askedFor returns the providers to ask: first the provider that an operator chose, then the others in
-// their order. Without the provider that may have the message, which is no longer configured, all
-// are asked.
+// their order. If the provider that may have the message is no longer configured, it returns all
+// providers.
 func (f *Failover) askedFor(msg notification.Message) []*Provider {
 	if i := slices.IndexFunc(f.providers, func(p *Provider) bool { return p.Name == msg.Provider }); i >= 0 {
 		return f.providers[i : i+1]
@@ -115,8 +116,8 @@ func (f *Failover) askedFor(msg notification.Message) []*Provider {
 	return append([]*Provider{first}, slices.DeleteFunc(slices.Clone(f.providers), func(p *Provider) bool { return p == first })...)
 }
 
-// together returns the failure of a message that several providers did not take. It counts as the
-// last one, unless that one rejects our account and another one is only busy.
+// together returns the failure of a message that several providers did not take. It has the class of the
+// last failure, unless that failure rejects our account and another provider is only busy.
 func together(failures []*notification.ProviderError) error {
 	counts := failures[len(failures)-1]
 	if len(failures) == 1 {

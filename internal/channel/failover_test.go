@@ -13,7 +13,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// told is a provider that answers with an error, or takes the message.
+// told is a provider that returns err, or accepts the message if err is nil.
 type told struct {
 	err   error
 	asked int
@@ -24,8 +24,8 @@ func (p *told) Send(context.Context, notification.Message) (notification.Answer,
 	return notification.Answer{Status: 202, ProviderID: "id"}, p.err
 }
 
-// The next provider is asked only if the one before it cannot have the message, and the message is
-// not the reason. A message that a provider may have stays with it.
+// The next provider is asked only if the previous provider cannot have the message and did not refuse it.
+// If a provider may have the message, only that provider is asked again.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 
@@ -46,14 +46,14 @@ func TestFailover(t *testing.T) {
 	}{
 		{name: "the first takes it", asked: [2]int{1, 0}, provider: "a"},
 		{name: "busy", first: busy, asked: [2]int{1, 1}, provider: "b"},
-		{name: "our account", first: account, asked: [2]int{1, 1}, provider: "b"},
+		{name: "account rejected", first: account, asked: [2]int{1, 1}, provider: "b"},
 		{name: "no connection", first: unreachable, asked: [2]int{1, 1}, provider: "b"},
 		{name: "the message is refused", first: refused, asked: [2]int{1, 0}, want: notification.Refused, text: "p refused"},
 		{name: "no clear answer", first: ambiguous, asked: [2]int{1, 0}, provider: "a", want: notification.Ambiguous, text: "p gave no clear answer"},
-		{name: "no clear answer of the second", first: busy, second: ambiguous, asked: [2]int{1, 1}, provider: "b", want: notification.Ambiguous, text: "p is busy; p gave no clear answer"},
+		{name: "no clear answer from the second", first: busy, second: ambiguous, asked: [2]int{1, 1}, provider: "b", want: notification.Ambiguous, text: "p is busy; p gave no clear answer"},
 		{name: "both are busy", first: busy, second: busy, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p is busy"},
-		{name: "busy, and our account", first: busy, second: account, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p rejected our account"},
-		{name: "our account twice", first: account, second: account, asked: [2]int{1, 1}, want: notification.Account, text: "p rejected our account; p rejected our account"},
+		{name: "busy, then account rejected", first: busy, second: account, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p rejected our account"},
+		{name: "both reject the account", first: account, second: account, asked: [2]int{1, 1}, want: notification.Account, text: "p rejected our account; p rejected our account"},
 		{name: "both are out of reach", first: unreachable, second: unreachable, asked: [2]int{1, 1}, want: notification.Ambiguous, text: "p gave no clear answer: no connection; p gave no clear answer: no connection"},
 		{name: "the second may have it", from: "b", asked: [2]int{0, 1}, provider: "b"},
 		{name: "the first may have it, and is busy", from: "a", first: busy, asked: [2]int{1, 0}, want: notification.Busy, text: "p is busy"},
@@ -84,7 +84,7 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// counted returns the outcomes of a provider that was asked, or not, and answers with err.
+// counted returns the outcomes of a provider whose answer is err, or none if it was not asked.
 func counted(asked int, err error) map[notification.AttemptOutcome]int64 {
 	outcome := notification.OutcomeSent
 	var failure *notification.ProviderError
@@ -97,7 +97,7 @@ func counted(asked int, err error) map[notification.AttemptOutcome]int64 {
 	return map[notification.AttemptOutcome]int64{outcome: int64(asked)}
 }
 
-// Nobody else is asked when the time is over, or after an error without a provider.
+// No other provider is asked after the deadline, or after an error that no provider caused.
 func TestFailoverEnds(t *testing.T) {
 	t.Parallel()
 
@@ -110,9 +110,9 @@ func TestFailoverEnds(t *testing.T) {
 		msg  notification.Message
 		err  error
 	}{
-		{name: "no time is left", ctx: over, err: busy},
+		{name: "the deadline has passed", ctx: over, err: busy},
 		{name: "the message has expired", ctx: t.Context(), msg: notification.Message{SendBy: time.Now().Add(-time.Second)}, err: busy},
-		{name: "an error without a provider", ctx: t.Context(), err: errors.New("broken")},
+		{name: "an error that no provider caused", ctx: t.Context(), err: errors.New("broken")},
 	} {
 		second := &told{}
 		both := channel.NewFailover(nil, &channel.Provider{Name: "a", Sender: &told{err: tt.err}}, &channel.Provider{Name: "b", Sender: second})
@@ -122,8 +122,8 @@ func TestFailoverEnds(t *testing.T) {
 	}
 }
 
-// A provider at its rate limit gets no more messages, from any process: the next one gets them. A
-// message that the first provider may have waits. The limit of one provider is not another's.
+// A provider at its rate limit gets no more messages from any process: the next provider gets them. A
+// message that the first provider may have waits. Each provider has a separate limit.
 func TestRateLimitOfProvider(t *testing.T) {
 	t.Parallel()
 
@@ -145,9 +145,9 @@ func TestRateLimitOfProvider(t *testing.T) {
 
 	limited := channel.NewFailover(channel.NewBoard(db), &channel.Provider{Name: "c", Sender: first, RateLimit: 20})
 	sendSome(t, limited, 10)
-	require.Equal(t, 11, first.asked, "each waited for its turn")
+	require.Equal(t, 11, first.asked, "each message waited for its turn")
 
 	db.Close()
 	_, err = limited.Send(t.Context(), notification.Message{})
-	require.ErrorIs(t, err, notification.ErrProvidersRest, "nobody knows the turns")
+	require.ErrorIs(t, err, notification.ErrProvidersRest, "without the database there are no turns")
 }

@@ -17,7 +17,7 @@ type Received struct {
 	Foreign   int // receipts of messages that other programs sent with the same account
 }
 
-// Maximum lengths of a receipt's texts, in bytes. The table permits more.
+// Maximum lengths of a receipt's texts, in bytes. The table allows more.
 const (
 	wordLimit   = 40
 	idLimit     = 200

@@ -30,16 +30,16 @@ func TestWithoutAddress(t *testing.T) {
 		{name: "nothing"},
 		{name: "no address", reason: "mailbox full", email: "ada@example.com", want: "mailbox full"},
 		{name: "in brackets", reason: "550 <ada@example.com>: unknown", email: "ada@example.com", want: "550 [address] unknown"},
-		{name: "of another", reason: "relayed by postmaster@example.org.", email: "ada@example.com", want: "relayed by [address]"},
+		{name: "of another person", reason: "relayed by postmaster@example.org.", email: "ada@example.com", want: "relayed by [address]"},
 		{name: "in another case", reason: "no mailbox ADA@EXAMPLE.COM", email: "Ada@Example.com", want: "no mailbox [address]"},
-		{name: "its name alone", reason: "user 'ada.l' is unknown", email: "Ada.L@example.com", want: "user '[address]' is unknown"},
-		{name: "its name within a word", reason: "adamant refusal", email: "ada@example.com", want: "adamant refusal"},
-		{name: "a quoted name", reason: `no user "ada l"@example.com`, email: `"ada l"@example.com`, want: "no user [address]"},
+		{name: "only the local part", reason: "user 'ada.l' is unknown", email: "Ada.L@example.com", want: "user '[address]' is unknown"},
+		{name: "the local part within a word", reason: "adamant refusal", email: "ada@example.com", want: "adamant refusal"},
+		{name: "a quoted local part", reason: `no user "ada l"@example.com`, email: `"ada l"@example.com`, want: "no user [address]"},
 		{name: "in a link", reason: "see https://example.com/?m=ada%40example.com", email: "ada@example.com", want: "see [address]"},
 		{name: "several lines", reason: "550-5.1.1\r\n550 gone\x00\x1b[31m", email: "ada@example.com", want: "550-5.1.1 550 gone [31m"},
 		{name: "broken text", reason: "a\xffb", want: "a\ufffdb"},
 		{name: "long", reason: strings.Repeat("é", 1000), want: strings.Repeat("é", 250)},
-		{name: "a name that is too long", reason: "unknown", email: strings.Repeat("a", 1<<20) + "@example.com", want: "[address]"},
+		{name: "a local part that is too long", reason: "unknown", email: strings.Repeat("a", 1<<20) + "@example.com", want: "[address]"},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, detailOf(t, tt.reason, tt.email), tt.name)

@@ -25,7 +25,7 @@ type Receiver struct {
 	Reply http.HandlerFunc
 }
 
-// Distrust is why a request does not count. Metrics have it as a label.
+// Distrust is the reason why a request is refused, and a label of metrics.
 type Distrust string
 
 // The reasons.
@@ -39,11 +39,11 @@ const (
 // Error implements error.
 func (d Distrust) Error() string { return string(d) }
 
-// freshness is the maximum age of a signature, so that nobody can replay a recorded request forever.
-// SendGrid repeats a request for 24 hours.
+// freshness is the maximum age of a signature. It limits replays of recorded requests, but allows
+// SendGrid's repeats, which continue for 24 hours.
 const freshness = 25 * time.Hour
 
-// CheckAge refuses a signature's time, in seconds since 1970, that is too old or no number.
+// CheckAge refuses the time of a signature, in seconds since 1970, if it is too old or not a number.
 func CheckAge(timestamp string) error {
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || time.Since(time.Unix(seconds, 0)) > freshness {

@@ -37,7 +37,7 @@ type Publisher interface {
 // OffError means that a channel is off because required settings are empty.
 type OffError struct {
 	Missing []string // the empty settings
-	Instead []string // settings of other providers, each of which would do
+	Instead []string // settings of other providers, any of which would switch the channel on
 }
 
 func (e *OffError) Error() string {

@@ -16,9 +16,9 @@ const (
 	keepAliveInterval = 30 * time.Second
 )
 
-// NewTransport returns the connections to one provider. It keeps as many alive as there are
-// slots, so that a busy sender does not open one per message. Its errors may contain addresses,
-// so only an [Exchange] may see them.
+// NewTransport returns a transport to one provider. It keeps one idle connection per slot, so that a busy
+// sender does not open a connection per message. Its errors may contain addresses, so only an [Exchange]
+// may see them.
 func NewTransport(slots int) *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,

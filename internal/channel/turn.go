@@ -7,8 +7,8 @@ import (
 	"herald/internal/notification"
 )
 
-// turnAhead is the maximum time that a message waits for its turn at one provider. After that the
-// next provider is asked.
+// turnAhead is the maximum time that a message waits for its turn at one provider. Then Herald asks the
+// next provider.
 const turnAhead = 250 * time.Millisecond
 
 // takeTurn waits for the message's turn under the provider's rate limit, which all processes share.

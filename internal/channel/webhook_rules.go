@@ -8,8 +8,8 @@ import (
 	"herald/internal/config/environment"
 )
 
-// WebhookRules says which webhooks of recipients get messages. Other people write the URLs into the
-// database. Without the rules they could make us post to any server that we can reach.
+// WebhookRules decides which webhooks of recipients get messages. Other people write the URLs into the
+// database. Without the rules, they could make Herald post to any server that it can reach.
 type WebhookRules struct {
 	Hosts     []string // host or host:port, in lower case
 	AnyHost   bool     // every other host, too
@@ -33,7 +33,7 @@ func (r WebhookRules) Flaw(webhook string) string {
 	}
 }
 
-// Lists reports whether Hosts has the host of host or host:port.
+// Lists reports whether Hosts contains a host, given as host or host:port.
 func (r WebhookRules) Lists(host string) bool {
 	u, err := url.Parse("//" + host)
 	return err == nil && slices.ContainsFunc(r.Hosts, func(listed string) bool {

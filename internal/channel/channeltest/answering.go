@@ -10,8 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// Answering starts a provider that shows each request to see and always gives the same answer. It
-// returns the address.
+// Answering starts a provider that passes each request to see and always gives the same answer. It
+// returns the provider's address.
 func Answering(t *testing.T, answer Answer, see func(r *http.Request, body string)) string {
 	t.Helper()
 	return serve(t, func(w http.ResponseWriter, r *http.Request, body string) {

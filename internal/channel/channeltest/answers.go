@@ -79,7 +79,7 @@ func (s suite) testRetryAfter(t *testing.T) {
 	}
 }
 
-// useless returns complete answers with the status of a success, but without its body.
+// useless returns complete answers with the status of a success, but not its body.
 func (p HTTP) useless() map[string]Answer {
 	if p.AnySuccess {
 		return map[string]Answer{"endless": {Status: p.Success.Status, Body: string(make([]byte, 1<<20))}}

@@ -34,8 +34,8 @@ type HTTP struct {
 	Arrival func(body string) Arrival
 }
 
-// Run tests a sender against the sandbox or a server that takes each message, and against servers with the answers in p or with bad
-// answers. It calls t.Parallel.
+// Run tests a sender against the sandbox, or against a server that accepts each message. It also tests
+// the answers in p, and bad answers. It calls t.Parallel.
 func Run(t *testing.T, newSender Connect, p HTTP) {
 	t.Helper()
 	t.Parallel()

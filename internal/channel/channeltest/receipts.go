@@ -33,8 +33,8 @@ func NewReceivers(t testing.TB, receipts interface {
 	return receipts.Receivers(publicURL)
 }
 
-// Receive passes a request to the receiver of its path, and requires that the table can store what
-// the receiver reads.
+// Receive passes a request to the receiver of its path, and requires that the table can store the
+// receipts.
 func (all Receivers) Receive(t testing.TB, target string, header http.Header, body string) (channel.Received, error) {
 	t.Helper()
 	request := httptest.NewRequest(http.MethodPost, target, nil)
@@ -61,16 +61,16 @@ func requireStorable(t testing.TB, r notification.Receipt) {
 	t.Helper()
 	requireTexts(t, map[string]string{"id": r.ID, "delivery": r.DeliveryID, "message": r.MessageID, "word": r.Word, "detail": r.Detail})
 	if r.ID == "" || r.DeliveryID == "" || r.Word == "" || len(r.Word) > 40 {
-		t.Errorf("it cannot be stored: %+v", r)
+		t.Errorf("the receipt cannot be stored: %+v", r)
 	}
 	if strings.Contains(r.Detail, "@") {
-		t.Errorf("the detail may have an address: %q", r.Detail)
+		t.Errorf("the detail may contain an address: %q", r.Detail)
 	}
 	if year := r.At.Year(); year < 2000 || year > 3000 {
-		t.Errorf("it cannot have happened in %d", year)
+		t.Errorf("the receipt has the impossible year %d", year)
 	}
 	if r.Status != "" && r.Status != notification.Delivered && r.Status != notification.Failed {
-		t.Errorf("a receipt makes nothing %s", r.Status)
+		t.Errorf("no receipt may set the status %s", r.Status)
 	}
 }
 

@@ -146,7 +146,7 @@ func (s suite) connectTaker(t *testing.T) Link {
 	return link
 }
 
-// ArrivalsOf reads the messages that a sandbox at url has accepted from its ledger. Of Slack, webhooks
+// ArrivalsOf reads the messages that a sandbox at url has accepted from its ledger. For Slack, webhooks
 // and browsers, the ledger has only the paths.
 func ArrivalsOf(t *testing.T, ledger, url string) (arrivals []Arrival) {
 	t.Helper()

@@ -20,7 +20,7 @@ const (
 	patience = time.Minute
 )
 
-// hang waits until the sender closes the connection.
+// hang gives no answer, and waits until the sender closes the connection.
 func hang(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
 
 // cut closes the connection during an exchange.

@@ -20,7 +20,7 @@ type From struct {
 // ASCIILine is one line of ASCII.
 var ASCIILine = regexp.MustCompile(`^[ -~]*$`)
 
-// Check checks the address. A provider that is on, by the setting because, needs it.
+// Check checks the address. It is required if the setting `because` switches a provider on.
 func (f From) Check(r *environment.Reader, on bool, because string) {
 	if on {
 		r.Need("EMAIL_FROM", f.Address, because)

@@ -60,7 +60,7 @@ func promise(failure *notification.ProviderError) int {
 // summarize combines the devices' answers into one result.
 func summarize(provider string, devices []string, answers []DeviceAnswer) (notification.Answer, error) {
 	var answer notification.Answer
-	var accepted, worth *DeviceAnswer // the first that accepted; the failure with the best chance
+	var accepted, worth *DeviceAnswer // the first acceptance, and the failure whose retry is most promising
 	for i := range answers {
 		a := &answers[i]
 		answer.Took = max(answer.Took, a.Took)
@@ -89,8 +89,8 @@ func summarize(provider string, devices []string, answers []DeviceAnswer) (notif
 }
 
 // CollapseID identifies messages that replace each other on a device: the same 32 characters for
-// the same event type and collapse key. Empty: the message replaces none. A browser's push service
-// takes no more.
+// the same event type and collapse key, or "" if the message replaces none. Push services of browsers
+// allow no more than 32.
 func CollapseID(msg notification.Message) string {
 	if msg.CollapseKey == "" {
 		return ""

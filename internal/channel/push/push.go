@@ -19,8 +19,8 @@ type Sender struct {
 	providers []provider
 }
 
-// provider reaches the devices of one kind. It fails and rests alone, because no other provider
-// reaches them.
+// provider reaches the devices of one kind. If it fails or rests, no other provider replaces it, because
+// none reaches these devices.
 type provider struct {
 	kind notification.DeviceKind
 	*channel.Failover
@@ -35,7 +35,7 @@ func NewSender(board *channel.Board, providers ...*channel.Provider) *Sender {
 	return s
 }
 
-// Resting returns the names of the providers, and whether each rests or is paused.
+// Resting maps the name of each provider to whether it rests or is paused.
 func (s *Sender) Resting() map[string]bool {
 	resting := map[string]bool{}
 	for _, p := range s.providers {
@@ -53,7 +53,7 @@ func (s *Sender) Calls() map[string]map[notification.AttemptOutcome]int64 {
 	return calls
 }
 
-// errOff means that no provider is on that reaches one of the recipient's devices.
+// errOff means that every provider for the recipient's devices is off.
 var errOff = &notification.NotConfiguredError{Channel: notification.Push, Why: errors.New("the provider of the recipient's devices is off")}
 
 // Send passes msg to the providers of its devices concurrently. It succeeds if one device accepted
@@ -96,7 +96,7 @@ func (r *result) rank() int {
 	case r.err == nil:
 		return -1
 	case r.rests():
-		return 0 // it is as busy as a provider that says so
+		return 0 // a resting provider counts as busy
 	case errors.As(r.err, &failure):
 		return promise(failure)
 	default:
@@ -116,7 +116,7 @@ func combine(results []*result) (notification.Answer, error) {
 			answer.DeadDevices = append(answer.DeadDevices, r.answer.DeadDevices...)
 			answer.Took = max(answer.Took, r.answer.Took)
 		}
-		if best.rests() && !r.rests() { // the attempt counts, so that the other provider is not asked without end
+		if best.rests() && !r.rests() { // another provider was asked, so the attempt must count: without the count, retries would never end
 			err = &notification.ProviderError{Provider: string(best.kind), Class: notification.Busy, Code: "rests"}
 		}
 	}

@@ -46,8 +46,8 @@ func message(devices ...string) notification.Message {
 	return notification.Message{Devices: devices, Provider: "fcm"}
 }
 
-// Each provider gets its devices. A push is sent if one device took it, whatever happened to the
-// others.
+// Each provider gets its devices. A push counts as sent if one device accepted it, whatever happened at
+// the others.
 func TestSend(t *testing.T) {
 	t.Parallel()
 
@@ -91,9 +91,9 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// A recipient without devices is refused. A recipient whose devices nobody here can reach waits for
-// the operator, as with a channel that is off.
-func TestNobodyToAsk(t *testing.T) {
+// A message to a recipient without devices is refused. If no provider here reaches the devices, the
+// message waits for the operator, as with a channel that is off.
+func TestNoProvider(t *testing.T) {
 	t.Parallel()
 
 	fcm := &provider{}
@@ -109,8 +109,8 @@ func TestNobodyToAsk(t *testing.T) {
 	require.Equal(t, []string{phone}, fcm.got.Devices)
 }
 
-// While one provider rests, the devices of the other one get their messages. A message for both
-// counts an attempt if the other one was asked; else it waits.
+// While one provider rests, the devices of the other provider get their messages. A message for both
+// counts an attempt only if the other provider was asked.
 func TestOneRests(t *testing.T) {
 	t.Parallel()
 

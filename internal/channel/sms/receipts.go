@@ -11,8 +11,8 @@ import (
 // few KB.
 const BodyLimit = 64 << 10
 
-// Report returns the receipt of a message's status. Providers send no time that can be relied on, so
-// the receipt's time is now. Without a message it has no id, and so is malformed.
+// Report returns the receipt of a message's status. Providers send no reliable time, so the receipt's time
+// is now. Without a message, the receipt has no id and is malformed.
 func Report(deliveryID, message, status, number string) notification.Receipt {
 	r := notification.Receipt{DeliveryID: deliveryID, MessageID: message, At: time.Now().UTC(), Word: status, Address: number}
 	if message != "" {

@@ -5,20 +5,20 @@ import (
 	"unicode/utf16"
 )
 
-// The characters of GSM 03.38, and the characters of its extension, which take two places.
+// The characters of GSM 03.38, and the characters of its extension, which take two places each.
 const (
 	gsm       = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
 	extension = "^{}\\[~]|€"
 )
 
 // IsGSM reports whether a text has only characters of GSM 03.38. Providers send any other text as
-// Unicode, of which a segment holds less than half as many characters.
+// Unicode, which fits less than half as many characters into a segment.
 func IsGSM(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(gsm+extension, r) }) < 0
 }
 
 // Segments returns the number of messages that a text takes on the network; providers charge for each.
-// A text of several segments has less room in each, and no segment ends within a character.
+// With several segments, each segment has less room. No segment ends within a character.
 func Segments(text string) int {
 	single, part, places := 160, 153, gsmPlaces
 	if !IsGSM(text) {

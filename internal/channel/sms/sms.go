@@ -12,8 +12,8 @@ import (
 	"herald/internal/notification"
 )
 
-// bodyLimit is the limit in characters: Twilio's, error 21617. It holds for all providers, so that any
-// of them can take over a message. Vonage documents no limit.
+// bodyLimit is Twilio's limit in characters (error 21617). It applies to all providers, so that each of
+// them can send any message. Vonage documents no limit.
 const bodyLimit = 1600
 
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)

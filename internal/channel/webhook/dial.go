@@ -16,8 +16,8 @@ import (
 // errPrivate means that a host has an address that is not public.
 var errPrivate = errors.New("not a public address")
 
-// newTransport returns connections to public addresses, and to the hosts of this machine that rules
-// list. It checks the address of each connection, after the last look-up of the host's name. It
+// newTransport returns a transport to public addresses, and to hosts on this machine that rules list. It
+// checks the address of each connection, after the last look-up of the host's name. It
 // uses no proxy, because a proxy looks names up itself.
 func newTransport(rules channel.WebhookRules, slots int, resolver *net.Resolver) *http.Transport {
 	wire := channel.NewTransport(slots)
@@ -33,7 +33,7 @@ func newTransport(rules channel.WebhookRules, slots int, resolver *net.Resolver)
 	return wire
 }
 
-// requirePublic is a [net.Dialer.Control]: address is the one to connect to.
+// requirePublic is a [net.Dialer.Control]. address is the address to connect to.
 func requirePublic(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !isPublic(to.Addr()) {

@@ -15,7 +15,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Every host is allowed here, but no address inside.
+// With every host allowed, private addresses are still refused.
 func TestSendRefusesInnerAddresses(t *testing.T) {
 	t.Parallel()
 
@@ -31,8 +31,8 @@ func TestSendRefusesInnerAddresses(t *testing.T) {
 	channeltest.RunRefusals(t, sender, "webhook", channeltest.Message(1), refusals)
 }
 
-// A name that is public at the first look-up, and private at each later one, leads nowhere: Herald
-// connects to the address that it has checked.
+// DNS rebinding fails: the name has a public address at the first look-up and a private address at each
+// later one, and Herald connects to the address that it has checked.
 func TestSendRefusesRebinding(t *testing.T) {
 	t.Parallel()
 
@@ -68,7 +68,7 @@ func TestSendRefusesRebinding(t *testing.T) {
 
 	_, err = sender.Send(t.Context(), msg)
 	failure := channeltest.RequireFailure(t, err, msg, []string{unroutable})
-	require.Equal(t, notification.Ambiguous, failure.Class, "it was public")
+	require.Equal(t, notification.Ambiguous, failure.Class, "the checked address was public")
 	require.EqualValues(t, 1, lookups.Load())
 	_, err = sender.Send(t.Context(), msg)
 	failure = channeltest.RequireFailure(t, err, msg, []string{"127.0.0.1"})
@@ -76,7 +76,7 @@ func TestSendRefusesRebinding(t *testing.T) {
 	require.Zero(t, reached.Load())
 }
 
-// nameServer starts a name server, and returns the way there for a [net.Resolver].
+// nameServer starts a name server, and returns the Dial function of a [net.Resolver] for it.
 func nameServer(t *testing.T, address func() [4]byte) func(context.Context, string, string) (net.Conn, error) {
 	t.Helper()
 	server, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")

@@ -42,7 +42,8 @@ func NewKeys(secrets ...environment.Secret) (keys Keys, err error) {
 	return keys, nil
 }
 
-// Header returns the header of Standard Webhooks, with a signature of each key. Receivers accept any.
+// Header returns the header of Standard Webhooks, with one signature for each key. Receivers accept any
+// of them.
 func (k Keys) Header(id string, body []byte) http.Header {
 	now := time.Now()
 	signatures := make([]string, len(k))

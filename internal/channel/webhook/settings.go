@@ -60,7 +60,7 @@ func (s *Settings) rules() channel.WebhookRules {
 	}
 }
 
-// Servers returns the allowed hosts. Nobody knows the hosts of *.
+// Servers returns the allowed hosts, except for *.
 func (s *Settings) Servers() []string { return s.rules().Servers() }
 
 // Flaw returns why a webhook gets no messages; empty: it gets them, or the channel is off.

@@ -53,7 +53,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	}
 }
 
-// plain is an id that a header may have, without the dot that separates the signed parts.
+// plain matches an id that is allowed in a header. It has no dot, because dots separate the signed parts.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_~:@-]+$`)
 
 // ID returns the webhook-id of a delivery. It is the same in each attempt.
@@ -64,9 +64,9 @@ func ID(deliveryID string) string {
 	return channel.FitID(deliveryID, idLimit)
 }
 
-// refine adapts a failure. The server belongs to the recipient: it has no account of ours, its
-// failures say nothing about others' servers, and a redirect leads to a URL that nobody has entered.
-// After 410 it wants no more messages.
+// refine adapts a failure, because the server belongs to the recipient. We have no account there. Its
+// failures say nothing about other servers. A redirect leads to a URL that nobody has entered. After 410,
+// the server wants no more messages.
 func refine(failure *notification.ProviderError) {
 	failure.Theirs = true
 	switch status := failure.Status; {

@@ -51,8 +51,8 @@ func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Send
 	return channeltest.NewSender(t, &webhook.Settings{AllowedHosts: []string{base.Host}, Secret: sandbox.WebhookSecret}, timeout)
 }
 
-// The receiver verifies each attempt with the standard's library. The id is the same in each, and
-// both secrets count during a rotation.
+// The receiver verifies each attempt with the standard's library. The id is the same in each attempt.
+// During a rotation, both secrets are valid.
 func TestSign(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +89,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// The server is the recipient's: 410 suppresses its address, and no failure lets the channel rest.
+// The server belongs to the recipient: 410 suppresses its address, and no failure makes the channel rest.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 
@@ -107,7 +107,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// The test of Slack has more webhooks, which the same rules refuse.
+// The test of Slack covers more webhooks that the same rules refuse.
 func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
@@ -152,7 +152,7 @@ func TestSettings(t *testing.T) {
 
 const oldSecret = "whsec_aHVudGVyMS1odW50ZXIxLWh1bnRlcjEtaHVudGVyMQ=="
 
-// The secret that everybody knows signs nothing for any host.
+// The sandbox's secret, which everybody knows, is refused if any host is allowed.
 func TestSandboxSecretForAnyHost(t *testing.T) {
 	t.Parallel()
 
@@ -161,7 +161,8 @@ func TestSandboxSecretForAnyHost(t *testing.T) {
 	require.ErrorContains(t, r.Err(), "WEBHOOK_SECRET is the sandbox's")
 }
 
-// Only ALLOW_CLEARTEXT sends to another machine in clear text. A channel that is off finds no flaw.
+// Only with ALLOW_CLEARTEXT may a webhook on another machine use http. A channel that is off finds no
+// flaw.
 func TestFlaw(t *testing.T) {
 	t.Parallel()
 

@@ -16,7 +16,7 @@ import (
 	"herald/internal/web/receipts/receiptstest"
 )
 
-// receive returns what a signed batch says.
+// receive returns the content of a signed batch.
 func receive(t *testing.T, batch string) channel.Received {
 	t.Helper()
 	signer := receiptstest.New("")
@@ -34,40 +34,40 @@ func TestEvents(t *testing.T) {
 		name, fields string // fields are the event's fields in addition to the fields of all events
 		want         notification.Receipt
 	}{
-		{name: "it is on its way", fields: `"event":"processed"`, want: notification.Receipt{Word: "processed"}},
-		{name: "it has arrived", fields: `"event":"delivered","response":"250 2.0.0 OK"`,
+		{name: "processed", fields: `"event":"processed"`, want: notification.Receipt{Word: "processed"}},
+		{name: "delivered", fields: `"event":"delivered","response":"250 2.0.0 OK"`,
 			want: notification.Receipt{Word: "delivered", Detail: "250 2.0.0 OK", Status: notification.Delivered}},
-		{name: "it is tried again", fields: `"event":"deferred","response":"451 try again later","attempt":"5"`,
+		{name: "deferred", fields: `"event":"deferred","response":"451 try again later","attempt":"5"`,
 			want: notification.Receipt{Word: "deferred", Detail: "451 try again later"}},
-		{name: "there is no such mailbox", fields: `"event":"bounce","type":"bounce","status":"5.1.1","reason":"550 5.1.1 <Ada.L@example.com>: no user Ada.L here","bounce_classification":"Invalid Address"`,
+		{name: "no such mailbox", fields: `"event":"bounce","type":"bounce","status":"5.1.1","reason":"550 5.1.1 <Ada.L@example.com>: no user Ada.L here","bounce_classification":"Invalid Address"`,
 			want: notification.Receipt{Word: "bounce", Detail: "550 5.1.1 [address] no user [address] here", Status: notification.Failed, Suppress: notification.SuppressedBounce}},
-		{name: "a server did not want it", fields: `"event":"bounce","type":"blocked","status":"5.7.1","reason":"blocked by policy"`,
+		{name: "blocked by the mail server", fields: `"event":"bounce","type":"blocked","status":"5.7.1","reason":"blocked by policy"`,
 			want: notification.Receipt{Word: "bounce", Detail: "blocked by policy", Status: notification.Failed}},
-		{name: "a mailbox was full for three days", fields: `"event":"bounce","type":"bounce","status":"4.2.2","reason":"over quota"`,
+		{name: "mailbox full", fields: `"event":"bounce","type":"bounce","status":"4.2.2","reason":"over quota"`,
 			want: notification.Receipt{Word: "bounce", Detail: "over quota", Status: notification.Failed}},
-		{name: "a bounce of no type", fields: `"event":"bounce","reason":"who knows"`,
+		{name: "a bounce without a type", fields: `"event":"bounce","reason":"who knows"`,
 			want: notification.Receipt{Word: "bounce", Detail: "who knows", Status: notification.Failed}},
-		{name: "dropped, since one bounced before", fields: `"event":"dropped","reason":"Bounced Address"`,
+		{name: "dropped after an earlier bounce", fields: `"event":"dropped","reason":"Bounced Address"`,
 			want: notification.Receipt{Word: "dropped", Detail: "Bounced Address", Status: notification.Failed, Suppress: notification.SuppressedBounce}},
-		{name: "dropped, since one was reported before", fields: `"event":"dropped","reason":"Spam Reporting Address"`,
+		{name: "dropped after an earlier spam report", fields: `"event":"dropped","reason":"Spam Reporting Address"`,
 			want: notification.Receipt{Word: "dropped", Detail: "Spam Reporting Address", Status: notification.Failed, Suppress: notification.SuppressedComplaint}},
-		{name: "dropped, since the address is none", fields: `"event":"dropped","reason":"Invalid"`,
+		{name: "dropped because the address is invalid", fields: `"event":"dropped","reason":"Invalid"`,
 			want: notification.Receipt{Word: "dropped", Detail: "Invalid", Status: notification.Failed, Suppress: notification.SuppressedInvalid}},
-		{name: "dropped, since they unsubscribed", fields: `"event":"dropped","reason":"Unsubscribed Address"`,
+		{name: "dropped because the person unsubscribed", fields: `"event":"dropped","reason":"Unsubscribed Address"`,
 			want: notification.Receipt{Word: "dropped", Detail: "Unsubscribed Address", Status: notification.Failed, Unsubscribes: true}},
-		{name: "dropped for what lies with us", fields: `"event":"dropped","reason":"Invalid SMTPAPI header"`,
+		{name: "dropped because of our request", fields: `"event":"dropped","reason":"Invalid SMTPAPI header"`,
 			want: notification.Receipt{Word: "dropped", Detail: "Invalid SMTPAPI header", Status: notification.Failed}},
-		{name: "dropped for spam", fields: `"event":"dropped","reason":"Spam Content"`,
+		{name: "dropped as spam", fields: `"event":"dropped","reason":"Spam Content"`,
 			want: notification.Receipt{Word: "dropped", Detail: "Spam Content", Status: notification.Failed}},
-		{name: "it was reported as spam", fields: `"event":"spamreport"`,
+		{name: "reported as spam", fields: `"event":"spamreport"`,
 			want: notification.Receipt{Word: "spamreport", Suppress: notification.SuppressedComplaint}},
-		{name: "they unsubscribed", fields: `"event":"unsubscribe"`, want: notification.Receipt{Word: "unsubscribe", Unsubscribes: true}},
-		{name: "they unsubscribed from a group", fields: `"event":"group_unsubscribe","asm_group_id":10`,
+		{name: "unsubscribed", fields: `"event":"unsubscribe"`, want: notification.Receipt{Word: "unsubscribe", Unsubscribes: true}},
+		{name: "unsubscribed from a group", fields: `"event":"group_unsubscribe","asm_group_id":10`,
 			want: notification.Receipt{Word: "group_unsubscribe", Unsubscribes: true}},
-		{name: "they subscribed again", fields: `"event":"group_resubscribe","asm_group_id":10`, want: notification.Receipt{Word: "group_resubscribe"}},
-		{name: "it was opened", fields: `"event":"open","useragent":"Mozilla","ip":"192.0.2.1","category":["a","b"]`, want: notification.Receipt{Word: "open"}},
-		{name: "a link was followed", fields: `"event":"click","url":"https://example.com/?user=ada@example.com"`, want: notification.Receipt{Word: "click"}},
-		{name: "what comes next year", fields: `"event":"teleported"`, want: notification.Receipt{Word: "teleported"}},
+		{name: "subscribed again", fields: `"event":"group_resubscribe","asm_group_id":10`, want: notification.Receipt{Word: "group_resubscribe"}},
+		{name: "opened", fields: `"event":"open","useragent":"Mozilla","ip":"192.0.2.1","category":["a","b"]`, want: notification.Receipt{Word: "open"}},
+		{name: "link clicked", fields: `"event":"click","url":"https://example.com/?user=ada@example.com"`, want: notification.Receipt{Word: "click"}},
+		{name: "an unknown event", fields: `"event":"teleported"`, want: notification.Receipt{Word: "teleported"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,26 +94,26 @@ func TestBatches(t *testing.T) {
 		want               []string // event ids
 		malformed, foreign int
 	}{
-		{name: "nothing", body: ``, malformed: 1},
-		{name: "no batch", body: event("1", ""), malformed: 1},
+		{name: "empty body", body: ``, malformed: 1},
+		{name: "an event without a batch", body: event("1", ""), malformed: 1},
 		{name: "half a batch", body: `[` + event("1", ""), malformed: 1},
 		{name: "two batches", body: `[][]`, malformed: 1},
 		{name: "an empty batch", body: "[]\r\n"},
-		{name: "no events", body: `[null,1,"x",[]]`, malformed: 3, foreign: 1},
+		{name: "elements that are no events", body: `[null,1,"x",[]]`, malformed: 3, foreign: 1},
 		{name: "one event twice in a request", body: `[` + event("1", "") + `,` + event("1", "") + `]`, want: []string{"1", "1"}},
 		{name: "mails of another program", body: `[{"event":"open","timestamp":1600112492,"sg_event_id":"1"},` + event("2", "") + `]`, want: []string{"2"}, foreign: 1},
 		{name: "without an id", body: `[` + event("", "") + `,` + event("2", "") + `]`, want: []string{"2"}, malformed: 1},
-		{name: "without a word", body: `[` + event("1", `,"event":""`) + `]`, malformed: 1},
+		{name: "without an event name", body: `[` + event("1", `,"event":""`) + `]`, malformed: 1},
 		{name: "without a time", body: `[` + event("1", `,"timestamp":0`) + `]`, malformed: 1},
-		{name: "a time that no clock has", body: `[` + event("1", `,"timestamp":1e18`) + `]`, malformed: 1},
+		{name: "an impossible time", body: `[` + event("1", `,"timestamp":1e18`) + `]`, malformed: 1},
 		{name: "a time in words", body: `[` + event("1", `,"timestamp":"now"`) + `,` + event("2", "") + `]`, want: []string{"2"}, malformed: 1},
 		{name: "a time with a fraction", body: `[` + event("1", `,"timestamp":1600112492.5`) + `]`, want: []string{"1"}},
-		{name: "a long word", body: `[` + event("1", `,"event":"`+long+`"`) + `]`, malformed: 1},
+		{name: "a long event name", body: `[` + event("1", `,"event":"`+long+`"`) + `]`, malformed: 1},
 		{name: "a long id", body: `[` + event(long, "") + `]`, malformed: 1},
-		{name: "a long delivery", body: `[` + event("1", `,"delivery_id":"`+long+`"`) + `]`, malformed: 1},
-		{name: "a long message", body: `[` + event("1", `,"sg_message_id":"`+long+`"`) + `]`, malformed: 1},
-		{name: "what Postgres cannot hold", body: `[` + event("1", `,"sg_message_id":"a\u0000b"`) + `,` + event("2", `,"reason":"a\u0000b"`) + `]`, want: []string{"2"}, malformed: 1},
-		{name: "no message named", body: `[` + event("1", `,"sg_message_id":""`) + `]`, want: []string{"1"}},
+		{name: "a long delivery id", body: `[` + event("1", `,"delivery_id":"`+long+`"`) + `]`, malformed: 1},
+		{name: "a long message id", body: `[` + event("1", `,"sg_message_id":"`+long+`"`) + `]`, malformed: 1},
+		{name: "a NUL, which Postgres cannot store", body: `[` + event("1", `,"sg_message_id":"a\u0000b"`) + `,` + event("2", `,"reason":"a\u0000b"`) + `]`, want: []string{"2"}, malformed: 1},
+		{name: "without a message id", body: `[` + event("1", `,"sg_message_id":""`) + `]`, want: []string{"1"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -147,9 +147,9 @@ func TestSendHonoursRateLimitReset(t *testing.T) {
 	}
 }
 
-// A mail that its recipient may switch off has the headers of RFC 8058, if there is a gateway. If
-// SendGrid accepts our category, it counts mails by it.
-func TestSendSaysHowToUnsubscribe(t *testing.T) {
+// An optional mail has the headers of RFC 8058, if there is a gateway. If SendGrid accepts our category,
+// it counts mails by category.
+func TestSendAddsUnsubscribeHeaders(t *testing.T) {
 	t.Parallel()
 
 	oneClick := map[string]string{
@@ -165,13 +165,13 @@ func TestSendSaysHowToUnsubscribe(t *testing.T) {
 		categories []string
 	}{
 		{name: "optional", category: "offers", headers: oneClick, categories: []string{"offers"}},
-		{name: "optional, of no category", headers: map[string]string{
+		{name: "optional, without a category", headers: map[string]string{
 			"List-Unsubscribe":      "<" + channeltest.PublicURL + "/unsubscribe?token=1.>",
 			"List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
 		}},
 		{name: "mandatory", category: "bookings", mandatory: true, categories: []string{"bookings"}},
 		{name: "no gateway", category: "offers", nowhere: true, categories: []string{"offers"}},
-		{name: "a category that SendGrid does not take", category: "réservations", mandatory: true},
+		{name: "a category that SendGrid refuses", category: "réservations", mandatory: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // minutes (RFC 5321, 4.5.3.2.7).
 const idleTimeout = time.Minute
 
-// aliveTimeout bounds the wait for the answer by which a server shows that it holds a connection.
+// aliveTimeout limits the wait for the answer that shows that the server still holds a connection.
 const aliveTimeout = 2 * time.Second
 
 // session is a connection to the mail server.
@@ -25,7 +25,7 @@ type session struct {
 	client *mail.Client
 	smtp   *wire.Client
 	conn   net.Conn
-	until  time.Time // when it is not used any more
+	until  time.Time // after this time, it carries no more mails
 }
 
 // connect returns a connection that the server still holds, or a new one.
@@ -53,7 +53,7 @@ func (s *Sender) keep(c *session) {
 	}
 }
 
-// dial opens a connection, encrypts it, and signs in. ctx bounds all of that.
+// dial opens a connection, encrypts it, and signs in. ctx limits all three steps.
 func (s *Sender) dial(ctx context.Context) (*session, error) {
 	c, stop := &session{}, func() bool { return true }
 	open := func(dialing context.Context, network, address string) (net.Conn, error) {
@@ -78,7 +78,7 @@ func (s *Sender) dial(ctx context.Context) (*session, error) {
 	return nil, cmp.Or(err, ctx.Err())
 }
 
-// open connects to the server, with TLS if the server expects it at once.
+// open connects to the server. Implicit TLS starts at once.
 func (s *Sender) open(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: s.timeout}
 	if s.settings.server.implicitTLS {
@@ -97,7 +97,7 @@ func (s *Sender) options(open mail.DialContextFunc) []mail.Option {
 	policy := mail.TLSMandatory
 	switch {
 	case to.implicitTLS:
-		policy = mail.NoTLS // TLS is there before SMTP begins
+		policy = mail.NoTLS // TLS starts before SMTP
 	case to.cleartext:
 		policy = mail.TLSOpportunistic
 	}

@@ -57,7 +57,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	return answer, nil
 }
 
-// unsent returns the failure of a message for which there was no connection.
+// unsent returns the failure of a message that had no connection.
 func unsent(ctx context.Context, err error) *notification.ProviderError {
 	failure := channel.Interrupted(ctx, provider, err)
 	failure.Unsent = true
@@ -67,19 +67,19 @@ func unsent(ctx context.Context, err error) *notification.ProviderError {
 	switch {
 	case errors.As(err, &answer) && temporary(answer.Code):
 		failure.Class, failure.Code = notification.Busy, strconv.Itoa(answer.Code)
-	case errors.As(err, &answer): // before any mail, the server speaks of our account
+	case errors.As(err, &answer): // a reply before the first mail is about our account
 		failure.Class, failure.Code = notification.Account, strconv.Itoa(answer.Code)
 	case errors.As(err, &untrusted):
 		failure.Code = "untrusted certificate"
-	case ctx.Err() == nil && !errors.As(err, &network) && !errors.Is(err, io.EOF): // the library refuses the server
+	case ctx.Err() == nil && !errors.As(err, &network) && !errors.Is(err, io.EOF): // the library refused the server
 		failure.Class, failure.Code = notification.Account, "no STARTTLS"
 	}
 	return failure
 }
 
-// failureOf returns the failure of a mail; nil: the server has it. A server takes or refuses a mail
-// only after the last line of the data (RFC 5321, 4.2.5). If that reply is missing, it may or may
-// not have the mail.
+// failureOf returns the failure of a mail; nil: the server has it. A server accepts or refuses a mail
+// only after the last line of the data (RFC 5321, 4.2.5). Without that reply, the server may or may not
+// have the mail.
 func failureOf(ctx context.Context, err error) *notification.ProviderError {
 	var failed *mail.SendError
 	if !errors.As(err, &failed) {

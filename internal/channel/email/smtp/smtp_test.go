@@ -89,7 +89,7 @@ type post struct {
 	conns []net.Conn
 
 	mail, rcpt, data *server.SMTPError // refusals; nil: none
-	cut              string            // when it cuts the connection: rcpt, data, or after (the data)
+	cut              string            // when it cuts the connection: at rcpt, at data, or after the data
 	mechanisms       []string          // of AUTH; nil: nobody signs in
 }
 
@@ -189,8 +189,8 @@ func (p *post) serve(t *testing.T, config *tls.Config, implicit bool) string {
 	return address
 }
 
-// Each reply has the meaning of RFC 5321 and RFC 3463. Only a connection that is lost after the
-// data leaves it open whether the server has the mail.
+// Replies mean what RFC 5321 and RFC 3463 say. Only a connection lost after the data leaves it open
+// whether the server has the mail.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 
@@ -231,7 +231,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// A server that hangs is left after the time-out. Before the data it has no mail.
+// The sender gives up a server that hangs after the time-out. A server that hangs before the data has no
+// mail.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 
@@ -243,8 +244,7 @@ func TestTimeout(t *testing.T) {
 	require.True(t, failure.Unsent)
 }
 
-// TLS is verified, before or after the greeting, and the password never goes over a connection
-// without it.
+// The sender verifies TLS, before or after the greeting. It never sends the password without TLS.
 func TestTLSAndSigningIn(t *testing.T) {
 	t.Parallel()
 
@@ -356,7 +356,7 @@ func TestSendComposes(t *testing.T) {
 	require.Contains(t, p.mails[0], "Content-Type: text/html")
 }
 
-// The test of SendGrid has all flaws of a mail.
+// The test of SendGrid covers all flaws of a mail.
 func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 

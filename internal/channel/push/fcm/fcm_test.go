@@ -164,7 +164,7 @@ func TestSendData(t *testing.T) {
 	require.Nil(t, sent.Notification)
 	require.Equal(t, map[string]string{"delivery_id": msg.DeliveryID, "title": msg.Title, "body": msg.Body}, sent.Data)
 	require.Equal(t, "high", sent.Android.Priority)
-	require.Empty(t, sent.Android.CollapseKey, "with one, FCM keeps only four")
+	require.Empty(t, sent.Android.CollapseKey, "with a collapse key, FCM keeps only four messages")
 	require.Equal(t, map[string]string{"apns-push-type": "background", "apns-priority": "5"}, sent.APNS.Headers)
 	require.Equal(t, 1, sent.APNS.Payload.APS.ContentAvailable)
 }
@@ -248,7 +248,7 @@ func TestSendToManyDevices(t *testing.T) {
 }
 
 // Google, Apple and browsers drop a message that they cannot deliver before it expires.
-func TestSendTellsTheExpiry(t *testing.T) {
+func TestSendSetsTheExpiry(t *testing.T) {
 	t.Parallel()
 
 	for _, kind := range []notification.PushKind{notification.PushNotification, notification.PushData} {
@@ -281,8 +281,8 @@ func TestSendComposes(t *testing.T) {
 	}
 }
 
-// A message takes the place of older messages of its type and key, on the phone and on the way to
-// it. Nobody can read the key from it.
+// A message replaces older messages with its type and key, on the phone and on the way to it. The
+// collapse id does not reveal the key.
 func TestSendReplacesOlder(t *testing.T) {
 	t.Parallel()
 

@@ -11,7 +11,7 @@ import (
 	"herald/internal/config/environment"
 )
 
-// Settings holds our keys, which push services know us by.
+// Settings holds the keys that identify us to push services.
 type Settings struct {
 	PrivateKey   environment.Secret `env:"WEBPUSH_VAPID_PRIVATE_KEY"` // empty: the provider is off
 	PublicKey    string             `env:"WEBPUSH_VAPID_PUBLIC_KEY"`  // the gateway gives it to browsers; the worker only compares it

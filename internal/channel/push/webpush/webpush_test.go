@@ -24,7 +24,7 @@ import (
 	"herald/tools/sandbox"
 )
 
-// The keys of these tests, of which the second is the public part of the first.
+// The private key of these tests, and its public key.
 const (
 	privateKey = "4nwcX7VzXW6Wu43UOyYV3etNyyXEDcH_3EKUbzr-1zQ"
 	publicKey  = "BIyGuP_YJAaEq-dIhdGX-Si72fmOpkyO000ppBHcTmaoE0vs8DsWqWogNisZjw3REQm57MdNFl2iEBnsbABEn5w"
@@ -59,7 +59,7 @@ func message(address string, browsers ...string) notification.Message {
 	return msg
 }
 
-// A subscription that has ended is dead. It does not matter for the other browsers.
+// A subscription that has ended is dead. The other browsers still get the message.
 func TestEndedSubscriptions(t *testing.T) {
 	t.Parallel()
 

@@ -92,8 +92,8 @@ func (s *Receipts) readStatus(r *http.Request, body []byte) (received channel.Re
 	return received, nil
 }
 
-// codes holds the error codes of a number, in answers and in receipts. Errors of phones, filters and networks do not suppress
-// the number.
+// codes holds the error codes about a number, in answers and in receipts. Errors of phones, filters and
+// networks do not suppress the number.
 // https://www.twilio.com/docs/api/errors
 var codes = map[string]sms.Code{
 	"21211": {Meaning: "it is no phone number", Suppress: notification.SuppressedInvalid},
@@ -154,7 +154,7 @@ func noReply(to http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(to, "<Response/>") // it fails only if the client has disconnected
 }
 
-// isSigned reports whether Twilio has made the signature of a request to an address.
+// isSigned reports whether the signature of a request to an address is Twilio's.
 func isSigned(token, signature, address string, fields url.Values) bool {
 	return slices.ContainsFunc(signedAddresses(address), func(signed string) bool {
 		return hmac.Equal([]byte(signature), []byte(sign(token, signed, fields)))

@@ -16,7 +16,7 @@ import (
 	"herald/internal/web/receipts/receiptstest"
 )
 
-// receive returns what a signed request to a path below /webhooks/twilio says.
+// receive returns the content of a signed request to a path below /webhooks/twilio.
 func receive(t *testing.T, path string, fields url.Values) channel.Received {
 	t.Helper()
 	signer := receiptstest.New("https://herald.example.com")

@@ -104,7 +104,8 @@ func (s *Receipts) verified(header http.Header, body []byte) (map[string]string,
 	return fields, channel.CheckAge(fields["timestamp"])
 }
 
-// readFields reads a form, or an object of strings. The account's settings choose.
+// readFields reads a form, or a JSON object of strings. The account's settings decide which one Vonage
+// sends.
 func readFields(header http.Header, body []byte) (map[string]string, error) {
 	fields := map[string]string{}
 	if kind, _, _ := mime.ParseMediaType(header.Get("Content-Type")); kind == "application/json" {

@@ -14,7 +14,7 @@ import (
 	"herald/internal/web/receipts/receiptstest"
 )
 
-// receive returns what a signed receipt says.
+// receive returns the content of a signed receipt.
 func receive(t *testing.T, fields map[string]string) channel.Received {
 	t.Helper()
 	signer := receiptstest.New("")

@@ -28,7 +28,7 @@ const (
 // Sender sends text messages. It is safe for concurrent use.
 type Sender struct {
 	settings  Settings
-	publicURL string // gateway address for receipts; empty: as in the account's settings
+	publicURL string // gateway address for receipts; empty: the address in the account's settings
 	timeout   time.Duration
 	wire      http.RoundTripper
 }
@@ -97,7 +97,7 @@ func (s *Sender) form(msg notification.Message) url.Values {
 // accepted is the status of a message that Vonage takes.
 const accepted = "0"
 
-// meaning classifies Vonage's statuses. Any other one is Refused.
+// meaning classifies Vonage's statuses. All other statuses are Refused.
 // https://developer.vonage.com/en/api-errors/sms
 var meaning = map[string]notification.FailureClass{
 	"1":  notification.Busy, // too many requests

@@ -79,7 +79,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// The request has the fields that Vonage documents, and the credentials are in the header alone.
+// The request has the fields that Vonage documents. Only the header has the credentials.
 func TestSendComposes(t *testing.T) {
 	t.Parallel()
 
@@ -123,7 +123,7 @@ func TestSendComposes(t *testing.T) {
 	}
 }
 
-// The test of Twilio has all flaws of a text message.
+// The test of Twilio covers all flaws of a text message.
 func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
