@@ -32,7 +32,7 @@ var (
 	CommitToSentMetric    = declare("herald_commit_to_sent", "Time from an event's transaction to the record that a message of it was sent.")
 	TurnWaitMetric        = declare("herald_turn_wait", "Time that a message, or some of a batch, waited for its turn under the channel's rate limit.")
 	SinkRefusalsMetric    = declare("herald_sink_refusals", "Records that the broker of a topic refused.")
-	UntoldRowsMetric      = declare("herald_rows_untold", "Rows of outboxes that tell no people: their payload is no JSON object of 256 KiB, or their event id is taken.")
+	UntoldRowsMetric      = declare("herald_rows_untold", "Rows of outboxes that notify nobody: their payload is not a JSON object of at most 256 KiB, or their event id is taken.")
 	CommitToTopicMetric   = declare("herald_commit_to_acknowledged", "Time from an event's creation to the acknowledgement by the broker of its topic.")
 	RowsDeletedMetric     = declare("herald_outbox_deleted", "Rows of outboxes and of Herald's tables that were deleted once they were done.")
 	EscalationsMetric     = declare("herald_escalations", "Escalations that ended, by outcome.")

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// adopt inserts events for the new rows of a page, so that people are told. It skips rows that
+// adopt inserts events for the new rows of a page, so that people are notified. It skips rows that
 // waited for their topic, because their first look already adopted them.
 func (p *poll) adopt(ctx context.Context, page *page) error {
 	if !p.Source.People {
@@ -37,7 +37,7 @@ func (p *poll) adopt(ctx context.Context, page *page) error {
 		if row.PeopleError != "" {
 			row.known = true
 			untold = append(untold, row.KnownRow)
-			p.Log.Error("row tells no people", "event_id", row.eventID, "source", p.Source.Name, "error", row.PeopleError)
+			p.Log.Error("row notifies nobody", "event_id", row.eventID, "source", p.Source.Name, "error", row.PeopleError)
 		}
 	}
 	if p.Adopted != nil && len(events) > 0 {
@@ -50,8 +50,8 @@ func (p *poll) adopt(ctx context.Context, page *page) error {
 	return p.Memory.KeepRows(ctx, p.Source.Name, untold)
 }
 
-// fresh returns the rows of a page that may have no event yet. An earlier look may have adopted
-// the rows that are not sent now. So it asks for the ids of these rows, without payloads.
+// fresh returns the rows of a page that may have no event yet. An earlier look may already have adopted
+// the rows that are not sent now, so fresh asks for the ids of these rows, without payloads.
 func (p *poll) fresh(ctx context.Context, page *page) (fresh []*pageRow, err error) {
 	var waiting []*pageRow
 	var ids []string
@@ -97,7 +97,7 @@ const (
 	maxPayloadBytes = 256 << 10
 )
 
-// adopted returns a row's event, or the reason why the row can tell no people.
+// adopted returns a row's event, or the reason why the row can notify nobody.
 func (s Source) adopted(row Row) (event AdoptedEvent, problem string) {
 	aggregateType, aggregateID := s.aggregateOf(row)
 	for _, field := range []struct{ name, text string }{

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Cleaner deletes the finished rows of another service's outbox: they are sent, and their event
-// has ended. Pending and failed rows stay.
+// Cleaner deletes the finished rows of another service's outbox. A row is finished if it is sent and its
+// event has ended. Pending and failed rows stay.
 type Cleaner struct {
 	Source Source
 	Store  CleanStore
@@ -43,7 +43,7 @@ func (c Cleaner) Clean(ctx context.Context, age time.Duration, after string, sai
 		if len(keys) == 0 {
 			return said(0, next), nil
 		}
-		if err := c.Store.ForgetRows(ctx, c.Source.Name, keys); err != nil { // first, because nobody finds a row again that is gone
+		if err := c.Store.ForgetRows(ctx, c.Source.Name, keys); err != nil { // first, because nothing would forget a deleted row later
 			return false, err
 		}
 		deleted, err := table.DeleteDone(ctx, keys, age)

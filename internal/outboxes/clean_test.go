@@ -66,7 +66,7 @@ func TestClean(t *testing.T) {
 
 	counted, err := outbox.Count(t.Context(), day, 100)
 	require.NoError(t, err)
-	require.Equal(t, 2, counted, "1, and 6, which was sent before Herald came")
+	require.Equal(t, 2, counted, "row 1, and row 6, which was sent before Herald knew the table")
 	deleted := 0
 	require.NoError(t, outbox.Clean(t.Context(), day, "", func(n int, _ string) bool {
 		deleted += n
@@ -110,7 +110,8 @@ func (d dying) DeleteDone(ctx context.Context, keys []string, age time.Duration)
 	return 0, errors.Join(err, errors.New("dead"))
 }
 
-// After a death, Herald remembers no row that is gone: nothing would ever forget it.
+// If the process dies after it deleted rows, Herald has already forgotten these rows. Nothing would forget
+// them later.
 func TestCleanAfterADeath(t *testing.T) {
 	t.Parallel()
 

@@ -51,8 +51,8 @@ func (m *mortal) ProduceAll(ctx context.Context, records []outboxes.Record) []er
 	return errs
 }
 
-// A process dies between two steps of a page. The next process repeats only that page. No person
-// is told twice, no row is lost, and the order stays.
+// A process dies between two steps of a page. The next process repeats only that page. Nobody is
+// notified twice, no row is lost, and the order stays.
 func TestWalkAfterADeath(t *testing.T) {
 	t.Parallel()
 
@@ -98,8 +98,8 @@ func TestWalkAfterADeath(t *testing.T) {
 	}
 }
 
-// While a database is unreachable, the walk waits with an acknowledged page. No row is lost or
-// out of order, and each person is told once. At most, it repeats the page that was in flight.
+// While a database is unreachable, the walk waits with an acknowledged page. No row is lost or out of
+// order, and each person is notified once. The walk repeats at most the page that was in flight.
 func TestWalkWhileADatabaseIsAway(t *testing.T) {
 	t.Parallel()
 
@@ -129,7 +129,7 @@ func TestWalkWhileADatabaseIsAway(t *testing.T) {
 	require.Zero(t, count(t, s.herald, "source_row"))
 }
 
-// waker ends rests when it may, and tells when it has.
+// waker ends rests when the test allows it, and signals when it has.
 type waker struct {
 	outboxes.Memory
 	may  chan struct{}

@@ -55,8 +55,8 @@ func rowKeys(rows []pageRow) []string {
 	return keys
 }
 
-// keepMarks stores the rows that cannot be marked, and forgets finished rows. A row that told no
-// people stays known.
+// keepMarks stores the rows that cannot be marked, and forgets finished rows. It keeps rows that notified
+// nobody.
 func (w *Walk) keepMarks(ctx context.Context, rows []pageRow, unmarkable map[string]error) error {
 	var kept []KnownRow
 	var forgotten []string

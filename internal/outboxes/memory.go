@@ -12,20 +12,20 @@ import (
 // remembers.
 type Memory interface {
 	// BeginSource stores where the walk through Herald's own outbox begins. For a source that
-	// tells no people, it closes the rest of an earlier release.
+	// notifies nobody, it closes the events that release 0.2 left open.
 	BeginSource(ctx context.Context, source Source) error
 	// TakePosition returns the position that the last owner of exactly these slots stored. nil:
-	// there is none, or a slot had another owner since. From now on, owner may store positions.
+	// there is none, or a slot had another owner since. After the call, owner may store positions.
 	TakePosition(ctx context.Context, source string, slots []int, owner string) ([]byte, error)
 	// KeepPosition stores a position, unless one of owner's slots has a new owner.
 	KeepPosition(ctx context.Context, source, owner string, position []byte) error
-	// Adopt inserts new events. It returns by id why events cannot tell people.
+	// Adopt inserts new events. It returns, by event id, why events cannot notify people.
 	Adopt(ctx context.Context, source string, events []AdoptedEvent) (problems map[string]string, err error)
 	// Unadopted returns the ids without an event.
 	Unadopted(ctx context.Context, ids []string) ([]string, error)
 
-	// KnownRows returns the stored rows by key. It also returns the hashes whose key a waiting
-	// row holds.
+	// KnownRows returns the stored rows by key. It also returns the hashes of the keys that waiting
+	// rows hold.
 	KnownRows(ctx context.Context, source string, keys []string, hashes []int64) (map[string]KnownRow, map[int64]bool, error)
 	KeepRows(ctx context.Context, source string, rows []KnownRow) error
 	ForgetRows(ctx context.Context, source string, keys []string) error
@@ -35,8 +35,8 @@ type Memory interface {
 	RestingTopics(ctx context.Context, source string) ([]RestingTopic, error)
 	// RestTopic stores a poller's next attempt at a topic. The latest attempt of all pollers counts.
 	RestTopic(ctx context.Context, source string, topic RestingTopic) error
-	// WakeTopics ends rests, except a rest whose next attempt is still to come: rows of another
-	// poller wait for it.
+	// WakeTopics ends rests, except rests whose next attempt is in the future: another poller's rows
+	// wait for that attempt.
 	WakeTopics(ctx context.Context, source string, topics []string) error
 }
 
@@ -48,7 +48,7 @@ type KnownRow struct {
 	Refusals    int
 	Wait        time.Duration // until the next attempt; 0: due now
 	Error       string
-	PeopleError string // why it tells no people; empty: it does, or its source tells nobody
+	PeopleError string // why the row notifies nobody; empty: it notifies people, or its source never does
 	Sent        bool
 	Failed      bool
 	Marked      bool          // in its own table
@@ -81,8 +81,8 @@ type rest struct {
 	wait  time.Duration
 }
 
-// newRests adds the topics in before, which rested for the poller earlier. Another poller may
-// have ended their rest for its own slots.
+// newRests adds the topics in before, which rested for this poller earlier. Another poller may have
+// ended their rest, but only for its own slots.
 func newRests(topics []RestingTopic, before []string) *rests {
 	r := &rests{topics: map[string]rest{}}
 	for _, topic := range before {
@@ -107,7 +107,7 @@ func (r *rests) has(topic string) bool {
 	return resting
 }
 
-// after returns the length of a topic's next rest: twice as long as the last one.
+// after returns the length of a topic's next rest: twice the last rest.
 func (r *rests) after(topic string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

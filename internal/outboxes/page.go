@@ -29,7 +29,7 @@ const (
 	sendRow     step = "send"
 	markSent    step = "mark as sent"
 	markFailed  step = "mark as failed"
-	beginAgain  step = "begin again" // its service reset it
+	beginAgain  step = "begin again" // its service made it pending again
 	passRow     step = "pass over"
 	passWaiting step = "pass over, and its key waits"
 )
@@ -102,7 +102,7 @@ func (p *poll) remember(ctx context.Context, page *page) error {
 		if row.step(p.Table.MarksFailed()) == beginAgain {
 			again = append(again, row.Row.Key)
 			row.KnownRow, row.known = KnownRow{}, false
-			p.Log.Info("a row begins again, since its service has set it back", "event_id", row.eventID, "source", p.Source.Name)
+			p.Log.Info("a row begins again, because its service made it pending again", "event_id", row.eventID, "source", p.Source.Name)
 		}
 		row.KnownRow.Key, row.KnownRow.EventID, row.KnownRow.KeyHash = row.Row.Key, row.eventID, row.hash
 	}

@@ -42,7 +42,7 @@ const (
 	// ownInterval is the time between two attempts to take slots from others.
 	ownInterval = time.Second
 	// shareInterval is the time that a poller works with less than its share of the slots. Then
-	// it takes slots again, because a dead process may have held the others.
+	// it tries to take more, because a dead process may have held the missing slots.
 	shareInterval = 5 * time.Second
 	// alertInterval is the time between two looks while rows arrive.
 	alertInterval = 25 * time.Millisecond
@@ -67,7 +67,7 @@ type poll struct {
 	sweepTook time.Duration
 	due       time.Time      // the next retry of a row or a topic; zero: none
 	held      map[int64]bool // keys of rows that were refused in this look
-	freed     map[int64]bool // keys whose waiting row has ended in this look, or is tried now
+	freed     map[int64]bool // keys whose waiting row has ended in this look, or is being tried
 	marks     chan error     // result of marking the previous page; nil: finished
 
 	backoff time.Duration
@@ -95,7 +95,7 @@ func (p *poll) own(ctx context.Context) {
 		return
 	}
 	defer release()
-	if len(slots) == 0 { // other pollers hold them: too many run, or one is about to end
+	if len(slots) == 0 { // other pollers hold all slots: too many pollers run, or one is about to end
 		p.Sleep(jitter(ownInterval))
 		return
 	}
@@ -122,7 +122,7 @@ func (p *poll) step(ctx context.Context) {
 		end.sent, end.failed, end.cut = end.sent+swept.sent, end.failed+swept.failed, end.cut || swept.cut
 	}
 	p.total.Sent, p.total.Failed = p.total.Sent+end.sent, p.total.Failed+end.failed
-	if err == nil || end.sent > 0 { // a webhook that sometimes fails is not away
+	if err == nil || end.sent > 0 { // a webhook that took some rows is not down
 		p.backoff = firstBackoff
 	}
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 // all waiting rows again.
 type position struct {
 	Front, Back lane
-	Released    map[int64]bool // keys whose waiting row the back has ended; the front leaves their rows to the back
+	Released    map[int64]bool // keys whose waiting row the back has ended; the back sends their rows, not the front
 	Resting     []string       // resting topics
-	Settings    string         // of the source: other settings may lead rows elsewhere
+	Settings    string         // of the source: after a change, rows may have other topics
 }
 
 // maxReleased limits the keys in a stored position.

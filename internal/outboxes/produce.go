@@ -27,8 +27,8 @@ type refusedRow struct {
 	why error
 }
 
-// send sends the due rows of a page. A sent page is marked while the next page is sent, and
-// before the page after that.
+// send sends the due rows of a page. It marks a sent page while the next page is being sent, and waits for
+// the marks before the page after that.
 func (p *poll) send(ctx context.Context, l *lane, page page) (end pageEnd, err error) {
 	due, o, passed := p.judge(l, page)
 	end.passed = passed
@@ -103,8 +103,8 @@ func (p *poll) hold(row pageRow) {
 	}
 }
 
-// release frees the rows that waited for refused rows, now that these have ended. Rows that the
-// front passed over meanwhile are left to the back, which keeps their order.
+// release frees the rows that waited for refused rows, because the refused rows have ended. The back sends
+// the rows that the front passed over meanwhile, because the back keeps their order.
 func (p *poll) release(l *lane, ended []pageRow) {
 	for _, row := range ended {
 		if row.Refusals == 0 || row.hash == 0 {
@@ -117,8 +117,8 @@ func (p *poll) release(l *lane, ended []pageRow) {
 	}
 }
 
-// produce sends rows to their topics. It reports whether it held back some rows for a reason that
-// the next look must find.
+// produce sends rows to their topics. It reports whether it held back some rows only for now, so that the
+// lane reads the page again.
 func (p *poll) produce(ctx context.Context, due []pageRow, o *outcome) (again bool) {
 	if p.recorder == nil {
 		o.done = due
@@ -183,8 +183,8 @@ func (p *poll) rest(ctx context.Context, o outcome) error {
 	return nil
 }
 
-// restTopic stores the rest before this poller takes it. So the stored rest never ends later than
-// the poller's, and a rest that the database does not have does not begin.
+// restTopic stores the rest before this poller starts it. So the stored rest never ends later than the
+// poller's rest, and no rest begins that the database does not have.
 func (p *poll) restTopic(ctx context.Context, topic string, why error) error {
 	wait := p.rests.after(topic)
 	if err := p.Memory.RestTopic(ctx, p.Source.Name, RestingTopic{Topic: topic, Wait: wait, Error: why.Error()}); err != nil {
@@ -194,7 +194,7 @@ func (p *poll) restTopic(ctx context.Context, topic string, why error) error {
 	delete(p.Front.Open, topic)
 	delete(p.Back.Open, topic)
 	p.dueIn(wait)
-	p.Log.Warn("a topic takes no records and rests: create it, or grant Herald the right to write it", "source", p.Source.Name, "topic", topic, "rest", wait, "error", why)
+	p.Log.Warn("a topic accepts no records, so it rests: create it, or grant Herald the right to write to it", "source", p.Source.Name, "topic", topic, "rest", wait, "error", why)
 	return nil
 }
 
@@ -241,7 +241,7 @@ func (p *poll) refuse(ctx context.Context, l *lane, rows []refusedRow) (failed i
 	return len(ended), nil
 }
 
-// retryIn returns the delay before the next attempt after so many refusals; 0: never.
+// retryIn returns the delay before the next attempt, by the number of refusals; 0: never.
 func (s Source) retryIn(why error, refusals int) time.Duration {
 	var refused *RefusedError
 	final := !errors.As(why, &refused) || refused.Verdict == FailRecord

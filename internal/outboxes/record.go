@@ -49,7 +49,7 @@ func (r KafkaRoute) Check() error {
 		return err
 	}
 	if !isTopic(topic) {
-		return fmt.Errorf("the topic %q is no name for a topic: 1 to 249 of a-z A-Z 0-9 . _ -", r.Topic)
+		return fmt.Errorf("the topic name %q is invalid: use 1 to 249 of a-z A-Z 0-9 . _ -", r.Topic)
 	}
 	_, err = parse("key", r.Key).fill(sample)
 	return err

@@ -64,7 +64,7 @@ type Source struct {
 	Retries       int           // after the first attempt; RetryForever: no limit
 	RetryInterval time.Duration // before the first retry; doubles each time
 
-	People    bool          // told according to the rules, and published to RabbitMQ
+	People    bool          // people are notified by the rules, and events are published to RabbitMQ
 	Aggregate *Aggregate    // for a table without aggregate columns; nil: none
 	Retention time.Duration // of finished rows; 0: forever
 }

@@ -81,11 +81,11 @@ const (
 //
 // The front begins at the first pending row. Rows that it passes over stay pending. Reading them
 // in each look would delay the new rows after them. So if they fill more than a page, the front
-// moves on. A second lane, the back, then sweeps through all rows: one page between two looks of
-// the front.
+// moves past them. A second lane, the back, then sweeps through all rows: one page between two looks
+// of the front.
 type lane struct {
-	From     string          // its next look begins after this cursor; empty: at the first row
-	Sweeping bool            // it began at the first row and has not reached the last one
+	From     string          // the next look begins after this cursor; empty: at the first row
+	Sweeping bool            // the lane began at the first row and has not reached the last row
 	Passed   int             // rows that this sweep left pending
 	Open     map[string]bool // resting topics that this sweep tries again
 	began    time.Time       // start of the sweep
@@ -179,14 +179,14 @@ func (p *poll) prepareAhead(ctx context.Context, snapshot Snapshot, cursor strin
 	return ahead
 }
 
-// beginSweep lets a lane try the topics again whose rest has ended.
+// beginSweep makes a lane retry the topics whose rest has ended.
 func (p *poll) beginSweep(l *lane) {
 	*l = lane{Sweeping: true, began: time.Now(), Open: p.rests.over(time.Now())}
 	p.due = p.rests.next()
 }
 
-// endSweep ends the rest of topics that accepted all rows of a sweep, and forgets rows that are
-// gone. By now, the back has sent in order all rows that the front left to it.
+// endSweep ends the rest of topics that accepted all rows of a sweep, and forgets deleted rows. At this
+// point, the back has sent all rows that the front left to it, in order.
 func (p *poll) endSweep(ctx context.Context, l *lane) error {
 	if len(l.Open) > 0 {
 		if err := p.Memory.WakeTopics(ctx, p.Source.Name, slices.Collect(maps.Keys(l.Open))); err != nil {
@@ -230,7 +230,7 @@ func (p *poll) forgetGone(ctx context.Context) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	p.Front = lane{} // rows that they held may be before the front
+	p.Front = lane{} // the forgotten rows may have held rows before the front
 	return p.Memory.ForgetRows(ctx, p.Source.Name, slices.Collect(maps.Keys(gone)))
 }
 

@@ -102,7 +102,7 @@ func (p *poller) Refused(records int)        { p.refused.Add(int64(records)) }
 func (p *poller) Untold(rows int)            { p.untold.Add(int64(rows)) }
 func (p *poller) Acknowledged(time.Duration) { p.acknowledged.Add(1) }
 
-// start starts a poller. It stops at the end of the test, or when a condition is true.
+// start starts a poller, which stops at the end of the test, or when a condition is true.
 func start(t *testing.T, walk *outboxes.Walk, ends ...func() bool) *poller {
 	t.Helper()
 	p := &poller{done: make(chan struct{})}
@@ -193,7 +193,7 @@ func (s *service) order(t *testing.T, n, order int, topic, payload string) {
 		orderID(n), aggregate(order), topic, payload, n)
 }
 
-// many inserts the rows from to to, spread evenly over so many orders.
+// many inserts the rows `from` to `to`, spread evenly over this number of orders.
 func (s *service) many(t *testing.T, from, to, orders int, topic string) {
 	t.Helper()
 	exec(t, s.business, `
@@ -250,8 +250,8 @@ func (s *service) byKey(t *testing.T, topic string, atLeast int) (ids map[string
 	return ids, repeats
 }
 
-// requireOrder asserts that the rows from to to, spread over so many orders, arrived in the
-// order of each.
+// requireOrder asserts that the rows `from` to `to`, spread over this number of orders, arrived in
+// sequence within each order.
 func (s *service) requireOrder(t *testing.T, topic string, from, to, orders int) (repeats int) {
 	t.Helper()
 	got, repeats := s.byKey(t, topic, to-from+1)

@@ -53,7 +53,7 @@ func TestWalkPassesOverAMissingTopic(t *testing.T) {
 	require.Equal(t, 1000, s.rows(t, "status = 'NEW'"))
 	require.Zero(t, count(t, s.herald, "source_row"))
 	require.Equal(t, 1, count(t, s.herald, "source_topic WHERE source = 'orders' AND topic = 'missing' AND error ~ 'UNKNOWN_TOPIC'"))
-	require.Equal(t, 1200, count(t, s.herald, "event_outbox WHERE source = 'orders' AND status = 'PENDING' AND aggregate_type = 'Order'"), "people are told all the same")
+	require.Equal(t, 1200, count(t, s.herald, "event_outbox WHERE source = 'orders' AND status = 'PENDING' AND aggregate_type = 'Order'"), "people are notified anyway")
 	require.Zero(t, s.requireOrder(t, "orders-out", 1001, 1200, 10))
 
 	require.Zero(t, p.stop(t).Failed)
@@ -68,8 +68,8 @@ func TestWalkPassesOverAMissingTopic(t *testing.T) {
 	}
 }
 
-// Many rows of a missing topic delay nobody. The next poller, in any process, continues after
-// them: its first page has the new rows.
+// Many rows of a missing topic delay no other rows. The next poller, in any process, continues after them:
+// its first page has the new rows.
 func TestWalkPassesOverManyRows(t *testing.T) {
 	t.Parallel()
 
@@ -171,7 +171,7 @@ func TestWalkHoldsTheKeyOfARefusedRow(t *testing.T) {
 	s.order(t, 1, 1, "orders-out", "{}")
 	s.order(t, 2, 1, "refusing", "{}")
 	s.order(t, 3, 1, "orders-out", "{}")
-	s.many(t, 10, 69, 30, "orders-out") // two of them belong to order 1
+	s.many(t, 10, 69, 30, "orders-out") // two of these rows belong to order 1
 	p := s.poll(t)
 	s.await(t, 1+60-2, "status = 'SENT'")
 	s.known(t, 1, "row_key = '"+orderID(2)+"' AND event_id = row_key AND refusals >= 1 AND error ~ 'POLICY_VIOLATION'")
@@ -193,7 +193,7 @@ func TestWalkHoldsTheKeyOfARefusedRow(t *testing.T) {
 	require.Len(t, kafkatest.Records(t, s.cluster.Address, "refusing", 1), 1)
 }
 
-// Many refused rows, each with its own key, delay nobody else. Once they are sent, the rows after
+// Many refused rows, each with a different key, delay no other keys. Once they are sent, the rows after
 // them follow in the order of their keys.
 func TestWalkOfManyRefusedRows(t *testing.T) {
 	t.Parallel()
@@ -236,8 +236,8 @@ func TestWalkOfWallets(t *testing.T) {
 	require.Equal(t, "n3", string(kafkatest.Records(t, s.cluster.Address, "Unknown", 1)[0].Value))
 }
 
-// A row that cannot tell people still reaches its topic. The list of rows shows the problem.
-func TestWalkOfRowsThatTellNobody(t *testing.T) {
+// A row that cannot notify people still reaches its topic. The list of rows shows the problem.
+func TestWalkOfRowsThatNotifyNobody(t *testing.T) {
 	t.Parallel()
 
 	source := wallets()
@@ -252,8 +252,8 @@ func TestWalkOfRowsThatTellNobody(t *testing.T) {
 	require.EqualValues(t, 3, p.untold.Load())
 }
 
-// A row that cannot tell people fails if its source has no topic.
-func TestWalkOfPeopleAlone(t *testing.T) {
+// A row that cannot notify people fails if its source has no topic.
+func TestWalkWithoutATopic(t *testing.T) {
 	t.Parallel()
 
 	source := orders()
@@ -285,7 +285,7 @@ func TestWalkWhileTheBrokerIsDown(t *testing.T) {
 	require.Zero(t, count(t, s.herald, "source_row"))
 }
 
-// Each key has one poller at a time, in any process. Nothing is sent twice, and rows of one key
+// Each key belongs to one poller at a time, in all processes. Nothing is sent twice, and rows of one key
 // keep their order.
 func TestWalkWithTwoPollers(t *testing.T) {
 	t.Parallel()
@@ -302,15 +302,15 @@ func TestWalkWithTwoPollers(t *testing.T) {
 	sent := 0
 	for _, p := range pollers {
 		own := p.stop(t).Sent
-		require.NotEqual(t, 600, own, "they share the keys")
+		require.NotEqual(t, 600, own, "both pollers got keys")
 		sent += own
 	}
 	require.Equal(t, 600, sent)
 	require.Zero(t, s.requireOrder(t, "orders-out", 1, 600, 11))
 }
 
-// A row that its service deletes during its retries releases its key. The rows that it held are
-// sent in order, even if the walk has passed over many others.
+// A service deletes a row during its retries. That releases the row's key, and the rows that it held are
+// sent in order, even if the walk has passed over many other rows.
 func TestWalkForgetsRowsThatAreGone(t *testing.T) {
 	t.Parallel()
 

@@ -107,7 +107,7 @@ func refusal(err error) string {
 }
 
 // BeginSource records once where the walk through Herald's own outbox begins. For a source
-// that tells no people, it closes the events that release 0.2 kept: the walk produces their
+// that notifies nobody, it closes the events that release 0.2 left open: the walk produces their
 // rows. Workers of release 0.2 mark the rows of closed events as sent. So BeginSource closes
 // nothing after a rollback, nor before the last activities of release 0.2 have timed out.
 func (s *Store) BeginSource(ctx context.Context, source outboxes.Source) error {

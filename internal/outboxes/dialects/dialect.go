@@ -37,7 +37,7 @@ type dialect struct {
 type column struct {
 	name    string
 	types   []string // allowed types; the service documents the first
-	notNull bool     // a row with null there would never be read
+	notNull bool     // a row with a null in this column would never be read
 	written bool     // by Herald
 }
 
@@ -65,8 +65,8 @@ var (
 // Herald's own table stores the full message.
 const errorLength = 255
 
-// heralds is Herald's own outbox on its way to a topic. Migrations create the table, so only the
-// index is checked. Only an outbox with a topic needs that index.
+// heralds is Herald's own outbox. Migrations create the table, so Herald checks only the index. Only an
+// outbox with a topic needs that index.
 var heralds = dialect{
 	key: "event_id",
 	indexes: []neededIndex{{

@@ -83,7 +83,7 @@ var shipping = dialect{
 		AND    delivered_at < now() - $2::interval`,
 }
 
-func TestDialectOfOnesOwn(t *testing.T) {
+func TestAddedDialect(t *testing.T) {
 	t.Parallel()
 
 	url := postgrestest.URL(t)

@@ -25,8 +25,8 @@ func done(t *testing.T, table *dialects.Table) []string {
 	}
 }
 
-// The clock in Auckland is 12 or 13 hours ahead of UTC. By its date, a row sent 23 hours ago can
-// look two days old, or like one of tomorrow.
+// The clock in Auckland is 12 or 13 hours ahead of UTC. With a wrong zone, a row sent 23 hours ago could
+// look two days old, or as if it were sent tomorrow.
 func TestDoneOrders(t *testing.T) {
 	t.Parallel()
 

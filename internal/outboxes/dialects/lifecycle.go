@@ -1,7 +1,7 @@
 package dialects
 
-// lifecycle is the outbox of what becomes of Herald's deliveries. Migrations create the table and the
-// functions. Nothing writes it before its triggers exist.
+// lifecycle is the outbox for status changes of Herald's deliveries. Migrations create the table and the
+// functions. Nothing writes to the table before its triggers exist.
 var lifecycle = withTriggers(walletHub,
 	neededTrigger{"notification", "INSERT OR UPDATE OF status, read_at, delivery_id", "", "write_delivery_lifecycle"},
 	neededTrigger{"notification_decision", "INSERT OR UPDATE OF channels", `NEW.channels @? '$.* ? (@ == "SUPPRESSED")'`, "write_decision_lifecycle"},

@@ -80,9 +80,9 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// A role without rights on the table writes its rows by changing a delivery, and cannot lead them
-// into a temporary table, whose triggers would run as the table's owner.
-func TestLifecycleOfAnotherRole(t *testing.T) {
+// A role without rights on the table writes rows by changing a delivery. It cannot redirect the rows into
+// a temporary table, whose triggers would run as the table's owner.
+func TestLifecycleForARoleWithoutRights(t *testing.T) {
 	t.Parallel()
 
 	s := newLifecycle(t)

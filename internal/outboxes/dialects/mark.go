@@ -23,8 +23,8 @@ func (t *Table) MarkSent(ctx context.Context, keys []string) error {
 // maxUnmarkable limits the consecutive unmarkable rows that MarkEachSent waits for.
 const maxUnmarkable = 20
 
-// MarkEachSent marks rows one by one, and returns why some cannot be marked. After 20 consecutive
-// failures, it counts the remaining rows as failures.
+// MarkEachSent marks rows one by one, and returns an error for each row that cannot be marked. After 20
+// consecutive failures, it counts the remaining rows as failures.
 func (t *Table) MarkEachSent(ctx context.Context, keys []string) (failed map[string]error, err error) {
 	conn, err := t.pool.Acquire(ctx)
 	if err != nil {

@@ -121,7 +121,7 @@ func (t *Table) create(ctx context.Context, conn *pgx.Conn, i Addition) error {
 	var refused *pgconn.PgError
 	const duplicateTable = "42P07"
 	if errors.As(err, &refused) && refused.Code == duplicateTable {
-		return fmt.Errorf("its name is taken by an index on other columns; create it by another: %w", err)
+		return fmt.Errorf("its name is taken by an index on other columns; create it under another name: %w", err)
 	}
 	return err
 }

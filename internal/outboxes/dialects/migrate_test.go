@@ -44,7 +44,7 @@ func TestIndexesAreNamedAfterTheirTable(t *testing.T) {
 	require.Equal(t, "2", s.text(t, `SELECT count(*)::text FROM pg_indexes WHERE tablename = 'Wallet_Events' AND indexname IN ('idx_Wallet_Events_sent', 'outbox_pkey')`))
 }
 
-func TestTakenNameOfAnIndex(t *testing.T) {
+func TestIndexNameIsTaken(t *testing.T) {
 	t.Parallel()
 
 	s := wallet(t)

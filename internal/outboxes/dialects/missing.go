@@ -55,7 +55,7 @@ func (t *Table) lackingColumns(r relation) []Finding {
 				"change its type, or name another dialect",
 			})
 		}
-		if there && need.notNull && !column.NotNull { // it finds pending rows
+		if there && need.notNull && !column.NotNull { // the column finds pending rows
 			found = append(found, Finding{
 				fmt.Sprintf("column %s may be null, and such a row would never be read", need.name),
 				fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", t.name.Sanitize(), need.name),

@@ -16,7 +16,7 @@ import (
 )
 
 // The documented tables lack only indexes.
-func TestDocumentedTablesLackIndexesAlone(t *testing.T) {
+func TestDocumentedTablesLackOnlyIndexes(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
@@ -47,7 +47,7 @@ func TestDocumentedTablesLackIndexesAlone(t *testing.T) {
 	}
 }
 
-// Each mistake gives one finding with a remedy.
+// Each defect gives one finding with a remedy.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 
@@ -107,8 +107,8 @@ func TestRemediesOfQuotedNames(t *testing.T) {
 	require.Empty(t, missing(t, table))
 }
 
-// Indexes other than the documented ones may be enough. An index over only the pending rows does not
-// find the rows that may leave.
+// Other indexes than the documented indexes may be enough. An index over only the pending rows does not
+// find the rows to delete.
 func TestIndexesThatServe(t *testing.T) {
 	t.Parallel()
 

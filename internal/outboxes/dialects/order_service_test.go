@@ -97,7 +97,7 @@ func TestOrdersInfiniteTime(t *testing.T) {
 
 	require.Equal(t, []string{id("02"), id("01")}, found(t, table))
 	rows, _ := page(t, table, "", 10)
-	require.Nil(t, rows[1].CreatedAt, "none in Go")
+	require.Nil(t, rows[1].CreatedAt, "Go has no infinite time")
 	state, err := table.State(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, state.Pending)
@@ -128,8 +128,8 @@ func TestOrdersMarks(t *testing.T) {
 	require.NoError(t, table.Reopen(t.Context(), []string{id("13"), id("23"), id("33")}))
 
 	require.Equal(t, "SENT now", row("11"))
-	require.Equal(t, "SENT 2020-11-22 10:00:05", row("21"), "it was sent before")
-	require.Equal(t, "SENT now", row("31"), "the broker has it, whatever was thought of it before")
+	require.Equal(t, "SENT 2020-11-22 10:00:05", row("21"), "a sent row keeps its time")
+	require.Equal(t, "SENT now", row("31"), "the broker has the record, so FAILED becomes SENT")
 	require.Equal(t, "FAILED refused "+strings.Repeat("é", 246)+"…", row("12"))
 	require.Equal(t, "SENT 2020-11-22 10:00:05", row("22"))
 	require.Equal(t, "FAILED it failed", row("32"))

@@ -12,8 +12,8 @@ import (
 const (
 	// ownTimeout limits the wait for the database when slots are taken or released.
 	ownTimeout = 5 * time.Second
-	// The owner's connection is asked in an interval, and has some time to answer. Together they are
-	// shorter than the time after which the database frees the slots of a connection that is silent.
+	// The owner checks its connection every interval and waits a limited time for the answer. Together,
+	// they are shorter than the time after which the database frees the slots of a silent connection.
 	watchInterval, watchTimeout = 5 * time.Second, 10 * time.Second
 
 	tryLock   = "SELECT pg_try_advisory_lock(hashtext($1), $2)"
@@ -25,8 +25,8 @@ var keepalives = map[string]string{"tcp_keepalives_idle": "5", "tcp_keepalives_i
 
 // Own takes up to share of the free [outboxes.Slots]. No other poller, in any process or
 // installation, holds them at the same time. The slots are advisory locks of a separate
-// connection, so any end of the process frees them. owned ends when that connection is lost, or does
-// not answer.
+// connection, so any end of the process frees them. The context owned ends when that connection is lost,
+// or does not answer.
 func (t *Table) Own(ctx context.Context, share int) (owned context.Context, slots map[int]bool, release func(), err error) {
 	config := t.pool.Config().ConnConfig
 	for name, value := range keepalives {
@@ -64,7 +64,7 @@ func watch(ctx context.Context, conn *pgx.Conn) {
 	answers := true
 	for answers && ctx.Err() == nil {
 		waiting, cancel := context.WithTimeout(ctx, watchInterval)
-		_, _ = conn.WaitForNotification(waiting) // nobody notifies: it returns early if the connection is lost
+		_, _ = conn.WaitForNotification(waiting) // nobody notifies; the wait ends early if the connection is lost
 		cancel()
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), watchTimeout)
 		answers = conn.Ping(asking) == nil

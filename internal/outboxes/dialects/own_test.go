@@ -56,7 +56,7 @@ func TestOwnOverAConnectionThatHangs(t *testing.T) {
 	select {
 	case <-owned.Done():
 	case <-time.After(20 * time.Second):
-		require.Fail(t, "it still owns its slots")
+		require.Fail(t, "the owner of a hanging connection still owns its slots")
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// Indexes read and mark every page of a backlog, wherever it begins. No statement reads more rows
-// than the page has.
+// Every page of a backlog is read and marked by an index, wherever the page begins. No statement reads
+// more rows than the page has.
 func TestPagesAreReadByIndexes(t *testing.T) {
 	t.Parallel()
 
@@ -65,8 +65,8 @@ func TestPagesAreReadByIndexes(t *testing.T) {
 	}
 }
 
-// Postgres compiles no statement, even if the table lacks the index. To compile the statement of a
-// page takes it 0.4 s.
+// Postgres compiles no statement, even if the table lacks the index. Compiling the statement of a page
+// would take 0.4 s.
 func TestPagesAreNotCompiled(t *testing.T) {
 	t.Parallel()
 

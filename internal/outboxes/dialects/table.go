@@ -69,7 +69,7 @@ func open(ctx context.Context, source outboxes.Source, dialect dialect) (*Table,
 	params["timezone"] = zone(source)
 	params["plan_cache_mode"] = "force_custom_plan" // a generic plan would sort the whole backlog for each page
 	params["enable_seqscan"] = "off"                // pages are read by key, even while the table is small: it grows
-	params["jit"] = "off"                           // a page without an index looks so expensive that Postgres would compile it, for 0.4 s
+	params["jit"] = "off"                           // Postgres would compile the query of a page without an index, which takes 0.4 s
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: open its database: %w", source.Name, err)
@@ -93,7 +93,7 @@ func (t *Table) sql(statement string) string {
 	return strings.ReplaceAll(statement, "{table}", t.name.Sanitize())
 }
 
-// wrap adds the action on the table to an error; nil stays nil.
+// wrap adds to an error what was done to the table; nil stays nil.
 func (t *Table) wrap(err error, doing string) error {
 	if err == nil {
 		return nil

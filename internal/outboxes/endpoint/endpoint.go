@@ -20,7 +20,7 @@ const (
 	// posts limits the concurrent posts of one page.
 	posts       = 16
 	postTimeout = 10 * time.Second
-	// pageTime is the time after which a page begins no more posts. The walk reads the rest again.
+	// pageTime is the time after which a page begins no more posts. The walk reads the remaining rows again.
 	pageTime = 15 * time.Second
 )
 
@@ -108,8 +108,8 @@ func eventID(record outboxes.Record) string {
 	return ""
 }
 
-// verdictOf returns what a status says of a record, or of the webhook. judged is false if the
-// receiver said nothing about them: it is busy, broken or away.
+// verdictOf returns the meaning of a status for the record or the webhook. judged is false if the status
+// means neither: the receiver is busy, broken or away.
 func verdictOf(status int) (verdict outboxes.Verdict, judged bool) {
 	switch {
 	case status < 300, status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
@@ -121,11 +121,11 @@ func verdictOf(status int) (verdict outboxes.Verdict, judged bool) {
 	}
 }
 
-// errAsked is the state of a receiver that has just not answered.
-var errAsked = errors.New("the receiver has just not answered")
+// errAsked is the state of a receiver after a post that it did not judge.
+var errAsked = errors.New("the receiver was busy or down at the last post")
 
-// Ready returns an error: the walk asks after a receiver did not answer, and only a record can ask
-// the receiver.
+// Ready returns an error. The walk calls it after a post that the receiver did not judge, and only another
+// post can find out whether it answers again.
 func (e *Endpoint) Ready(context.Context) error {
 	return &outboxes.UnavailableError{Err: errAsked}
 }

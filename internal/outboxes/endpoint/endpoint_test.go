@@ -73,7 +73,7 @@ func TestProduceSigned(t *testing.T) {
 	require.Equal(t, []error{nil, nil}, newEndpoint(t, server.URL+"/hook/").ProduceAll(t.Context(), []outboxes.Record{record("a", "1"), record("", "2")}))
 }
 
-// Records of a key keep their order. A refused record holds the later ones of its key alone.
+// Records of a key keep their order. A refused record holds only the later records of its key.
 func TestProduceInOrder(t *testing.T) {
 	t.Parallel()
 
@@ -107,7 +107,7 @@ func TestProduceInOrder(t *testing.T) {
 	}
 }
 
-// The status tells who is at fault: the record, the webhook, or nobody.
+// The status decides what is at fault: the record, the webhook, or neither.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 
@@ -121,11 +121,11 @@ func TestVerdicts(t *testing.T) {
 		e := newEndpoint(t, server.URL)
 		errs := e.ProduceAll(t.Context(), []outboxes.Record{record("a", "1"), record("a", "2")})
 		server.Close()
-		require.Equal(t, []string{"1"}, of.ids, "no redirect, no repeat: %d", status)
+		require.Equal(t, []string{"1"}, of.ids, "the sender follows no redirect and repeats nothing: %d", status)
 		require.Equal(t, outboxes.ErrKeyHeld, errs[1])
 		if want == "" {
 			require.ErrorAs(t, errs[0], new(*outboxes.UnavailableError), status)
-			require.Error(t, e.Ready(t.Context()), "the walk waits, and counts nothing")
+			require.Error(t, e.Ready(t.Context()), "the walk waits and counts no refusal")
 			continue
 		}
 		var refused *outboxes.RefusedError
@@ -134,7 +134,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// While nobody listens, no record counts, and the error shows no address.
+// If the receiver is down, no record counts a refusal, and the error shows no address.
 func TestReceiverAway(t *testing.T) {
 	t.Parallel()
 

@@ -33,8 +33,8 @@ var verdicts = map[*kerr.Error]outboxes.Verdict{
 	kerr.CorruptMessage:              outboxes.RetryRecord,
 }
 
-// failure is [classify] plus the reason of a failed connection, where the client reports only a
-// wait.
+// failure is [classify] plus the reason of a failed connection, if the client reports only that it
+// waited.
 func (p *Producer) failure(topic string, err error) error {
 	err = classify(topic, err)
 	var waited *outboxes.UnavailableError
@@ -79,7 +79,7 @@ func classify(topic string, err error) error {
 	return unavailable(errors.New(word.Message))
 }
 
-// ofTheConnection reports whether the broker rejected the connection, so it judged no record.
+// ofTheConnection reports whether the broker rejected the connection, and so judged no record.
 func ofTheConnection(word *kerr.Error) bool {
 	switch word {
 	case kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState, kerr.SecurityDisabled, kerr.UnsupportedVersion:
@@ -99,8 +99,8 @@ var (
 	errCancelled = errors.New("cancelled")
 	errClosed    = errors.New("closed")
 	errNoHost    = errors.New("the host is not known")
-	errNotTLS    = errors.New("the broker's certificate is not trusted, or it speaks no TLS")
-	errLost      = errors.New("the broker ended the connection; if it always does, KAFKA_TLS or the credentials are not what it wants")
+	errNotTLS    = errors.New("the broker's certificate is not trusted, or the broker does not use TLS")
+	errLost      = errors.New("the broker ended the connection; if that repeats, correct KAFKA_TLS or the credentials")
 )
 
 // cause returns the reason without an address.

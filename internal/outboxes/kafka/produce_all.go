@@ -47,8 +47,8 @@ func (p *Producer) ProduceAll(ctx context.Context, records []outboxes.Record) []
 
 // flushes groups the records' indexes into flushes. Each flush fits one batch, or has a single
 // record. A batch has one topic. So a record waits for a later flush if an earlier record of its
-// key has another topic. If a topic has accepted nothing yet, later records of a key wait too:
-// until the topic is known to exist, its records fail one by one.
+// key has another topic. If a topic has accepted nothing yet, later records of a key wait, too: the
+// records of a topic that does not exist fail one by one.
 func (p *Producer) flushes(records []outboxes.Record) (flushes [][]int) {
 	type place struct {
 		topic string

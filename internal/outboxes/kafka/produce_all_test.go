@@ -91,8 +91,8 @@ func TestProduceAllAroundARefusedRecord(t *testing.T) {
 	}
 }
 
-// Flushes follow each other at once, and each contains a record that is too large. Nothing
-// overtakes a record of its key.
+// Flushes follow each other without a pause, and each contains a record that is too large. No record
+// overtakes an earlier record of its key.
 func TestProduceAllIsNotOvertaken(t *testing.T) {
 	t.Parallel()
 
@@ -120,7 +120,7 @@ func TestProduceAllIsNotOvertaken(t *testing.T) {
 }
 
 // Many records are too large for one batch, but each is accepted.
-func TestProduceAllOfManyThatAreLargeTogether(t *testing.T) {
+func TestProduceAllOverTheBatchLimit(t *testing.T) {
 	t.Parallel()
 
 	eachBroker(t, "", map[string]string{"max.message.bytes": "2000"}, func(t *testing.T, producer *kafka.Producer, broker, topic string) {
@@ -152,13 +152,13 @@ func TestProduceAllToAnUnknownTopic(t *testing.T) {
 		}
 		require.ErrorIs(t, errs[2], outboxes.ErrKeyHeld)
 		require.NoError(t, errs[3])
-		require.ErrorIs(t, errs[4], outboxes.ErrKeyHeld, "of a key that is held, in whichever topic")
+		require.ErrorIs(t, errs[4], outboxes.ErrKeyHeld, "a held key holds its records in every topic")
 		require.NoError(t, errs[5])
 		require.Equal(t, []string{"0", "0", "2"}, arrived(t, broker, topic, 3))
 	})
 }
 
-// An unreachable broker judges nothing. When it is back, records keep their order.
+// While the broker is unreachable, no record is refused. When it is back, records keep their order.
 func TestProduceAllWhileTheBrokerIsDown(t *testing.T) {
 	t.Parallel()
 
@@ -189,7 +189,7 @@ func TestProduceAllWhileTheBrokerIsDown(t *testing.T) {
 
 // A partition without a leader delays only its own records. Other records, of this call and other
 // calls, are accepted. The error is the broker's, not a time-out.
-func TestProduceAllBesideAPartitionWithoutALeader(t *testing.T) {
+func TestProduceAllWithALeaderlessPartition(t *testing.T) {
 	t.Parallel()
 
 	cluster := kafkatest.NewCluster(t)

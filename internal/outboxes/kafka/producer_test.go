@@ -91,7 +91,7 @@ func TestProduce(t *testing.T) {
 	})
 }
 
-// Herald sends every size that brokers accept by default.
+// Herald sends records of every size that brokers accept by default.
 func TestLargestRecord(t *testing.T) {
 	t.Parallel()
 

@@ -59,7 +59,7 @@ func TestTLSAndSASL(t *testing.T) {
 }
 
 // A broker with another identity or protocol gets no record.
-func TestBrokerThatIsNotTrusted(t *testing.T) {
+func TestUntrustedBroker(t *testing.T) {
 	t.Parallel()
 
 	cluster := kafkatest.NewCluster(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{trusted}}))

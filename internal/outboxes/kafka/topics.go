@@ -43,8 +43,8 @@ func (p *Producer) metadata(ctx context.Context, topics []string) ([]kmsg.Metada
 
 const minInSync = "min.insync.replicas"
 
-// TopicCopies returns how many brokers have the records of each topic, for the topics that the
-// brokers have and describe.
+// TopicCopies returns the number of brokers that have the records of each topic. It omits topics that the
+// brokers do not have or do not describe.
 func (p *Producer) TopicCopies(ctx context.Context, topics []string) (map[string]outboxes.TopicCopies, error) {
 	found, err := p.metadata(ctx, topics)
 	if err != nil {

@@ -19,14 +19,14 @@ import (
 // patience limits each wait for a broker.
 const patience = time.Minute
 
-// Cluster is a test's own broker in this process. It keeps its data when it stops.
+// Cluster is a broker in the test's process. It keeps its data when it stops.
 type Cluster struct {
 	Address string // host:port
 	options []kfake.Opt
 	running *kfake.Cluster
 }
 
-// NewCluster starts a broker, or several by an option. They stop at the end of the test.
+// NewCluster starts one broker, or more with an option. They stop at the end of the test.
 func NewCluster(t testing.TB, options ...kfake.Opt) *Cluster {
 	t.Helper()
 	c := &Cluster{options: append([]kfake.Opt{kfake.NumBrokers(1), kfake.DataDir(t.TempDir())}, options...)}
