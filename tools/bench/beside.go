@@ -67,7 +67,7 @@ func (r *besideRounds) during(ctx context.Context) (*figures, error) {
 		return nil, err
 	}
 	if ended > 0 {
-		return nil, errors.New("the broadcast ended before the small events did: give it more --recipients, or these fewer --seconds")
+		return nil, errors.New("the broadcast ended before the small events: use more --recipients or fewer --seconds")
 	}
 	_, _, err = r.awaitSent(ctx, id, r.People)
 	return f, err

@@ -74,7 +74,7 @@ func (s consoleSizes) side(ctx context.Context, stage *stage) (round, error) {
 		testbed.AwaitAnswer(ctx, "http://"+address+"/style.css", p)
 }
 
-// consolePage is a page to visit. A page with a form is asked by POST.
+// consolePage is a page to visit. A page with a form is requested by POST.
 type consolePage struct{ name, path, form string }
 
 // consolePages returns all pages. last is the number of a small event.
@@ -141,7 +141,7 @@ func (p consolePage) read(ctx context.Context, address string) error {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answered %s", answer.Status)
+		return fmt.Errorf("the console answered %s", answer.Status)
 	}
 	_, err = io.Copy(io.Discard, answer.Body)
 	return err

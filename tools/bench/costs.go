@@ -24,7 +24,7 @@ func newMeter(ctx context.Context, db *pgxpool.Pool, workers ...int) *meter {
 	m := &meter{workers: workers}
 	_, port, _ := strings.Cut(os.Getenv("TEMPORAL_ADDRESS"), ":")
 	var backend int
-	_ = db.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend) // else Postgres is left out
+	_ = db.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend) // without a backend, the meter leaves out Postgres
 	for _, p := range processes() {
 		switch {
 		case p.Comm == "postgres" && p.PID == backend:
@@ -40,7 +40,7 @@ func newMeter(ctx context.Context, db *pgxpool.Pool, workers ...int) *meter {
 func processes() (all []procfs.ProcStat) {
 	found, _ := procfs.AllProcs()
 	for _, p := range found {
-		if stat, err := p.Stat(); err == nil { // else it has ended
+		if stat, err := p.Stat(); err == nil { // an error means that the process has ended
 			all = append(all, stat)
 		}
 	}

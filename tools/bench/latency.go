@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// latency measures how long after its commit a small event is with the provider, for the cases
-// that do something else meanwhile.
+// latency measures the time from the commit of a small event to its arrival at the provider, while the case
+// does something else.
 type latency struct {
 	*installation
 
@@ -55,7 +55,7 @@ func (l *latency) measure(ctx context.Context) (*figures, error) {
 	var samples []float64
 	for _, entry := range entries {
 		event, _, _ := strings.Cut(entry.DeliveryID, "-staff")
-		if since, known := began[event]; known { // else it is of another event, such as a broadcast
+		if since, known := began[event]; known { // otherwise the message belongs to another event, such as a broadcast
 			samples = append(samples, float64(entry.Time.Sub(since).Microseconds())/1000)
 		}
 	}

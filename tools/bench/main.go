@@ -1,5 +1,5 @@
 // Command bench measures Herald on the local stack, in turn with other programs that do the same
-// work on the same machine. So the ratio means more than the absolute figures.
+// work on the same machine. Compare the ratios, not the absolute figures.
 package main
 
 import (
@@ -58,8 +58,8 @@ cases:
 //     follow the name of the case.
 //   - open: prepares both sides, usually with s.herald, and returns a round function for each. nil:
 //     there is no B.
-//     It registers with s.AtEnd how to remove the things it created; an installation is
-//     registered already.
+//     It registers with s.AtEnd the removal of everything that it created, except installations,
+//     which are registered already.
 //   - goals: the ratios that figures of A must reach, compared with B.
 //
 // The table runs the rounds in turn (A B A B …, the first pairs as a warm-up), prints progress,

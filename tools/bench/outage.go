@@ -62,7 +62,7 @@ func (r *outageRounds) down(ctx context.Context) (*figures, error) {
 		return nil, err
 	}
 	stop := time.AfterFunc(time.Duration(r.Seconds)*time.Second, func() {
-		_ = r.Sandbox.SetFault(ctx, "sms", "") // else the round does not end, and says so
+		_ = r.Sandbox.SetFault(ctx, "sms", "") // if this fails, the round times out with an error
 		_, _ = r.DB.Exec(ctx, "UPDATE provider_state SET rests = 0, rests_until = NULL")
 	})
 	defer stop.Stop()
@@ -73,7 +73,7 @@ func (r *outageRounds) down(ctx context.Context) (*figures, error) {
 func (r *outageRounds) writeTexts(ctx context.Context) <-chan int {
 	written, round, count := make(chan int, 1), r.rounds+1, r.Texts*r.Seconds
 	go func() {
-		_ = pace(count, r.Texts, func(i int) error { // the round does not find a missing text, and says so
+		_ = pace(count, r.Texts, func(i int) error { // if this fails, the round reports the missing text
 			_, err := r.write(ctx, []string{fmt.Sprintf("%s-text-%d-%d", r.Name, round, i)}, "TEXT")
 			return err
 		})

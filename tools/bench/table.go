@@ -74,7 +74,7 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 // measure runs the rounds of a case in turn.
 func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage) (result caseResult, err error) {
 	limit := cmp.Or(c.limit, caseTime)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has not ended within %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the case has not ended within %s", limit))
 	defer cancel()
 	began := time.Now()
 	stage.say("preparing")

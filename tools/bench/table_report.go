@@ -75,8 +75,7 @@ func (r caseResult) toReach(f compared) string {
 	return fmt.Sprintf("%s %s × B: %s", sign, number(bound), word)
 }
 
-// goal is a bound for the ratio of a figure of A and the same figure of B. One of least and most
-// is set.
+// goal is a limit for the ratio of a figure of A to the same figure of B. Either least or most is set.
 type goal struct {
 	figure      string
 	least, most float64

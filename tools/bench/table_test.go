@@ -49,7 +49,7 @@ func TestGoals(t *testing.T) {
 	require.Regexp(t, `wait p99, ms +90.0 +\(3.00–90.0\) +50.0 +\(1.00–50.0\) +1.80 +\(1.80–6.00\) +≤ 1.50 × B: missed`, printed.String())
 }
 
-// A figure that one round lacks is computed from the other rounds, and has no ratio.
+// If one round lacks a figure, the figure comes from the other rounds and has no ratio.
 func TestRoundLacksFigure(t *testing.T) {
 	t.Parallel()
 
@@ -109,7 +109,7 @@ func TestRoundsInTurn(t *testing.T) {
 	require.Equal(t, "removed", removed)
 }
 
-// Each case has its own name, and each goal has one bound.
+// Each case has a unique name, and each goal has one limit.
 func TestGoalsOfTheCases(t *testing.T) {
 	t.Parallel()
 

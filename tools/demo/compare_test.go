@@ -65,7 +65,7 @@ func TestDeviations(t *testing.T) {
 		deviations     []string                  // part of each line
 	}{
 		{name: "sent", expected: "SENT", delivery: status(sent, "", 0)},
-		{name: "delivered is as good", expected: "SENT", delivery: status(notification.Delivered, "", 0)},
+		{name: "DELIVERED counts as SENT", expected: "SENT", delivery: status(notification.Delivered, "", 0)},
 		{name: "arrived", expected: "SENT", receipts: true, delivery: status(notification.Delivered, "", 0)},
 		{name: "not arrived", expected: "SENT", receipts: true, delivery: status(sent, "", 0), deviations: []string{"expected DELIVERED, is SENT"}},
 		{name: "arrived in a digest", expected: "SENT in digest", receipts: true, delivery: together(status(notification.Delivered, "", 0))},
@@ -74,21 +74,21 @@ func TestDeviations(t *testing.T) {
 		{name: "another outcome", expected: "SENT", delivery: status(sent, "", 0), ended: "FAILED", deviations: []string{"expected outcome COMPLETED, it is FAILED"}},
 		{name: "sent in a digest", expected: "SENT in digest", delivery: together(status(sent, "", 0))},
 		{name: "sent alone", expected: "SENT in digest", delivery: status(sent, "", 0), deviations: []string{"expected SENT in digest, is SENT"}},
-		{name: "not sent alone", expected: "SENT", delivery: together(status(sent, "", 0)), deviations: []string{"expected SENT, is SENT in digest"}},
+		{name: "in a digest instead of alone", expected: "SENT", delivery: together(status(sent, "", 0)), deviations: []string{"expected SENT, is SENT in digest"}},
 		{name: "failed in a digest", expected: "SENT in digest", delivery: together(status(failed, "timeout", 0)), deviations: []string{"is FAILED (timeout)"}},
 		{name: "failed instead", expected: "SENT", delivery: status(failed, "sendgrid refused: 400", 0), deviations: []string{"is FAILED (sendgrid refused: 400)"}},
 		{name: "no delivery", expected: "SENT", deviations: []string{"expected SENT, is missing"}},
 		{name: "sent instead", expected: "FAILED", delivery: status(sent, "", 0), deviations: []string{"expected FAILED, is SENT"}},
-		{name: "its failure", expected: "FAILED refused: 400", delivery: status(failed, "sendgrid refused: 400", 0)},
+		{name: "the expected failure", expected: "FAILED refused: 400", delivery: status(failed, "sendgrid refused: 400", 0)},
 		{name: "another failure", expected: "FAILED refused: 400", delivery: status(failed, "timeout", 0), deviations: []string{"expected FAILED refused: 400, is FAILED (timeout)"}},
-		{name: "decided so", expected: "QUIET_HOURS", decided: notification.DecisionQuietHours},
-		{name: "decided otherwise", expected: "QUIET_HOURS", decided: notification.DecisionUserDisabled, deviations: []string{"expected QUIET_HOURS, was decided USER_DISABLED"}},
-		{name: "a delivery too many", expected: "QUIET_HOURS", decided: notification.DecisionQuietHours, delivery: status(sent, "", 0), deviations: []string{"expected QUIET_HOURS, is SENT"}},
+		{name: "the expected decision", expected: "QUIET_HOURS", decided: notification.DecisionQuietHours},
+		{name: "another decision", expected: "QUIET_HOURS", decided: notification.DecisionUserDisabled, deviations: []string{"expected QUIET_HOURS, was decided USER_DISABLED"}},
+		{name: "an unexpected delivery", expected: "QUIET_HOURS", decided: notification.DecisionQuietHours, delivery: status(sent, "", 0), deviations: []string{"expected QUIET_HOURS, is SENT"}},
 		{name: "waits", outcome: example.Running, ended: example.Running, expected: "PENDING", delivery: status(pending, "", time.Hour)},
-		{name: "waits for nothing", outcome: example.Running, ended: example.Running, expected: "PENDING", delivery: status(pending, "", 0), deviations: []string{"expected PENDING, is PENDING"}},
-		{name: "has waited", outcome: example.Running, expected: "PENDING", delivery: status(sent, "", -time.Second)},
+		{name: "waits although it is due", outcome: example.Running, ended: example.Running, expected: "PENDING", delivery: status(pending, "", 0), deviations: []string{"expected PENDING, is PENDING"}},
+		{name: "sent after its wait", outcome: example.Running, expected: "PENDING", delivery: status(sent, "", -time.Second)},
 		{
-			name: "did not wait", outcome: example.Running, expected: "PENDING", delivery: status(sent, "", time.Hour),
+			name: "sent before it was due", outcome: example.Running, expected: "PENDING", delivery: status(sent, "", time.Hour),
 			deviations: []string{"expected PENDING, is SENT", "expected outcome RUNNING, it is COMPLETED"},
 		},
 	}
@@ -112,7 +112,7 @@ func requireTold(t *testing.T, facts, lines []string) {
 	}
 }
 
-func TestDeviationsOfStrangers(t *testing.T) {
+func TestDeviationsOfUnexpectedRecipients(t *testing.T) {
 	t.Parallel()
 
 	seen := Observation{Detail: told(notification.DecisionSelected, status(notification.Sent, "", 0)), Outcome: example.Completed}
@@ -138,11 +138,11 @@ func TestSettled(t *testing.T) {
 		{name: "not started", outcome: example.Completed},
 		{name: "under way", outcome: example.Completed, processed: notification.Processing},
 		{name: "ended", outcome: example.Completed, processed: notification.ProcessedSuccess, want: true},
-		{name: "ended badly", outcome: example.Completed, processed: notification.ProcessedFailed, want: true},
+		{name: "failed", outcome: example.Completed, processed: notification.ProcessedFailed, want: true},
 		{name: "not planned yet", outcome: example.Running, processed: notification.Processing},
-		{name: "waits for long", outcome: example.Running, detail: waiting, processed: notification.Processing, want: true},
-		{name: "waits, and should not", outcome: example.Completed, detail: waiting, processed: notification.Processing},
-		{name: "waits a moment", outcome: example.Running, detail: soon, processed: notification.Processing},
+		{name: "waits for a long time, as expected", outcome: example.Running, detail: waiting, processed: notification.Processing, want: true},
+		{name: "waits unexpectedly", outcome: example.Completed, detail: waiting, processed: notification.Processing},
+		{name: "due soon", outcome: example.Running, detail: soon, processed: notification.Processing},
 		{name: "not sent yet", outcome: example.Running, detail: atOnce, processed: notification.Processing},
 	}
 	for _, tt := range tests {
@@ -165,5 +165,5 @@ func TestAnswered(t *testing.T) {
 	}
 	slack := told(notification.DecisionSelected, nil)
 	slack.Recipients[0].Deliveries[notification.Slack] = report.RecipientDelivery{Status: notification.Sent}
-	require.True(t, (&Demo{Receipts: true}).answered(slack), "Slack says nothing")
+	require.True(t, (&Demo{Receipts: true}).answered(slack), "Slack sends no receipts")
 }

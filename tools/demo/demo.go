@@ -39,7 +39,7 @@ type Demo struct {
 	Changed   func(line string) // called for each change of a delivery's status
 
 	played []example.ExpectedEvent        // events of the scenes, so far
-	reader string                         // who must still read the last played event, like CUSTOMER/42; empty: nobody
+	reader string                         // who has yet to read the last played event, such as CUSTOMER/42; empty: nobody
 	told   map[string]notification.Status // last status passed to Changed, by delivery id
 }
 

@@ -46,7 +46,7 @@ func ledgerDeviations(details []report.EventDetail, entries []sandbox.Entry) []s
 	return deviations
 }
 
-// wasSent reports whether the provider accepted the message, also if the delivery failed later.
+// wasSent reports whether the provider accepted the message, even if the delivery failed later.
 func wasSent(d report.RecipientDelivery) bool {
 	return d.Status == notification.Sent || d.Status == notification.Delivered || d.Status == notification.Failed && d.SentAt != nil
 }

@@ -30,14 +30,14 @@ func TestLedgerDeviations(t *testing.T) {
 		{name: "never accepted", statuses: []notification.Status{sent}, refused: item, wrong: item},
 		{name: "accepted twice", statuses: []notification.Status{sent}, accepted: []string{item, item}, wrong: item},
 		{name: "refused", statuses: []notification.Status{failed}, refused: item},
-		{name: "accepted, and not known", statuses: []notification.Status{failed}, accepted: []string{item}, wrong: item},
+		{name: "accepted, but FAILED in the database", statuses: []notification.Status{failed}, accepted: []string{item}, wrong: item},
 		{name: "waits", statuses: []notification.Status{notification.Pending}},
 		{name: "one message for a digest", statuses: []notification.Status{sent, sent, cancelled}, together: true, accepted: []string{digest}, refused: digest},
-		{name: "none for a digest", statuses: []notification.Status{sent, sent}, together: true, wrong: digest},
-		{name: "two for a digest", statuses: []notification.Status{sent, sent}, together: true, accepted: []string{digest, digest}, wrong: digest},
+		{name: "no message for a digest", statuses: []notification.Status{sent, sent}, together: true, wrong: digest},
+		{name: "two messages for a digest", statuses: []notification.Status{sent, sent}, together: true, accepted: []string{digest, digest}, wrong: digest},
 		{name: "a digest refused", statuses: []notification.Status{failed, failed}, together: true, refused: digest},
-		{name: "a digest accepted, and not known", statuses: []notification.Status{failed, cancelled}, together: true, accepted: []string{digest}, wrong: digest},
-		{name: "sent alone as well", statuses: []notification.Status{sent}, together: true, accepted: []string{digest, item}, wrong: item},
+		{name: "a digest accepted, but FAILED in the database", statuses: []notification.Status{failed, cancelled}, together: true, accepted: []string{digest}, wrong: digest},
+		{name: "sent in a digest and alone", statuses: []notification.Status{sent}, together: true, accepted: []string{digest, item}, wrong: item},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestLedgerHasNoWebSocket(t *testing.T) {
 }
 
 // The ledger has a message that was accepted and then bounced.
-func TestLedgerHasWhatBounced(t *testing.T) {
+func TestLedgerHasBouncedMessages(t *testing.T) {
 	t.Parallel()
 
 	bounced := status(notification.Failed, "bounced", 0)

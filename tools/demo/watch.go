@@ -15,7 +15,7 @@ import (
 // watchInterval is the time between two reads of the deliveries.
 const watchInterval = 200 * time.Millisecond
 
-var errUnsettled = fmt.Errorf("the deliveries have not all ended within %s", SettleTimeout)
+var errUnsettled = fmt.Errorf("some deliveries have not ended within %s", SettleTimeout)
 
 // watch reports each change of a delivery, until all deliveries have ended or are due only
 // after SettleTimeout.

@@ -60,11 +60,11 @@ func run(ctx context.Context, args []string, out io.Writer) (passed bool, err er
 	return r.passed(), os.WriteFile(file, []byte(text), 0o600)
 }
 
-// keeps reports whether the data of a run stays.
+// keeps reports whether the data of a run is kept.
 func (s settings) keeps(passed bool) bool { return s.keep == "always" || s.keep == "failed" && !passed }
 
-// disruptUnderLoad writes and breaks for the length of the run, waits until Herald has finished,
-// and lets the judge judge.
+// disruptUnderLoad writes load and causes faults for the length of the run. Then it waits until Herald has
+// finished, and judges the evidence.
 func disruptUnderLoad(ctx context.Context, s settings, stage *stage, say func(string, ...any)) (report, error) {
 	r := report{settings: s, version: version.Read().String()}
 	near, far := stage.lanes(s.commands)
@@ -103,6 +103,6 @@ func disruptUnderLoad(ctx context.Context, s settings, stage *stage, say func(st
 	return r, r.judge(ctx, stage, load)
 }
 
-// source returns a source of random numbers that depends on the seed alone. Each user has its own,
-// so that none changes the numbers of another.
+// source returns a source of random numbers that depends only on the seed. Each caller has a separate
+// source, so that no caller changes the numbers of another caller.
 func source(seed, user uint64) *random.Rand { return random.New(random.NewPCG(seed, user)) }

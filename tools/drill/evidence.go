@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// events returns the prefix of the ids of events. The pollers' ids begin otherwise.
+// events returns the prefix of the events' ids. The pollers' ids have a different prefix.
 func (s *stage) events() string { return s.Name + "-e" }
 
 // gather reads the evidence. The load has ended.

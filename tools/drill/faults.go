@@ -14,16 +14,16 @@ type fault struct {
 	Break, Mend  func(ctx context.Context) error
 }
 
-// played is a fault of the run.
+// played is a fault that the run caused.
 type played struct {
 	Target, Kind string
 	At           time.Duration // since the start of the load
-	Length       time.Duration // until it was mended, including a restart
+	Length       time.Duration // until the fault was mended, including a restart
 	Err          error         // why it could not be broken or mended
 }
 
-// lane breaks one of its faults after the other. Each comes once in a random order, then each
-// again. The order, the lengths and the pauses depend on the seed alone.
+// lane causes its faults one after another: each fault once in a random order, then each again. The
+// order, the lengths and the pauses depend only on the seed.
 type lane struct {
 	faults []fault
 	random *rand.Rand
@@ -35,7 +35,7 @@ const (
 	faultPause  = 3 * time.Second
 )
 
-// longestFault is the longest time for which a fault lasts, without the time to mend it.
+// longestFault is the maximum length of a fault, without the time to mend it.
 const longestFault = 3 * faultLength
 
 // run breaks and mends until ctx ends. It mends the last fault, too.

@@ -12,23 +12,23 @@ import (
 // event is an event that the drill wrote, with the messages that it asks for.
 type event struct {
 	ID        string
-	Committed bool // its row and the row of its business transaction are there
+	Committed bool // the event's row and its business row exist
 	Messages  []wanted
 
-	CancelledBy string        // id of the event that takes it back; empty: none
-	CancelledAt time.Time     // when that event's commit had returned; zero: not known
-	Grace       time.Duration // longest time for which a message that had begun before may be under way
+	CancelledBy string        // id of the event that cancels it; empty: none
+	CancelledAt time.Time     // when the commit of the cancelling event had returned; zero: unknown
+	Grace       time.Duration // the maximum time that a message in flight may take after the cancellation
 }
 
 // wanted is a message that an event asks for.
 type wanted struct {
 	Delivery string // its id, in the documented form
-	Address  string // the only address that may have it
+	Address  string // the only address that may get it
 	Text     string // a part of the body, which names the person and the event
 }
 
-// evidence is all that the judge knows. Events and Accepted come from the drill itself and from
-// the sandbox's ledger. The rest must agree with them.
+// evidence is everything that the judge compares. Events comes from the drill itself, and Accepted from the
+// sandbox's ledger. The other fields must agree with these two.
 type evidence struct {
 	Events   []event
 	Accepted []accepted
@@ -154,7 +154,7 @@ func (v *verdict) judgeMessages(event event, w wanted, took []accepted) {
 // judgeRow compares a delivery's row, attempts and record with the number of accepted messages.
 func (v *verdict) judgeRow(id string, row deliveryRow, took int, topic map[string]bool) {
 	sent := row.Status == notification.Sent || row.Status == notification.Delivered
-	unclear := row.Status == notification.Cancelled && row.Calls > 0 // no attempt followed the unclear one
+	unclear := row.Status == notification.Cancelled && row.Calls > 0 // no attempt followed the attempt with an unclear result
 	switch {
 	case sent && took == 0:
 		v.find(disagree, "%s: its row is %s, but the ledger has no message", id, row.Status)

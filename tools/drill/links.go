@@ -7,7 +7,7 @@ import (
 	"herald/tools/link"
 )
 
-// slowness is the delay of all that passes a slow link, in each direction.
+// slowness is the delay of all data over a slow link, in each direction.
 const slowness = 200 * time.Millisecond
 
 // linkFaults returns the faults of links.

@@ -14,7 +14,7 @@ import (
 	"herald/outbox"
 )
 
-// profile is a way in which business transactions come.
+// profile is a pattern of load over time.
 type profile struct {
 	name, about string
 	at          func(second int, rate float64) float64 // transactions of a second of the run
@@ -40,7 +40,7 @@ const (
 	crowd       = "900" // the restaurant whose staff a broadcast reaches
 )
 
-// setUp creates the table of the business, the directory, the routing and the template.
+// setUp creates the business table, the directory, the routing and the template.
 func setUp(ctx context.Context, db *pgxpool.Pool, hooks string, people int) error {
 	_, err := db.Exec(ctx, fmt.Sprintf(`
 		CREATE SCHEMA drill;
@@ -77,18 +77,18 @@ type load struct {
 	cancels []cancel // that are due later
 }
 
-// cancel is an event to take back at a time.
+// cancel is an event to cancel at a certain time.
 type cancel struct {
 	at    time.Time
 	due   time.Time // when its messages begin; zero: at once
 	event *event
 }
 
-// writeTimeout limits one business transaction. After it, nobody knows whether the transaction was
-// committed until the end of the run.
+// writeTimeout limits one business transaction. After a time-out, it is unknown until the end of the run
+// whether the transaction was committed.
 const writeTimeout = 10 * time.Second
 
-// run writes until ctx ends, and then takes back the remaining events that have to be taken back.
+// run writes until ctx ends, and then writes the remaining cancellations.
 func (l *load) run(ctx context.Context) {
 	began, owed, news := time.Now(), 0.0, l.profile.broadcasts/4
 	ticker := time.NewTicker(time.Second)
@@ -120,14 +120,14 @@ func (l *load) write(ctx context.Context, n int) {
 		l.commit(ctx, l.table(), nil)
 	case n < 75: // a visit that takes place
 		l.commit(ctx, l.visit(time.Now().Add(visitIn)), nil)
-	case n < 85: // a visit that is called off before its reminder is due
+	case n < 85: // a visit that is cancelled before its reminder is due
 		due := time.Now().Add(visitIn)
 		visit := l.visit(due)
 		l.commit(ctx, visit, nil)
 		l.cancels = append(l.cancels, cancel{time.Now().Add(time.Duration(1+l.random.IntN(4)) * time.Second), due, visit.event})
-	case n < 90: // an order that is taken back in its own transaction
+	case n < 90: // an order that is cancelled in the transaction that writes it
 		l.commit(ctx, l.order(), l.off)
-	case n < 95: // an order that is taken back while it is being sent
+	case n < 95: // an order that is cancelled while it is being sent
 		order := l.order()
 		l.commit(ctx, order, nil)
 		l.cancels = append(l.cancels, cancel{time.Now(), time.Time{}, order.event})
@@ -148,7 +148,7 @@ func (l *load) draft(eventType, aggregateType, aggregateID string) draft {
 	return draft{e, outbox.Event{ID: e.ID, Type: eventType, AggregateType: aggregateType, AggregateID: aggregateID, Payload: map[string]string{"event": e.ID}}}
 }
 
-// asks adds the message of a person, on a channel, to what the event asks for.
+// asks adds a person's message over a channel to the messages that the event asks for.
 func (d draft) asks(who, user, channel, address string) {
 	name := map[string]string{"customer": "c", "staff": "s"}[who] + user
 	d.event.Messages = append(d.event.Messages, wanted{
@@ -178,7 +178,7 @@ func (l *load) table() draft {
 	return d
 }
 
-// visitIn is the time until a reminder is due. It is longer than the time until a cancel.
+// visitIn is the time until a reminder is due. It is longer than the time until the cancellation.
 const visitIn = 15 * time.Second
 
 func (l *load) visit(due time.Time) draft {
@@ -198,14 +198,14 @@ func (l *load) broadcast() draft {
 	return d
 }
 
-// off returns an event that takes another one back.
+// off returns an event that cancels another event.
 func (l *load) off(target *event) draft {
 	d := l.draft("CALLED_OFF", "CUSTOMER", "1")
 	d.row.Cancels, target.CancelledBy = target.ID, d.event.ID
 	return d
 }
 
-// takeBack writes the cancels that are due.
+// takeBack writes the cancellations that are due.
 func (l *load) takeBack(ctx context.Context, now time.Time) {
 	due := func(c cancel) bool { return c.at.Before(now) }
 	for _, c := range l.cancels {
@@ -222,9 +222,8 @@ func (l *load) takeBack(ctx context.Context, now time.Time) {
 	l.cancels = slices.DeleteFunc(l.cancels, due)
 }
 
-// commit writes an event with a business row, and an event that takes it back in the same
-// transaction, unless off is nil. After an error the transaction may be committed all the same:
-// [load.settle] finds out.
+// commit writes an event with a business row. Unless off is nil, the same transaction has an event that
+// cancels it. After an error, the transaction may still be committed: [load.settle] finds out.
 func (l *load) commit(ctx context.Context, d draft, off func(*event) draft) error {
 	rows := []outbox.Event{d.row}
 	if off != nil {
@@ -260,8 +259,8 @@ func (l *load) transaction(ctx context.Context, rows []outbox.Event, commit bool
 	return tx.Commit(ctx)
 }
 
-// settle finds out which transactions were committed: their business rows are there. An event is
-// not cancelled if the event that takes it back was not committed.
+// settle finds out which transactions were committed, by their business rows. An event is not cancelled if
+// its cancelling event was not committed.
 func (l *load) settle(committed map[string]bool) []event {
 	events := make([]event, len(l.events))
 	for i, e := range l.events {

@@ -1,6 +1,6 @@
-// Command drill disrupts an installation of Herald under load, in a random order that its seed
-// repeats. It then judges, by what it wrote and what the providers accepted, whether every person
-// got the right messages.
+// Command drill disrupts an installation of Herald under load, in a random order that a seed repeats. Then
+// it compares the events that it wrote with the messages that the providers accepted, and judges whether
+// every person got the right messages.
 package main
 
 import (
@@ -71,8 +71,8 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 		}
 	}
 	flags.Uint64Var(&s.seed, "seed", 0, "`number` that decides the faults and the kinds of events; 0: a random one")
-	flags.DurationVar(&s.length, "for", 8*time.Minute, "how long to write and to break; starting and settling come on top")
-	flags.DurationVar(&s.settle, "settle", 5*time.Minute, "how long Herald may take to finish after the last fault")
+	flags.DurationVar(&s.length, "for", 8*time.Minute, "length of the load and the faults, without the time to start and to settle")
+	flags.DurationVar(&s.settle, "settle", 5*time.Minute, "maximum time for Herald to finish after the last fault")
 	flags.Float64Var(&s.rate, "rate", 2, "business transactions a second, with four to six messages each")
 	flags.IntVar(&s.people, "people", 300, "people that a broadcast reaches")
 	flags.StringVar(&s.bin, "bin", "bin", "`folder` of worker, gateway, starter and sandbox")
@@ -82,7 +82,7 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 	flags.Func("profile", "`name` of the load, see below (default steady)", func(name string) error {
 		i := slices.IndexFunc(profiles, func(p profile) bool { return p.name == name })
 		if i < 0 {
-			return errors.New("no such profile")
+			return errors.New("no such profile: see --help")
 		}
 		s.profile = profiles[i]
 		return nil
@@ -100,7 +100,7 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 	case !slices.Contains([]string{"failed", "always", "never"}, s.keep):
 		return s, errors.New("--keep must be failed, always or never")
 	case flags.NArg() > 0:
-		return s, fmt.Errorf("%q is no flag: see --help", flags.Arg(0))
+		return s, fmt.Errorf("%q is not a flag: see --help", flags.Arg(0))
 	case s.length < 10*time.Second || s.settle <= 0 || s.rate <= 0 || s.people < 1:
 		return s, errors.New("--for must be 10s or more; --settle, --rate and --people must be positive")
 	}

@@ -6,7 +6,7 @@ import (
 	"herald/tools/link"
 )
 
-// ordinary makes the sandbox as slow as a provider, so that a crash meets messages under way.
+// ordinary makes the sandbox as slow as a provider, so that messages are in flight during a crash.
 const ordinary = `{"latency":"150ms"}`
 
 // channels are the providers' names in the sandbox's faults.

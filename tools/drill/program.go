@@ -11,7 +11,7 @@ import (
 	"herald/tools/testbed"
 )
 
-// program is a worker or the gateway. It starts again when it has ended, as under a supervisor.
+// program is a worker or the gateway. It is restarted when it ends, as by a supervisor.
 type program struct {
 	name  string
 	start func() (*testbed.Process, error)
@@ -20,7 +20,7 @@ type program struct {
 	mu      sync.Mutex
 	process *testbed.Process
 	down    bool     // killed by a fault
-	ends    []string // the last output, each time that it ended by itself
+	ends    []string // the last output each time the program ended by itself
 }
 
 func (p *program) up(context.Context) (err error) {

@@ -36,7 +36,7 @@ func (r *report) judge(ctx context.Context, stage *stage, load *load) error {
 	return err
 }
 
-// passed reports whether the judge found nothing, and every fault was broken and mended.
+// passed reports whether the judge found nothing, and every fault could be caused and mended.
 func (r *report) passed() bool {
 	return r.verdict.passed() && len(r.failedFaults()) == 0 && r.left == ""
 }

@@ -32,7 +32,7 @@ func (c commands) set(flag, value string) error {
 		known = known || s.name == server
 	}
 	if !found || !known {
-		return errors.New("it must be SERVER=COMMAND, and the server postgres, rabbitmq, temporal or kafka")
+		return errors.New("must be SERVER=COMMAND, with the server postgres, rabbitmq, temporal or kafka")
 	}
 	if c[flag] == nil {
 		c[flag] = map[string]string{}
@@ -64,7 +64,7 @@ func (c commands) faults(server string) (faults []fault, without []string) {
 }
 
 // linkTo returns a link to the server of a setting, and the setting's value over the link. The
-// error says why there can be no link.
+// error is the reason why a link is impossible.
 func linkTo(setting, value string) (*link.Link, string, error) {
 	u := &url.URL{Host: value}
 	if setting == "TEMPORAL_ADDRESS" && (os.Getenv("TEMPORAL_TLS") != "" || os.Getenv("TEMPORAL_API_KEY") != "") {

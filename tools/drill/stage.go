@@ -18,14 +18,14 @@ type stage struct {
 	*testbed.Installation
 
 	hasTopic bool
-	kafka    *link.Link // that the broker tells its clients; nil: none
+	kafka    *link.Link // listens at the address that the broker advertises; nil: none
 	gateway  string     // host:port
 	programs []*program
-	without  []string // faults that cannot be had here, with the reason
+	without  []string // faults that are impossible here, with the reason
 }
 
-// defaults are settings that your environment overrides. Messages have so many attempts that they
-// survive every fault.
+// defaults are settings that your environment overrides. They give messages enough attempts to survive
+// every fault.
 var defaults = []string{
 	"EMAIL_MAX_ATTEMPTS=100", "SMS_MAX_ATTEMPTS=100", "PUSH_MAX_ATTEMPTS=100", "WEBHOOK_MAX_ATTEMPTS=100",
 	"EMAIL_RETRY_INTERVAL=1s", "SMS_RETRY_INTERVAL=1s", "PUSH_RETRY_INTERVAL=1s", "WEBHOOK_RETRY_INTERVAL=1s",
@@ -77,7 +77,7 @@ func (s *stage) configure(ctx context.Context) error {
 	return err
 }
 
-// sendToKafka creates the topic, and links the address that the broker tells its clients.
+// sendToKafka creates the topic, and opens a link at the address that the broker advertises.
 func (s *stage) sendToKafka(ctx context.Context, address string) (err error) {
 	broker, _, _ := strings.Cut(os.Getenv("KAFKA_BROKERS"), ",")
 	switch {

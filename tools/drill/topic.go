@@ -15,8 +15,8 @@ func (s *stage) topic() string { return s.Name + "-lifecycle" }
 // topicTime limits the reading of the topic.
 const topicTime = 30 * time.Second
 
-// readTopic returns the ids of the deliveries that the topic reports as sent. It reads until it has
-// each row that Herald has marked as sent.
+// readTopic returns the ids of the deliveries that the topic reports as sent. It reads until it has every
+// row that Herald has marked as sent.
 func (s *stage) readTopic(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, topicTime)
 	defer cancel()

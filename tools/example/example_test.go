@@ -75,7 +75,7 @@ func TestSeedIsIdempotent(t *testing.T) {
 	db := seeded(t)
 	before := contents(t, db)
 
-	// A second load restores rows that Herald or somebody else has changed.
+	// A second load restores rows that have changed.
 	_, err := db.Pool.Exec(t.Context(), "UPDATE recipient_device SET active = false; UPDATE recipient SET locale = 'fr', slack_webhook_url = 'x'")
 	require.NoError(t, err)
 	require.NotEqual(t, before, contents(t, db))

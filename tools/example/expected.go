@@ -11,7 +11,7 @@ import (
 // Expectation is the expected end of an event.
 type Expectation struct {
 	Outcome    string                                             `json:"outcome"`
-	Recipients map[string]map[notification.Channel]ExpectedResult `json:"recipients"` // by type and id, like RESTAURANT_USER/10; nobody else may be told
+	Recipients map[string]map[notification.Channel]ExpectedResult `json:"recipients"` // by type and id, such as RESTAURANT_USER/10; nobody else may get a message
 }
 
 // Outcomes of an event with recipients. [notification.EventOutcome] has the other outcomes.

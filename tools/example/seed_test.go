@@ -92,7 +92,7 @@ type seedRoute struct {
 }
 
 // The seeded rules have exactly the rows of the document's tables.
-func TestSeedRoutingIsTheDocuments(t *testing.T) {
+func TestSeedRoutingMatchesTheDocument(t *testing.T) {
 	t.Parallel()
 
 	mandatoryScreen := []seedRoute{
@@ -121,7 +121,7 @@ type seedRecipients struct {
 	Roles                []string // nil: any
 }
 
-func TestSeedRecipientsAreTheDocuments(t *testing.T) {
+func TestSeedRecipientsMatchTheDocument(t *testing.T) {
 	t.Parallel()
 
 	document := map[string][]seedRecipients{

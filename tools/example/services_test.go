@@ -29,7 +29,7 @@ type column struct {
 }
 
 // The outboxes of the example have the columns from the services' documents.
-func TestOutboxesAreTheDocuments(t *testing.T) {
+func TestOutboxesMatchTheDocuments(t *testing.T) {
 	t.Parallel()
 
 	db := services(t)

@@ -43,7 +43,7 @@ func (a *actors) PollOutbox(ctx context.Context, _ activities.PollOutboxInput) (
 	return activities.PollOutboxResult{Started: a.findTwice(ctx)}, nil
 }
 
-// FollowUp does one thing in each of its first two calls.
+// FollowUp handles one follow-up in each of its first two calls.
 func (a *actors) FollowUp(ctx context.Context) (activities.FollowUpResult, error) {
 	return activities.FollowUpResult{Done: a.findTwice(ctx)}, nil
 }
@@ -72,7 +72,7 @@ func (a *actors) Sweep(ctx context.Context) (activities.SweepResult, error) {
 }
 
 // PlanDeliveries returns the scenario's pages, one after another. If the scenario has idle
-// looks, the second page waits until the lane of the first page has looked in vain.
+// looks, the second page waits until the lane of the first page has looked and found nothing.
 func (a *actors) PlanDeliveries(ctx context.Context, in activities.PlanInput) (activities.PlanResult, error) {
 	s := a.of(in.EventID)
 	if len(s.pages) == 0 {
@@ -148,7 +148,7 @@ func (a *actors) ListDeliveries(_ context.Context, in activities.ListInput) (act
 	return activities.ListResult{DeliveryBatch: all}, nil
 }
 
-// CancelPart returns that nothing is left to cancel.
+// CancelPart reports that nothing is left to cancel.
 func (a *actors) CancelPart(context.Context, activities.CancelPartInput) (activities.CancelPartResult, error) {
 	return activities.CancelPartResult{}, nil
 }

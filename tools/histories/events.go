@@ -109,7 +109,7 @@ func emailWhenReleased(ctx context.Context, s *scenario, in activities.SendInput
 	return sentWhenReleased(ctx, s, in)
 }
 
-// CancelEvent returns that nothing is left to cancel.
+// CancelEvent reports that nothing is left to cancel.
 func (a *actors) CancelEvent(context.Context, activities.CancelEventInput) (activities.CancelEventResult, error) {
 	return activities.CancelEventResult{}, nil
 }

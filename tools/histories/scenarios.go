@@ -17,7 +17,7 @@ import (
 // scenario is one workflow from its start to its end.
 type scenario struct {
 	name      string            // of the file
-	also      map[string]string // files of its pages, its digest or its last run, by what follows its own id in theirs
+	also      map[string]string // files of its pages, its digest or its last run, by the suffix of their ids
 	id        string
 	queue     string
 	workflow  any
@@ -25,35 +25,35 @@ type scenario struct {
 	meanwhile []step
 
 	before    []step                    // before it is started
-	pages     []activities.PlanResult   // of an event; none: it cannot be planned
-	planning  bool                      // it is planned until it is cancelled
+	pages     []activities.PlanResult   // of an event; none: planning fails
+	planning  bool                      // planning lasts until the event is cancelled
 	finishing bool                      // the local activity that records its end waits until it is released
 	away      bool                      // its local activities fail
 	stretches int64                     // of each lane
 	idle      int32                     // looks of its lane that find nothing, while the second page is planned
-	outcome   notification.EventOutcome // that its end finds; empty: what the event knows
-	waits     time.Duration             // how long its deliveries that wait do
+	outcome   notification.EventOutcome // returned by FinishEvent; empty: the outcome that the event knows
+	waits     time.Duration             // wait of its waiting deliveries
 	send      func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error)
 
 	window     time.Duration            // of the digest that a delivery joins
 	joined     notification.Status      // of a delivery that joins; empty: PENDING
 	seal       sealFunc                 // nil: the only item of the first digest
 	sendDigest sendDigestFunc           // nil: it is sent
-	reopened   *activities.ReopenResult // of a delivery that is retried; nil: that cannot be
-	givenUp    []notification.Status    // by GiveUp, in turn; then what it was asked for
+	reopened   *activities.ReopenResult // of a delivery that is retried; nil: the retry fails
+	givenUp    []notification.Status    // results of GiveUp, in turn; then the wanted status
 
 	looks []activities.EscalateResult // of an escalation, in turn
-	holds bool                        // the first of them waits until it is released
+	holds bool                        // the first look waits until it is released
 
-	swept *activities.SweepResult // what a sweep finds; the ids of its deliveries are made of the scenario's
+	swept *activities.SweepResult // result of a sweep; the ids of its deliveries contain the scenario's id
 
-	reached, released chan struct{} // an activity is where it should be, and may continue
+	reached, released chan struct{} // an activity has reached its hold, and may leave it
 	polls             atomic.Int32  // calls of the activity that the scenario is about
 	giveUps           atomic.Int32
 }
 
-// files returns the recorded workflows by the name of their file: the first run of the scenario's
-// workflow, and the last run of the others.
+// files returns the recorded workflows by file name: the first run of the scenario's workflow, and the last
+// run of the other workflows.
 func (s *scenario) files(run string) map[string]workflow.Execution {
 	files := map[string]workflow.Execution{s.name: {ID: s.id, RunID: run}}
 	for suffix, file := range s.also {

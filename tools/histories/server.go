@@ -13,8 +13,8 @@ import (
 	"herald/workflows"
 )
 
-// stamp is part of all ids and queues. So this run does nothing for workflows that a failed run has
-// left, whose steps would count as its own.
+// stamp is part of all ids and queues. It separates this run from workflows that a failed run left
+// running: their steps would count as steps of this run.
 var stamp = time.Now().UTC().Format("20060102T150405")
 
 // prefix separates the recording's queues from the queues of an installation and of other runs.

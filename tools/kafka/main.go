@@ -1,5 +1,5 @@
 // Command kafka is the local Kafka: one broker on this machine's loopback address. It speaks
-// Kafka's protocol and keeps its data in a folder, also after a kill. It is franz-go's kfake,
+// Kafka's protocol and keeps its data in a folder, even after a kill. It is franz-go's kfake,
 // which is made for tests and replicates nothing.
 package main
 
@@ -25,7 +25,7 @@ import (
 // Settings holds the broker's ports and folder.
 type Settings struct {
 	Port       int
-	Advertised int    // the port that clients are told; 0: Port
+	Advertised int    // the port that the broker advertises to clients; 0: Port
 	Data       string // folder of topics and records
 }
 
@@ -34,10 +34,10 @@ const askTimeout = 5 * time.Second
 func main() {
 	var s Settings
 	flag.IntVar(&s.Port, "port", 9092, "port of the broker")
-	flag.IntVar(&s.Advertised, "advertise", 0, "port that clients are told, of a proxy; 0: the port of the broker")
+	flag.IntVar(&s.Advertised, "advertise", 0, "port to advertise to clients, such as a proxy's; 0: the port of the broker")
 	flag.StringVar(&s.Data, "data", "kafka", "folder of its data")
 	check := flag.Bool("check", false, "ask a running broker whether it is ready, and exit 0 if it is")
-	topics := flag.String("create", "", "create topics at a running broker, unless they are there: names with commas between them")
+	topics := flag.String("create", "", "create missing topics at a running broker: names separated by commas")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

@@ -1,5 +1,5 @@
-// Command kubernetes renders folders of manifests with kustomize, and checks that each object is one
-// that Kubernetes knows, without unknown or repeated fields.
+// Command kubernetes renders folders of manifests with kustomize. It checks that Kubernetes knows each kind
+// of object, and that no object has unknown or repeated fields.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package link is a proxy between a client and a server, which can be cut and slowed down while the
+// Package link is a proxy between a client and a server. A test can cut and slow down the link while the
 // server still serves other clients.
 package link
 
@@ -38,10 +38,10 @@ func At(address, server string) (*Link, error) {
 	return l, nil
 }
 
-// Address returns the link's own host:port.
+// Address returns the host:port at which the link listens.
 func (l *Link) Address() string { return l.listener.Addr().String() }
 
-// Close cuts the link for ever.
+// Close cuts the link for good.
 func (l *Link) Close() {
 	_ = l.listener.Close()
 	l.Cut()
@@ -57,7 +57,7 @@ func (l *Link) Cut() {
 	}
 }
 
-// Slow delays everything that passes in each direction.
+// Slow delays all data in each direction.
 func (l *Link) Slow(by time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	courierGrace = 5 * time.Second
 )
 
-// receipt is one report of a provider about a message. Either event is set, which SendGrid
-// sends in a batch, or post, which is one callback.
+// receipt is one report of a provider about a message. It has either an event, which SendGrid sends in a
+// batch, or a post, which is one callback.
 type receipt struct {
 	due   time.Time
 	event json.RawMessage
@@ -35,7 +35,7 @@ type message interface {
 }
 
 // courier sends receipts to the gateway when they are due. Each receipt has a timer. While all places
-// are taken, due events gather, so that batches grow while the gateway is slow.
+// are taken, due events accumulate, so batches grow while the gateway is slow.
 type courier struct {
 	gateway  string // scheme and host; empty: no receipts are sent
 	key      *ecdsa.PrivateKey
@@ -51,7 +51,7 @@ type courier struct {
 	mu     sync.Mutex
 	events []json.RawMessage // due, and in no batch yet
 	counts receiptCounts
-	full   bool // the log already says that receipts are lost
+	full   bool // the loss of receipts is already logged
 }
 
 // receiptCounts counts receipts by outcome.
@@ -59,7 +59,7 @@ type receiptCounts struct {
 	Waiting int
 	Taken   int // requests that the gateway accepted: batches of events, and callbacks
 	Refused int // attempts that the gateway rejected or did not answer
-	Lost    int // too many waited, or the provider gave up
+	Lost    int // receipts that were dropped because too many waited, or that the provider gave up
 }
 
 func newCourier(gateway string, key *ecdsa.PrivateKey, settings Receipts) *courier {
@@ -77,7 +77,7 @@ func newCourier(gateway string, key *ecdsa.PrivateKey, settings Receipts) *couri
 func (c *courier) end() {
 	close(c.closed)
 	timer := time.AfterFunc(courierGrace, c.cut)
-	for range maxPosts { // nobody gets a place any more
+	for range maxPosts { // take all places, so that no new request starts
 		c.places <- struct{}{}
 	}
 	timer.Stop()
@@ -115,7 +115,7 @@ func (c *courier) schedule(r receipt) {
 	c.full = true
 }
 
-// send sends a receipt that is due. An event goes with the other events that are due.
+// send sends a receipt that is due. An event is sent with all other due events.
 func (c *courier) send(r receipt) {
 	if r.post == nil {
 		c.mu.Lock()
@@ -133,8 +133,8 @@ func (c *courier) send(r receipt) {
 	}
 }
 
-// take takes a receipt from the waiting ones: a callback alone, or the batch of the due events up to
-// batchLimit. The batch is nil if another request has all of them.
+// take takes a callback, or a batch of due events up to batchLimit. The batch is nil if another request has
+// taken all events.
 func (c *courier) take(r receipt) receipt {
 	c.mu.Lock()
 	defer c.mu.Unlock()

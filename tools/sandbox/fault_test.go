@@ -175,10 +175,10 @@ func TestFaultRefused(t *testing.T) {
 	}{
 		{name: "empty", path: "EMAIL", status: 400, complaint: "not a fault"},
 		{name: "no JSON", path: "EMAIL", body: `{`, status: 400, complaint: "not a fault"},
-		{name: "two", path: "EMAIL", body: `{"status":500}{"status":500}`, status: 400, complaint: "follows"},
+		{name: "two faults", path: "EMAIL", body: `{"status":500}{"status":500}`, status: 400, complaint: "follows"},
 		{name: "unknown field", path: "EMAIL", body: `{"statsu":500}`, status: 400, complaint: "statsu"},
-		{name: "nothing", path: "EMAIL", body: `{}`, status: 400, complaint: "does nothing"},
-		{name: "rate alone", path: "EMAIL", body: `{"rate":0.5}`, status: 400, complaint: "does nothing"},
+		{name: "empty object", path: "EMAIL", body: `{}`, status: 400, complaint: "does nothing"},
+		{name: "only a rate", path: "EMAIL", body: `{"rate":0.5}`, status: 400, complaint: "does nothing"},
 		{name: "status of a success", path: "EMAIL", body: `{"status":200}`, status: 400, complaint: "status"},
 		{name: "status too large", path: "EMAIL", body: `{"status":600}`, status: 400, complaint: "status"},
 		{name: "status is text", path: "EMAIL", body: `{"status":"503"}`, status: 400, complaint: "status"},
@@ -191,9 +191,9 @@ func TestFaultRefused(t *testing.T) {
 		{name: "retry_after below 0", path: "EMAIL", body: `{"status":503,"retry_after":"-1s"}`, status: 400, complaint: "retry_after"},
 		{name: "retry_after too long", path: "EMAIL", body: `{"status":503,"retry_after":"25h"}`, status: 400, complaint: "retry_after"},
 		{name: "retry_after without status", path: "EMAIL", body: `{"retry_after":"1s","drop":"after"}`, status: 400, complaint: "retry_after"},
-		{name: "other drop", path: "EMAIL", body: `{"drop":"during"}`, status: 400, complaint: "drop"},
+		{name: "unknown drop", path: "EMAIL", body: `{"drop":"during"}`, status: 400, complaint: "drop"},
 		{name: "too large", path: "EMAIL", body: `{"drop":"` + strings.Repeat("a", 64<<10) + `"}`, status: 400, complaint: "too large"},
-		{name: "no provider", path: "WEBSOCKET", body: `{"status":500}`, status: 404, complaint: "EMAIL"},
+		{name: "a channel without a provider", path: "WEBSOCKET", body: `{"status":500}`, status: 404, complaint: "EMAIL"},
 		{name: "unknown channel", path: "FAX", body: `{"status":500}`, status: 404, complaint: "EMAIL"},
 	}
 	b := start(t)

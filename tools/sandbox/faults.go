@@ -179,7 +179,7 @@ func (f Fault) validate() error {
 	case f.Drop != "" && f.Drop != dropBefore && f.Drop != dropAfter:
 		return errors.New(`drop must be "before" or "after"`)
 	case f.RetryAfter != 0 && f.Status == 0:
-		return errors.New("retry_after needs a status to be sent with")
+		return errors.New("retry_after needs a status: add one")
 	case f.Status == 0 && f.Latency == 0 && f.Drop == "":
 		return errors.New("the fault does nothing: give it a status, a latency or a drop")
 	default:
@@ -200,7 +200,7 @@ var errRate = errors.New("rate must be from 0 to 1")
 
 func isRate(rate *float64) bool { return rate == nil || *rate >= 0 && *rate <= 1 }
 
-// hits decides at random whether a request or a receipt gets a fault. nil: each does.
+// hits decides at random whether a request or a receipt gets a fault. With a nil rate, each gets it.
 func hits(rate *float64) bool { return rate == nil || rand.Float64() < *rate }
 
 // withRetryAfter adds the header Retry-After in whole seconds, rounded up so that no client

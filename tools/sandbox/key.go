@@ -26,12 +26,12 @@ func openKey(path string) (*ecdsa.PrivateKey, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, fmt.Errorf("sandbox: %s is no key: it is not PEM", path)
+		return nil, fmt.Errorf("sandbox: %s is not a key: it is not PEM", path)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	key, isECDSA := parsed.(*ecdsa.PrivateKey)
 	if err != nil || !isECDSA || key.Curve != elliptic.P256() {
-		return nil, fmt.Errorf("sandbox: %s is no key of SendGrid's kind: it must be ECDSA on P-256, in PKCS 8", path)
+		return nil, fmt.Errorf("sandbox: %s is not a key for SendGrid's events: it must be ECDSA on P-256, in PKCS 8", path)
 	}
 	return key, nil
 }

@@ -27,7 +27,7 @@ type Entry struct {
 	Title      string               `json:"title"`
 	Body       string               `json:"body"`
 	Status     int                  `json:"status"`   // of the response; 0: no response
-	Accepted   bool                 `json:"accepted"` // the message counts as sent, also if the client got no response
+	Accepted   bool                 `json:"accepted"` // the message counts as sent, even if the client got no response
 
 	Text        string `json:"text,omitempty"`         // the part in plain text; only of e-mails, whose body is HTML
 	CollapseKey string `json:"collapse_key,omitempty"` // a message replaces older ones with the same key on the phone; only of push messages
@@ -91,7 +91,7 @@ func eachEntry(r io.Reader, do func(entry Entry, line []byte) error) error {
 		}
 		var entry Entry
 		if err != nil || json.Unmarshal(line, &entry) != nil || entry.Time.IsZero() {
-			return fmt.Errorf("line %d is no entry of a ledger", number)
+			return fmt.Errorf("line %d is not an entry of a ledger", number)
 		}
 		if err := do(entry, line); err != nil {
 			return err
@@ -139,7 +139,7 @@ func (l *ledger) remember(entry Entry, length int) {
 	l.size += int64(length)
 }
 
-// keep appends a line to the newest lines, of which it drops the oldest if there are too many.
+// keep appends a line to the newest lines. If there are too many, it drops the oldest line.
 func keep(newest []line, added line) []line {
 	if len(newest) == remembered {
 		newest = append(newest[:0], newest[1:]...)

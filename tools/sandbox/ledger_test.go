@@ -68,7 +68,7 @@ func TestLedgerRefused(t *testing.T) {
 		require.NotContains(t, err.Error(), "Ada")
 		left, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.Equal(t, content, string(left), "left as it was")
+		require.Equal(t, content, string(left), "the file must not change")
 	}
 	_, err := sandbox.New(sandbox.Config{})
 	require.ErrorContains(t, err, "missing")
@@ -100,7 +100,7 @@ func TestLedgerConcurrently(t *testing.T) {
 	entries := b.all(t)
 	require.ElementsMatch(t, want, ids(entries))
 	for i := range entries[1:] {
-		require.False(t, entries[i+1].Time.Before(entries[i].Time), "in the order of time")
+		require.False(t, entries[i+1].Time.Before(entries[i].Time), "entries are in order of time")
 	}
 	content, err := os.ReadFile(b.ledger)
 	require.NoError(t, err)

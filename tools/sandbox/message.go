@@ -8,8 +8,8 @@ import (
 	"herald/internal/notification"
 )
 
-// mailPolicy lets a mail show its own styles. It runs no scripts, loads nothing and sends no forms,
-// also if somebody opens the mail outside of its frame.
+// mailPolicy allows only the mail's own styles: no scripts, no loading and no forms, even if somebody opens
+// the mail outside of its frame.
 const mailPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 // messageView holds the contents of the page of one message.

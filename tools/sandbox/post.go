@@ -30,7 +30,7 @@ type post struct {
 
 // repeatsMail returns the time after which SendGrid repeats a failed batch, and false if it gives
 // up. SendGrid repeats after every failure, at growing intervals for a day. The first intervals
-// are shorter than SendGrid's, so that nobody waits minutes.
+// are shorter than SendGrid's intervals, so that no test waits for minutes.
 // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook
 func repeatsMail(attempts int, began time.Time, _ int) (time.Duration, bool) {
 	const longest, day = 10 * time.Minute, 24 * time.Hour
@@ -73,7 +73,7 @@ func (p *post) send(ctx context.Context, client *http.Client, gateway string) (s
 		return 0
 	}
 	defer func() { _ = response.Body.Close() }()
-	_, _ = io.CopyN(io.Discard, response.Body, answerLimit) // else the connection is closed
+	_, _ = io.CopyN(io.Discard, response.Body, answerLimit) // an unread body would close the connection
 	return response.StatusCode
 }
 

@@ -24,8 +24,8 @@ type provider struct {
 	channel notification.Channel
 	fault   notification.Channel // its name in PUT /faults
 	route   string               // of its requests; empty: it speaks no HTTP
-	// handle returns the message as far as it can read it, also for a rejected request, because
-	// the ledger has a line for each request.
+	// handle returns the parts of the message that it can read. It does so for a rejected request, too,
+	// because the ledger has a line for each request.
 	handle func(r *http.Request, body []byte, local bool) (Entry, response)
 	reject func(status int) response // in the provider's format, for a fault or a body that is too large
 }
@@ -115,7 +115,7 @@ func respond(w http.ResponseWriter, resp response) {
 	_, _ = w.Write(resp.body) // the client may be gone
 }
 
-// readBody reads the whole body, because net/http notices only afterwards that a client leaves.
+// readBody reads the whole body, because only then does net/http notice that a client leaves.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	control := http.NewResponseController(w)
 	// The deadline is set on the connection, so it must be removed after the body. The writer

@@ -147,7 +147,7 @@ func TestReceiptsRepeated(t *testing.T) {
 		g.next(t)
 		g.shows(t, "0 waiting, 0 taken, 1 refused, 1 lost")
 	})
-	t.Run("Twilio, as it was asked to", func(t *testing.T) {
+	t.Run("Twilio, with a fragment", func(t *testing.T) {
 		t.Parallel()
 		statuses := make(chan int, 2)
 		statuses <- http.StatusServiceUnavailable

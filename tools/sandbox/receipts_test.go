@@ -37,7 +37,7 @@ func TestReceiptsOfAMail(t *testing.T) {
 		require.GreaterOrEqual(t, int64(e["timestamp"].(float64)), before.Add(time.Second).Unix())
 		if e["event"] == "bounce" {
 			require.Equal(t, "bounce", e["type"])
-			require.Contains(t, e["reason"], "bounce+7@example.com", "as mail servers say it")
+			require.Contains(t, e["reason"], "bounce+7@example.com", "mail servers quote the address")
 		}
 	}
 	require.Equal(t, map[string][]string{"bounce+7@example.com": {"processed", "bounce"}, "eve@example.com": {"processed", "delivered"}}, said)
@@ -110,7 +110,7 @@ func TestReceiptsOfAText(t *testing.T) {
 	}
 }
 
-func TestReceiptsNobodyAskedFor(t *testing.T) {
+func TestUnrequestedReceipts(t *testing.T) {
 	t.Parallel()
 
 	g := startWithGateway(t, atOnce, nil)
@@ -127,7 +127,7 @@ func TestReceiptsNobodyAskedFor(t *testing.T) {
 }
 
 // An outcome in the settings wins over the outcome that the address names.
-func TestReceiptOutcomesThatAreSet(t *testing.T) {
+func TestReceiptOutcomesFromSettings(t *testing.T) {
 	t.Parallel()
 
 	g := startWithGateway(t, "", nil)

@@ -1,6 +1,6 @@
-// Package sandbox replaces SendGrid, Twilio, FCM, Slack, browsers and receivers of webhooks, so that the real SDKs run on one
-// machine, with faults on demand. It rejects the same requests as the providers, with the
-// same errors. It sends nothing: its ledger records the messages that people would receive.
+// Package sandbox replaces the providers of all channels, so that the real SDKs run on one machine, with
+// faults on demand. It rejects the same requests as the providers, with the same errors. It sends nothing:
+// its ledger records the messages that people would receive.
 //
 // The ledger holds addresses and texts, as evidence. Logs never do.
 package sandbox
@@ -20,7 +20,7 @@ import (
 
 // Config is the configuration of a sandbox.
 type Config struct {
-	Ledger string // path of the ledger; created if it does not exist, else continued
+	Ledger string // path of the ledger; created if it does not exist, otherwise continued
 	Local  bool   // accept callback URLs that only this machine or its network can reach
 
 	Gateway  string // scheme and host for receipts, in place of PUBLIC_URL; empty: no receipts
@@ -95,7 +95,7 @@ func (s *Server) route() {
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 }
 
-// ServeHTTP answers as the provider whose path it is, or as the sandbox itself.
+// ServeHTTP answers as the provider that owns the path, or as the sandbox itself.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // Close stops the receipts and closes the ledger. The sandbox answers later requests with 500.

@@ -66,7 +66,7 @@ func (m sentMail) receipts(settings Receipts, now time.Time) []receipt {
 // event adds the fields that all events have to an event of the outcome.
 func (m sentMail) event(said mailEvent, address string, args map[string]string, at time.Time) json.RawMessage {
 	event := mailEvent{}
-	for name, value := range args { // SendGrid puts them next to its fields, and its fields win
+	for name, value := range args { // SendGrid merges them with its own fields, which win
 		event[name] = value
 	}
 	for name, value := range said {

@@ -17,12 +17,12 @@ import (
 	"herald/internal/notification"
 )
 
-// smtpServer has only what a fault needs.
+// smtpServer has only the fields that a fault needs.
 var smtpServer = provider{name: "Mail server", channel: notification.Email, fault: "SMTP", reject: func(status int) response {
 	return response{status: status, header: map[string]string{}}
 }}
 
-// smtpAccepted is the reply to a mail that the server takes.
+// smtpAccepted is the reply to a mail that the server accepts.
 const smtpAccepted = 250
 
 // ServeSMTP serves the listener as a mail server until ctx ends, then closes it and returns nil. It

@@ -13,7 +13,7 @@ import (
 
 var vonage = provider{name: "Vonage", channel: notification.SMS, fault: "VONAGE", route: "POST /sms/json", handle: handleVonage, reject: rejectVonage}
 
-// handleVonage answers POST /sms/json like Vonage. It is 200 with a status for each message.
+// handleVonage answers POST /sms/json like Vonage: always 200, with a status for each message.
 // https://developer.vonage.com/en/api/sms
 func handleVonage(r *http.Request, body []byte, _ bool) (Entry, response) {
 	form, err := url.ParseQuery(string(body))

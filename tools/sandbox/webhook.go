@@ -20,7 +20,7 @@ var webhook = provider{
 }
 
 // handleWebhook answers POST /hooks/… like a receiver that follows Standard Webhooks. The ledger has
-// the webhook-id as the delivery id. A path gone… wants no more messages.
+// the webhook-id as the delivery id. A path that begins with gone wants no more messages.
 func handleWebhook(r *http.Request, body []byte, _ bool) (Entry, response) {
 	var frame notification.Frame
 	err := json.Unmarshal(body, &frame)

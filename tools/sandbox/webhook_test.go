@@ -44,7 +44,7 @@ func TestWebhook(t *testing.T) {
 	})
 }
 
-// A receiver that has the message answers a repeat of it with success, and ignores it.
+// A receiver that has a message answers its repeat with success, and ignores it.
 func TestWebhookRepeat(t *testing.T) {
 	t.Parallel()
 

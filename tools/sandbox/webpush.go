@@ -28,9 +28,9 @@ var webPush = provider{
 	name: "Web Push", channel: notification.Push, fault: "WEBPUSH", route: "POST /push/{id}", handle: handleWebPush, reject: rejectWebPush,
 }
 
-// Subscription returns the token of a browser that has subscribed at the sandbox's address. Its keys
-// follow from the id, so that the sandbox can read its messages. An id with dead or none in front has
-// ended.
+// Subscription returns the token of a browser that has subscribed at the sandbox's address. The keys
+// follow from the id, so that the sandbox can read the messages. If the id begins with dead or none, the
+// subscription has ended.
 func Subscription(address, id string) string {
 	private, auth := browserKeys(id)
 	subscription := notification.Subscription{Endpoint: address + "/push/" + id}
@@ -90,7 +90,7 @@ func handleWebPush(r *http.Request, body []byte, _ bool) (Entry, response) {
 
 func rejectWebPush(status int) response { return replyText(status, http.StatusText(status)) }
 
-// isVAPID reports whether the sender proves that it has the key in the request.
+// isVAPID reports whether the sender proves that it owns the key in the request.
 // https://www.rfc-editor.org/rfc/rfc8292
 func isVAPID(r *http.Request) bool {
 	fields, ok := strings.CutPrefix(r.Header.Get("Authorization"), "vapid ")

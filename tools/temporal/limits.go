@@ -8,7 +8,7 @@ func limits(fair bool) dynamicconfig.StaticClient {
 	const unthrottled = 100_000 // requests per second: above what one machine can do
 
 	return dynamicconfig.StaticClient{
-		dynamicconfig.FrontendRPS.Key():                                         unthrottled, // 2,400 by default, which binds
+		dynamicconfig.FrontendRPS.Key():                                         unthrottled, // 2,400 by default, which is too low
 		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key():                  unthrottled,
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key():        100, // 10 by default
 		dynamicconfig.FrontendPersistenceMaxQPS.Key():                           unthrottled,
@@ -18,8 +18,8 @@ func limits(fair bool) dynamicconfig.StaticClient {
 		dynamicconfig.MatchingPersistenceMaxQPS.Key():                           unthrottled,
 		dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Key(): 20_000, // open polls of all workers of all tests together
 
-		// One partition a task queue: with a single matching host more of them
-		// only forward tasks to one another. Fairness orders within a partition.
+		// One partition per task queue: on a single matching host, more partitions
+		// only forward tasks to each other. Fairness applies within a partition.
 		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
 		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
 		dynamicconfig.MatchingEnableFairness.Key():              fair,

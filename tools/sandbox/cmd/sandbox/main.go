@@ -1,4 +1,4 @@
-// Command sandbox replaces SendGrid, Twilio, Firebase, Slack and receivers of webhooks, and sends nothing.
+// Command sandbox replaces the providers of all channels, and sends nothing.
 package main
 
 import (
