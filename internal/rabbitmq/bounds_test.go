@@ -48,10 +48,10 @@ func TestFullQueueRefuses(t *testing.T) {
 	taken := vhost.Take(t, rabbitmq.DeadLetterQueue)
 	require.Len(t, taken, 2)
 	require.Equal(t, []string{"1", "2"}, []string{taken[0].MessageId, taken[1].MessageId})
-	require.NoError(t, broker.Publish(t.Context(), letter("3")), "there is room again")
+	require.NoError(t, broker.Publish(t.Context(), letter("3")), "the queue has room again")
 }
 
-// The limits of an existing queue cannot change. It works with other limits, or with none.
+// The limits of an existing queue cannot change. Herald uses a queue with other limits, or with none.
 func TestQueuesWithOtherBounds(t *testing.T) {
 	t.Parallel()
 

@@ -38,7 +38,7 @@ type Broker struct {
 	state state
 }
 
-// state is the present session, or the reason why there is none.
+// state is the current session, or the reason why there is none.
 type state struct {
 	session *session      // nil: not connected
 	err     error         // why it is not connected
@@ -86,7 +86,7 @@ func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 func (b *Broker) Declare(types []notification.UserTypeRow) {
 	added := b.queues.addTypes(types)
 	if s := b.current().session; added && s != nil {
-		_ = s.repair(s.generation.Load()) // a failure ends the session, and the next one begins with all queues
+		_ = s.repair(s.generation.Load()) // a failure ends the session, and the next session declares all queues
 	}
 }
 

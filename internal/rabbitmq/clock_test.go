@@ -21,8 +21,8 @@ func TestIntact(t *testing.T) {
 	}{
 		{name: "at once", lost: 1, want: -29},
 		{name: "after a while", ticks: []int{15, 30, 45, 60}, lost: 61, want: 31},
-		{name: "suspended for an hour, and a look before it is noticed", ticks: []int{15, 30, 3630}, lost: 3631, want: 30},
-		{name: "suspended for an hour, and no look", ticks: []int{15, 30}, lost: 3630, want: 15},
+		{name: "suspended for an hour, with a look before the loss is noticed", ticks: []int{15, 30, 3630}, lost: 3631, want: 30},
+		{name: "suspended for an hour, without a look", ticks: []int{15, 30}, lost: 3630, want: 15},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

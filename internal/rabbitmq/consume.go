@@ -19,9 +19,9 @@ type ConsumerConfig struct {
 	// next messages, up to a limit.
 	Deliver func(routingKey string, body []byte)
 
-	// Missed learns that messages since a time may never arrive. It is called at each new
-	// subscription, including the first, before the first Deliver. It is also called when the
-	// broker dropped messages. It never runs at the same time as Deliver.
+	// Missed is called with a time: messages since then may never arrive. It is called before the
+	// first Deliver of each subscription, and when the broker dropped messages. It never runs at
+	// the same time as Deliver.
 	Missed func(since time.Time)
 }
 

@@ -88,8 +88,8 @@ func TestConsumeAgain(t *testing.T) {
 	require.Less(t, inbox.gaps()[1], time.Now().Add(-20*time.Second), "a dead connection is noticed late")
 }
 
-// If a gateway is too slow, the broker drops messages, so that the queue stays small. The gateway
-// learns of it.
+// If a gateway is too slow, the broker drops messages, so that the queue stays small. The gateway is told
+// that messages are missing.
 func TestConsumeTooSlow(t *testing.T) {
 	t.Parallel()
 

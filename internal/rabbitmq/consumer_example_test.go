@@ -117,8 +117,8 @@ func TestConsumerOfTheDocument(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, []string{`evt-1 RESTAURANT 5 {"guests":4}`, `evt-2 RESTAURANT 5 {"guests":4}`}, handled)
-	require.Empty(t, vhost.Take(t, queue), "everything is acknowledged")
-	require.Len(t, vhost.Take(t, key), 3, "the queue of the audience has its own copies")
+	require.Empty(t, vhost.Take(t, queue), "every message is acknowledged")
+	require.Len(t, vhost.Take(t, key), 3, "the audience's queue has separate copies")
 }
 
 // The three bodies in docs/queues.md are bodies that Herald publishes.

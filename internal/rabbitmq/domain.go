@@ -19,10 +19,9 @@ type eventMessage struct {
 	Payload       json.RawMessage `json:"payload"`
 }
 
-// PublishEvent publishes an event's domain message, persistent, to the queue of each named
-// audience. It creates missing queues. It stops at the first failure (see [Broker.Publish]).
-// After a repeated call, some queues have the message twice, both times with the event's id as
-// message id.
+// PublishEvent publishes an event's persistent domain message to the queue of each named audience.
+// It creates missing queues. It stops at the first failure (see [Broker.Publish]). After a repeated
+// call, some queues have the message twice, both times with the event's id as message id.
 func (b *Broker) PublishEvent(ctx context.Context, event notification.Event, audiences []string) error {
 	for _, audience := range audiences {
 		if !notification.IsAudience(audience) && !slices.Contains(notification.AggregateAudiences(), audience) {
@@ -58,8 +57,8 @@ func (b *Broker) PublishEvent(ctx context.Context, event notification.Event, aud
 	return nil
 }
 
-// PublishDeadLetter publishes a given-up delivery, persistent, to [DeadLetterQueue]. It fails
-// like [Broker.Publish].
+// PublishDeadLetter publishes a persistent message about a given-up delivery to [DeadLetterQueue]. It
+// fails like [Broker.Publish].
 func (b *Broker) PublishDeadLetter(ctx context.Context, letter notification.DeadLetter) error {
 	body, err := encode(letter)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestPublishEventAggregateID(t *testing.T) {
 	}
 }
 
-// The name of another queue is no audience, and no message reaches everybody.
+// The name of another queue is not an audience. Herald refuses messages to everybody.
 func TestPublishRefusesAudiences(t *testing.T) {
 	t.Parallel()
 

@@ -14,7 +14,7 @@ import (
 // Flaw is a part of the topology that differs from Herald's needs.
 type Flaw struct {
 	Name   string // queue notification.admin
-	Differ string // the broker's words about a setting that differs; empty: it is missing
+	Differ string // the broker's error about a setting that differs; empty: the part is missing
 }
 
 // Flaws compares a vhost's exchange and queues with Herald's. The first message creates the queues

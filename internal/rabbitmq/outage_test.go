@@ -87,6 +87,6 @@ func (tr *traffic) requireAllStored(t *testing.T, vhost rabbitmqtest.VirtualHost
 		stored[id] = true
 	}
 	for _, id := range tr.confirmed {
-		require.True(t, stored[id], "%s was confirmed and is lost", id)
+		require.True(t, stored[id], "%s was confirmed, but is lost", id)
 	}
 }

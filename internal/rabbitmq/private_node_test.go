@@ -60,8 +60,8 @@ func (p *privateNode) ctl(t testing.TB, args ...string) {
 	p.stack.Command(t, rabbitmqctl(t), settings, append([]string{"--node", fmt.Sprintf("herald%d@localhost", p.stack.Base)}, args...)...)
 }
 
-// rabbitmqctl returns the program's path. Debian's command on the PATH changes the user, and so
-// the cookie; the program behind it does not.
+// rabbitmqctl returns the program's path. Debian's wrapper on the PATH changes the user, and so the
+// cookie. The program behind the wrapper does not.
 func rabbitmqctl(t testing.TB) string {
 	t.Helper()
 	const debian = "/usr/lib/rabbitmq/bin/rabbitmqctl"

@@ -93,6 +93,6 @@ func publishLarge(t *testing.T, broker *rabbitmq.Broker) []string {
 			confirmed = append(confirmed, id)
 		}
 	}
-	require.Less(t, len(confirmed), len(errs), "the alarm blocked nobody")
+	require.Less(t, len(confirmed), len(errs), "the alarm blocked no call")
 	return confirmed
 }

@@ -47,7 +47,7 @@ func (m Message) publishing() amqp.Publishing {
 	}
 }
 
-// fits reports whether each property is short enough for the protocol. At a longer one, the
+// fits reports whether each property is short enough for the protocol. If a property is too long, the
 // library stops in the middle of a frame, which ends the connection.
 func (m Message) fits() bool {
 	const longest = 255 // bytes of a short string (AMQP 0-9-1, section 4.2.5.3)

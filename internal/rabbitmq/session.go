@@ -126,8 +126,8 @@ func (s *session) repair(seen int64) error {
 	return nil
 }
 
-// close ends the session. It waits for the broker's goodbye, at most for closeTimeout, because a
-// blocked broker does not answer.
+// close ends the session. It waits at most closeTimeout for the broker's goodbye, because a blocked broker
+// does not answer.
 func (s *session) close() {
 	force := time.AfterFunc(closeTimeout, func() { s.end(errClosed) })
 	defer force.Stop()

@@ -16,7 +16,7 @@ import (
 const (
 	// Exchange is the durable topic exchange for all of Herald's messages.
 	Exchange = "notifications.exchange"
-	// DeadLetterQueue gets given-up deliveries.
+	// DeadLetterQueue gets the messages about given-up deliveries.
 	DeadLetterQueue = "notification.dead-letter"
 
 	// EveryAudience is the last word of the websocket queue for messages to everybody. Herald
@@ -62,7 +62,7 @@ type queue struct {
 }
 
 // topology holds the queues that Herald publishes to: the fixed queues, and the queues of added
-// user types as Herald meets them.
+// user types, once Herald needs them.
 type topology struct {
 	bounds Bounds
 

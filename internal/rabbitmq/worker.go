@@ -14,8 +14,8 @@ const (
 	// maxTries limits the attempts of one call.
 	maxTries = 3
 
-	// confirmTimeout is the longest wait for a confirmation before the channel is given up. The
-	// caller has left long before.
+	// confirmTimeout is the maximum wait for a confirmation. Then the worker gives up the channel.
+	// The caller has left long before.
 	confirmTimeout = time.Minute
 )
 
@@ -26,9 +26,8 @@ type job struct {
 	result  chan error // buffered, because the caller may have left
 }
 
-// worker owns one channel with one message in flight. So a return, a confirmation or a closed
-// channel always concerns that message. It stays with its message until the broker has answered,
-// even if the caller has left.
+// worker owns one channel with one message in flight. So a return, a confirmation or a closed channel
+// always concerns that message. The worker waits for the broker's answer, even if the caller has left.
 type worker struct {
 	session *session
 	channel *amqp.Channel // nil or closed: open a new one

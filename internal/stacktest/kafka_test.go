@@ -14,8 +14,8 @@ import (
 	"herald/internal/stacktest"
 )
 
-// Records that the local Kafka acknowledged survive a kill, as with Apache's replicas. A frozen
-// broker does not answer until it is thawed.
+// Records that the local Kafka acknowledged survive a kill, like records with replicas in Apache Kafka. A
+// frozen broker does not answer until it is thawed.
 func TestKafkaIsKilled(t *testing.T) {
 	t.Parallel()
 
@@ -46,8 +46,8 @@ func TestKafkaIsKilled(t *testing.T) {
 	require.Equal(t, "2", string(records[1].Value))
 }
 
-// Your own brokers replace the local one.
-func TestKafkaOfYours(t *testing.T) {
+// Your brokers replace the local broker.
+func TestYourKafka(t *testing.T) {
 	t.Parallel()
 
 	stack := stacktest.New(t)

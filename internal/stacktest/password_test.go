@@ -97,7 +97,7 @@ func TestRabbitMQRequiresItsPassword(t *testing.T) {
 	require.Error(t, dial(t, first, ""))
 }
 
-// known returns an address with the password that every new RabbitMQ has.
+// known returns an address with the default password of RabbitMQ.
 func known(address string) string {
 	_, host, _ := strings.Cut(address, "@")
 	return "amqp://guest:guest@" + host

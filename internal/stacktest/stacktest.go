@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// ports is the highest number of ports that a stack uses, from its base on.
+	// ports is the maximum number of ports that a stack uses, starting at its base.
 	ports = 21
 	// commandTimeout limits one command, such as starting all servers.
 	commandTimeout = 10 * time.Minute
@@ -52,7 +52,7 @@ func (s *Stack) Run(t testing.TB, args ...string) string {
 // Command runs a program in the stack's environment, with additional settings.
 func (s *Stack) Command(t testing.TB, program string, settings []string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout) // t.Context() is over at cleanup
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout) // t.Context() has ended at cleanup
 	defer cancel()
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = append(s.environment(), settings...)
@@ -85,8 +85,8 @@ func LinkTo(t testing.TB, server string) (*link.Link, string) {
 	return l, parsed.String()
 }
 
-// environment returns the test's environment without the settings of other servers, which a
-// test must not break.
+// environment returns the test's environment without settings that name other servers, because a test
+// must not break these servers.
 func (s *Stack) environment() []string {
 	var env []string
 	for _, setting := range os.Environ() {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Without the list of vulnerabilities, the check's last line says that it checked nothing.
-// With --required it fails.
+// If the list of vulnerabilities is unavailable, the check's last line says that it checked nothing. With
+// --required, the check fails.
 func TestVulnerabilitiesAreNotChecked(t *testing.T) {
 	t.Parallel()
 
