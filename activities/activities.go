@@ -42,13 +42,13 @@ type Activities struct {
 	// EscalatedTexts writes the texts of channels that escalation leads to.
 	EscalatedTexts func(event notification.Event, templates []notification.Template) EventTexts
 	DigestText     func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
-	Senders        map[notification.Channel]Sender // a channel without one is off
+	Senders        map[notification.Channel]Sender // a channel without a sender is off
 	Off            map[notification.Channel]error  // why a channel is off: which settings it lacks
 	Policies       map[notification.Channel]DeliveryPolicy
 	RateLimits     map[notification.Channel]float64 // messages a second over all workers; 0, or no entry: none
 	Turns          TurnStore                        // of the channels that have a rate limit
-	// BulkThreshold is the maximum number of recipients for which each delivery gets a workflow.
-	// A larger event sends its deliveries in batches; 0: no event does.
+	// An event with more recipients than BulkThreshold sends its deliveries in batches. In a
+	// smaller event each delivery has a workflow; 0: in every event.
 	BulkThreshold int
 
 	warnings   warnings
@@ -71,7 +71,7 @@ type AttemptPolicy struct {
 	Timeout     time.Duration // of one call to the provider
 	MaxAttempts int           // failures of the provider; crashes of a worker do not count
 	FirstRetry  time.Duration `json:",omitempty"` // between the first attempt and the second; 0: Temporal's retry policy decides
-	Coefficient float64       `json:",omitempty"` // by which each further interval grows
+	Coefficient float64       `json:",omitempty"` // factor by which each further interval grows
 }
 
 // EventTexts writes the texts of one event. An error names the template at fault.

@@ -10,8 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// askApproval lets the event wait if it would tell more people than its type may without approval.
-// It counts no further than that.
+// askApproval makes the event wait if it has more recipients than its type allows without approval.
+// The count stops just above that number.
 func (a *Activities) askApproval(ctx context.Context, p *planning) error {
 	over := *p.setup.ApprovalOver
 	count, err := a.Plans.CountRecipients(ctx, p.targets, over+1)
@@ -35,7 +35,7 @@ type AnswerApprovalInput struct {
 }
 
 // AnswerApproval stores an answer, unless the event was answered before. It returns the stored
-// answer; empty: the emitter cannot approve their own event, so it still waits.
+// answer; empty: the emitter cannot approve their own event, so the event still waits.
 func (a *Activities) AnswerApproval(ctx context.Context, in AnswerApprovalInput) (notification.ApprovalAnswer, error) {
 	answer := notification.Approval{Answer: notification.Rejected, AnsweredBy: in.By, Reason: in.Reason}
 	if in.Approved {
@@ -58,9 +58,9 @@ type WarnApprovalInput struct {
 	Until   time.Time
 }
 
-// WarnApproval alerts operators to an event that is rejected soon.
+// WarnApproval alerts operators to an event that will be rejected soon.
 func (a *Activities) WarnApproval(ctx context.Context, in WarnApprovalInput) error {
-	activity.GetLogger(ctx).Error("an event waits for approval, and is rejected soon", "event_id", in.EventID, "rejected_at", in.Until)
+	activity.GetLogger(ctx).Error("an event waits for approval, and will be rejected soon", "event_id", in.EventID, "rejected_at", in.Until)
 	countApproval(ctx, approvalEndsSoon)
 	return nil
 }

@@ -21,18 +21,17 @@ type Sender interface {
 	Send(ctx context.Context, msg notification.Message) (notification.Answer, error)
 }
 
-// beginTimeout and recordTimeout bound the statements that begin and end an attempt.
-// The provider is called only while the activity has time for the call's whole
-// time-out and for the record.
+// beginTimeout and recordTimeout bound the statements that begin and end an attempt. Herald calls
+// the provider only if the activity has time left for the call's full time-out and for the record.
 const beginTimeout, recordTimeout = 5 * time.Second, 5 * time.Second
 
-// maxCrashes is the number of attempts of one run that may end without a result, each
-// with the death of its process, before Herald takes the message for the cause and fails it.
+// maxCrashes is the number of attempts of one run that may die with their process. After them
+// Herald assumes that the message kills its process, and fails the message.
 const maxCrashes = 10
 
-// AttemptOverhead is the time for the statements that begin and end an attempt, and for its
-// turn under a rate limit, which have separate time-outs. When it is over, Temporal takes the
-// worker for dead, the lease of the attempt expires, and the attempt is repeated.
+// AttemptOverhead is the time that an attempt has in addition to its call: for the statements that
+// begin and end it, and for its turn under a rate limit. After this time Temporal takes the worker
+// for dead, the attempt's lease expires, and the attempt is repeated.
 const AttemptOverhead = 20 * time.Second
 
 // AttemptLost is the type of failure of an attempt that finds another attempt's lease.
@@ -40,10 +39,10 @@ const AttemptLost = "AttemptLost"
 
 // leased is the failure of an attempt while another sender has the delivery's lease.
 func leased(until time.Duration) error {
-	return benign("another attempt was begun before, and may still be under way", AttemptLost, max(until, time.Second))
+	return benign("an earlier attempt may still be in flight", AttemptLost, max(until, time.Second))
 }
 
-// begin takes the leases of deliveries for the longest time that attempts by the policy take.
+// begin leases deliveries for the longest time that an attempt by the policy can take.
 func (a *Activities) begin(ctx context.Context, policy AttemptPolicy, in notification.Begin) ([]notification.Attempt, error) {
 	in.Owner = activity.GetInfo(ctx).WorkflowExecution.ID + " " + rand.Text()
 	in.Lease = policy.Timeout + AttemptOverhead
@@ -52,13 +51,13 @@ func (a *Activities) begin(ctx context.Context, policy AttemptPolicy, in notific
 	return a.Attempts.BeginAttempts(ctx, in)
 }
 
-// release gives back the leases of attempts that are not made, even if the activity was
-// cancelled meanwhile. A lease that it cannot give back expires.
+// release gives back the leases of attempts that are not made, even if the activity was cancelled
+// meanwhile. If that fails, the leases expire.
 func (a *Activities) release(ctx context.Context, attempts []notification.Attempt) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if err := a.Attempts.ReleaseAttempts(ctx, attempts); err != nil {
-		activity.GetLogger(ctx).Warn("attempts were not released: the next ones wait until their leases run out", "count", len(attempts), "error", Unquoted(err))
+		activity.GetLogger(ctx).Warn("attempts were not released: the next attempts wait until the leases expire", "count", len(attempts), "error", Unquoted(err))
 	}
 }
 
@@ -69,16 +68,16 @@ type outgoing struct {
 	policy  AttemptPolicy
 	begun   []notification.Attempt
 	tried   notification.Tried
-	result  notification.AttemptResult           // names the attempts that its end is recorded on
-	write   func() (notification.Message, error) // an error: it has no text
-	local   bool                                 // a local activity, which does not wait for a provider
+	result  notification.AttemptResult           // names the attempts that get the result
+	write   func() (notification.Message, error) // an error: the message has no text
+	local   bool                                 // a local activity: does not wait while all providers rest
 }
 
 // attempt waits for the message's turn, hands it to its provider and records the answer. If the
 // provider accepted the message but the record failed, attempt returns the record.
 //
-// A failed attempt that could not be recorded counts as a crash once its lease has expired,
-// and is repeated. An attempt that gets no turn, or for which all providers rest, does not count.
+// A failed attempt that could not be recorded counts as a crash once its lease has expired, and is
+// repeated. An attempt does not count if it gets no turn, or if all providers rest.
 func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
 	if err := a.awaitTurn(ctx, m.channel); err != nil {
 		a.release(ctx, m.begun)
@@ -157,8 +156,8 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer,
 // database hung. It is not the provider's failure, so the attempt is repeated.
 var errLate = errors.New("too little time was left to call the provider and to record its answer")
 
-// timeFor reports whether the activity has time for a call that takes its whole time-out,
-// and to record its answer. Temporal drops a result that comes later, and would then
+// timeFor reports whether the activity has time for a call that takes its full time-out, and for
+// the record of its answer. Temporal drops a later result and repeats the activity, which would
 // send the message again.
 func timeFor(ctx context.Context, timeout time.Duration) bool {
 	deadline, ok := ctx.Deadline()
@@ -210,7 +209,7 @@ func (a *Activities) RecordDigest(ctx context.Context, in notification.AttemptRe
 	return a.RecordSent(ctx, in)
 }
 
-// warnings logs each of its warnings once a minute rather than once per delivery.
+// warnings logs a repeated warning once a minute, not once per delivery.
 type warnings struct {
 	said sync.Map // by name: a *rate.Sometimes
 }
@@ -226,7 +225,7 @@ func (w *warnings) rejected(ctx context.Context, channel notification.Channel, r
 		return
 	}
 	w.occasionally(string(channel), func() {
-		activity.GetLogger(ctx).Error("a provider rejects our account: its deliveries wait, each is tried once a minute, and fails after 24 hours", "channel", channel, "answer", result.Detail)
+		activity.GetLogger(ctx).Error("a provider rejects our account: each delivery is retried once a minute, and fails after 24 hours", "channel", channel, "answer", result.Detail)
 	})
 }
 

@@ -21,8 +21,8 @@ import (
 // message is a message for which an attempt is due: the delivery d1, or a digest of
 // d1 and d2. The same code sends both, so each test here runs for both.
 type message struct {
-	*deliveries          // what the attempt is recorded in
-	digest      *digests // nil: it is the delivery's
+	*deliveries          // records the attempt
+	digest      *digests // nil: the message is a delivery
 }
 
 // forBoth runs a test for the n-th attempt at each kind of message. The provider failed
@@ -44,7 +44,7 @@ func forBoth(t *testing.T, n, ended int, test func(t *testing.T, m *message)) {
 
 var policy = activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}
 
-// attempt makes the attempt, and returns a result that could not be recorded.
+// attempt makes the attempt, and returns its result if it could not be recorded.
 func (m *message) attempt(ctx context.Context, sender activities.Sender, policy activities.AttemptPolicy) (*notification.AttemptResult, error) {
 	a := &activities.Activities{
 		Attempts: m.deliveries, Digests: m.digest, DigestText: template.Digest,
@@ -65,7 +65,8 @@ func (m *message) attempt(ctx context.Context, sender activities.Sender, policy 
 	return result.Unrecorded, err
 }
 
-// named adds to a result the attempts that it ends: the n-th at d1, and in a digest at d2.
+// named adds to a result the attempts that it ends: the n-th attempt at d1, and for a digest also
+// an attempt at d2.
 func (m *message) named(n int, result notification.AttemptResult) notification.AttemptResult {
 	if m.digest == nil {
 		result.DeliveryID, result.Number = "d1", n
@@ -81,7 +82,7 @@ type provider struct {
 	err     error
 	calls   int
 	message notification.Message      // the last one
-	during  func(ctx context.Context) // runs in the call
+	during  func(ctx context.Context) // runs during the call
 }
 
 func (p *provider) Send(ctx context.Context, message notification.Message) (notification.Answer, error) {
@@ -106,7 +107,7 @@ func run[Result any](a *activities.Activities, activity, in any) (Result, error)
 	return runWithin[Result](context.Background(), a, activity, in)
 }
 
-// runWithin runs it in a context of the worker's.
+// runWithin runs an activity with a context of its worker.
 func runWithin[Result any](ctx context.Context, a *activities.Activities, activity, in any) (Result, error) {
 	env := newEnv(a)
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
@@ -132,7 +133,7 @@ func execute[Result any](env *testsuite.TestActivityEnvironment, activity any, i
 	return result, value.Get(&result)
 }
 
-// runLocally runs it as a local activity.
+// runLocally runs an activity as a local activity.
 func runLocally[Result any](_ *activities.Activities, activity, in any) (result Result, err error) {
 	var suite testsuite.WorkflowTestSuite
 	value, err := suite.NewTestActivityEnvironment().ExecuteLocalActivity(activity, in)
@@ -142,8 +143,8 @@ func runLocally[Result any](_ *activities.Activities, activity, in any) (result 
 	return result, value.Get(&result)
 }
 
-// requireFailure asserts the failure that Temporal makes from an error, without
-// personal data. A delay is jittered by at most a fifth.
+// requireFailure asserts the failure that Temporal gets, and that it holds no personal data. delay
+// may differ by a fifth.
 func requireFailure(t *testing.T, err error, wantType string, permanent bool, delay time.Duration) {
 	t.Helper()
 	var failure *temporal.ApplicationError
@@ -165,9 +166,8 @@ func TestAttemptAccepted(t *testing.T) {
 	})
 }
 
-// The provider's failures use up the attempts; an attempt that died with its
-// process, a failure of Herald and a rejection of our account do not. After a day of rejections the
-// message fails.
+// Failures of the provider use up attempts. Crashes, failures of Herald and rejections of our
+// account do not. After a day of rejections the message fails.
 func TestAttemptFails(t *testing.T) {
 	t.Parallel()
 
@@ -180,7 +180,7 @@ func TestAttemptFails(t *testing.T) {
 	tests := []struct {
 		name         string
 		begun, ended int
-		rejected     time.Duration // of our account, so far
+		rejected     time.Duration // the time since the first rejection of our account
 		err          error
 		wantType     string
 		permanent    bool
@@ -191,23 +191,23 @@ func TestAttemptFails(t *testing.T) {
 	}{
 		{name: "refused", begun: 1, err: clear, wantType: "Refused", permanent: true, outcome: refused, status: 400, detail: "sendgrid refused: 400"},
 		{name: "refused, wrapped by the sender", begun: 1, err: fmt.Errorf("email: %w", clear), wantType: "Refused", permanent: true, outcome: refused, status: 400, detail: "email: sendgrid refused: 400"},
-		{name: "refused at the third", begun: 3, ended: 2, err: clear, wantType: "Refused", permanent: true, outcome: refused, status: 400, detail: "sendgrid refused: 400"},
+		{name: "refused at the third attempt", begun: 3, ended: 2, err: clear, wantType: "Refused", permanent: true, outcome: refused, status: 400, detail: "sendgrid refused: 400"},
 		{name: "busy", begun: 1, err: providerError(notification.Busy, 429, 0), wantType: "Busy", outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
 		{name: "busy for an hour", begun: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "our account", begun: 1, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
-		{name: "our account, in a hurry", begun: 1, err: providerError(notification.Account, 403, time.Second), wantType: "Account", delay: time.Minute, outcome: account, status: 403, detail: "sendgrid rejected our account: 403"},
-		{name: "our account, patiently", begun: 1, err: providerError(notification.Account, 403, time.Hour), wantType: "Account", delay: time.Hour, outcome: account, status: 403, detail: "sendgrid rejected our account: 403"},
-		{name: "our account, at the third", begun: 3, ended: 2, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
-		{name: "our account, for nearly a day", begun: 3, rejected: 24*time.Hour - time.Second, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
-		{name: "our account, for a day", begun: 3, rejected: 24 * time.Hour, err: rejects, wantType: exhausted, permanent: true, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
+		{name: "account rejected", begun: 1, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
+		{name: "account rejected, short Retry-After", begun: 1, err: providerError(notification.Account, 403, time.Second), wantType: "Account", delay: time.Minute, outcome: account, status: 403, detail: "sendgrid rejected our account: 403"},
+		{name: "account rejected, long Retry-After", begun: 1, err: providerError(notification.Account, 403, time.Hour), wantType: "Account", delay: time.Hour, outcome: account, status: 403, detail: "sendgrid rejected our account: 403"},
+		{name: "account rejected at the third attempt", begun: 3, ended: 2, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
+		{name: "account rejected for nearly a day", begun: 3, rejected: 24*time.Hour - time.Second, err: rejects, wantType: "Account", delay: time.Minute, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
+		{name: "account rejected for a day", begun: 3, rejected: 24 * time.Hour, err: rejects, wantType: exhausted, permanent: true, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
 		{name: "no clear answer", begun: 1, err: providerError(notification.Ambiguous, 503, 0), wantType: "Ambiguous", outcome: ambiguous, status: 503, detail: "sendgrid gave no clear answer: 503"},
 		{name: "no answer", begun: 1, err: providerError(notification.Ambiguous, 0, 0), wantType: "Ambiguous", outcome: ambiguous, detail: "sendgrid gave no clear answer"},
-		{name: "a bug of ours", begun: 1, err: errors.New("a bug"), outcome: ours, detail: "a bug"},
-		{name: "a bug of ours at the third", begun: 3, ended: 2, err: errors.New("a bug"), outcome: ours, detail: "a bug"},
-		{name: "the second of three", begun: 2, ended: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "the second, after crashes", begun: 7, ended: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "the third of three", begun: 3, ended: 2, err: later, wantType: exhausted, permanent: true, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
-		{name: "the third, after crashes", begun: 7, ended: 2, err: later, wantType: exhausted, permanent: true, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
+		{name: "a bug in Herald", begun: 1, err: errors.New("a bug"), outcome: ours, detail: "a bug"},
+		{name: "a bug in Herald at the third attempt", begun: 3, ended: 2, err: errors.New("a bug"), outcome: ours, detail: "a bug"},
+		{name: "second attempt of three", begun: 2, ended: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
+		{name: "second attempt after crashes", begun: 7, ended: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
+		{name: "third attempt of three", begun: 3, ended: 2, err: later, wantType: exhausted, permanent: true, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
+		{name: "third attempt after crashes", begun: 7, ended: 2, err: later, wantType: exhausted, permanent: true, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
 		{name: "after nine crashes", begun: 10, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
 		{name: "after ten crashes", begun: 11, wantType: exhausted, permanent: true, outcome: ours, detail: "10 attempts ended without a result"},
 		{name: "after ten crashes and two failures", begun: 13, ended: 2, wantType: exhausted, permanent: true, outcome: ours, detail: "10 attempts ended without a result"},
@@ -235,8 +235,8 @@ func TestAttemptFails(t *testing.T) {
 	}
 }
 
-// Sending again would be a duplicate: the workflow gets a result that could not be
-// recorded, without the tokens, and records it later.
+// If a sent message could not be recorded, the workflow gets the result, without device tokens, and
+// records it later. Sending the message again would be a duplicate.
 func TestAttemptUnrecorded(t *testing.T) {
 	t.Parallel()
 
@@ -259,8 +259,8 @@ func TestAttemptUnrecorded(t *testing.T) {
 	})
 }
 
-// A best-effort channel does not wait for an account that was rejected.
-func TestAttemptOfBestEffort(t *testing.T) {
+// On a best-effort channel a rejection of our account fails the message.
+func TestAttemptOnABestEffortChannel(t *testing.T) {
 	t.Parallel()
 
 	in, account := sendInput, &provider{err: providerError(notification.Account, 401, 0)}
@@ -282,7 +282,7 @@ func TestAttemptFailureUnrecorded(t *testing.T) {
 }
 
 // The outcome is recorded even if the activity was cancelled during the call.
-func TestAttemptCancelledInTheCall(t *testing.T) {
+func TestAttemptCancelledDuringTheCall(t *testing.T) {
 	t.Parallel()
 
 	forBoth(t, 1, 0, func(t *testing.T, m *message) {
@@ -317,18 +317,18 @@ func TestAttemptTooLate(t *testing.T) {
 	t.Parallel()
 
 	forBoth(t, 3, 2, func(t *testing.T, m *message) {
-		ctx, cancel := context.WithTimeout(t.Context(), policy.Timeout) // without the time for the record
+		ctx, cancel := context.WithTimeout(t.Context(), policy.Timeout) // too short for the call and the record
 		defer cancel()
 		mail := &provider{}
 		_, err := m.attempt(ctx, mail, policy)
 		requireFailure(t, err, "", false, 0)
 		require.Zero(t, mail.calls)
 		require.Len(t, m.results, 1)
-		require.Equal(t, notification.OutcomeError, m.results[0].Outcome, "which uses up no attempt")
+		require.Equal(t, notification.OutcomeError, m.results[0].Outcome, "the outcome ERROR uses up no attempt")
 	})
 }
 
-func TestAttemptOfAChannelThatIsOff(t *testing.T) {
+func TestAttemptOnAChannelThatIsOff(t *testing.T) {
 	t.Parallel()
 
 	forBoth(t, 1, 0, func(t *testing.T, m *message) {
@@ -342,8 +342,8 @@ func TestAttemptOfAChannelThatIsOff(t *testing.T) {
 	})
 }
 
-// The provider's answer about the address is recorded with the end of the attempt.
-func TestAttemptToAnAddressThatGetsNothing(t *testing.T) {
+// The result of an attempt suppresses the address if the provider's answer demands it.
+func TestAttemptSuppressesTheAddress(t *testing.T) {
 	t.Parallel()
 
 	forBoth(t, 1, 0, func(t *testing.T, m *message) {

@@ -8,21 +8,21 @@ import (
 // HolderInput is the input of [Activities.AwaitHolder].
 type HolderInput struct {
 	WorkflowID string
-	Type       string // of the workflow that should have the id
-	TaskQueue  string // of that workflow
+	Type       string // of the expected workflow
+	TaskQueue  string // of the expected workflow
 }
 
 // HolderResult is the result of [Activities.AwaitHolder].
 type HolderResult struct {
-	Other     string `json:"Stranger,omitempty"` // the workflow that has the id and should not; empty: none
-	Completed bool   `json:",omitempty"`         // the workflow that should have the id has completed
+	Other     string `json:"Stranger,omitempty"` // the unexpected workflow that has the id; empty: none
+	Completed bool   `json:",omitempty"`         // the expected workflow has completed
 }
 
 // StillRunning is the type of failure of [Activities.AwaitHolder] while it waits.
 const StillRunning = "StillRunning"
 
-// AwaitHolder finds out which workflow has an id. While the workflow that should have it
-// still runs, the activity fails, so that it is tried again.
+// AwaitHolder finds out which workflow has an id. While the expected workflow still runs, the
+// activity fails, so Temporal retries it.
 func (a *Activities) AwaitHolder(ctx context.Context, in HolderInput) (HolderResult, error) {
 	found, err := a.Executions.Execution(ctx, in.WorkflowID)
 	switch {

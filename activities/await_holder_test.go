@@ -13,7 +13,7 @@ import (
 // executions is an Executions with one workflow.
 type executions struct {
 	found      activities.Execution
-	terminated bool // each of its runs
+	terminated bool // every run was terminated
 	err        error
 }
 
@@ -29,10 +29,10 @@ func TestAwaitHolder(t *testing.T) {
 	t.Parallel()
 
 	page := activities.Execution{Type: "NotifyPage", TaskQueue: "herald-events", State: activities.WorkflowFailed}
-	running, completed, stranger, elsewhere := page, page, page, page
+	running, completed, otherType, elsewhere := page, page, page, page
 	running.State = activities.WorkflowRunning
 	completed.State = activities.WorkflowCompleted
-	stranger.Type, stranger.State = "NotifyEvent", activities.WorkflowRunning
+	otherType.Type, otherType.State = "NotifyEvent", activities.WorkflowRunning
 	elsewhere.TaskQueue = "other-events"
 	tests := []struct {
 		name    string
@@ -44,9 +44,9 @@ func TestAwaitHolder(t *testing.T) {
 		{name: "nobody", found: activities.Execution{}, want: activities.HolderResult{}},
 		{name: "it runs", found: running, want: activities.HolderResult{}, failure: activities.StillRunning},
 		{name: "out of reach", err: errors.New("unavailable")},
-		{name: "it was terminated", found: page, want: activities.HolderResult{}},
-		{name: "it has completed", found: completed, want: activities.HolderResult{Completed: true}},
-		{name: "another type", found: stranger, want: activities.HolderResult{Other: "the workflow NotifyEvent of task queue herald-events"}},
+		{name: "terminated", found: page, want: activities.HolderResult{}},
+		{name: "completed", found: completed, want: activities.HolderResult{Completed: true}},
+		{name: "another type", found: otherType, want: activities.HolderResult{Other: "the workflow NotifyEvent of task queue herald-events"}},
 		{name: "another installation", found: elsewhere, want: activities.HolderResult{Other: "the workflow NotifyPage of task queue other-events"}},
 	}
 	for _, tt := range tests {

@@ -15,19 +15,19 @@ import (
 type batch struct {
 	activities *Activities
 	in         SendBatchInput
-	until      time.Time // the batch begins no group after that
+	until      time.Time // no group begins after this time
 	deadline   time.Time // of the activity
 
-	ids        []string // of the deliveries that no group has had yet
+	ids        []string // deliveries that are not in a group yet
 	unrecorded []notification.AttemptResult
 	err        error // of the database, or no turn came: no further group begins
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	rested   error      // set: all providers rest
 	progress BatchProgress
 }
 
-// newBatch continues from the progress that an earlier execution gave with its last heartbeat.
+// newBatch continues from the progress in the last heartbeat of an earlier execution.
 func newBatch(ctx context.Context, a *Activities, in SendBatchInput, ids []string) *batch {
 	b := &batch{
 		activities: a, in: in, ids: ids, until: time.Now().Add(batchStint + rand.N(batchStint)), deadline: activity.GetInfo(ctx).Deadline,
@@ -45,7 +45,7 @@ func (b *batch) send(ctx context.Context) {
 		group := b.ids[:n]
 		b.ids = b.ids[n:]
 		b.sendGroup(ctx, group)
-		if b.activities.RateLimits[b.in.Channel] == 0 { // else it waits for turns, and others go first
+		if b.activities.RateLimits[b.in.Channel] == 0 { // a rate limit's turns already put single messages first
 			b.activities.singles.waitForSingles(ctx)
 		}
 	}
@@ -71,8 +71,8 @@ func (b *batch) ended(ctx context.Context) bool {
 	return ctx.Err() != nil || stopping(ctx)
 }
 
-// told returns the current progress.
-func (b *batch) told() BatchProgress {
+// snapshot returns the current progress.
+func (b *batch) snapshot() BatchProgress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	progress := b.progress

@@ -35,7 +35,7 @@ func (b *batch) sendGroup(ctx context.Context, ids []string) {
 	b.activities.noteEnds(whole, b.in.Channel, results, recorded)
 }
 
-// begin begins attempts, and returns the attempts that it began.
+// begin returns the attempts that begin. It leaves out deliveries that may not be sent.
 func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt, error) {
 	all, err := b.activities.begin(ctx, b.in.AttemptPolicy, notification.Begin{DeliveryIDs: ids, First: true})
 	var begun []notification.Attempt
@@ -49,9 +49,9 @@ func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt
 	return begun, err
 }
 
-// sendAll hands messages to the provider as soon as they have their turns, and returns when
-// it has answered all of them. Messages that get no turn, or that the ended batch does not
-// send, go back to the batch's other ids.
+// sendAll hands messages to the provider as soon as they have their turns, and returns when the
+// provider has answered all of them. It gives messages back to the batch if no turn comes, or if
+// the batch was cancelled or its worker stops.
 func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt) []notification.AttemptResult {
 	waiting, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
 	defer cancel()
@@ -65,7 +65,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 			b.fail(err)
 			break
 		}
-		if b.ended(ctx) { // meanwhile; a batch whose time is over still uses its turns, which nobody else can use
+		if b.ended(ctx) { // no check of b.until: no other sender can use the turns that are granted
 			break
 		}
 		for i := next; i < next+granted; i++ {
@@ -84,7 +84,7 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 	calls.Wait()
 	results = b.withoutRested(whole, begun, results[:next])
 	countAttempts(whole, b.in.Channel, results...)
-	countDeliveries(whole, b.in.Channel, notification.Sent, sentOf(results)) // recorded or not: nothing sends them again
+	countDeliveries(whole, b.in.Channel, notification.Sent, sentOf(results)) // even if not recorded: nothing sends them again
 	b.activities.tellBestEffort(whole, b.in.Channel, results)
 	return results
 }
@@ -100,7 +100,7 @@ func (b *batch) drop(ctx context.Context, expired []notification.Attempt) {
 	}
 }
 
-// giveBack releases attempts that were not made: another execution of the batch begins them.
+// giveBack releases attempts that were not made. Another execution of the batch begins them again.
 func (b *batch) giveBack(ctx context.Context, begun []notification.Attempt) {
 	b.activities.release(ctx, begun)
 	for _, attempt := range begun {
@@ -108,15 +108,15 @@ func (b *batch) giveBack(ctx context.Context, begun []notification.Attempt) {
 	}
 }
 
-// withoutRested returns the results of the messages that a provider was asked to send. It gives
-// back messages for which all providers rest, and the batch begins no further group.
+// withoutRested returns the results of the messages that a provider was asked to send. If all
+// providers rested, it gives the other messages back, and the batch begins no further group.
 func (b *batch) withoutRested(ctx context.Context, begun []notification.Attempt, results []notification.AttemptResult) (asked []notification.AttemptResult) {
 	var rested []notification.Attempt
 	for i, result := range results {
 		switch {
 		case result.Outcome != "":
 			asked = append(asked, result)
-		case result.DeliveryID != "": // else it expired
+		case result.DeliveryID != "": // empty: the message expired
 			rested = append(rested, begun[i])
 		}
 	}
@@ -136,8 +136,9 @@ func sentOf(results []notification.AttemptResult) (sent int) {
 	return sent
 }
 
-// sendOne makes one attempt. If all providers rest, the result has no outcome. If the attempt fails for now, a separate workflow retries the delivery; if
-// it fails for good, the delivery is given up.
+// sendOne makes one attempt. If all providers rest, the result has no outcome. After a temporary
+// failure a separate workflow retries the delivery. After a permanent failure the delivery is given
+// up.
 func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notification.AttemptResult {
 	m := single(b.in.Channel, b.in.AttemptPolicy, begun)
 	err := b.activities.try(ctx, &m)
@@ -181,7 +182,7 @@ func (b *batch) note(change func(*BatchProgress)) {
 	change(&b.progress)
 }
 
-// fail stops the batch from beginning groups, and keeps results that could not be recorded.
+// fail ends the batch after this group, and keeps results that could not be recorded.
 func (b *batch) fail(err error, unrecorded ...notification.AttemptResult) {
 	b.err = err
 	for _, result := range unrecorded {

@@ -10,19 +10,19 @@ import (
 
 // CancelStore is the part of the database that cancels many deliveries.
 type CancelStore interface {
-	// CancelDeliveries cancels up to limit deliveries of an event that were not sent
-	// yet, and returns how many.
+	// CancelDeliveries cancels up to limit deliveries of an event that were not sent yet, and
+	// returns their number.
 	CancelDeliveries(ctx context.Context, eventID, reason string, limit int) (int, error)
-	// CancelPart cancels the first deliveries of a part of an event, up to limit. next is the
-	// first notification.id to look at after them; 0: that was all.
+	// CancelPart cancels the first deliveries of a part of an event, up to limit. next is the first
+	// notification.id of the next call; 0: none are left.
 	CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error)
 	EventCounts(ctx context.Context, eventID string) (map[notification.Status]int, error)
 }
 
 // Canceller asks the workflows of events and deliveries to end.
 type Canceller interface {
-	// CancelEvent asks the workflow of an event, if one runs. It leaves alone every other
-	// workflow that has the id.
+	// CancelEvent asks the workflow of an event to end, if one runs. It ignores any other workflow
+	// that has the id.
 	CancelEvent(ctx context.Context, eventID string) error
 	// CancelDelivery does the same for the workflow of a delivery.
 	CancelDelivery(ctx context.Context, deliveryID string) error
@@ -39,13 +39,13 @@ type CancelEventInput struct {
 
 // CancelEventResult is the result of [Activities.CancelEvent].
 type CancelEventResult struct {
-	Deliveries map[notification.Status]int // of the cancelled event, by status; an attempt that is under way may still make one SENT
+	Deliveries map[notification.Status]int // of the cancelled event, by status; an attempt in flight may still make a delivery SENT
 }
 
-// CancelEvent cancels another event's deliveries that were not sent yet. The row of the event
-// that cancels already names the cancelled event: planning and every attempt read it there.
-// So this activity only ends waiting deliveries sooner, and a crash or a repeat does no harm.
-// It cancels the rows before the workflow, so that the rows name the event that cancelled them.
+// CancelEvent cancels another event's deliveries that were not sent yet. Planning and every attempt
+// already read from the rows that the event is cancelled. So this activity only ends waiting
+// deliveries sooner, and a crash or a repeat does no harm. It cancels the rows before the workflow,
+// so that the rows name the cancelling event.
 func (a *Activities) CancelEvent(ctx context.Context, in CancelEventInput) (CancelEventResult, error) {
 	for more := true; more; {
 		cancelled, err := a.Cancels.CancelDeliveries(ctx, in.EventID, notification.CancelledBy(in.By), cancelledAtOnce)
@@ -66,7 +66,7 @@ func (a *Activities) CancelEvent(ctx context.Context, in CancelEventInput) (Canc
 type CancelPartInput struct {
 	notification.Part
 	Reason   notification.EndReason
-	EventRun string `json:",omitempty"` // the run of the event's workflow that the part belongs to; empty: that run asks
+	EventRun string `json:",omitempty"` // the run of the event's workflow to which the part belongs; empty: that run is the caller
 }
 
 // CancelPartResult is the result of [Activities.CancelPart].
@@ -74,9 +74,9 @@ type CancelPartResult struct {
 	Cancelled int
 }
 
-// CancelPart cancels the deliveries of a part of an event that were not sent yet. A repeat
-// cancels the rest. If the event's run was terminated, Temporal has cancelled the part with
-// it: CancelPart then leaves the deliveries to the next run of the event, or to the sweep.
+// CancelPart cancels the deliveries of a part of an event that were not sent yet. A repeat cancels
+// the rest. If the event's run was terminated, Temporal has cancelled the part, too. Then
+// CancelPart leaves the deliveries to the next run of the event, or to the sweep.
 func (a *Activities) CancelPart(ctx context.Context, in CancelPartInput) (CancelPartResult, error) {
 	if in.EventRun != "" {
 		terminated, err := a.Executions.Terminated(ctx, in.EventID, in.EventRun)

@@ -16,7 +16,7 @@ type cancelling struct {
 	waiting    int
 	reason     string
 	statements int
-	from       []int64  // the first ids of a part's chunks
+	from       []int64  // the first ids of the calls for a part
 	asked      []string // the workflows that were asked to end
 	err        error    // of Temporal
 }
@@ -51,8 +51,8 @@ func (c *cancelling) CancelDelivery(_ context.Context, deliveryID string) error 
 	return c.err
 }
 
-// The rows are cancelled first, in statements of a bounded size, so that they name the event that
-// cancelled them. If a later step fails, the repeat finds no rows left to cancel.
+// The rows are cancelled before the workflow, in statements of a bounded size, so that they name
+// the cancelling event. If a later step fails, the repeat finds no rows to cancel.
 func TestCancelEvent(t *testing.T) {
 	t.Parallel()
 
@@ -72,9 +72,9 @@ func TestCancelEvent(t *testing.T) {
 	require.Equal(t, map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: 0}, result.Deliveries)
 }
 
-// A part is cancelled in statements of a bounded size, for the input's reason. A repeat finds
-// no rows left. The deliveries of a terminated event are not touched: the event may be started
-// again.
+// A part is cancelled in statements of a bounded size, for the input's reason. A repeat finds no
+// rows to cancel. The deliveries of a terminated event do not change, because the event may be
+// started again.
 func TestCancelPart(t *testing.T) {
 	t.Parallel()
 

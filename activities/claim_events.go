@@ -24,10 +24,10 @@ type EventLauncher interface {
 }
 
 const (
-	// claimLease is the time that the events of a dead poller wait for another poller. To
-	// start them takes far less.
+	// claimLease is the time that the events of a dead poller wait for another poller. Starting
+	// them takes far less.
 	claimLease = 30 * time.Second
-	// maxClaims is the number of claims without an end after which Herald takes the event for
+	// maxClaims is the number of claims without an end after which Herald assumes that the event is
 	// the cause, and fails it.
 	maxClaims = 10
 	// startsAtOnce bounds the concurrent starts of claimed events.
@@ -35,7 +35,7 @@ const (
 	startTimeout = 5 * time.Second
 )
 
-// claimCounts counts the ends of the claims of some events.
+// claimCounts counts the claims of one batch by their end.
 type claimCounts struct {
 	claimed int
 	ended   map[notification.ClaimOutcome]int
@@ -90,8 +90,8 @@ func (p *outboxPoll) endsOf(ctx context.Context, events []notification.PendingEv
 	return append(settled, p.startAll(ctx, due)...)
 }
 
-// startAll starts events concurrently. Once Temporal is out of reach, it gives the rest of
-// the batch back without a try.
+// startAll starts events concurrently. Once Temporal is out of reach, it gives back the other
+// events of the batch without a try.
 func (p *outboxPoll) startAll(ctx context.Context, events []notification.PendingEvent) []notification.ClaimResult {
 	starts := make([]start, len(events))
 	var unreachable atomic.Bool
@@ -120,22 +120,22 @@ func (p *outboxPoll) startAll(ctx context.Context, events []notification.Pending
 // start is the result of starting one event.
 type start struct {
 	eventID string
-	outcome notification.ClaimOutcome // by its error alone
+	outcome notification.ClaimOutcome // from its error, without the other starts
 	err     error                     // nil: it was started, or not tried
 }
 
-// refused reports whether Temporal refused the start, and either the event or Temporal may be
-// the reason. If another workflow has the id, the event is always the reason.
+// refused reports whether Temporal refused the start for an unclear reason: the event or Temporal
+// may be at fault. If another workflow has the id, the event is at fault.
 func (s start) refused() bool {
 	var taken *notification.IDTakenError
 	return (s.outcome == notification.ClaimFailed || s.outcome == notification.ClaimKept) && !errors.As(s.err, &taken)
 }
 
-// blame decides which events a refusal counts against. If another event of the batch was
-// started, Temporal works, and the refused event is at fault. If Temporal refused several
-// events and started none, Temporal or the request is at fault: all are given back, and
-// nothing is counted. For one event alone the cause is unknown: it is kept and counted, so
-// that it ends as FAILED after maxClaims claims.
+// blame decides which events a refusal counts against. If Temporal started another event of the
+// batch, Temporal works, and the refused event is at fault. If Temporal refused several events and
+// started none, Temporal or the request is at fault: all events are given back, and no claim
+// counts. If the batch is one refused event, the cause is unknown: the claim counts, so the event
+// ends as FAILED after maxClaims claims.
 func blame(starts []start) []notification.ClaimResult {
 	started, refused := 0, 0
 	for _, s := range starts {
@@ -164,18 +164,18 @@ func blame(starts []start) []notification.ClaimResult {
 	return results
 }
 
-// storable returns an error's text as Postgres accepts it: a text that Postgres refuses
-// would hold up the whole batch.
+// storable makes an error's text valid for Postgres: a refused text would stop the whole batch.
 func storable(err error) string {
 	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "?"), "\x00", "?")
 	return cmp.Or(text, "an error without a text")
 }
 
-// FailedStore finds the deliveries that failed for good in batches.
+// FailedStore finds deliveries of batches that failed permanently.
 type FailedStore interface {
-	// ClaimFailed returns a part's failed deliveries that get a failed workflow each: the first
-	// by notification.id, up to limit. It marks them, and marks at most `most` of one event. A
-	// repeat returns the same. next is the first id to read after them; 0: that was all.
+	// ClaimFailed marks and returns up to limit failed deliveries of a part, in the order of
+	// notification.id. Each gets a failed workflow. It marks at most `most` deliveries of an event.
+	// A repeat returns the same deliveries. next is the first id of the next call; 0: none are
+	// left.
 	ClaimFailed(ctx context.Context, part notification.Part, most, limit int) (failed []notification.FailedDelivery, next int64, err error)
 }
 
@@ -193,8 +193,8 @@ type ClaimFailedResult struct {
 	Next   int64 `json:",omitempty"` // the first notification.id of the next list; 0: this was the last one
 }
 
-// ClaimFailed lists deliveries of a batch that failed for good and get a failed workflow, so
-// that operators find them in Temporal.
+// ClaimFailed lists permanently failed deliveries of a batch. Each gets a failed workflow, so that
+// operators find it in Temporal.
 func (a *Activities) ClaimFailed(ctx context.Context, in ClaimFailedInput) (ClaimFailedResult, error) {
 	failed, next, err := a.Failures.ClaimFailed(ctx, in.Part, maxFailedChildren, listedAtOnce)
 	return ClaimFailedResult{failed, next}, err

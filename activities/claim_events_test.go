@@ -24,15 +24,15 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// While Temporal is out of reach, or refuses every event, no event is at fault. The whole
-// backlog waits without counted claims, and continues when Temporal works again.
+// If Temporal is out of reach or refuses every event, no event is at fault. The whole backlog
+// waits, no claim counts, and the events start when Temporal works again.
 func TestPollOutboxSystemicFailure(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name    string
 		failure error
-		untried bool // the rest of a batch is given back at once
+		untried bool // the other events of the batch are given back without a try
 	}{
 		{name: "out of reach", failure: serviceerror.NewUnavailable("connection refused"), untried: true},
 		{name: "refused", failure: serviceerror.NewInvalidArgument("the task queue is too long")},
@@ -70,8 +70,8 @@ func TestPollOutboxSystemicFailure(t *testing.T) {
 	}
 }
 
-// One event alone may be at fault, so Herald does not try it for ever.
-func TestPollOutboxOneEventAlone(t *testing.T) {
+// If a batch has one event, the event may be at fault, so Herald does not try it forever.
+func TestPollOutboxWithASingleEvent(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -88,8 +88,8 @@ func TestPollOutboxOneEventAlone(t *testing.T) {
 	require.Equal(t, 10, temporal.count("evt-1"))
 }
 
-// If another workflow has the id, the event fails, whatever the results of the others. The
-// failure names the workflow.
+// If another workflow has its id, an event fails, for any result of the other events. The failure
+// names the workflow.
 func TestPollOutboxIDTaken(t *testing.T) {
 	t.Parallel()
 
@@ -125,7 +125,7 @@ type launcher struct {
 
 	mu      sync.Mutex
 	calls   map[string]int  // by event
-	sources map[string]bool // which events were of
+	sources map[string]bool // the sources of the events
 }
 
 func (s *launcher) StartEvent(_ context.Context, event notification.PendingEvent) error {
@@ -219,13 +219,13 @@ func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
 	must(s.Pool.Exec(t.Context(), sql, args...))(t)
 }
 
-// events counts the events that a condition holds for.
+// events counts the events for which a condition holds.
 func events(t *testing.T, s *postgres.Store, condition string) int {
 	t.Helper()
 	return get[int](t, s, "SELECT count(*) FROM event_outbox WHERE "+condition)
 }
 
-// await waits until a condition holds for so many events.
+// await waits until a condition holds for `want` events.
 func await(t *testing.T, s *postgres.Store, want int, condition string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return events(t, s, condition) == want }, patience, 5*time.Millisecond, condition)
@@ -267,14 +267,13 @@ func (o *oneEvent) EndClaim(_ context.Context, _ string, results []notification.
 
 func (o *oneEvent) ListenEvents(context.Context, func()) {}
 
-// Every answer of Temporal to the start of a workflow, for an event that is alone in its
-// batch.
+// Every answer of Temporal to the start of a workflow, for the only event of a batch.
 func TestStartFailure(t *testing.T) {
 	t.Parallel()
 
 	outcomes := map[codes.Code]notification.ClaimOutcome{
 		codes.OK:                 notification.ClaimStarted,
-		codes.InvalidArgument:    notification.ClaimKept, // alone; if another event was started, it is FAILED
+		codes.InvalidArgument:    notification.ClaimKept, // the only event; if another event was started, this one is FAILED
 		codes.Canceled:           notification.ClaimReleased,
 		codes.DeadlineExceeded:   notification.ClaimReleased,
 		codes.NotFound:           notification.ClaimReleased,

@@ -9,8 +9,8 @@ import (
 )
 
 // Cleaner deletes rows of an outbox, or of another table of Herald, that have been done for longer
-// than an age. It works batch by batch, after a cursor; "": from the first row. After each batch it
-// calls said with the number of deleted rows and the cursor, and ends if said returns false.
+// than an age. It deletes batches, from a cursor on; "": from the first row. After each batch it
+// calls said with the number of deleted rows and the cursor, and stops if said returns false.
 type Cleaner interface {
 	Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error
 }
@@ -25,8 +25,8 @@ const (
 
 // CleanOutboxInput is the input of [Activities.CleanOutbox].
 type CleanOutboxInput struct {
-	Source    string        // the name of the cleaner: of a source, or herald. and a table
-	Retention time.Duration // of rows that are done
+	Source    string        // the name of the cleaner: a source, or "herald." and a table
+	Retention time.Duration // the minimum age of rows that are deleted
 }
 
 // CleanOutboxResult is the progress of [Activities.CleanOutbox].
@@ -34,7 +34,7 @@ type CleanOutboxResult struct {
 	Source  string
 	Deleted int
 	After   string `json:",omitempty"` // the cursor of the last row that it looked at
-	More    bool   `json:",omitempty"` // the time was over: the next run continues
+	More    bool   `json:",omitempty"` // the run's time is over: the next run continues
 }
 
 // CleanOutbox deletes the rows of one cleaner that are done and old enough. When its process
@@ -47,7 +47,7 @@ func (a *Activities) CleanOutbox(ctx context.Context, in CleanOutboxInput) (Clea
 	result := CleanOutboxResult{Source: in.Source}
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &result); err != nil {
-			return CleanOutboxResult{}, fmt.Errorf("read how far the cleaning came: %w", err)
+			return CleanOutboxResult{}, fmt.Errorf("read the progress of the last attempt: %w", err)
 		}
 	}
 	until := time.Now().Add(cleanTime)

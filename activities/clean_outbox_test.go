@@ -27,8 +27,8 @@ func (c *cleaner) Clean(_ context.Context, age time.Duration, after string, said
 	return c.fails
 }
 
-// The next attempt continues where a dead attempt stopped, keeps its count, and adds only the
-// rows that it deletes itself to the metrics.
+// The next attempt continues where a dead attempt stopped, and keeps its count. In the metrics it
+// counts only the rows that it deletes itself.
 func TestCleanOutbox(t *testing.T) {
 	t.Parallel()
 

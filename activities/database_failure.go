@@ -12,17 +12,15 @@ import (
 // DatabaseFailed is the type of failure of a statement that the database refused.
 const DatabaseFailed = "DatabaseFailed"
 
-// valueMarks begin the errors in which the driver quotes a value that it could not
-// encode or read.
+// valueMarks are the beginnings of driver errors that quote a value.
 var valueMarks = []string{"failed to encode args", "can't scan into dest", "cannot scan"}
 
-// driverWords are the words between the statement's name and the database's error if the
-// statement is part of a batch.
+// driverWords stand between the statement's name and the database's error if the statement is part
+// of a batch.
 const driverWords = "error preprocessing batch (prepare): "
 
-// WithoutValues returns an interceptor that keeps the values of rows out of
-// histories and logs: the database's error texts may quote an address or a name. It
-// sees each error that an activity returns.
+// WithoutValues returns an interceptor for all errors of activities. It keeps values of rows out of
+// histories and logs: an error text of the database may quote an address or a name.
 func WithoutValues() interceptor.WorkerInterceptor { return &withoutValues{} }
 
 type withoutValues struct {
@@ -43,8 +41,8 @@ func (a *activityWithoutValues) ExecuteActivity(ctx context.Context, in *interce
 }
 
 // Unquoted replaces a failure of the database by its statement, its SQLSTATE and the part of the
-// schema, as in "save plan: SQLSTATE 23503: constraint c of table t". It
-// returns any other error as it is. Temporal retries both.
+// schema: "save plan: SQLSTATE 23503: constraint c of table t". It does not change other errors.
+// Temporal retries both.
 func Unquoted(err error) error {
 	if _, decided := errors.AsType[*temporal.ApplicationError](err); decided || err == nil {
 		return err

@@ -23,7 +23,7 @@ func TestFailuresQuoteNoValue(t *testing.T) {
 	store := postgrestest.New(t)
 	exec(t, store, insert)
 	exec(t, store, `CREATE FUNCTION raise_name(name text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'ada@%', name USING ERRCODE = '42703'; END $$`)
-	const bare, script = "do it: ", "run scripts: script 1: SQLSTATE " // outside the store, and by it
+	const bare, script = "do it: ", "run scripts: script 1: SQLSTATE " // the beginnings of errors of a plain query, and of the store
 	tests := []struct {
 		name, sql string
 		args      []any

@@ -76,8 +76,8 @@ func (j *joiner) JoinDigest(_ context.Context, join activities.Join) (string, er
 
 var reviewMails = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
 
-// The quiet hours of these tests are the whole day except its last nanosecond, or
-// never, so that the tests pass at any time.
+// The quiet hours of these tests are always (except the last nanosecond of a day) or never, so that
+// the tests pass at any time.
 var (
 	always = &notification.QuietHours{Start: 0, End: 24*time.Hour - time.Nanosecond}
 	never  = &notification.QuietHours{Start: time.Hour, End: time.Hour}
@@ -120,8 +120,8 @@ func TestJoinDigest(t *testing.T) {
 	requireFailure(t, err, "", false, 0)
 }
 
-// A group that wants quiet drops its own items, not the items of other groups: each is judged
-// when the digest is sent. If the digest waits for quiet hours, it waits for all groups.
+// A group in quiet hours drops only its items, when the digest is sent. If one group defers, the
+// whole digest waits.
 func TestSealDigest(t *testing.T) {
 	t.Parallel()
 
@@ -135,14 +135,14 @@ func TestSealDigest(t *testing.T) {
 		dropped  bool
 		deferred bool
 	}{
-		{name: "not asked to judge", hours: always, action: notification.Defer},
+		{name: "quiet hours are not checked", hours: always, action: notification.Defer},
 		{name: "no quiet hours", judge: true, action: notification.Defer},
-		{name: "not now", judge: true, hours: never, action: notification.Defer},
+		{name: "outside quiet hours", judge: true, hours: never, action: notification.Defer},
 		{name: "defer", judge: true, hours: always, action: notification.Defer, deferred: true},
 		{name: "drop", judge: true, hours: always, action: notification.Drop, dropped: true},
 		{name: "a group drops", judge: true, hours: never, group: always, action: notification.Drop},
 		{name: "a group defers", judge: true, hours: never, group: always, action: notification.Defer, deferred: true},
-		{name: "drop, but not now", judge: true, hours: never, action: notification.Drop},
+		{name: "drop, outside quiet hours", judge: true, hours: never, action: notification.Drop},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestSealDigest(t *testing.T) {
 
 			require.Equal(t, tt.dropped, result.Quiet)
 			if tt.deferred {
-				require.Empty(t, db.sealedBy, "nothing is sealed that has to wait")
+				require.Empty(t, db.sealedBy, "a digest that waits is not sealed")
 				require.Empty(t, result.Items)
 				require.Equal(t, time.UTC, result.NotBefore.Location())
 				require.Contains(t, result.Wait, "Europe/Rome: quiet hours")
@@ -210,7 +210,7 @@ func sendDigest(db *digests, mail activities.Sender) (activities.SendDigestResul
 	return run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
 }
 
-// Items that the rules do not allow any more are not listed; the digest gets the reasons.
+// The message leaves out items that the rules no longer allow. The result has the reasons.
 func TestSendDigest(t *testing.T) {
 	t.Parallel()
 
@@ -221,7 +221,7 @@ func TestSendDigest(t *testing.T) {
 	require.Equal(t, notification.Message{DeliveryID: "digest-1", To: "ada@example.com", Title: "2", Body: "Ada,Bob,"}, mail.message)
 }
 
-// If no item is left to send, all items were cancelled or dropped, or an earlier attempt sent them.
+// If all items were cancelled, dropped or sent before, nothing is sent.
 func TestSendEmptyDigest(t *testing.T) {
 	t.Parallel()
 
@@ -234,8 +234,8 @@ func TestSendEmptyDigest(t *testing.T) {
 	}
 }
 
-// If an item has to wait for the end of quiet hours, or is leased to another sender, nothing
-// is sent, and the other items do not change.
+// If one item has to wait for the end of quiet hours, or is leased to another sender, nothing is
+// sent, and the other items do not change.
 func TestSendDigestHeld(t *testing.T) {
 	t.Parallel()
 

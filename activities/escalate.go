@@ -14,10 +14,10 @@ import (
 type EscalationStore interface {
 	// Escalating reads the state of a delivery.
 	Escalating(ctx context.Context, key notification.EscalationKey) (notification.Escalating, error)
-	// Follow locks a delivery, passes it to decide, and stores the recipient that decide
-	// returns; nil: none. It returns the delivery that follows; nil: none.
+	// Follow locks a delivery, passes it to decide, and stores the recipient that decide returns;
+	// nil: it stores nothing. It returns the new delivery; nil: none.
 	Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error)
-	// Named reads a recipient as planning does; no recipient: the targets do not name them.
+	// Named reads a recipient as planning does; an empty page: the targets do not name them.
 	Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error)
 }
 
@@ -28,12 +28,12 @@ type EscalateInput struct {
 	UserType   notification.UserType
 	UserID     string
 	Escalation notification.Escalation
-	Since      time.Time // when the wait began
+	Since      time.Time // the start of the wait
 }
 
 // EscalateResult is the result of [Activities.Escalate].
 type EscalateResult struct {
-	Outcome notification.EscalationOutcome `json:",omitempty"` // empty: the escalation waits on
+	Outcome notification.EscalationOutcome `json:",omitempty"` // empty: the escalation still waits
 	Reason  string                         `json:",omitempty"` // why nothing follows, with the outcome DROPPED
 
 	Until time.Time `json:",omitzero"`  // without an outcome: when to look again
@@ -44,14 +44,14 @@ type EscalateResult struct {
 }
 
 // Escalate checks whether a delivery reached its recipient. If not, it plans a delivery over
-// another channel, by the current rules. It locks the delivery's row while it decides, and the
-// new delivery names the first one. So a repeat, after a crash at any place, finds the result of
-// the first call. A reader finds either an escalation that has ended or a planned message.
+// another channel, by the current rules. It locks the delivery's row while it decides, and the new
+// delivery names the first delivery. So a repeat after any crash finds the result of the first
+// call. A reader sees either an ended escalation or a planned message.
 //
 // If that channel cannot reach the recipient either, Escalate tries the channel after it.
 //
-// In quiet hours Escalate plans nothing before they end: until then the recipient may still
-// read the first message.
+// In quiet hours Escalate plans nothing: until they end the recipient may still read the first
+// message.
 func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateResult, error) {
 	now, err := a.Followers.Escalating(ctx, notification.EscalationKey{DeliveryID: in.DeliveryID, To: in.Escalation.To})
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateRe
 	}
 	e := &escalating{in: in}
 	due := e.due(now)
-	if !due && e.result.Outcome != notification.EscalationFollowed { // an earlier call has stored that outcome
+	if !due && e.result.Outcome != notification.EscalationFollowed { // FOLLOWED: an earlier call stored it
 		return e.end(ctx)
 	}
 	if due {
@@ -75,10 +75,10 @@ func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateRe
 	return e.end(ctx)
 }
 
-// follow decides about one channel, and stores the decision and the delivery over it.
+// follow decides about one channel, and stores the decision and the new delivery.
 func (a *Activities) follow(ctx context.Context, e *escalating, to notification.Channel) error {
 	e.look(ctx, to)
-	if err := ctx.Err(); err != nil { // nobody waits for the result, and the text may be missing only because ctx ended
+	if err := ctx.Err(); err != nil { // no workflow waits for the result, and perhaps only the end of ctx prevented the text
 		return err
 	}
 	key := notification.EscalationKey{DeliveryID: e.in.DeliveryID, To: to}
@@ -114,8 +114,8 @@ type escalating struct {
 	in     EscalateInput
 	result EscalateResult
 
-	gone      string    // why the rules are not applied; empty: they are applied
-	plan      *planning // nil: the rules are not applied
+	gone      string    // the reason why the rules are not applied; empty: they are
+	plan      *planning // nil: the rules are not applied, see gone
 	recipient notification.Recipient
 
 	// For the current channel:
@@ -124,7 +124,7 @@ type escalating struct {
 	planned notification.PlannedDelivery // if it is selected
 }
 
-// due reports whether another delivery has to follow. If not, it sets the result to the reason.
+// due reports whether it is time for another delivery. If not, it sets the result to the reason.
 func (e *escalating) due(now notification.Escalating) bool {
 	e.result = EscalateResult{}
 	e.result.Outcome, e.result.Until = now.Judge(e.in.Escalation, e.in.Since)
@@ -171,7 +171,7 @@ func (a *Activities) readRecipient(ctx context.Context, e *escalating) error {
 	return nil
 }
 
-// look applies the rules to one channel, and writes the text.
+// look applies the rules to one channel, and renders the text.
 func (e *escalating) look(ctx context.Context, to notification.Channel) {
 	if e.plan == nil {
 		return
@@ -192,7 +192,7 @@ func (e *escalating) escalatedChoice() notification.Choice {
 	return choice
 }
 
-// instead returns the channel to try next, because the last one cannot reach the recipient.
+// instead returns the channel to try next if the last channel cannot reach the recipient.
 func (e *escalating) instead() (to notification.Channel, escalates bool) {
 	if e.plan == nil || e.result.Outcome != notification.EscalationDropped {
 		return "", false
@@ -217,7 +217,7 @@ func (e *escalating) decide(now notification.Escalating) *notification.DecidedRe
 	switch until := e.planned.SendAfter; {
 	case choice.Decision != notification.DecisionSelected:
 		e.result = EscalateResult{Outcome: notification.EscalationDropped, Reason: string(choice.Decision)}
-	case !until.IsZero() && choice.Strategy != notification.Delayed: // it is quiet
+	case !until.IsZero() && choice.Strategy != notification.Delayed: // quiet hours
 		wait := notification.WaitText(choice.Wait.Until, e.facts.Now, e.recipient.Timezone, notification.WaitQuietHours)
 		e.result = EscalateResult{Until: until.UTC(), Wait: wait + "; if it was not read by then, " + string(choice.Channel) + " follows"}
 		return nil

@@ -14,7 +14,7 @@ import (
 
 // escalations is an EscalationStore with one delivery, a push message to staff 10.
 type escalations struct {
-	looks []notification.Escalating // in turn; the last one stays
+	looks []notification.Escalating // one for each call; the last repeats
 	page  notification.RecipientPage
 
 	looked  int
@@ -82,29 +82,29 @@ func TestEscalate(t *testing.T) {
 		{name: "failed before it was due", now: with(func(e *notification.Escalating) { e.Now, e.Status = since, notification.Failed }), stored: notification.DecisionSelected},
 		{name: "read", now: with(func(e *notification.Escalating) { e.Read = true }), want: ended(notification.EscalationRead)},
 		{name: "read before it failed", now: with(func(e *notification.Escalating) { e.Read, e.Status = true, notification.Failed }), want: ended(notification.EscalationRead)},
-		{name: "delivered, to be read", now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), stored: notification.DecisionSelected},
-		{name: "delivered, as it should be", until: notification.UntilDelivered, now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), want: ended(notification.EscalationDelivered)},
+		{name: "delivered, until read", now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), stored: notification.DecisionSelected},
+		{name: "delivered, until delivered", until: notification.UntilDelivered, now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), want: ended(notification.EscalationDelivered)},
 		{name: "cancelled", now: with(func(e *notification.Escalating) { e.Status = notification.Cancelled }), want: ended(notification.EscalationCancelled)},
-		{name: "could not be reached when it was due", unreachable: true, now: with(func(e *notification.Escalating) { e.Now, e.Status, e.Unreachable = since, notification.Cancelled, true }), stored: notification.DecisionSelected},
-		{name: "could not be reached, and nothing follows that", now: with(func(e *notification.Escalating) { e.Status, e.Unreachable = notification.Cancelled, true }), want: ended(notification.EscalationCancelled)},
+		{name: "unreachable, with if_unreachable", unreachable: true, now: with(func(e *notification.Escalating) { e.Now, e.Status, e.Unreachable = since, notification.Cancelled, true }), stored: notification.DecisionSelected},
+		{name: "unreachable, without if_unreachable", now: with(func(e *notification.Escalating) { e.Status, e.Unreachable = notification.Cancelled, true }), want: ended(notification.EscalationCancelled)},
 		{name: "ended by an operator", now: with(func(e *notification.Escalating) { e.Ended = true }), want: ended(notification.EscalationCancelled)},
-		{name: "event taken back", now: with(func(e *notification.Escalating) { e.CancelledBy = "evt-2" }), want: ended(notification.EscalationCancelled)},
-		{name: "told before", now: with(func(e *notification.Escalating) { e.Told = true }), want: ended(notification.EscalationToldSo)},
+		{name: "event cancelled", now: with(func(e *notification.Escalating) { e.CancelledBy = "evt-2" }), want: ended(notification.EscalationCancelled)},
+		{name: "told over that channel before", now: with(func(e *notification.Escalating) { e.Told = true }), want: ended(notification.EscalationToldSo)},
 		{name: "followed by an earlier call", now: with(func(e *notification.Escalating) { e.Told, e.Followed, e.Read = true, true, true })},
-		{name: "read while it decides", now: []notification.Escalating{due, with(func(e *notification.Escalating) { e.Read = true })[0]}, want: ended(notification.EscalationRead)},
+		{name: "read during the decision", now: []notification.Escalating{due, with(func(e *notification.Escalating) { e.Read = true })[0]}, want: ended(notification.EscalationRead)},
 		{name: "switched off", change: func(_ *plans, p *notification.RecipientPage) {
 			p.Recipients[0].Preferences = []notification.Preference{{Channel: notification.SMS}}
 		}, want: dropped("USER_DISABLED"), stored: notification.DecisionUserDisabled},
-		{name: "switched off, and mandatory", change: func(db *plans, p *notification.RecipientPage) {
+		{name: "switched off, but mandatory", change: func(db *plans, p *notification.RecipientPage) {
 			db.rules.Routing[1].Mandatory, p.Recipients[0].Preferences = true, []notification.Preference{{Channel: notification.SMS}}
 		}, stored: notification.DecisionSelected},
-		{name: "quiet, and to be dropped", change: func(_ *plans, p *notification.RecipientPage) {
+		{name: "quiet hours drop it", change: func(_ *plans, p *notification.RecipientPage) {
 			p.Recipients[0].Preferences = []notification.Preference{quiet}
 		}, want: dropped("QUIET_HOURS"), stored: notification.DecisionQuietHours},
-		{name: "as many as are allowed", now: with(func(e *notification.Escalating) { e.Selected = 1 }), change: func(_ *plans, p *notification.RecipientPage) {
+		{name: "max_recipients reached", now: with(func(e *notification.Escalating) { e.Selected = 1 }), change: func(_ *plans, p *notification.RecipientPage) {
 			p.Settings = []notification.Setting{{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.SMS, Enabled: true, MaxRecipients: &one}}
 		}, want: dropped("MAX_RECIPIENTS"), stored: notification.DecisionMaxRecipients},
-		{name: "left", change: func(_ *plans, p *notification.RecipientPage) { p.Recipients = nil }, want: dropped(notification.NoLongerRecipient)},
+		{name: "no longer a recipient", change: func(_ *plans, p *notification.RecipientPage) { p.Recipients = nil }, want: dropped(notification.NoLongerRecipient)},
 		{name: "no longer routed", change: func(db *plans, _ *notification.RecipientPage) { db.rules.Routing = db.rules.Routing[:1] }, want: dropped("SMS is no longer routed")},
 		{name: "purged", change: func(db *plans, _ *notification.RecipientPage) { db.err = notification.ErrNoEvent }, want: dropped("its event was purged")},
 		{name: "cancelled meanwhile", change: func(db *plans, _ *notification.RecipientPage) { db.rules.Event.CancelledBy = "evt-2" }, want: dropped("cancelled by event evt-2")},
@@ -164,8 +164,7 @@ func escalate(db *plans, store *escalations, since time.Time, until notification
 	})
 }
 
-// In quiet hours nothing is planned before they end: until then the recipient may still read the
-// first message.
+// In quiet hours nothing is planned: until they end the recipient may still read the first message.
 func TestEscalateWaitsForQuietHours(t *testing.T) {
 	t.Parallel()
 
@@ -210,7 +209,7 @@ func TestEscalateWritesTheEscalatedText(t *testing.T) {
 }
 
 // If the next channel cannot reach the recipient, the channel after it follows.
-func TestEscalateWalksOn(t *testing.T) {
+func TestEscalateTriesTheNextChannel(t *testing.T) {
 	t.Parallel()
 
 	for _, tt := range []struct {
@@ -260,7 +259,7 @@ func TestPlanDeliveriesToUnreachable(t *testing.T) {
 	require.Equal(t, "Still open", db.decided[0].Deliveries[0].Body)
 }
 
-// Planning leaves out a channel that only an escalation uses.
+// Planning skips a channel that only an escalation uses.
 func TestPlanDeliveriesLeavesOutEscalations(t *testing.T) {
 	t.Parallel()
 

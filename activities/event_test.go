@@ -23,7 +23,7 @@ type eventStore struct {
 	finished notification.EventEnd
 
 	acknowledged []string
-	unrecorded   error // why Acknowledge fails; nil: it does not
+	unrecorded   error // the error of Acknowledge; nil: none
 }
 
 func (e *eventStore) Acknowledge(_ context.Context, eventID string) error {
@@ -71,8 +71,7 @@ func TestPublishEvent(t *testing.T) {
 	}
 }
 
-// A refusal is a fault of the broker, which an operator corrects: the message is
-// published in the end.
+// Temporal retries a refusal, because an operator corrects the broker.
 func TestPublishEventFailure(t *testing.T) {
 	t.Parallel()
 

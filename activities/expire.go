@@ -11,20 +11,21 @@ import (
 // DeliveryExpired is the type of failure of an attempt at a message that has expired.
 const DeliveryExpired = "DeliveryExpired"
 
-// expiredRetry is the time until the next attempt at an expired message, which records its end.
+// expiredRetry is the time until the next attempt at an expired message. That attempt records the
+// end.
 const expiredRetry = time.Millisecond
 
 // errExpired is the failure of an attempt whose message expired while it waited for its turn. The
 // next attempt at a digest sends the other items.
-var errExpired = benign("it expired while it waited for its turn", DeliveryExpired, expiredRetry)
+var errExpired = benign("the message expired while it waited for its turn", DeliveryExpired, expiredRetry)
 
 // expired reports whether the message, or an item of the digest, has expired.
 func (m outgoing) expired() bool {
 	return slices.ContainsFunc(m.begun, func(begun notification.Attempt) bool { return begun.Message.Expired() })
 }
 
-// releaseExpired gives back the leases of attempts that are not made, because a delivery has
-// expired. The expired deliveries become CANCELLED.
+// releaseExpired gives back the leases of attempts because a delivery has expired. The expired
+// deliveries become CANCELLED.
 func (a *Activities) releaseExpired(ctx context.Context, begun []notification.Attempt) {
 	for i := range begun {
 		if begun[i].Message.Expired() {
@@ -34,7 +35,7 @@ func (a *Activities) releaseExpired(ctx context.Context, begun []notification.At
 	a.release(ctx, begun)
 }
 
-// untilExpiry limits a call to the provider. It ends when the message expires.
+// untilExpiry ends a call to the provider when the message expires.
 func untilExpiry(ctx context.Context, message notification.Message) (context.Context, context.CancelFunc) {
 	if message.SendBy.IsZero() {
 		return ctx, func() {}

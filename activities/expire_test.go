@@ -12,8 +12,8 @@ import (
 	"herald/internal/postgres"
 )
 
-// What expires while it waits for its turn is not sent. The result has the reason, so the workflow
-// counts the end.
+// A message that expires while it waits for its turn is not sent. The result has the reason, so the
+// workflow counts the end.
 func TestSendExpiredAtItsTurn(t *testing.T) {
 	t.Parallel()
 
@@ -29,9 +29,9 @@ func TestSendExpiredAtItsTurn(t *testing.T) {
 	require.Equal(t, string(notification.DecisionExpired), db.released[0].Dropped)
 }
 
-// A call to the provider ends when the message expires. Even if that was the last attempt, the
-// delivery does not fail, so there is no dead letter and nothing follows.
-func TestSendExpiresInMidCall(t *testing.T) {
+// A call to the provider ends when the message expires. Even after the last attempt the delivery
+// does not fail, so there is no dead letter and no escalation.
+func TestSendExpiresDuringTheCall(t *testing.T) {
 	t.Parallel()
 
 	db := due(3, 2)
@@ -45,7 +45,7 @@ func TestSendExpiresInMidCall(t *testing.T) {
 	require.Equal(t, notification.OutcomeAmbiguous, db.results[0].Outcome)
 }
 
-// A digest expires with its first item, so that it never lists an expired one.
+// A digest expires with its first item, so that it never lists an expired item.
 func TestSendDigestExpiresWithItsFirstItem(t *testing.T) {
 	t.Parallel()
 
@@ -74,7 +74,7 @@ func (e expiring) TakeTurns(_ context.Context, in notification.TurnsWanted) (not
 }
 
 // A batch sends the messages that have not expired when their turns come.
-func TestSendBatchDropsWhatExpires(t *testing.T) {
+func TestSendBatchDropsExpiredDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s, over := withBatch(t, 6), &mails{}
@@ -92,7 +92,7 @@ func TestSendBatchDropsWhatExpires(t *testing.T) {
 	require.Equal(t, 3, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 }
 
-// Planning judges the expiry by the database's clock, whatever the worker's clock shows.
+// Planning computes the expiry by the database's clock, not by the worker's clock.
 func TestPlanExpiryByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 

@@ -15,8 +15,8 @@ import (
 	"herald/internal/notification"
 )
 
-// The types of failure that a workflow, and an operator, can tell apart. The values of
-// [notification.FailureClass] are types of failure too.
+// The types of failure. Workflows and operators tell failures apart by them. The values of
+// [notification.FailureClass] are types of failure, too.
 const (
 	NoSuchRow            = "NoSuchRow"            // the event or delivery is not in the database
 	ChannelNotConfigured = "ChannelNotConfigured" // the channel has no credentials here
@@ -27,8 +27,8 @@ const (
 	RateLimited          = "RateLimited"          // the channel's rate limit left no turn; nothing was sent
 )
 
-// failure makes err permanent if its row does not exist. Return its result as it
-// is: wrapped by fmt.Errorf, a permanent failure would be retried.
+// failure makes err permanent if its row does not exist. Do not wrap the result with fmt.Errorf:
+// Temporal would retry it.
 func failure(err error) error {
 	if errors.Is(err, notification.ErrNoEvent) || errors.Is(err, notification.ErrNoDelivery) {
 		return permanent(err, NoSuchRow)
@@ -36,9 +36,9 @@ func failure(err error) error {
 	return err // a database out of reach, or a bug: the retry policy decides
 }
 
-// attemptFailure returns the failure of an attempt, made permanent if no attempt
-// follows. While the provider rejects our account, the message is tried once a minute, for a
-// day, and uses up no attempts. A best-effort channel gets only one attempt.
+// attemptFailure returns the failure of an attempt, made permanent if no attempt follows. While the
+// provider rejects our account, the message is tried once a minute, for a day, and these attempts
+// do not count. A best-effort channel gets only one attempt.
 func attemptFailure(m outgoing, err error) error {
 	if off, ok := errors.AsType[*notification.NotConfiguredError](err); ok {
 		return permanent(off, ChannelNotConfigured)
@@ -51,7 +51,7 @@ func attemptFailure(m outgoing, err error) error {
 	switch {
 	case provider.Class == notification.Refused:
 		return permanent(provider, string(notification.Refused))
-	case m.expired(): // the next attempt cancels it, and nothing follows
+	case m.expired(): // the next attempt makes it CANCELLED, without a dead letter or an escalation
 		return later(provider, expiredRetry)
 	case ours && m.tried.Rejected >= accountPatience:
 		return permanent(provider, AttemptsExhausted)
@@ -64,7 +64,7 @@ func attemptFailure(m outgoing, err error) error {
 	}
 }
 
-// retried returns err as a failure that Temporal retries, whatever the other system answered.
+// retried returns err as a failure that Temporal always retries.
 func retried(err error) error {
 	provider, ok := errors.AsType[*notification.ProviderError](err)
 	if !ok {
@@ -108,8 +108,8 @@ func permanent(err error, failureType string) error {
 	})
 }
 
-// reason returns the text of a failure for the tables: an application error's
-// message, without the words that Temporal adds.
+// reason returns the text of a failure for the tables: an application error's message, without
+// Temporal's additions.
 func reason(err error) string {
 	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return application.Message()
@@ -117,9 +117,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// startOutcome returns the outcome of an event from the result of starting its workflow. A
-// server that does not answer or rejects Herald says nothing about the event. Nor does an
-// unknown search attribute: the table refuses every value that an attribute cannot have.
+// startOutcome returns the outcome of an event from the result of starting its workflow. If the
+// server does not answer or rejects Herald, the event is not at fault. Nor is it if a search
+// attribute is unknown: the table accepts only values that search attributes can have.
 func startOutcome(err error) notification.ClaimOutcome {
 	if err == nil {
 		return notification.ClaimStarted
@@ -139,7 +139,7 @@ func startOutcome(err error) notification.ClaimOutcome {
 	switch serviceerror.ToStatus(err).Code() {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Aborted,
 		codes.PermissionDenied, codes.Unauthenticated, codes.NotFound, codes.FailedPrecondition:
-		return notification.ClaimReleased // NotFound: of the namespace; FailedPrecondition: it is active elsewhere
+		return notification.ClaimReleased // NotFound: no such namespace; FailedPrecondition: the namespace is active in another cluster
 	default:
 		return notification.ClaimKept
 	}
@@ -153,7 +153,7 @@ const (
 	// accountRetry is the interval after a provider rejected our account. An operator has
 	// to correct the credentials, and more attempts may lock the account.
 	accountRetry = time.Minute
-	// accountPatience is the time from the first rejection until a message fails.
+	// accountPatience is the time from the first rejection of our account until the message fails.
 	accountPatience = 24 * time.Hour
 )
 
@@ -166,9 +166,9 @@ func (p AttemptPolicy) interval(ended int, retryAfter time.Duration) time.Durati
 	return jittered(time.Duration(min(grown, float64(max(maxRetryInterval, p.FirstRetry)))), 0)
 }
 
-// jittered varies an interval by up to a fifth either way, so that messages that
-// failed together are not repeated together. If retryAfter is longer than the interval,
-// it returns retryAfter or up to a fifth more, never less.
+// jittered makes an interval up to a fifth shorter or longer, so that messages that failed together
+// are not retried together. If retryAfter is longer than the interval, it returns retryAfter or up
+// to a fifth more.
 func jittered(interval, retryAfter time.Duration) time.Duration {
 	if retryAfter > interval {
 		return retryAfter + time.Duration(rand.Float64()*float64(retryAfter)/5)

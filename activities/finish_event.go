@@ -12,19 +12,19 @@ import (
 // FinishEventInput is the input of [Activities.FinishEvent].
 type FinishEventInput struct {
 	EventID string
-	Success bool                      // false: cancelled, or it could not be planned
-	Outcome notification.EventOutcome `json:",omitempty"` // its HeraldOutcome as far as the workflow knows; empty: none
-	Problem string                    `json:",omitempty"` // names the rows of the rules that named nobody; empty: none
+	Success bool                      // false: the event was cancelled or could not be planned
+	Outcome notification.EventOutcome `json:",omitempty"` // the HeraldOutcome that the workflow knows; empty: none
+	Problem string                    `json:",omitempty"` // the rows of the rules that named nobody; empty: none
 }
 
-// FinishEvent marks an event as ended and counts its deliveries from the tables, so that its
-// result cannot disagree with them. An event that succeeded and left deliveries PENDING has
-// the outcome INCOMPLETE. Otherwise an event that told people and has a problem has the
-// outcome PROBLEM. Cancelling a million deliveries takes minutes, so it heartbeats.
+// FinishEvent marks an event as ended and counts its deliveries from the tables, so that its result
+// cannot disagree with them. A successful event with PENDING deliveries gets the outcome
+// INCOMPLETE. Otherwise an event that told people and has a problem gets the outcome PROBLEM.
+// Cancelling a million deliveries takes minutes, so it heartbeats.
 //
-// A local activity may be too late: its workflow task is lost while the database still runs
-// its statement, and meanwhile the event gets another end. So a local activity does not change
-// a recorded end. It fails, and the workflow records the end by an activity.
+// A local activity may be too late: its workflow task may be lost while the database still runs its
+// statement, and the event may get another end meanwhile. So a local activity does not change a
+// recorded end. It fails, and the workflow records the end by a normal activity.
 func (a *Activities) FinishEvent(ctx context.Context, in FinishEventInput) (notification.Counts, error) {
 	defer heartbeats(ctx, PollHeartbeat/5, nil)()
 	counts, err := a.Events.FinishEvent(ctx, notification.EventEnd{

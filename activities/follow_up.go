@@ -14,8 +14,8 @@ import (
 	"herald/internal/notification"
 )
 
-// FollowUpStore stores the follow-ups of deliveries that have failed, or that a receipt, an
-// acknowledgement, a reader or a newer event has changed.
+// FollowUpStore stores what is still to do after a delivery failed, or after a receipt, an
+// acknowledgement, a reader or a newer event changed it.
 type FollowUpStore interface {
 	// FollowUps reads the open follow-ups, the oldest first, up to limit of each kind.
 	FollowUps(ctx context.Context, kinds []notification.FollowUpKind, limit int) ([]notification.FollowUp, error)
@@ -47,12 +47,12 @@ const (
 // FollowUpResult is the result of [Activities.FollowUp].
 type FollowUpResult struct {
 	Done   int // dead letters that were published, and workflows that were signalled or cancelled
-	Failed int // attempts; each is repeated
+	Failed int // failed attempts; each is repeated
 }
 
-// FollowUp handles, for about a minute, the follow-ups of failures, receipts, acknowledgements,
-// readers and replacements. It deletes a follow-up only after it is done. A crash before that repeats the
-// follow-up, and a second dead letter has the same message id.
+// FollowUp handles follow-ups for about a minute. It deletes a follow-up only after it is done. A
+// crash before the deletion repeats the follow-up, and the second dead letter has the same message
+// id.
 func (a *Activities) FollowUp(ctx context.Context) (FollowUpResult, error) {
 	defer heartbeats(ctx, PollHeartbeat/5, nil)()
 	ctx, cancel := context.WithTimeout(ctx, pollTime)
@@ -76,7 +76,7 @@ type followUpLoop struct {
 	total   FollowUpResult
 }
 
-// step does one page. Then it waits if the page failed or was empty.
+// step handles one page. Then it waits if the page failed or was empty.
 func (f *followUpLoop) step(ctx context.Context) {
 	page, err := f.page(context.WithoutCancel(ctx))
 	f.total.Done += page.Done
@@ -85,7 +85,7 @@ func (f *followUpLoop) step(ctx context.Context) {
 	case err != nil:
 		activity.GetLogger(ctx).Warn("the follow-ups of deliveries are delayed", "failed", page.Failed, "backoff", f.backoff, "error", Unquoted(err))
 		sleep(ctx, firstBackoff, nil)
-		sleep(ctx, jitter(f.backoff), f.wake) // failures do not delay new follow-ups
+		sleep(ctx, jitter(f.backoff), f.wake) // a new follow-up ends the wait
 		f.backoff = min(2*f.backoff, maxBackoff)
 	case page.Done == 0:
 		sleep(ctx, jitter(followUpInterval), f.wake)
@@ -93,7 +93,8 @@ func (f *followUpLoop) step(ctx context.Context) {
 	}
 }
 
-// page does the oldest follow-ups, and deletes the finished ones. The error is the last failure.
+// page handles the oldest follow-ups, and deletes the finished follow-ups. The error is the last
+// failure.
 func (f *followUpLoop) page(ctx context.Context) (FollowUpResult, error) {
 	rows, err := f.FollowUps.FollowUps(ctx, slices.Collect(maps.Keys(followUpKinds)), followUpBatch)
 	if err != nil || len(rows) == 0 {
@@ -119,7 +120,7 @@ func (f *followUpLoop) page(ctx context.Context) (FollowUpResult, error) {
 	}
 	result := FollowUpResult{Done: len(done), Failed: len(rows) - len(done)}
 	if endErr := f.FollowUps.EndFollowUps(ctx, done); endErr != nil {
-		return result, endErr // the whole batch is repeated
+		return result, endErr // the whole page is repeated
 	}
 	return result, err
 }
@@ -130,7 +131,7 @@ func (f *followUpLoop) followUp(ctx context.Context, row notification.FollowUp) 
 	defer cancel()
 	handle, known := followUpKinds[row.Kind]
 	if !known {
-		return fmt.Errorf("this release does not know follow-ups of kind %q", row.Kind)
+		return fmt.Errorf("this release does not know the follow-up kind %q", row.Kind)
 	}
 	return handle(f.Activities, ctx, row.DeliveryID)
 }

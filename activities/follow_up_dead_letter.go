@@ -6,8 +6,8 @@ import (
 	"herald/internal/notification"
 )
 
-// DeadLetterQueue takes failures that an operator should look at. A nil error means
-// that the queue has stored the letter.
+// DeadLetterQueue takes failures for operators. A nil error means that the queue has stored the
+// letter.
 type DeadLetterQueue interface {
 	PublishDeadLetter(ctx context.Context, letter notification.DeadLetter) error
 }

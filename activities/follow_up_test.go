@@ -18,11 +18,10 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// told replaces the broker and the escalations. It keeps the delivery ids that it gets, unless
-// it refuses.
+// told replaces the broker and the workflows. It keeps the delivery ids that it does not refuse.
 type told struct {
 	mu        sync.Mutex
-	refuses   func(deliveryID string) bool // nil: nobody
+	refuses   func(deliveryID string) bool // nil: it refuses none
 	letters   []string
 	settled   []string
 	cancelled []string
@@ -52,14 +51,14 @@ func (w *told) CancelDelivery(_ context.Context, deliveryID string) error {
 
 func (w *told) CancelEvent(context.Context, string) error { return nil }
 
-// recovers takes everything from now on.
+// recovers ends all refusals.
 func (w *told) recovers() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refuses = nil
 }
 
-// all are the ids in order.
+// all returns the ids in order.
 func (w *told) all() (letters, settled []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,7 +93,7 @@ func followUp(t *testing.T, s *postgres.Store, deliveryID string, kind notificat
 	exec(t, s, "SELECT pg_notify('delivery_follow_up', '')")
 }
 
-// awaitLeft waits until so many follow-ups are left.
+// awaitLeft waits until `want` follow-ups are left.
 func (f *following) awaitLeft(t *testing.T, want int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return must(f.db.FollowUpState(t.Context()))(t).Pending == want }, patience, 5*time.Millisecond)
@@ -138,8 +137,8 @@ func TestFollowUpIsWoken(t *testing.T) {
 	require.Equal(t, 40, f.stop(t).Done)
 }
 
-// While the broker is out of reach, workflows still get their signals, however many dead
-// letters wait before them. Nothing is lost.
+// While the broker is out of reach, workflows still get their signals, even behind many dead
+// letters. Nothing is lost.
 func TestFollowUpWithoutBroker(t *testing.T) {
 	t.Parallel()
 
@@ -161,7 +160,7 @@ func TestFollowUpWithoutBroker(t *testing.T) {
 	require.Len(t, slices.Compact(letters), 120)
 }
 
-// A follow-up that is refused for ever does not delay the others.
+// A follow-up that always fails does not delay other follow-ups.
 func TestFollowUpPoison(t *testing.T) {
 	t.Parallel()
 

@@ -16,16 +16,16 @@ type GiveUpInput struct {
 	Reason     string              // never an address or a text
 }
 
-// GiveUp records that a delivery will not be made, and returns its new status: a
-// delivery that was sent meanwhile stays SENT. A failure on a channel with retries
-// also gets a dead letter, which [Activities.FollowUp] publishes.
+// GiveUp ends a delivery without sending it, and returns its new status: a delivery that was sent
+// meanwhile stays SENT. A failure on a channel with retries also gets a dead letter, which
+// [Activities.FollowUp] publishes.
 func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.Status, error) {
 	status, err := a.Deliveries.GiveUp(ctx, in.DeliveryID, in.Status, in.Reason)
 	if err != nil {
 		return "", failure(err)
 	}
 	if status != in.Status {
-		return status, nil // the delivery had ended, and was counted, before
+		return status, nil // the delivery ended before, and was counted then
 	}
 	if status == notification.Failed && in.Channel.BestEffort() {
 		activity.GetLogger(ctx).Warn("best-effort delivery failed", "delivery_id", in.DeliveryID, "reason", in.Reason)
@@ -47,8 +47,8 @@ type GiveUpDigestResult struct {
 	Dropped map[string]string `json:",omitempty"` // as in [SendDigestResult]: the items that ended for another reason
 }
 
-// GiveUpDigest records that a digest will not be sent. The workflows of its items
-// give up the items, and publish the dead letters.
+// GiveUpDigest records that a digest will not be sent. The workflows of its items give up the
+// items.
 func (a *Activities) GiveUpDigest(ctx context.Context, in GiveUpDigestInput) (GiveUpDigestResult, error) {
 	dropped, err := a.Digests.GiveUpDigest(ctx, in.DigestID, in.Status, in.Reason)
 	if err != nil {

@@ -27,7 +27,7 @@ func (b *broker) PublishEvent(_ context.Context, event notification.Event, audie
 	return b.err
 }
 
-// A delivery that has ended before is counted then.
+// A delivery that ended before is not counted again.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 
@@ -36,7 +36,7 @@ func TestGiveUp(t *testing.T) {
 		channel notification.Channel
 		asked   notification.Status
 		found   notification.Status // the status that the store returns
-		reason  string              // empty: why
+		reason  string              // empty: "why"
 		counted []string
 	}{
 		{channel: notification.Email, asked: failed, found: failed, counted: []string{"herald_deliveries EMAIL FAILED"}},

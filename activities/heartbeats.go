@@ -8,10 +8,10 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// heartbeats tells Temporal at intervals that the activity lives, until stop is called. progress
-// returns what the next attempt continues with; nil: nothing. Heartbeats continue while a
-// cancelled activity ends its work. Otherwise Temporal would take the activity for dead, and a
-// poller's workflow would show "paused" while events are started.
+// heartbeats sends Temporal a heartbeat at intervals, until stop is called. progress returns the
+// data from which the next attempt continues; nil: no data. Heartbeats continue while a cancelled
+// activity ends its work. Otherwise Temporal would take the activity for dead, and a poller's
+// workflow would show "paused" while the poller still starts events.
 func heartbeats(ctx context.Context, every time.Duration, progress func() any) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var beating sync.WaitGroup

@@ -15,13 +15,13 @@ type DigestStore interface {
 	SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window notification.DigestWindow) (notification.SealedDigest, error)
 	DigestItems(ctx context.Context, digestID string) ([]string, error)
 	ReadDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.Digest, error)
-	// GiveUpDigest returns why the rules had dropped items before, by delivery id.
+	// GiveUpDigest returns the reasons for items that the rules dropped earlier, by delivery id.
 	GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error)
 }
 
-// DigestJoiner signals a new item to a digest, and starts the digest if it does not
-// run. It returns the digest's workflow ID. A digest that gets two signals for one
-// item lists the item once, but may be full one item earlier.
+// DigestJoiner signals a new item to a digest, and starts the digest if it does not run. It returns
+// the digest's workflow ID. If a digest gets two signals for one item, it lists the item once, but
+// may be full one item earlier.
 type DigestJoiner interface {
 	JoinDigest(ctx context.Context, join Join) (string, error)
 }
@@ -47,7 +47,7 @@ type JoinInput struct {
 type JoinResult struct {
 	Status   notification.Status // PENDING: it waits in the digest; any other: it has ended
 	DigestID string              // workflow ID of the digest
-	Window   time.Duration       // to the end of the digest, about
+	Window   time.Duration       // the approximate time until the digest is sent
 }
 
 // JoinDigest hands a delivery to the digest of its recipient, channel and event

@@ -22,19 +22,19 @@ var (
 	DeliveriesMetric      = declare("herald_deliveries", "Deliveries that ended.")
 	AttemptsMetric        = declare("herald_attempts", "Attempts at deliveries and digests that ended.")
 	FailoversMetric       = declare("herald_failovers", "Messages that a later provider took after an earlier provider failed.")
-	SegmentsMetric        = declare("herald_sms_segments", "Segments of text messages that a provider took, each of which it charges for.")
-	RetriesMetric         = declare("herald_retries", "Attempts beyond the first of a run.")
+	SegmentsMetric        = declare("herald_sms_segments", "Segments of text messages that a provider took. The provider charges for each.")
+	RetriesMetric         = declare("herald_retries", "Attempts after the first of a run.")
 	DeadLettersMetric     = declare("herald_dead_letters", "Failed deliveries published to the dead-letter queue.")
 	NotSentMetric         = declare("herald_not_sent", "Deliveries that a rule stopped, at planning or before an attempt, by decision.")
 	DigestsMetric         = declare("herald_digests", "Digests that ended.")
-	DigestItemsMetric     = declare("herald_digest_items", "Deliveries that were sent in digests.")
-	ProviderLatencyMetric = declare("herald_provider_latency", "Time of one call to a provider, whatever it answered.")
-	CommitToSentMetric    = declare("herald_commit_to_sent", "Time from an event's transaction to the record that a message of it was sent.")
-	TurnWaitMetric        = declare("herald_turn_wait", "Time that a message, or some of a batch, waited for its turn under the channel's rate limit.")
+	DigestItemsMetric     = declare("herald_digest_items", "Deliveries sent in digests.")
+	ProviderLatencyMetric = declare("herald_provider_latency", "Time of one call to a provider, with any answer.")
+	CommitToSentMetric    = declare("herald_commit_to_sent", "Time from an event's transaction to the record that its message was sent.")
+	TurnWaitMetric        = declare("herald_turn_wait", "Time that a message, or some messages of a batch, waited for a turn of the channel's rate limit.")
 	SinkRefusalsMetric    = declare("herald_sink_refusals", "Records that the broker of a topic refused.")
-	UntoldRowsMetric      = declare("herald_rows_untold", "Rows of outboxes that notify nobody: their payload is not a JSON object of at most 256 KiB, or their event id is taken.")
-	CommitToTopicMetric   = declare("herald_commit_to_acknowledged", "Time from an event's creation to the acknowledgement by the broker of its topic.")
-	RowsDeletedMetric     = declare("herald_outbox_deleted", "Rows of outboxes and of Herald's tables that were deleted once they were done.")
+	UntoldRowsMetric      = declare("herald_rows_untold", "Rows of outboxes that can notify nobody: their payload is not a JSON object of at most 256 KiB, or their event id is taken.")
+	CommitToTopicMetric   = declare("herald_commit_to_acknowledged", "Time from an event's creation until the broker of its topic acknowledges it.")
+	RowsDeletedMetric     = declare("herald_outbox_deleted", "Finished rows deleted from outboxes and from Herald's tables.")
 	EscalationsMetric     = declare("herald_escalations", "Escalations that ended, by outcome.")
 	RestsMetric           = declare("herald_rests", "Pauses of batches and of planning of large events, made because a single message was late.")
 )
@@ -50,7 +50,7 @@ func declare(name, help string) string {
 // MetricHelp returns the help of a metric; empty: activities do not record it.
 func MetricHelp(name string) string { return metricHelp[name] }
 
-// The only labels of these metrics. Each has few values, however many messages are sent. A worker
+// The only labels of these metrics. Each has few values, for any number of messages. A worker
 // removes all other labels.
 var (
 	ChannelLabel  = label("channel")
@@ -71,8 +71,8 @@ func label(name string) string {
 // Labels returns the names of all labels.
 func Labels() []string { return slices.Clone(labels) }
 
-// eventTold is the outcome, in EventsMetric, of an event without an outcome in
-// processed_event: it told everybody that the rules named.
+// eventTold is the outcome in EventsMetric if processed_event has none: the event told everybody
+// that the rules named.
 const eventTold = "TOLD"
 
 // The steps of ApprovalsMetric without an answer.
@@ -99,13 +99,13 @@ var attemptOutcomes = []notification.AttemptOutcome{
 	notification.OutcomeAccount, notification.OutcomeAmbiguous, notification.OutcomeOff, notification.OutcomeError,
 }
 
-// ZeroMetrics creates the counters that alerts use before there is anything to
-// count: a rate does not see a counter that appears with its first 1.
+// ZeroMetrics creates the counters that alerts use with the value 0: if a counter appears with the
+// value 1, a rate does not see the increase.
 func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel, sources []string) {
 	zero(metrics, OutboxClaimsMetric, RestsMetric)
 	zeroOutcomes(metrics, OutboxResultsMetric, notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased, notification.ClaimKept)
 	for _, outcome := range append(notification.EventOutcomes(), eventTold) {
-		if outcome != notification.AwaitingApproval { // it has not ended
+		if outcome != notification.AwaitingApproval { // the event has not ended
 			zeroOutcomes(metrics, EventsMetric, outcome)
 		}
 	}
@@ -154,8 +154,8 @@ func byOutcome[Outcome ~string](metrics client.MetricsHandler, outcome Outcome) 
 	return metrics.WithTags(map[string]string{OutcomeLabel: string(outcome)})
 }
 
-// countOutcomes adds counts to a metric, once the outcomes are recorded. An event whose outcome could
-// not be recorded is claimed and counted again.
+// countOutcomes adds counts to a metric after the outcomes are recorded. An unrecorded event is
+// claimed again, and counted then.
 func countOutcomes[Outcome ~string](metrics client.MetricsHandler, name string, counts map[Outcome]int) {
 	for outcome, count := range counts {
 		byOutcome(metrics, outcome).Counter(name).Inc(int64(count))
@@ -166,8 +166,8 @@ func countApproval(ctx context.Context, step string) {
 	byOutcome(activity.GetMetricsHandler(ctx), step).Counter(ApprovalsMetric).Inc(1)
 }
 
-// countPassedOver counts people named by an event whose user type or user id Herald cannot
-// use, when the event's first page is planned.
+// countPassedOver counts people whose user type or user id Herald cannot use. It counts them when
+// the first page of the event is planned.
 func countPassedOver(ctx context.Context, some notification.PassedOver) {
 	outcome := unknownUserType
 	if some.Known {
@@ -176,8 +176,7 @@ func countPassedOver(ctx context.Context, some notification.PassedOver) {
 	byOutcome(activity.GetMetricsHandler(ctx), outcome).Counter(PassedOverMetric).Inc(int64(some.Count))
 }
 
-// countAttempts counts attempts that ended, and measures how long the provider took for
-// those with which it was called.
+// countAttempts counts attempts that ended, and records the time of each call to the provider.
 func countAttempts(ctx context.Context, channel notification.Channel, ended ...notification.AttemptResult) {
 	metrics := byChannel(ctx, channel)
 	latency, outcomes := metrics.Timer(ProviderLatencyMetric), map[notification.AttemptOutcome]int{}
@@ -251,7 +250,7 @@ func escalations(metrics client.MetricsHandler, escalation notification.Escalati
 	return byOutcome(labelled, outcome).Counter(EscalationsMetric)
 }
 
-// countDeadLetter counts a failure that was published to the dead-letter queue.
+// countDeadLetter counts a published dead letter.
 func countDeadLetter(ctx context.Context, channel notification.Channel) {
 	byChannel(ctx, channel).Counter(DeadLettersMetric).Inc(1)
 }

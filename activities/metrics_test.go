@@ -27,7 +27,7 @@ func newMeters() *meters {
 	return &meters{counts: map[string]int64{}, times: map[string][]time.Duration{}}
 }
 
-// counted are the counters that are not 0.
+// counted returns the counters that are not 0.
 func (m *meters) counted() map[string]int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,10 +110,10 @@ func TestSendMetrics(t *testing.T) {
 	}{
 		{name: "accepted", db: due(1, 0), want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
 		{name: "accepted at the second attempt", db: due(2, 1), want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_retries EMAIL": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
-		{name: "accepted, and not recorded", db: lost, want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
+		{name: "accepted, but not recorded", db: lost, want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
 		{name: "busy", db: due(1, 0), err: busy, want: map[string]int64{"herald_attempts EMAIL BUSY": 1}, calls: 1},
 		{name: "busy again, after a crash", db: due(3, 1), err: busy, want: map[string]int64{"herald_attempts EMAIL BUSY": 1, "herald_retries EMAIL": 1}, calls: 1},
-		{name: "a bug", db: due(1, 0), err: errors.New("a bug"), want: map[string]int64{"herald_attempts EMAIL ERROR": 1}, calls: 1},
+		{name: "a bug in Herald", db: due(1, 0), err: errors.New("a bug"), want: map[string]int64{"herald_attempts EMAIL ERROR": 1}, calls: 1},
 		{name: "too many crashes", db: due(12, 0), want: map[string]int64{"herald_attempts EMAIL ERROR": 1, "herald_retries EMAIL": 1}},
 		{name: "sent before", db: sent, want: map[string]int64{}},
 	}
@@ -137,7 +137,7 @@ func TestSendMetrics(t *testing.T) {
 	}
 }
 
-// A recipient with a suppressed address is counted after the plan is recorded.
+// Planning counts a recipient with a suppressed address after it has stored the plan.
 func TestPlanMetrics(t *testing.T) {
 	t.Parallel()
 

@@ -9,10 +9,11 @@ import (
 // LaneStore is the part of the database that hands out the deliveries of lanes.
 type LaneStore interface {
 	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
-	// LaneDeliveries reads the first deliveries of a part with the status only; empty: PENDING
-	// and FAILED. next is the first notification.id to read after them; 0: that was all.
+	// LaneDeliveries reads the first deliveries of a part with the status `only`; empty: PENDING
+	// and FAILED. next is the first notification.id of the next call; 0: none are left.
 	LaneDeliveries(ctx context.Context, part notification.Part, only notification.Status, limit int) (deliveries []notification.Delivery, next int64, err error)
-	// ReopenFailed makes the FAILED deliveries of a part PENDING, unless they failed by a receipt.
+	// ReopenFailed makes the FAILED deliveries of a part PENDING, unless a receipt made them
+	// FAILED.
 	ReopenFailed(ctx context.Context, part notification.Part) error
 }
 
@@ -51,12 +52,11 @@ type NextResult struct {
 
 	// For a batch only:
 	Policy   *DeliveryPolicy       `json:",omitempty"`
-	Priority notification.Priority `json:",omitempty"` // of most of the stretch
+	Priority notification.Priority `json:",omitempty"` // the priority of most deliveries in the stretch
 }
 
-// NextDeliveries finds the next stretch of a lane's deliveries to make. For a batch, it
-// first makes FAILED deliveries PENDING again, because an event that is started again repeats
-// them.
+// NextDeliveries finds the next stretch of a lane's deliveries to send. For a batch, it first makes
+// FAILED deliveries PENDING again, because an event that is started again retries them.
 func (a *Activities) NextDeliveries(ctx context.Context, in NextInput) (NextResult, error) {
 	found, err := a.Lanes.NextDeliveries(ctx, in.EventID, in.Lane, in.After, pendingOnly(in.Pending), in.limit())
 	next := NextResult{IDRange: found.IDRange, Partial: found.Count < in.limit()}
@@ -91,7 +91,7 @@ type ListResult struct {
 	Next int64 `json:",omitempty"` // the first notification.id of the next list; 0: this was the last one
 }
 
-// ListDeliveries returns the first deliveries of a part that are still to be made.
+// ListDeliveries returns the first deliveries of a part that are still to be sent.
 func (a *Activities) ListDeliveries(ctx context.Context, in ListInput) (ListResult, error) {
 	deliveries, next, err := a.Lanes.LaneDeliveries(ctx, in.Part, pendingOnly(in.Pending), listedAtOnce)
 	return ListResult{DeliveryBatch: a.deliveryBatch(deliveries), Next: next}, err

@@ -39,7 +39,7 @@ func (s *laneStore) ReopenFailed(_ context.Context, part notification.Part) erro
 }
 
 // The kind of lane decides the number of deliveries that one workflow gets. A batch of an event
-// that is started again repeats FAILED deliveries.
+// that is started again retries FAILED deliveries.
 func TestNextDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -56,13 +56,13 @@ func TestNextDeliveries(t *testing.T) {
 
 		reopened notification.Part
 	}{
-		{name: "a workflow each", in: activities.NextInput{Lane: now}, found: notification.Stretch{IDRange: ids, Count: 250, Failed: true}, limit: 250, want: activities.NextResult{IDRange: ids}},
+		{name: "one workflow for each delivery", in: activities.NextInput{Lane: now}, found: notification.Stretch{IDRange: ids, Count: 250, Failed: true}, limit: 250, want: activities.NextResult{IDRange: ids}},
 		{name: "a page", in: activities.NextInput{Lane: later}, found: notification.Stretch{IDRange: ids, Count: 500}, limit: 500, want: activities.NextResult{IDRange: ids}},
 		{name: "a batch", in: bulk, found: notification.Stretch{IDRange: ids, Count: 2000, Priority: notification.Low}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail, Priority: notification.Low}},
 		{name: "a part of a batch", in: bulk, found: notification.Stretch{IDRange: ids, Count: 300, Priority: notification.High}, limit: 2000, want: activities.NextResult{IDRange: ids, Partial: true, Policy: &mail, Priority: notification.High}},
 		{name: "a batch of an event that is started again", in: bulk, found: notification.Stretch{IDRange: ids, Count: 2000, Failed: true}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail}, reopened: notification.Part{EventID: "evt-1", Lane: now, IDs: ids}},
 		{name: "nothing", in: bulk, limit: 2000, want: activities.NextResult{Partial: true}},
-		{name: "what is left", in: activities.NextInput{Lane: now, Bulk: true, Pending: true}, limit: 2000, only: notification.Pending, want: activities.NextResult{Partial: true}},
+		{name: "only PENDING deliveries", in: activities.NextInput{Lane: now, Bulk: true, Pending: true}, limit: 2000, only: notification.Pending, want: activities.NextResult{Partial: true}},
 	}
 	for _, tt := range tests {
 		db := &laneStore{stretch: tt.found}
@@ -95,10 +95,9 @@ func TestListDeliveries(t *testing.T) {
 	}
 }
 
-// The number of recipients decides once, before the first page is planned, whether an event
-// goes in batches. The count stops above the threshold. If the first page shows the answer,
-// there is no count.
-func TestPlanDeliveriesDecidesOnce(t *testing.T) {
+// Herald decides once, before it plans the first page, whether an event goes in batches. It counts
+// recipients up to the threshold, and not at all if the first page shows the answer.
+func TestPlanDeliveriesDecidesOnceOnBatches(t *testing.T) {
 	t.Parallel()
 
 	further := &notification.Cursor{UserID: "11"}
@@ -111,10 +110,10 @@ func TestPlanDeliveriesDecidesOnce(t *testing.T) {
 		counted   []int
 		bulk      bool
 	}{
-		{name: "never", people: 1_000_000, next: further},
-		{name: "all on a page", threshold: 2, people: 2},
-		{name: "all on a page, and too many", threshold: 1, people: 2, bulk: true},
-		{name: "the page alone is too many", threshold: 1, people: 2000, next: further, bulk: true},
+		{name: "no threshold", people: 1_000_000, next: further},
+		{name: "all on one page", threshold: 2, people: 2},
+		{name: "all on one page, above the threshold", threshold: 1, people: 2, bulk: true},
+		{name: "first page above the threshold", threshold: 1, people: 2000, next: further, bulk: true},
 		{name: "as many as the threshold", threshold: 1000, people: 1000, next: further, counted: []int{1001}},
 		{name: "more than the threshold", threshold: 1000, people: 1_000_000, next: further, counted: []int{1001}, bulk: true},
 		{name: "the last page", threshold: 1000, people: 1_000_000, after: *further},

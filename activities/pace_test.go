@@ -38,8 +38,8 @@ func delays(t *testing.T, tried notification.Tried, in activities.SendInput, cau
 	return least, most
 }
 
-// Intervals grow by the coefficient, vary by a fifth either way, and are never
-// shorter than the provider's Retry-After.
+// Intervals grow by the coefficient, differ by up to a fifth, and are never shorter than the
+// provider's Retry-After.
 func TestSendIntervalsAreJittered(t *testing.T) {
 	t.Parallel()
 
@@ -53,13 +53,13 @@ func TestSendIntervalsAreJittered(t *testing.T) {
 		err         error
 		least, most time.Duration
 	}{
-		{name: "the first", tried: notification.Tried{}, err: busy(0), least: 24 * time.Second, most: 36 * time.Second},
-		{name: "the third", tried: notification.Tried{Ended: 2}, err: busy(0), least: 96 * time.Second, most: 144 * time.Second},
-		{name: "crashes and rejections do not make it longer", tried: notification.Tried{Begun: 9, Crashed: 5, Rejected: time.Hour}, err: busy(0), least: 24 * time.Second, most: 36 * time.Second},
+		{name: "after the first failure", tried: notification.Tried{}, err: busy(0), least: 24 * time.Second, most: 36 * time.Second},
+		{name: "after the third failure", tried: notification.Tried{Ended: 2}, err: busy(0), least: 96 * time.Second, most: 144 * time.Second},
+		{name: "after crashes and rejections", tried: notification.Tried{Begun: 9, Crashed: 5, Rejected: time.Hour}, err: busy(0), least: 24 * time.Second, most: 36 * time.Second},
 		{name: "capped", tried: notification.Tried{Ended: 60}, err: busy(0), least: 12 * time.Minute, most: 18 * time.Minute},
-		{name: "provider asks for a delay", tried: notification.Tried{}, err: busy(10 * time.Second), least: 10 * time.Second, most: 12 * time.Second},
-		{name: "account refused", tried: notification.Tried{}, err: account, least: 48 * time.Second, most: 72 * time.Second},
-		{name: "account refused, provider asks for a delay", tried: notification.Tried{}, err: providerError(notification.Account, 403, 5*time.Minute), least: 5 * time.Minute, most: 6 * time.Minute},
+		{name: "delay that the provider asks for", tried: notification.Tried{}, err: busy(10 * time.Second), least: 10 * time.Second, most: 12 * time.Second},
+		{name: "account rejected", tried: notification.Tried{}, err: account, least: 48 * time.Second, most: 72 * time.Second},
+		{name: "account rejected, provider asks for a delay", tried: notification.Tried{}, err: providerError(notification.Account, 403, 5*time.Minute), least: 5 * time.Minute, most: 6 * time.Minute},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,13 +69,13 @@ func TestSendIntervalsAreJittered(t *testing.T) {
 
 			require.GreaterOrEqual(t, least, tt.least)
 			require.LessOrEqual(t, most, tt.most)
-			require.Greater(t, most-least, (tt.most-tt.least)/4, "they are not in step")
+			require.Greater(t, most-least, (tt.most-tt.least)/4, "the intervals differ")
 		})
 	}
 }
 
-// Herald logs a rejected account once a minute and channel, however many deliveries
-// wait.
+// Herald logs a rejected account once a minute for each channel, for any number of waiting
+// deliveries.
 func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	t.Parallel()
 
@@ -114,7 +114,7 @@ func TestSendReportsDeadTokensOnce(t *testing.T) {
 	require.Contains(t, logged.String(), "dead device token")
 }
 
-// loggedEnv returns an environment that logs into a text.
+// loggedEnv returns an environment and its log.
 func loggedEnv(a *activities.Activities) (*testsuite.TestActivityEnvironment, *bytes.Buffer) {
 	var suite testsuite.WorkflowTestSuite
 	logged := &bytes.Buffer{}
@@ -158,8 +158,8 @@ func TestSendWaitsForItsTurn(t *testing.T) {
 	require.InDelta(t, 2, from.wanted[0].Rate, 0)
 }
 
-// If turns cannot be read, the rate limit may be used up: nothing is sent, and the attempt does
-// not count.
+// If Herald cannot take turns, it sends nothing, because the rate limit may be used up. The attempt
+// does not count.
 func TestSendWithoutTurns(t *testing.T) {
 	t.Parallel()
 
@@ -171,7 +171,8 @@ func TestSendWithoutTurns(t *testing.T) {
 	require.Empty(t, db.results)
 }
 
-// Under a rate limit a worker has as many slots as get turns while they wait, but at least two.
+// Under a rate limit a worker has at least two slots, and no more slots than get turns while they
+// wait.
 func TestSendSlots(t *testing.T) {
 	t.Parallel()
 

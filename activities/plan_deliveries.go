@@ -18,25 +18,25 @@ type PlanStore interface {
 	// SaveThrottledPlan stores the page that decide returns. It locks the keys meanwhile, and
 	// passes the last delivery for each.
 	SaveThrottledPlan(ctx context.Context, event notification.Event, keys []notification.Throttle, decide func(last []notification.Throttle) ([]notification.DecidedRecipient, error)) error
-	// ReadThrottles adds the last deliveries for keys of an event type to people.
+	// ReadThrottles sets the last deliveries of people, for the throttle keys of an event type.
 	ReadThrottles(ctx context.Context, eventType string, people []notification.Recipient) error
-	// ReadCounted adds the messages that the caps count to people.
+	// ReadCounted sets the messages of people that the caps count.
 	ReadCounted(ctx context.Context, caps notification.Caps, people []notification.Recipient) error
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
 	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
-	// AskApproval stores that an event waits for approval, and returns since when.
+	// AskApproval stores that an event waits for approval, and returns the start of the wait.
 	AskApproval(ctx context.Context, eventID string) (time.Time, error)
-	// AnswerApproval stores an answer if it is the first, and returns the stored one. It ignores
-	// an approval by the emitter.
+	// AnswerApproval stores the first answer, and returns the stored answer. It ignores an approval
+	// by the emitter.
 	AnswerApproval(ctx context.Context, eventID string, answer notification.Approval) (notification.Approval, error)
 	// CountRecipients counts the recipients of targets, up to limit.
 	CountRecipients(ctx context.Context, targets []notification.Target, limit int) (int, error)
 }
 
 const (
-	// pageSize is the number of recipients that are planned at once. If the input asks for several
-	// pages, the event is large: then it is largePageSize, which takes a fifth less time for each
-	// recipient.
+	// pageSize is the number of recipients in a page. If the input asks for several pages, the
+	// event is large, and a page has largePageSize recipients: that takes a fifth less time for
+	// each recipient.
 	pageSize, largePageSize = 100, 250
 	// pageDeliveries limits the deliveries that an event, or a page of waiting deliveries, starts
 	// as children: a quarter of Temporal's limit, and about 5,000 events of history.
@@ -46,7 +46,7 @@ const (
 // PlanInput is the input of [Activities.PlanDeliveries].
 type PlanInput struct {
 	EventID string
-	Source  string              `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
+	Source  string              `json:",omitempty"` // the outbox of the event; empty: notification.HeraldSource
 	After   notification.Cursor // the zero value: the first page
 	Pages   int                 `json:",omitempty"` // the maximum number of pages to plan
 }
@@ -56,12 +56,12 @@ type PlanResult struct {
 	EventType string
 	Aggregate notification.Entity
 	Outcome   notification.EventOutcome `json:",omitempty"` // NO_RECIPIENTS, NO_ROUTING, AWAITING_APPROVAL, REJECTED, or CANCELLED by another event; empty: there may be deliveries
-	Problem   string                    `json:",omitempty"` // why, or what was wrong with some of the recipients' rules
+	Problem   string                    `json:",omitempty"` // the reason for Outcome, or the faults of rules that name recipients
 
-	Bulk  bool                 `json:",omitempty"` // of the first page: the event has more recipients than BULK_THRESHOLD
-	Batch DeliveryBatch        // all deliveries to make, if one workflow can make them; else empty
-	Lanes []notification.Lane  `json:",omitempty"` // the lanes with deliveries by now; with an empty Batch
-	Next  *notification.Cursor `json:",omitempty"` // nil: that was the last page
+	Bulk  bool                 `json:",omitempty"` // only for the first page: the event has more recipients than BULK_THRESHOLD
+	Batch DeliveryBatch        // all deliveries to send, if one workflow can send them; otherwise empty
+	Lanes []notification.Lane  `json:",omitempty"` // with an empty Batch: the lanes that have deliveries now
+	Next  *notification.Cursor `json:",omitempty"` // nil: this was the last page
 
 	AskedAt time.Time `json:",omitzero"` // with AWAITING_APPROVAL: when the event began to wait
 }
@@ -72,12 +72,11 @@ type DeliveryBatch struct {
 	Policies   map[notification.Channel]DeliveryPolicy
 }
 
-// PlanDeliveries plans some pages of an event's recipients. It reads the recipients and
-// their settings, applies the rules, renders the texts and stores the result, in four
-// round trips a page of any size. It ends early when half of its time is used. A repeat
-// returns the result that the first call stored.
-// Events of every source are in event_outbox, so the source is only checked: a worker
-// plans only for the sources in its settings.
+// PlanDeliveries plans some pages of an event's recipients. It reads the recipients and their
+// settings, applies the rules, renders the texts and stores the result, in four round trips for
+// each page. It ends early when half of its time is used. A repeat returns the result that the
+// first call stored. PlanDeliveries uses the source only for a check: a worker plans only for the
+// sources in its settings.
 func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResult, error) {
 	if _, err := a.source(in.Source); err != nil {
 		return PlanResult{}, err
@@ -168,8 +167,8 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 	return nil
 }
 
-// handOut adds the deliveries to make, from the rows instead of the plan: the rows also
-// include recipients of an earlier planning who have left since.
+// handOut adds the deliveries to send. It reads them from the rows, because an earlier planning may
+// have stored deliveries to people who have left since.
 func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
 	result, eventID := p.result, p.setup.Event.ID
 	if in.After.UserID == "" && result.Next == nil && !result.Bulk {

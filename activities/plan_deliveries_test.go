@@ -51,9 +51,8 @@ func TestPlanDeliveries(t *testing.T) {
 	}
 }
 
-// Without recipients or routing, nothing is planned. Nor is it for an event that another event
-// cancels, whose planned deliveries are not handed out. An event that only cancels another event
-// needs no routing.
+// Without recipients or routing, nothing is planned. For a cancelled event, nothing is planned or
+// handed out. An event that only cancels another event needs no routing.
 func TestPlanDeliveriesForNobody(t *testing.T) {
 	t.Parallel()
 
@@ -64,8 +63,8 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 		problem string
 	}{
 		{name: "no routing", change: func(db *plans) { db.rules.Routing = nil }, outcome: notification.NoRouting, problem: "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"},
-		{name: "nobody there", change: func(db *plans) { db.page.Recipients = nil }, outcome: notification.NoRecipients, problem: "nobody in the directory is an active recipient of it"},
-		{name: "a path that finds nothing", change: func(db *plans) {
+		{name: "no recipients", change: func(db *plans) { db.page.Recipients = nil }, outcome: notification.NoRecipients, problem: "nobody in the directory is an active recipient of it"},
+		{name: "a path to nothing", change: func(db *plans) {
 			db.rules.Recipients = []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: "restaurant.id"}}
 			db.page.Recipients = nil
 		}, outcome: notification.NoRecipients, problem: "restaurant.id is not in the payload"},
@@ -73,9 +72,9 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 			db.rules.Event.AggregateType = "RESERVATION"
 			db.page.Recipients = nil
 		}, outcome: notification.NoRecipients, problem: "aggregate type RESERVATION has no default recipients, and event type RESERVATION_REQUESTED has no rows in event_type_recipients"},
-		{name: "taken back", change: func(db *plans) { db.rules.Event.CancelledBy = "evt-2" }, outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
-		{name: "taken back, and not routed", change: func(db *plans) { db.rules.Event.CancelledBy, db.rules.Routing = "evt-2", nil }, outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
-		{name: "takes another back, and is not routed", change: func(db *plans) { db.rules.Event.Cancels, db.rules.Routing = "evt-0", nil }},
+		{name: "cancelled", change: func(db *plans) { db.rules.Event.CancelledBy = "evt-2" }, outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
+		{name: "cancelled, without routing", change: func(db *plans) { db.rules.Event.CancelledBy, db.rules.Routing = "evt-2", nil }, outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
+		{name: "cancels another event, without routing", change: func(db *plans) { db.rules.Event.Cancels, db.rules.Routing = "evt-0", nil }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,8 +93,8 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 	}
 }
 
-// A delivery whose own time cannot be read fails with the reason, and has no text to send.
-// The other channel's delivery continues.
+// If the time of a delivery cannot be read, the delivery fails with the reason and has no text. The
+// other channel's delivery continues.
 func TestPlanDeliveriesWithoutItsTime(t *testing.T) {
 	t.Parallel()
 
@@ -112,7 +111,7 @@ func TestPlanDeliveriesWithoutItsTime(t *testing.T) {
 }
 
 // A rule that finds nobody is reported, and does not stop the other rules.
-func TestPlanDeliveriesTellsOfABrokenRule(t *testing.T) {
+func TestPlanDeliveriesReportsABrokenRule(t *testing.T) {
 	t.Parallel()
 
 	db := reservation()
@@ -123,9 +122,9 @@ func TestPlanDeliveriesTellsOfABrokenRule(t *testing.T) {
 	require.Len(t, result.Batch.Deliveries, 4)
 }
 
-// Planning reports and counts people that it passes over, once for an event of many pages.
-// They do not stop the others.
-func TestPlanDeliveriesTellsOfPeoplePassedOver(t *testing.T) {
+// Planning reports and counts skipped people once, even if the event has many pages. It plans the
+// other recipients.
+func TestPlanDeliveriesReportsSkippedPeople(t *testing.T) {
 	t.Parallel()
 
 	const doctors, ids = "2 members of RESTAURANT/5 have the user type DOCTOR, which is not in user_type", "1 member of RESTAURANT/5 of type GUEST has an id that is empty, longer than 64 bytes or not printable"
@@ -157,7 +156,7 @@ func TestPlanDeliveriesWithABrokenTemplate(t *testing.T) {
 	db := reservation()
 	db.rules.Templates = append(db.rules.Templates, notification.Template{EventType: "*", Channel: "EMAIL", Locale: "it", Title: "t", Body: "{{.payload.children}}"})
 	db.page.Recipients[0].Locale = "it"
-	require.Len(t, must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t).Batch.Deliveries, 4, "the broken one too: its workflow gives it up")
+	require.Len(t, must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t).Batch.Deliveries, 4, "the workflow of the broken delivery gives it up")
 
 	problems := map[string]string{}
 	for _, r := range db.decided {
@@ -210,14 +209,14 @@ func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 		EventType: "RESERVATION_REQUESTED", Aggregate: notification.Entity{Type: "RESTAURANT", ID: "5"}, Lanes: lanes,
 		Next: &notification.Cursor{UserID: "11", Used: notification.Used{"RESTAURANT/5 EMAIL": 5, "RESTAURANT/5 WEBSOCKET": 6}},
 	}, result)
-	db.page.Recipients = nil // they have left
-	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", After: *result.Next}))(t).Outcome, "the event has had recipients")
+	db.page.Recipients = nil // the recipients have left
+	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", After: *result.Next}))(t).Outcome, "an earlier page had recipients")
 	require.Equal(t, *result.Next, db.after)
 }
 
-// An event with few recipients returns all deliveries from its rows, if one workflow can
-// make them.
-func TestPlanDeliveriesOfAnOnlyPage(t *testing.T) {
+// For an event of one page the result holds all deliveries from the rows, if one workflow can send
+// them.
+func TestPlanDeliveriesOfOnePage(t *testing.T) {
 	t.Parallel()
 
 	for left, inLanes := range map[int]bool{0: false, 1: false, 496: false, 497: true} { // in addition to the four that are planned
@@ -242,9 +241,9 @@ func TestPlanDeliveriesOfAnOnlyPage(t *testing.T) {
 	}
 }
 
-// Recipients who were planned and have left since keep their deliveries, even if nobody
-// else is left.
-func TestPlanDeliveriesForThoseWhoLeft(t *testing.T) {
+// Recipients who leave after the planning keep their deliveries, even if the event has no
+// recipients any more.
+func TestPlanDeliveriesKeepsDeliveriesToPeopleWhoLeft(t *testing.T) {
 	t.Parallel()
 
 	for outcome, change := range map[notification.EventOutcome]func(db *plans){
@@ -260,8 +259,8 @@ func TestPlanDeliveriesForThoseWhoLeft(t *testing.T) {
 	}
 }
 
-// Planning stops when its activity has ended, and stores no page whose texts are missing
-// because of that.
+// Planning stops when its activity has ended, and stores no page of which it could not render the
+// texts.
 func TestPlanDeliveriesCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -274,8 +273,8 @@ func TestPlanDeliveriesCancelled(t *testing.T) {
 	require.Empty(t, db.decided)
 }
 
-// A slow template costs its time three times, and not once for each recipient. Other
-// templates are rendered as usual.
+// A slow template is rendered three times, not once for each recipient. Other templates are
+// rendered as usual.
 func TestPlanDeliveriesWithASlowTemplate(t *testing.T) {
 	t.Parallel()
 

@@ -15,8 +15,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// installation is a database with a routing of RESERVATION_REQUESTED as the
-// architecture document defines it, and one plain template.
+// installation returns a database with one template, and the routing of RESERVATION_REQUESTED from
+// the architecture document.
 func installation(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -120,13 +120,13 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 			tt.arrange(t, s)
 			got := planned(t, s)
 			require.ElementsMatch(t, tt.want, strings.Split(strings.ReplaceAll(strings.Join(got, " "), "evt-1-", ""), " "))
-			require.Equal(t, got, planned(t, s), "a repeat finds the same")
+			require.Equal(t, got, planned(t, s), "a repeat returns the same deliveries")
 		})
 	}
 }
 
-// 250 people in three pages: each planned once, and the entity's limit holds
-// over all of them.
+// Planning 250 people in three pages plans each person once, and applies the entity's limit over
+// all pages.
 func TestPlanDeliveriesOfManyPages(t *testing.T) {
 	t.Parallel()
 
@@ -156,7 +156,8 @@ func get[T any](t *testing.T, s *postgres.Store, query string, args ...any) (val
 	return value
 }
 
-// plans is a PlanStore with one event and one page of recipients, without throttle, cap and approval.
+// plans is a PlanStore with one event and one page of recipients. It has no throttles, caps or
+// approvals.
 type plans struct {
 	activities.PlanStore
 	rules notification.EventSetup
@@ -169,9 +170,9 @@ type plans struct {
 	limit   int
 	decided []notification.DecidedRecipient
 	people  int                     // recipients of the event
-	counted []int                   // limits of the counts of recipients
-	left    []notification.Delivery // by an earlier planning
-	pages   int                     // how many were read
+	counted []int                   // the limits of CountRecipients
+	left    []notification.Delivery // deliveries of an earlier planning
+	pages   int                     // the number of pages that were read
 }
 
 func (p *plans) EventSetup(context.Context, string) (notification.EventSetup, error) {
@@ -233,8 +234,8 @@ func plan(db activities.PlanStore, in activities.PlanInput) (activities.PlanResu
 	return run[activities.PlanResult](a, a.PlanDeliveries, in)
 }
 
-// reservation is an event of restaurant 5 that goes out by websocket, which is
-// mandatory, and by mail, to two of its staff.
+// reservation is an event for two staff of restaurant 5. It goes out by websocket, which is
+// mandatory, and by e-mail.
 func reservation() *plans {
 	return &plans{
 		rules: notification.EventSetup{

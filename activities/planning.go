@@ -16,14 +16,14 @@ type planning struct {
 	activities *Activities
 	setup      notification.EventSetup
 	texts      EventTexts
-	escalated  EventTexts // nil: not needed so far
+	escalated  EventTexts // nil: not needed yet
 	targets    []notification.Target
 	result     PlanResult
 	written    map[string]notification.PlannedDelivery // of the page, by delivery id; nil: no page is decided twice
-	read       time.Time                               // when setup.Now was read, by this process's clock
+	read       time.Time                               // the time by this process's clock when setup.Now was read
 }
 
-// now returns the time by the database's clock, which also judges attempts.
+// now returns the time by the database's clock. The rules use the same clock before an attempt.
 func (p *planning) now() time.Time { return p.setup.Now.Add(time.Since(p.read)) }
 
 func (a *Activities) newPlanning(setup notification.EventSetup) *planning {
@@ -40,7 +40,7 @@ func (a *Activities) newPlanning(setup notification.EventSetup) *planning {
 	return p
 }
 
-// passOver reports people named by the event whose user type or user id Herald cannot use.
+// passOver reports people whose user type or user id Herald cannot use.
 func (p *planning) passOver(ctx context.Context, people []notification.PassedOver) {
 	for _, some := range people {
 		countPassedOver(ctx, some)
@@ -67,7 +67,7 @@ func (p *planning) decide(ctx context.Context, page notification.RecipientPage, 
 				r.Deliveries = append(r.Deliveries, p.planned(ctx, recipient, choice))
 			}
 		}
-		if err := ctx.Err(); err != nil { // nobody waits for the result, and texts may be missing only because ctx ended
+		if err := ctx.Err(); err != nil { // no workflow waits for the result, and perhaps only the end of ctx prevented texts
 			return nil, nil, err
 		}
 		decided = append(decided, r)
@@ -102,7 +102,7 @@ func (p *planning) planned(ctx context.Context, recipient notification.Recipient
 	return delivery
 }
 
-// textsOf returns the writer of a choice's text.
+// textsOf returns the texts for a choice.
 func (p *planning) textsOf(choice notification.Choice) EventTexts {
 	if !choice.Escalated {
 		return p.texts

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// pollTime is the time that one activity polls before it hands over to the
-	// next, so that a new worker's settings and code take effect soon.
+	// pollTime is the time that one activity polls. Then the next activity polls, perhaps on a new
+	// worker with other settings and code.
 	pollTime = time.Minute
 	// PollHeartbeat is the time after which Temporal takes a poller without heartbeats for dead.
 	PollHeartbeat = 10 * time.Second
-	// alertInterval is the time between two looks while the outbox is busy: a transaction
-	// that commits together with a transaction that sends a hint sends no second hint.
-	// alertTime is the time after the last event during which the outbox is busy.
+	// alertInterval is the time between two reads while the outbox is busy: of two transactions
+	// that commit together, only one sends a hint. The outbox is busy until alertTime has passed
+	// since the last event.
 	alertInterval, alertTime = 25 * time.Millisecond, time.Second
 	// firstBackoff and maxBackoff apply while Temporal or the database is out of reach.
 	firstBackoff, maxBackoff = 200 * time.Millisecond, 15 * time.Second
@@ -34,15 +34,15 @@ type PollOutboxInput struct {
 
 // PollOutboxResult is the result of [Activities.PollOutbox].
 type PollOutboxResult struct {
-	Started  int // events whose workflow was started, now or before
+	Started  int // events whose workflow this call or an earlier call started
 	Failed   int // events marked FAILED
-	Released int // events given back: Temporal is out of reach, or starts nothing
-	Sent     int `json:",omitempty"` // rows that were adopted, produced, or both: the source's settings decide
+	Released int // events given back, because Temporal is out of reach or starts nothing
+	Sent     int `json:",omitempty"` // rows that became events, topic records, or both, by the source's settings
 }
 
-// PollOutbox walks through the pending rows of a source for about a minute, and concurrently
-// starts the workflows of its events. When it has to stop, it still ends the claims that it
-// holds. When its process dies, the leases expire and another poller takes over.
+// PollOutbox walks through the pending rows of a source for about a minute, and starts the
+// workflows of its events. Before it stops, it ends its claims. If its process dies, the leases
+// expire and another poller claims the events.
 func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOutboxResult, error) {
 	source, err := a.source(in.Source)
 	if err != nil {
@@ -150,12 +150,12 @@ func stopping(ctx context.Context) bool {
 	}
 }
 
-// jitter varies d by up to 20 % either way, so that many waiters do not act at the same time.
+// jitter makes d up to 20 % shorter or longer, so that many waiters do not act at the same time.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }
 
-// walk runs the walk of a source until it is told to stop.
+// walk runs the walk of a source until the poller has to stop.
 func walk(ctx context.Context, name string, of *outboxes.Walk) outboxes.PollResult {
 	return of.Poll(ctx, outboxes.Run{
 		Log:      activity.GetLogger(ctx),

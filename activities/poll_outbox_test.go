@@ -22,7 +22,7 @@ import (
 
 var (
 	eager = activities.Source{Interval: 10 * time.Millisecond, BatchSize: 100}
-	// lazy finds nothing by itself: only a hint wakes it.
+	// lazy reads its outbox once an hour: only a hint wakes it.
 	lazy = activities.Source{Interval: time.Hour, BatchSize: 100}
 )
 
@@ -68,7 +68,7 @@ func TestPollOutboxOfAnUnknownSource(t *testing.T) {
 	require.ErrorContains(t, err, `"orders"`)
 }
 
-// forgetful is an outbox that is out of reach at the end of the first claim.
+// forgetful is an outbox whose database is out of reach at the end of the first claim.
 type forgetful struct {
 	*postgres.Store
 	failed atomic.Bool
@@ -93,7 +93,7 @@ func TestPollOutboxLosesNothingWhileTheDatabaseIsDown(t *testing.T) {
 	await(t, outbox.Store, 2, "status = 'PROCESSED'")
 	p.stop(t)
 
-	require.Equal(t, 2, temporal.count("evt-1"), "again, which its workflow id makes harmless")
+	require.Equal(t, 2, temporal.count("evt-1"), "the second start finds the workflow of the first")
 	require.Equal(t, map[string]int64{"herald_outbox_claims": 4, "herald_outbox_results STARTED": 2}, m.counted(), "each event is counted once")
 }
 
@@ -102,7 +102,8 @@ func endLeases(t *testing.T, s *postgres.Store) {
 	exec(t, s, "UPDATE event_outbox SET lease_until = now() - interval '1 second' WHERE lease_owner IS NOT NULL")
 }
 
-// Temporal refuses one of five events and cannot start another for now; then it is out of reach.
+// Temporal refuses the second of five events, and fails to start the third. Only these two wait or
+// fail.
 func TestPollOutboxPoison(t *testing.T) {
 	t.Parallel()
 
@@ -143,9 +144,9 @@ func TestPollOutboxFindsEvents(t *testing.T) {
 		name    string
 		prepare string
 		source  activities.Source
-		upTo    []int // the events of each transaction, of which the first commits before the poller starts
+		upTo    []int // the last event of each transaction; the first transaction commits before the poller starts
 	}{
-		{name: "by looking", prepare: withoutHints, source: eager, upTo: []int{1, 2, 3}},
+		{name: "by polling", prepare: withoutHints, source: eager, upTo: []int{1, 2, 3}},
 		{name: "by a hint", source: lazy, upTo: []int{1, 2, 3}},
 		{name: "after a full batch at once", prepare: withoutHints, source: activities.Source{Interval: time.Hour, BatchSize: 2}, upTo: []int{9}},
 	}
@@ -167,7 +168,7 @@ func TestPollOutboxFindsEvents(t *testing.T) {
 	}
 }
 
-// The connection that listens, and then every connection there is, is cut.
+// Cut the listening connection, then all connections.
 func TestPollOutboxSurvivesLostConnections(t *testing.T) {
 	t.Parallel()
 
@@ -179,7 +180,8 @@ func TestPollOutboxSurvivesLostConnections(t *testing.T) {
 		try(t, s, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND "+victims)
 		try(t, s, insertOne, fmt.Sprintf("evt-%d", 2*i+2))
 		require.Eventually(t, func() bool {
-			// The claim may have ended on a dead connection, and then waits for its lease.
+			// If a claim could not end because its connection was cut, the events wait for the
+			// lease.
 			_, _ = s.Pool.Exec(t.Context(), "UPDATE event_outbox SET lease_until = now() WHERE lease_owner IS NOT NULL")
 			var done int
 			err := s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM event_outbox WHERE status = 'PROCESSED'").Scan(&done)
@@ -192,7 +194,7 @@ const insertOne = `
 	INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
 	VALUES ($1, 'T', 'RESTAURANT', 5, '{}')`
 
-// try runs a statement that matches something, until a connection carries it.
+// try repeats a statement until it runs and matches a row.
 func try(t *testing.T, s *postgres.Store, sql string, args ...any) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -257,15 +259,15 @@ func TestPollOutboxHeartbeatsToTheEnd(t *testing.T) {
 	require.Eventually(t, func() bool { return p.beats.Load() > before }, patience, time.Millisecond)
 }
 
-// A transaction that commits together with a transaction that sends the hint sends none. It
-// may end after the poller got the hint, so the poller looks again without a hint.
+// Of two transactions that commit together, only one sends a hint. The other may commit after the
+// poller's read, so the poller reads again without a hint.
 func TestPollOutboxLooksAgainAfterAHint(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
 	p := poll(t, s, &launcher{}, lazy)
 	found := false
-	for i := 1; i < 100 && !found; i += 2 { // a machine that hangs for a second gets another try
+	for i := 1; i < 100 && !found; i += 2 { // a slow machine needs more tries
 		first := must(s.Pool.Begin(t.Context()))(t)
 		second := must(s.Pool.Begin(t.Context()))(t)
 		must(first.Exec(t.Context(), insertOne, fmt.Sprintf("evt-%d", i)))(t)

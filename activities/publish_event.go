@@ -23,12 +23,12 @@ type EventPublisher interface {
 // PublishEventInput is the input of [Activities.PublishEvent].
 type PublishEventInput struct {
 	EventID string
-	Source  string `json:",omitempty"` // of the event; the histories hold it
+	Source  string `json:",omitempty"` // unused, but histories contain it
 }
 
 // PublishEventResult is the result of [Activities.PublishEvent].
 type PublishEventResult struct {
-	Audiences []string // the audiences whose queues got the message; empty: the event concerns none
+	Audiences []string // the audiences whose queues got the message; empty: no queue got it
 }
 
 // PublishEvent publishes an event's message to RabbitMQ, and records that RabbitMQ has it. A

@@ -19,17 +19,17 @@ type RetryStore interface {
 // ReopenInput is the input of [Activities.ReopenDelivery].
 type ReopenInput struct {
 	DeliveryID string
-	Again      bool // even if it was sent
-	OwnTime    bool `json:",omitempty"` // the caller waits until the delivery's own time, if that is in the future
+	Again      bool // reopen the delivery even if it was sent
+	OwnTime    bool `json:",omitempty"` // the caller waits for the delivery's own time if it is in the future
 }
 
 // ReopenResult is the result of [Activities.ReopenDelivery].
 type ReopenResult struct {
-	Status         notification.Status // PENDING: it may be sent; any other: it has ended meanwhile
-	AttemptsBefore int                 // of earlier runs of this delivery
+	Status         notification.Status // PENDING: the delivery may be sent; otherwise it ended meanwhile
+	AttemptsBefore int                 // the attempts of earlier runs
 	Policy         DeliveryPolicy      // of its channel, on this worker
 	SendAfter      time.Time           `json:",omitzero"`  // the delivery's own time, in the future; zero: at once
-	Wait           string              `json:",omitempty"` // SendAfter for people
+	Wait           string              `json:",omitempty"` // SendAfter as text
 }
 
 // ReopenDelivery plans one delivery again, for the run that calls it. It reads the current
@@ -65,8 +65,7 @@ func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (Reopen
 	return result, nil
 }
 
-// planAnew writes the text of one delivery, or keeps the old one if the event's row
-// was purged.
+// planAnew writes the text of one delivery, or keeps its old text if the event's row was purged.
 func (a *Activities) planAnew(ctx context.Context, found notification.Reopening) (notification.Reopened, error) {
 	plan := notification.Reopened{Address: found.Recipient.Address(found.Channel), KeepText: true, Problem: found.Problem()}
 	if plan.Problem != "" {

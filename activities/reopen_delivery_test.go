@@ -34,7 +34,7 @@ func (r *retries) Reopen(_ context.Context, plan notification.Reopened) (notific
 	return r.state, r.later
 }
 
-// refusedMail is a mail to Ada that was refused twice, and can be planned again.
+// refusedMail is an e-mail to Ada that was refused twice and can be reopened.
 func refusedMail() *retries {
 	return &retries{
 		found: notification.Reopening{
@@ -70,8 +70,8 @@ func TestReopenDelivery(t *testing.T) {
 	}, db.stored)
 }
 
-// A reminder waits again until the time in its payload, or its planned time, unless the
-// time is past or the run does not wait.
+// A reopened reminder waits until the time in its payload, or its planned time, unless the time is
+// past or the run does not wait.
 func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
 	t.Parallel()
 
@@ -86,14 +86,14 @@ func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
 		want    time.Time
 		problem string
 	}{
-		{name: "ahead", visit: years.Format(time.RFC3339), want: years},
-		{name: "ahead, for a run that does not wait", visit: years.Format(time.RFC3339), before: true},
-		{name: "past", visit: past.Format(time.RFC3339)},
-		{name: "moved in the payload", visit: past.Format(time.RFC3339), planned: years, hasText: true},
-		{name: "never known", visit: "soon", problem: "at is not a time with a zone"},
-		{name: "not known any more", visit: "soon", planned: years, hasText: true, want: years},
-		{name: "purged", planned: years, hasText: true, purged: true, want: years},
-		{name: "purged and past", planned: past, hasText: true, purged: true},
+		{name: "future time", visit: years.Format(time.RFC3339), want: years},
+		{name: "future time, run of release 0.2", visit: years.Format(time.RFC3339), before: true},
+		{name: "past time", visit: past.Format(time.RFC3339)},
+		{name: "payload's time past, planned time in the future", visit: past.Format(time.RFC3339), planned: years, hasText: true},
+		{name: "unreadable time", visit: "soon", problem: "at is not a time with a zone"},
+		{name: "unreadable time, planned before", visit: "soon", planned: years, hasText: true, want: years},
+		{name: "purged event, future time", planned: years, hasText: true, purged: true, want: years},
+		{name: "purged event, past time", planned: past, hasText: true, purged: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
 	}
 }
 
-// A delivery that ended meanwhile returns its status.
+// For a delivery that ended meanwhile, ReopenDelivery returns the status.
 func TestReopenDeliveryThatWasSent(t *testing.T) {
 	t.Parallel()
 
@@ -136,8 +136,8 @@ func TestReopenDeliveryThatWasSent(t *testing.T) {
 	require.False(t, db.stored.Again)
 }
 
-// A delivery that cannot be planned fails for good, with a reason that holds
-// neither an address nor a text.
+// A delivery that cannot be planned fails permanently, with a reason that contains no address and
+// no text.
 func TestReopenDeliveryWithAProblem(t *testing.T) {
 	t.Parallel()
 
@@ -177,7 +177,7 @@ func TestReopenDeliveryWithAProblem(t *testing.T) {
 	}
 }
 
-// A websocket needs no address, and an event that was purged leaves its text.
+// A websocket needs no address. If the event was purged, the delivery keeps its text.
 func TestReopenDeliveryKeepsTheText(t *testing.T) {
 	t.Parallel()
 

@@ -12,7 +12,8 @@ import (
 	"herald/internal/notification"
 )
 
-// While all providers rest, an attempt waits for a while. Then it is given back, and does not count.
+// While all providers rest, an attempt waits for a while. Then Herald gives it back, and it does
+// not count.
 func TestSendWhileAllRest(t *testing.T) {
 	t.Parallel()
 
@@ -39,7 +40,7 @@ func TestRetryAfterRest(t *testing.T) {
 	}
 }
 
-// An attempt that waits is made as soon as a provider works.
+// A waiting attempt is made as soon as a provider works again.
 func TestSendAfterRest(t *testing.T) {
 	t.Parallel()
 
@@ -54,7 +55,7 @@ func TestSendAfterRest(t *testing.T) {
 	require.Len(t, db.results, 1)
 }
 
-// A digest waits as a whole: no item has an attempt.
+// If a digest waits, no item has an attempt.
 func TestSendDigestWhileAllRest(t *testing.T) {
 	t.Parallel()
 

@@ -12,7 +12,7 @@ type SealInput struct {
 	DigestID   string
 	Key        notification.DigestKey
 	Window     time.Duration
-	JudgeQuiet bool // look at the recipient's quiet hours first
+	JudgeQuiet bool // check the recipient's quiet hours first
 	Timed      bool `json:",omitempty"` // as in [notification.DigestWindow]
 	ReadyOnly  bool `json:",omitempty"` // as in [notification.DigestWindow]
 }
@@ -21,12 +21,12 @@ type SealInput struct {
 type SealResult struct {
 	notification.SealedDigest
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sealed; quiet hours last until then
-	Wait      string    `json:",omitempty"` // NotBefore for people
-	Quiet     bool      `json:",omitempty"` // the digest is dropped for the recipient's quiet hours
+	Wait      string    `json:",omitempty"` // NotBefore as text
+	Quiet     bool      `json:",omitempty"` // the digest is dropped because of the recipient's quiet hours
 }
 
-// SealDigest decides which items a digest lists, unless the digest has to wait for the end of
-// quiet hours. A repeat returns the same items, and may add items.
+// SealDigest decides which items a digest lists. It seals nothing if the digest has to wait for the
+// end of quiet hours. A repeat returns the same items, and may add items.
 func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, error) {
 	var result SealResult
 	if in.JudgeQuiet {

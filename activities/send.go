@@ -16,7 +16,7 @@ type AttemptStore interface {
 	EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error)
 }
 
-// DeliveryStore is the part of the database that gives a delivery up.
+// DeliveryStore is the part of the database that gives up deliveries.
 type DeliveryStore interface {
 	GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error)
 }
@@ -27,8 +27,8 @@ type SendInput struct {
 	Channel    notification.Channel
 	AttemptPolicy
 	AttemptsBefore int  // of earlier runs of this delivery
-	SkipQuiet      bool `json:",omitempty"`     // ignore quiet hours: an operator hastens the delivery, or they are over by Temporal's clock
-	Ordered        bool `json:",omitempty"`     // by an operator, whose order overrides preferences and group settings
+	SkipQuiet      bool `json:",omitempty"`     // ignore quiet hours: an operator sends the delivery now, or Temporal's clock says that they are over
+	Ordered        bool `json:",omitempty"`     // an operator orders the delivery, which overrides preferences and group settings
 	Again          bool `json:",omitempty"`     // with --again: send even if another event cancels the delivery's event
 	StatusOnly     bool `json:"Look,omitempty"` // send nothing, and only return the status
 }
@@ -37,19 +37,19 @@ type SendInput struct {
 type SendResult struct {
 	Status    notification.Status
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent; quiet hours last until then
-	Wait      string    `json:",omitempty"` // NotBefore for people
-	Quiet     bool      // nothing was sent: the delivery is dropped for quiet hours
+	Wait      string    `json:",omitempty"` // NotBefore as text
+	Quiet     bool      // nothing was sent: the delivery is dropped because of quiet hours
 	Dropped   string    `json:",omitempty"`     // nothing was sent: the delivery is dropped for this reason
 	NotSent   bool      `json:"Full,omitempty"` // nothing was sent: [Activities.SendFirst] leaves it to Send
-	// Unrecorded is set when the provider accepted the message, but the database could
-	// not record it. The workflow records it later; sending again would be a duplicate.
+	// Unrecorded is set if the provider accepted the message, but the database could not record it.
+	// The workflow records it later, because sending it again would be a duplicate.
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
 }
 
-// Send makes one attempt to hand a delivery to its provider, and records the result.
-// If the delivery was sent or cancelled before, Send does nothing. A process that dies
-// between the provider's answer and the record leaves a lease, which expires. Only then
-// can the next attempt send the message twice.
+// Send makes one attempt to hand a delivery to its provider, and records the result. If the
+// delivery was sent or cancelled before, Send does nothing. If the process dies between the
+// provider's answer and the record, the next attempt waits until the lease expires, and then sends
+// the message a second time.
 //
 // Failures of the provider use up the attempts of the policy. Crashes, failures of
 // Herald's database and rejections of our account do not.
@@ -87,7 +87,7 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 	if err != nil {
 		return SendResult{}, err
 	}
-	countDeliveries(ctx, in.Channel, notification.Sent, 1) // recorded or not: nothing sends it again
+	countDeliveries(ctx, in.Channel, notification.Sent, 1) // even if not recorded: nothing sends it again
 	return SendResult{Status: notification.Sent, Unrecorded: unrecorded}, nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 // BatchStore is the part of the database that sending many deliveries at once needs.
 type BatchStore interface {
-	// BatchDeliveries reads which deliveries of a batch were never attempted.
+	// BatchDeliveries reads the deliveries of a batch that were never attempted.
 	BatchDeliveries(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) ([]string, error)
 	// HasRemainingRows reports whether deliveries of a batch are PENDING.
 	HasRemainingRows(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) (bool, error)
@@ -21,18 +21,18 @@ const (
 	// BatchesAtOnce is the number of batches of a channel that a worker sends concurrently:
 	// while the provider has a group of one batch, the database has a group of the other.
 	BatchesAtOnce = 2
-	// groupSize is the number of a batch's messages that are with the provider concurrently. If a
-	// worker dies, up to so many are sent twice. A smaller group costs the database more.
+	// groupSize is the number of a batch's messages in flight. If a worker dies, up to groupSize
+	// messages are sent twice. A smaller group costs the database more.
 	groupSize = 64
-	// BatchSends limits the messages of a channel that a worker's batches have with the provider.
+	// BatchSends limits a channel's messages that a worker's batches have in flight.
 	BatchSends = BatchesAtOnce * groupSize
-	// batchStint is the minimum time for which an execution begins groups; the maximum is twice
-	// that. Then the batch goes back to the queue, behind more urgent work and batches of other
-	// entities. The time is random: batches that begin together and end together would leave
-	// turns of a rate limit unused.
+	// batchStint is the minimum time during which an execution begins groups; the maximum is twice
+	// as long. Then the batch goes back to the queue, behind more urgent work and batches of other
+	// entities. The time is random, because batches that end at the same time would leave turns of
+	// a rate limit unused.
 	batchStint = 10 * time.Second
-	// BatchHeartbeat is the time that Temporal waits for a heartbeat. A batch sends a heartbeat
-	// every beatInterval, and so learns of its cancellation that soon.
+	// BatchHeartbeat is the time that Temporal waits for a heartbeat. A batch sends one every
+	// beatInterval, and learns of its cancellation from the answer.
 	BatchHeartbeat = 30 * time.Second
 	beatInterval   = time.Second
 )
@@ -49,15 +49,15 @@ type SendBatchInput struct {
 // SendBatchResult is the result of [Activities.SendBatch].
 type SendBatchResult struct {
 	BatchProgress
-	More         bool `json:",omitempty"`     // it ended early: some deliveries were never attempted
-	HasRemaining bool `json:"Left,omitempty"` // deliveries that were attempted are PENDING: each needs a separate workflow
-	// Unrecorded holds the attempts whose end the database could not record, of one group at
-	// most. The workflow records them later; sending again would be a duplicate.
+	More         bool `json:",omitempty"`     // the execution ended early: some deliveries were never attempted
+	HasRemaining bool `json:"Left,omitempty"` // some attempted deliveries are PENDING: each needs a separate workflow
+	// Unrecorded holds attempts whose end the database could not record: one group at most. The
+	// workflow records them later, because sending them again would be a duplicate.
 	Unrecorded []notification.AttemptResult `json:",omitempty"`
 }
 
-// BatchProgress is an execution's heartbeat, with which the next execution continues. It does
-// not grow with the batch: a delivery's row stores the time of its next attempt.
+// BatchProgress is the heartbeat of an execution. The next execution continues from it. It does not
+// grow with the batch, because a delivery's row stores the time of its next attempt.
 type BatchProgress struct {
 	Sent    int
 	Failed  int    `json:",omitempty"` // for good
@@ -65,21 +65,21 @@ type BatchProgress struct {
 	Resting string `json:",omitempty"` // why the batch rests after each group, for people; empty: it does not rest
 }
 
-// SendBatch makes the first attempts at the deliveries of a batch: many concurrently, and
-// recorded in sets. It leaves a delivery that was attempted before, by an execution that died
-// or by another sender, to a separate workflow. So two executions send nothing twice, and a
-// message that kills its process kills only one execution. The database begins each group just
-// before it is sent, and leaves out deliveries that are cancelled by then.
+// SendBatch makes the first attempts at the deliveries of a batch. It sends many messages
+// concurrently, and records them in sets. If an execution that died or another sender attempted a
+// delivery before, SendBatch leaves the delivery to a separate workflow. So two executions send
+// nothing twice, and a message that kills its process kills only one execution. The database begins
+// the attempts of a group just before the group is sent, and leaves out cancelled deliveries.
 //
-// When it is cancelled, its time is over, or its worker stops, SendBatch begins no more groups
-// and waits for the messages that are with the provider.
+// If it is cancelled, its time is over, or its worker stops, SendBatch begins no more groups and
+// waits for the messages in flight.
 func (a *Activities) SendBatch(ctx context.Context, in SendBatchInput) (SendBatchResult, error) {
 	ids, err := a.batchDeliveries(ctx, in)
 	if err != nil {
 		return SendBatchResult{}, err
 	}
 	b := newBatch(ctx, a, in, ids)
-	stop := heartbeats(ctx, beatInterval, func() any { return b.told() })
+	stop := heartbeats(ctx, beatInterval, func() any { return b.snapshot() })
 	b.send(ctx)
 	stop()
 	return b.end(ctx)
@@ -111,7 +111,7 @@ func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
 	return result, err
 }
 
-// left reports whether deliveries of the batch are still to be made.
+// left reports whether the batch still has deliveries to send.
 func (b *batch) left(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()

@@ -18,11 +18,11 @@ import (
 	"herald/internal/postgres"
 )
 
-// flaky is a database that goes away.
+// flaky is a database that fails.
 type flaky struct {
 	*postgres.Store
 	mu         sync.Mutex
-	begins     int // that still work
+	begins     int // the number of BeginAttempts before it fails
 	endsFail   bool
 	unrecorded []notification.AttemptResult
 }
@@ -48,8 +48,8 @@ func (f *flaky) EndAttempts(ctx context.Context, results []notification.AttemptR
 	return f.Store.EndAttempts(ctx, results)
 }
 
-// A batch returns sent messages that could not be recorded, without tokens, and begins nothing
-// more. Once they are recorded, the rest continues.
+// A batch returns sent messages that could not be recorded, without device tokens, and begins no
+// further group. Once they are recorded, the next execution sends the other messages.
 func TestSendBatchUnrecorded(t *testing.T) {
 	t.Parallel()
 
@@ -85,7 +85,7 @@ func TestSendBatchWithoutADatabase(t *testing.T) {
 	a := batchActivities(db, over)
 
 	env := newEnv(a)
-	var told activities.BatchProgress // to the next execution
+	var told activities.BatchProgress // the last heartbeat
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) { require.NoError(t, details.Get(&told)) })
 
 	_, err := env.ExecuteActivity(a.SendBatch, batchIn(t, db.Store))
@@ -98,10 +98,10 @@ func TestSendBatchWithoutADatabase(t *testing.T) {
 	require.Equal(t, map[string]int{"SENT": inGroup - 1, "PENDING": 101 - inGroup}, deliveriesBy(t, db.Store, "status"))
 }
 
-// inGroup is the number of messages that a batch begins at a time.
+// inGroup is the number of messages in a group.
 const inGroup = activities.BatchSends / activities.BatchesAtOnce
 
-// withBatch is a database with n deliveries of evt-1 by mail, d-1 to d-n, planned just now.
+// withBatch returns a database with n new e-mail deliveries of evt-1: d-1 to d-n.
 func withBatch(t *testing.T, n int) *postgres.Store {
 	t.Helper()
 	s := installation(t)
@@ -115,7 +115,7 @@ func withBatch(t *testing.T, n int) *postgres.Store {
 	return s
 }
 
-// batchIn is the batch of all of them.
+// batchIn returns the input for a batch of all deliveries.
 func batchIn(t *testing.T, s *postgres.Store) activities.SendBatchInput {
 	t.Helper()
 	return activities.SendBatchInput{
@@ -126,12 +126,12 @@ func batchIn(t *testing.T, s *postgres.Store) activities.SendBatchInput {
 
 // mails is a provider for concurrent calls, with a test's answer for each delivery.
 type mails struct {
-	answer func(ctx context.Context, deliveryID string) error // nil: it takes all
+	answer func(ctx context.Context, deliveryID string) error // nil: accepts all messages
 
 	mu       sync.Mutex
 	sent     []string // in the order of the calls
 	underWay int
-	most     int // at once
+	most     int // the highest number of concurrent calls
 }
 
 func (m *mails) Send(ctx context.Context, message notification.Message) (notification.Answer, error) {
@@ -159,7 +159,7 @@ func (m *mails) calls() int {
 	return len(m.sent)
 }
 
-// failing answers by delivery, and takes the rest.
+// failing fails the given deliveries, and accepts all others.
 func failing(errs map[string]error) *mails {
 	return &mails{answer: func(_ context.Context, id string) error { return errs[id] }}
 }
@@ -184,22 +184,22 @@ func ids(n int) []string {
 	return all
 }
 
-// deliveriesBy counts deliveries by something.
+// deliveriesBy counts deliveries by an SQL expression.
 func deliveriesBy(t *testing.T, s *postgres.Store, what string) map[string]int {
 	t.Helper()
 	return get[map[string]int](t, s, "SELECT coalesce(jsonb_object_agg(key, count), '{}') FROM (SELECT coalesce(("+what+")::text, '') AS key, count(*) FROM notification n LEFT JOIN delivery_attempt a USING (delivery_id) GROUP BY 1) AS counts")
 }
 
-// deadLetters are the deliveries whose dead letters have to be published.
+// deadLetters returns the deliveries with a waiting dead letter.
 func deadLetters(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
 	return get[[]string](t, s, "SELECT coalesce(array_agg(delivery_id ORDER BY delivery_id), '{}') FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'")
 }
 
-// scarce gives out no more turns than it has.
+// scarce gives out a limited number of turns.
 type scarce struct {
 	turns int
-	err   error // once it has none
+	err   error // the error after the last turn
 }
 
 func (s *scarce) TakeTurns(_ context.Context, in notification.TurnsWanted) (notification.Turns, error) {
@@ -211,8 +211,8 @@ func (s *scarce) TakeTurns(_ context.Context, in notification.TurnsWanted) (noti
 	return notification.Turns{Granted: granted}, nil
 }
 
-// A batch sends as many messages as the rate limit of its channel allows. If no more turns
-// come, the other deliveries do not change, and Temporal repeats the activity.
+// A batch sends as many messages as the channel's rate limit allows. If no more turns come, the
+// other deliveries do not change, and Temporal retries the activity.
 func TestSendBatchTakesTurns(t *testing.T) {
 	t.Parallel()
 
@@ -232,15 +232,15 @@ func TestSendBatchTakesTurns(t *testing.T) {
 			require.Equal(t, 50, got.Sent)
 		}
 		require.Equal(t, want, over.calls())
-		require.LessOrEqual(t, over.most, 20, "the attempts of a second")
+		require.LessOrEqual(t, over.most, 20, "a group holds the attempts of one second")
 		require.Equal(t, want, deliveriesBy(t, s, "n.status || ' ' || n.attempt_count")["SENT 1"])
-		require.Equal(t, 50-want, deliveriesBy(t, s, "n.status || ' ' || n.attempt_count")["PENDING 0"], "no attempt at another was begun")
+		require.Equal(t, 50-want, deliveriesBy(t, s, "n.status || ' ' || n.attempt_count")["PENDING 0"], "no other attempt began")
 	}
 }
 
-// A batch uses turns that are past because the database is slow: its attempts began before, and
-// no delivery leaves the batch.
-func TestSendBatchKeepsTogether(t *testing.T) {
+// A batch uses turns even if they are in the past, because the database is slow. No delivery leaves
+// the batch.
+func TestSendBatchUsesPastTurns(t *testing.T) {
 	t.Parallel()
 
 	s, over := withBatch(t, 50), &mails{}
@@ -252,14 +252,14 @@ func TestSendBatchKeepsTogether(t *testing.T) {
 	require.Equal(t, activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 50}}, got)
 }
 
-// After a single message that was late, a batch rests between its groups.
+// After a late single message, a batch rests between its groups.
 func TestSendBatchLetsSinglesPass(t *testing.T) {
 	t.Parallel()
 
 	const rest = 300 * time.Millisecond
 	s := withBatch(t, inGroup+1)
 	var mu sync.Mutex
-	var calls []time.Time // the single message's first
+	var calls []time.Time // the first is the call for the single message
 	a := batchActivities(s, &mails{answer: func(context.Context, string) error {
 		mu.Lock()
 		defer mu.Unlock()

@@ -40,7 +40,8 @@ func TestSendBatch(t *testing.T) {
 }
 
 // Each delivery has a separate outcome. After a permanent failure it is FAILED, with the reason.
-// After another failure it stays PENDING, and is due at the provider's or the policy's time.
+// After a temporary failure it stays PENDING, and its next attempt is due at the provider's or the
+// policy's time.
 func TestSendBatchOutcomes(t *testing.T) {
 	t.Parallel()
 
@@ -76,8 +77,8 @@ func TestSendBatchOutcomes(t *testing.T) {
 	}, m.counted())
 }
 
-// A channel that is off fails each delivery, like deliveries that are sent alone, and a
-// best-effort channel has no second attempt and no dead letter.
+// If the channel is off, each delivery fails, as it does outside a batch. A best-effort channel has
+// no second attempt and no dead letter.
 func TestSendBatchOverOtherChannels(t *testing.T) {
 	t.Parallel()
 
@@ -103,8 +104,8 @@ func TestSendBatchOverOtherChannels(t *testing.T) {
 }
 
 // A batch does not send deliveries that were attempted, cancelled, or dropped by the rules. Only
-// attempted deliveries are left for a separate workflow.
-func TestSendBatchLeavesOut(t *testing.T) {
+// attempted deliveries get a separate workflow.
+func TestSendBatchSkipsDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s, over := withBatch(t, 6), &mails{}
@@ -123,8 +124,8 @@ func TestSendBatchLeavesOut(t *testing.T) {
 	require.Equal(t, notification.NoLongerRecipient, get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-3' AND status = 'CANCELLED'"))
 }
 
-// A late batch checks quiet hours too: a dropped delivery is CANCELLED, and a delivery that has
-// to wait leaves the batch with the time in its row.
+// A late batch checks quiet hours, too. It drops a delivery as CANCELLED, or leaves it to a
+// separate workflow, with the end of the quiet hours in its row.
 func TestSendBatchInQuietHours(t *testing.T) {
 	t.Parallel()
 
@@ -144,7 +145,7 @@ func TestSendBatchInQuietHours(t *testing.T) {
 		require.Equal(t, action == "DEFER", got.HasRemaining)
 		require.Equal(t, want, deliveriesBy(t, s, "status"))
 		again := must(s.BatchDeliveries(t.Context(), "evt-1", notification.Email, in.IDs))(t)
-		require.Empty(t, again, "no execution of the batch takes them again")
+		require.Empty(t, again, "no execution of the batch sends them")
 		part := notification.Part{EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email}, IDs: in.IDs}
 		waiting, _, err := s.LaneDeliveries(t.Context(), part, notification.Pending, 100)
 		require.NoError(t, err)
@@ -155,9 +156,9 @@ func TestSendBatchInQuietHours(t *testing.T) {
 	}
 }
 
-// However many deliveries fail for now, the result of the batch stays small: the rows store the
-// times of the next attempts.
-func TestSendBatchTellsLittle(t *testing.T) {
+// Even if many deliveries fail, the result of the batch stays small: the rows store the times of
+// the next attempts.
+func TestSendBatchReturnsASmallResult(t *testing.T) {
 	t.Parallel()
 
 	const most = 700
@@ -171,8 +172,8 @@ func TestSendBatchTellsLittle(t *testing.T) {
 	require.Equal(t, most, get[int](t, s, "SELECT count(*) FROM notification WHERE next_attempt_at > now()")+get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_count = 0"))
 }
 
-// A delivery that is cancelled while others are sent is not sent, unless its group has begun.
-func TestSendBatchHeedsCancelledDeliveries(t *testing.T) {
+// A batch does not send deliveries that are cancelled before their group begins.
+func TestSendBatchSkipsCancelledDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s := withBatch(t, 100)
@@ -186,19 +187,19 @@ func TestSendBatchHeedsCancelledDeliveries(t *testing.T) {
 
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
 
-	require.LessOrEqual(t, got.Sent, inGroup) // two groups, and one that had just begun
+	require.LessOrEqual(t, got.Sent, inGroup) // two groups and a group that has just begun
 	require.Equal(t, map[string]int{"SENT": got.Sent, "CANCELLED": 100 - got.Sent}, deliveriesBy(t, s, "status"))
 	require.Equal(t, got.Sent, over.calls())
 }
 
-// A batch that is stopped begins no more messages, and its calls end normally.
+// A stopped batch begins no more attempts, and its calls end normally.
 func TestSendBatchStops(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name   string
-		cancel bool // otherwise its worker stops
-	}{{name: "cancelled", cancel: true}, {name: "its worker stops"}}
+		cancel bool // true: the batch is cancelled; false: its worker stops
+	}{{name: "cancelled", cancel: true}, {name: "worker stops"}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -215,7 +216,7 @@ func TestSendBatchStops(t *testing.T) {
 						close(stop)
 					}
 				})
-				return ctx.Err() // the call continues
+				return ctx.Err() // a cancelled call would return this error
 			}}
 			a := batchActivities(s, over)
 			env := newEnv(a)
@@ -232,8 +233,8 @@ func TestSendBatchStops(t *testing.T) {
 	}
 }
 
-// An execution continues from the progress of the execution before it, and heartbeats.
-func TestSendBatchGoesOn(t *testing.T) {
+// An execution sends heartbeats, and continues from the progress of the execution before it.
+func TestSendBatchContinues(t *testing.T) {
 	t.Parallel()
 
 	s := withBatch(t, 20)
@@ -244,7 +245,7 @@ func TestSendBatchGoesOn(t *testing.T) {
 			return nil
 		}
 		select {
-		case <-beats: // the call lasts until the batch has heartbeated
+		case <-beats: // the call lasts until the batch has sent a heartbeat
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

@@ -17,11 +17,11 @@ type SendDigestInput struct {
 
 // SendDigestResult is the result of [Activities.SendDigest].
 type SendDigestResult struct {
-	Items int // in the message; 0: all were cancelled, and nothing was sent
+	Items int // the number of items in the message; 0: all items were cancelled, and nothing was sent
 	// Dropped holds the reasons why items are CANCELLED, by delivery id.
 	Dropped   map[string]string `json:",omitempty"`
 	NotBefore time.Time         `json:",omitzero"`  // set: nothing was sent; quiet hours last until then
-	Wait      string            `json:",omitempty"` // NotBefore for people
+	Wait      string            `json:",omitempty"` // NotBefore as text
 	// Unrecorded is as in [SendResult].
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
 }
@@ -51,8 +51,8 @@ func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDi
 	return SendDigestResult{Items: len(begun), Dropped: digest.Dropped, Unrecorded: unrecorded}, nil
 }
 
-// beginDigest takes the leases of all items, or of none: if some items are leased or have to
-// wait, it releases the others.
+// beginDigest leases all items or none: if some items are leased or have to wait, it releases the
+// other items.
 func (a *Activities) beginDigest(ctx context.Context, in SendDigestInput) (begun []notification.Attempt, held notification.Verdict, err error) {
 	reading, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
@@ -90,8 +90,8 @@ func (a *Activities) readDigest(ctx context.Context, in SendDigestInput) (notifi
 	return a.Digests.ReadDigest(ctx, in.DigestID, in.Key)
 }
 
-// digestMessage returns the message that lists the items. If the items had different numbers
-// of attempts, the lowest number counts. The digest expires with its first item.
+// digestMessage returns the message that lists the items. If the items have different numbers of
+// attempts, the lowest number counts. The digest expires with its first item.
 func (a *Activities) digestMessage(in SendDigestInput, digest notification.Digest, begun []notification.Attempt) outgoing {
 	key, last := in.Key, begun[len(begun)-1].Message
 	m := outgoing{

@@ -8,18 +8,18 @@ import (
 	"herald/internal/notification"
 )
 
-// FirstAttempts bounds the sends of one channel in flight in this process when another first
-// attempt begins as a local activity. Above the bound Temporal keeps the backlog, in the order
-// of priority and fairness, and no workflow task waits for a provider that hangs.
+// FirstAttempts is the maximum number of sends of one channel in flight in this process at which a
+// first attempt may begin as a local activity. Above it Temporal keeps the backlog, ordered by
+// priority and fairness, and no workflow task waits for a provider that hangs.
 const FirstAttempts = 32
 
 // SendFirst is [Activities.Send] as a local activity, for the first attempt of a run. It
 // leaves the delivery to Send if the channel has a rate limit, too many sends are in flight, or all
 // providers rest.
 //
-// A local activity runs again when its worker or its workflow task is lost, perhaps while its
-// first run is still calling the provider. The second run finds the lease of the first, and
-// fails until the lease has expired. Then Send reads the result of the first run.
+// A local activity runs again when its worker or its workflow task is lost, perhaps while its first
+// run is still calling the provider. The second run finds the first run's lease, and fails until
+// the lease expires. Then Send reads the result of the first run.
 func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, error) {
 	full := SendResult{Status: notification.Pending, NotSent: true}
 	if a.RateLimits[in.Channel] > 0 {

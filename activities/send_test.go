@@ -17,11 +17,11 @@ import (
 type deliveries struct {
 	attempt    notification.Attempt // the result of the next BeginAttempts
 	beginErr   error
-	hang       func(ctx context.Context) // in BeginAttempts, until its context ends
-	leasedFor  time.Duration             // to another sender
+	hang       func(ctx context.Context) // runs in BeginAttempts
+	leasedFor  time.Duration             // another sender has the lease for this time
 	endErr     error
-	age        time.Duration // of the event, when its message is recorded as sent
-	waited     time.Duration // since it was planned, then
+	age        time.Duration // the event's age when its message is recorded as sent
+	waited     time.Duration // the time from planning until then
 	tokensKept string
 
 	asked    notification.Begin // the input of BeginAttempts, without the owner
@@ -87,7 +87,7 @@ func due(n, ended int) *deliveries {
 
 var sendInput = activities.SendInput{DeliveryID: "d1", Channel: notification.Email, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}}
 
-// mailer sends by e-mail, which has no rate limit.
+// mailer sends e-mail without a rate limit.
 func mailer(db activities.AttemptStore, mail activities.Sender) *activities.Activities {
 	return &activities.Activities{Attempts: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
 }
@@ -108,7 +108,7 @@ func TestSendAccepted(t *testing.T) {
 
 	require.Equal(t, activities.SendResult{Status: notification.Sent}, result)
 	require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Before: 7, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
-	require.Equal(t, result, must(send(t, db, mail, in))(t), "Temporal repeats the attempt if its result was lost")
+	require.Equal(t, result, must(send(t, db, mail, in))(t), "if Temporal lost the result, a repeat returns the same result")
 	require.Equal(t, 1, mail.calls)
 }
 
@@ -138,8 +138,8 @@ func TestSendWithoutRow(t *testing.T) {
 	require.Zero(t, mail.calls)
 }
 
-// A database that hangs does not shorten the provider's time-out.
-func TestSendBoundsItsBeginning(t *testing.T) {
+// A slow begin of the attempt does not shorten the provider's time-out.
+func TestSendLimitsTheTimeToBegin(t *testing.T) {
 	t.Parallel()
 
 	db, mail, bound := due(1, 0), &provider{}, time.Duration(0)
@@ -154,7 +154,8 @@ func TestSendBoundsItsBeginning(t *testing.T) {
 	require.Zero(t, mail.calls)
 }
 
-// A delivery that may not be sent, or not now, uses no attempt. The workflow gets the reason.
+// If a delivery may not be sent, or has to wait, no attempt is used up. The workflow gets the
+// reason.
 func TestSendHeld(t *testing.T) {
 	t.Parallel()
 
@@ -180,7 +181,7 @@ func TestSendHeld(t *testing.T) {
 }
 
 // While another sender has the delivery's lease nothing is sent, and no attempt is used up.
-func TestSendOfALeasedDelivery(t *testing.T) {
+func TestSendSkipsALeasedDelivery(t *testing.T) {
 	t.Parallel()
 
 	db, mail := due(1, 0), &provider{}
@@ -193,9 +194,9 @@ func TestSendOfALeasedDelivery(t *testing.T) {
 	require.Empty(t, db.results)
 }
 
-// SendFirst makes an attempt, or leaves the delivery to Send: if it only looks, if the channel has
-// a rate limit by the sending worker's settings, and while all providers rest. If its task was lost,
-// the second run waits until the first run's lease has expired.
+// SendFirst makes an attempt, or leaves the delivery to Send: with StatusOnly, under a rate limit
+// of this worker, or while all providers rest. If its task was lost, the second run waits until the
+// first run's lease expires.
 func TestSendFirst(t *testing.T) {
 	t.Parallel()
 
@@ -211,10 +212,10 @@ func TestSendFirst(t *testing.T) {
 		released int
 	}{
 		{name: "sent", want: activities.SendResult{Status: notification.Sent}, calls: 1},
-		{name: "it only looks", looks: true, want: left},
+		{name: "status only", looks: true, want: left},
 		{name: "a rate limit", rate: 1, want: left},
 		{name: "all providers rest", err: notification.ErrProvidersRest, want: left, calls: 1, released: 1},
-		{name: "its first run is under way", leased: time.Minute},
+		{name: "first run in flight", leased: time.Minute},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -243,7 +244,7 @@ func TestSendFirst(t *testing.T) {
 	}
 }
 
-// crowd is a provider that answers when the test allows it, with its store.
+// crowd is a provider that answers when the test allows it, and an AttemptStore.
 type crowd struct {
 	deliveries
 	calls   chan struct{} // has an element for each call that has begun
@@ -264,8 +265,8 @@ func (c *crowd) Send(context.Context, notification.Message) (notification.Answer
 	return notification.Answer{}, nil
 }
 
-// While a provider hangs, at most FirstAttempts workflow tasks wait for it. Attempts of Send
-// count too. The rest is a backlog, which Temporal orders.
+// If FirstAttempts sends are in flight, because the provider hangs, SendFirst leaves a delivery to
+// Send. Attempts of Send count, too.
 func TestSendFirstLeavesABacklogToSend(t *testing.T) {
 	t.Parallel()
 

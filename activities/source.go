@@ -13,12 +13,12 @@ import (
 // Source is an outbox that pollers poll.
 type Source struct {
 	Walk      *outboxes.Walk // nil: the source is event_outbox without a topic
-	Outbox    Outbox         // the events whose workflows are started; nil: the source only has a topic
-	Interval  time.Duration  // between two looks at Outbox
+	Outbox    Outbox         // the events whose workflows the poller starts; nil: the source only has a topic
+	Interval  time.Duration  // between two reads of Outbox
 	BatchSize int            // events claimed at once
 }
 
-// Outbox is a table of events whose workflows are to be started.
+// Outbox is a table of events whose workflows have to start.
 type Outbox interface {
 	// ClaimEvents leases up to limit pending events to owner, which is new in each call.
 	ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error)
@@ -28,13 +28,13 @@ type Outbox interface {
 	ListenEvents(ctx context.Context, wake func())
 }
 
-// unknownSourceRetry is the time for another worker to take an activity with a source that this
-// worker does not know.
+// unknownSourceRetry is the time until the retry of an activity with an unknown source. Another
+// worker may know the source.
 const unknownSourceRetry = 5 * time.Second
 
-// source finds a source by its name, which is empty in the histories of pollers that knew
-// only [notification.HeraldSource]. Temporal retries an unknown name for ever: while settings
-// roll out, another worker knows the name, or will soon know it.
+// source finds a source by its name. In old histories the name of [notification.HeraldSource] is
+// empty. Temporal retries an unknown name forever: while new settings roll out, another worker
+// knows the name, or will know it soon.
 func (a *Activities) source(name string) (Source, error) {
 	source, known := a.Sources[cmp.Or(name, notification.HeraldSource)]
 	if !known {

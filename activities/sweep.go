@@ -15,8 +15,8 @@ import (
 type SweepStore interface {
 	LastSweep(ctx context.Context) (notification.Sweep, error)
 	RecordSweep(ctx context.Context, sweep notification.Sweep) error
-	// StuckEvents and StuckDeliveries read a page of rows, and the id after which the next
-	// page begins; zero: that was the last page.
+	// StuckEvents and StuckDeliveries read a page of rows, and the id after which the next page
+	// begins; zero: this was the last page.
 	StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) ([]notification.StuckEvent, string, error)
 	StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, int64, error)
 	EventRestarted(ctx context.Context, eventID string) error
@@ -44,14 +44,14 @@ const (
 	// SweepHeartbeat is the time after which Temporal takes a sweep without heartbeats for
 	// dead. Reading a page takes less.
 	SweepHeartbeat = time.Minute
-	// sweepTime is the duration of one sweep. Events that are due, deliveries, and events that
-	// wait by design get a third each, and unused time goes to the next of them. The
-	// next sweep continues where this one ended.
+	// sweepTime is the duration of one sweep. Due events, deliveries, and events that wait by
+	// design get a third each, in this order. Unused time goes to the next third. The next sweep
+	// continues where this sweep ended.
 	sweepTime = 8 * time.Minute
 	// stuckAge is the age from which the sweep looks for a row's workflow.
 	stuckAge = 15 * time.Minute
-	// sweepPage is the number of rows that are read at once. It is small, because the sweep
-	// does not see an operator's changes to rows that it has read.
+	// sweepPage is the number of rows that are read at once. It is small, because the sweep does
+	// not see changes that an operator makes after the read.
 	sweepPage = 100
 	// sweepPace is the time between two calls to Temporal, so that an installation
 	// with many waiting deliveries leaves Temporal's capacity to other callers.
@@ -66,26 +66,25 @@ const (
 // SweepResult is the result of [Activities.Sweep].
 type SweepResult struct {
 	notification.Sweep
-	GiveUp []GiveUpInput `json:",omitempty"` // of release 0.2: deliveries that were started again in vain
+	GiveUp []GiveUpInput `json:",omitempty"` // from release 0.2: deliveries that the sweep gave up
 }
 
-// Sweep compares the tables with Temporal. It looks for events that are PROCESSING
-// and deliveries that are PENDING for long, and whose workflow does not run. If an
-// operator ended the workflow, the sweep closes the row too. Any other workflow was
-// lost in a failover, never started, or ended without a record. The sweep starts it
-// again, three times at most. It describes each workflow, since Temporal's lists may
-// be late. The sweep also counts deliveries, and deletes rows of throttles and caps that
-// are over.
+// Sweep compares the tables with Temporal. It looks for old PROCESSING events and old PENDING
+// deliveries whose workflow does not run. If an operator ended the workflow, the sweep closes the
+// row too. Any other workflow was lost in a failover, never started, or ended without a record. The
+// sweep starts it again, three times at most. It asks Temporal for each workflow, because
+// Temporal's lists may be out of date. The sweep also counts deliveries, and deletes expired rows
+// of throttles and caps.
 //
-// When its process dies, the next attempt continues after the last row that was
-// handled. A second look at a row does no harm.
+// When its process dies, the next attempt continues after the last handled row. A second check of a
+// row does no harm.
 func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 	s, err := a.beginSweep(ctx)
 	if err != nil {
 		return SweepResult{}, err
 	}
 	defer s.pace.Stop()
-	if err := a.Sweeps.CountDeliveries(ctx); err != nil { // the next sweep counts
+	if err := a.Sweeps.CountDeliveries(ctx); err != nil { // the next sweep counts again
 		activity.GetLogger(ctx).Warn("the sweep cannot count deliveries", "error", Unquoted(err))
 	}
 	total := cmp.Or(a.SweepTime, sweepTime)
@@ -127,7 +126,7 @@ type sweepRun struct {
 	begin time.Time
 	until time.Time // the end of the current third
 	pace  *time.Ticker
-	event struct { // the last event that was looked up: deliveries of one event follow each other
+	event struct { // the last event that was looked up: the deliveries of an event come one after the other
 		id    string
 		state WorkflowState
 	}
@@ -139,7 +138,7 @@ func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
 	s := &sweepRun{Activities: a, begin: time.Now()}
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &s.found); err != nil {
-			return nil, fmt.Errorf("read how far the sweep came: %w", err)
+			return nil, fmt.Errorf("read the progress of the last attempt: %w", err)
 		}
 	} else {
 		last, err := a.Sweeps.LastSweep(ctx)
@@ -153,9 +152,9 @@ func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
 	return s, nil
 }
 
-// eachRow passes the rows to see, page by page, at least one page. read returns the page after
-// an id, and the id after which the next page begins. last is the id of the last row that see
-// got, or zero after the last page.
+// eachRow calls see with each row of at least one page. read returns the page after an id, and the
+// id after which the next page begins. last is the id of the last row that see got, or zero after
+// the last page.
 func eachRow[Row any, ID comparable](ctx context.Context, s *sweepRun, last *ID, id func(Row) ID, read func(after ID) ([]Row, ID, error), see func(context.Context, Row) error) error {
 	for {
 		page, next, err := read(*last)
@@ -188,8 +187,8 @@ func (s *sweepRun) look(ctx context.Context) error {
 	}
 }
 
-// notStarted leaves a row whose workflow Temporal did not start to the next sweep. It does not
-// count a restart: Temporal, and not the row, may be the cause.
+// notStarted leaves a row to the next sweep if Temporal did not start its workflow. The restart
+// does not count, because Temporal may be the cause.
 func (s *sweepRun) notStarted(ctx context.Context, id string, err error) error {
 	activity.GetLogger(ctx).Warn("the sweep cannot start a workflow again", "workflow_id", id, "error", err)
 	return ctx.Err()

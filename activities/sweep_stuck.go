@@ -14,8 +14,8 @@ func (s *sweepRun) events(ctx context.Context) error {
 	return s.eachEvent(ctx, false, &s.found.AfterEvent)
 }
 
-// waitingEvents looks at events that wait by design. They come last: they may be many, and a
-// lost event is not late before its time.
+// waitingEvents looks at events that wait by design. They come last, because they may be many, and
+// none of them is due yet.
 func (s *sweepRun) waitingEvents(ctx context.Context) error {
 	return s.eachEvent(ctx, true, &s.found.AfterWaitingEvent)
 }
@@ -35,13 +35,13 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 	switch {
 	case err != nil || state == WorkflowRunning:
 		return err
-	case state.stopped() && !event.Restarting: // else a promotion of workers was interrupted
+	case state.stopped() && !event.Restarting: // if Restarting, a promotion of workers was interrupted
 		s.found.Closed++
 		return s.Sweeps.EndStuckEvent(ctx, event.ID, notification.EventCancelled, stuckAge)
 	case event.Purged || (event.Restarts >= maxRestarts && !event.Restarting):
 		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
 	}
-	event.Published = state == WorkflowCompleted // only the start of another run was lost
+	event.Published = state == WorkflowCompleted // a completed run has published the event; only the start of a later run was lost
 	err = s.Sweeper.StartEventAgain(ctx, event.PendingEvent)
 	if taken, ok := errors.AsType[*notification.IDTakenError](err); ok {
 		return s.failEvent(ctx, event.ID, taken.Error())
@@ -113,7 +113,7 @@ func (s *sweepRun) stateOfEvent(ctx context.Context, id string) (WorkflowState, 
 }
 
 // endDelivery ends a delivery that is not started again. A delivery that was sent meanwhile stays
-// sent, and one whose row is gone needs no end.
+// SENT. A delivery without a row needs no end.
 func (s *sweepRun) endDelivery(ctx context.Context, delivery notification.StuckDelivery, status notification.Status, why string) error {
 	ended, err := s.GiveUp(ctx, GiveUpInput{DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: status, Reason: why})
 	switch {

@@ -16,12 +16,12 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// registry is a Temporal that knows the states of workflows by their ids, and
-// remembers the workflows that were started again.
+// registry is a Temporal with the states of workflows by id. It keeps the workflows that the sweep
+// started again.
 type registry struct {
 	states map[string]activities.WorkflowState
 	others activities.WorkflowState // the state of workflows that states does not name
-	starts map[string]error         // why a start is refused
+	starts map[string]error         // the errors of starts, by id
 
 	mu      sync.Mutex
 	asked   []string
@@ -71,8 +71,8 @@ func sweeping(s *postgres.Store, temporal *registry) *activities.Activities {
 	}
 }
 
-// stick writes an event that is PROCESSING for an hour, with a delivery by e-mail
-// to each of these customers that is PENDING for as long.
+// stick writes an event that has been PROCESSING for an hour, with an hour-old PENDING e-mail to
+// each customer.
 func stick(t *testing.T, s *postgres.Store, id string, users ...string) {
 	t.Helper()
 	exec(t, s, `
@@ -87,7 +87,7 @@ func stick(t *testing.T, s *postgres.Store, id string, users ...string) {
 	}
 }
 
-// row is the progress of a delivery or an event: its status, and why.
+// row returns the status of a delivery or an event, its reason and its restarts.
 func row(t *testing.T, s *postgres.Store, id string) string {
 	t.Helper()
 	return get[string](t, s, `
@@ -101,8 +101,8 @@ func TestSweepEvents(t *testing.T) {
 
 	tests := []struct {
 		state  activities.WorkflowState // empty: Temporal knows no workflow
-		before string                   // what happened before
-		refuse error                    // why it cannot be started again
+		before string                   // a statement that runs before the sweep
+		refuse error                    // the error of the start
 		want   string                   // its row in the end
 		found  notification.Sweep
 	}{
@@ -136,7 +136,7 @@ func TestSweepEvents(t *testing.T) {
 			require.Equal(t, tt.want, row(t, s, "evt-1"))
 			require.Len(t, temporal.events, tt.found.StartedAgain)
 			for _, event := range temporal.events {
-				require.Equal(t, tt.state == activities.WorkflowCompleted, event.Published, "a run that has completed has published it")
+				require.Equal(t, tt.state == activities.WorkflowCompleted, event.Published, "a completed run has published the event")
 			}
 		})
 	}
@@ -150,14 +150,14 @@ func TestSweepDeliveries(t *testing.T) {
 	const terminated, cancelled = activities.WorkflowTerminated, activities.WorkflowCancelled
 	tests := []struct {
 		event, own activities.WorkflowState // empty: Temporal knows no workflow
-		restarts   int                      // by earlier sweeps
-		refuse     error                    // why it cannot be started again
+		restarts   int                      // restarts by earlier sweeps
+		refuse     error                    // the error of the start
 		want       string                   // its row in the end
 		found      notification.Sweep
 	}{
-		{event: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 1}}, // it starts it, or a page or a batch of it does
+		{event: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 1}}, // the event's workflow, a page or a batch starts the delivery
 		{event: closed, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},
-		{event: terminated, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}}, // an operator had it retried
+		{event: terminated, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}}, // an operator retried the delivery
 		{event: closed, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
 		{restarts: 2, want: "PENDING restarts 3", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
 		{event: closed, own: closed, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
@@ -194,7 +194,7 @@ func TestSweepDeliveries(t *testing.T) {
 	}
 }
 
-// The sweep reads pages, and looks up an event once for all its deliveries.
+// The sweep reads pages, and asks Temporal once for the event of several deliveries.
 func TestSweepReadsPages(t *testing.T) {
 	t.Parallel()
 
@@ -214,8 +214,8 @@ func TestSweepReadsPages(t *testing.T) {
 	require.Len(t, deadLetters(t, s), many)
 }
 
-// A row that was purged meanwhile does not stop the sweep.
-func TestSweepOfARowThatIsGone(t *testing.T) {
+// A row that is purged during the sweep does not stop it.
+func TestSweepOfAPurgedRow(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -228,9 +228,9 @@ func TestSweepOfARowThatIsGone(t *testing.T) {
 	require.Equal(t, notification.Sweep{Looked: 2}, sweep(t, a).Sweep)
 }
 
-// Many due events leave deliveries their share of the time. Over several sweeps, the sweep
-// reaches each event, and the events that wait by design.
-func TestSweepShares(t *testing.T) {
+// Many due events do not use up the time for deliveries. Several sweeps reach all events, the
+// events that wait by design included.
+func TestSweepSharesItsTime(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -288,7 +288,7 @@ func (undeletable) DeleteThrottles(context.Context, int) (int, error) {
 	return 0, errors.New("permission denied for table throttle")
 }
 
-// A sweep that cannot delete throttle windows is recorded all the same.
+// If the sweep cannot delete throttle windows, it is still recorded.
 func TestSweepThatCannotDelete(t *testing.T) {
 	t.Parallel()
 

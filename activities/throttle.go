@@ -6,8 +6,9 @@ import (
 	"herald/internal/notification"
 )
 
-// savePage stores the decisions about a page. If a throttle window limits its deliveries, it
-// decides again while their rows are locked: another event may have told the recipients meanwhile.
+// savePage stores the decisions about a page. If a throttle window limits deliveries of the page,
+// it locks their throttle keys and decides again: another event may have told the recipients
+// meanwhile.
 func (p *planning) savePage(ctx context.Context, page notification.RecipientPage, before notification.Used) (decided []notification.DecidedRecipient, used notification.Used, err error) {
 	plans := p.activities.Plans
 	if p.setup.HasThrottle() {
@@ -53,7 +54,7 @@ func (p *planning) throttled(decided []notification.DecidedRecipient) []notifica
 	return keys
 }
 
-// throttleOf returns what to lock for a delivery to a recipient; nil: no throttle window limits it.
+// throttleOf returns the throttle key of a delivery; nil: no throttle window limits the delivery.
 func (p *planning) throttleOf(userType notification.UserType, userID string, delivery notification.PlannedDelivery) *notification.Throttle {
 	route, _ := p.setup.Route(delivery.Channel)
 	key, window := route.Throttle()

@@ -19,17 +19,17 @@ const (
 	// turnPatience is the time that a send waits for its turn. Then it gives its slot back to
 	// more urgent messages.
 	turnPatience = 5 * time.Second
-	// slotPatience is the time that the last of a worker's slots waits for its turn if no
-	// other process takes turns: less than turnPatience.
+	// slotPatience is the time that a worker's last slot waits for its turn if no other process
+	// takes turns. It is less than turnPatience.
 	slotPatience = 2 * time.Second
 	// restPatience is the time that a send waits for a provider while all of them rest. Then it
-	// gives its slot back, too. It looks every restLook.
+	// gives its slot back, too. It calls again every restLook.
 	restPatience = 3 * time.Second
 	restLook     = 250 * time.Millisecond
 	// turnRetry is the time until the next attempt of a send that got no turn.
 	turnRetry = time.Second
-	// restRetryMost limits the time until the next attempt of a send that got no provider, because
-	// an operator may end a rest.
+	// restRetryMost limits the time until the next attempt of a send that found all providers at
+	// rest, because an operator may end a rest.
 	restRetryMost = time.Minute
 )
 
@@ -38,7 +38,7 @@ const (
 var errNoTurn = benign("more urgent messages use up the rate limit", RateLimited, turnRetry)
 
 // resting returns the failure of an attempt that sent nothing because all providers rest. Temporal
-// retries it when the rest ends: earlier retries would only keep Temporal and the database busy.
+// retries it when the rest ends. Earlier retries would only load Temporal and the database.
 func resting(err error) error {
 	delay := turnRetry
 	if rest, ok := errors.AsType[*notification.RestError](err); ok {
@@ -47,8 +47,8 @@ func resting(err error) error {
 	return benign(notification.ErrProvidersRest.Error(), ProvidersRest, delay)
 }
 
-// SendSlots returns the number of messages of a channel that a worker sends, or lets wait for
-// their turns, concurrently: as many as get turns within slotPatience, at least 2 and up to most.
+// SendSlots returns a worker's number of slots for a channel. A slot sends a message or waits for
+// its turn. The slots get turns within slotPatience; there are at least 2, and at most `most`.
 func SendSlots(rate float64, most int) int {
 	if rate == 0 {
 		return most
@@ -65,8 +65,8 @@ func (a *Activities) awaitTurn(ctx context.Context, channel notification.Channel
 }
 
 // awaitTurns waits until the channel's rate limit allows messages, and returns their number: at
-// least one, and at most ready. They are due together, so their number is limited to a fifth
-// of a second's turns. If ctx ends before, the error is its cause.
+// least one, and at most ready. The messages are due together, so their number is limited to the
+// turns of 200 ms. If ctx ends before, the error is its cause.
 //
 // More urgent messages come first, then single messages before a batch's messages, and then
 // one message of each fairness key in turn.
@@ -91,7 +91,7 @@ func (a *Activities) awaitTurns(ctx context.Context, channel notification.Channe
 		if queue.leave(w) {
 			return 0, context.Cause(ctx)
 		}
-		<-w.answered // the answer came first
+		<-w.answered // the answer came before ctx ended
 	}
 	time.Sleep(time.Until(w.due)) // less than a second, and the turn is taken
 	if w.err == nil {
@@ -103,8 +103,8 @@ func (a *Activities) awaitTurns(ctx context.Context, channel notification.Channe
 // turnRanks are the three priorities, each of a single message or of a batch.
 const turnRanks = 6
 
-// turnRank returns the place of a message among the messages that wait for a turn; 0 comes first.
-// key is Temporal's: 1 to 5, or 0 for none.
+// turnRank returns the rank of a message among the messages that wait for a turn; 0 comes first.
+// key is Temporal's priority key: 1 to 5, or 0 for none.
 func turnRank(key int, batch bool) int {
 	if key == 0 {
 		key = 3
@@ -116,9 +116,9 @@ func turnRank(key int, batch bool) int {
 	return rank
 }
 
-// turnAhead returns the time ahead of now for which a rank may reserve turns. If several ranks
-// want all turns, only the first rank gets any, in every process: it may take each turn before
-// the next rank may. 100 ms between two ranks are enough time for the request.
+// turnAhead returns the time ahead of now for which a rank may reserve turns. If several ranks want
+// all turns, only the first rank gets turns, in every process: it may take each turn 100 ms before
+// the next rank may. 100 ms are enough for the request.
 func turnAhead(rank int) time.Duration {
 	return time.Duration(turnRanks-rank) * 100 * time.Millisecond
 }

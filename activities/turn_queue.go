@@ -12,19 +12,19 @@ import (
 // turnTimeout bounds the statement that takes turns.
 const turnTimeout = 5 * time.Second
 
-// turnQueue holds this process's senders waiting for turns of one channel. While there are
-// any, one goroutine takes turns for all of them.
+// turnQueue holds this process's senders waiting for turns of one channel. While senders wait, one
+// goroutine takes turns for all of them.
 type turnQueue struct {
 	store   TurnStore
 	channel notification.Channel
 	rate    float64
-	urgent  chan struct{} // wakes take: a sender has joined who may reserve further ahead
+	urgent  chan struct{} // wakes take: a sender has joined that may reserve further ahead
 
 	mu         sync.Mutex
-	waiting    []*turnWaiter // in the order in which they came
+	waiting    []*turnWaiter // in the order of arrival
 	taking     bool
 	wantedRank int            // the rank of the last request for turns
-	served     map[string]int // by waiting key: the value of removed at the key's last turn
+	served     map[string]int // by waiting key: the value of `removed` at the key's last turn
 	removed    int            // counts senders that had a turn, or left
 }
 
@@ -35,7 +35,7 @@ type turnWaiter struct {
 	key      string // the fairness key: keys take turns
 	most     int
 	answered chan struct{}
-	due      time.Time // of the last of its turns
+	due      time.Time // the time of its last turn
 	granted  int
 	err      error
 }
@@ -57,7 +57,7 @@ func (q *turnQueue) join(w *turnWaiter) {
 	}
 }
 
-// leave removes a sender that waits no longer. It returns false if the answer came before.
+// leave removes a sender that stops waiting. It returns false if the sender already has its answer.
 func (q *turnQueue) leave(w *turnWaiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -75,7 +75,7 @@ func (q *turnQueue) take() {
 		if !some {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), turnTimeout) // for all of them, even if some leave
+		ctx, cancel := context.WithTimeout(context.Background(), turnTimeout) // not a sender's context: the turns are for all senders
 		turns, err := q.store.TakeTurns(ctx, wanted)
 		cancel()
 		q.answer(turns, err)
@@ -95,7 +95,7 @@ func (q *turnQueue) pause(d time.Duration) {
 	}
 }
 
-// wanted returns the turns that the first rank wants. It returns false if no sender waits: then
+// wanted returns the turns that the first rank wants. It returns false if no sender waits; then
 // take ends.
 func (q *turnQueue) wanted() (notification.TurnsWanted, bool) {
 	q.mu.Lock()
@@ -129,13 +129,13 @@ func (q *turnQueue) answer(turns notification.Turns, err error) {
 	}
 }
 
-// lasting returns the duration of so many turns at the channel's rate.
+// lasting returns the duration of a number of turns at the channel's rate.
 func (q *turnQueue) lasting(turns int) time.Duration {
 	return time.Duration(float64(turns) / q.rate * float64(time.Second))
 }
 
-// first returns the index of the next sender: in the first rank, of the key whose last turn is
-// the oldest, the sender that has waited longest.
+// first returns the index of the next sender: it has the first rank, then the key with the oldest
+// last turn, then the longest wait.
 func (q *turnQueue) first() int {
 	first := 0
 	for i, w := range q.waiting {
@@ -147,8 +147,8 @@ func (q *turnQueue) first() int {
 	return first
 }
 
-// remove takes a sender out of the queue. It forgets a key without waiting senders, so the
-// key's next sender gets the first turn.
+// remove takes a sender out of the queue. If no sender of its key waits any more, it forgets the
+// key, so the key's next sender comes first.
 func (q *turnQueue) remove(at int) *turnWaiter {
 	w := q.waiting[at]
 	q.waiting = slices.Delete(q.waiting, at, at+1)

@@ -18,7 +18,7 @@ type turnAnswer struct {
 	err error
 }
 
-// turnGiver is a TurnStore whose answers a test gives.
+// turnGiver is a TurnStore with answers from the test.
 type turnGiver struct {
 	asked   chan notification.TurnsWanted
 	answers chan turnAnswer
@@ -30,7 +30,8 @@ func (g *turnGiver) TakeTurns(_ context.Context, in notification.TurnsWanted) (n
 	return answer.Turns, answer.err
 }
 
-// waiters puts senders into a queue, while the queue asks the store for the first sender's turns.
+// waiters puts senders into a queue. The other senders join after the queue has asked the store for
+// the first sender's turns.
 func waiters(t *testing.T, joining ...*turnWaiter) (*turnQueue, *turnGiver) {
 	t.Helper()
 	g := &turnGiver{asked: make(chan notification.TurnsWanted), answers: make(chan turnAnswer)}
@@ -45,7 +46,7 @@ func waiters(t *testing.T, joining ...*turnWaiter) (*turnQueue, *turnGiver) {
 	return q, g
 }
 
-// answered are the places of the senders that have their answer.
+// answered returns the indexes of the senders that have their answer.
 func answered(all []*turnWaiter) (places []int) {
 	for i, w := range all {
 		select {
@@ -57,7 +58,7 @@ func answered(all []*turnWaiter) (places []int) {
 	return places
 }
 
-func TestTurnsGoInOrder(t *testing.T) {
+func TestTurnsComeInOrder(t *testing.T) {
 	t.Parallel()
 
 	high, normal, batch, low := turnRank(1, false), turnRank(0, false), turnRank(3, true), turnRank(5, false)
@@ -81,7 +82,7 @@ func TestTurnsGoInOrder(t *testing.T) {
 		if len(order) < len(all)-1 {
 			<-g.asked
 		} else {
-			<-all[len(all)-1].answered // has time, and goes last
+			<-all[len(all)-1].answered // low priority: comes last
 		}
 		for _, place := range answered(all) {
 			if !seen[place] {
@@ -91,11 +92,11 @@ func TestTurnsGoInOrder(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{6, 1, 4, 2, 5, 3, 8, 0, 7, 9}, order)
-	require.Empty(t, q.served, "the keys of nobody who waits are forgotten")
+	require.Empty(t, q.served, "the queue forgets keys without waiting senders")
 }
 
-// Turns that were taken together are due one after the other. A batch's turns are due
-// with the last of them.
+// Turns that were taken together are due one after the other. The turns of one sender are due with
+// its last turn.
 func TestTurnsFollowEachOther(t *testing.T) {
 	t.Parallel()
 
@@ -114,13 +115,13 @@ func TestTurnsFollowEachOther(t *testing.T) {
 		require.Equal(t, all[0].due.Add(want.after), all[place].due, place)
 	}
 	require.WithinRange(t, all[0].due, begun.Add(time.Hour), time.Now().Add(time.Hour))
-	require.False(t, q.leave(all[0]), "it has its answer")
+	require.False(t, q.leave(all[0]), "the sender has its answer")
 	require.True(t, q.leave(all[3]))
 	g.answers <- turnAnswer{}
 }
 
-// A more urgent sender asks at once, while the others wait for a distant turn.
-func TestUrgentAsksAtOnce(t *testing.T) {
+// A more urgent sender asks at once, even while other senders wait for a distant turn.
+func TestUrgentSenderAsksAtOnce(t *testing.T) {
 	t.Parallel()
 
 	patient := &turnWaiter{rank: turnRank(5, false), most: 1}
@@ -144,7 +145,7 @@ func TestTurnRanks(t *testing.T) {
 	t.Parallel()
 
 	for rank, who := range []struct {
-		key   int // Temporal's
+		key   int // Temporal's priority key
 		batch bool
 	}{{1, false}, {1, true}, {3, false}, {3, true}, {5, false}, {5, true}} {
 		require.Equal(t, rank, turnRank(who.key, who.batch))
@@ -156,18 +157,18 @@ func TestTurnRanks(t *testing.T) {
 	require.Equal(t, turnRank(3, true), turnRank(0, true), "without a priority")
 }
 
-// Batches rest for a time after a late single message. Operators can read the reason.
+// After a late single message, batches rest for a while. Operators can read the reason.
 func TestSinglesRest(t *testing.T) {
 	t.Parallel()
 
 	synctest.Test(t, func(t *testing.T) {
 		var s singles
 		s.note(late)
-		require.Empty(t, s.resting(), "none was late")
+		require.Empty(t, s.resting(), "no message was late")
 		s.note(late + time.Millisecond)
 		s.note(late)
 		require.Equal(t, "until "+time.Now().Add(restsFor).UTC().Format(time.TimeOnly)+": a single message waited "+(late+time.Millisecond).String(), s.resting())
 		time.Sleep(restsFor)
-		require.Empty(t, s.resting(), "that was a while ago")
+		require.Empty(t, s.resting(), "the rest is over")
 	})
 }
