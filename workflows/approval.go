@@ -11,7 +11,8 @@ import (
 	"herald/internal/notification"
 )
 
-// Approve is a signal to an event that waits for approval. Its argument is an [ApproveSignal].
+// Approve is the signal that answers an event waiting for approval. Its argument is an
+// [ApproveSignal].
 const Approve = "approve"
 
 // ApproveSignal is an operator's answer to an event that waits for approval.
@@ -23,11 +24,11 @@ type ApproveSignal struct {
 
 var (
 	answerOptions = eventOptions(20*time.Second, "store the answer")
-	warnOptions   = eventOptions(20*time.Second, "alert operators that the event is rejected soon")
+	warnOptions   = eventOptions(20*time.Second, "alert operators that the event will be rejected soon")
 )
 
-// afterApproval waits until the event is approved, and then plans in. If the event is rejected, the
-// result says so.
+// afterApproval waits until the event is approved, and then plans `in`. If the event is rejected,
+// the result has the outcome REJECTED.
 func afterApproval(ctx workflow.Context, notify NotifyInput, in activities.PlanInput, planned activities.PlanResult) (activities.PlanResult, error) {
 	setOutcome(ctx, string(planned.Outcome))
 	for planned.Outcome == notification.AwaitingApproval {
@@ -67,7 +68,7 @@ func awaitAnswer(ctx workflow.Context, eventID string, planned activities.PlanRe
 			}
 		})
 		selector.AddReceive(signals, func(c workflow.ReceiveChannel, _ bool) {
-			c.ReceiveAsync(&given) // a signal without an answer leaves it empty
+			c.ReceiveAsync(&given) // a signal without an answer leaves `given` empty
 		}).Select(ctx)
 		stop()
 		switch {
@@ -87,7 +88,7 @@ func awaitAnswer(ctx workflow.Context, eventID string, planned activities.PlanRe
 	}
 }
 
-// answered stores an answer, and returns the first that was stored.
+// answered stores an answer, and returns the stored answer.
 func answered(ctx workflow.Context, eventID string, given ApproveSignal) (notification.ApprovalAnswer, error) {
 	in := activities.AnswerApprovalInput{EventID: eventID, Approved: given.Approved, By: cut(given.By), Reason: cut(given.Reason)}
 	return execute[notification.ApprovalAnswer](ctx, answerOptions, acts.AnswerApproval, in)

@@ -14,7 +14,7 @@ import (
 )
 
 // An event that needs approval waits for the first answer that is stored. After six days it alerts
-// operators, after seven it is rejected.
+// operators; after seven days it is rejected.
 func TestNotifyEventWaitsForApproval(t *testing.T) {
 	t.Parallel()
 
@@ -23,18 +23,18 @@ func TestNotifyEventWaitsForApproval(t *testing.T) {
 	tests := []struct {
 		name    string
 		signals []any
-		stored  []notification.ApprovalAnswer // for each answer; empty: it does not count
+		stored  []notification.ApprovalAnswer // the result of each answer; empty: the answer does not count
 		warned  bool
-		ends    notification.EventOutcome // empty: it is approved
+		ends    notification.EventOutcome // empty: the event is approved
 		after   time.Duration             // the time of the signals
 	}{
 		{name: "approved", signals: []any{yes}, stored: []notification.ApprovalAnswer{notification.Approved}, after: time.Hour},
 		{name: "rejected", signals: []any{no}, stored: []notification.ApprovalAnswer{notification.Rejected}, ends: notification.EventRejected, after: time.Hour},
-		{name: "by the emitter, then by somebody else", signals: []any{yes, yes}, stored: []notification.ApprovalAnswer{"", notification.Approved}, after: time.Hour},
+		{name: "by the emitter, then by another person", signals: []any{yes, yes}, stored: []notification.ApprovalAnswer{"", notification.Approved}, after: time.Hour},
 		{name: "two answers", signals: []any{no, yes}, stored: []notification.ApprovalAnswer{notification.Rejected}, ends: notification.EventRejected, after: time.Hour},
-		{name: "no answer in the signal", signals: []any{"yes", workflows.ApproveSignal{Approved: true}, yes}, stored: []notification.ApprovalAnswer{notification.Approved}, after: time.Hour},
-		{name: "late", signals: []any{yes}, stored: []notification.ApprovalAnswer{notification.Approved}, warned: true, after: 6*day + time.Hour},
-		{name: "never", stored: []notification.ApprovalAnswer{notification.Rejected}, warned: true, ends: notification.EventRejected},
+		{name: "signals without an answer", signals: []any{"yes", workflows.ApproveSignal{Approved: true}, yes}, stored: []notification.ApprovalAnswer{notification.Approved}, after: time.Hour},
+		{name: "after the alert", signals: []any{yes}, stored: []notification.ApprovalAnswer{notification.Approved}, warned: true, after: 6*day + time.Hour},
+		{name: "no answer", stored: []notification.ApprovalAnswer{notification.Rejected}, warned: true, ends: notification.EventRejected},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"herald/activities"
 )
 
-// cleanOptions limit the attempts: if the database stays out of reach, the next run cleans it.
+// cleanOptions limits the attempts: if the database stays out of reach, the next run cleans it.
 var cleanOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 15 * time.Minute,
 	HeartbeatTimeout:    activities.CleanHeartbeat,
@@ -24,12 +24,12 @@ type CleanInput struct {
 
 // CleanResult is the result of [CleanOutboxes].
 type CleanResult struct {
-	Outboxes []activities.CleanOutboxResult // of those without a failure
+	Outboxes []activities.CleanOutboxResult // the results of outboxes without a failure
 }
 
-// CleanOutboxes deletes rows that are done from outboxes and from Herald's tables, concurrently: a
-// failure of one does not stop the others. A schedule starts it. Once all have ended, it fails
-// with the first failure.
+// CleanOutboxes concurrently deletes rows that are done from outboxes and from Herald's tables. A
+// failure of one does not stop the others: CleanOutboxes returns the first failure after all have
+// ended. A schedule starts it.
 func CleanOutboxes(ctx workflow.Context, in CleanInput) (CleanResult, error) {
 	ctx = workflow.WithActivityOptions(ctx, cleanOptions)
 	var cleanings []workflow.Future

@@ -12,18 +12,17 @@ import (
 	"herald/internal/notification"
 )
 
-// wait is a time before which nothing is sent. An operator may end it early or
-// replace it by another wait.
+// wait is the time until which nothing is sent. An operator may end the wait early or replace it.
 type wait struct {
-	until    time.Time // zero: there is nothing to wait for
-	why      string    // the time and the reason, for people
-	quiet    bool      // by the database, quiet hours last until then
+	until    time.Time // zero: no wait
+	why      string    // the time and the reason, as text
+	quiet    bool      // the wait is for quiet hours, which end at until by the database
 	hastened bool      // an operator wants the message sent now, even in quiet hours
 }
 
-// untilNext returns the wait for the next attempt, after an attempt that failed for now.
+// untilNext returns the wait for the next attempt, after an attempt that failed temporarily.
 func untilNext(at time.Time) wait {
-	return wait{until: at, why: notification.InstantText(at) + ": the attempt before failed, and the next one is due then"}
+	return wait{until: at, why: notification.InstantText(at) + ": the last attempt failed, and the next attempt is due then"}
 }
 
 // rescheduled returns the wait that the signal Reschedule orders.
@@ -42,8 +41,8 @@ func addTimer(ctx workflow.Context, selector workflow.Selector, until time.Time,
 	return stop
 }
 
-// addControls adds the operators' signals to a selector. Each signal calls obey with
-// the wait that it orders. A Reschedule whose argument is no time is ignored.
+// addControls adds the operators' signals to a selector. Each signal calls obey with the wait that
+// it orders. A Reschedule without a valid time is ignored.
 func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ordered wait)) workflow.Selector {
 	return selector.
 		AddReceive(workflow.GetSignalChannel(ctx, SendNow), func(c workflow.ReceiveChannel, _ bool) {
@@ -58,10 +57,9 @@ func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ord
 		})
 }
 
-// run waits until the time has come or an operator hastens the message. skipQuiet reports
-// whether the next attempt ignores quiet hours: an operator has hastened the message, or quiet
-// hours are over by Temporal's clock, and the database's clock is slow. The only error is that
-// ctx was cancelled.
+// run waits until the time, or until an operator sends the message now. skipQuiet reports whether
+// the next attempt ignores quiet hours: after an operator's order, or if quiet hours are over by
+// Temporal's clock but not by the database's. The only error is that ctx was cancelled.
 func (w wait) run(ctx workflow.Context) (skipQuiet bool, err error) {
 	skipQuiet = w.quiet
 	for !w.until.IsZero() && workflow.Now(ctx).Before(w.until) && err == nil {
@@ -75,10 +73,10 @@ func (w wait) run(ctx workflow.Context) (skipQuiet bool, err error) {
 	return skipQuiet || w.hastened, err
 }
 
-// attempts runs an activity that Temporal repeats until it ends. An operator who hastens
-// or reschedules the message ends the activity: at once if it waits for its next attempt,
-// otherwise after the current attempt. attempts then returns the operator's wait, for the
-// case that the activity sent nothing.
+// attempts runs an activity that Temporal repeats until it ends. If an operator hastens or
+// reschedules the message, the activity ends after the current attempt, or at once between two
+// attempts. attempts then returns the operator's wait. The caller needs it if the activity sent
+// nothing.
 func attempts(ctx workflow.Context, options workflow.ActivityOptions, activity, input, result any) (ordered *wait, err error) {
 	attempt, stop := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	defer stop()
@@ -106,10 +104,9 @@ func heed(ctx workflow.Context, activity workflow.Future, stop func(), result an
 	return ordered, err
 }
 
-// cutShort reports whether an activity ended because it was cancelled: while it waited
-// for the next attempt, or after an attempt that Temporal would otherwise retry. A
-// permanent failure of a cancelled activity has the same retry state, but counts as a
-// failure.
+// cutShort reports whether an activity ended because it was cancelled: between two attempts, or
+// after an attempt that Temporal would otherwise retry. If a cancelled activity fails permanently,
+// the retry state is the same, but cutShort returns false.
 func cutShort(err error) bool {
 	if temporal.IsCanceledError(err) {
 		return true

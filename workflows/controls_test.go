@@ -10,11 +10,11 @@ import (
 	"herald/workflows"
 )
 
-// controlled is a workflow that an operator's signal may hasten or move.
+// controlled is a workflow with a message that an operator may send now or reschedule.
 type controlled struct {
 	name      string
-	signalled time.Duration // from the start: when the signal comes
-	otherwise time.Duration // from the start: when the message would be sent without it
+	signalled time.Duration // time of the signal, from the start
+	otherwise time.Duration // time of sending without the signal, from the start
 	begin     func(env *environment) (workflow, in any, calls *sendCalls)
 }
 
@@ -61,8 +61,8 @@ func controlledWorkflows() []controlled {
 	}
 }
 
-// An operator's signals mean the same to every workflow that has a message to send.
-// This environment has none come during an attempt; recorded histories do.
+// An operator's signals have the same effect in every workflow with a message to send. In this test
+// no signal comes during an attempt; the recorded histories cover that.
 func TestControls(t *testing.T) {
 	t.Parallel()
 
@@ -71,17 +71,17 @@ func TestControls(t *testing.T) {
 		name     string
 		signal   string
 		argument func(start time.Time) any
-		moves    time.Duration // from the start: until when; 0: until the signal itself
-		hastens  bool          // and no quiet hours are judged
+		moves    time.Duration // new time, from the start; 0: the time of the signal
+		hastens  bool          // the message ignores quiet hours
 	}{
 		{name: "send now", signal: workflows.SendNow, argument: func(time.Time) any { return nil }, hastens: true},
 		{name: "send now, with an argument", signal: workflows.SendNow, argument: func(time.Time) any { return "tomorrow" }, hastens: true},
 		{name: "reschedule", signal: workflows.Reschedule, argument: func(start time.Time) any { return start.Add(2 * time.Hour) }, moves: 2 * time.Hour},
 		{name: "reschedule to a late hour", signal: workflows.Reschedule, argument: func(start time.Time) any { return start.Add(20 * time.Hour) }, moves: 20 * time.Hour},
 		{name: "reschedule to the past", signal: workflows.Reschedule, argument: func(start time.Time) any { return start.Add(-time.Hour) }},
-		{name: "reschedule to what is not a time", signal: workflows.Reschedule, argument: func(time.Time) any { return "tomorrow" }, moves: ignored},
-		{name: "reschedule to nothing", signal: workflows.Reschedule, argument: func(time.Time) any { return nil }, moves: ignored},
-		{name: "reschedule to no time", signal: workflows.Reschedule, argument: func(time.Time) any { return time.Time{} }, moves: ignored},
+		{name: "reschedule to a text", signal: workflows.Reschedule, argument: func(time.Time) any { return "tomorrow" }, moves: ignored},
+		{name: "reschedule without an argument", signal: workflows.Reschedule, argument: func(time.Time) any { return nil }, moves: ignored},
+		{name: "reschedule to the zero time", signal: workflows.Reschedule, argument: func(time.Time) any { return time.Time{} }, moves: ignored},
 		{name: "an unknown signal", signal: "hurry", argument: func(time.Time) any { return nil }, moves: ignored},
 	}
 	for _, c := range controlledWorkflows() {

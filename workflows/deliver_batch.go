@@ -19,21 +19,21 @@ type BatchInput struct {
 	Channel   notification.Channel
 	IDs       notification.IDRange
 	Number    int                       // the n of [BatchID]
-	Priority  notification.Priority     // of most of the deliveries
+	Priority  notification.Priority     // the priority of most deliveries
 	Policy    activities.DeliveryPolicy // of the channel
 }
 
 // BatchResult is the result of [DeliverBatch].
 type BatchResult struct {
-	Sent   int // with the first attempt
-	Failed int `json:",omitempty"` // for good, with the first attempt
-	Alone  int `json:",omitempty"` // had a separate workflow
+	Sent   int // sent by the first attempt
+	Failed int `json:",omitempty"` // permanently failed by the first attempt
+	Alone  int `json:",omitempty"` // deliveries that had a separate workflow
 }
 
-// DeliverBatch makes up to 2,000 deliveries over one channel: the first attempts in one
-// activity, which sends many concurrently. A delivery that fails for now leaves the batch and
-// becomes a [DeliverNotification], as do deliveries that were attempted before. A delivery
-// that fails for good gets a workflow that fails, so that operators find it in Temporal.
+// DeliverBatch sends up to 2,000 deliveries over one channel. One activity makes the first
+// attempts, many concurrently. A delivery that fails temporarily, or was attempted before, leaves
+// the batch and becomes a [DeliverNotification]. A delivery that fails permanently gets a workflow
+// that fails, so that operators find it in Temporal.
 func DeliverBatch(ctx workflow.Context, in BatchInput) (BatchResult, error) {
 	result, err := deliverBatchOf(ctx, in)
 	return result, endPart(ctx, in.part(), err)
@@ -68,15 +68,15 @@ type sentBatch struct {
 	left         bool
 }
 
-// sendBatch makes the first attempts. It records the attempts that the activity could not
-// record before it sends anything else, even if the workflow was cancelled.
+// sendBatch makes the first attempts. If the activity could not record attempts, sendBatch records
+// them before it sends anything else, even if the workflow was cancelled.
 func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 	input := activities.SendBatchInput{
 		EventID: in.EventID, Channel: in.Channel, IDs: in.IDs, Number: in.Number, AttemptPolicy: in.Policy.AttemptPolicy,
 	}
 	options := sendBatchOptions(in)
 	for {
-		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending a batch: %d are sent; how far it is by now stands under Pending Activities", all.sent))
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending a batch: %d are sent; see Pending Activities for the current progress", all.sent))
 		sent, err := execute[activities.SendBatchResult](ctx, options, acts.SendBatch, input)
 		if err != nil {
 			return all, cmp.Or(ctx.Err(), err)
@@ -94,9 +94,8 @@ func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 	}
 }
 
-// sendBatchOptions give an execution five minutes. It begins messages in the first 20
-// seconds, and then waits for the messages that are with the provider. If a heartbeat is
-// missing, its worker died.
+// sendBatchOptions gives an execution five minutes. It begins messages in the first 20 seconds, and
+// then waits for the messages in flight. If a heartbeat is missing, the worker died.
 func sendBatchOptions(in BatchInput) workflow.ActivityOptions {
 	options := heartbeating(5*time.Minute, activities.BatchHeartbeat, fmt.Sprintf("send batch %d by %s", in.Number, in.Channel))
 	options.TaskQueue = BatchesQueue(in.Policy.TaskQueue)

@@ -27,15 +27,15 @@ func (e *environment) sendsBatch(answers ...activities.SendBatchResult) {
 	}
 }
 
-// claims expects that the batch asks which failed deliveries get a workflow.
+// claims expects that the batch claims failed deliveries, each for a workflow.
 func (e *environment) claims(failed ...notification.FailedDelivery) {
 	in := activities.ClaimFailedInput{Part: partOf(mails, 1)}
 	e.OnActivity(acts.ClaimFailed, mock.Anything, in).Return(activities.ClaimFailedResult{Failed: failed}, nil).Once()
 }
 
-// A delivery that failed for good gets a workflow that fails, so that operators find it. If
-// the delivery has a workflow already, the batch does not touch that workflow.
-func TestDeliverBatchShowsWhatFailed(t *testing.T) {
+// A permanently failed delivery gets a workflow that fails, so that operators find it. If the
+// delivery has a workflow already, the batch does not change that workflow.
+func TestDeliverBatchShowsFailedDeliveries(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
@@ -61,8 +61,8 @@ func TestDeliverBatchShowsWhatFailed(t *testing.T) {
 	require.ElementsMatch(t, []any{"RESTAURANT_USER/1", "RESTAURANT_USER/2"}, []any{env.deliveries.found[0]["HeraldRecipient"], env.deliveries.found[1]["HeraldRecipient"]})
 }
 
-// The workflow of a delivery that failed in a batch ends as a delivery that failed alone,
-// and does nothing else.
+// The workflow of a delivery that failed in a batch only ends: like the workflow of a delivery that
+// failed outside a batch.
 func TestDeliverNotificationThatFailedInABatch(t *testing.T) {
 	t.Parallel()
 
@@ -74,9 +74,9 @@ func TestDeliverNotificationThatFailedInABatch(t *testing.T) {
 	}
 }
 
-// After an execution that ended early, the batch starts another. Each delivery that failed
-// for now or crashed gets a separate workflow, which waits for the next attempt.
-func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
+// After an execution that ended early, the batch starts another execution. Each delivery that
+// failed temporarily or crashed gets a separate workflow, which waits for the next attempt.
+func TestDeliverBatchStartsWorkflowsForRemainingDeliveries(t *testing.T) {
 	t.Parallel()
 
 	env, left := newEnv(t), batch(3)
@@ -98,7 +98,7 @@ func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 
 // After an outage, thousands of deliveries leave the batch. The batch starts no more
 // workflows than Temporal allows.
-func TestDeliverBatchHandsOnMany(t *testing.T) {
+func TestDeliverBatchLimitsItsWorkflows(t *testing.T) {
 	t.Parallel()
 
 	env, left := newEnv(t), batch(600)
@@ -113,9 +113,9 @@ func TestDeliverBatchHandsOnMany(t *testing.T) {
 	require.Equal(t, 400, env.deliveries.mostOpen)
 }
 
-// A batch records messages that the provider accepted and the database missed before it sends
-// anything else.
-func TestDeliverBatchRecordsBeforeItGoesOn(t *testing.T) {
+// If the database could not record sent messages, the batch records them before it sends anything
+// else.
+func TestDeliverBatchRecordsBeforeItContinues(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
@@ -135,8 +135,9 @@ func TestDeliverBatchRecordsBeforeItGoesOn(t *testing.T) {
 	require.Equal(t, workflows.BatchResult{Sent: 100}, resultOf[workflows.BatchResult](t, env))
 }
 
-// A cancelled batch sends nothing more, records the sent messages, and cancels the rest. The
-// recorded histories show that it waits for its activity, which this environment does not.
+// A cancelled batch sends nothing more, records the sent messages, and cancels the other
+// deliveries. The recorded histories show that it waits for its activity; this environment does not
+// wait.
 func TestDeliverBatchCancelled(t *testing.T) {
 	t.Parallel()
 

@@ -32,8 +32,8 @@ func (e *environment) joinsDigest(channel notification.Channel) *testsuite.MockC
 	return e.OnActivity(acts.JoinDigest, mock.Anything, activities.JoinInput{DeliveryID: deliveryID, Channel: channel}).Once()
 }
 
-// A digest lists planned deliveries, even if their workflows have not joined yet. A delivery that has
-// no text, or that failed before it joined, fails like any other.
+// A digest lists planned deliveries, even if their workflows have not joined yet. A delivery fails
+// as usual if it has no text or failed before it joined.
 func TestDeliverInDigest(t *testing.T) {
 	t.Parallel()
 
@@ -43,23 +43,23 @@ func TestDeliverInDigest(t *testing.T) {
 	tests := []struct {
 		name    string
 		channel notification.Channel
-		before  notification.Status // before it joins; empty: it joins
-		problem error               // of joining
+		before  notification.Status // the status before it joins; empty: it joins
+		problem error               // the error of JoinDigest
 		ended   workflows.DigestEnded
-		gaveUp  notification.Status // what the row says after GiveUp; empty: it was not called
+		gaveUp  notification.Status // the row's status after GiveUp; empty: no call
 		want    workflows.DeliverResult
 		failure string
 	}{
 		{name: "sent", channel: notification.Email, ended: workflows.DigestEnded{Status: sent}, want: result(sent, "")},
 		{name: "failed", channel: notification.Email, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal), failure: workflows.DeliveryFailed},
-		{name: "failed by best effort", channel: notification.Slack, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal)},
-		{name: "failed, but an attempt before it was received", channel: notification.SMS, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: notification.Delivered, want: result(notification.Delivered, "")},
+		{name: "failed on a best-effort channel", channel: notification.Slack, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal)},
+		{name: "failed, but an earlier attempt was delivered", channel: notification.SMS, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: notification.Delivered, want: result(notification.Delivered, "")},
 		{name: "dropped", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled, Reason: quiet}, gaveUp: cancelled, want: result(cancelled, quiet)},
 		{name: "sent before", channel: notification.Email, before: sent, want: result(sent, "")},
 		{name: "delivered before", channel: notification.Email, before: notification.Delivered, want: result(notification.Delivered, "")},
 		{name: "cancelled before", channel: notification.Email, before: cancelled, want: result(cancelled, "")},
 		{name: "failed before", channel: notification.Email, problem: before, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal), failure: workflows.DeliveryFailed},
-		{name: "all were cancelled, but sent by an attempt before", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled}, gaveUp: sent, want: result(sent, "")},
+		{name: "all cancelled, but sent by an earlier attempt", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled}, gaveUp: sent, want: result(sent, "")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestDeliverInDigest(t *testing.T) {
 	}
 }
 
-// A signal of the digest counts even if the delivery is still joining.
+// The digest's signal counts even if the delivery is still joining.
 func TestDeliverInDigestEndedWhileItJoined(t *testing.T) {
 	t.Parallel()
 
@@ -123,8 +123,8 @@ func TestDeliverInDigestThatIsSilent(t *testing.T) {
 	require.Equal(t, silences, intervals(calls))
 }
 
-// An operator's signals are for the whole digest.
-func TestDeliverInDigestPassesSignalsOn(t *testing.T) {
+// A delivery passes an operator's signals to its digest.
+func TestDeliverInDigestForwardsSignals(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
@@ -144,17 +144,17 @@ func TestDeliverInDigestPassesSignalsOn(t *testing.T) {
 	env.requireDelivered(t, result(notification.Sent, ""))
 }
 
-// A delivery that is cancelled while it waits ends as its row says. While the digest is
-// with the provider, the end is not known: then the delivery looks again.
+// A delivery that is cancelled while it waits ends with the status of its row. While the provider
+// has the digest, the row is PENDING: then the delivery checks again.
 func TestDeliverInDigestCancelled(t *testing.T) {
 	t.Parallel()
 
 	const pending, sent, cancelled = notification.Pending, notification.Sent, notification.Cancelled
 	tests := []struct {
 		name  string
-		found []notification.Status // by each call of GiveUp
-		ended time.Duration         // from the cancellation: when the digest ends; 0: it does not
-		want  time.Duration         // from the cancellation: when the delivery has ended
+		found []notification.Status // the status after each call of GiveUp
+		ended time.Duration         // end of the digest, from the cancellation; 0: it does not end
+		want  time.Duration         // end of the delivery, from the cancellation
 	}{
 		{name: "in time", found: []notification.Status{cancelled}},
 		{name: "too late", found: []notification.Status{sent}},

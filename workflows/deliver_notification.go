@@ -12,21 +12,20 @@ import (
 	"herald/internal/notification"
 )
 
-// DeliverInput is the input of [DeliverNotification]. It names one planned
-// delivery. The text and the address stay in the database, and so out of
-// Temporal's history.
+// DeliverInput is the input of [DeliverNotification]. It names one planned delivery. The text and
+// the address stay in the database, so Temporal's history does not contain them.
 type DeliverInput struct {
 	DeliveryID  string
 	Channel     notification.Channel
 	SendAfter   time.Time                 `json:",omitzero"`  // zero: at once
-	Wait        string                    `json:",omitempty"` // the time and the reason of the wait, for people
-	Digest      bool                      `json:",omitempty"` // it is sent in a digest
+	Wait        string                    `json:",omitempty"` // the time and the reason of the wait, as text
+	Digest      bool                      `json:",omitempty"` // the delivery is sent in a digest
 	Policy      activities.DeliveryPolicy `json:",omitzero"`  // a retry reads its policy again
 	Retry       bool                      `json:",omitempty"` // a new run that an operator started
-	Again       bool                      `json:",omitempty"` // even if it was sent, or another event cancels its event
-	Next        time.Time                 `json:",omitzero"`  // the time of the next attempt, after a first attempt in a batch that failed for now
-	Replaceable bool                      `json:",omitempty"` // a newer event may replace it while it waits
-	Failed      string                    `json:",omitempty"` // the reason why it failed for good in a batch: its workflow only shows the failure
+	Again       bool                      `json:",omitempty"` // send even if the delivery was sent, or its event is cancelled
+	Next        time.Time                 `json:",omitzero"`  // the time of the next attempt, if the first attempt, in a batch, failed temporarily
+	Replaceable bool                      `json:",omitempty"` // a newer event may replace the delivery while it waits
+	Failed      string                    `json:",omitempty"` // the reason of a permanent failure in a batch: the workflow only shows it
 	OwnTime     bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; retries of release 0.2 do not
 }
 
@@ -38,23 +37,23 @@ func (in DeliverInput) StartsLocally() bool {
 // DeliverResult is the result of [DeliverNotification].
 type DeliverResult struct {
 	Status notification.Status
-	Reason string `json:",omitempty"` // why it was not sent
+	Reason string `json:",omitempty"` // the reason why nothing was sent
 }
 
 // DeliveryFailed is the type of failure of a delivery on a retried channel.
 const DeliveryFailed = "DeliveryFailed"
 
-// recordOptions retry for ever: losing an outcome is worse than waiting for it.
+// recordOptions retries forever: losing an outcome is worse than waiting for it.
 var (
 	recordOptions = eventOptions(20*time.Second, "record the outcome")
-	reopenOptions = awaited(eventOptions(30*time.Second, "plan the delivery anew")) // it must not reopen the row after the cancellation was recorded
+	reopenOptions = awaited(eventOptions(30*time.Second, "plan the delivery again")) // awaited: it must not reopen the row after a cancellation was recorded
 )
 
-// DeliverNotification makes one delivery over one channel. It waits for the
-// time to send, if there is one, and sends; Temporal repeats failed attempts.
+// DeliverNotification sends one delivery over one channel. It waits for the time to send, if there
+// is one. Temporal retries failed attempts.
 //
-// When a delivery cannot be made, the workflow fails, so that operators find it and
-// can run it again. On a best-effort channel it completes with status FAILED.
+// If the delivery fails, the workflow fails, so that operators find it and can run it again. On a
+// best-effort channel it completes with status FAILED.
 func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	if in.Failed != "" {
 		return failedInBatch(ctx, in)
@@ -79,7 +78,7 @@ func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, 
 	return result, temporal.NewApplicationErrorWithCause(result.Reason, DeliveryFailed, err)
 }
 
-// failedInBatch ends a delivery that failed for good in a batch. It ends like a delivery that
+// failedInBatch ends a delivery that failed permanently in a batch. It ends like a delivery that
 // failed in a separate workflow.
 func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	setOutcome(ctx, string(notification.Failed))
@@ -90,8 +89,8 @@ func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error)
 	return result, temporal.NewApplicationError(in.Failed, DeliveryFailed)
 }
 
-// deliver waits and sends until the delivery has ended. Status PENDING means
-// that the delivery must not be sent, for the reason in the result.
+// deliver waits and sends until the delivery has ended. The status PENDING means that the rules
+// drop the delivery, for the reason in the result.
 func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	if in.Digest {
 		return deliverInDigest(ctx, in)
@@ -106,7 +105,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 			return DeliverResult{Status: reopened.Status}, err
 		}
 		in.Policy, attemptsBefore = reopened.Policy, reopened.AttemptsBefore
-		if !reopened.SendAfter.IsZero() { // it waits, and then follows the rules like a delivery that its event started
+		if !reopened.SendAfter.IsZero() { // the delivery waits, and the rules then apply as in its first run
 			in.Retry, in.SendAfter, in.Wait = false, reopened.SendAfter, reopened.Wait
 		}
 	}
@@ -143,8 +142,9 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	}
 }
 
-// present returns the status of a delivery that may have been replaced before this workflow
-// started, when nobody could cancel it. If the status cannot be read, the delivery waits.
+// present returns the status of a delivery. A newer event may have replaced it before this workflow
+// started, and nothing could cancel the workflow then. If the status cannot be read, the delivery
+// waits.
 func present(ctx workflow.Context, in DeliverInput) notification.Status {
 	input := sendInput(in, 0, false)
 	input.StatusOnly = true
@@ -161,11 +161,11 @@ func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, err
 	return execute[activities.ReopenResult](ctx, reopenOptions, acts.ReopenDelivery, activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again, OwnTime: in.OwnTime})
 }
 
-// send runs the attempts. The activity counts them, since an attempt that died with its
-// worker is not the provider's failure. If an operator orders a wait meanwhile, send
-// returns the wait, for the case that nothing was sent.
+// send runs the attempts. The activity counts them, because an attempt that died with its worker is
+// not the provider's failure. If an operator orders a wait meanwhile, send returns the wait. The
+// caller needs it if nothing was sent.
 func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQuiet bool) (activities.SendResult, *wait, error) {
-	workflow.SetCurrentDetails(ctx, "sending; failed attempts, and when the next one is due, are under Pending Activities")
+	workflow.SetCurrentDetails(ctx, "sending; see Pending Activities for failed attempts and the time of the next attempt")
 	options := sendOptions(ctx, in.Policy, sendSummary(in))
 	var result activities.SendResult
 	ordered, err := attempts(ctx, options, acts.Send, sendInput(in, attemptsBefore, skipQuiet), &result)
@@ -184,9 +184,9 @@ func sendInput(in DeliverInput, attemptsBefore int, skipQuiet bool) activities.S
 
 func sendSummary(in DeliverInput) string { return fmt.Sprintf("send by %s", in.Channel) }
 
-// sendOptions are the options of an activity that calls a channel's provider. The activity names the
-// growing delays. The policy's delay, for an attempt that died with its worker, does not grow: its
-// attempts include each wait for a provider that rests.
+// sendOptions returns the options of an activity that calls a channel's provider. The activity sets
+// the growing delays itself. The delay here is for attempts that died with their worker. It does
+// not grow, because Temporal also counts attempts that waited for a provider at rest.
 func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           workflow.GetInfo(ctx).TaskQueueName,
@@ -200,8 +200,8 @@ func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary
 	}
 }
 
-// cancelled ends a delivery that was cancelled. If the delivery was sent before, it
-// completes as sent. During an attempt at the digest that lists it, it waits.
+// cancelled ends a cancelled delivery. If the delivery was sent before, it completes as SENT. If an
+// attempt at its digest is in flight, it waits for the result.
 func cancelled(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	for {
 		result, err := giveUp(ctx, in, notification.Cancelled, string(notification.CancelledInTemporal))
@@ -239,8 +239,8 @@ func giveUp(ctx workflow.Context, in DeliverInput, status notification.Status, w
 	return result, nil
 }
 
-// reason returns the message of an activity's failure, or "no answer" if no attempt
-// returned one.
+// reason returns the message of an activity's failure, or "no answer" if no attempt returned a
+// failure.
 func reason(err error) string {
 	if failure, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return failure.Message()

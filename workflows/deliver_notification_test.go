@@ -45,23 +45,23 @@ func TestDeliverNotification(t *testing.T) {
 		name    string
 		channel notification.Channel
 		answers []answer
-		gaveUp  notification.Status // what the row says after GiveUp; empty: it was not called
-		lost    error               // of GiveUp
+		gaveUp  notification.Status // the row's status after GiveUp; empty: no call
+		lost    error               // the error of GiveUp
 		want    workflows.DeliverResult
 		failure string // type; empty: the workflow completes
 	}{
 		{name: "accepted", channel: notification.Email, answers: []answer{sent}, want: result(notification.Sent, "")},
 		{name: "accepted after an outage", channel: notification.Email, answers: []answer{outage, outage, sent}, want: result(notification.Sent, "")},
-		{name: "our own trouble uses up no attempts", channel: notification.Email, answers: []answer{panicky, panicky, panicky, panicky, sent}, want: result(notification.Sent, "")},
+		{name: "accepted after failures of Herald", channel: notification.Email, answers: []answer{panicky, panicky, panicky, panicky, sent}, want: result(notification.Sent, "")},
 		{name: "attempts used up", channel: notification.Email, answers: []answer{outage, outage, used}, gaveUp: notification.Failed, want: result(notification.Failed, unclear), failure: workflows.DeliveryFailed},
 		{name: "refused at once", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Failed, want: result(notification.Failed, clear), failure: workflows.DeliveryFailed},
-		{name: "refused, but a receipt says that it arrived", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Delivered, want: result(notification.Delivered, "")},
+		{name: "refused, but a receipt confirms delivery", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Delivered, want: result(notification.Delivered, "")},
 		{name: "refused, but cancelled meanwhile", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Cancelled, want: result(notification.Cancelled, clear)},
 		{name: "channel is off", channel: notification.Email, answers: []answer{off}, gaveUp: notification.Failed, want: result(notification.Failed, message(off.err)), failure: workflows.DeliveryFailed},
 		{name: "no answer", channel: notification.Email, answers: []answer{{err: temporal.NewTimeoutError(0, nil)}}, gaveUp: notification.Failed, want: result(notification.Failed, "no answer"), failure: workflows.DeliveryFailed},
 		{name: "no text", channel: notification.Email, answers: []answer{noText}, gaveUp: notification.Failed, want: result(notification.Failed, message(noText.err)), failure: workflows.DeliveryFailed},
-		{name: "best effort completes", channel: notification.Slack, answers: []answer{refused}, gaveUp: notification.Failed, want: result(notification.Failed, clear)},
-		{name: "best effort completes, too", channel: notification.WebSocket, answers: []answer{used}, gaveUp: notification.Failed, want: result(notification.Failed, unclear)},
+		{name: "refused on a best-effort channel", channel: notification.Slack, answers: []answer{refused}, gaveUp: notification.Failed, want: result(notification.Failed, clear)},
+		{name: "attempts used up on a best-effort channel", channel: notification.WebSocket, answers: []answer{used}, gaveUp: notification.Failed, want: result(notification.Failed, unclear)},
 		{name: "sent before", channel: notification.Email, answers: []answer{found(notification.Sent)}, want: result(notification.Sent, "")},
 		{name: "delivered before", channel: notification.Email, answers: []answer{found(notification.Delivered)}, want: result(notification.Delivered, "")},
 		{name: "cancelled before", channel: notification.Email, answers: []answer{found(notification.Cancelled)}, want: result(notification.Cancelled, "")},
@@ -85,8 +85,8 @@ func TestDeliverNotification(t *testing.T) {
 	}
 }
 
-// A message that the provider accepted and the activity could not record is recorded
-// later, even if the delivery is cancelled meanwhile, and not sent again.
+// If the activity could not record a sent message, the workflow records it later, even if the
+// delivery is cancelled meanwhile. It does not send the message again.
 func TestDeliverNotificationRecordsLater(t *testing.T) {
 	t.Parallel()
 
@@ -122,13 +122,13 @@ func TestDeliverNotificationIntervals(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		policy  time.Duration // its first interval; 0: as usual
+		policy  time.Duration // its first interval; 0: the default
 		answers []answer
 		want    []time.Duration // before each further attempt
 	}{
 		{name: "lost attempts", answers: []answer{outage, outage, outage, sent}, want: []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second}},
 		{name: "first interval of the policy", policy: 5 * time.Second, answers: []answer{outage, outage, sent}, want: []time.Duration{5 * time.Second, 5 * time.Second}},
-		{name: "the provider's own", answers: []answer{busy(7 * time.Second), busy(11 * time.Minute), sent}, want: []time.Duration{7 * time.Second, 11 * time.Minute}},
+		{name: "intervals from the provider", answers: []answer{busy(7 * time.Second), busy(11 * time.Minute), sent}, want: []time.Duration{7 * time.Second, 11 * time.Minute}},
 		{name: "a lost attempt after waits", answers: []answer{busy(7 * time.Second), busy(7 * time.Second), outage, sent}, want: []time.Duration{7 * time.Second, 7 * time.Second, 30 * time.Second}},
 	}
 	for _, tt := range tests {
@@ -190,15 +190,15 @@ func (e *environment) reopens(again bool) *testsuite.MockCallWrapper {
 	return e.OnActivity(acts.ReopenDelivery, mock.Anything, activities.ReopenInput{DeliveryID: deliveryID, Again: again}).Once()
 }
 
-// A retry is planned again, and sent by the current policy, unless it was sent meanwhile.
+// A retried delivery is planned again and sent by the current policy, unless it was sent meanwhile.
 func TestRetriedDelivery(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name    string
 		again   bool
-		ended   notification.Status // as the activity finds it; empty: it may be sent
-		problem error               // why it cannot be planned
+		ended   notification.Status // the status that ReopenDelivery finds; empty: PENDING
+		problem error               // the error of ReopenDelivery
 		answers []answer
 		want    workflows.DeliverResult
 		failure string
@@ -253,7 +253,7 @@ func TestRetriedDeliveryWaitsForItsOwnTime(t *testing.T) {
 	require.Equal(t, []bool{true}, calls.judged)
 }
 
-// A retry that is cancelled before it is reopened ends as its row says.
+// A retry that is cancelled before it is reopened ends with the status of its row.
 func TestRetriedDeliveryCancelled(t *testing.T) {
 	t.Parallel()
 

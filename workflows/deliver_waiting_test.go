@@ -24,26 +24,26 @@ func TestDeliverNotificationWaits(t *testing.T) {
 		name    string
 		delay   time.Duration   // of SendAfter; 0: none
 		next    time.Duration   // of Next, after a first attempt in a batch; 0: none
-		outages int             // before the last answer
-		quietly []time.Duration // from the start: the ends of the quiet hours that each call of Send but the last one meets
+		outages int             // failed attempts before the last answer
+		quietly []time.Duration // ends of the quiet hours that the calls of Send find, except the last call; from the start
 		last    answer
-		want    []time.Duration // from the start: when Send was called
-		judged  []bool          // at which of those calls quiet hours were judged
+		want    []time.Duration // times of the calls of Send, from the start
+		judged  []bool          // for each call: did it check quiet hours
 		result  workflows.DeliverResult
 	}{
-		{name: "at once", last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
+		{name: "no wait", last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
 		{name: "after a delay", delay: 8 * time.Hour, last: sent, want: hours(8), judged: []bool{true}, result: result(notification.Sent, "")},
 		{name: "a delay that ended before the start", delay: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
 		{name: "the delay ends in quiet hours", delay: time.Hour, quietly: hours(9), last: sent, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Sent, "")},
-		{name: "quiet hours again and again", delay: time.Hour, quietly: hours(9, 33, 57), last: sent, want: hours(1, 9, 33, 57), judged: []bool{true, true, true, true}, result: result(notification.Sent, "")},
-		{name: "quiet hours that are over by the server's clock", delay: 2 * time.Hour, quietly: hours(1), last: sent, want: hours(2, 2), judged: []bool{true, false}, result: result(notification.Sent, "")},
+		{name: "quiet hours three times", delay: time.Hour, quietly: hours(9, 33, 57), last: sent, want: hours(1, 9, 33, 57), judged: []bool{true, true, true, true}, result: result(notification.Sent, "")},
+		{name: "quiet hours over by Temporal's clock", delay: 2 * time.Hour, quietly: hours(1), last: sent, want: hours(2, 2), judged: []bool{true, false}, result: result(notification.Sent, "")},
 		{name: "dropped", delay: time.Hour, last: quiet, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "QUIET_HOURS")},
 		{name: "deferred, then dropped", delay: time.Hour, quietly: hours(9), last: quiet, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "QUIET_HOURS")},
 		{name: "opted out meanwhile", delay: time.Hour, last: optedOut, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
 		{name: "opted out of a backlog", last: optedOut, want: hours(0), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
-		{name: "attempted elsewhere, and due", next: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
-		{name: "attempted elsewhere, and not due yet", next: time.Hour, last: sent, want: hours(1), judged: []bool{true}, result: result(notification.Sent, "")},
-		{name: "attempted elsewhere, and it fails, too", next: time.Hour, outages: 1, last: sent, want: []time.Duration{time.Hour, time.Hour + 30*time.Second}, judged: []bool{true, true}, result: result(notification.Sent, "")},
+		{name: "attempted in a batch, due", next: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
+		{name: "attempted in a batch, not due yet", next: time.Hour, last: sent, want: hours(1), judged: []bool{true}, result: result(notification.Sent, "")},
+		{name: "attempted in a batch, second attempt fails", next: time.Hour, outages: 1, last: sent, want: []time.Duration{time.Hour, time.Hour + 30*time.Second}, judged: []bool{true, true}, result: result(notification.Sent, "")},
 		{name: "deferred, then opted out", delay: time.Hour, quietly: hours(9), last: optedOut, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "USER_DISABLED")},
 	}
 	for _, tt := range tests {
@@ -73,8 +73,8 @@ func TestDeliverNotificationWaits(t *testing.T) {
 	}
 }
 
-// A delivery that may be replaced looks once before it waits: nobody could cancel its workflow before
-// that started. If it cannot look, it waits.
+// A replaceable delivery checks its status once before it waits: a newer event may have replaced it
+// before its workflow started. If the check fails, it waits.
 func TestDeliverNotificationReplacedBeforeTheStart(t *testing.T) {
 	t.Parallel()
 
@@ -149,9 +149,9 @@ func TestDeliverNotificationSignalAfterSignal(t *testing.T) {
 	require.Equal(t, []bool{false}, calls.judged)
 }
 
-// After SendNow, a delivery continues by its policy. After Reschedule, an operator can
-// hasten it again.
-func TestDeliverNotificationHastenedAgainAndAgain(t *testing.T) {
+// After SendNow, a delivery continues by its policy. After Reschedule, an operator can send it now
+// again.
+func TestDeliverNotificationSeveralSignals(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
@@ -187,21 +187,21 @@ func TestRetriedDeliveryRescheduledBeforeItsFirstAttempt(t *testing.T) {
 	require.Equal(t, hours(3), calls.at)
 }
 
-// A delivery that is cancelled together with a signal, or during the wait that the signal
-// ordered, ends as cancelled.
-func TestDeliverNotificationCancelledAfterSignal(t *testing.T) {
+// A delivery ends as cancelled if it is cancelled together with a signal, or during the wait that
+// the signal ordered.
+func TestDeliverNotificationCancelledAfterASignal(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name   string
 		signal string
-		hours  int           // until when it is rescheduled
+		hours  int           // the new time, from the start
 		later  time.Duration // from the signal to the cancellation
 	}{
-		{name: "send now, at once", signal: workflows.SendNow},
-		{name: "rescheduled, at once", signal: workflows.Reschedule, hours: 8},
-		{name: "rescheduled to the past, at once", signal: workflows.Reschedule, hours: -1},
-		{name: "rescheduled, later", signal: workflows.Reschedule, hours: 8, later: time.Hour},
+		{name: "cancelled together with send now", signal: workflows.SendNow},
+		{name: "cancelled together with reschedule", signal: workflows.Reschedule, hours: 8},
+		{name: "cancelled together with reschedule to the past", signal: workflows.Reschedule, hours: -1},
+		{name: "cancelled an hour after reschedule", signal: workflows.Reschedule, hours: 8, later: time.Hour},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -229,9 +229,9 @@ func TestDeliverNotificationCancelledAfterSignal(t *testing.T) {
 	}
 }
 
-// A delivery that is cancelled during an attempt ends as its row says: the attempt may
-// have succeeded. The recorded histories show that the workflow waits for the attempt,
-// which this environment does not.
+// A delivery that is cancelled during an attempt ends with the status of its row, because the
+// attempt may have succeeded. The recorded histories show that the workflow waits for the attempt;
+// this environment does not wait.
 func TestDeliverNotificationCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -239,19 +239,19 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 		name  string
 		delay time.Duration // of SendAfter; 0: none
 		next  time.Duration // of Next; 0: none
-		when  time.Duration // of the cancellation
+		when  time.Duration // time of the cancellation
 		sends []answer
-		ends  notification.Status // as its row says; empty: it is cancelled during no attempt
+		ends  notification.Status // the status of its row; empty: cancelled outside an attempt
 	}{
-		{name: "before it began"},
-		{name: "before it began to wait", delay: time.Hour},
-		{name: "while it waits", delay: time.Hour, when: time.Minute},
-		{name: "while it waits for its second attempt", next: time.Hour, when: time.Minute},
+		{name: "before the start"},
+		{name: "before the wait", delay: time.Hour},
+		{name: "during the wait", delay: time.Hour, when: time.Minute},
+		{name: "during the wait for the second attempt", next: time.Hour, when: time.Minute},
 		{name: "between two attempts", when: 10 * time.Second, sends: []answer{outage}},
 		{name: "between two attempts after a delay", delay: time.Hour, when: time.Hour + 10*time.Second, sends: []answer{outage}},
 		{name: "during an attempt", ends: notification.Cancelled},
 		{name: "during an attempt that succeeds", ends: notification.Sent},
-		{name: "during an attempt, and received", ends: notification.Delivered},
+		{name: "during an attempt that is delivered", ends: notification.Delivered},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 }
 
 // A cancellation that comes while a failure is being recorded changes nothing.
-func TestDeliverNotificationCancelledWhileRecording(t *testing.T) {
+func TestDeliverNotificationCancelledDuringTheRecord(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Clients of external systems stay behind the interfaces of the activities. The
-// second column shows that the module's name is correct.
-func TestWorkflowsTouchNothing(t *testing.T) {
+// Workflows import no clients of external systems: activities use them behind interfaces. The
+// second column proves that the module's name is correct.
+func TestWorkflowsImportNoClients(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct{ name, from string }{

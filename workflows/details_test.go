@@ -12,8 +12,8 @@ import (
 	"herald/workflows"
 )
 
-// detailsOf runs a workflow until it has been cancelled after two hours, and
-// returns the current details that it showed after some time.
+// detailsOf runs a workflow, cancels it after two hours, and returns the current details that it
+// showed at the time `after`.
 func detailsOf[Input, Result any](env *environment, run func(workflow.Context, Input) (Result, error), in Input, after time.Duration) string {
 	var details string
 	env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Hour)
@@ -27,7 +27,7 @@ func detailsOf[Input, Result any](env *environment, run func(workflow.Context, I
 	return details
 }
 
-// An operator reads in the Web UI what a delivery waits for, and until when.
+// The Web UI shows operators what a delivery waits for, and until when.
 func TestDeliverNotificationDetails(t *testing.T) {
 	t.Parallel()
 
@@ -55,12 +55,12 @@ func TestDeliverNotificationDetails(t *testing.T) {
 		{name: "retried", begin: func(env *environment) workflows.DeliverInput {
 			env.answersInTurn(outage)
 			return deliverInput(notification.Email)
-		}, after: time.Second, want: "sending; failed attempts, and when the next one is due, are under Pending Activities"},
-		{name: "failed elsewhere", begin: func(env *environment) workflows.DeliverInput {
+		}, after: time.Second, want: "sending; see Pending Activities for failed attempts and the time of the next attempt"},
+		{name: "failed in a batch", begin: func(env *environment) workflows.DeliverInput {
 			in := deliverInput(notification.Email)
 			in.Next = time.Date(2099, 11, 22, 8, 0, 0, 0, time.UTC)
 			return in
-		}, after: time.Second, want: "waiting until 2099-11-22 08:00:00.000Z: the attempt before failed, and the next one is due then"},
+		}, after: time.Second, want: "waiting until 2099-11-22 08:00:00.000Z: the last attempt failed, and the next attempt is due then"},
 		{name: "in a digest", begin: func(env *environment) workflows.DeliverInput {
 			env.joinsDigest(notification.Email).Return(waitsInDigest, nil)
 			return inDigest(notification.Email)

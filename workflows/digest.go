@@ -15,39 +15,39 @@ type DigestInput struct {
 	Key    notification.DigestKey
 	Window time.Duration // from the first item
 	Policy activities.DeliveryPolicy
-	Timed  bool `json:",omitempty"` // each item has its time; empty: it is due Window after it was planned
+	Timed  bool `json:",omitempty"` // each item has its own due time; false: an item is due Window after its planning
 
 	// A run hands these fields to the next run.
 	Until    time.Time `json:",omitzero"`  // end of the window; zero: Window after the start
-	Wait     string    `json:",omitempty"` // why it waits until then, for people; empty: for the window's end
+	Wait     string    `json:",omitempty"` // the reason of the wait, as text; empty: the window's end
 	Joined   int       `json:",omitempty"` // items that joined in earlier runs
-	Hastened bool      `json:",omitempty"` // an operator wants it sent, even in quiet hours
+	Hastened bool      `json:",omitempty"` // an operator sends the digest now, even in quiet hours
 
-	ReadyOnly bool `json:",omitempty"` // with Timed: it lists only items that are due
+	ReadyOnly bool `json:",omitempty"` // with Timed: the digest lists only items that are due
 }
 
 // DigestResult is the result of [Digest].
 type DigestResult struct {
-	Status notification.Status // of its items; empty: it had no items
-	Reason string              `json:",omitempty"` // why it was not sent
+	Status notification.Status // the status of its items; empty: it had no items
+	Reason string              `json:",omitempty"` // the reason why it was not sent
 	Items  int                 // the number of sealed items
 }
 
-var sealOptions = eventOptions(20*time.Second, "decide what the digest lists")
+var sealOptions = eventOptions(20*time.Second, "decide which items the digest lists")
 
-// Digest sends the notifications of one event type to one recipient over one channel
-// as one message. It collects items until its window ends or a hundred have joined; in
-// quiet hours it collects until they end. The rows in the database decide which items it
-// lists. Signals only start it and count, so a lost signal loses no item.
+// Digest sends the notifications of one event type to one recipient over one channel as one
+// message. It collects items until its window ends or a hundred items have joined; in quiet hours
+// it collects until they end. It lists the items that the rows in the database name. Signals only
+// start and count, so a lost signal loses no item.
 //
-// One digest of a kind runs at a time. Items that join while it sends are left for the
-// next run. Cancelling a digest cancels its items.
+// One digest for each recipient, channel and event type runs at a time. Items that join while it
+// sends go to the next run. Cancelling a digest cancels its items.
 func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	ctx = onRecordsQueue(ctx)
 	if in.Until.IsZero() {
 		in.Until = workflow.Now(ctx).Add(in.Window)
 	}
-	// The original run's id: after a reset, the new run sends the items sealed before.
+	// The original run's id: after a reset, the new run sends the items that were sealed before.
 	d := &digest{DigestInput: in, id: "digest-" + workflow.GetInfo(ctx).OriginalRunID}
 	sealed, err := d.collect(ctx)
 	if d.long {
@@ -75,7 +75,7 @@ func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	}
 	result := DigestResult{Status: ended.Status, Reason: ended.Reason, Items: len(sealed.Items)}
 	if ended.Status == notification.Sent {
-		return result, nil // even if it was cancelled meanwhile
+		return result, nil // even if the digest was cancelled meanwhile
 	}
 	setOutcome(ctx, string(ended.Status))
 	return result, cancelled
@@ -85,12 +85,12 @@ func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 type digest struct {
 	DigestInput
 	id      string
-	dropped map[string]string // why items were dropped, by delivery id
+	dropped map[string]string // the reasons of dropped items, by delivery id
 	long    bool              // the history is long: another run continues collecting
 }
 
-// send sends the sealed items, or drops them in quiet hours. The error is the reason why
-// they were not sent.
+// send sends the sealed items, or drops them in quiet hours. If it sends nothing, the error is the
+// reason.
 func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (DigestEnded, error) {
 	if sealed.Quiet {
 		ended := DigestEnded{Status: notification.Cancelled, Reason: string(notification.DecisionQuietHours)}
@@ -110,7 +110,7 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 			return DigestEnded{Status: notification.Sent}, record(ctx, acts.RecordDigest, *sent.Unrecorded, nil)
 		case sent.Items > 0:
 			return DigestEnded{Status: notification.Sent}, nil
-		case next == nil && sent.NotBefore.IsZero(): // all were cancelled, by operators or by the rules
+		case next == nil && sent.NotBefore.IsZero(): // operators or the rules cancelled all items
 			return DigestEnded{Status: notification.Cancelled}, nil
 		case next == nil:
 			next = &wait{until: sent.NotBefore, why: sent.Wait, quiet: true}

@@ -29,8 +29,8 @@ func (d *digest) recordEnd(ctx workflow.Context, ended DigestEnded) error {
 	return err
 }
 
-// tell signals the end to the workflow of each item. A workflow that was terminated
-// cannot record its failure any more, so tell records it.
+// tell signals the end to the workflow of each item. A terminated workflow cannot record its
+// failure, so tell records it.
 func (d *digest) tell(ctx workflow.Context, items []string, ended DigestEnded) {
 	told := make([]workflow.Future, len(items))
 	for i, id := range items {
@@ -46,7 +46,7 @@ func (d *digest) tell(ctx workflow.Context, items []string, ended DigestEnded) {
 	}
 }
 
-// end returns the digest's end for one of its items.
+// end returns the end of one item: a dropped item has a different end than the digest.
 func (d *digest) end(item string, ended DigestEnded) DigestEnded {
 	if reason, dropped := d.dropped[item]; dropped {
 		return DigestEnded{Status: notification.Cancelled, Reason: reason}
@@ -54,10 +54,10 @@ func (d *digest) end(item string, ended DigestEnded) DigestEnded {
 	return ended
 }
 
-// next returns the input of the next run, for items that were left or have joined meanwhile.
+// next returns the input of the next run, for items that did not fit or have joined meanwhile.
 func (d *digest) next(ctx workflow.Context, sealed activities.SealResult) (DigestInput, bool) {
 	next := &digest{DigestInput: DigestInput{Key: d.Key, Window: d.Window, Timed: d.Timed, Policy: d.Policy, Until: sealed.Next}}
-	if !sealed.Next.IsZero() { // the items that were left have joined before, and an operator may have hastened them
+	if !sealed.Next.IsZero() { // the items that did not fit have joined already, and an operator may have hastened them
 		next.Joined, next.Hastened = max(0, d.Joined-len(sealed.Items)), d.Hastened
 	}
 	joins := workflow.GetSignalChannel(ctx, DigestJoined)
@@ -72,11 +72,11 @@ func (d *digest) next(ctx workflow.Context, sealed activities.SealResult) (Diges
 	next.receivePending(ctx)
 	now := workflow.Now(ctx)
 	switch {
-	case next.Until.IsZero() && d.Timed: // the next run looks up when the items that joined are due
+	case next.Until.IsZero() && d.Timed: // the next run reads the due times of the items that joined
 		next.Until, next.ReadyOnly = now, true
 	case next.Until.IsZero():
 		next.Until = now.Add(d.Window)
-	case d.Timed && len(sealed.Items) > 0 && !next.Until.After(now): // the rest of a full digest
+	case d.Timed && len(sealed.Items) > 0 && !next.Until.After(now): // the remaining items of a full digest
 		next.ReadyOnly = true
 	}
 	return next.DigestInput, true

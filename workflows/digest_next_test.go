@@ -12,49 +12,49 @@ import (
 	"herald/workflows"
 )
 
-// Items that join a digest while it is sent, or did not fit, go into the next run, which gets all
-// signals of this run. Items that were left have joined already, and were hastened with the others: a
-// hundred items do not wait for the end of a window, and an item that an operator hastened does not
-// wait for the end of quiet hours.
+// Items that join a digest while it is sent, or do not fit, go into the next run. The next run gets
+// the pending signals. Remaining items have joined already, and keep an operator's order: a hundred
+// items do not wait for the end of the window, and hastened items do not wait for the end of quiet
+// hours.
 //
-// A digest with a time of day waits for that time, however many join. If items join while it is sent,
-// the next run looks when they are due. The rest of a full digest follows at once.
+// A digest with a time of day waits for that time, for any number of items. If items join while it
+// is sent, the next run reads their due times. The remaining items of a full digest follow at once.
 func TestDigestIsContinued(t *testing.T) {
 	t.Parallel()
 
-	const soon, later, due = 7 * time.Minute, 2 * window, 9 * time.Hour // the ends of the windows of items that were left, and of items that join last; the time of day
-	strangers := []string{"evt-8-staff10-EMAIL", "evt-9-staff10-EMAIL"}
+	const soon, later, due = 7 * time.Minute, 2 * window, 9 * time.Hour // end of the window of remaining items; of items that join last; the time of day
+	newItems := []string{"evt-8-staff10-EMAIL", "evt-9-staff10-EMAIL"}
 	tests := []struct {
-		name     string
-		timed    bool
-		earlier  int // items that joined in earlier runs, before the two that it lists
-		untold   int // of the two: it was not told of them
-		hastened bool
-		joins    []string      // while it is sent
-		left     time.Duration // the end of the window of items that were left, from the start; 0: none were left
-		fails    bool
-		signal   string        // while its items are told
-		until    time.Duration // of the next run, from the start; 0: there is none
-		joined   int           // in the next run
-		ready    bool          // the next run lists only items that are due
+		name        string
+		timed       bool
+		earlier     int // items that joined in earlier runs, before the two listed items
+		unsignalled int // listed items without a signal
+		hastened    bool
+		joins       []string      // items that join while it is sent
+		left        time.Duration // end of the window of remaining items, from the start; 0: none remain
+		fails       bool
+		signal      string        // the signal that comes while the items get theirs
+		until       time.Duration // end of the next run's window, from the start; 0: no next run
+		joined      int           // items that joined, in the input of the next run
+		ready       bool          // the next run lists only items that are due
 	}{
-		{name: "nothing came"},
-		{name: "its own item joined again", joins: items(1)},
-		{name: "somebody joined", joins: strangers[:1], until: later, joined: 1},
-		{name: "several joined", joins: append(items(2), strangers...), until: later, joined: 2},
-		{name: "something was left", left: soon, until: soon},
-		{name: "something was left, and somebody joined", joins: strangers[:1], left: soon, until: soon, joined: 1},
-		{name: "it failed, and somebody joined", joins: strangers[:1], fails: true, until: later, joined: 1},
-		{name: "send now", joins: strangers[:1], signal: workflows.SendNow, until: later, joined: 1},
-		{name: "reschedule", joins: strangers[:1], signal: workflows.Reschedule, until: time.Hour, joined: 1},
-		{name: "more than another holds", earlier: 228, left: window, until: window, joined: 228},
-		{name: "hastened", earlier: 1, hastened: true, left: window, until: window, joined: 1},
-		{name: "hastened before it was told of all", untold: 1, hastened: true, left: window, until: window},
-		{name: "hastened, and nothing left", earlier: 1, hastened: true},
-		{name: "at a time", timed: true, earlier: 148},
-		{name: "at a time, and somebody joined", timed: true, earlier: 148, joins: strangers[:1], until: due, joined: 1, ready: true},
-		{name: "at a time, and a rest that is due", timed: true, earlier: 148, left: due, until: due, joined: 148, ready: true},
-		{name: "at a time, and a rest that is due later", timed: true, earlier: 148, left: 2 * due, until: 2 * due, joined: 148},
+		{name: "no new items"},
+		{name: "listed item joins again", joins: items(1)},
+		{name: "one new item", joins: newItems[:1], until: later, joined: 1},
+		{name: "several new items", joins: append(items(2), newItems...), until: later, joined: 2},
+		{name: "remaining items", left: soon, until: soon},
+		{name: "remaining items and a new item", joins: newItems[:1], left: soon, until: soon, joined: 1},
+		{name: "failure and a new item", joins: newItems[:1], fails: true, until: later, joined: 1},
+		{name: "send now", joins: newItems[:1], signal: workflows.SendNow, until: later, joined: 1},
+		{name: "reschedule", joins: newItems[:1], signal: workflows.Reschedule, until: time.Hour, joined: 1},
+		{name: "more remaining items than a digest holds", earlier: 228, left: window, until: window, joined: 228},
+		{name: "hastened, remaining items", earlier: 1, hastened: true, left: window, until: window, joined: 1},
+		{name: "hastened, a signal missing", unsignalled: 1, hastened: true, left: window, until: window},
+		{name: "hastened, no remaining items", earlier: 1, hastened: true},
+		{name: "time of day", timed: true, earlier: 148},
+		{name: "time of day, a new item", timed: true, earlier: 148, joins: newItems[:1], until: due, joined: 1, ready: true},
+		{name: "time of day, remaining items due", timed: true, earlier: 148, left: due, until: due, joined: 148, ready: true},
+		{name: "time of day, remaining items due later", timed: true, earlier: 148, left: 2 * due, until: 2 * due, joined: 148},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestDigestIsContinued(t *testing.T) {
 			if tt.left > 0 {
 				list.Next = start.Add(tt.left).UTC()
 			}
-			env.joins(0, items(2)[tt.untold:]...)
+			env.joins(0, items(2)[tt.unsignalled:]...)
 			calls := env.seals(list)
 			if tt.fails {
 				answer, ended = digestAnswer{err: refused.err}, workflows.DigestEnded{Status: notification.Failed, Reason: message(refused.err)}
@@ -103,8 +103,8 @@ func TestDigestIsContinued(t *testing.T) {
 	}
 }
 
-// A digest with a long history continues as new while it collects. It keeps the signals
-// that have come by then: here, while quiet hours are checked.
+// A digest with a long history continues as new while it collects. It keeps pending signals. Here
+// they come while it checks quiet hours.
 func TestDigestWithALongHistory(t *testing.T) {
 	t.Parallel()
 
@@ -148,8 +148,7 @@ func TestDigestWithALongHistory(t *testing.T) {
 	}
 }
 
-// A digest that is due is sent even if the history is long: the next run would only send
-// it later.
+// A due digest is sent even if its history is long, because the next run would send it later.
 func TestDigestWithALongHistoryThatIsDue(t *testing.T) {
 	t.Parallel()
 
@@ -175,14 +174,14 @@ func TestDigestCancelled(t *testing.T) {
 	tests := []struct {
 		name  string
 		when  time.Duration
-		quiet bool // when the window ends
+		quiet bool // quiet hours at the end of the window
 		items int
 		sends []digestAnswer
 	}{
-		{name: "before it began", when: 0, items: 2},
-		{name: "while it collects", when: time.Minute, items: 2},
-		{name: "with nothing to list", when: time.Minute, items: 0},
-		{name: "while it waits for quiet hours to end", when: time.Hour, quiet: true, items: 1},
+		{name: "before the start", when: 0, items: 2},
+		{name: "while collecting", when: time.Minute, items: 2},
+		{name: "without items", when: time.Minute, items: 0},
+		{name: "during quiet hours", when: time.Hour, quiet: true, items: 1},
 		{name: "between two attempts", when: window + 10*time.Second, items: 2, sends: []digestAnswer{{err: outage.err}}},
 	}
 	for _, tt := range tests {
@@ -208,7 +207,7 @@ func TestDigestCancelled(t *testing.T) {
 	}
 }
 
-// A second sealing finds the items that a cancelled sealing has sealed.
+// After a cancelled sealing, a second sealing finds the sealed items.
 func TestDigestCancelledWhileSealing(t *testing.T) {
 	t.Parallel()
 
@@ -226,7 +225,7 @@ func TestDigestCancelledWhileSealing(t *testing.T) {
 }
 
 // Items that did not fit into a cancelled digest are not cancelled.
-func TestDigestCancelledWithSomethingLeft(t *testing.T) {
+func TestDigestCancelledKeepsRemainingItems(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)

@@ -13,34 +13,33 @@ import (
 	"herald/workflows"
 )
 
-// If quiet hours hold when the window ends, a digest collects until they end, however
-// many items join.
+// If the window ends in quiet hours, a digest collects until they end, for any number of items.
 func TestDigestCollects(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name    string
 		earlier int             // items that joined in earlier runs
-		until   time.Duration   // the end of the window of an earlier run; 0: there was none
-		first   int             // that join at once
-		later   int             // that join after a minute
-		want    time.Duration   // when it is to be sealed
-		quietly []time.Duration // from the start: the ends of the quiet hours that each sealing but the last one meets
-		slow    bool            // the database's clock, by which they are not over
+		until   time.Duration   // end of the window from an earlier run; 0: no earlier run
+		first   int             // items that join at once
+		later   int             // items that join after a minute
+		want    time.Duration   // time of the sealing
+		quietly []time.Duration // ends of the quiet hours that the sealings find, except the last; from the start
+		slow    bool            // the database's clock is slow: by it, quiet hours are not over
 	}{
-		{name: "one", first: 1, want: window},
-		{name: "the window is the first one's", first: 1, later: 5, want: window},
+		{name: "one item", first: 1, want: window},
+		{name: "window of the first item", first: 1, later: 5, want: window},
 		{name: "almost full", first: 1, later: 98, want: window},
 		{name: "full", first: 1, later: 99, want: time.Minute},
 		{name: "more than full", first: 1, later: 150, want: time.Minute},
 		{name: "full at once", first: 100},
-		{name: "almost full together with earlier runs", earlier: 60, first: 1, later: 38, want: window},
-		{name: "full together with earlier runs", earlier: 60, first: 1, later: 39, want: time.Minute},
-		{name: "the window is an earlier run's", until: 2 * time.Minute, want: 2 * time.Minute},
-		{name: "nobody told it", want: window},
+		{name: "almost full with items of earlier runs", earlier: 60, first: 1, later: 38, want: window},
+		{name: "full with items of earlier runs", earlier: 60, first: 1, later: 39, want: time.Minute},
+		{name: "window of an earlier run", until: 2 * time.Minute, want: 2 * time.Minute},
+		{name: "no signal", want: window},
 		{name: "quiet hours", first: 1, want: window, quietly: hours(8)},
-		{name: "quiet hours again and again", first: 1, want: window, quietly: hours(8, 32)},
-		{name: "quiet hours that are over by the server's clock", first: 1, want: window, quietly: []time.Duration{time.Minute}, slow: true},
+		{name: "quiet hours twice", first: 1, want: window, quietly: hours(8, 32)},
+		{name: "quiet hours over by Temporal's clock", first: 1, want: window, quietly: []time.Duration{time.Minute}, slow: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,12 +85,12 @@ func TestDigestEnds(t *testing.T) {
 	}{
 		{name: "sent", answers: []digestAnswer{listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
 		{name: "sent after an outage", answers: []digestAnswer{{err: outage.err}, {err: outage.err}, listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
-		{name: "our own trouble uses up no attempts", answers: []digestAnswer{{err: panicky.err}, {err: panicky.err}, {err: panicky.err}, listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
-		{name: "some were cancelled", answers: []digestAnswer{listed(1)}, ended: workflows.DigestEnded{Status: notification.Sent}},
-		{name: "all were cancelled", answers: []digestAnswer{listed(0)}, ended: workflows.DigestEnded{Status: notification.Cancelled}},
+		{name: "sent after failures of Herald", answers: []digestAnswer{{err: panicky.err}, {err: panicky.err}, {err: panicky.err}, listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
+		{name: "some items cancelled", answers: []digestAnswer{listed(1)}, ended: workflows.DigestEnded{Status: notification.Sent}},
+		{name: "all items cancelled", answers: []digestAnswer{listed(0)}, ended: workflows.DigestEnded{Status: notification.Cancelled}},
 		{name: "refused", answers: []digestAnswer{{err: refused.err}}, ended: failedFor(clear)},
 		{name: "attempts used up", answers: []digestAnswer{{err: outage.err}, {err: outage.err}, {err: used.err}}, ended: failedFor(unclear)},
-		{name: "dropped for quiet hours", quiet: true, ended: workflows.DigestEnded{Status: notification.Cancelled, Reason: "QUIET_HOURS"}},
+		{name: "dropped in quiet hours", quiet: true, ended: workflows.DigestEnded{Status: notification.Cancelled, Reason: "QUIET_HOURS"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -114,9 +113,9 @@ func TestDigestEnds(t *testing.T) {
 	}
 }
 
-// A digest that the provider accepted and the activity could not record is recorded
-// before its items get the signal, even if it is cancelled meanwhile.
-func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {
+// If the activity could not record a sent digest, the workflow records it before the items get the
+// signal, even if the digest is cancelled meanwhile.
+func TestDigestRecordsLater(t *testing.T) {
 	t.Parallel()
 
 	unrecorded := notification.AttemptResult{
@@ -145,9 +144,9 @@ func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {
 	}
 }
 
-// Each item is told its own end, since the rules may drop one and not another. An item whose workflow
-// is gone cannot record its failure: the digest does.
-func TestDigestTellsItsItems(t *testing.T) {
+// Each item gets its own end, because the rules may drop one item and not another. If the workflow
+// of a failed item is gone, the digest records the failure.
+func TestDigestSignalsItsItems(t *testing.T) {
 	t.Parallel()
 
 	all := items(3)
@@ -159,13 +158,13 @@ func TestDigestTellsItsItems(t *testing.T) {
 		answer digestAnswer
 		others workflows.DigestEnded
 		second workflows.DigestEnded
-		gone   bool // the second item's workflow
+		gone   bool // the second item's workflow is gone
 	}{
 		{name: "sent", answer: digestAnswer{result: activities.SendDigestResult{Items: 2, Dropped: dropped}}, others: sent, second: left},
-		{name: "the others were cancelled", answer: digestAnswer{result: activities.SendDigestResult{Dropped: dropped}}, others: workflows.DigestEnded{Status: notification.Cancelled}, second: left},
+		{name: "other items cancelled", answer: digestAnswer{result: activities.SendDigestResult{Dropped: dropped}}, others: workflows.DigestEnded{Status: notification.Cancelled}, second: left},
 		{name: "failed", answer: digestAnswer{err: used.err}, others: failed, second: left},
-		{name: "sent, and one is gone", answer: listed(3), others: sent, second: sent, gone: true},
-		{name: "failed, and one is gone", answer: digestAnswer{err: used.err}, others: failed, second: failed, gone: true},
+		{name: "sent, one workflow gone", answer: listed(3), others: sent, second: sent, gone: true},
+		{name: "failed, one workflow gone", answer: digestAnswer{err: used.err}, others: failed, second: failed, gone: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -199,8 +198,8 @@ func TestDigestTellsItsItems(t *testing.T) {
 	}
 }
 
-// The rules apply to each item when the digest is sent. If quiet hours have begun, the digest
-// waits for their end, and is sent then.
+// The rules apply to each item when the digest is sent. If quiet hours have begun, the digest waits
+// until they end.
 func TestDigestJudgesItsItems(t *testing.T) {
 	t.Parallel()
 
@@ -240,8 +239,8 @@ func TestDigestThatCannotBeJudged(t *testing.T) {
 	env.requireDigest(t, workflows.DigestResult{Status: ended.Status, Reason: ended.Reason, Items: 1})
 }
 
-// A digest that was rescheduled is sent at the new time, however many items join. The
-// digest of this test has no items by then.
+// A rescheduled digest is sent at the new time, for any number of items. At that time the digest of
+// this test has no items.
 func TestDigestRescheduledIsNeverFull(t *testing.T) {
 	t.Parallel()
 

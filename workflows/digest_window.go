@@ -20,13 +20,13 @@ func (d *digest) collect(ctx workflow.Context) (activities.SealResult, error) {
 			return sealed, err
 		}
 		d.Until, d.Wait = sealed.NotBefore, sealed.Wait
-		judgeQuiet = workflow.Now(ctx).Before(d.Until) // if Until is past by Temporal's clock, a worker's slower clock does not judge again
+		judgeQuiet = workflow.Now(ctx).Before(d.Until) // false once Until is past by Temporal's clock: a slower clock must not find the same quiet hours again
 	}
 }
 
-// waitUntilDue waits until the window ends, a hundred have joined within it, or an operator
-// wants the digest sent. It stops early when the history has become long. Its only
-// error is that ctx was cancelled.
+// waitUntilDue waits until the window ends, a hundred items have joined, or an operator sends the
+// digest now. It stops early if the history has become long. Its only error is that ctx was
+// cancelled.
 func (d *digest) waitUntilDue(ctx workflow.Context) (err error) {
 	for {
 		d.receivePending(ctx)
@@ -60,7 +60,7 @@ func (d *digest) addSignals(ctx workflow.Context, selector workflow.Selector) wo
 	})
 }
 
-// receivePending receives the pending signals. The next run would not see them.
+// receivePending receives the pending signals, because the next run would not see them.
 func (d *digest) receivePending(ctx workflow.Context) {
 	for signals := d.addSignals(ctx, workflow.NewSelector(ctx)); signals.HasPending(); {
 		signals.Select(ctx)

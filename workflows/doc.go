@@ -4,5 +4,5 @@ package workflows
 
 import "herald/activities"
 
-// acts only names the activities. It is nil, and never dereferenced.
+// acts is nil and only names the activities.
 var acts *activities.Activities

@@ -34,13 +34,13 @@ const (
 	escalateWorkflow    = "Escalate"
 )
 
-// environment is a workflow with mocked activities, on a clock that skips every
-// wait. An unexpected call of an activity fails the test, and so does a missing call.
+// environment is a workflow with mocked activities. Its clock skips every wait. Unexpected and
+// missing calls of activities fail the test.
 type environment struct {
 	*testsuite.TestWorkflowEnvironment
 	outcomes []string // every value that HeraldOutcome had
 
-	// The children. They replace all workflows but the one under test.
+	// The children replace all other workflows.
 	deliveries  children[workflows.DeliverInput]
 	pages       children[workflows.PageInput]
 	lanes       children[workflows.ChannelInput]
@@ -53,7 +53,7 @@ func newEnv(t *testing.T) *environment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quietLogger{})
 	env := &environment{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
-	env.SetTestTimeout(time.Minute)                                             // of the real clock, for the next step of a workflow; the default of 3 s is short on a busy machine
+	env.SetTestTimeout(time.Minute)                                             // real time for the next step of a workflow; the default of 3 s is short on a busy machine
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the default of 1 s as well
 	env.RegisterActivity(&activities.Activities{})
 	t.Cleanup(func() { env.AssertExpectations(t) })
@@ -72,7 +72,7 @@ func newEnv(t *testing.T) *environment {
 	return env
 }
 
-// requireOutcome checks HeraldOutcome, by which operators find workflows; empty: not set.
+// requireOutcome checks HeraldOutcome; empty: not set.
 func (e *environment) requireOutcome(t *testing.T, want string) {
 	t.Helper()
 	if want == "" {
@@ -95,21 +95,21 @@ func (e *environment) requireFailure(t *testing.T, want string) {
 	require.Equal(t, want, failure.Type())
 }
 
-// requireCancelled checks that the workflow ended as cancelled, and can be found as such.
+// requireCancelled checks that the workflow ended as cancelled, also in HeraldOutcome.
 func (e *environment) requireCancelled(t *testing.T) {
 	t.Helper()
 	e.requireStopped(t)
 	e.requireOutcome(t, "CANCELLED")
 }
 
-// requireStopped checks the same of a workflow that has no outcome.
+// requireStopped checks that a workflow without an outcome ended as cancelled.
 func (e *environment) requireStopped(t *testing.T) {
 	t.Helper()
 	require.True(t, e.IsWorkflowCompleted())
 	require.True(t, temporal.IsCanceledError(e.GetWorkflowError()), "%v", e.GetWorkflowError())
 }
 
-// resultOf is the result of a workflow that completed without an error.
+// resultOf returns the result of a workflow that completed without an error.
 func resultOf[T any](t *testing.T, e *environment) (result T) {
 	t.Helper()
 	require.True(t, e.IsWorkflowCompleted())
@@ -117,7 +117,7 @@ func resultOf[T any](t *testing.T, e *environment) (result T) {
 	return result
 }
 
-// nextRun is the input of the next run of a workflow that continues as new.
+// nextRun returns the input of the next run of a workflow that continues as new.
 func nextRun[Input any](t *testing.T, env *environment, workflowType string) Input {
 	t.Helper()
 	var next *workflow.ContinueAsNewError
@@ -146,7 +146,7 @@ func local(channel notification.Channel) activities.DeliveryPolicy {
 	return p
 }
 
-// quietLogger keeps what the failures under test log out of the tests' output.
+// quietLogger drops the logs of expected failures.
 type quietLogger struct{}
 
 func (quietLogger) Debug(string, ...any) {}

@@ -24,21 +24,21 @@ type EscalateInput struct {
 // EscalateResult is the result of [Escalate].
 type EscalateResult struct {
 	Outcome  notification.EscalationOutcome
-	Reason   string `json:",omitempty"` // why nothing follows, with the outcome DROPPED
+	Reason   string `json:",omitempty"` // with the outcome DROPPED: the reason why no delivery follows
 	Follower string `json:",omitempty"` // the delivery that follows
 }
 
-// escalateOptions let a cancellation wait for the activity: it is short, and the workflow
-// needs its stored result before it ends.
-var escalateOptions = awaited(eventOptions(time.Minute, "look whether it got there"))
+// escalateOptions makes a cancellation wait for the activity: it is short, and the workflow needs
+// its stored result before it ends.
+var escalateOptions = awaited(eventOptions(time.Minute, "check whether the delivery reached its recipient"))
 
-// lookAgain is the minimum time until the next look after a look without a result: the
-// database's clock may be behind Temporal's.
+// lookAgain is the minimum time between two checks, because the database's clock may be behind
+// Temporal's.
 const lookAgain = time.Second
 
-// Escalate watches whether a delivery reaches its recipient in time. If not, it has a delivery
-// over another channel planned, and makes it. The signal [Settled] makes it look at once.
-// The activity decides from the delivery's row; the workflow only waits.
+// Escalate checks whether a delivery reaches its recipient in time. If not, it plans and sends a
+// delivery over another channel. The signal [Settled] makes it check at once. The activity decides
+// from the delivery's row; the workflow only waits.
 func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
 	since := workflow.Now(ctx)
 	until := in.Escalation.Due(since, in.SendAfter)
@@ -67,8 +67,7 @@ func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
 	}
 }
 
-// waitOrSettled waits until a time, or until there is a signal to look. Its only error is
-// that ctx was cancelled.
+// waitOrSettled waits until a time or a signal [Settled]. Its only error is that ctx was cancelled.
 func waitOrSettled(ctx workflow.Context, until time.Time, why string) (err error) {
 	if !settled(ctx) && workflow.Now(ctx).Before(until) {
 		workflow.SetCurrentDetails(ctx, "waiting until "+why)
@@ -79,8 +78,8 @@ func waitOrSettled(ctx workflow.Context, until time.Time, why string) (err error
 	return err
 }
 
-// settled reports whether there was a signal to look. It receives all pending signals, since one
-// look is enough for all.
+// settled reports whether a signal [Settled] was pending. It receives all pending signals, because
+// one check is enough for all.
 func settled(ctx workflow.Context) (told bool) {
 	for workflow.GetSignalChannel(ctx, Settled).ReceiveAsync(nil) {
 		told = true
@@ -88,21 +87,22 @@ func settled(ctx workflow.Context) (told bool) {
 	return told
 }
 
-// deliverFollower makes the delivery that follows. If the escalation was cancelled while the
-// delivery was planned, it cancels the delivery, since nothing else does.
+// deliverFollower sends the delivery that follows. If the escalation was cancelled while the
+// delivery was planned, deliverFollower cancels the delivery, because nothing else does.
 func deliverFollower(ctx workflow.Context, in EscalateInput, found activities.EscalateResult) error {
 	if ctx.Err() != nil {
 		end := activities.GiveUpInput{DeliveryID: found.Delivery.DeliveryID, Channel: found.Delivery.Channel, Status: notification.Cancelled, Reason: string(notification.CancelledInTemporal)}
 		_ = record(ctx, acts.GiveUp, end, nil)
 		return ctx.Err()
 	}
-	workflow.SetCurrentDetails(ctx, "it did not get there; waiting for "+found.Delivery.DeliveryID+", which follows")
+	workflow.SetCurrentDetails(ctx, "the first delivery did not reach its recipient in time; waiting for "+found.Delivery.DeliveryID)
 	deliverOne(ctx, batchEvent{in.EventID, in.EventType, in.Aggregate}, *found.Delivery, found.Policy)
 	return ctx.Err()
 }
 
 // escalateBeside runs [Escalate] concurrently with a delivery, signals it when the delivery has
-// ended, and waits for both. If another type of workflow has its id, nothing follows the delivery.
+// ended, and waits for both. If another type of workflow has the escalation's id, there is no
+// escalation.
 func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Delivery, deliver func()) {
 	ended := false
 	escalations := newLimiter(ctx, 0)

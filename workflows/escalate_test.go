@@ -16,8 +16,7 @@ import (
 
 const pushID, textID = "evt-1-customer7-PUSH", "evt-1-customer7-SMS"
 
-// push is a push message to customer 7 that an SMS follows unless it is read within five
-// minutes.
+// push is a push message to customer 7. If it is not read within five minutes, an SMS follows.
 func push() notification.Delivery {
 	return notification.Delivery{
 		DeliveryID: pushID, Channel: notification.Push, UserType: notification.Customer, UserID: "7", Priority: notification.High,
@@ -25,7 +24,7 @@ func push() notification.Delivery {
 	}
 }
 
-// text is the SMS that follows it.
+// text is the SMS that follows push.
 func text() *notification.Delivery {
 	return &notification.Delivery{DeliveryID: textID, Channel: notification.SMS, UserType: notification.Customer, UserID: "7", Priority: notification.High}
 }
@@ -38,13 +37,14 @@ func escalateInput() workflows.EscalateInput {
 	}
 }
 
-// look is the result of one look of an escalation, and its time.
+// look is the result of one call of Escalate, and its time.
 type look struct {
 	at    time.Duration
 	found activities.EscalateResult
 }
 
-// escalates runs an escalation that gets the looks in turn, and returns the times of its looks.
+// escalates runs an escalation. Its calls of Escalate return the looks in turn. It returns the
+// times of the calls.
 func (e *environment) escalates(in workflows.EscalateInput, looks []look) (at []time.Duration) {
 	start := e.Now()
 	want := activities.EscalateInput{EventID: in.EventID, DeliveryID: in.DeliveryID, UserType: in.UserType, UserID: in.UserID, Escalation: in.Escalation, Since: start.UTC()}
@@ -52,7 +52,7 @@ func (e *environment) escalates(in workflows.EscalateInput, looks []look) (at []
 		at = append(at, e.Now().Sub(start))
 		found := looks[len(at)-1].found
 		if found.Wait != "" {
-			found.Until = start.Add(looks[len(at)].at).UTC() // the next one's
+			found.Until = start.Add(looks[len(at)].at).UTC() // the time of the next look
 		}
 		return found, nil
 	}).Times(len(looks))
@@ -79,9 +79,9 @@ func TestEscalate(t *testing.T) {
 		{name: "not read in time", looks: []look{{5 * time.Minute, follows}}, want: followed},
 		{name: "sent later", sendAfter: time.Hour, looks: []look{{65 * time.Minute, follows}}, want: followed},
 		{name: "failed at once", signals: []time.Duration{time.Second}, looks: []look{{time.Second, follows}}, want: followed},
-		{name: "sent, and not read", signals: []time.Duration{time.Second}, looks: []look{{time.Second, waits}, {5 * time.Minute, follows}}, want: followed},
+		{name: "sent, not read", signals: []time.Duration{time.Second}, looks: []look{{time.Second, waits}, {5 * time.Minute, follows}}, want: followed},
 		{name: "sent and read", signals: []time.Duration{time.Second, time.Minute}, looks: []look{{time.Second, waits}, {time.Minute, read}}, want: workflows.EscalateResult{Outcome: notification.EscalationRead}},
-		{name: "more signals while it looks", signals: []time.Duration{time.Second, time.Second, time.Second}, looks: []look{{time.Second, waits}, {time.Second, waits}, {5 * time.Minute, read}}, want: workflows.EscalateResult{Outcome: notification.EscalationRead}},
+		{name: "several signals at once", signals: []time.Duration{time.Second, time.Second, time.Second}, looks: []look{{time.Second, waits}, {time.Second, waits}, {5 * time.Minute, read}}, want: workflows.EscalateResult{Outcome: notification.EscalationRead}},
 		{name: "rescheduled", looks: []look{{5 * time.Minute, waits}, {72 * time.Hour, follows}}, want: followed},
 		{name: "quiet until the morning", looks: []look{{5 * time.Minute, waits}, {9 * time.Hour, dropped}}, want: workflows.EscalateResult{Outcome: notification.EscalationDropped, Reason: "USER_DISABLED"}},
 	}
@@ -114,7 +114,8 @@ func TestEscalate(t *testing.T) {
 	}
 }
 
-// An escalation waits between two looks, even if the database's clock is behind Temporal's.
+// An escalation waits between two calls of Escalate, even if the database's clock is behind
+// Temporal's.
 func TestEscalateAllowsForClocks(t *testing.T) {
 	t.Parallel()
 
@@ -128,7 +129,7 @@ func TestEscalateAllowsForClocks(t *testing.T) {
 	require.Equal(t, []time.Duration{5 * time.Minute, 5*time.Minute + time.Second}, at)
 }
 
-// A delivery that follows may have an escalation too, which runs concurrently.
+// A delivery that follows may have an escalation, too. It runs concurrently.
 func TestEscalateChains(t *testing.T) {
 	t.Parallel()
 
@@ -147,7 +148,7 @@ func TestEscalateChains(t *testing.T) {
 	require.Equal(t, []string{textID}, env.deliveries.ids)
 }
 
-// The recorded histories show a cancellation while the next delivery is planned: this
+// The recorded histories cover a cancellation while the next delivery is planned, because this
 // environment does not wait for the activity.
 func TestEscalateCancelled(t *testing.T) {
 	t.Parallel()
@@ -170,7 +171,7 @@ func escalatingPlan() activities.PlanResult {
 }
 
 // An event waits for a delivery and its escalation, and signals the escalation when the delivery
-// has ended. Only a delivery that escalates has one.
+// has ended. A delivery without an escalation starts none.
 func TestNotifyEventEscalates(t *testing.T) {
 	t.Parallel()
 
@@ -201,7 +202,7 @@ func TestNotifyEventEscalates(t *testing.T) {
 }
 
 // An escalation that ends first delays nothing, and gets no signal.
-func TestNotifyEventOutlastsAnEscalation(t *testing.T) {
+func TestNotifyEventAfterAnEscalationThatEndsFirst(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)

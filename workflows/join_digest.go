@@ -13,7 +13,7 @@ import (
 // DigestEnded is the argument of the signal that a digest sends to each item when it ends.
 type DigestEnded struct {
 	Status notification.Status // SENT, FAILED or CANCELLED
-	Reason string              `json:",omitempty"` // why it was not sent
+	Reason string              `json:",omitempty"` // the reason why it was not sent
 }
 
 const (
@@ -21,9 +21,9 @@ const (
 	digestEnded  = "digest-ended" // to a delivery: a DigestEnded
 )
 
-// digestSilence is the time after the end of the window after which an item joins again,
-// since its digest may have been terminated. It doubles each time, up to longestSilence,
-// so that an item's history stays short even if its digest is put off for a year.
+// If a digest sends no signal, an item joins again digestSilence after the end of the window,
+// because the digest may have been terminated. The time doubles each time, up to longestSilence, so
+// that an item's history stays short even if its digest is rescheduled by a year.
 const digestSilence, longestSilence = time.Hour, 12 * time.Hour
 
 // attemptCheck is the interval at which a cancelled delivery checks whether the
@@ -65,7 +65,7 @@ func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, erro
 func waitForDigest(ctx workflow.Context, joined activities.JoinResult, silence time.Duration) (ended *DigestEnded, err error) {
 	workflow.SetCurrentDetails(ctx, "waiting for its digest, the workflow "+joined.DigestID)
 	silent, until, selector := false, workflow.Now(ctx).Add(joined.Window+silence), workflow.NewSelector(ctx)
-	defer addTimer(ctx, selector, until, "look after the digest", func(ended error) { silent, err = true, ended })()
+	defer addTimer(ctx, selector, until, "check the digest", func(ended error) { silent, err = true, ended })()
 	selector.AddReceive(workflow.GetSignalChannel(ctx, digestEnded), func(c workflow.ReceiveChannel, _ bool) {
 		var told DigestEnded
 		if c.ReceiveAsync(&told) { // ignores signals that are not a DigestEnded
@@ -85,14 +85,14 @@ func waitForDigest(ctx workflow.Context, joined activities.JoinResult, silence t
 	return ended, err
 }
 
-// waitForAttempt waits for the end of an attempt at the digest, even if the workflow
-// was cancelled: until the digest ends, or attemptCheck is over.
+// waitForAttempt waits for the end of an attempt at the digest, even if the workflow was cancelled.
+// It returns when the digest ends, or after attemptCheck.
 func waitForAttempt(ctx workflow.Context) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	workflow.SetCurrentDetails(ctx, "cancelled, but its digest is with the provider: waiting for what that brings")
+	workflow.SetCurrentDetails(ctx, "cancelled, but the provider has its digest: waiting for the result")
 	told := workflow.GetSignalChannel(ctx, digestEnded)
-	options := workflow.AwaitOptions{Timeout: attemptCheck, TimerOptions: workflow.TimerOptions{Summary: "look after the attempt"}}
+	options := workflow.AwaitOptions{Timeout: attemptCheck, TimerOptions: workflow.TimerOptions{Summary: "check the attempt"}}
 	if ended, _ := workflow.AwaitWithOptions(ctx, options, func() bool { return told.Len() > 0 }); ended {
 		told.ReceiveAsync(nil)
 	}

@@ -11,7 +11,7 @@ import (
 
 // lanes are the [NotifyChannel] workflows of an event.
 type lanes struct {
-	bulk      bool // the deliveries to send at once go in batches
+	bulk      bool // deliveries without a wait go in batches
 	begun     []notification.Lane
 	cancelled []notification.Part // lanes that an operator cancelled in Temporal
 	open      *limiter
@@ -44,13 +44,13 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 // tell signals a lane when all recipients are planned.
 func (l *lanes) tell(ctx workflow.Context, child workflow.ChildWorkflowFuture) {
 	if err := workflow.Await(ctx, func() bool { return l.planned }); err == nil {
-		_ = child.SignalChildWorkflow(ctx, allPlanned, nil).Get(ctx, nil) // an error means that the lane has ended, and does not need the signal
+		_ = child.SignalChildWorkflow(ctx, allPlanned, nil).Get(ctx, nil) // an error means that the lane has ended without the signal
 	}
 }
 
-// wait waits until all lanes have ended. Then it cancels the deliveries that the event has
-// planned for a lane since an operator cancelled that lane. If ctx was cancelled, it leaves
-// them to the event's end.
+// wait waits until all lanes have ended. If an operator cancelled a lane, wait then cancels the
+// deliveries that the event planned for the lane afterwards. If ctx was cancelled, the event's end
+// cancels them.
 func (l *lanes) wait(ctx workflow.Context) error {
 	l.planned = true
 	err := l.open.wait(ctx)

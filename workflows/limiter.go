@@ -6,8 +6,8 @@ import (
 	"herald/internal/notification"
 )
 
-// limiter runs functions concurrently: run waits for one of size slots, start
-// needs no slot.
+// limiter runs functions concurrently. run waits for a slot, of which there are `size`; start needs
+// no slot.
 type limiter struct {
 	slots   workflow.Semaphore
 	running workflow.WaitGroup
@@ -18,8 +18,8 @@ func newLimiter(ctx workflow.Context, size int64) *limiter {
 	return &limiter{slots: workflow.NewSemaphore(ctx, size), running: workflow.NewWaitGroup(ctx)}
 }
 
-// run starts f as soon as a slot is free, which f holds until it returns. Its
-// only error is that ctx was cancelled before.
+// run starts f as soon as a slot is free. f holds the slot until it returns. The only error is that
+// ctx was cancelled before.
 func (l *limiter) run(ctx workflow.Context, f func(ctx workflow.Context)) error {
 	if err := l.slots.Acquire(ctx, 1); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (l *limiter) run(ctx workflow.Context, f func(ctx workflow.Context)) error 
 	return nil
 }
 
-// deliver runs one, which makes a delivery: without a slot if the delivery waits, else with one.
+// deliver runs `one`, the function for one delivery. It needs a slot unless the delivery waits.
 func (l *limiter) deliver(ctx workflow.Context, d notification.Delivery, one func(ctx workflow.Context)) error {
 	if d.Waits() {
 		l.start(ctx, one)
@@ -51,8 +51,8 @@ func (l *limiter) start(ctx workflow.Context, f func(ctx workflow.Context)) {
 	})
 }
 
-// wait waits until every function has returned, cancelled or not. Its only error
-// is that ctx was cancelled.
+// wait waits until every function has returned, even if ctx was cancelled. Its only error is that
+// ctx was cancelled.
 func (l *limiter) wait(ctx workflow.Context) error {
 	l.running.Wait(ctx)
 	return ctx.Err()

@@ -29,9 +29,9 @@ var (
 	}
 )
 
-// children replaces a type of child workflow, and keeps count of them.
+// children replaces a type of child workflow, and counts the children.
 type children[Input any] struct {
-	end       func(ctx workflow.Context, in Input) error // ends one child; nil: at once, without an error
+	end       func(ctx workflow.Context, in Input) error // runs as one child; nil: the child completes at once
 	started   []Input
 	ids       []string
 	queues    []string
@@ -68,12 +68,12 @@ func keywords(attributes temporal.SearchAttributes) map[string]string {
 	return values
 }
 
-// takes is an end that comes after a while.
+// takes returns an end for children that take d.
 func takes[Input any](d time.Duration) func(workflow.Context, Input) error {
 	return func(ctx workflow.Context, _ Input) error { return workflow.Sleep(ctx, d) }
 }
 
-// plans expects the planning of the pages after a cursor: the first page alone.
+// plans expects that one activity plans the pages after a cursor.
 func (e *environment) plans(after notification.Cursor, planned activities.PlanResult) {
 	in := activities.PlanInput{EventID: eventID, Source: "orders", After: after, Pages: 1}
 	if after.UserID != "" {
@@ -88,7 +88,7 @@ func (e *environment) finishes(outcome notification.EventOutcome) {
 	e.finishesWith(outcome, outcome, "")
 }
 
-// finishesWith expects the end of an event whose outcome the tables decide.
+// finishesWith expects the end of an event, with an outcome from the tables.
 func (e *environment) finishesWith(told, found notification.EventOutcome, problem string) {
 	ended := counts
 	ended.Outcome = found
@@ -104,7 +104,7 @@ func (e *environment) requireNotified(t *testing.T, want workflows.NotifyResult)
 	e.requireOutcome(t, string(want.Outcome))
 }
 
-// batch is n deliveries by e-mail, to staff 1 to n.
+// batch returns n deliveries by e-mail, to staff 1 to n.
 func batch(n int) activities.DeliveryBatch {
 	b := activities.DeliveryBatch{Policies: map[notification.Channel]activities.DeliveryPolicy{notification.Email: policy(notification.Email)}}
 	for i := range n {
@@ -117,7 +117,7 @@ func batch(n int) activities.DeliveryBatch {
 	return b
 }
 
-// inputs are the inputs of a batch's deliveries, in their order.
+// inputs returns the inputs of a batch's deliveries, in their order.
 func inputs(b activities.DeliveryBatch) []workflows.DeliverInput {
 	var all []workflows.DeliverInput
 	for _, d := range b.Deliveries {
@@ -126,7 +126,7 @@ func inputs(b activities.DeliveryBatch) []workflows.DeliverInput {
 	return all
 }
 
-// waiting is a batch that is to be sent later.
+// waiting returns the batch with a later time to send.
 func waiting(b activities.DeliveryBatch) activities.DeliveryBatch {
 	for i := range b.Deliveries {
 		b.Deliveries[i].SendAfter = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
@@ -134,7 +134,7 @@ func waiting(b activities.DeliveryBatch) activities.DeliveryBatch {
 	return b
 }
 
-// onlyPage is the plan of an event with few recipients.
+// onlyPage returns the plan of an event with few recipients.
 func onlyPage(b activities.DeliveryBatch) activities.PlanResult {
 	return activities.PlanResult{Batch: b}
 }
@@ -154,7 +154,7 @@ func cursor(n int) notification.Cursor {
 
 func sorted(ids []string) []string { return slices.Sorted(slices.Values(ids)) }
 
-// sends expects one call of Send per answer, and no further one.
+// sends expects exactly one call of Send per answer.
 func (e *environment) sends(in activities.SendInput, answers ...answer) {
 	for _, a := range answers {
 		e.OnActivity(acts.Send, mock.Anything, in).Return(a.result, a.err).Once()
@@ -166,12 +166,12 @@ func (e *environment) givesUp(channel notification.Channel, status notification.
 	return e.OnActivity(acts.GiveUp, mock.Anything, activities.GiveUpInput{DeliveryID: deliveryID, Channel: channel, Status: status, Reason: why})
 }
 
-// cancels expects that the end of a cancelled delivery is recorded, and finds its status.
+// cancels expects the record of a cancelled delivery's end, and answers with a status.
 func (e *environment) cancels(found notification.Status) {
 	e.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(found, nil).Once()
 }
 
-// requireCancelledAs checks that a delivery that was cancelled ended as its row says.
+// requireCancelledAs checks that a cancelled delivery ended with the status of its row.
 func (e *environment) requireCancelledAs(t *testing.T, status notification.Status) {
 	t.Helper()
 	if status == notification.Cancelled {
@@ -181,8 +181,7 @@ func (e *environment) requireCancelledAs(t *testing.T, status notification.Statu
 	}
 }
 
-// requireEnd checks how a delivery ended: with a failure of this type, or with a
-// result.
+// requireEnd checks the end of a delivery: a failure of this type, or a result.
 func (e *environment) requireEnd(t *testing.T, failure string, want workflows.DeliverResult) {
 	t.Helper()
 	if failure == "" {
@@ -201,7 +200,7 @@ func (e *environment) requireDelivered(t *testing.T, want workflows.DeliverResul
 	e.requireOutcome(t, outcome(want.Status))
 }
 
-// outcome is the HeraldOutcome of a status.
+// outcome returns the HeraldOutcome of a status.
 func outcome(status notification.Status) string {
 	if status == notification.Failed || status == notification.Cancelled {
 		return string(status)
@@ -217,7 +216,7 @@ const (
 
 const (
 	window   = 5 * time.Minute
-	digestID = "digest-" // the test environment knows no original run
+	digestID = "digest-" // in the test environment the original run's id is empty
 )
 
 var digestKey = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
@@ -229,7 +228,7 @@ func digestInput() workflows.DigestInput {
 	return workflows.DigestInput{Key: digestKey, Window: window, Policy: policy(notification.Email)}
 }
 
-// items are the delivery ids of n events.
+// items returns the delivery ids of n events.
 func items(n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -238,12 +237,12 @@ func items(n int) []string {
 	return ids
 }
 
-// sealed returns a digest's list of n items, with no items left.
+// sealed returns a digest's list of n items; no items remain.
 func sealed(n int) activities.SealResult {
 	return activities.SealResult{SealedDigest: notification.SealedDigest{Items: items(n)}}
 }
 
-// joins signals items to the digest, at a time after its start.
+// joins signals items to the digest, some time after its start.
 func (e *environment) joins(at time.Duration, ids ...string) {
 	e.RegisterDelayedCallback(func() { e.tellsJoined(ids...) }, at)
 }
@@ -254,13 +253,13 @@ func (e *environment) tellsJoined(ids ...string) {
 	}
 }
 
-// signals sends a signal, at a time after the start.
+// signals sends a signal, some time after the start.
 func (e *environment) signals(at time.Duration, name string, argument any) {
 	e.RegisterDelayedCallback(func() { e.SignalWorkflow(name, argument) }, at)
 }
 
-// seals answers each call of SealDigest in turn, and notes its time and whether
-// it checks quiet hours.
+// seals answers the calls of SealDigest in turn. It records their times, and whether they check
+// quiet hours.
 func (e *environment) seals(answers ...activities.SealResult) *sendCalls {
 	calls, start := &sendCalls{}, e.Now()
 	input := mock.MatchedBy(func(in activities.SealInput) bool {
@@ -283,7 +282,7 @@ func listed(n int) digestAnswer {
 	return digestAnswer{result: activities.SendDigestResult{Items: n}}
 }
 
-// sendsDigest answers each call of SendDigest in turn, and notes its time.
+// sendsDigest answers the calls of SendDigest in turn, and records their times.
 func (e *environment) sendsDigest(answers ...digestAnswer) *sendCalls {
 	calls, start := &sendCalls{}, e.Now()
 	if len(answers) == 0 {
@@ -322,7 +321,7 @@ func (e *environment) requireDigest(t *testing.T, want workflows.DigestResult) {
 	e.requireOutcome(t, outcome(want.Status))
 }
 
-// requireNext checks what a digest hands to its next run, on the clock of the first.
+// requireNext checks the input of a digest's next run.
 func (e *environment) requireNext(t *testing.T, want workflows.DigestInput) {
 	t.Helper()
 	got := nextRun[workflows.DigestInput](t, e, digestWorkflow)

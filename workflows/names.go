@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Signals by which operators hasten or move a delivery or a digest.
+// Signals by which operators send a delivery or a digest now, or reschedule it.
 const (
 	SendNow    = "send-now"   // no argument: send now, even in quiet hours
 	Reschedule = "reschedule" // argument: the time.Time at which to send
@@ -20,7 +20,7 @@ const (
 // ended, or that a receipt, an acknowledgement or a reader has changed the delivery's row.
 const Settled = "settled"
 
-// EscalationID is the workflow ID of a delivery's [Escalate]. No delivery's id has this ending.
+// EscalationID is the workflow ID of a delivery's [Escalate]. No delivery's id ends like this.
 func EscalationID(deliveryID string) string { return deliveryID + "-escalation" }
 
 // The search attributes of Herald's workflows, all keywords. The first four are
@@ -41,7 +41,7 @@ func SearchAttributes() []string {
 	}
 }
 
-// The types of workflows by their names in Temporal, for callers that compare them.
+// The types of workflows: their names in Temporal.
 const (
 	NotifyEventType         = "NotifyEvent"
 	NotifyChannelType       = "NotifyChannel"
@@ -74,8 +74,8 @@ func BatchID(eventID string, channel notification.Channel, n int) string {
 	return fmt.Sprintf("%s-batch-%s-%d", eventID, channel, n)
 }
 
-// LaneID is the workflow ID of the [NotifyChannel] for an event's deliveries over a channel that
-// are sent at once.
+// LaneID is the workflow ID of the [NotifyChannel] for an event's deliveries over a channel without
+// a wait.
 func LaneID(eventID string, channel notification.Channel) string {
 	return fmt.Sprintf("%s-lane-%s", eventID, channel)
 }
@@ -89,7 +89,7 @@ func onRecordsQueue(ctx workflow.Context) workflow.Context {
 // PollerID is the workflow ID of a source's n-th poller; n counts from 1.
 func PollerID(prefix, source string, n int) string {
 	if source == notification.HeraldSource {
-		source = "outbox" // older than sources; no source may have this name
+		source = "outbox" // the pollers' id is older than sources; no source may have this name
 	}
 	return fmt.Sprintf("%s-%s-poller-%d", prefix, source, n)
 }

@@ -14,9 +14,9 @@ import (
 	"herald/workflows"
 )
 
-// A cancelled event cancels its lanes, escalations and deliveries, open or waiting. A delivery may end well although it
-// was cancelled, and the event waits for it. Deliveries that wait for a slot, or are planned while
-// the event is cancelled, never begin.
+// A cancelled event cancels its lanes, escalations and deliveries, open or waiting. It waits for
+// their ends, because a cancelled delivery may still be sent. Deliveries that wait for a slot, or
+// are planned during the cancellation, never begin.
 func TestNotifyEventCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -36,7 +36,7 @@ func TestNotifyEventCancelled(t *testing.T) {
 	}{
 		{name: "more deliveries than slots", in: notifyInput, arrange: planned(batch(150), takes[workflows.DeliverInput](10*time.Hour)), started: 100, cancelled: 100},
 		{name: "waiting deliveries", in: notifyInput, arrange: planned(waiting(batch(150)), takes[workflows.DeliverInput](10*time.Hour)), started: 150, cancelled: 150},
-		{name: "deliveries that end well", in: notifyInput, arrange: planned(batch(2), func(ctx workflow.Context, _ workflows.DeliverInput) error {
+		{name: "deliveries that are sent anyway", in: notifyInput, arrange: planned(batch(2), func(ctx workflow.Context, _ workflows.DeliverInput) error {
 			ctx, cancel := workflow.NewDisconnectedContext(ctx)
 			defer cancel()
 			return workflow.Sleep(ctx, time.Hour)
@@ -51,14 +51,14 @@ func TestNotifyEventCancelled(t *testing.T) {
 			env.escalations.end = takes[workflows.EscalateInput](time.Hour)
 			planned(escalatingPlan().Batch, nil)(env)
 		}, started: 1, cancelled: 1},
-		{name: "while planning", in: notifyInput, arrange: func(env *environment) {
-			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, panicky.err) // again and again
+		{name: "during planning", in: notifyInput, arrange: func(env *environment) {
+			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, panicky.err) // every attempt fails
 			env.RegisterDelayedCallback(env.CancelWorkflow, soon)
 		}},
-		{name: "in its first task", in: notifyInput, arrange: func(env *environment) {
+		{name: "during the first task", in: notifyInput, arrange: func(env *environment) {
 			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(onlyPage(batch(2)), nil).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
 		}},
-		{name: "before it could cancel another event", in: cancelsEvt0, arrange: func(env *environment) {
+		{name: "before it cancels another event", in: cancelsEvt0, arrange: func(env *environment) {
 			env.OnActivity(acts.CancelEvent, mock.Anything, cancellation).Return(activities.CancelEventResult{}, panicky.err)
 			env.RegisterDelayedCallback(env.CancelWorkflow, soon)
 		}},
@@ -81,8 +81,8 @@ func TestNotifyEventCancelled(t *testing.T) {
 	}
 }
 
-// Cancelling an event does not cancel its message: the event ends in the tables at once, and
-// its workflow continues until RabbitMQ has the message. Release 0.2 lost the message.
+// Cancelling an event does not cancel its message. The event ends in the tables at once, and its
+// workflow continues until RabbitMQ has the message. Release 0.2 lost the message.
 func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 	t.Parallel()
 
@@ -111,7 +111,7 @@ func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 
 		env.requireCancelled(t)
 		require.Len(t, env.deliveries.started, 2)
-		require.Zero(t, env.deliveries.cancelled) // they had ended
+		require.Zero(t, env.deliveries.cancelled) // the deliveries had ended
 		want := []string{"ended", "published"}
 		if commands < 4 {
 			want = want[:1]
@@ -125,7 +125,7 @@ var (
 	cancellation = activities.CancelEventInput{EventID: "evt-0", By: eventID}
 )
 
-// An event that cancels another event does so before it notifies anybody. It retries after
+// An event that cancels another event does this before it notifies anybody. It retries after
 // failures.
 func TestNotifyEventCancelsAnother(t *testing.T) {
 	t.Parallel()

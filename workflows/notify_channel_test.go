@@ -14,17 +14,18 @@ import (
 	"herald/workflows"
 )
 
-// looks is the input of a look for rows after an id.
+// looks returns the input of NextDeliveries for rows after an id.
 func looks(lane notification.Lane, after int64, pending bool) activities.NextInput {
 	return activities.NextInput{EventID: eventID, Lane: lane, After: after, Pending: pending}
 }
 
-// finds expects that the lane looks for rows after an id, and finds a stretch.
+// finds expects that the lane reads rows after an id, and answers with a stretch.
 func (e *environment) finds(lane notification.Lane, after int64, pending bool, found notification.IDRange) {
 	e.OnActivity(acts.NextDeliveries, mock.Anything, looks(lane, after, pending)).Return(activities.NextResult{IDRange: found}, nil).Once()
 }
 
-// findsStretches expects that a lane finds n stretches, then nothing, and nothing left.
+// findsStretches expects that a lane finds n stretches, then no rows, and no rows in the second
+// pass.
 func (e *environment) findsStretches(lane notification.Lane, n int) {
 	for i := range n {
 		e.finds(lane, int64(i*100), false, stored(i+1))
@@ -39,19 +40,19 @@ func (e *environment) listsStretch(n int, pending bool, deliveries activities.De
 	e.OnActivity(acts.ListDeliveries, mock.Anything, in).Return(activities.ListResult{DeliveryBatch: deliveries}, nil).Once()
 }
 
-// to is one delivery by e-mail.
+// to returns one delivery by e-mail.
 func to(user string) activities.DeliveryBatch {
 	one := batch(1)
 	one.Deliveries[0].UserID, one.Deliveries[0].DeliveryID = user, notification.DeliveryID(eventID, "staff", user, notification.Email)
 	return one
 }
 
-// wholeLane is all deliveries of a lane.
+// wholeLane returns all deliveries of a lane, as a part.
 func wholeLane(lane notification.Lane) notification.Part {
 	return notification.Part{EventID: eventID, Lane: lane}
 }
 
-// A lane starts a workflow per delivery, up to 400 concurrently.
+// A lane starts a workflow per delivery, and has at most 400 open.
 func TestNotifyChannelStartsDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -73,7 +74,7 @@ func TestNotifyChannelStartsDeliveries(t *testing.T) {
 	require.Empty(t, env.pages.started)
 }
 
-// A lane that waits hands on its rows in pages, which operators can find.
+// A lane of deliveries that wait starts pages, which operators can find.
 func TestNotifyChannelThatWaits(t *testing.T) {
 	t.Parallel()
 
@@ -98,8 +99,8 @@ func TestNotifyChannelThatWaits(t *testing.T) {
 	require.Equal(t, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "SMS"}, env.pages.found[0])
 }
 
-// While the event plans, an idle lane looks again at growing intervals. The signal that
-// all recipients are planned wakes it.
+// While the event plans, an idle lane polls at growing intervals. The signal that all recipients
+// are planned wakes it.
 func TestIdleLanePollsWhileTheEventPlans(t *testing.T) {
 	t.Parallel()
 
@@ -132,7 +133,7 @@ func TestIdleLanePollsWhileTheEventPlans(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 1, 3, 7, 15, 25}, seconds(looked[:6]))
 }
 
-// seconds rounds to seconds.
+// seconds returns the times in whole seconds.
 func seconds(all []time.Duration) (rounded []time.Duration) {
 	for _, d := range all {
 		rounded = append(rounded, d.Round(time.Second)/time.Second)
@@ -140,8 +141,8 @@ func seconds(all []time.Duration) (rounded []time.Duration) {
 	return rounded
 }
 
-// The lane finds rows that were stored late, below the last id, at the end.
-func TestNotifyChannelFindsWhatWasLeft(t *testing.T) {
+// At the end the lane finds rows that were stored late, below the last id.
+func TestNotifyChannelFindsLateRows(t *testing.T) {
 	t.Parallel()
 
 	env, in := newEnv(t), laneInput(mails)
@@ -159,8 +160,8 @@ func TestNotifyChannelFindsWhatWasLeft(t *testing.T) {
 	require.Equal(t, append(inputs(to("2")), inputs(to("1"))...), env.deliveries.started)
 }
 
-// A long lane continues in a new run, with its decision, once its children have ended. While
-// children run, it puts that off until its history is very long.
+// A lane with a long history continues in a new run once no children run. While children run, it
+// waits for them only if its history is very long.
 func TestNotifyChannelContinuesAsNew(t *testing.T) {
 	t.Parallel()
 
@@ -201,8 +202,8 @@ func TestNotifyChannelContinuesAsNew(t *testing.T) {
 	}
 }
 
-// A cancelled lane, page or batch ends its children, and cancels the rows that had none, even if a lane
-// still waits for the planning, or a batch is sent.
+// A cancelled lane, page or batch ends its children, and cancels the rows without a child, even if
+// a lane still waits for the planning, or a batch is being sent.
 func TestPartCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -213,14 +214,14 @@ func TestPartCancelled(t *testing.T) {
 		workflow, in        any
 		part                notification.Part
 		arrange             func(env *environment)
-		deliveries, batches int // that had begun
+		deliveries, batches int // children that had begun
 	}{
 		{name: "deliveries", workflow: workflows.NotifyChannel, in: planned, part: wholeLane(mails), arrange: func(env *environment) {
 			env.finds(mails, 0, false, stored(1))
 			env.listsStretch(1, false, batch(500))
 		}, deliveries: 400},
 		{name: "batches", workflow: workflows.NotifyChannel, in: batches, part: wholeLane(mails), arrange: func(env *environment) { env.answersLooks(bulk(1), bulk(2), activities.NextResult{}) }, batches: 2},
-		{name: "while it looks", workflow: workflows.NotifyChannel, in: laneInput(laterSMS), part: wholeLane(laterSMS), arrange: func(env *environment) {
+		{name: "waiting for the planning", workflow: workflows.NotifyChannel, in: laneInput(laterSMS), part: wholeLane(laterSMS), arrange: func(env *environment) {
 			env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil)
 		}},
 		{name: "a page", workflow: workflows.NotifyPage, in: pageInput(3), part: partOf(laterMails, 3), arrange: func(env *environment) {
@@ -252,13 +253,13 @@ func TestPartCancelled(t *testing.T) {
 	}
 }
 
-// bulk is a stretch of a bulk lane.
+// bulk returns a stretch of a bulk lane.
 func bulk(n int) activities.NextResult {
 	mail := policy(notification.Email)
 	return activities.NextResult{IDRange: stored(n), Policy: &mail, Priority: notification.Low}
 }
 
-// batchInput is the n-th batch of the lane.
+// batchInput returns the input of the lane's n-th batch.
 func batchInput(n int) workflows.BatchInput {
 	return workflows.BatchInput{
 		EventID: eventID, EventType: "RESERVATION_REQUESTED", Aggregate: aggregate, Channel: notification.Email,
@@ -266,21 +267,21 @@ func batchInput(n int) workflows.BatchInput {
 	}
 }
 
-// bulkInput is a lane whose deliveries go in batches.
+// bulkInput returns the input of a lane whose deliveries go in batches.
 func bulkInput() workflows.ChannelInput {
 	in := laneInput(mails)
 	in.Bulk = true
 	return in
 }
 
-// partial is a stretch that is no whole batch.
+// partial returns a stretch that is smaller than a batch.
 func partial(n int) activities.NextResult {
 	found := bulk(n)
 	found.Partial = true
 	return found
 }
 
-// answersLooks answers the looks of a lane one after another, and keeps them with their times.
+// answersLooks answers a lane's calls of NextDeliveries in turn, and keeps their inputs and times.
 func (e *environment) answersLooks(answers ...activities.NextResult) (asked *[]activities.NextInput, at *[]time.Duration) {
 	asked, at = &[]activities.NextInput{}, &[]time.Duration{}
 	start := e.Now()
@@ -293,7 +294,7 @@ func (e *environment) answersLooks(answers ...activities.NextResult) (asked *[]a
 }
 
 // The lane of a bulk event starts batches, which operators can find. Many are open concurrently: a
-// delivery that failed for now keeps its batch open until the next attempt.
+// delivery that failed temporarily keeps its batch open until the next attempt.
 func TestNotifyChannelInBatches(t *testing.T) {
 	t.Parallel()
 
@@ -321,8 +322,8 @@ func TestNotifyChannelInBatches(t *testing.T) {
 	require.Empty(t, env.deliveries.started)
 }
 
-// While the event plans, a lane sends the first rows at once. A further batch is full, or
-// begins when the batch before it has ended.
+// While the event plans, a lane sends the first rows at once. A later batch is full, or begins
+// after the batch before it has ended.
 func TestNotifyChannelFillsItsBatches(t *testing.T) {
 	t.Parallel()
 

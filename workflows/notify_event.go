@@ -15,35 +15,35 @@ import (
 // NotifyInput is the input of [NotifyEvent].
 type NotifyInput struct {
 	EventID        string
-	Source         string `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
+	Source         string `json:",omitempty"` // the outbox of the event; empty: notification.HeraldSource
 	Publish        bool   // publish the event's message to RabbitMQ
-	CommandVersion int    `json:"Commands,omitempty"` // [CommandVersion] at the start
-	Cancels        string `json:",omitempty"`         // the event that it cancels; empty: none
+	CommandVersion int    `json:"Commands,omitempty"` // the [CommandVersion] of the worker that starts the workflow
+	Cancels        string `json:",omitempty"`         // the event that this event cancels; empty: none
 }
 
 // NotifyResult is the result of [NotifyEvent].
 type NotifyResult struct {
 	Outcome    notification.EventOutcome     `json:",omitempty"`
-	Problem    string                        `json:",omitempty"` // why, or what was wrong with some of the rules
+	Problem    string                        `json:",omitempty"` // the reason for the outcome, or the faults of rules
 	Deliveries map[notification.Status]int   // by status
 	Decisions  map[notification.Decision]int // by reason
 
-	Cancelled map[notification.Status]int `json:",omitempty"` // deliveries of the event that it cancels, by status
+	Cancelled map[notification.Status]int `json:",omitempty"` // deliveries of the event that this event cancels, by status
 }
 
-// The activities of an event are short, and are tried until they succeed: losing
-// an event is worse than waiting for a database or a broker.
+// The activities of an event are short, and Temporal retries them until they succeed: losing an
+// event is worse than waiting for a database or a broker.
 var (
 	planOptions    = heartbeating(5*time.Minute, time.Minute, "plan the deliveries to the next recipients")
-	cancelOptions  = heartbeating(5*time.Minute, time.Minute, "cancel what the other event has not sent yet")
+	cancelOptions  = heartbeating(5*time.Minute, time.Minute, "cancel the unsent deliveries of the other event")
 	listOptions    = eventOptions(30*time.Second, "read planned deliveries")
 	publishOptions = eventOptions(20*time.Second, "publish the event to RabbitMQ")
 	finishOptions  = heartbeating(10*time.Minute, time.Minute, "count the deliveries and mark the event as ended")
 )
 
 // planFirst and publishFirst limit the local activities at the start of an event, finishFirst the
-// one at its end. The workflow task and the deliveries wait for the first two, so a broker that
-// hangs delays them by at most one second.
+// local activity at its end. The workflow task and the deliveries wait for planFirst and
+// publishFirst: a broker that hangs delays them by at most one second.
 var (
 	planFirst    = firstTry(5*time.Second, planOptions.Summary)
 	publishFirst = firstTry(time.Second, publishOptions.Summary)
@@ -64,37 +64,36 @@ func eventOptions(timeout time.Duration, summary string) workflow.ActivityOption
 	}
 }
 
-// heartbeating returns the options of a long activity that heartbeats; its longest
-// statement takes 30 s. A cancelled event waits for its end, so that no row changes
-// after the event has counted the rows.
+// heartbeating returns the options of a long activity that sends heartbeats; its longest statement
+// takes 30 s. A cancelled event waits for the activity's end, so that no row changes after the
+// event has counted the rows.
 func heartbeating(timeout, heartbeat time.Duration, summary string) workflow.ActivityOptions {
 	options := awaited(eventOptions(timeout, summary))
 	options.HeartbeatTimeout = heartbeat
 	return options
 }
 
-// awaited lets a cancelled workflow wait for the end of the activity.
+// awaited makes a cancelled workflow wait for the end of the activity.
 func awaited(options workflow.ActivityOptions) workflow.ActivityOptions {
 	options.WaitForCancellation = true
 	return options
 }
 
-// CommandVersion is the generation of the commands that a new event's workflow issues. Release
-// 0.2 had 1 to 3. From 2 on, the event publishes and begins to plan by local activities:
-// see [first]. From 3 on, an event that succeeds ends by a local activity. From 4 on, an event
-// that is cancelled publishes its message too.
+// CommandVersion is the generation of the commands that a new event's workflow issues. Release 0.2
+// had 1 to 3. From 2 on, the event publishes and begins to plan by local activities: see [first].
+// From 3 on, a successful event ends by a local activity. From 4 on, a cancelled event publishes
+// its message, too.
 const CommandVersion = 4
 
-// pagesAtOnce bounds the pages of recipients that one activity plans, so that a
-// broadcast to a million is a few hundred events in its workflow's history.
+// pagesAtOnce limits the pages of recipients that one activity plans. A broadcast to a million
+// people adds a few hundred events to its workflow's history.
 const pagesAtOnce = 100
 
-// NotifyEvent notifies all recipients of one event. If the event cancels another event,
-// it does that first. It publishes the event's message while it plans the deliveries. If
-// the recipients fit on a page, it starts one child per recipient and channel. Otherwise
-// it starts one [NotifyChannel] per channel, so that a slow channel does not delay the
-// others. It ends when all children have ended. A delivery that fails does not fail other
-// deliveries or the event.
+// NotifyEvent notifies all recipients of one event. If the event cancels another event, NotifyEvent
+// cancels that event first. It publishes the event's message while it plans the deliveries. If the
+// recipients fit on a page, it starts one child per recipient and channel. Otherwise it starts one
+// [NotifyChannel] per channel, so that a slow channel does not delay other channels. It ends when
+// all children have ended. A failed delivery does not fail other deliveries or the event.
 func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	in.CommandVersion = min(in.CommandVersion, beginner(ctx))
 	published := publishEvent(ctx, in)
@@ -106,13 +105,13 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	result.Cancelled = cancelled
 	err = cmp.Or(err, awaitPublished(ctx, in, published))
 	result, err = finishEvent(ctx, in, result, err)
-	_ = published.Get(ctx, nil) // not ready only if the event was cancelled
+	_ = published.Get(ctx, nil) // ready, unless the event was cancelled
 	return result, err
 }
 
-// beginner returns the generation of the worker that did the first task, or [CommandVersion] if the
-// worker has no version. An older worker ignores the higher version of the input and issues its own
-// commands. A newer worker that continues the event must replay these.
+// beginner returns the generation of the worker that ran the first task, or [CommandVersion] if the
+// worker has no version. An older worker ignores a higher version in the input and issues its own
+// commands. A newer worker that continues the event must replay the same commands.
 func beginner(ctx workflow.Context) int {
 	generation, err := strconv.Atoi(workflow.GetInfo(ctx).GetCurrentBuildID())
 	if err != nil {
@@ -133,13 +132,13 @@ func awaitPublished(ctx workflow.Context, in NotifyInput, published workflow.Fut
 	return published.Get(ctx, nil)
 }
 
-// cancelOther cancels the event that this event names, and returns the cancelled event's
-// deliveries by status.
+// cancelOther cancels the event that this event cancels, and returns that event's deliveries by
+// status.
 func cancelOther(ctx workflow.Context, in NotifyInput) (map[notification.Status]int, error) {
 	if in.Cancels == "" {
 		return nil, nil
 	}
-	workflow.SetCurrentDetails(ctx, "cancelling what event "+in.Cancels+" has not sent yet")
+	workflow.SetCurrentDetails(ctx, "cancelling the unsent deliveries of event "+in.Cancels)
 	input := activities.CancelEventInput{EventID: in.Cancels, By: in.EventID}
 	cancelled, err := execute[activities.CancelEventResult](ctx, cancelOptions, acts.CancelEvent, input)
 	return cancelled.Deliveries, cmp.Or(ctx.Err(), err)
@@ -161,9 +160,9 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 	return result, err
 }
 
-// recordEnd records a success by a local activity, if that succeeds at once. If its workflow
-// task is lost, the event may be cancelled before it ends a second time. It then ends as
-// cancelled, by an activity that overwrites the row. So the row follows the workflow's end.
+// recordEnd tries once to record a success by a local activity. If its workflow task is lost, the
+// event may be cancelled before the task is repeated. The event then ends as cancelled, by an
+// activity that overwrites the row. So the row always has the workflow's end.
 func recordEnd(ctx workflow.Context, in NotifyInput, end activities.FinishEventInput) (notification.Counts, error) {
 	if in.CommandVersion >= 3 && end.Success {
 		return first[notification.Counts](ctx, finishFirst, finishOptions, acts.FinishEvent, end)
@@ -171,8 +170,8 @@ func recordEnd(ctx workflow.Context, in NotifyInput, end activities.FinishEventI
 	return execute[notification.Counts](ctx, finishOptions, acts.FinishEvent, end)
 }
 
-// publishEvent starts to publish and does not wait. From generation 4 on, cancelling the event
-// does not cancel its message: consumers get the messages of all events.
+// publishEvent starts to publish and does not wait. From [CommandVersion] 4 on, it also publishes
+// the message of a cancelled event: consumers get the messages of all events.
 func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 	published, settable := workflow.NewFuture(ctx)
 	if !in.Publish {
@@ -201,14 +200,14 @@ func deliverAll(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	return result, cmp.Or(err, lanes.wait(ctx))
 }
 
-// plan plans the first page alone, so that sending begins soon, and then many pages per
+// plan plans the first page by one activity, so that sending begins soon, and then many pages per
 // activity. A lane starts when its first row is planned, and reads the other rows itself.
 func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result NotifyResult, err error) {
-	workflow.SetCurrentDetails(ctx, "planning; what is planned is sent meanwhile, by one child workflow per channel")
+	workflow.SetCurrentDetails(ctx, "planning; one child workflow per channel already sends the planned deliveries")
 	for in := (activities.PlanInput{EventID: notify.EventID, Source: notify.Source, Pages: 1}); ; in.Pages = pagesAtOnce {
 		planned, err := planPages(ctx, notify, in)
 		if err != nil {
-			return result, cmp.Or(ctx.Err(), err) // a cancelled statement returns another error than ctx
+			return result, cmp.Or(ctx.Err(), err) // after a cancellation, err may be a failure of the statement
 		}
 		if planned.Outcome == notification.AwaitingApproval {
 			if planned, err = afterApproval(ctx, notify, in, planned); err != nil {
@@ -216,7 +215,7 @@ func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result Notify
 			}
 		}
 		result.Outcome = planned.Outcome
-		if result.Problem == "" || planned.Outcome != "" { // only the first page reports people that are passed over
+		if result.Problem == "" || planned.Outcome != "" { // only the first page reports skipped people
 			result.Problem = planned.Problem
 		}
 		lanes.bulk = lanes.bulk || planned.Bulk
@@ -253,7 +252,7 @@ func eventOutcome(result NotifyResult, err error) notification.EventOutcome {
 	}
 }
 
-// setOutcome sets HeraldOutcome, by which operators find workflows that did not end as SENT.
+// setOutcome sets HeraldOutcome. Operators use it to find workflows that did not end as SENT.
 func setOutcome(ctx workflow.Context, outcome string) {
 	if outcome == "" {
 		return

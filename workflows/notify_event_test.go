@@ -22,7 +22,7 @@ var notifyInput = workflows.NotifyInput{EventID: eventID, Source: "orders", Comm
 // firstPage asks for the planning of the first page.
 var firstPage = activities.PlanInput{EventID: eventID, Source: "orders", Pages: 1}
 
-// A database that is out of reach delays an event and loses nothing.
+// While the database is out of reach, an event waits and loses nothing.
 func TestNotifyEvent(t *testing.T) {
 	t.Parallel()
 
@@ -43,12 +43,12 @@ func TestNotifyEvent(t *testing.T) {
 	}{
 		{name: "one delivery", plan: onlyPage(batch(1)), want: workflows.NotifyResult{}},
 		{name: "several deliveries", plan: onlyPage(batch(7)), want: workflows.NotifyResult{}},
-		{name: "a delivery for later", plan: onlyPage(later), want: workflows.NotifyResult{}},
+		{name: "a delivery that waits", plan: onlyPage(later), want: workflows.NotifyResult{}},
 		{name: "after an outage", outages: 6, plan: onlyPage(batch(2)), want: workflows.NotifyResult{}},
 		{name: "cancelled by another event", plan: taken, want: workflows.NotifyResult{Outcome: notification.EventCancelled, Problem: taken.Problem}},
-		{name: "a page of recipients, and a great many rows of an earlier planning", plan: inLanes(1, 1, mails), want: workflows.NotifyResult{Outcome: notification.Incomplete}},
+		{name: "few recipients, many rows of an earlier planning", plan: inLanes(1, 1, mails), want: workflows.NotifyResult{Outcome: notification.Incomplete}},
 		{name: "nothing selected", plan: activities.PlanResult{}, want: workflows.NotifyResult{}},
-		{name: "nobody", plan: nobody, want: workflows.NotifyResult{Outcome: notification.NoRecipients, Problem: nobody.Problem}},
+		{name: "no recipients", plan: nobody, want: workflows.NotifyResult{Outcome: notification.NoRecipients, Problem: nobody.Problem}},
 		{name: "no routing", plan: unrouted, want: workflows.NotifyResult{Outcome: notification.NoRouting, Problem: unrouted.Problem}},
 		{name: "a rule that found nobody", plan: some, want: workflows.NotifyResult{Outcome: notification.EventProblem, Problem: some.Problem}},
 	}
@@ -73,8 +73,8 @@ func TestNotifyEvent(t *testing.T) {
 	}
 }
 
-// A child has the delivery's id, and runs on its channel's queue, where only a worker of
-// that channel takes it. Search attributes find it.
+// A child has the delivery's id, and runs on its channel's queue, where only a worker of that
+// channel takes it. It has search attributes.
 func TestNotifyEventNamesItsChildren(t *testing.T) {
 	t.Parallel()
 
@@ -96,7 +96,7 @@ func TestNotifyEventNamesItsChildren(t *testing.T) {
 	}, env.deliveries.found)
 }
 
-func TestNotifyEventPublishesBesideTheDeliveries(t *testing.T) {
+func TestNotifyEventPublishesConcurrently(t *testing.T) {
 	t.Parallel()
 
 	var publishedAt, deliveredAt time.Duration
@@ -122,7 +122,7 @@ func TestNotifyEventPublishesBesideTheDeliveries(t *testing.T) {
 
 	env.requireNotified(t, workflows.NotifyResult{})
 	require.Zero(t, deliveredAt)
-	require.Equal(t, (1+2+4+8+16+30)*time.Second, publishedAt, "the first attempt is a local activity, and the second one follows at once")
+	require.Equal(t, (1+2+4+8+16+30)*time.Second, publishedAt, "the first attempt is a local activity, and the second attempt follows at once")
 }
 
 func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
@@ -133,7 +133,7 @@ func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
 		name             string
 		plan, publishing error
 	}{
-		{name: "neither", plan: gone, publishing: gone},
+		{name: "not planned, not published", plan: gone, publishing: gone},
 		{name: "not planned", plan: gone},
 		{name: "not published", publishing: gone},
 	}
@@ -167,7 +167,7 @@ func TestNotifyEventWithChildrenThatFail(t *testing.T) {
 		return nil
 	}
 	twice := batch(3)
-	twice.Deliveries = append(twice.Deliveries, twice.Deliveries[2]) // its workflow ID is taken
+	twice.Deliveries = append(twice.Deliveries, twice.Deliveries[2]) // its workflow ID is in use
 	env.plans(notification.Cursor{}, onlyPage(twice))
 	env.finishes("")
 
@@ -177,8 +177,8 @@ func TestNotifyEventWithChildrenThatFail(t *testing.T) {
 	require.ElementsMatch(t, inputs(batch(3)), env.deliveries.started)
 }
 
-// An event that succeeds ends by a local activity. A normal activity records an end that may
-// overwrite another end, and the ends of events that older workers began.
+// A successful event ends by a local activity. A normal activity records an end that may overwrite
+// another end, and the ends of events that older workers began.
 func TestNotifyEventRecordsItsEnd(t *testing.T) {
 	t.Parallel()
 
@@ -187,14 +187,14 @@ func TestNotifyEventRecordsItsEnd(t *testing.T) {
 	tests := []struct {
 		name     string
 		commands int
-		err      error // of planning
+		err      error // the error of planning
 		cancel   bool
-		fails    bool // the local activity
+		fails    bool // the local activity fails
 		success  bool
 		want     []string
 	}{
 		{name: "success", commands: workflows.CommandVersion, success: true, want: []string{local}},
-		{name: "success, and another end is recorded", commands: workflows.CommandVersion, fails: true, success: true, want: []string{local, own}},
+		{name: "success, but another end is recorded", commands: workflows.CommandVersion, fails: true, success: true, want: []string{local, own}},
 		{name: "failure", commands: workflows.CommandVersion, err: gone, want: []string{own}},
 		{name: "cancelled", commands: workflows.CommandVersion, cancel: true, want: []string{own}},
 		{name: "begun by an older worker", commands: 2, success: true, want: []string{own}},

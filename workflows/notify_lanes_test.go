@@ -21,7 +21,7 @@ var (
 	websocket  = notification.Lane{Channel: notification.WebSocket}
 )
 
-// inLanes is the plan of the pages up to the n-th of last.
+// inLanes returns the plan of the pages up to page n of `last`.
 func inLanes(n, last int, lanes ...notification.Lane) activities.PlanResult {
 	planned := activities.PlanResult{Lanes: lanes}
 	if n < last {
@@ -35,7 +35,7 @@ func laneInput(lane notification.Lane) workflows.ChannelInput {
 	return workflows.ChannelInput{EventID: eventID, EventType: "RESERVATION_REQUESTED", Aggregate: aggregate, Lane: lane}
 }
 
-// untilPlanned is a lane that ends with the signal that all recipients are planned.
+// untilPlanned runs as a lane until the signal that all recipients are planned.
 func untilPlanned(ctx workflow.Context, in workflows.ChannelInput) error {
 	if !in.Planned {
 		workflow.GetSignalChannel(ctx, "all-planned").Receive(ctx, nil)
@@ -43,9 +43,9 @@ func untilPlanned(ctx workflow.Context, in workflows.ChannelInput) error {
 	return nil
 }
 
-// A large event starts one workflow per channel and kind, as soon as there are deliveries for
-// it. The workflow gets a signal when all recipients are planned. The first planning decides for all
-// lanes whether they go in batches, also for a lane that begins later. Deliveries that wait never do.
+// A large event starts one workflow per channel and kind, as soon as there are deliveries for it.
+// The workflow gets a signal when all recipients are planned. The first page decides for all lanes
+// whether they go in batches, also for later lanes. Deliveries that wait never go in batches.
 func TestNotifyEventStartsLanes(t *testing.T) {
 	t.Parallel()
 
@@ -62,14 +62,14 @@ func TestNotifyEventStartsLanes(t *testing.T) {
 	env.requireNotified(t, workflows.NotifyResult{})
 	require.Equal(t, []string{"evt-1-lane-EMAIL", "evt-1-lane-SMS-waiting", "evt-1-lane-WEBSOCKET"}, sorted(env.lanes.ids))
 	last := laneInput(websocket)
-	last.Bulk, last.Planned = true, true // by then
+	last.Bulk, last.Planned = true, true // now all recipients are planned
 	require.ElementsMatch(t, []workflows.ChannelInput{bulkInput(), laneInput(laterSMS), last}, env.lanes.started)
 	require.Empty(t, env.deliveries.started)
 	require.Contains(t, env.lanes.found, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "SMS"})
 }
 
-// Only the first page reports people that are passed over. Later pages do not overwrite its
-// problem, unless another event cancels this event.
+// Only the first page reports skipped people. Later pages do not overwrite its problem, unless
+// another event cancels this event.
 func TestNotifyEventKeepsTheProblemOfItsFirstPage(t *testing.T) {
 	t.Parallel()
 
@@ -90,8 +90,8 @@ func TestNotifyEventKeepsTheProblemOfItsFirstPage(t *testing.T) {
 	}
 }
 
-// A lane that an operator cancels stays cancelled: what the event plans for it afterwards is
-// cancelled too. The other lanes continue, and the event ends well.
+// A lane that an operator cancels stays cancelled: deliveries that the event plans for it
+// afterwards are cancelled, too. The other lanes continue, and the event succeeds.
 func TestNotifyEventWithACancelledLane(t *testing.T) {
 	t.Parallel()
 
@@ -126,7 +126,7 @@ func TestNotifyEventWaitsForALaneThatCloses(t *testing.T) {
 	env.plans(cursor(1), inLanes(2, 2, mails))
 	env.finishes("")
 	holder := activities.HolderInput{WorkflowID: "evt-1-lane-EMAIL", Type: notifyChannel, TaskQueue: "default-test-taskqueue"}
-	env.OnActivity(acts.AwaitHolder, mock.Anything, holder).Return(activities.HolderResult{}, temporal.NewApplicationError("it still runs", activities.StillRunning)).Times(5)
+	env.OnActivity(acts.AwaitHolder, mock.Anything, holder).Return(activities.HolderResult{}, temporal.NewApplicationError("the workflow still runs", activities.StillRunning)).Times(5)
 	env.OnActivity(acts.AwaitHolder, mock.Anything, holder).Return(activities.HolderResult{Completed: true}, nil)
 
 	env.ExecuteWorkflow(func(ctx workflow.Context) (workflows.NotifyResult, error) {
@@ -145,8 +145,8 @@ func TestNotifyEventWaitsForALaneThatCloses(t *testing.T) {
 
 func takesSeconds(ctx workflow.Context) error { return workflow.Sleep(ctx, 10*time.Second) }
 
-// Planned deliveries are made, even if the rest cannot be planned.
-func TestNotifyEventFailsBehindItsLanes(t *testing.T) {
+// Planned deliveries are sent, even if later pages cannot be planned.
+func TestNotifyEventFailsAfterItsLanesStarted(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)

@@ -21,12 +21,12 @@ type PageInput struct {
 }
 
 // openDeliveries limits the deliveries that one workflow sends over one channel concurrently.
-// Deliveries that wait for a delay or for the end of quiet hours do not count: they would hold
-// up the others until the morning. A page has at most 500 deliveries.
+// Deliveries that wait for a delay or for the end of quiet hours do not count, because they would
+// delay the other deliveries until the morning. A page has at most 500 deliveries.
 const openDeliveries = 100
 
-// NotifyPage makes one page of deliveries that wait. Pages keep each history short, however
-// many recipients an event has.
+// NotifyPage sends one page of deliveries that wait. Pages keep each history short, for any number
+// of recipients.
 func NotifyPage(ctx workflow.Context, in PageInput) error {
 	return endPart(ctx, in.Part, deliverPage(ctx, in))
 }
@@ -47,9 +47,9 @@ type batchEvent struct {
 	aggregate     notification.Entity
 }
 
-// deliverBatch starts one child per delivery, and waits for all. Each channel has
-// a separate limit, so that no channel waits for another. Callers read the outcome from
-// the rows: its only error is that ctx was cancelled.
+// deliverBatch starts one child per delivery, and waits for all. Each channel has a separate limit,
+// so that no channel waits for another. The only error is that ctx was cancelled, because callers
+// read the outcome from the rows.
 func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
 	channels := newLimiter(ctx, 0)
@@ -67,7 +67,7 @@ func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.Deliv
 	return channels.wait(ctx)
 }
 
-// byChannel splits deliveries by channel, in the order in which the channels occur.
+// byChannel groups deliveries by channel, in the order of the channels' first deliveries.
 func byChannel(all []notification.Delivery) [][]notification.Delivery {
 	var split [][]notification.Delivery
 	place := map[notification.Channel]int{}
@@ -108,7 +108,7 @@ func deliverInput(d notification.Delivery, policy activities.DeliveryPolicy) Del
 	return DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Next: d.Next, Replaceable: d.Replaceable, Policy: policy}
 }
 
-// batchDetails tells operators what an event's workflow waits for.
+// batchDetails describes what an event's workflow waits for, for operators.
 func batchDetails(batch activities.DeliveryBatch) string {
 	waiting := 0
 	for _, d := range batch.Deliveries {
@@ -125,15 +125,15 @@ func deliveryOptions(event batchEvent, d notification.Delivery, policy activitie
 	return options
 }
 
-// recipientOptions are the options of a child about one recipient.
+// recipientOptions returns the options of a child for one recipient.
 func recipientOptions(event batchEvent, d notification.Delivery, id, more string) workflow.ChildWorkflowOptions {
 	recipient := string(d.UserType) + "/" + d.UserID
 	return childOptions(event, d.Channel, id, fmt.Sprintf("%s to %s%s", d.Channel, recipient, more), RecipientAttribute.ValueSet(recipient))
 }
 
-// childOptions cancel a child with its event, which then waits for the child's end. When the event
-// runs again, the child runs again too, unless it completed. The search attributes name the event and
-// the channel, so that a query finds every child.
+// childOptions cancels a child together with its event, which then waits for the child's end. If
+// the event runs again, the child runs again, too, unless it completed. The search attributes name
+// the event and the channel, so that a query finds every child.
 func childOptions(event batchEvent, channel notification.Channel, id, summary string, attributes ...temporal.SearchAttributeUpdate) workflow.ChildWorkflowOptions {
 	attributes = append(attributes,
 		EventTypeAttribute.ValueSet(event.eventType), AggregateAttribute.ValueSet(event.aggregate.String()), ChannelAttribute.ValueSet(string(channel)))

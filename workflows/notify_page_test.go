@@ -17,9 +17,9 @@ import (
 	"herald/workflows"
 )
 
-// A page opens all that waits at once: deliveries for later, deliveries with an escalation, and items of
-// digests, whose time only their digests know. Deliveries to send at once need slots. A database that is away, or a delivery
-// that fails, stops no other delivery.
+// A page starts all waiting deliveries at once: with a later time, with an escalation, or in a
+// digest. Other deliveries need slots. A database outage or a failed delivery does not stop other
+// deliveries.
 func TestNotifyPage(t *testing.T) {
 	t.Parallel()
 
@@ -46,9 +46,9 @@ func TestNotifyPage(t *testing.T) {
 		{name: "one", listed: batch(1), mostOpen: 1},
 		{name: "as many as slots", listed: batch(100), mostOpen: 100},
 		{name: "more than slots", listed: batch(130), mostOpen: 100},
-		{name: "none that wait", listed: waiting(batch(0))},
-		{name: "many that wait", listed: waiting(batch(130)), mostOpen: 130},
-		{name: "digests, and 99 to send at once", listed: digests, mostOpen: 230},
+		{name: "no waiting deliveries", listed: waiting(batch(0))},
+		{name: "130 waiting deliveries", listed: waiting(batch(130)), mostOpen: 130},
+		{name: "items of digests, and 99 deliveries without a wait", listed: digests, mostOpen: 230},
 		{name: "deliveries with an escalation", listed: escalating, mostOpen: 130},
 		{name: "after an outage", outages: 4, listed: batch(2), mostOpen: 2},
 		{name: "deliveries that fail", listed: batch(2), end: fails, mostOpen: 1},
@@ -76,7 +76,7 @@ func TestNotifyPage(t *testing.T) {
 	}
 }
 
-// A page with more rows than one list has reads the next one.
+// A page with more rows than one list reads the next list.
 func TestNotifyPageReadsListAfterList(t *testing.T) {
 	t.Parallel()
 
@@ -94,14 +94,14 @@ func TestNotifyPageReadsListAfterList(t *testing.T) {
 	require.ElementsMatch(t, inputs(all), env.deliveries.started)
 }
 
-// An event that is started again repeats failed deliveries only.
-func TestNotifyPageRepeatsOnlyWhatFailed(t *testing.T) {
+// An event that is started again retries only failed deliveries.
+func TestNotifyPageRetriesOnlyFailedDeliveries(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name  string
-		end   error // of the first delivery, which comes up again when that has ended
-		asked int   // who has its id
+		end   error // the error of the first delivery, which is listed again after its end
+		asked int   // the calls of AwaitHolder
 		want  int
 	}{
 		{name: "sent", asked: 1, want: 100},
@@ -132,15 +132,15 @@ func TestNotifyPageRepeatsOnlyWhatFailed(t *testing.T) {
 	}
 }
 
-// If an earlier run that closes, or a retry, still has a delivery's id, the delivery is
-// made after its end, however long that takes.
-func TestNotifyPageWaitsForWhoHasAnID(t *testing.T) {
+// If a closing earlier run or a retry still has a delivery's id, the delivery starts after that
+// workflow's end.
+func TestNotifyPageWaitsForTheHolderOfAnID(t *testing.T) {
 	t.Parallel()
 
 	env, all := newEnv(t), batch(2)
-	all.Deliveries[1] = all.Deliveries[0] // its workflow ID is taken
+	all.Deliveries[1] = all.Deliveries[0] // its workflow ID is in use
 	env.lists(all, nil)
-	running := temporal.NewApplicationError("it still runs", activities.StillRunning)
+	running := temporal.NewApplicationError("the workflow still runs", activities.StillRunning)
 	asked := 0
 	env.holder(all.Deliveries[0]).Return(func(context.Context, activities.HolderInput) (activities.HolderResult, error) {
 		if asked++; env.deliveries.open > 0 {
@@ -158,7 +158,7 @@ func TestNotifyPageWaitsForWhoHasAnID(t *testing.T) {
 
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, inputs(all), env.deliveries.started)
-	require.Greater(t, asked, 2, "it was not asked again")
+	require.Greater(t, asked, 2, "AwaitHolder was not retried")
 }
 
 // If another type of workflow has the id, only that delivery fails.
@@ -181,17 +181,17 @@ func TestNotifyPageWithATakenID(t *testing.T) {
 	require.Len(t, env.deliveries.started, 2)
 }
 
-// holder expects the question who has a delivery's id.
+// holder expects the call of AwaitHolder for a delivery's id.
 func (e *environment) holder(d notification.Delivery) *testsuite.MockCallWrapper {
 	return e.OnActivity(acts.AwaitHolder, mock.Anything, activities.HolderInput{WorkflowID: d.DeliveryID, Type: deliverNotification, TaskQueue: "herald-email"})
 }
 
-// pageInput is the n-th page of a lane that waits.
+// pageInput returns the input of the n-th page.
 func pageInput(n int) workflows.PageInput {
 	return workflows.PageInput{Part: partOf(laterMails, n), EventType: "RESERVATION_REQUESTED", Aggregate: aggregate}
 }
 
-// partOf is the n-th stretch of a lane.
+// partOf returns the n-th stretch of a lane, as a part.
 func partOf(lane notification.Lane, n int) notification.Part {
 	return notification.Part{EventID: eventID, Lane: lane, IDs: stored(n)}
 }
@@ -208,16 +208,16 @@ func (e *environment) cancelsUnsent(part notification.Part) {
 	e.OnActivity(acts.CancelPart, mock.Anything, in).Return(activities.CancelPartResult{Cancelled: 50}, nil).Once()
 }
 
-// Deliveries that wait, or whose channel is blocked, delay no others, even if they come first and
-// outnumber the slots.
-func TestNotifyEventDelaysNoOthers(t *testing.T) {
+// Deliveries that wait, or whose channel is blocked, do not delay other deliveries, even if they
+// come first and outnumber the slots.
+func TestWaitingDeliveriesDelayNoOtherDeliveries(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name     string
 		delay    func(d *notification.Delivery)
-		mostOpen int           // slots of the others included
-		want     time.Duration // when the last delivery ends
+		mostOpen int           // open deliveries, other deliveries included
+		want     time.Duration // end of the last delivery
 	}{
 		{name: "waiting", delay: func(d *notification.Delivery) { d.SendAfter = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC) }, mostOpen: 130 + 100, want: 10 * time.Hour},
 		{name: "another channel", delay: func(d *notification.Delivery) { d.Channel = notification.SMS }, mostOpen: 100 + 100, want: 20 * time.Hour},
@@ -249,7 +249,7 @@ func TestNotifyEventDelaysNoOthers(t *testing.T) {
 			require.ElementsMatch(t, inputs(all), env.deliveries.started)
 			require.Equal(t, tt.mostOpen, env.deliveries.mostOpen)
 			require.Len(t, sent, 130)
-			require.Equal(t, 2*time.Second, sent[129]) // of the skipped clock: 100, then 30
+			require.Equal(t, 2*time.Second, sent[129]) // 100 deliveries, then 30
 			require.Equal(t, tt.want, env.Now().Sub(start))
 		})
 	}

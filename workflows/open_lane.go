@@ -13,7 +13,7 @@ import (
 
 // openLane is a running [NotifyChannel].
 type openLane struct {
-	in   ChannelInput // of the next run
+	in   ChannelInput // also the input of the next run
 	open *limiter     // batches, pages or deliveries
 }
 
@@ -42,7 +42,8 @@ func (l *openLane) listen(ctx workflow.Context) {
 	})
 }
 
-// run hands on all rows, and then rows below the last id that were stored late.
+// run starts workflows for all rows. A second pass finds rows that were stored late, below the last
+// id.
 func (l *openLane) run(ctx workflow.Context) error {
 	for {
 		through, err := l.handOn(ctx)
@@ -58,11 +59,11 @@ func (l *openLane) run(ctx workflow.Context) error {
 	}
 }
 
-// handOn starts a workflow for each stretch of rows. It returns when there
-// are no more rows (through), or when the history has become long.
+// handOn starts a workflow for each stretch of rows. It returns after the last row (through is
+// true), or if the history has become long.
 func (l *openLane) handOn(ctx workflow.Context) (through bool, err error) {
 	for interval := l.firstLook(); ; {
-		planned := l.in.Planned // read it before the look, which then sees all rows
+		planned := l.in.Planned // before the look: if planned is true, the look sees all rows
 		next, err := l.look(ctx)
 		switch {
 		case err != nil:
@@ -89,8 +90,8 @@ func (l *openLane) firstLook() time.Duration {
 	return firstLook
 }
 
-// takes reports whether to hand on a stretch while the event plans. A partial batch waits
-// until no batch is open, so that most batches are full.
+// takes reports whether to start a stretch while the event still plans. A partial batch waits until
+// no batch is open, so that most batches are full.
 func (l *openLane) takes(next activities.NextResult) bool {
 	return !l.in.Bulk || !next.Partial || l.open.open == 0
 }

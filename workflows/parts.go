@@ -11,12 +11,12 @@ import (
 	"herald/internal/notification"
 )
 
-// cancelPartOptions leave time for the cancellation of a million deliveries.
+// cancelPartOptions leaves time for the cancellation of a million deliveries.
 var cancelPartOptions = heartbeating(5*time.Minute, time.Minute, "cancel the deliveries that were not sent yet")
 
-// endPart returns the error with which the workflow of a part ends. If the workflow was
-// cancelled, it first cancels the deliveries of the part that were not sent, so that neither
-// the event nor the sweep sends them.
+// endPart returns the error with which the workflow of a part ends. If the workflow was cancelled,
+// endPart first cancels the unsent deliveries of the part, so that neither the event nor the sweep
+// sends them.
 func endPart(ctx workflow.Context, part notification.Part, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -39,7 +39,8 @@ func cancelUnsent(ctx workflow.Context, part notification.Part) error {
 	return err
 }
 
-// eachListed calls deliver for each delivery of a part. It reads lists of a bounded size.
+// eachListed calls deliver for each delivery of a part. It reads the part in lists of a bounded
+// size.
 func eachListed(ctx workflow.Context, list activities.ListInput, deliver func(notification.Delivery, activities.DeliveryPolicy) error) error {
 	for {
 		found, err := execute[activities.ListResult](ctx, listOptions, acts.ListDeliveries, list)
@@ -64,18 +65,18 @@ func eachListed(ctx workflow.Context, list activities.ListInput, deliver func(no
 func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) error {
 	holder, err := runChild(ctx, options, workflowType, start)
 	if holder != "" {
-		workflow.GetLogger(ctx).Error("a part of the deliveries cannot be started: the id is taken", "workflow_id", options.WorkflowID, "by", holder)
+		workflow.GetLogger(ctx).Error("cannot start a part of the deliveries: another workflow has its id", "workflow_id", options.WorkflowID, "by", holder)
 	}
 	return err
 }
 
 const allowDuplicate = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 
-// partOptions let a lane, page or batch run again when its event runs again. No delivery is sent
-// twice: the rows and the workflow IDs of the deliveries prevent it.
+// partOptions lets a lane, page or batch run again if its event runs again. The rows and the
+// workflow IDs of the deliveries prevent that a delivery is sent twice.
 func partOptions(event batchEvent, lane notification.Lane, id, summary string) workflow.ChildWorkflowOptions {
 	if lane.Waiting {
-		id, summary = id+"-waiting", summary+": what is sent later"
+		id, summary = id+"-waiting", summary+": deliveries that wait"
 	}
 	options := childOptions(event, lane.Channel, id, summary)
 	options.WorkflowIDReusePolicy = allowDuplicate

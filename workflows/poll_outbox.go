@@ -12,13 +12,13 @@ import (
 
 var pollOptions = minuteOptions("start the workflows of pending events")
 
-// minuteOptions are for an activity that works for a minute and hands over to the next. If a
-// heartbeat is missing, its worker died. Failures are retried for ever.
+// minuteOptions is for an activity that works for a minute; then the next activity starts. If a
+// heartbeat is missing, the worker died. Temporal retries failures forever.
 func minuteOptions(summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: 3 * time.Minute,
 		HeartbeatTimeout:    activities.PollHeartbeat,
-		WaitForCancellation: true, // it first ends the claims or follow-ups that it has begun
+		WaitForCancellation: true, // the activity first ends its claims or follow-ups
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: 10 * time.Second},
 		Summary:             summary,
 	}
@@ -27,25 +27,24 @@ func minuteOptions(summary string) workflow.ActivityOptions {
 // pollsPerRun keeps a run's history under 1,000 events, about two hours.
 const pollsPerRun = 120
 
-// Signals to a poller. `starter` passes the time of the order as the argument, which is
-// optional.
+// Signals to a poller. The optional argument is the time of the order; `starter` passes it.
 const (
 	PausePoller  = "pause"
 	ResumePoller = "resume"
 )
 
-// PausedMemo is the memo of a paused poller: the time of the pause. It can be read
-// without a worker.
+// PausedMemo is the memo of a paused poller: the time of the pause. A memo can be read without a
+// worker.
 const PausedMemo = "paused_since"
 
 // PollInput is the input of [PollOutbox].
 type PollInput struct {
-	PausedSince time.Time // zero: it polls
+	PausedSince time.Time // zero: not paused
 	Source      string    `json:",omitempty"` // empty: notification.HeraldSource
 }
 
-// PollOutbox polls a source until it is cancelled. Several may run concurrently.
-// While it is paused, no activity is open, and nothing is claimed.
+// PollOutbox polls a source until it is cancelled. Several pollers may run concurrently. A paused
+// poller has no open activity, and claims nothing.
 func PollOutbox(ctx workflow.Context, in PollInput) error {
 	ctx = workflow.WithActivityOptions(ctx, pollOptions)
 	p := &pollLoop{
@@ -84,7 +83,7 @@ func (p *pollLoop) poll(ctx workflow.Context) error {
 	for !result.IsReady() {
 		p.selector(ctx).AddFuture(result, func(workflow.Future) {}).Select(ctx)
 		if p.obey(ctx); p.paused() {
-			workflow.SetCurrentDetails(ctx, "pausing: what was claimed is brought to its end")
+			workflow.SetCurrentDetails(ctx, "pausing: the poller still ends the claims that it has begun")
 			stop()
 		}
 	}
@@ -92,7 +91,7 @@ func (p *pollLoop) poll(ctx workflow.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case polling.Err() != nil: // a pause cancelled it, so any error is expected
+	case polling.Err() != nil: // a pause cancelled the activity, so any error is expected
 		return nil
 	default:
 		return err
@@ -109,13 +108,13 @@ func (p *pollLoop) wait(ctx workflow.Context) error {
 	return ctx.Err()
 }
 
-// selector wakes when there is a signal to obey.
+// selector becomes ready when there is a signal for obey.
 func (p *pollLoop) selector(ctx workflow.Context) workflow.Selector {
-	leave := func(workflow.ReceiveChannel, bool) {} // obey receives it
+	leave := func(workflow.ReceiveChannel, bool) {} // obey receives the signal
 	return workflow.NewSelector(ctx).AddReceive(p.pauses, leave).AddReceive(p.resumes, leave)
 }
 
-// show tells operators what the poller does.
+// show sets the memo and the current details for operators.
 func (p *pollLoop) show(ctx workflow.Context) error {
 	since, details := any(nil), "polling"
 	if p.paused() {
@@ -128,8 +127,9 @@ func (p *pollLoop) show(ctx workflow.Context) error {
 	return workflow.UpsertMemo(ctx, map[string]any{PausedMemo: since})
 }
 
-// obey applies the last signal. Signals of two names that came while no worker ran
-// have no order, so their times decide. Without times, the more frequent name decides.
+// obey applies the last signal. While no worker runs, several signals may arrive. Pauses and
+// resumes then have no order, so their times decide; without times, the more frequent signal
+// decides.
 func (p *pollLoop) obey(ctx workflow.Context) {
 	pauses, lastPause := receiveAll(p.pauses)
 	resumes, lastResume := receiveAll(p.resumes)
@@ -147,8 +147,8 @@ func (p *pollLoop) obey(ctx workflow.Context) {
 	}
 }
 
-// receiveAll receives all pending signals of a channel, and returns their number and
-// their latest time. It ignores an argument that is no time.
+// receiveAll receives all pending signals of a channel, and returns their number and their latest
+// time. It ignores arguments that are not times.
 func receiveAll(signals workflow.ReceiveChannel) (count int, last time.Time) {
 	for {
 		var argument any

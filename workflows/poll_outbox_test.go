@@ -38,7 +38,7 @@ func TestPollOutboxCancelled(t *testing.T) {
 
 	env := newEnv(t)
 	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, nil).Times(2)
-	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, errors.New("a bug")) // backs off
+	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, errors.New("a bug")) // Temporal backs off
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
 	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
@@ -55,10 +55,10 @@ func polling(t *testing.T) (env *environment, begun *int) {
 	return env, begun
 }
 
-// after does something at a time of the poller's clock.
+// after runs a function at a time of the poller's clock.
 func (e *environment) after(d time.Duration, f func()) { e.RegisterDelayedCallback(f, d) }
 
-// details are the current details of a running workflow, as in the Web UI.
+// details returns the current details of a running workflow, as in the Web UI.
 func (e *environment) details(t *testing.T) string {
 	t.Helper()
 	answer, err := e.QueryWorkflow("__temporal_workflow_metadata")
@@ -105,7 +105,7 @@ func TestPollOutboxPaused(t *testing.T) {
 	require.Equal(t, 62, *begun)
 }
 
-// A pause and a resume at once have the poller continue, with a new activity.
+// After a pause and an immediate resume, the poller continues with a new activity.
 func TestPollOutboxPausedForAMoment(t *testing.T) {
 	t.Parallel()
 
@@ -134,7 +134,7 @@ func TestPollOutboxCancelledWhilePaused(t *testing.T) {
 	require.Zero(t, *begun)
 }
 
-// A pause lasts over all runs of a workflow, whatever ends a run.
+// A pause continues in the next run, for any end of a run.
 func TestPollOutboxContinuesAsNewPaused(t *testing.T) {
 	t.Parallel()
 
@@ -142,10 +142,10 @@ func TestPollOutboxContinuesAsNewPaused(t *testing.T) {
 	tests := []struct {
 		name   string
 		in     workflows.PollInput
-		paused time.Duration // from the start
-		long   bool          // the history is, by then
+		paused time.Duration // time of the pause, from the start
+		long   bool          // the history is long at that time
 	}{
-		{name: "in its last activity", paused: 119*time.Minute + 30*time.Second},
+		{name: "during the last activity", paused: 119*time.Minute + 30*time.Second},
 		{name: "after a long history", in: workflows.PollInput{PausedSince: earlier}, paused: time.Hour, long: true},
 	}
 	for _, tt := range tests {
@@ -170,29 +170,29 @@ func TestPollOutboxContinuesAsNewPaused(t *testing.T) {
 }
 
 // If signals come together because no worker ran, the last signal decides.
-func TestPollOutboxToldSeveralThingsAtOnce(t *testing.T) {
+func TestPollOutboxSeveralSignalsAtOnce(t *testing.T) {
 	t.Parallel()
 
 	const pause, resume = workflows.PausePoller, workflows.ResumePoller
 	tests := []struct {
 		name   string
-		paused bool // before
+		paused bool // paused before the signals
 		said   []string
 		timed  bool
 		want   bool
 	}{
-		{name: "nothing", timed: true},
+		{name: "no signal", timed: true},
 		{name: "pause", said: []string{pause}, timed: true, want: true},
 		{name: "resume", paused: true, said: []string{resume}, timed: true},
 		{name: "pause and resume", said: []string{pause, resume}, timed: true},
 		{name: "resume and pause", said: []string{resume, pause}, timed: true, want: true},
-		{name: "three", said: []string{pause, resume, pause}, timed: true, want: true},
+		{name: "pause, resume and pause", said: []string{pause, resume, pause}, timed: true, want: true},
 		{name: "a repeated pause", said: []string{pause, pause, resume}, timed: true},
 		{name: "a repeated resume", paused: true, said: []string{resume, resume, pause}, timed: true, want: true},
-		{name: "without times, three", said: []string{pause, resume, pause}, want: true},
+		{name: "without times, pause, resume and pause", said: []string{pause, resume, pause}, want: true},
 		{name: "without times, pause and resume", said: []string{pause, resume}},
 		{name: "without times, resume and pause", paused: true, said: []string{resume, pause}, want: true},
-		{name: "without times, to continue", paused: true, said: []string{resume, pause, resume}},
+		{name: "without times, resume, pause and resume", paused: true, said: []string{resume, pause, resume}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestPollOutboxToldSeveralThingsAtOnce(t *testing.T) {
 				in.PausedSince = env.Now()
 			}
 			for i, signal := range tt.said {
-				argument := any(map[string]string{"by": "hand"}) // which an operator may add
+				argument := any(map[string]string{"by": "hand"}) // an argument that an operator may add
 				if tt.timed {
 					argument = env.Now().Add(time.Duration(i) * time.Millisecond)
 				}

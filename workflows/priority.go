@@ -28,8 +28,8 @@ func Priority(p notification.Priority, aggregate notification.Entity) temporal.P
 // maxFairnessKey is Temporal's limit, in bytes.
 const maxFairnessKey = 64
 
-// fairnessKey cuts an entity's name to the limit. Entities whose names differ only
-// after the limit share a turn.
+// fairnessKey cuts an entity's name to the limit. Entities whose names differ only after the limit
+// share a key.
 func fairnessKey(aggregate notification.Entity) string {
 	key := aggregate.String()
 	if len(key) <= maxFairnessKey {

@@ -27,12 +27,11 @@ import (
 	"herald/workflows"
 )
 
-// recording is one history in testdata, which tools/histories made on a
-// real server, and how it ends.
+// recording is one history in testdata and its end. tools/histories recorded it on a real server.
 type recording struct{ name, workflow, end string }
 
-// endedByPromotion lists histories of release 0.2 whose code was removed: a promotion ends such
-// a workflow and starts it again from the tables, so nothing replays them.
+// endedByPromotion lists histories of release 0.2 that no code replays any more: a promotion ends
+// such a workflow and starts it again from the tables.
 const endedByPromotion = `
 	notify_paged notify_paged_waiting notify_topic notify_topic_only notify_topic_marked_late notify_topic_again notify_paged_followed notify_batched
 	notify_paged_cancelled notify_paged_cancelled_waiting notify_paged_cancelled_late notify_batched_cancelled notify_topic_refused
@@ -40,7 +39,7 @@ const endedByPromotion = `
 	lane_sent lane_followed lane_waiting lane_batched lane_cancelled lane_cancelled_waiting lane_batched_cancelled
 	batch_sent batch_repeated batch_cancelled`
 
-// ends holds the ends of histories, by their names, which are the same in each release.
+// ends holds the names of histories by their end. The names are the same in each release.
 var ends = map[recording]string{
 	{workflow: pollOutbox, end: "cancelled"}: "poll_cancelled poll_paused",
 	{workflow: notifyEvent, end: "completed"}: `
@@ -111,14 +110,14 @@ func recordings(t *testing.T) (all []recording) {
 			continue
 		}
 		r, ok := known[name]
-		require.True(t, ok, "nothing says how %s ends", file)
+		require.True(t, ok, "add the end of %s to ends", file)
 		r.name = path.Join(release, name)
 		all = append(all, r)
 	}
 	return all
 }
 
-// This code continues all workflows of a running installation, also if traces are switched on
+// This code continues all workflows of a running installation, even if traces are switched on
 // meanwhile.
 func TestReplay(t *testing.T) {
 	t.Parallel()
@@ -157,8 +156,7 @@ func TestReplayIsComplete(t *testing.T) {
 	}
 }
 
-// For each field of an event's input on which its commands depend, there is a history that sets
-// it.
+// For each field of an event's input that changes its commands, a history sets the field.
 func TestReplayHasEveryInputOfEvents(t *testing.T) {
 	t.Parallel()
 
@@ -240,7 +238,7 @@ var (
 	phone = regexp.MustCompile(`\+\d{7,15}\b`)
 )
 
-// Many people can read a history, and Temporal keeps it for long. These histories hold
+// Many people can read a history, and Temporal keeps it for a long time. These histories contain
 // real inputs and results of workflows and activities.
 func TestHistoriesHoldNothingPersonal(t *testing.T) {
 	t.Parallel()
@@ -251,7 +249,7 @@ func TestHistoriesHoldNothingPersonal(t *testing.T) {
 
 			text := plainText(t, r.name)
 
-			require.Regexp(t, `"(Started|EventID|DeliveryID|DigestID|looked|Source|Done)":`, text) // which only payloads hold
+			require.Regexp(t, `"(Started|EventID|DeliveryID|DigestID|looked|Source|Done)":`, text) // only payloads contain these names
 			require.Empty(t, email.FindAllString(text, -1))
 			require.Empty(t, phone.FindAllString(text, -1))
 		})
@@ -265,7 +263,7 @@ func TestPersonalDataIsRecognised(t *testing.T) {
 	require.Equal(t, []string{"+41791234567"}, phone.FindAllString(`"To":"+41791234567","At":"2026-11-21T07:54:00+01:00"`, -1))
 }
 
-// plainText is a recorded history with the contents of all of its payloads.
+// plainText returns a recorded history with its payloads decoded.
 func plainText(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
@@ -287,7 +285,7 @@ func plainText(t *testing.T, name string) string {
 func load(t *testing.T, name string) *history.History {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-	require.NoError(t, err, "record it by make histories")
+	require.NoError(t, err, "record it: make histories")
 	recorded, err := client.HistoryFromJSON(bytes.NewReader(text), client.HistoryJSONOptions{})
 	require.NoError(t, err)
 	return recorded

@@ -10,21 +10,21 @@ import (
 	"herald/activities"
 )
 
-// holderOptions retry for ever: the activity fails while the workflow that has the
-// id still runs. These attempts add no events to the history.
+// holderOptions retries forever: the activity fails while the workflow that has the id still runs.
+// Its attempts add no events to the history.
 var holderOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 20 * time.Second,
 	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
 	Summary:             "wait for the workflow that has the id",
 }
 
-// runChild runs a child to its end and returns its error. The results of its deliveries
-// are in their rows.
+// runChild runs a child to its end and returns its error. Its result is in the rows of the
+// deliveries.
 //
-// An earlier run of the event, or an operator, may have started the same child
-// already. Then runChild waits until that child has ended and starts a new one, unless the
-// first child completed and the options allow no duplicate. If another type of workflow
-// has the id, it starts nothing and returns a description of that workflow.
+// An earlier run of the event, or an operator, may have started the same child already. Then
+// runChild waits until that child has ended and starts a new child, unless the first child
+// completed and the options allow no duplicate. If another type of workflow has the id, it starts
+// nothing and returns a description of that workflow.
 func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) (other string, err error) {
 	ctx = workflow.WithChildOptions(ctx, options)
 	holder := activities.HolderInput{

@@ -11,19 +11,19 @@ import (
 	"herald/activities"
 )
 
-// unknownDelay is the time to the second attempt if neither the first failure nor the policy
-// sets it. It is Temporal's default.
+// unknownDelay is the time until the second attempt, if neither the first failure nor the policy
+// sets a time. It is Temporal's default.
 const unknownDelay = time.Second
 
-// sendFirst makes the first attempt as a local activity, which costs Temporal a third less
-// than a normal activity. If it sends nothing, [send] sends the message: at once if the
-// worker had too many sends in flight, and after the usual wait if the attempt failed
-// for now.
+// sendFirst makes the first attempt as a local activity, which costs Temporal a third less than a
+// normal activity. If it sends nothing, [send] sends the message: at once if the worker had too
+// many sends in flight, and after the usual wait if the attempt failed temporarily.
 //
-// Temporal does not wait for a cancelled local activity whose call is in flight, so a
-// cancellation does not reach this one: the delivery ends after it. An operator's order that
-// came before is obeyed first, unless the message was sent. A lost task may have sent it:
-// Temporal refuses the end of a workflow that got a signal meanwhile, and repeats the task.
+// Temporal does not wait for a cancelled local activity whose call is in flight. So sendFirst hides
+// a cancellation from the activity, and the delivery ends after the attempt. If an operator's order
+// came before, sendFirst obeys it, unless the message was sent. A lost task may have sent the
+// message: if a signal arrives during a task that ends the workflow, Temporal refuses the end and
+// repeats the task.
 func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQuiet bool) (activities.SendResult, *wait, error) {
 	var result activities.SendResult
 	before := orderedBefore(ctx)
@@ -52,12 +52,12 @@ func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQu
 	return result, ordered, nil
 }
 
-// firstOptions allow one attempt: the workflow waits for the next attempt.
+// firstOptions allows one attempt: the workflow itself waits before the next attempt.
 func firstOptions(in DeliverInput) workflow.LocalActivityOptions {
 	return firstTry(in.Policy.Timeout+activities.AttemptOverhead, sendSummary(in))
 }
 
-// orderedBefore returns the last wait that an operator has ordered so far; nil: none.
+// orderedBefore returns the last pending order of an operator, as a wait; nil: none.
 func orderedBefore(ctx workflow.Context) (ordered *wait) {
 	selector := addControls(ctx, workflow.NewSelector(ctx), func(w wait) { ordered = &w })
 	for selector.HasPending() {

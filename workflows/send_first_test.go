@@ -40,7 +40,7 @@ func TestFirstAttempt(t *testing.T) {
 		name    string
 		channel notification.Channel
 		first   answer
-		then    []answer        // of Send
+		then    []answer        // the answers of Send
 		want    []time.Duration // from the start: when Send was called
 		result  workflows.DeliverResult
 		failure string
@@ -49,11 +49,11 @@ func TestFirstAttempt(t *testing.T) {
 		{name: "sent before", channel: email, first: found(notification.Delivered), result: result(notification.Delivered, "")},
 		{name: "left to Send", channel: email, first: full, then: []answer{sent}, want: []time.Duration{0}, result: result(notification.Sent, "")},
 		{name: "busy", channel: email, first: busy, then: []answer{sent}, want: []time.Duration{7 * time.Second}, result: result(notification.Sent, "")},
-		{name: "our own trouble", channel: email, first: panicky, then: []answer{outage, sent}, want: []time.Duration{30 * time.Second, time.Minute}, result: result(notification.Sent, "")},
+		{name: "failures of Herald", channel: email, first: panicky, then: []answer{outage, sent}, want: []time.Duration{30 * time.Second, time.Minute}, result: result(notification.Sent, "")},
 		{name: "no answer", channel: email, first: panics, then: []answer{sent}, want: []time.Duration{30 * time.Second}, result: result(notification.Sent, "")},
 		{name: "used up later", channel: email, first: busy, then: []answer{used}, want: []time.Duration{7 * time.Second}, result: result(notification.Failed, message(used.err)), failure: workflows.DeliveryFailed},
 		{name: "refused", channel: email, first: refused, result: result(notification.Failed, message(refused.err)), failure: workflows.DeliveryFailed},
-		{name: "refused by best effort", channel: slack, first: refused, result: result(notification.Failed, message(refused.err))},
+		{name: "refused on a best-effort channel", channel: slack, first: refused, result: result(notification.Failed, message(refused.err))},
 		{name: "dropped", channel: email, first: dropped, result: result(notification.Cancelled, "USER_DISABLED")},
 	}
 	for _, tt := range tests {
@@ -79,16 +79,16 @@ func TestFirstAttempt(t *testing.T) {
 	}
 }
 
-// Only Send sends deliveries that wait, or that an operator has ordered.
+// Send, not SendFirst, sends deliveries that wait, and an operator's retries.
 func TestNoFirstAttempt(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]func(in *workflows.DeliverInput, now time.Time){
-		"it waits":                   func(in *workflows.DeliverInput, now time.Time) { in.SendAfter = now.Add(time.Hour) },
-		"it has waited":              func(in *workflows.DeliverInput, now time.Time) { in.SendAfter = now.Add(-time.Hour) },
-		"it was attempted elsewhere": func(in *workflows.DeliverInput, now time.Time) { in.Next = now.Add(time.Minute) },
-		"the channel has a limit":    func(in *workflows.DeliverInput, _ time.Time) { in.Policy.Local = false },
-		"it is retried":              func(in *workflows.DeliverInput, _ time.Time) { in.Retry = true },
+		"delivery waits":            func(in *workflows.DeliverInput, now time.Time) { in.SendAfter = now.Add(time.Hour) },
+		"wait is over":              func(in *workflows.DeliverInput, now time.Time) { in.SendAfter = now.Add(-time.Hour) },
+		"attempted in a batch":      func(in *workflows.DeliverInput, now time.Time) { in.Next = now.Add(time.Minute) },
+		"channel with a rate limit": func(in *workflows.DeliverInput, _ time.Time) { in.Policy.Local = false },
+		"operator's retry":          func(in *workflows.DeliverInput, _ time.Time) { in.Retry = true },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,20 +108,20 @@ func TestNoFirstAttempt(t *testing.T) {
 	}
 }
 
-// A delivery that is cancelled during its first attempt ends after the attempt: as sent, or as
-// its row says.
+// A delivery that is cancelled during its first attempt ends after the attempt: as SENT, or with
+// the status of its row.
 func TestCancelledDuringTheFirstAttempt(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name  string
 		first answer
-		row   notification.Status // as GiveUp finds it; empty: it is not asked
+		row   notification.Status // the status after GiveUp; empty: no call
 	}{
 		{name: "sent", first: sent},
-		{name: "failed for now", first: outage, row: notification.Cancelled},
+		{name: "failed temporarily", first: outage, row: notification.Cancelled},
 		{name: "left to Send", first: full, row: notification.Cancelled},
-		{name: "failed for now, but an attempt before it was received", first: outage, row: notification.Delivered},
+		{name: "failed temporarily, but an earlier attempt was delivered", first: outage, row: notification.Delivered},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestCancelledDuringTheFirstAttempt(t *testing.T) {
 	}
 }
 
-// A signal before the first attempt is obeyed first. A signal during the attempt is obeyed
+// A delivery obeys a signal before its first attempt at once, and a signal during the attempt
 // afterwards, if nothing was sent.
 func TestSignalledAtTheFirstAttempt(t *testing.T) {
 	t.Parallel()
@@ -153,18 +153,18 @@ func TestSignalledAtTheFirstAttempt(t *testing.T) {
 		name   string
 		signal string
 		before bool
-		first  answer          // where it is made
+		first  answer          // the answer of SendFirst
 		want   []time.Duration // from the start: when Send was called
 		judged []bool
 	}{
 		{name: "rescheduled before", signal: workflows.Reschedule, before: before, first: full, want: hours(3), judged: []bool{true}},
 		{name: "hastened before", signal: workflows.SendNow, before: before, first: full, want: hours(0), judged: []bool{false}},
-		{name: "rescheduled before, but sent in a task that was lost", signal: workflows.Reschedule, before: before, first: sent},
-		{name: "rescheduled before, and nobody knows whether it was sent", signal: workflows.Reschedule, before: before, first: panicky, want: hours(3), judged: []bool{true}},
+		{name: "rescheduled before, but a lost task sent it", signal: workflows.Reschedule, before: before, first: sent},
+		{name: "rescheduled before, unknown whether it was sent", signal: workflows.Reschedule, before: before, first: panicky, want: hours(3), judged: []bool{true}},
 		{name: "rescheduled, but sent", signal: workflows.Reschedule, first: sent},
-		{name: "rescheduled, and failed for now", signal: workflows.Reschedule, first: outage, want: hours(3), judged: []bool{true}},
-		{name: "rescheduled, and left to Send", signal: workflows.Reschedule, first: full, want: hours(3), judged: []bool{true}},
-		{name: "hastened, and failed for now", signal: workflows.SendNow, first: outage, want: hours(0), judged: []bool{false}},
+		{name: "rescheduled, failed temporarily", signal: workflows.Reschedule, first: outage, want: hours(3), judged: []bool{true}},
+		{name: "rescheduled, left to Send", signal: workflows.Reschedule, first: full, want: hours(3), judged: []bool{true}},
+		{name: "hastened, failed temporarily", signal: workflows.SendNow, first: outage, want: hours(0), judged: []bool{false}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"herald/internal/notification"
 )
 
-// sweepOptions are for a sweep of some minutes at most. Failures are retried, and the
-// schedule starts no other sweep meanwhile.
+// sweepOptions is for a sweep of some minutes. Temporal retries failures, and the schedule starts
+// no other sweep meanwhile.
 var sweepOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 15 * time.Minute,
 	HeartbeatTimeout:    activities.SweepHeartbeat,

@@ -15,8 +15,8 @@ import (
 	"herald/workflows"
 )
 
-// Deliveries that a sweep of release 0.2 found lost for good end one by one, even if the broker of
-// its worker is down for a while.
+// A sweep of release 0.2 ends each lost delivery by an activity, and retries an activity that
+// fails.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 
@@ -40,8 +40,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A row that is gone does not stop the other rows.
-func TestSweepOfARowThatIsGone(t *testing.T) {
+// A purged row does not stop the other rows.
+func TestSweepOfAPurgedRow(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
@@ -75,7 +75,7 @@ func TestFollowUpCancelled(t *testing.T) {
 
 	env := newEnv(t)
 	env.OnActivity(acts.FollowUp, mock.Anything).Return(activities.FollowUpResult{}, nil).Times(2)
-	env.OnActivity(acts.FollowUp, mock.Anything).Return(activities.FollowUpResult{}, errors.New("a bug")) // backs off
+	env.OnActivity(acts.FollowUp, mock.Anything).Return(activities.FollowUpResult{}, errors.New("a bug")) // Temporal backs off
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
 	env.ExecuteWorkflow(workflows.FollowUp)
@@ -83,7 +83,7 @@ func TestFollowUpCancelled(t *testing.T) {
 	env.requireStopped(t)
 }
 
-// An outbox that is out of reach is tried some times, and the others are cleaned meanwhile.
+// CleanOutboxes retries an outbox that is out of reach, and cleans the other outboxes meanwhile.
 func TestCleanOutboxes(t *testing.T) {
 	t.Parallel()
 

@@ -263,7 +263,7 @@ func TestWhy(t *testing.T) {
 	require.Contains(t, slack, "SLACK may not serve a recipient of type CUSTOMER")
 	show := s.starter("delivery", "show", event+"-customer42-EMAIL")
 	require.Regexp(t, "task queue +"+s.name+"-email, workers: 1", show)
-	require.Regexp(t, "it says +waiting until .*: the attempt before failed, and the next one is due then", show)
+	require.Regexp(t, "it says +waiting until .*: the last attempt failed, and the next attempt is due then", show)
 	s.mend()
 	s.seesDeadWorkers(w, event+"-customer42-EMAIL")
 }
