@@ -22,7 +22,7 @@ import (
 const maxActor = 100
 
 // actor returns the name of the person who runs the command: HERALD_ACTOR, else user@host.
-// operator_action stores it, and Temporal's histories have it as the client's identity.
+// operator_action stores it, and Temporal stores it as the client's identity.
 func (a *app) actor() (string, error) {
 	name, set := a.environment["HERALD_ACTOR"]
 	switch {
@@ -74,8 +74,8 @@ func orderOf(cmd *cobra.Command) operate.Order {
 	return operate.Order{Command: command, Flags: recorded(strings.Join(flags, " ")), Reason: reason}
 }
 
-// reasonUsage is the help of the --reason flag from [addReasons]. It tells this flag from the
-// other --reason, which starter suppression has.
+// reasonUsage is the help of the --reason flag that [addReasons] adds. orderOf recognizes the flag
+// by its help, because starter suppression has another flag --reason.
 const reasonUsage = "why you do it, for `TEXT` in starter audit"
 
 // changing lists the commands that change something, or print personal data.
@@ -132,7 +132,7 @@ func (a *app) onDatabase(ctx context.Context, f func(ctx context.Context, o *ope
 }
 
 // ordering returns the function of a command that calls f with an operator who changes only the
-// database. 0 is no time limit.
+// database. 0 means no time limit.
 func (a *app) ordering(limit time.Duration, f func(ctx context.Context, o *operate.Operator, args []string) error) func(*cobra.Command, []string) error {
 	return a.within(limit, func(ctx context.Context, args []string) error {
 		return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error { return f(ctx, o, args) })

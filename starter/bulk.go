@@ -30,7 +30,7 @@ type bulkFlags struct {
 type verbCommand struct {
 	ids  cobra.CompletionFunc
 	verb func(ids []string, flags bulkFlags) (operate.Verb, error)
-	warn func(ctx context.Context, o *operate.Operator) // of what the verb needs; nil: of nothing
+	warn func(ctx context.Context, o *operate.Operator) // prints what could keep the verb from working; nil: nothing could
 
 	// The rest is for commands with filters.
 	examples string // for a usage error: --event or --channel
@@ -38,7 +38,7 @@ type verbCommand struct {
 	selects  func(ctx context.Context, o *operate.Operator, after string) (operate.Selection, error)
 }
 
-// always returns a verb that depends on nothing.
+// always returns a function that returns verb for all ids and flags.
 func always(verb operate.Verb) func([]string, bulkFlags) (operate.Verb, error) {
 	return func([]string, bulkFlags) (operate.Verb, error) { return verb, nil }
 }
@@ -85,7 +85,7 @@ func (v verbCommand) check(name string, ids []string, after string) error {
 	case len(ids) == 0 && !filtered:
 		return fmt.Errorf("name what to %s: ids, or filters such as %s", name, v.examples)
 	case len(ids) > 0 && after != "":
-		return errors.New("--after goes with filters")
+		return errors.New("--after needs filters, not ids")
 	}
 	return nil
 }
@@ -96,14 +96,14 @@ func (a *app) change(ctx context.Context, o *operate.Operator, verb operate.Verb
 		a.Note("%s", matchText(verb.Noun, to.Matched))
 	}
 	if to.After != "" {
-		a.Note("continuing behind %s", to.After)
+		a.Note("continuing after %s", to.After)
 	}
 	if flags.dryRun {
 		summary, err := o.DryRun(ctx, verb, to)
 		return a.report(verb, to.Named, summary, err)
 	}
 	if to.Matched > maxUnasked && !flags.yes {
-		return misused(fmt.Errorf("nothing changed: %s match; to %s more than %d at once add --yes, to look first --dry-run",
+		return misused(fmt.Errorf("nothing changed: %s match; to %s more than %d at once, add --yes; to see them first, add --dry-run",
 			countOf(verb.Noun, to.Matched), verb.Name, maxUnasked))
 	}
 	set, stop := a.ProgressLine(progressText(verb, operate.Summary{Matched: to.Matched, Through: to.After}))
@@ -140,7 +140,7 @@ func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error
 	case named:
 		return a.refusal(verb, s)
 	case s.Failed > 0 && verb.Repeats:
-		return advice.With(failed, "correct the cause, and name only the failed ids: the others would change once more")
+		return advice.With(failed, "correct the cause, and name only the failed ids: the other ids would change again")
 	case s.Failed > 0:
 		return advice.With(failed, "correct the cause, and run it again: finished ids do not change twice")
 	}

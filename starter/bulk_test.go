@@ -19,13 +19,13 @@ import (
 )
 
 // A command changes more than 100 rows only with --yes.
-func TestChangeWantsYes(t *testing.T) {
+func TestLargeChangeNeedsYes(t *testing.T) {
 	t.Parallel()
 
 	err := newScreen().change(t.Context(), nil, operate.CancelDelivery(), operate.Selection{Matched: 101}, bulkFlags{})
 
 	require.ErrorAs(t, err, new(*usageError))
-	require.ErrorContains(t, err, "nothing changed: 101 deliveries match; to cancel more than 100 at once add --yes")
+	require.ErrorContains(t, err, "nothing changed: 101 deliveries match; to cancel more than 100 at once, add --yes")
 }
 
 func TestCounts(t *testing.T) {

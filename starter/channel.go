@@ -20,8 +20,8 @@ func (a *app) channelCommand() *cobra.Command {
 		Use:   "list",
 		Short: "Show the providers, in the order in which they are asked",
 		Long: `Show the providers of EMAIL, PUSH and SMS, in the order in which they are asked, and
-their states. A provider rests if too many of its calls have failed: the next one takes
-its place. If all providers of a channel rest, its deliveries wait and use up no attempts.
+their states. A provider rests if too many of its calls have failed: the next provider
+takes its place. If all providers of a channel rest, its deliveries wait and use up no attempts.
 WEBSOCKET and SLACK have one attempt and never wait.
 
 ON is yes if the provider's settings are set in this environment.`,
@@ -32,13 +32,13 @@ ON is yes if the provider's settings are set in this environment.`,
 		a.overrideCommand("pause", notification.ProviderPaused, "gets no messages", "Send nothing through a provider",
 			`Send nothing through a provider until 'starter channel resume'. The next provider of the
 channel takes its place. Without one, the deliveries wait and use up no attempts; they may
-expire meanwhile. A message that the provider may have already waits for it.`),
+expire meanwhile. A message that the provider may already hold waits for it.`),
 		a.overrideCommand("use", notification.ProviderUsed, "is asked first", "Ask a provider first, even if it fails",
 			`Ask a provider before the other providers of its channel, even if it fails, until 'starter
-channel resume'. A message that another provider may have already stays with that one.`),
-		a.overrideCommand("resume", "", "follows the settings and its failures again", "Take an order back, and end the provider's rest",
-			`Take back 'pause' and 'use', and end the provider's rest. The providers are asked
-as the settings say again.`))
+channel resume'. A message that another provider may already hold stays with that provider.`),
+		a.overrideCommand("resume", "", "follows the settings and its failures again", "Undo 'pause' and 'use', and end the provider's rest",
+			`Undo 'pause' and 'use', and end the provider's rest. Herald asks the providers in the
+order of the settings again.`))
 }
 
 // overrideCommand returns the command that gives an order about a provider.
@@ -46,7 +46,7 @@ func (a *app) overrideCommand(use string, order notification.ProviderOverride, r
 	return &cobra.Command{
 		Use:     use + " PROVIDER",
 		Short:   short,
-		Long:    long + "\n\nAll workers follow within five seconds. The order outlives their restarts.",
+		Long:    long + "\n\nAll workers follow within five seconds. Restarts do not end the order.",
 		Example: "  starter channel " + use + " smtp",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.ordering(commandTimeout, func(ctx context.Context, o *operate.Operator, args []string) error {
@@ -91,7 +91,7 @@ func stateOf(p notification.ProviderState) string {
 	case time.Now().Before(p.RestsUntil):
 		return fmt.Sprintf("rests until %s, rest %d in a row: %s", terminal.Clock(&p.RestsUntil), p.Rests, p.Failure)
 	default:
-		return fmt.Sprintf("the next message tries it after rest %d in a row: %s", p.Rests, p.Failure)
+		return fmt.Sprintf("%d rests in a row have ended, the next message tries it: %s", p.Rests, p.Failure)
 	}
 }
 

@@ -49,12 +49,12 @@ workers, and the outboxes of other services. Each mistake names its row and its 
 The exit code is 1 if there is one.
 
 starter check also plans the last events of each type: it looks for their recipients and
-renders their texts. It changes nothing and sends nothing, but at Temporal it runs a
-workflow of a second, which shows whether fairness is on. Run it with the settings of a
+renders their texts. It changes nothing and sends nothing. In Temporal, it runs a
+workflow for a second, to see whether fairness is on. Run it with the settings of a
 worker, because it checks the credentials in the environment.
 
---domain also asks DNS for the records of a domain in EMAIL_FROM, without which receivers
-take your e-mails for forged: SPF, DKIM and DMARC. Any of the selectors may have the key.`,
+--domain also asks DNS for the SPF, DKIM and DMARC records of a domain in EMAIL_FROM. Without
+them, receivers treat your e-mails as forged. Any one of the selectors may have the key.`,
 		Example: `  starter check
   starter check --since 1h
   starter check --domain example.com --dkim-selector mail

@@ -59,7 +59,7 @@ func TestCompleteWords(t *testing.T) {
 }
 
 // If the database is out of reach, there are no completions and no errors.
-func TestCompleteInSilence(t *testing.T) {
+func TestCompletionWithoutADatabaseIsSilent(t *testing.T) {
 	t.Parallel()
 
 	c := shell{environment: map[string]string{"DATABASE_URL": "postgres://" + unreachable + "/herald"}}

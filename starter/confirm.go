@@ -9,7 +9,7 @@ import (
 	"herald/internal/advice"
 )
 
-// confirmation holds the flags of a command that changes many rows, and only with --yes.
+// confirmation holds the flags of a command that needs --yes, because it changes many rows.
 type confirmation struct{ dryRun, yes bool }
 
 // register adds the flags. verb is the change, such as erase.

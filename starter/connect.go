@@ -52,7 +52,7 @@ func (a *app) settings() (config.Starter, error) {
 }
 
 // store opens the database until the command ends. It fails if the database was set up with
-// another HERALD_SECRET. If the database is out of reach, the first statement fails, not store.
+// another HERALD_SECRET. If the database is out of reach, store succeeds and the first statement fails.
 func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error) {
 	db, cfg, err := a.open(ctx)
 	if err != nil || cfg.Secret == "" {
@@ -142,7 +142,7 @@ func (a *app) nextStep(err error) string {
 	case errors.As(err, &schema):
 		return schema.Remedy
 	case errors.As(err, new(*notification.UnknownUserTypeError)):
-		return "name one of these types, or add yours with a row of user_type"
+		return "name one of these types, or add yours to the table user_type"
 	case errors.As(err, new(*serviceerror.Unavailable)):
 		return startTemporal
 	case errors.As(err, &namespace):

@@ -30,9 +30,9 @@ func (a *app) consoleCommand() *cobra.Command {
 		Long: `Serve what starter knows as pages: what each recipient got and did not get, and why; events,
 deliveries, failures and providers. Each change has a plan, a reason and a row in the audit.
 
-On a loopback address, everybody who reaches it is you. On any other address, a proxy has to
+On a loopback address, everybody who reaches it acts as you. On any other address, a proxy has to
 sign people in: CONSOLE_USER_HEADER is the header with their name, and CONSOLE_ORIGIN is the
-address that browsers see. Nobody else may reach the console then.`,
+address that browsers see. Then only the proxy may reach the console.`,
 		Example: "  starter console\n  starter console --addr 127.0.0.1:9000",
 	}
 	cmd.Flags().StringVar(&addr, "addr", addr, "the `ADDRESS` to listen on")
@@ -93,7 +93,7 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 		return nil, err
 	}
 	key := secret.Key(cfg.Secret, secret.ConsoleForms)
-	if cfg.Secret == "" { // forms of before a restart are invalid then
+	if cfg.Secret == "" { // then a restart makes all open forms invalid
 		key = []byte(rand.Text())
 	}
 	return console.New(console.Config{

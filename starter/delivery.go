@@ -27,7 +27,7 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
 		Short: "List the latest deliveries, the newest first",
 		Long: `List the latest deliveries, the newest first; with --event, in the order of recipients. It
 shows no addresses and no texts. With most filters, one call searches 100,000 deliveries.
-If there are more, it prints the ID for --after, which searches the next ones.`,
+If rows remain, it prints the ID for --after, which continues the search.`,
 		Example: `  starter delivery list --status failed --since 24h
   starter delivery list --recipient CUSTOMER/42 --channel sms
   starter delivery list --event evt-1 --limit 1000 -o json`,

@@ -17,7 +17,7 @@ func (a *app) cancelDeliveryCommand() *cobra.Command {
 		Short: "Cancel deliveries that are not sent yet",
 		Long: `Cancel deliveries by id or by filter, while they wait, retry, or belong to a digest. Sent
 deliveries stay sent, and the answer counts them. Filters without --status mean PENDING.
-More than 100 at once need --yes; --dry-run looks first.`,
+More than 100 at once need --yes; --dry-run shows them first.`,
 		Example: `  starter delivery cancel evt-1-staff10-EMAIL
   starter delivery cancel --event-type PROMOTION --channel SMS --dry-run
   starter delivery cancel --event-type PROMOTION --channel SMS --yes`,

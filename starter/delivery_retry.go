@@ -20,7 +20,7 @@ func (a *app) retryDeliveryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
 		Short: "Retry deliveries that failed or were cancelled",
-		Long: `Retry deliveries by id or by filter. Each gets a new run of its workflow, with the present
+		Long: `Retry deliveries by id or by filter. Each gets a new run of its workflow, with the current
 address and a new text. It is sent at once, and never in a digest. If its own time
 (send_at_path) is in the future, it waits for that time. Filters without --status mean FAILED.
 

@@ -149,7 +149,7 @@ func statusCode(status int) string {
 func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string {
 	switch {
 	case attempt.Outcome == notification.OutcomeLost:
-		return "a crash ended it: the next one may be a repeat"
+		return "a crash ended it: the next attempt may repeat the message"
 	case attempt.EndedAt != nil:
 		return terminal.Dash(attempt.Detail)
 	case last && s.UnderWay():
@@ -157,7 +157,7 @@ func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string
 	case last && s.Status == explain.Unreachable:
 		return "not ended: under way, or a crash"
 	default:
-		return "begun and never ended: a crash, the next one may be a repeat"
+		return "begun but never ended: the worker crashed, the next attempt may repeat the message"
 	}
 }
 

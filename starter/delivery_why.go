@@ -25,8 +25,8 @@ func (a *app) whyDeliveryCommand() *cobra.Command {
 		Long: `Explain a delivery in one place: its event, the decision, the rules as they are now, the
 quiet hours by the recipient's clock, each attempt with the provider's answer, the
 receipts, and what happens next. A recipient who got nothing has no delivery: name the
-event, the recipient and the channel instead. It shows no address and no text, and also
-answers without Temporal.`,
+event, the recipient and the channel instead. It shows no address and no text. It works
+without Temporal, too.`,
 		Example: `  starter delivery why evt-1-staff10-EMAIL
   starter delivery why --event evt-1 --recipient CUSTOMER/42 --channel sms
   starter delivery why evt-1-staff10-EMAIL -o json`,
@@ -70,7 +70,7 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 func (a *app) warnOfNoSecret(ctx context.Context, db *postgres.Store) {
 	var unset *postgres.SecretChangedError
 	if db.AddressHash == nil && errors.As(db.AgreeOnSecret(ctx), &unset) {
-		a.Note("warning: whether the address is suppressed is not known here: %s", unset)
+		a.Note("warning: cannot tell whether the address is suppressed: %s", unset)
 	}
 }
 
@@ -84,7 +84,7 @@ func printWhy(w io.Writer, v explain.Why) {
 		terminal.Row(w, "decision", fmt.Sprintf("%s, at %s: %s", v.Decision, terminal.Clock(v.DecidedAt), v.Meaning))
 	}
 	terminal.Row(w)
-	terminal.Row(w, "THE RULES AS THEY ARE NOW, which may differ from the rules of then")
+	terminal.Row(w, "THE RULES AS THEY ARE NOW, which may differ from the rules at that time")
 	printRules(w, v)
 	terminal.Row(w)
 	if v.Delivery == nil {
@@ -123,9 +123,9 @@ func printRules(w io.Writer, v explain.Why) {
 	terminal.Row(w, "chosen", fmt.Sprintf("%d of the event's recipients, over %s", r.Chosen, v.Channel))
 	switch {
 	case r.Uncounted:
-		terminal.Row(w, "decided now", fmt.Sprintf("%s, or MAX_RECIPIENTS: too many come before them to be counted", r.Decision))
+		terminal.Row(w, "decided now", fmt.Sprintf("%s, or MAX_RECIPIENTS: too many recipients come before them to be counted", r.Decision))
 	case r.Instead != "":
-		terminal.Row(w, "decided now", fmt.Sprintf("%s, so %s is decided about at once", r.Decision, r.Instead))
+		terminal.Row(w, "decided now", fmt.Sprintf("%s, so the rules judge %s at once", r.Decision, r.Instead))
 	case r.Decision != "":
 		terminal.Row(w, "decided now", r.Decision)
 	}
@@ -177,7 +177,7 @@ func namedText(r explain.RulesNow, purged bool) string {
 	case len(r.Unreached) > 0:
 		return "not named by the event: " + strings.Join(r.Unreached, "; ")
 	case r.Entity == "" && purged:
-		return "active; of which entity is not known, since the event's row was purged"
+		return "active; the entity is not known, because the event's row was purged"
 	case r.Role == "":
 		return "active; named through " + r.Entity
 	default:

@@ -30,7 +30,7 @@ func TestShowDelivery(t *testing.T) {
 	require.Contains(t, out, "workflow  UNREACHABLE")
 	require.Contains(t, out, `ATTEMPT  BEGAN                     TOOK   OUTCOME  HTTP  DETAIL
 1        2026-11-21 08:00:01.000Z  210ms  BUSY     503   sendgrid is busy: 503
-2        2026-11-21 08:00:31.000Z  -      -        -     begun and never ended: a crash, the next one may be a repeat
+2        2026-11-21 08:00:31.000Z  -      -        -     begun but never ended: the worker crashed, the next attempt may repeat the message
 3        2026-11-21 08:01:31.000Z  40ms   REFUSED  400   sendgrid refused: 400
 
 RETRIED                   AGAIN  RUN    WAS     ERROR THEN
@@ -91,14 +91,14 @@ func TestWhyADeliveryFailed(t *testing.T) {
 	for _, line := range []string{
 		"event      evt-1: BOOKED of RESTAURANT/5, written at 2026-11-21 08:00:00.000Z",
 		"decision   SELECTED, at 2026-11-21 08:00:00.000Z: the rules chose them for EMAIL",
-		"THE RULES AS THEY ARE NOW, which may differ from the rules of then",
+		"THE RULES AS THEY ARE NOW, which may differ from the rules at that time",
 		"routing      BOOKED over EMAIL: optional, IMMEDIATE, in quiet hours DROP, priority the recipient's",
 		"channel      EMAIL may serve ADMIN, AGENCY_USER, CUSTOMER, RESTAURANT_USER",
 		"recipient    active; named through RESTAURANT/5, as CHEF",
 		"entity       RESTAURANT/5 for this event type: on; this replaces its row for every event type (on, only the roles MANAGER, at most 1 recipients)\n",
 		"chosen       1 of the event's recipients, over EMAIL\n",
 		"address      an e-mail address",
-		"2        2026-11-21 08:00:31.000Z  -      -        -     begun and never ended: a crash, the next one may be a repeat",
+		"2        2026-11-21 08:00:31.000Z  -      -        -     begun but never ended: the worker crashed, the next attempt may repeat the message",
 		"WHAT HAPPENS NEXT\nnothing: it failed. Correct what the provider refused: the recipient's address, or the text, then run `starter delivery retry evt-1-staff10-EMAIL`\n",
 	} {
 		require.Contains(t, out, line)
@@ -156,7 +156,7 @@ func TestWhyOfAPurgedEvent(t *testing.T) {
 	c.exec(t, "UPDATE notification SET entity_type = NULL, entity_id = NULL")
 
 	out = c.must(t, "delivery", "why", "evt-1-staff10-EMAIL")
-	require.Contains(t, out, "of which entity is not known, since the event's row was purged")
+	require.Contains(t, out, "the entity is not known, because the event's row was purged")
 	require.Contains(t, out, "entity       not known, and neither are its settings")
 	require.NotContains(t, out, "decided now")
 }
@@ -174,8 +174,8 @@ func TestUnknownDeliveries(t *testing.T) {
 		{args: []string{"delivery", "show", "d"}, want: "error: delivery d: no such delivery", next: "next: check the id, or look for it with `starter delivery list"},
 		{args: []string{"delivery", "show", "digest-1"}, want: "error: delivery digest-1: no such delivery", next: "next: it looks like the id of a digest"},
 		{args: []string{"delivery", "why", "d"}, want: "error: delivery d: no such delivery", next: "`starter delivery why --event ID --recipient TYPE/ID --channel C`"},
-		{args: []string{"delivery", "why", "--event", "e", "--recipient", "doctor/42", "--channel", "SMS"}, want: "there is no user type DOCTOR; the types are ADMIN, AGENCY_USER, CUSTOMER, GUEST, RESTAURANT_USER", next: "next: name one of these types, or add yours with a row of user_type"},
-		{args: []string{"delivery", "list", "--recipient", "COSTUMER/42"}, want: "there is no user type COSTUMER", next: "add yours with a row of user_type"},
+		{args: []string{"delivery", "why", "--event", "e", "--recipient", "doctor/42", "--channel", "SMS"}, want: "there is no user type DOCTOR; the types are ADMIN, AGENCY_USER, CUSTOMER, GUEST, RESTAURANT_USER", next: "next: name one of these types, or add yours to the table user_type"},
+		{args: []string{"delivery", "list", "--recipient", "COSTUMER/42"}, want: "there is no user type COSTUMER", next: "add yours to the table user_type"},
 		{args: []string{"delivery", "why", "--event", "e", "--recipient", "CUSTOMER/42", "--channel", "SMS"}, want: "error: event e: no such event", next: "next: check the id"},
 	}
 	for _, tt := range tests {
@@ -188,7 +188,7 @@ func TestUnknownDeliveries(t *testing.T) {
 func TestAttemptText(t *testing.T) {
 	t.Parallel()
 
-	const crash = "begun and never ended: a crash, the next one may be a repeat"
+	const crash = "begun but never ended: the worker crashed, the next attempt may repeat the message"
 	now := time.Now()
 	open, done := report.AttemptRow{StartedAt: now}, report.AttemptRow{StartedAt: now, EndedAt: &now, Detail: "twilio is busy: 429"}
 	lost := report.AttemptRow{StartedAt: now, EndedAt: &now, Outcome: notification.OutcomeLost}
@@ -215,7 +215,7 @@ func TestAttemptText(t *testing.T) {
 		{name: "under way in a digest", row: open, last: true, state: inDigest, want: "under way"},
 		{name: "under way in a batch", row: open, last: true, state: inBatch, want: "under way"},
 		{name: "sent alone", row: report.AttemptRow{StartedAt: now, EndedAt: &now}, last: true, want: "-"},
-		{name: "lost", row: lost, state: under, want: "a crash ended it: the next one may be a repeat"},
+		{name: "lost", row: lost, state: under, want: "a crash ended it: the next attempt may repeat the message"},
 		{name: "an earlier attempt", row: open, state: under, want: crash},
 		{name: "the last, and another is due", row: open, last: true, state: sending("Send", "SCHEDULED"), want: crash},
 		{name: "the last attempt of a failed delivery", row: open, last: true, state: inState("FAILED"), want: crash},

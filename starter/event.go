@@ -27,7 +27,7 @@ func (a *app) listEventsCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the latest events, the newest first",
 		Long: `List the latest events, the newest first. With most filters, one call searches 100,000
-events. If there are more, it prints the ID for --after, which searches the next ones.`,
+events. If rows remain, it prints the ID for --after, which continues the search.`,
 		Example: `  starter event list
   starter event list --status failed --since 24h
   starter event list --outcome no_recipients
@@ -36,7 +36,7 @@ events. If there are more, it prints the ID for --after, which searches the next
 	}
 	flags := cmd.Flags()
 	terminal.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
-	terminal.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only events with this outcome, the latest end first")
+	terminal.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only events with this outcome, the latest to end first")
 	a.eventTypeFlag(cmd, &filter.Type, "type", "only this event type")
 	a.sourceFlag(cmd, &filter.Source, "only events of this source")
 	entityFlag(flags, &filter.Aggregate, "aggregate", "only events of this aggregate: RESTAURANT/5")
@@ -105,10 +105,10 @@ func (a *app) retryEventCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
 		Short: "Start failed or cancelled events again, and plan again the events that told nobody",
-		Long: `Put events back into the outbox, so that a poller starts them again. These events could
-not be started, their workflow failed or was terminated, or they were cancelled. Events
+		Long: `Put events back into the outbox, so that a poller starts them again. It accepts events
+that could not be started or were cancelled, or whose workflow failed or was terminated. Events
 with the outcome NO_RECIPIENTS, NO_ROUTING or PROBLEM are planned again at once, by the
-present rules and directory. Events that their topic refused, while deliveries wait, are
+current rules and directory. An event that its topic refused while deliveries wait is
 sent to the topic again.
 
 Decisions about recipients stay. Sent deliveries stay sent, and cancelled deliveries stay
@@ -136,7 +136,7 @@ be retried. More than 100 at once need --yes.`,
 			case all && filter.Outcome != "":
 				return operate.Verb{}, misused(errors.New("name --all-failed or --outcome, not both"))
 			case !filtered() && filter != (postgres.RetryFilter{}):
-				return operate.Verb{}, misused(errors.New("--type, --source and --since go with --all-failed or --outcome"))
+				return operate.Verb{}, misused(errors.New("--type, --source and --since need --all-failed or --outcome"))
 			}
 			sources, err = a.sourcesNamed(filter.Source)
 			return operate.RetryEvent(filtered()), err

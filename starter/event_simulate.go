@@ -27,7 +27,7 @@ func (a *app) simulateEventCommand() *cobra.Command {
 number of recipients, the decisions about each channel, and up to three texts. With
 --recipient, it also prints what this person would get, and why.
 
-Throttle windows and caps count as they are now.`,
+It applies throttle windows and caps with their current counts.`,
 		Example: `  starter event simulate --type PROMOTION --aggregate BROADCAST/0 --payload @promotion.json
   starter event simulate --type PROMOTION --aggregate BROADCAST/0 --payload @promotion.json \
     --at 2026-12-24T23:00:00+01:00 --recipient CUSTOMER/42 --recipient CUSTOMER/43

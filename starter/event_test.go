@@ -101,10 +101,10 @@ func TestPrintCancels(t *testing.T) {
 		{name: "of another outbox", row: report.LeasedRow{Source: "orders"}, want: "source           orders"},
 		{name: "acknowledged", row: report.LeasedRow{AcknowledgedAt: &at}, want: "acknowledged     2026-11-21 08:00:00.000Z"},
 		{name: "produced", row: report.LeasedRow{ProducedAt: &at}, want: "produced         2026-11-21 08:00:00.000Z"},
-		{name: "taken back", row: report.LeasedRow{CancelledBy: "evt-2", CancelledAt: &at}, want: "cancelled        by event evt-2 at 2026-11-21 08:00:00.000Z"},
-		{name: "takes back", row: report.LeasedRow{Cancels: "evt-1"}, cancelled: map[notification.Status]int{"CANCELLED": 3, "SENT": 1}, want: "cancels          evt-1: 3 cancelled; 1 sent, and stay sent"},
-		{name: "takes back what is not known", row: report.LeasedRow{Cancels: "evt-99", CancelsUnknown: true}, want: "evt-99: no event of this id is known"},
-		{name: "takes back what has not come", row: report.LeasedRow{Cancels: "evt-1"}, want: "cancels          evt-1: it had no deliveries yet, and gets none"},
+		{name: "a cancelled event", row: report.LeasedRow{CancelledBy: "evt-2", CancelledAt: &at}, want: "cancelled        by event evt-2 at 2026-11-21 08:00:00.000Z"},
+		{name: "an event that cancels", row: report.LeasedRow{Cancels: "evt-1"}, cancelled: map[notification.Status]int{"CANCELLED": 3, "SENT": 1}, want: "cancels          evt-1: 3 cancelled; 1 sent, and stay sent"},
+		{name: "an event that cancels an unknown event", row: report.LeasedRow{Cancels: "evt-99", CancelsUnknown: true}, want: "evt-99: no event of this id is known"},
+		{name: "an event that cancels a later event", row: report.LeasedRow{Cancels: "evt-1"}, want: "cancels          evt-1: it had no deliveries yet, and gets none"},
 	}
 	for _, tt := range tests {
 		view := explain.EventView{EventDetail: report.EventDetail{EventID: "e", Outbox: &tt.row, Cancelled: tt.cancelled}}
@@ -238,7 +238,7 @@ func TestInsertInBatches(t *testing.T) {
 	}
 }
 
-func TestInsertSaysWhatStands(t *testing.T) {
+func TestInsertCountsWrittenEventsAfterAnError(t *testing.T) {
 	t.Parallel()
 
 	event := outbox.Event{Payload: json.RawMessage(`{}`)}

@@ -32,7 +32,7 @@ type place struct {
 }
 
 // afterUsage is the help of --after.
-const afterUsage = "continue behind this `ID`, which an earlier call of the command named when it stopped"
+const afterUsage = "continue after this `ID`, which an earlier call of the command printed when it stopped"
 
 // listCommand completes a command that prints a list.
 func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {

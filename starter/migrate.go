@@ -135,7 +135,7 @@ func (m *migration) down(ctx context.Context, yes bool) error {
 			terminal.Row(w, "nothing to revert: no migration is applied")
 			return
 		}
-		terminal.Row(w, "took back", name)
+		terminal.Row(w, "reverted", name)
 	})
 }
 

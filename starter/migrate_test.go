@@ -21,7 +21,7 @@ func TestMigrate(t *testing.T) {
 
 	c.fails(t, calledWrong, "and delete the data in its tables and columns; repeat with --yes to do it", "migrate", "down")
 	require.Equal(t, all, status())
-	require.Contains(t, c.must(t, "migrate", "down", "--yes"), "took back  "+newest.Name)
+	require.Contains(t, c.must(t, "migrate", "down", "--yes"), "reverted  "+newest.Name)
 	require.False(t, status()[len(all)-1].Applied)
 	require.Regexp(t, newest.Name+" +missing", c.must(t, "migrate", "status"))
 

@@ -36,13 +36,13 @@ func (a *app) pollerCommand() *cobra.Command {
 		}),
 	}
 	pollers := group("poller", "Start, stop, pause and watch the outbox pollers",
-		a.orderCommand("start", "Start the pollers of each source, unless they run already", `OUTBOX_POLLERS is their number for
-Herald's own outbox. For other outboxes it is pollers: in the file of OUTBOX_SOURCES, or 1.
+		a.orderCommand("start", "Start the pollers of each source, unless they run already", `OUTBOX_POLLERS sets their number for
+Herald's own outbox. For other outboxes, pollers: in the file of OUTBOX_SOURCES sets it, else 1.
 Paused pollers stay paused.`, &source, a.startPollers),
 		a.orderCommand("stop", "Stop all pollers, and wait until they have ended", "Events stay in the outbox until the next start.", &source, a.stopPollers),
 		a.orderCommand("pause", "Pause all pollers, and wait until they have paused", `They start only the events that they have
-claimed. Other events wait in the outbox. Started events continue. A pause outlasts
-workers and their restarts; `+"`starter poller resume`"+` ends it.`, &source, a.carriedOut("paused", (*operate.Operator).PausePollers)),
+claimed. Other events wait in the outbox. Started events continue. Restarts of
+workers do not end a pause; `+"`starter poller resume`"+` ends it.`, &source, a.carriedOut("paused", (*operate.Operator).PausePollers)),
 		a.orderCommand("resume", "Resume paused pollers, and wait until they run", "", &source, a.carriedOut("resumed", (*operate.Operator).ResumePollers)),
 		status)
 	for _, cmd := range pollers.Commands() {

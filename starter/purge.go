@@ -41,9 +41,9 @@ RETENTION_EVENT_IDS, RETENTION_NOTIFICATIONS, RETENTION_ACTIONS and RETENTION_PR
   --actions           operators' actions. They stay forever, unless this flag gives an age
   --preference-changes
                       changes of recipients' preferences, likewise. The preferences stay
-  --source            instead of these, sent rows in the table of an outbox of
+  --source            only the sent rows in the table of an outbox of
                       OUTBOX_SOURCES; "herald" is the same as --outbox. Pending and failed
-                      rows stay, and rows whose event is open or not acknowledged. The age
+                      rows stay, also rows whose event is open or not acknowledged. The age
                       counts from sending, or from creation if the table has no such time.
                       A retention in the file does the same every 15 minutes
 
@@ -129,7 +129,7 @@ func (a *app) retentions(f purgeFlags) (kept []operate.Retention, err error) {
 func (a *app) sourceRetention(f purgeFlags) ([]operate.Retention, error) {
 	for i, t := range purgeTables() {
 		if f.ages[i].Duration != 0 {
-			return nil, misused(fmt.Errorf("--%s is for %s; --source goes with --older-than alone", t.flag, t.table))
+			return nil, misused(fmt.Errorf("--%s is for %s; with --source, only --older-than sets the age", t.flag, t.table))
 		}
 	}
 	if f.olderThan.Duration == 0 {

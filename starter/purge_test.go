@@ -67,7 +67,7 @@ func TestPurge(t *testing.T) {
 	require.Equal(t, map[string]int{"event_outbox": 1, "processed_event": 1, "notification_decision": 1}, rowsOf(t, db))
 }
 
-func TestPurgeWantsYes(t *testing.T) {
+func TestPurgeNeedsYes(t *testing.T) {
 	t.Parallel()
 
 	c, db := withOldEvents(t, 60)
@@ -143,7 +143,7 @@ func TestPurgeSourceMistakes(t *testing.T) {
 	}{
 		{"no age", calledWrong, []string{"--source", "orders"}, "name an age: --source orders --older-than AGE"},
 		{"too young", calledWrong, []string{"--source", "orders", "--older-than", "59m"}, "must be an age of at least 1h"},
-		{"another table", calledWrong, []string{"--source", "orders", "--older-than", "30d", "--decisions", "30d"}, "--source goes with --older-than alone"},
+		{"another table", calledWrong, []string{"--source", "orders", "--older-than", "30d", "--decisions", "30d"}, "with --source, only --older-than sets the age"},
 		{"mistyped", calledWrong, []string{"--source", "ordres", "--older-than", "30d"}, "the sources are herald, orders"},
 		{"out of reach", failed, []string{"--source", "wallet", "--older-than", "30d"}, "next: start the database"},
 		{"refused", failed, []string{"--source", "orders", "--older-than", "30d", "--yes"}, "error: stopped: source orders: delete rows that are done from orders.outbox"},

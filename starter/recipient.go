@@ -54,8 +54,8 @@ func (a *app) eraseCommand() *cobra.Command {
 		Use:   "erase TYPE/ID",
 		Short: "Erase a person: Herald never tells them anything again",
 		Long: `Erase a person. From the first moment on, nothing is planned or sent for them: no event,
-digest, escalation, retry or replay. Nothing ends that. Then it cancels what waits for
-them, deletes their directory rows, devices and settings, and empties the texts and
+digest, escalation, retry or replay. This is permanent. Then it cancels deliveries that
+wait for them, deletes their directory rows, devices and settings, and empties the texts and
 addresses of their deliveries, and the payloads of events that told nobody else.
 
 It names events that told other people too: their payloads stay. It also names views of
@@ -125,7 +125,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Long: `Print all that Herald holds about a person, as one JSON document, row by row: directory,
 devices, settings, deliveries with texts and addresses, decisions, suppressions and events.
 An event that told other people too comes without its payload. It prints only with --yes:
-direct it into a file.`,
+redirect the output to a file.`,
 		Example:           "  starter recipient export CUSTOMER/42 --reason 'request 17' --yes > customer42.json",
 		Args:              recipientArgs(&who),
 		ValidArgsFunction: a.completeUserTypes(),
@@ -175,13 +175,13 @@ func (a *app) mergeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge FROM TO",
 		Short: "Move a person's settings, devices, inbox and waiting deliveries to another",
-		Long: `Move the rows of one person to another, who is the same human being: preferences,
-categories, settings, devices, deliveries with their ids, and decisions, so that no replay
-tells them again. If both have a preference, the later choice counts; of other settings,
-the target's. If both got an event, each keeps the row, and what waits for FROM ends.
+		Long: `Move the rows of FROM to TO, who is the same human being: preferences, categories,
+settings, devices, deliveries with their ids, and decisions, so that no replay tells them
+again. If both have a preference, the later choice counts. If both have another setting,
+TO keeps its value. If both got an event, each keeps the row, and FROM's waiting delivery ends.
 
-The directory stays as it is: end FROM there, or erase them. Run it again, and it continues
-until nothing is left. It moves only with --yes.`,
+The directory does not change: deactivate FROM there, or erase FROM. Run it again, and it
+continues until nothing is left. It moves only with --yes.`,
 		Example: `  starter recipient merge GUEST/7 CUSTOMER/42 --dry-run
   starter recipient merge GUEST/7 CUSTOMER/42 --reason 'signed up' --yes`,
 		Args:              recipientArgs(&from, &to),

@@ -30,7 +30,7 @@ differ, workers of this build cannot continue the workflow.
 
 ID is a workflow ID of an event, a delivery or a poller. Without --run-id, it replays the
 latest run. FILE is a history from "temporal workflow show -o json", or downloaded from the
-Web UI, not decoded. HISTORY_KEYS decrypts it.`,
+Web UI without decoding. HISTORY_KEYS decrypts it.`,
 		Example: `  starter replay evt-1
   starter replay evt-1-staff10-EMAIL --run-id 0198f3a1-7c55-7d3e-9a51-0a4d3c2b1f00
   temporal workflow show -w evt-1 -o json > evt-1.json; starter replay --history evt-1.json`,

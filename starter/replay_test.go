@@ -93,9 +93,9 @@ func write(t *testing.T, text []byte) string {
 	return path
 }
 
-// told writes a changed copy of a recorded history, as other code could have produced it, and
-// returns its path.
-func told(t *testing.T, name string, change func(events []map[string]any) []map[string]any) string {
+// edited writes a changed copy of a recorded history, which stands for the history of other code,
+// and returns its path.
+func edited(t *testing.T, name string, change func(events []map[string]any) []map[string]any) string {
 	t.Helper()
 	text := must(os.ReadFile(filepath.Join(recordings, name+".json")))(t)
 	var recorded struct {
@@ -122,8 +122,8 @@ func renamed(attributes, kind string, n int) func([]map[string]any) []map[string
 	}
 }
 
-// unheard renames all signals to a name that no workflow handles.
-func unheard(events []map[string]any) []map[string]any {
+// renameSignals renames all signals to a name that no workflow handles.
+func renameSignals(events []map[string]any) []map[string]any {
 	for _, event := range events {
 		if signal, ok := event["workflowExecutionSignaledEventAttributes"].(map[string]any); ok {
 			signal["signalName"] = "other"
@@ -146,7 +146,7 @@ func TestReplayDiverges(t *testing.T) {
 			name: "another child, long after the beginning", of: "notify_waits_for_holder", change: renamed(child, "workflowType", 3),
 			want: []string{"nondeterministic", `workflow_type:{name:"Other"}`},
 		},
-		{name: "signals that nobody gave", of: "poll_paused", change: unheard, want: []string{"TMPRL1100"}},
+		{name: "signals of an unknown name", of: "poll_paused", change: renameSignals, want: []string{"TMPRL1100"}},
 		{
 			name: "another end", of: "deliver_sent", change: func(events []map[string]any) []map[string]any {
 				events[10]["eventType"] = "EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW"
@@ -155,14 +155,14 @@ func TestReplayDiverges(t *testing.T) {
 			want: []string{"same result"},
 		},
 		{
-			name: "one that runs, in a workflow task", of: "deliver_sent", change: func(events []map[string]any) []map[string]any {
+			name: "a running workflow, in a workflow task", of: "deliver_sent", change: func(events []map[string]any) []map[string]any {
 				return renamed(activity, "activityType", 1)(events[:9])
 			},
 			want: []string{"nondeterministic", "Name:Other", "Name:Send"},
 		},
 	}
 	for _, tt := range tests {
-		file := told(t, tt.of, tt.change)
+		file := edited(t, tt.of, tt.change)
 		got := shell{}.fails(t, failed, "error: it does not replay: this build diverges", "replay", "--history", file, "-o", "json")
 		require.Contains(t, got.err, "next: keep workers of the build that began it")
 		var view replayView
@@ -178,7 +178,7 @@ func TestReplayDiverges(t *testing.T) {
 
 // Events that no worker has handled yet are no divergence: a cancellation request, and attempts
 // at its workflow task.
-func TestReplayOfWhatWaitsForAWorker(t *testing.T) {
+func TestReplayAcceptsEventsThatWaitForAWorker(t *testing.T) {
 	t.Parallel()
 
 	tail := []string{
@@ -186,7 +186,7 @@ func TestReplayOfWhatWaitsForAWorker(t *testing.T) {
 		"WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_EXECUTION_TERMINATED",
 	}
 	for n := range len(tail) + 1 {
-		file := told(t, "deliver_cancelled_waiting", func(events []map[string]any) []map[string]any {
+		file := edited(t, "deliver_cancelled_waiting", func(events []map[string]any) []map[string]any {
 			events = events[:5] // up to the started timer
 			for _, kind := range tail[:n] {
 				events = append(events, map[string]any{"eventId": len(events) + 1, "eventType": "EVENT_TYPE_" + kind})
@@ -205,7 +205,7 @@ func TestReplayBadInput(t *testing.T) {
 	require.NoError(t, os.WriteFile(large, nil, 0o600))
 	require.NoError(t, os.Truncate(large, 50<<20+1))
 	decoded := func(input any) string {
-		return told(t, "deliver_sent", func(e []map[string]any) []map[string]any {
+		return edited(t, "deliver_sent", func(e []map[string]any) []map[string]any {
 			e[0]["workflowExecutionStartedEventAttributes"].(map[string]any)["input"] = map[string]any{"payloads": []any{input}}
 			return e
 		})
@@ -227,11 +227,11 @@ func TestReplayBadInput(t *testing.T) {
 		{name: "other JSON", args: []string{"--history", write(t, []byte(`{"event_id": "evt-1"}`))}, want: "has no events"},
 		{name: "a decoded download", args: []string{"--history", decoded(map[string]string{"DeliveryID": "evt-1"})}, want: "holds decoded data, which cannot be replayed"},
 		{name: "a decoded text", args: []string{"--history", decoded("evt-1")}, want: "is no history as"},
-		{name: "a part", args: []string{"--history", told(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[3:] })}, want: "it is not whole"},
-		{name: "a gap", args: []string{"--history", told(t, "deliver_sent", func(e []map[string]any) []map[string]any { return append(e[:4], e[5:]...) })}, want: "event 6 stands where 5 should"},
+		{name: "a part", args: []string{"--history", edited(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[3:] })}, want: "it is not whole"},
+		{name: "a gap", args: []string{"--history", edited(t, "deliver_sent", func(e []map[string]any) []map[string]any { return append(e[:4], e[5:]...) })}, want: "event 6 stands where 5 should"},
 		{
 			name: "another program's",
-			args: []string{"--history", told(t, "deliver_sent", renamed("workflowExecutionStartedEventAttributes", "workflowType", 1))},
+			args: []string{"--history", edited(t, "deliver_sent", renamed("workflowExecutionStartedEventAttributes", "workflowType", 1))},
 			want: "is of a workflow of the type Other, which this build does not have; it has Sweep, PollOutbox, NotifyEvent,",
 		},
 	}
@@ -242,10 +242,10 @@ func TestReplayBadInput(t *testing.T) {
 }
 
 // A workflow that no worker has begun is a failure, not a usage error.
-func TestReplayOfNothing(t *testing.T) {
+func TestReplayRefusesAWorkflowWithoutATask(t *testing.T) {
 	t.Parallel()
 
-	file := told(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[:2] })
+	file := edited(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[:2] })
 	got := shell{}.fails(t, failed, "has not begun", "replay", "--history", file)
 	require.Contains(t, got.err, "next: see `starter poller status`")
 

@@ -123,7 +123,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "cancel all", args: []string{"delivery", "cancel", "--yes"}, want: "name what to cancel"},
 		{name: "retry nothing", args: []string{"delivery", "retry", "--dry-run"}, want: "name what to retry"},
 		{name: "ids and filters", args: []string{"delivery", "retry", "d1", "--channel", "SMS"}, want: "not both"},
-		{name: "ids and a place to continue", args: []string{"delivery", "retry", "d1", "--after", "7"}, want: "--after goes with filters"},
+		{name: "ids and a place to continue", args: []string{"delivery", "retry", "d1", "--after", "7"}, want: "--after needs filters, not ids"},
 		{name: "no place to continue", args: []string{"delivery", "retry", "--event", "e", "--after", "-7"}, want: "--after must be the number"},
 		{name: "cancel what failed", args: []string{"delivery", "cancel", "--status", "FAILED"}, want: "only PENDING can be cancelled"},
 		{name: "retry what was sent", args: []string{"delivery", "retry", "--status", "SENT"}, want: "sent deliveries need --again"},
@@ -138,7 +138,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "cancel no event", args: []string{"event", "cancel"}, want: "requires at least 1 arg"},
 		{name: "retry no event", args: []string{"event", "retry"}, want: "name what to retry: ids, or filters such as --all-failed"},
 		{name: "retry an event and all", args: []string{"event", "retry", "e", "--all-failed"}, want: "not both"},
-		{name: "retry an event of a type", args: []string{"event", "retry", "e", "--type", "T"}, want: "go with --all-failed"},
+		{name: "retry an event of a type", args: []string{"event", "retry", "e", "--type", "T"}, want: "need --all-failed"},
 		{name: "no limit", args: []string{"delivery", "list", "--limit", "0"}, want: "must be from 1 to 1000"},
 		{name: "a limit too large", args: []string{"event", "list", "--limit", "1001"}, want: "must be from 1 to 1000"},
 		{name: "unknown status of an event", args: []string{"event", "list", "--status", "sent"}, want: `"--status" flag: "sent" is none of`},
@@ -159,7 +159,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "why two", args: []string{"delivery", "why", "d", "e"}, want: "accepts at most 1 arg(s)"},
 		{name: "preview of nothing", args: []string{"template", "preview", "--recipient", "CUSTOMER/42", "--channel", "SMS"}, want: "give --event, or --payload with --type"},
 		{name: "preview with two sources of a payload", args: []string{"template", "preview", "--recipient", "CUSTOMER/42", "--channel", "SMS", "--event", "e", "--payload", "p"}, want: "give --event, or --payload"},
-		{name: "preview of no type", args: []string{"template", "preview", "--recipient", "CUSTOMER/42", "--channel", "SMS", "--payload", "p"}, want: "--type and --payload go together"},
+		{name: "preview of no type", args: []string{"template", "preview", "--recipient", "CUSTOMER/42", "--channel", "SMS", "--payload", "p"}, want: "--type and --payload need each other"},
 		{name: "preview for nobody", args: []string{"template", "preview", "--event", "e"}, want: `required flag(s) "channel", "recipient" not set`},
 		{name: "purge: no age", args: []string{"purge"}, want: "name an age: --older-than AGE, or --outbox"},
 		{name: "purge: only to look", args: []string{"purge", "--dry-run"}, want: "name an age"},
@@ -179,7 +179,7 @@ func TestUsageErrors(t *testing.T) {
 
 // A command with a wrong HERALD_SECRET would compute hashes that no row has. It fails and changes
 // nothing. Commands that need no tables still run.
-func TestStarterHasTheSecretOfTheInstallation(t *testing.T) {
+func TestStarterRefusesAnotherSecret(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)

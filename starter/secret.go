@@ -33,7 +33,7 @@ To replace the secret:
      HERALD_SECRET_PREVIOUS. Old and new processes run side by side.
   2. When all of them have the new secret: starter secret rekey
   3. When it prints that the previous secret is retired, remove HERALD_SECRET_PREVIOUS.
-     Links to unsubscribe in older mails need it, so keep it as long as they must work.
+     Unsubscribe links in older mails need it: keep it as long as these links must work.
 
 You can interrupt it, and run it again. It sends no messages.`,
 		Example: `  starter secret rekey --dry-run
@@ -53,7 +53,7 @@ type rekeyView struct {
 func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error {
 	if len(o.Store.AddressKeys()) < 2 {
 		return advice.With(errors.New("HERALD_SECRET_PREVIOUS is not set: there is no secret to move suppressions from"),
-			"set HERALD_SECRET to the new secret and HERALD_SECRET_PREVIOUS to the old one, as all processes have them")
+			"set HERALD_SECRET to the new secret and HERALD_SECRET_PREVIOUS to the old one, with the same values as in all processes")
 	}
 	if !dryRun {
 		if err := o.Record(ctx, o.Order.Flags, "recipient_suppression"); err != nil {
@@ -87,7 +87,7 @@ func printRekeyed(w io.Writer, view rekeyView) {
 	terminal.Row(w)
 	switch {
 	case view.Retired:
-		terminal.Row(w, "the previous secret is retired: remove HERALD_SECRET_PREVIOUS, once links in older mails need not work")
+		terminal.Row(w, "the previous secret is retired: remove HERALD_SECRET_PREVIOUS when links in older mails no longer have to work")
 	case view.Remaining > 0:
 		terminal.Row(w, "nobody in the directory has the remaining addresses: keep HERALD_SECRET_PREVIOUS in all processes, so that they stay suppressed")
 	case !view.DryRun:
@@ -104,7 +104,7 @@ key and WEBPUSH_SUBJECT. Gateways need the public key. The private key is a secr
 stores it for you.
 
 Browsers subscribe with the public key. With new keys, each browser must subscribe again: the inbox
-page does that when its person opens it.`,
+page does that when its user opens it.`,
 		Example: `  starter secret vapid
   starter secret vapid >> herald.env`,
 		RunE: a.within(0, func(context.Context, []string) error {

@@ -33,7 +33,7 @@ func TestSeedOverwritesNobody(t *testing.T) {
 }
 
 // seed does not write the example's people through views into an operator's tables.
-func TestSeedSparesADirectoryOfViews(t *testing.T) {
+func TestSeedLeavesViewsUnchanged(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)

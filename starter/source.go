@@ -140,7 +140,7 @@ func (a *app) listSources(ctx context.Context) error {
 		views[i] = viewOf(source)
 	}
 	if err := a.addResting(ctx, views); err != nil {
-		a.Note("warning: nothing is known of resting topics: %v", err)
+		a.Note("warning: cannot read the resting topics: %v", err)
 	}
 	return a.Print(map[string]any{"sources": views}, func(w io.Writer) { printSources(w, views) })
 }
@@ -151,7 +151,7 @@ func (a *app) migrateSourceCommand() *cobra.Command {
 		Use:   "migrate NAME",
 		Short: "Create the indexes or triggers that an outbox lacks",
 		Long: `Create the missing indexes of the table of another outbox, one after the other, without
-blocking writers; for lifecycle, also the triggers that write its table. It changes nothing
+blocking writers. For lifecycle, also create the triggers that write its table. It changes nothing
 else, and needs a role that owns the tables. Run it again after an interruption.
 
 --topics also creates the topic in kafka.topic, with the brokers' default partitions and
@@ -214,9 +214,9 @@ func (a *app) sourceRowsCommand() *cobra.Command {
 		Long: `List the rows of an outbox with a problem, in the order of their keys:
 
   WAITING   the topic refused the row, and Herald retries it
-  FAILED    Herald gave the row up; "starter source retry" starts it again
+  FAILED    Herald gave up on the row; "starter source retry" starts it again
   UNMARKED  the row was sent, but Herald cannot mark it in its table
-  UNTOLD    the row cannot tell recipients; its topic gets it all the same
+  UNTOLD    the row cannot tell recipients; its topic still gets it
 
 Herald stores nothing about other rows.`,
 		Example:           "  starter source rows orders\n  starter source rows orders -o json",
@@ -275,9 +275,9 @@ func (a *app) retrySource(ctx context.Context, name string, keys []string, dryRu
 		}
 		printed := a.Print(result, func(w io.Writer) {
 			if dryRun {
-				terminal.Row(w, "would begin again", result.Matched)
+				terminal.Row(w, "would retry", result.Matched)
 			} else {
-				terminal.Row(w, "begun again", result.Retried)
+				terminal.Row(w, "retried", result.Retried)
 			}
 			for _, key := range result.Skipped {
 				terminal.Row(w, "has not failed", key)

@@ -161,7 +161,7 @@ type sourcesView struct {
 func (a *app) warnOfSources(states []operate.SourceState) {
 	for _, state := range states {
 		if state.Problem != "" {
-			a.Note("warning: nothing is known of the table of %s: %s; `starter source check %s` looks at it alone", state.Name, state.Problem, state.Name)
+			a.Note("warning: cannot read the table of %s: %s; `starter source check %s` checks only this source", state.Name, state.Problem, state.Name)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (a *app) addPollers(ctx context.Context, view *sourcesView, sources []outbo
 	}
 	if err != nil {
 		view.PollerProblem = err.Error()
-		a.Note("warning: nothing is known of the pollers; %s", a.nextStep(err))
+		a.Note("warning: cannot read the pollers; %s", a.nextStep(err))
 		return
 	}
 	if pollers.Others, err = operate.OtherInstallations(ctx, launcher); err != nil {

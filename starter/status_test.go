@@ -106,7 +106,7 @@ func TestStatusOfSources(t *testing.T) {
 			require.Regexp(t, `herald +1 +\S+ +0 +0\n`, got.out)
 			require.Regexp(t, `orders +2 +1h0m\S+ +1 +0\n`, got.out)
 			require.Regexp(t, `wallet +unknown +- +0 +1\n`, got.out)
-			require.Contains(t, got.err, "warning: nothing is known of the table of wallet: ")
+			require.Contains(t, got.err, "warning: cannot read the table of wallet: ")
 			require.Contains(t, got.err, tt.problem)
 			require.NotContains(t, got.err, "verysecret")
 		})

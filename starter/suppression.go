@@ -47,14 +47,14 @@ the hash. --address finds the rows of one address.`,
 	}
 	terminal.WordFlag(cmd, &filter.Channel, "channel", operate.AddressedChannels(), "only this channel")
 	terminal.WordFlag(cmd, &filter.Reason, "reason", notification.SuppressionReasons(), "only this reason")
-	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "only those suppressed since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	terminal.TimeFlag(cmd.Flags(), &filter.Since, "since", "only addresses suppressed since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "with --channel: only this address")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		switch address.Channel = filter.Channel; {
 		case address.Text == "":
 			return nil
 		case address.Channel == "":
-			return errors.New("--address goes with --channel")
+			return errors.New("--address needs --channel")
 		default:
 			return address.Check()
 		}
@@ -76,7 +76,7 @@ the hash. --address finds the rows of one address.`,
 
 // addressFlags adds the flags that name an address, and makes them required.
 func addressFlags(cmd *cobra.Command, address *operate.Address) {
-	terminal.WordFlag(cmd, &address.Channel, "channel", operate.AddressedChannels(), "over which it gets nothing")
+	terminal.WordFlag(cmd, &address.Channel, "channel", operate.AddressedChannels(), "the channel of the address")
 	terminal.TextFlag(cmd.Flags(), &address.Text, "address", "e-mail address, phone number or webhook; Herald does not store it")
 	terminal.Require(cmd, "channel", "address")
 }
@@ -134,8 +134,8 @@ func (a *app) removeSuppressionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove",
 		Short: "Remove the suppression of an address",
-		Long: `Remove the suppression of an address, for one reason or without --reason for all. It lists
-the reasons, and changes nothing without --yes. If the reason is COMPLAINT or OPT_OUT, the
+		Long: `Remove the suppressions of an address: all, or with --reason one. Without --yes, it lists
+the reasons and changes nothing. If the reason is COMPLAINT or OPT_OUT, the
 owner said no: ask them first.
 
 SendGrid and Twilio have separate lists. Remove the address there, too: otherwise they

@@ -70,7 +70,7 @@ func TestSuppression(t *testing.T) {
 		require.NotRegexp(t, `(?i)maria|76 ?765`, text)
 	}
 	delete(c.environment, "HERALD_SECRET")
-	require.Contains(t, c.run(t, "delivery", "why", "d1").err, "warning: whether the address is suppressed is not known here: HERALD_SECRET is not set")
+	require.Contains(t, c.run(t, "delivery", "why", "d1").err, "warning: cannot tell whether the address is suppressed: HERALD_SECRET is not set")
 }
 
 // An invalid address, or an address that cannot be hashed without HERALD_SECRET, is refused
@@ -84,7 +84,7 @@ func TestSuppressionRefuses(t *testing.T) {
 		want string
 	}{
 		{name: "no channel of addresses", args: []string{"list", "--channel", "push"}, want: `"push" is none of EMAIL, SMS, SLACK, WEBHOOK`},
-		{name: "an address without a channel", args: []string{"list", "--address", "maria@example.com"}, want: "--address goes with --channel"},
+		{name: "an address without a channel", args: []string{"list", "--address", "maria@example.com"}, want: "--address needs --channel"},
 		{name: "no address", args: []string{"add", "--channel", "EMAIL", "--reason", "BOUNCE"}, want: `required flag(s) "address" not set`},
 		{name: "no reason", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com"}, want: `required flag(s) "reason" not set`},
 		{name: "no mail", args: []string{"add", "--channel", "EMAIL", "--address", "maria", "--reason", "BOUNCE"}, want: "the address is none of EMAIL"},

@@ -20,9 +20,9 @@ func (a *app) previewTemplateCommand() *cobra.Command {
 		Use:   "preview --event ID | --type TYPE --payload FILE",
 		Short: "Show the text that a recipient would get now",
 		Long: `Show the text that one recipient would get over one channel, and its row of
-notification_template. The event is in the outbox, or only a payload. A mail shows its HTML
-and its plain part. If the text cannot be written, a delivery would fail with the same
-error. It sends and changes nothing.`,
+notification_template. The event is in the outbox, or you give only its payload. An e-mail
+shows its HTML and its plain part. If the text cannot be rendered, a delivery would fail with
+the same error. It sends and changes nothing.`,
 		Example: `  starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email
   starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email --digest
   starter template preview --type PROMOTION --payload promotion.json --recipient CUSTOMER/42 --channel sms --locale it`,
@@ -46,7 +46,7 @@ func (a *app) previewTemplate(ctx context.Context, in explain.PreviewRequest, pa
 	case (in.EventID == "") == (payload == ""):
 		return misused(errors.New("give --event, or --payload with --type"))
 	case (in.Type == "") != (payload == ""):
-		return misused(errors.New("--type and --payload go together"))
+		return misused(errors.New("--type and --payload need each other"))
 	case payload != "":
 		if in.Payload, err = a.payloadFile(payload); err != nil {
 			return misused(fmt.Errorf("--payload: %w", err))

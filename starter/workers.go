@@ -159,7 +159,7 @@ func (a *app) promote(ctx context.Context, o *operate.Operator, order operate.Pr
 			return
 		}
 		terminal.Row(w, fmt.Sprintf("generation %d is current", promoted.Generation))
-		terminal.Row(w, "generation before", promoted.From)
+		terminal.Row(w, "previous generation", promoted.From)
 		terminal.Row(w, "events started again", promoted.Restarted)
 		if promoted.Remaining > 0 {
 			terminal.Row(w, "left to the sweep", fmt.Sprintf("%d events of sources that OUTBOX_SOURCES lacks here", promoted.Remaining))

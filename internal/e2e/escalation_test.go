@@ -92,7 +92,7 @@ func (s *system) escalatesAsDocumented() {
 		s.awaitDelivery(at, "SENT")
 		require.Contains(s.t, s.starter("delivery", "why", at), "decided now", "SELECTED")
 		why := s.starter("delivery", "why", "--event", unreachable, "--recipient", "customer/"+customer, "--channel", "push")
-		require.Contains(s.t, why, "NO_ADDRESS, so SMS is decided about at once")
+		require.Contains(s.t, why, "NO_ADDRESS, so the rules judge SMS at once")
 	}
 }
 

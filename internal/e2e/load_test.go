@@ -195,7 +195,7 @@ func TestWorkerEndsDuringAFirstAttempt(t *testing.T) {
 		AND    sent.outcome = 'SENT'
 		AND    sent.started_at > lost.started_at + interval '10 seconds'`, delivery))
 	why := s.starter("delivery", "why", delivery)
-	require.Regexp(t, `(?m)^1 .* LOST .* a crash ended it: the next one may be a repeat$`, why)
+	require.Regexp(t, `(?m)^1 .* LOST .* a crash ended it: the next attempt may repeat the message$`, why)
 	require.Regexp(t, `(?m)^2 .* SENT `, why)
 
 	s.fault("EMAIL", `{"latency":"5s"}`)
