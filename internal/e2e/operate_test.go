@@ -152,7 +152,7 @@ func (o *operation) retryTerminated() {
 		o.fails(1, "has no running workflow", "delivery", "send-now", each)
 	}
 	o.says("  sent  ", "delivery", "retry", id)
-	o.says("in the table alone", "delivery", "cancel", other)
+	o.says("only in the table", "delivery", "cancel", other)
 	o.requireDelivery(other, "CANCELLED", "cancelled")
 }
 

@@ -58,7 +58,7 @@ func (o *Operator) planAnswer(ctx context.Context, id string, answer notificatio
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.answer(ctx, id, answer) }}, nil
 }
 
-// answer tells the workflow, and waits for the answer that it stores: the first one.
+// answer signals the workflow, and waits for the answer that it stores: the first answer counts.
 func (o *Operator) answer(ctx context.Context, id string, answer notification.ApprovalAnswer) (Outcome, error) {
 	given := workflows.ApproveSignal{Approved: answer == notification.Approved, By: o.Order.Actor, Reason: o.Order.Reason}
 	switch err := o.temporal().SignalWorkflow(ctx, id, "", workflows.Approve, given); {

@@ -11,7 +11,7 @@ import (
 	"herald/workflows"
 )
 
-// A dry run promises no answer that the run cannot give: only a running workflow takes it.
+// A dry run refuses what the run would refuse: only a running workflow takes an answer.
 func TestApproveEventWithoutWorkflow(t *testing.T) {
 	t.Parallel()
 

@@ -178,7 +178,7 @@ func (b *bulk) all(ctx context.Context, items []item) error {
 	return context.Cause(ctx)
 }
 
-// one runs the verb on one item. If it returns an error, the other items stop.
+// one runs the verb on one item. Its error stops the run.
 func (b *bulk) one(ctx context.Context, id string) (Outcome, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Outcome{}, err

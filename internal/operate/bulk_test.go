@@ -181,8 +181,8 @@ func TestDoToNamed(t *testing.T) {
 		want   []Outcome
 	}{
 		{name: "one", ids: []string{"a"}, want: []Outcome{changed}},
-		{name: "twice the same", ids: []string{"a", "a"}, want: []Outcome{changed}},
-		{name: "several, in their order", ids: []string{"gone", "a", "sent"}, want: []Outcome{failed, changed, refused}},
+		{name: "the same id twice", ids: []string{"a", "a"}, want: []Outcome{changed}},
+		{name: "several ids, in their order", ids: []string{"gone", "a", "sent"}, want: []Outcome{failed, changed, refused}},
 		{name: "a dry run", ids: []string{"a", "sent"}, dryRun: true, want: []Outcome{{ID: "a", Done: true, Result: "would be changed"}, refused}},
 	}
 	for _, tt := range tests {
@@ -239,7 +239,7 @@ func TestChangesAreRecorded(t *testing.T) {
 
 // A delivery in a batch has no workflow that takes signals, and a retry would send it twice. Each
 // verb names the batch, and the verb that is possible.
-func TestOfWhatABatchSends(t *testing.T) {
+func TestVerbsRefuseADeliveryInABatch(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
@@ -261,8 +261,8 @@ func TestOfWhatABatchSends(t *testing.T) {
 }
 
 // A delivery in a batch is cancelled in its row. If its provider may have it already, the answer
-// tells so.
-func TestCancelOfWhatABatchSends(t *testing.T) {
+// says so.
+func TestCancelADeliveryInABatch(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)

@@ -17,12 +17,12 @@ const cancelWait = 15 * time.Second
 // CancelDelivery cancels deliveries that were not sent yet: it asks the workflow to end. A delivery
 // has no running workflow if it was not started yet, was terminated, or is sent by a batch. Then
 // only the row is cancelled: a batch reads the row before it sends. If a delivery was sent, the
-// verb ends its escalation, which waits for the recipient.
+// verb ends its escalation, which waits for the recipient to react.
 func CancelDelivery() Verb {
 	return Verb{Name: "cancel", Noun: Deliveries, plan: (*Operator).planCancelDelivery}
 }
 
-const inTheTable = "in the table alone, since it had no running workflow"
+const inTheTable = "only in the table, because it had no running workflow"
 
 func (o *Operator) planCancelDelivery(ctx context.Context, id string) (plan, error) {
 	state, err := o.delivery(ctx, id)
@@ -68,7 +68,7 @@ func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Ou
 		return Outcome{}, err
 	case state.Status == notification.Cancelled:
 		if state.UnderWay {
-			done.Detail += "; an attempt is under way: if the provider takes it, it is sent all the same"
+			done.Detail += "; an attempt is under way: if the provider accepts the message, it is sent"
 		}
 		return done, nil
 	case runs && state.Status == notification.Pending:
@@ -78,8 +78,8 @@ func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Ou
 	}
 }
 
-// planEndEscalation plans to end the escalation of a sent delivery. If there is no escalation, or
-// if the next delivery exists already, the plan changes nothing.
+// planEndEscalation plans to end the escalation of a sent delivery. Without an escalation, or if
+// the next delivery exists already, the plan changes nothing.
 func (o *Operator) planEndEscalation(ctx context.Context, id string, state postgres.DeliveryState) (plan, error) {
 	refused := unchanged(id, state)
 	found, err := report.Reader{Pool: o.Store.Pool}.Escalation(ctx, id)

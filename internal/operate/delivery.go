@@ -54,7 +54,7 @@ func DeliveryNumber(key string) (int64, error) {
 	return number, nil
 }
 
-// isSent reports whether a delivery was sent, so that it cannot be changed any more.
+// isSent reports whether a delivery was sent. A sent delivery cannot be changed.
 func isSent(state postgres.DeliveryState) bool {
 	return state.Status == notification.Sent || state.Status == notification.Delivered
 }
@@ -84,7 +84,7 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 	default:
 		return Outcome{
 			ID: id, Result: "has no running workflow", Detail: "it has ended, or was not started yet",
-			Next: "see its event; once that is through, `starter delivery retry " + quoted + "` sends it",
+			Next: "see its event; when the event has ended, `starter delivery retry " + quoted + "` sends it",
 		}
 	}
 }
@@ -119,13 +119,13 @@ func underWay(id string, state postgres.DeliveryState) Outcome {
 	quoted := advice.Quote(id)
 	return Outcome{
 		ID: id, Result: "is under way", Detail: fmt.Sprintf("its workflow runs; it is %s after %d attempts", state.Status, state.Attempts),
-		Next: "`starter delivery why " + quoted + "` says what it waits for; `starter delivery send-now " + quoted + "` hastens it",
+		Next: "`starter delivery why " + quoted + "` says what it waits for; `starter delivery send-now " + quoted + "` sends it at once",
 	}
 }
 
 // howItEnds names the command that shows how a delivery ends.
 func howItEnds(id string) string {
-	return "`starter delivery show " + advice.Quote(id) + "` tells how it ends"
+	return "`starter delivery show " + advice.Quote(id) + "` shows how it ends"
 }
 
 func clock(t *time.Time) string {
@@ -145,11 +145,11 @@ func (o *Operator) batchOf(ctx context.Context, state postgres.DeliveryState) (s
 	return batch.ID, err
 }
 
-// inBatch returns the outcome of a delivery that a verb does not change, because a batch sends it.
+// inBatch returns the outcome of a delivery that the verb leaves as it is, because a batch sends it.
 func inBatch(id, batch string) Outcome {
 	quoted := advice.Quote(id)
 	return Outcome{
 		ID: id, Result: "is being sent in a batch", Detail: "by the workflow " + batch + ", as soon as it can be",
-		Next: "`starter delivery cancel " + quoted + "` keeps it back until it is sent; `starter delivery why " + quoted + "` says how far it is",
+		Next: "`starter delivery cancel " + quoted + "` still cancels it until it is sent; `starter delivery why " + quoted + "` says how far it is",
 	}
 }

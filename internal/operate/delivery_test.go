@@ -47,7 +47,7 @@ func TestCancelDelivery(t *testing.T) {
 		{after: notification.Sent, want: wasSent},
 		{after: notification.Delivered, want: wasSent},
 		{after: notification.Failed, want: "has failed: why"},
-		{after: notification.Pending, done: true, want: "cancellation accepted: an attempt is under way, or no worker runs; `starter delivery show d1` tells how it ends"},
+		{after: notification.Pending, done: true, want: "cancellation accepted: an attempt is under way, or no worker runs; `starter delivery show d1` shows how it ends"},
 	}
 	for _, tt := range tests {
 		d.reset(notification.Pending)
@@ -68,7 +68,7 @@ func TestCancelDeliveryWithoutWorkflow(t *testing.T) {
 
 	d := newDesk(t)
 	for before, want := range map[notification.Status]string{
-		notification.Pending:   "cancelled: in the table alone, since it had no running workflow",
+		notification.Pending:   "cancelled: only in the table, because it had no running workflow",
 		notification.Cancelled: "was cancelled: why",
 		notification.Failed:    "has failed: why",
 		notification.Sent:      wasSent,
@@ -126,7 +126,7 @@ func TestRetryDelivery(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	started := "started: `starter delivery show d1` tells how it ends"
+	started := "started: `starter delivery show d1` shows how it ends"
 	faster := serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", "") // another operator has retried it
 	tests := []struct {
 		name   string
@@ -151,7 +151,7 @@ func TestRetryDelivery(t *testing.T) {
 		d.workflow("d1", terminated)
 		d.starts(ends(func() { d.setStatus(tt.after) }, nil), tt.answer)
 		if tt.after == "" {
-			d.loseCalm()
+			d.useUpWaits()
 		}
 
 		got := d.run(RetryDelivery(tt.again, time.Minute), "d1")

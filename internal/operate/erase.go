@@ -36,8 +36,8 @@ type Erasure struct {
 	who notification.RecipientKey
 }
 
-// PlanErase counts the rows that [Operator.Erase] would erase. Nothing about the person is an
-// error, unless they were erased before.
+// PlanErase counts the rows that [Operator.Erase] would erase. If no row is about the
+// person, it returns an error, unless they were erased before.
 func (o *Operator) PlanErase(ctx context.Context, who notification.RecipientKey) (Erasure, error) {
 	e := Erasure{Recipient: who.String(), Open: []string{}, Shared: []string{}, who: who}
 	var err error
@@ -91,7 +91,7 @@ func (o *Operator) Erase(ctx context.Context, planned Erasure, progress func(Era
 		e.ErasedAt, err = o.Store.ErasedAt(ctx, e.who)
 	}
 	if err == nil && e.UnderWay > 0 {
-		err = errors.New("attempts are under way: what the provider takes is sent")
+		err = errors.New("attempts are under way: messages that the provider accepts are sent")
 	}
 	return e, cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d rows, %d events", e.Rows(), e.Events), e.Recipient))
 }

@@ -34,14 +34,14 @@ func TestCancelEvent(t *testing.T) {
 		{name: "cancelled", end: cancelledEnd, delivery: notification.Cancelled, done: true, want: "cancelled: of its deliveries 1 cancelled"},
 		{name: "sent already", end: cancelledEnd, delivery: notification.Delivered, done: true, want: "cancelled: of its deliveries 1 sent, and stay sent"},
 		{name: "ended before", end: ends(func() {}, nil), delivery: notification.Failed, want: "has ended: of its deliveries 1 failed"},
-		{name: "not ended yet", delivery: notification.Pending, done: true, want: "cancellation accepted: of its deliveries 1 still under way; `starter event show evt-1` tells what came of it"},
+		{name: "not ended yet", delivery: notification.Pending, done: true, want: "cancellation accepted: of its deliveries 1 still under way; `starter event show evt-1` shows what became of it"},
 	}
 	for _, tt := range tests {
 		d.reset(tt.delivery)
 		d.workflow("evt-1", running)
 		d.cancels("evt-1", tt.end)
 		if tt.end == nil {
-			d.loseCalm()
+			d.useUpWaits()
 		}
 
 		got := d.run(CancelEvent(), "evt-1")
@@ -227,7 +227,7 @@ func TestRetryEventThatWasCancelledLongAgo(t *testing.T) {
 
 // If another event cancelled an event, its deliveries are sent only if an operator retries one with
 // --again. Cancelling the other event does not restore them.
-func TestTakenBack(t *testing.T) {
+func TestEventCancelledByAnotherEvent(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)

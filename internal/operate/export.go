@@ -8,8 +8,8 @@ import (
 	"herald/internal/postgres"
 )
 
-// Export calls each with all rows about a person, page by page. Suppressions come by the addresses
-// that the directory has: other addresses have only a hash.
+// Export calls each with all rows about a person, page by page. It finds suppressions by the
+// addresses in the directory: of other addresses, Herald has only a hash.
 func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, each func(postgres.ExportPage) error) error {
 	if err := o.Record(ctx, o.Order.Flags, who.String()); err != nil {
 		return err

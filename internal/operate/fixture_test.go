@@ -57,8 +57,8 @@ func (d *desk) reset(status notification.Status) {
 	d.setStatus(status)
 }
 
-// loseCalm makes the operator wait for no more workflows: the time to wait is used up.
-func (d *desk) loseCalm() { d.waited.Store(int64(time.Hour)) }
+// useUpWaits uses up the operator's time to wait for workflows.
+func (d *desk) useUpWaits() { d.waited.Store(int64(time.Hour)) }
 
 func (d *desk) exec(sql string, args ...any) {
 	d.t.Helper()

@@ -22,8 +22,8 @@ type Merger struct {
 	from, to notification.RecipientKey
 }
 
-// PlanMerge counts the rows that [Operator.Merge] would move. A target that Herald cannot tell
-// anything is an error.
+// PlanMerge counts the rows that [Operator.Merge] would move. It returns an error if the
+// target is not an active recipient.
 func (o *Operator) PlanMerge(ctx context.Context, from, to notification.RecipientKey) (Merger, error) {
 	m := Merger{From: from.String(), To: to.String(), from: from, to: to}
 	if from == to {

@@ -32,9 +32,9 @@ func plantGuest(t *testing.T) *Operator {
 	return o
 }
 
-// A merge moves settings, devices, deliveries and decisions. Of two preferences the later choice
-// stays, of other settings the target's. A delivery that the target gets too is cancelled. A second
-// merge finds nothing.
+// A merge moves settings, devices, deliveries and decisions. If both have a preference, the later
+// choice stays. If both have another setting, the target keeps its value. A delivery that the target
+// gets too is cancelled. A second merge finds nothing.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 
@@ -61,7 +61,7 @@ func TestMerge(t *testing.T) {
 	require.Zero(t, must(o.PlanMerge(t.Context(), guest, ada))(t).Rows())
 }
 
-// A target that Herald tells nothing, and a source that was erased, are errors.
+// A merge refuses a target that is not active, and a source that was erased.
 func TestMergeRefuses(t *testing.T) {
 	t.Parallel()
 

@@ -1,4 +1,4 @@
-// Package operate does the operators' work: it cancels, hastens and retries deliveries and events,
+// Package operate does the operators' work: it cancels, sends and retries deliveries and events,
 // commands the pollers and deletes old rows. For each delivery or event, one function plans the
 // change. A dry run and a run share this plan. A change is recorded in operator_action before it is
 // done.
@@ -26,7 +26,7 @@ type Order struct {
 	Command string // such as delivery cancel
 	Flags   string // such as --channel SMS
 	Reason  string // in the operator's words; empty: none was given
-	Form    string // the id of the console's form, which may give one order; empty: another way
+	Form    string // the id of the console's form, which may give one order; empty: no form gave it
 }
 
 // Operator carries out one order. It reads the state of deliveries and events from the database,
@@ -118,7 +118,7 @@ func (o *Operator) awaitEnd(ctx context.Context, limit time.Duration, run client
 	return true, err
 }
 
-// lookInterval is the time between two looks at something that is about to change.
+// lookInterval is the time between two reads of a state that is about to change.
 const lookInterval = 200 * time.Millisecond
 
 // sleep waits for lookInterval, or until ctx ends.

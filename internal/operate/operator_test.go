@@ -44,8 +44,8 @@ func TestAwaitEnd(t *testing.T) {
 	require.False(t, ended, "no time is left, so it does not wait")
 }
 
-// Every status of a row with every status of a workflow: a dry run announces a change exactly if
-// the run makes one.
+// For every status of a row and of its workflow, a dry run announces a change if, and only if, the
+// run makes a change.
 func TestDryRunSaysWhatTheRunDoes(t *testing.T) {
 	t.Parallel()
 
@@ -179,8 +179,8 @@ func (desk *desk) deploys(d *deployments) *deployments {
 	return d
 }
 
-// startsWorker promotes as a worker of a generation does when it starts. It returns why the worker
-// does not; nil: it does.
+// startsWorker promotes as a worker of a generation does when it starts. It returns the reason why
+// the worker does not promote; nil: it does.
 func (desk *desk) startsWorker(generation int) error {
 	_, err := desk.Promote(desk.t.Context(), Promotion{Generation: generation, AtStart: true}, func(Promoted) {})
 	if why := new(NotPromotedError); errors.As(err, &why) {
@@ -208,7 +208,7 @@ func TestPromoteAtStart(t *testing.T) {
 		{name: "a newer one", current: 4, before: []string{upgraded}, own: 5},
 		{name: "an older one", current: 5, own: 4, want: "generation 5 is current, and 4 is older"},
 		{name: "rolled back", before: []string{upgraded, back}, own: 4, want: "an operator went back from generation 4 to 3"},
-		{name: "newer than what was rolled back", before: []string{upgraded, back}, own: 5},
+		{name: "newer than the generation that was rolled back", before: []string{upgraded, back}, own: 5},
 		{name: "promoted again after a rollback", current: 4, before: []string{upgraded, back, upgraded}, own: 4},
 		{name: "ramping", current: 4, ramping: 5, own: 5, want: "an operator ramps generation 5"},
 		{name: "newer than the ramping generation", current: 4, ramping: 5, own: 6, want: "an operator ramps generation 5"},

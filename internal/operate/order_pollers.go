@@ -91,7 +91,7 @@ func (o *Operator) signalPollers(ctx context.Context, sources []outboxes.Source,
 			"start a worker, which carries it out; see `starter poller status`")
 	}
 	reached := func(p Poller) bool { return p.Status == status }
-	return ids, o.awaitPollers(ctx, ids, reached, missed, "see `starter poller status` and the worker's log; the order stands")
+	return ids, o.awaitPollers(ctx, ids, reached, missed, "see `starter poller status` and the worker's log; the order stays in effect")
 }
 
 // awaitPollers waits until `reached` holds for all pollers. If ctx ends first, the error describes

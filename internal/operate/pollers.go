@@ -187,7 +187,7 @@ func pausedSince(memo *commonpb.Memo) (*time.Time, bool) {
 	}
 	var since time.Time
 	if err := converter.GetDefaultDataConverter().FromPayload(payload, &since); err != nil {
-		return nil, true // a build that encodes the time differently has paused it
+		return nil, true // it was paused by a build that encodes the time differently
 	}
 	return &since, true
 }

@@ -271,7 +271,7 @@ func TestStartPollersThatWereToldToStop(t *testing.T) {
 	require.Equal(t, []string{"orders"}, found.Idle())
 	temporal.status["test-outbox-poller-3"] = terminated
 	found = must(ReadPollers(t.Context(), temporal.launcher(), heralds(1)))(t)
-	require.Equal(t, []string{notification.HeraldSource}, found.Idle(), "it starts nothing")
+	require.Equal(t, []string{notification.HeraldSource}, found.Idle(), "a stopping poller starts nothing")
 
 	temporal.err = errors.New("connection refused")
 	require.ErrorIs(t, o.StartPollers(t.Context(), heralds(1)), temporal.err)

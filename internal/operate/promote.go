@@ -21,7 +21,7 @@ import (
 type Promotion struct {
 	Generation int
 	Rollback   bool // Generation may be older than the current one
-	AtStart    bool // a starting worker orders it: what an operator has decided stays
+	AtStart    bool // a starting worker orders it, which must not override an operator
 }
 
 // Promoted is the progress of a promotion.
@@ -49,8 +49,8 @@ const (
 // workflows that these workers cannot continue by replay. Afterwards it starts them again from the
 // state in the tables.
 //
-// It may be interrupted at any point. A marked event neither fails nor loses a delivery, and
-// another call continues: from the next worker that starts, or from an operator. Only one process
+// It may be interrupted at any point. A marked event neither fails nor loses a delivery. The next
+// call continues: the next starting worker or an operator makes it. Only one process
 // promotes at a time; for others the error is [postgres.ErrPromoting]. The error is a [NotPromotedError] if
 // a starting worker must leave the routing as it is.
 func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(Promoted)) (Promoted, error) {
@@ -161,8 +161,8 @@ func (p *promotionRun) switchGeneration(ctx context.Context) error {
 }
 
 // forgetAcknowledgements clears acknowledgements before a rollback to release 0.2. Release 0.2
-// takes RabbitMQ's acknowledgement for Kafka's, and would mark rows of other outboxes as sent that
-// Kafka does not have.
+// takes RabbitMQ's acknowledgement for Kafka's: it would mark rows of other outboxes as sent
+// although Kafka does not have them.
 func (p *promotionRun) forgetAcknowledgements(ctx context.Context) error {
 	if p.done.Generation != launch.Unversioned {
 		return nil
@@ -284,7 +284,7 @@ func permitAtStart(generation int, generations launch.Generations, last postgres
 	case generations.Current > generation:
 		return &NotPromotedError{fmt.Sprintf("generation %d is current, and %d is older", generations.Current, generation)}
 	case generations.Ramping > 0 && generations.Current < generation:
-		return &NotPromotedError{fmt.Sprintf("an operator ramps generation %d: `starter workers promote` promotes it, `starter workers ramp` changes its part", generations.Ramping)}
+		return &NotPromotedError{fmt.Sprintf("an operator ramps generation %d: `starter workers promote` promotes it, `starter workers ramp` changes its percentage", generations.Ramping)}
 	case last.Generation < generation && generation <= last.From:
 		return &NotPromotedError{fmt.Sprintf("an operator went back from generation %d to %d: `starter workers promote` promotes it again", last.From, last.Generation)}
 	default:

@@ -19,8 +19,8 @@ type ProviderView struct {
 	notification.ProviderState
 }
 
-// ReadProviders returns the providers of the channels that retry, each channel's in the order in
-// which they are asked.
+// ReadProviders returns the providers of the channels that retry. Each channel asks its providers
+// in this order.
 func ReadProviders(ctx context.Context, db *postgres.Store, wired wiring.Wiring) ([]ProviderView, error) {
 	states, err := db.ProviderStates(ctx)
 	if err != nil {
@@ -44,7 +44,8 @@ func overridable() []notification.Channel {
 	return slices.DeleteFunc(notification.Channels(), notification.Channel.BestEffort)
 }
 
-// OverrideProvider gives an order about a provider to all workers; empty: they decide again.
+// OverrideProvider gives an order about a provider to all workers. An empty order takes the earlier
+// order back.
 func (o *Operator) OverrideProvider(ctx context.Context, provider string, order notification.ProviderOverride) error {
 	others, err := siblings(provider)
 	if err != nil {

@@ -62,13 +62,13 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 // may fail at once.
 const planningWait = 5 * time.Second
 
-// waitsUntil tells until when a retried delivery waits, and how to send it earlier; empty: it does
-// not wait.
+// waitsUntil names the time until which a retried delivery waits, and the command that sends it
+// earlier; empty: it does not wait.
 func waitsUntil(id string, at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("; it waits until its own time, %s; `starter delivery send-now %s` does not", notification.InstantText(at), advice.Quote(id))
+	return fmt.Sprintf("; it waits until its own time, %s; `starter delivery send-now %s` sends it at once", notification.InstantText(at), advice.Quote(id))
 }
 
 func (o *Operator) retryDelivery(ctx context.Context, id string, state postgres.DeliveryState, at time.Time, again bool, wait time.Duration) (Outcome, error) {

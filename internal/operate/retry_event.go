@@ -12,7 +12,7 @@ import (
 )
 
 // RetryEvent puts failed or cancelled events back into the outbox. Events that missed recipients
-// because of the rules are planned again. In bulk it leaves out events that an operator cancelled:
+// because of the rules are planned again. A bulk retry leaves out events that an operator cancelled:
 // an operator has to name them.
 func RetryEvent(bulk bool) Verb {
 	return Verb{Name: "retry", Noun: Events, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
@@ -154,5 +154,5 @@ func deliveriesText(counts map[notification.Status]int) string {
 
 // showEvent names the command that shows an event.
 func showEvent(id string) string {
-	return "`starter event show " + advice.Quote(id) + "` tells what came of it"
+	return "`starter event show " + advice.Quote(id) + "` shows what became of it"
 }

@@ -23,7 +23,7 @@ type SourceState struct {
 	Name          string   `json:"name"`
 	Pending       *int     `json:"pending"`                // rows in the source's table; null: see Problem
 	OldestSeconds *float64 `json:"oldest_pending_seconds"` // 0: nothing is pending; null: see Problem
-	Failed        int      `json:"failed"`                 // rows that Herald gave up, and events that cannot be started
+	Failed        int      `json:"failed"`                 // rows that Herald gave up on, and events that cannot be started
 	Resting       int      `json:"resting_topics"`         // topics that take no records
 	Problem       string   `json:"problem,omitempty"`      // why the source's table is not counted
 }
@@ -95,7 +95,7 @@ func (o *Operator) CreateTopic(ctx context.Context, brokers TopicCreator, source
 	}
 	topic, fixed := source.Kafka.FixedTopic()
 	if !fixed {
-		return "", advice.With(fmt.Errorf("the topic %s of source %s depends on the row", topic, source.Name), "create the topics that its rows lead to by Kafka's own tools")
+		return "", advice.With(fmt.Errorf("the topic %s of source %s depends on the row", topic, source.Name), "create the topics of its rows with Kafka's tools")
 	}
 	missing, err := brokers.MissingTopics(ctx, []string{topic})
 	if err != nil || missing[topic] == "" {
@@ -105,7 +105,7 @@ func (o *Operator) CreateTopic(ctx context.Context, brokers TopicCreator, source
 		return "", err
 	}
 	if err := brokers.CreateTopic(ctx, topic); err != nil {
-		return "", advice.With(err, "grant Herald the right to create it, or create it by Kafka's own tools")
+		return "", advice.With(err, "grant Herald the right to create it, or create it with Kafka's tools")
 	}
 	return topic, nil
 }
@@ -170,7 +170,7 @@ const retryPage = 500
 
 // RetrySource retries the failed rows of a source: the rows with the keys, or all if there are no
 // keys. It first marks the rows as pending in their table, and then deletes Herald's record of
-// them. If it is interrupted between the two steps, the walk retries the rows as well.
+// them. If it is interrupted between the two steps, the source's walk still retries the rows.
 func (o *Operator) RetrySource(ctx context.Context, source outboxes.Source, keys []string, dryRun bool) (RetriedRows, error) {
 	result := RetriedRows{Source: source.Name, Skipped: slices.Clone(keys)}
 	table, err := dialects.Open(ctx, source)

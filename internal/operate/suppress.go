@@ -27,7 +27,7 @@ type Address struct {
 // Check returns an error if the text is no address of the channel.
 func (a Address) Check() error {
 	if !a.Channel.IsAddress(a.normal()) {
-		return fmt.Errorf("the address is none of %s, such as %s", a.Channel, a.Channel.AddressExample())
+		return fmt.Errorf("the address is not valid for %s: give one such as %s", a.Channel, a.Channel.AddressExample())
 	}
 	return nil
 }
@@ -90,8 +90,8 @@ func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Supp
 	return row, false, err
 }
 
-// PlanUnsuppress returns the rows that [Operator.Unsuppress] would delete. No rows are an error. An
-// empty reason matches all rows of the address.
+// PlanUnsuppress returns the rows that [Operator.Unsuppress] would delete. If there are none, it
+// returns an error. An empty reason matches all rows of the address.
 func (o *Operator) PlanUnsuppress(ctx context.Context, a Address, reason notification.SuppressionReason) ([]report.Suppression, error) {
 	rows, _, err := o.against(ctx, a)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // Fleet holds the workers of an installation by generation.
 type Fleet struct {
 	Deployment  string              `json:"deployment"` // its name in Temporal
-	Current     int                 `json:"current"`    // the generation that gets all tasks that ramping leaves
+	Current     int                 `json:"current"`    // the generation that gets all tasks, except the share of a ramping one
 	Generations []FleetGeneration   `json:"generations"`
 	Workers     []FleetWorker       `json:"workers"`
 	Promotion   *postgres.Promotion `json:"last_promotion"`
@@ -35,8 +35,8 @@ type FleetGeneration struct {
 // GenerationState is the state of a generation.
 type GenerationState string
 
-// Temporal's own state of a version does not count workflows that upgrade automatically, as all of
-// Herald do: Temporal calls the version drained at once. So Draining and Drained follow from the
+// Temporal's own state of a version does not count workflows that upgrade automatically, as all
+// workflows of Herald do: Temporal calls the version drained at once. So Draining and Drained follow from the
 // open workflows.
 const (
 	Current  GenerationState = "CURRENT"
