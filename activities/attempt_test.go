@@ -336,7 +336,7 @@ func TestAttemptOnAChannelThatIsOff(t *testing.T) {
 		requireFailure(t, err, activities.ChannelNotConfigured, true, 0)
 		want := notification.AttemptResult{Outcome: notification.OutcomeOff, Detail: m.results[0].Detail}
 		require.Equal(t, []notification.AttemptResult{m.named(1, want)}, m.results)
-		for _, fact := range []string{"EMAIL is not configured", "SENDGRID_API_KEY", "EMAIL_FROM", "nobody was asked"} {
+		for _, fact := range []string{"EMAIL is not configured", "SENDGRID_API_KEY", "EMAIL_FROM", "no provider was called"} {
 			require.Contains(t, m.results[0].Detail, fact)
 		}
 	})

@@ -79,7 +79,7 @@ func TestMistakes(t *testing.T) {
 		{name: "path into a list", sql: recipients + `('ORDER_PAID', 'CUSTOMER', 'CUSTOMER', '$.customers[0].id')`,
 			where: "event_type_recipients ORDER_PAID/CUSTOMER/CUSTOMER/$.customers[0].id", problem: "$.customers[0].id reads a list", remedy: "correct entity_id_path"},
 		{name: "path of JSONPath, and an event", event: `{"customer": {"id": 42}}`, sql: route + recipients + `('ORDER_PAID', 'CUSTOMER', 'CUSTOMER', 'customerId,$.customer.id')`,
-			where: "event_type_recipients ORDER_PAID/CUSTOMER/CUSTOMER/customerId,$.customer.id", problem: "$.customer.id is no path of Herald's: write customer.id", remedy: "correct entity_id_path"},
+			where: "event_type_recipients ORDER_PAID/CUSTOMER/CUSTOMER/customerId,$.customer.id", problem: "$.customer.id is not a path in Herald's form: write customer.id", remedy: "correct entity_id_path"},
 		{name: "path of a time", sql: `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('ORDER_PAID', 'EMAIL', 'DELAYED', '$.at')`,
 			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "write at", remedy: "correct send_at_path"},
 		{name: "invalid send time", event: `{"at": "tomorrow"}`, sql: `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('ORDER_PAID', 'EMAIL', 'DELAYED', 'at')`,

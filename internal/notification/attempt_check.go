@@ -11,12 +11,12 @@ type AttemptCheck struct {
 	Recipient  Recipient
 	Known      bool // the recipient is in the directory
 	Active     bool
-	Member     bool // of the entity that the event reached them through; true where no membership is required
+	Member     bool // of the entity through which the event names them; true if no membership is required
 	SkipQuiet  bool // ignores quiet hours
 	Ordered    bool // an operator ordered the delivery: only the rules about the recipient and the address apply
-	Again      bool // the operator ordered it in spite of Withdrawn
+	Again      bool // the order overrides Withdrawn
 
-	Withdrawn string    // another event cancels its event, or has replaced it: the text of last_error; empty: not
+	Withdrawn string    // the last_error if another event cancelled its event or replaced the delivery; empty: neither
 	ExpiresAt time.Time // of the delivery, as planned; zero: never
 }
 
@@ -24,11 +24,11 @@ type AttemptCheck struct {
 type Verdict struct {
 	Dropped   string    // the reason not to send it: a [Decision], [NoLongerRecipient] or AttemptCheck.Withdrawn; empty: send it
 	NotBefore time.Time // the end of quiet hours; zero: it is not quiet
-	Wait      string    // the text about NotBefore that people read
+	Wait      string    // explains NotBefore to people
 }
 
-// NoLongerRecipient is the reason to drop a delivery whose recipient has left. They are inactive, not
-// in the directory, erased, or no longer a member of the event's entity.
+// NoLongerRecipient is the reason to drop a delivery whose recipient is inactive, erased, not in the
+// directory, or no longer a member of the event's entity.
 const NoLongerRecipient = "NO_LONGER_RECIPIENT"
 
 // DroppedMeaning explains to people why a delivery was dropped after a wait. Empty: it was not

@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// waited returns the situation after a wait. Planning counts max_recipients, so a wait does not.
+// waited returns the situation after a wait. Only planning checks max_recipients.
 func (s situation) waited() notification.AttemptCheck {
 	return notification.AttemptCheck{
 		DeliveryID: "d", Known: true, Active: true, Member: true,
@@ -55,7 +55,7 @@ func TestJudgeEverySituation(t *testing.T) {
 			require.Equal(t, notification.Verdict{Dropped: notification.NoLongerRecipient}, gone.Judge(noon))
 		}
 		w.Member = false
-		require.Equal(t, missing, w.Judge(noon).Held(), "an operator stands above membership")
+		require.Equal(t, missing, w.Judge(noon).Held(), "an operator's order ignores membership")
 		w.Ordered = false
 		require.Equal(t, notification.Verdict{Dropped: notification.NoLongerRecipient}, w.Judge(noon))
 	}
@@ -71,7 +71,7 @@ func TestJudgeAfterADelay(t *testing.T) {
 	require.Equal(t, notification.Verdict{}, w.Judge(noon))
 
 	w.Setup.Routing = nil
-	require.Equal(t, notification.Verdict{}, w.Judge(noon), "routed no longer, it was planned all the same")
+	require.Equal(t, notification.Verdict{}, w.Judge(noon), "a planned delivery does not need its route")
 }
 
 // Every reason to drop a delivery has a text for people.

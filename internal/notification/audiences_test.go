@@ -29,15 +29,15 @@ func TestAudiences(t *testing.T) {
 		{name: "the aggregate beats the rules", aggregate: "CUSTOMER", rules: everyKind, want: []string{"customer"}},
 		{name: "domain aggregate without rules", aggregate: "RESERVATION"},
 		{name: "every kind, in a fixed order", aggregate: "RESERVATION", rules: everyKind, want: []string{"restaurant", "customer", "agency", "admin", "broadcast"}},
-		{name: "each once", aggregate: "RESERVATION", rules: append(everyKind[4:], everyKind[4], everyKind[3]), want: []string{"restaurant", "customer"}},
+		{name: "every audience once", aggregate: "RESERVATION", rules: append(everyKind[4:], everyKind[4], everyKind[3]), want: []string{"restaurant", "customer"}},
 		{name: "the user type beats the entity", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Customer, Audience: "customer", EntityType: "RESTAURANT"}}, want: []string{"customer"}},
 		{name: "customers of a broadcast", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Customer, Audience: "customer", EntityType: "BROADCAST"}}, want: []string{"customer"}},
-		{name: "any user type: the entity", aggregate: "RESERVATION", rules: []notification.EventRecipients{{EntityType: "AGENCY"}, {EntityType: "ADMIN"}}, want: []string{"agency", "admin"}},
-		{name: "guests have none", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Guest, Audience: "guest", EntityType: "RESTAURANT"}}},
+		{name: "the entity, for any user type", aggregate: "RESERVATION", rules: []notification.EventRecipients{{EntityType: "AGENCY"}, {EntityType: "ADMIN"}}, want: []string{"agency", "admin"}},
+		{name: "guests, who have no audience", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Guest, Audience: "guest", EntityType: "RESTAURANT"}}},
 		{name: "an added user type, after the others", aggregate: "APPOINTMENT", rules: []notification.EventRecipients{
 			{UserType: "PATIENT", Audience: "patient", EntityType: "CLINIC"}, {UserType: notification.Admin, Audience: "admin", EntityType: "ADMIN"}, {UserType: "PATIENT", Audience: "patient", EntityType: "BROADCAST"},
 		}, want: []string{"admin", "patient"}},
-		{name: "an entity of nobody's", aggregate: "RESERVATION", rules: []notification.EventRecipients{{EntityType: "TABLE"}}},
+		{name: "an entity type without an audience", aggregate: "RESERVATION", rules: []notification.EventRecipients{{EntityType: "TABLE"}}},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, notification.Audiences(notification.Event{AggregateType: tt.aggregate}, tt.rules), tt.name)

@@ -31,10 +31,10 @@ type channelRow struct {
 	needsTitle  bool          // its provider refuses a message without one
 	digestBytes int           // see [Channel.DigestBytes]
 	reach       func(Recipient) (address string, ok bool)
-	normal      func(address string) string // returns the one spelling of an address; nil: only trims spaces
-	column      string                      // of recipient, with the address; empty: the channel knows people by their id
-	form        *regexp.Regexp              // of an address in one spelling; nil, as column
-	example     string                      // an address
+	normal      func(address string) string // returns the normal spelling of an address; nil: it only trims spaces
+	column      string                      // of the table recipient, with the address; empty: the channel uses the user id
+	form        *regexp.Regexp              // of an address in its normal spelling; nil if column is empty
+	example     string                      // an example of an address
 	reachedBy   string                      // the kind of address that reach returns; empty: everybody is reachable
 	remedy      string                      // how to give the recipient an address
 }
@@ -156,17 +156,17 @@ func (c Channel) Links() bool { return c.row().links }
 func (c Channel) NeedsTitle() bool { return c.row().needsTitle }
 
 // IsAddress reports whether text, in the spelling of [NormalAddress], is an address of the channel.
-// It is false for every text if the channel knows people by their id.
+// It is false for every text if the channel uses the user id.
 func (c Channel) IsAddress(text string) bool {
 	form := c.row().form
 	return form != nil && form.MatchString(text)
 }
 
-// AddressColumn is the column of recipient with the channel's addresses. It is empty if the channel
-// knows people by their id.
+// AddressColumn is the column of the table recipient with the channel's addresses. It is empty if
+// the channel uses the user id.
 func (c Channel) AddressColumn() string { return c.row().column }
 
-// AddressExample is an address of the channel. It is empty if the channel knows people by their id.
+// AddressExample is an example of an address. It is empty if the channel uses the user id.
 func (c Channel) AddressExample() string { return c.row().example }
 
 // DigestBytes limits the texts of a digest's items, in bytes, so that the provider accepts the
@@ -179,7 +179,7 @@ func (c Channel) addressWord(present bool) string {
 	word := c.row().reachedBy
 	switch {
 	case word == "":
-		return "no need of an address: it knows them by their id"
+		return "not needed: the channel uses the user id"
 	case present:
 		return word
 	default:
@@ -188,8 +188,8 @@ func (c Channel) addressWord(present bool) string {
 	}
 }
 
-// Address returns the recipient's address on the channel. It is empty for WEBSOCKET and PUSH,
-// which use the user id, and where the recipient has no address.
+// Address returns the recipient's address on the channel. It is empty if the recipient has none, and
+// for WEBSOCKET and PUSH, which use the user id.
 func (r Recipient) Address(channel Channel) string {
 	address, _ := channel.row().reach(r)
 	return address

@@ -39,8 +39,7 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-// Every channel has a complete and consistent row.
-func TestEveryChannelHasAWholeRow(t *testing.T) {
+func TestEveryChannelHasACompleteRow(t *testing.T) {
 	t.Parallel()
 
 	for _, channel := range notification.Channels() {

@@ -23,11 +23,11 @@ func TestWaitText(t *testing.T) {
 		{name: "today", until: time.Hour, zone: "UTC", why: notification.WaitDelay, want: "23:30 UTC: delay"},
 		{name: "today, by the recipient's clock", until: 20 * time.Minute, zone: "Europe/Rome", why: notification.WaitQuietHours, want: "23:50 Europe/Rome: quiet hours"},
 		{name: "tomorrow, by the recipient's clock", until: time.Hour, zone: "Europe/Rome", why: notification.WaitQuietHours, want: "2026-11-22 00:30 Europe/Rome: quiet hours"},
-		{name: "yesterday where they are", until: -6 * time.Hour, zone: "Pacific/Auckland", why: notification.WaitDelay, want: "05:30 Pacific/Auckland: delay"},
+		{name: "a past time on the recipient's today", until: -6 * time.Hour, zone: "Pacific/Auckland", why: notification.WaitDelay, want: "05:30 Pacific/Auckland: delay"},
 		{name: "the same day of another month", until: 30 * 24 * time.Hour, zone: "Europe/Rome", why: notification.WaitDelay, want: "2026-12-21 23:30 Europe/Rome: delay"},
 		{name: "no zone", until: time.Hour, why: notification.WaitDelay, want: "23:30 UTC: delay"},
-		{name: "a zone that nobody knows", until: time.Hour, zone: "Europe/Atlantis", why: notification.WaitDelay, want: "23:30 UTC: delay"},
-		{name: "a zone that is another on each machine", until: time.Hour, zone: "Local", why: notification.WaitDelay, want: "23:30 UTC: delay"},
+		{name: "an unknown zone", until: time.Hour, zone: "Europe/Atlantis", why: notification.WaitDelay, want: "23:30 UTC: delay"},
+		{name: "a zone that differs between machines", until: time.Hour, zone: "Local", why: notification.WaitDelay, want: "23:30 UTC: delay"},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, notification.WaitText(now.Add(tt.until), now, tt.zone, tt.why), tt.name)

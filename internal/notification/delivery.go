@@ -7,14 +7,14 @@ import (
 // Begin is a request to begin attempts at deliveries.
 type Begin struct {
 	DeliveryIDs []string
-	DigestID    string        // the deliveries are one message; empty: each is one
+	DigestID    string        // the digest that sends the deliveries as one message; empty: each is a message
 	Owner       string        // owns the leases; unique to this call
 	Lease       time.Duration // longer than the attempts take
 	Before      int           // attempts of earlier runs of the delivery
-	First       bool          // only deliveries that are PENDING, have no attempt yet, and no retry by an operator
+	First       bool          // only deliveries that are PENDING, never attempted, and not retried by an operator
 	SkipQuiet   bool          // ignores quiet hours
 	Ordered     bool          // an operator ordered the attempt, which overrides preferences and groups
-	Again       bool          // ordered in spite of another event that cancels its event
+	Again       bool          // the order also overrides [AttemptCheck].Withdrawn
 	StatusOnly  bool          // begins nothing and returns the statuses only
 }
 
@@ -31,7 +31,7 @@ type Attempt struct {
 	Counted int    // attempts before this one; a release restores this count
 	Tried
 	Message Message
-	Problem string // why it has no text; empty: it has one
+	Problem string // why the message has no text; empty: it has one
 }
 
 // Due reports whether the delivery still has to be sent.
@@ -40,7 +40,7 @@ func (a Attempt) Due() bool { return a.Status == Pending || a.Status == Failed &
 // Tried counts the attempts of one run of a delivery by their ends.
 type Tried struct {
 	Begun    int           // includes this attempt
-	Ended    int           // failed by the provider, without rejections of our account and our own failures
+	Ended    int           // failed at the provider; rejections of our account and our own failures do not count
 	Crashed  int           // lost, because their process died
 	Rejected time.Duration // time since the provider first rejected our account; 0: it did not
 }
@@ -97,9 +97,9 @@ type RecordedAttempt struct {
 type Text struct {
 	Title string // one line, no markup
 	Body  string // HTML if [Channel.HTML], else plain text
-	URL   string // meets [IsLink]; empty: it leads nowhere
+	URL   string // meets [IsLink]; empty: no link
 
-	URLProblem error // why the template's url is left out; nil: it is not
+	URLProblem error // why the text lacks the template's url; nil: it does not
 }
 
 // QuietCheck holds the input for the check of a delivery's quiet hours.
@@ -107,7 +107,7 @@ type QuietCheck struct {
 	Action     QuietHoursAction
 	Preference Preference
 	Timezone   string
-	Groups     []Setting // of the entities that the event reached the recipient through
+	Groups     []Setting // of the entities through which the event names the recipient
 }
 
 // Silence returns the quiet hours now. deferred reports whether the delivery waits for their end;
@@ -128,5 +128,5 @@ type TurnsWanted struct {
 // Turns are consecutive turns at the rate of their channel.
 type Turns struct {
 	Granted int
-	Wait    time.Duration // until the first turn is due (may be past); if none was granted, until asking again is useful
+	Wait    time.Duration // until the first turn is due (may be past); without a turn: until the next request is useful
 }

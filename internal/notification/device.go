@@ -36,7 +36,7 @@ func KindOf(token string) DeviceKind {
 	return FCMDevice
 }
 
-// Subscription is the PushSubscription of a browser. All of it is secret: with it, others could
+// Subscription is the PushSubscription of a browser. It is secret, because it allows others to
 // send to the browser.
 type Subscription struct {
 	Endpoint string `json:"endpoint"` // URL of the browser's push service
@@ -78,7 +78,7 @@ func isSafe(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && net.ParseIP(u.Hostname()).IsLoopback()
 }
 
-// Token returns the one form in which the subscription is a token.
+// Token encodes the subscription as a token. Equal subscriptions have equal tokens.
 func (s Subscription) Token() string {
 	var token bytes.Buffer
 	encoder := json.NewEncoder(&token)

@@ -66,7 +66,7 @@ type Digest struct {
 	Templates []Template
 }
 
-// ItemAttempt is the attempt at one item that its digest counts as.
+// ItemAttempt is an attempt at one item. An attempt at a digest counts as one at each item.
 type ItemAttempt struct {
 	DeliveryID string
 	Attempt    int
@@ -75,12 +75,12 @@ type ItemAttempt struct {
 const (
 	// FirstOfDigest is the key in throttle of a delivery that is sent at once, before its digest.
 	FirstOfDigest = "first"
-	// longestDigest is longer than the time from one digest of a week to the next.
+	// longestDigest is longer than the time between two weekly digests.
 	longestDigest = 8 * 24 * time.Hour
 )
 
-// planDigest returns the route with the time of the digest. The first delivery of a DigestFirst
-// is sent at once. The digest collects what follows.
+// planDigest returns the route with the time of the digest. With DigestFirst, the first delivery is
+// sent at once, and the digest collects the following deliveries.
 func (f Facts) planDigest() Routing {
 	route := f.Routing
 	if route.Strategy != Aggregate {
@@ -101,7 +101,7 @@ func (f Facts) planDigest() Routing {
 	return route
 }
 
-// digestDue returns when a digest is due that begins to collect at a time.
+// digestDue returns the due time of a digest that starts to collect at begins.
 func (f Facts) digestDue(begins time.Time) time.Time {
 	at := f.Routing.DigestAt
 	switch {
@@ -113,14 +113,14 @@ func (f Facts) digestDue(begins time.Time) time.Time {
 	return NextDigest(*at, f.Routing.DigestDays, f.Recipient.Timezone, begins)
 }
 
-// NextDigest returns the first instant after a time at which clocks in the zone show at, the time
-// since midnight, on one of the days (mon,fri; empty: every day). If clocks skip that time, it is
-// the first instant after the gap. If the time comes twice on a day, only the first one counts. An
-// unknown zone means UTC.
+// NextDigest returns the next instant after `after` when the zone's clocks show at (since midnight)
+// on one of the days (mon,fri; empty: every day). If clocks skip that time, it returns the first
+// instant after the gap. If clocks show it twice, only the first instant counts. An unknown zone
+// means UTC.
 func NextDigest(at time.Duration, days, timezone string, after time.Time) time.Time {
 	zone := zone(timezone)
 	year, month, today := after.In(zone).Date()
-	for day := -1; ; day++ { // the instant of yesterday may be today, after a gap
+	for day := -1; ; day++ { // after a gap, yesterday's digest may be due today
 		midnight := time.Date(year, month, today+day, 0, 0, 0, 0, time.UTC)
 		if days != "" && !slices.Contains(strings.Split(days, ","), strings.ToLower(midnight.Weekday().String()[:3])) {
 			continue
@@ -131,8 +131,8 @@ func NextDigest(at time.Duration, days, timezone string, after time.Time) time.T
 	}
 }
 
-// firstShowing returns the first instant at which clocks in a zone show the date and time of wall,
-// which is in UTC, or a later one.
+// firstShowing returns the first instant at which clocks in a zone show the date and time of wall, or
+// a later time. wall is in UTC.
 func firstShowing(wall time.Time, zone *time.Location) time.Time {
 	const change = 36 * time.Hour // longer than any change of clocks, and any distance from UTC
 	var first time.Time

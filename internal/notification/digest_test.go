@@ -19,7 +19,7 @@ func TestNextDigest(t *testing.T) {
 
 	zones := []string{"UTC", "Europe/Rome", "America/New_York", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Kiritimati", "Etc/GMT+12", "Etc/GMT-14", "Pacific/Apia", "America/Nuuk", "Africa/Casablanca", "America/Havana", "nowhere"}
 	days := []string{"", "", "mon", "sun", "mon,fri", "sat,sun,tue"}
-	changes := []time.Time{ // of the clocks, near which most of the tests are
+	changes := []time.Time{ // of the clocks; most tests are close to one
 		time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC),
 		time.Date(2026, 3, 8, 7, 0, 0, 0, time.UTC), time.Date(2026, 11, 1, 6, 0, 0, 0, time.UTC),
 		time.Date(2026, 4, 4, 15, 0, 0, 0, time.UTC), time.Date(2026, 10, 3, 15, 30, 0, 0, time.UTC),
@@ -40,8 +40,8 @@ func TestNextDigest(t *testing.T) {
 	}
 }
 
-// nextByWalking looks at the clock of each minute. A date's digest is sent in the first minute that
-// shows the time of day of that date, or a later one.
+// nextByWalking looks at the clock at each minute. A date's digest is sent in the first minute whose
+// clock shows the digest's time on that date, or a later time.
 func nextByWalking(at time.Duration, days, timezone string, after time.Time) time.Time {
 	zone, err := time.LoadLocation(timezone)
 	if err != nil {
@@ -87,7 +87,7 @@ func TestPlanDigest(t *testing.T) {
 		{name: "a time", route: notification.Routing{DigestAt: &nine}, strategy: notification.Aggregate, due: now.Add(21 * time.Hour)},
 		{name: "their zone", route: notification.Routing{DigestAt: &nine}, recipient: notification.Recipient{Timezone: "America/New_York"}, strategy: notification.Aggregate, due: now.Add(2 * time.Hour)},
 		{name: "their own time", route: notification.Routing{DigestAt: &nine}, recipient: notification.Recipient{DigestAt: &seven}, strategy: notification.Aggregate, due: now.Add(19 * time.Hour)},
-		{name: "their own time without a digest at a time", recipient: notification.Recipient{DigestAt: &seven}, strategy: notification.Aggregate},
+		{name: "their own time, but a route with a window", recipient: notification.Recipient{DigestAt: &seven}, strategy: notification.Aggregate},
 		{name: "a day", route: notification.Routing{DigestAt: &nine, DigestDays: "wed,fri"}, strategy: notification.Aggregate, due: now.Add(45 * time.Hour)},
 		{name: "the first", route: notification.Routing{DigestFirst: true}, strategy: notification.Immediate},
 		{name: "after the first", route: notification.Routing{DigestFirst: true}, recipient: notification.Recipient{Throttles: first(20 * time.Minute)}, strategy: notification.Aggregate, due: now.Add(40 * time.Minute)},

@@ -33,7 +33,7 @@ type NotConfiguredError struct {
 }
 
 func (e *NotConfiguredError) Error() string {
-	return fmt.Sprintf("%s is not configured on this worker, and nobody was asked: %v", e.Channel, e.Why)
+	return fmt.Sprintf("%s is not configured on this worker, so no provider was called: %v", e.Channel, e.Why)
 }
 
 // FailureClass tells what a failure means for the next attempt.
@@ -101,8 +101,8 @@ type ProviderError struct {
 	Suppress SuppressionReason // why nothing more may be sent to the address; empty: sending is allowed
 }
 
-// PassesOn reports whether another provider may get the message: this one cannot have it, and the
-// reason is not the message.
+// PassesOn reports whether another provider may get the message: this provider did not take it, and
+// the message is not the cause.
 func (e *ProviderError) PassesOn() bool {
 	return e.Unsent || e.Class == Busy || e.Class == Account
 }

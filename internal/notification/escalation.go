@@ -21,7 +21,7 @@ type Escalation struct {
 	After time.Duration
 	Until EscalationUntil
 
-	IfUnreachable bool `json:",omitempty"` // a recipient who is unreachable over From is told over To at once
+	IfUnreachable bool `json:",omitempty"` // a recipient who is unreachable over From gets To at once
 }
 
 // Then describes the condition and the next channel: " to be read, then SMS". The text follows a
@@ -75,11 +75,11 @@ type Escalating struct {
 	Ended       bool       // an operator ended the escalation, or a newer event replaced the delivery
 	Told        bool       // the event has a delivery over the other channel
 	Followed    bool       // that delivery follows this one
-	Selected    int        // the entity's recipients who are told over the other channel
+	Selected    int        // the entity's recipients who are selected for the other channel
 	Throttles   []Throttle // the last delivery for the key
 }
 
-// Judge returns how an escalation ended that began at since, or until when it waits. If both are
+// Judge returns how an escalation that began at since has ended, or until when it waits. If both are
 // zero, another delivery is due. A failed delivery ends the wait at once.
 func (e Escalating) Judge(escalation Escalation, since time.Time) (ended EscalationOutcome, until time.Time) {
 	instead := e.Unreachable && escalation.IfUnreachable

@@ -88,15 +88,15 @@ type Event struct {
 	Answer      ApprovalAnswer // the answer to its approval; empty: none
 }
 
-// CancelledByEvent is the prefix of the cancelling event's id.
+// CancelledByEvent precedes the cancelling event's id.
 const CancelledByEvent = "cancelled by event "
 
 // CancelledBy is the reason not to send an event that another event cancels. Its deliveries store
 // it in last_error.
 func CancelledBy(eventID string) string { return CancelledByEvent + eventID }
 
-// ReplacedByEvent is the prefix of a newer event's id, in the last_error of a delivery that the
-// newer event replaced while it waited.
+// ReplacedByEvent precedes a newer event's id, in the last_error of a waiting delivery that the newer
+// event replaced.
 const ReplacedByEvent = "replaced by event "
 
 // ApprovalAnswer is the answer to an event that needs approval. Empty: it waits.
@@ -121,7 +121,7 @@ type Approval struct {
 const (
 	// ApprovalWait is the time after which an event that nobody answered is rejected.
 	ApprovalWait = 7 * 24 * time.Hour
-	// ApprovalAlert is the time before that end at which Herald alerts operators.
+	// ApprovalAlert is the time from Herald's alert to that rejection.
 	ApprovalAlert = 24 * time.Hour
 	// NobodyAnswered is the AnsweredBy of an event that was rejected after ApprovalWait.
 	NobodyAnswered = "Herald"

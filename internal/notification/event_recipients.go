@@ -26,7 +26,7 @@ type EventRecipients struct {
 	Roles        []string // nil: any
 }
 
-// everyone reports whether the row names all recipients of a kind, which takes no entity id.
+// everyone reports whether the row names all recipients of a kind. Such a row needs no entity id.
 func (r EventRecipients) everyone() bool {
 	return r.EntityType == EntityAdmin || r.EntityType == EntityBroadcast
 }

@@ -70,15 +70,15 @@ func TestTargetsPath(t *testing.T) {
 		{name: "object", path: "restaurantId", payload: `{"restaurantId": {"id": 5}}`},
 		{name: "array", path: "restaurantId", payload: `{"restaurantId": [5]}`},
 		{name: "missing", path: "restaurantId", payload: `{"customerId": 5}`},
-		{name: "another case", path: "restaurantId", payload: `{"restaurantid": 5}`},
+		{name: "another letter case", path: "restaurantId", payload: `{"restaurantid": 5}`},
 		{name: "another style", path: "restaurantId", payload: `{"restaurant_id": 5}`},
 		{name: "a key with a dot is not a path", path: "customer.id", payload: `{"customer.id": 42}`},
-		{name: "through a text", path: "customer.id", payload: `{"customer": "42"}`},
-		{name: "through nothing", path: "customer.id", payload: `{}`},
-		{name: "no object", path: "restaurantId", payload: `[5]`},
+		{name: "a path through a text", path: "customer.id", payload: `{"customer": "42"}`},
+		{name: "a path through a missing key", path: "customer.id", payload: `{}`},
+		{name: "payload without an object", path: "restaurantId", payload: `[5]`},
 		{name: "null payload", path: "restaurantId", payload: `null`},
 		{name: "no payload", path: "restaurantId", payload: ``},
-		{name: "no JSON", path: "restaurantId", payload: `{"restaurantId": 5`},
+		{name: "malformed payload", path: "restaurantId", payload: `{"restaurantId": 5`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -115,13 +115,13 @@ func TestTargetsSeveralPaths(t *testing.T) {
 	}{
 		{name: "the first", path: all, aggregateType: "RESTAURANT", payload: `{"restaurantId": 5, "restaurant_id": 6}`, want: "5"},
 		{name: "the second", path: all, aggregateType: "RESTAURANT", payload: `{"restaurant_id": 6}`, want: "6"},
-		{name: "the order is the row's", path: "restaurant_id,restaurantId", aggregateType: "RESTAURANT", payload: `{"restaurantId": 5, "restaurant_id": 6}`, want: "6"},
-		{name: "null is not there", path: all, aggregateType: "RESERVATION", payload: `{"restaurantId": null, "restaurant_id": 6}`, want: "6"},
+		{name: "another order of paths", path: "restaurant_id,restaurantId", aggregateType: "RESTAURANT", payload: `{"restaurantId": 5, "restaurant_id": 6}`, want: "6"},
+		{name: "null counts as missing", path: all, aggregateType: "RESERVATION", payload: `{"restaurantId": null, "restaurant_id": 6}`, want: "6"},
 		{name: "the aggregate", path: all, aggregateType: "RESTAURANT", payload: `{}`, want: "7"},
 		{name: "the aggregate alone", path: "@aggregate", aggregateType: "RESTAURANT", payload: `{"@aggregate": 9}`, want: "7"},
 		{name: "the aggregate first", path: "@aggregate,restaurantId", aggregateType: "RESTAURANT", payload: `{"restaurantId": 5}`, want: "7"},
 		{name: "an aggregate of another type", path: "@aggregate,restaurantId", aggregateType: "RESERVATION", payload: `{"restaurantId": 5}`, want: "5"},
-		{name: "nowhere", path: all, aggregateType: "RESERVATION", payload: `{"restaurant": 5}`, problem: "the event has none of restaurantId, restaurant_id, @aggregate for RESTAURANT"},
+		{name: "none of the paths", path: all, aggregateType: "RESERVATION", payload: `{"restaurant": 5}`, problem: "the event has none of restaurantId, restaurant_id, @aggregate for RESTAURANT"},
 		{name: "only an aggregate of another type", path: "@aggregate", aggregateType: "RESERVATION", payload: `{}`, problem: "the aggregate is not of type RESTAURANT"},
 		{name: "the value at the path is too long", path: "long,restaurantId", aggregateType: "RESTAURANT", payload: `{"long": "` + strings.Repeat("x", 65) + `", "restaurantId": 5}`, problem: "long is longer than 64 bytes"},
 	}

@@ -112,7 +112,7 @@ type Routing struct {
 	DigestAt    *time.Duration // since midnight, by the recipient's clock; nil: DigestWindow counts
 	DigestDays  string         // mon,fri; empty: every day
 
-	ThrottleWindow  time.Duration // time after a delivery without another one; 0: no limit
+	ThrottleWindow  time.Duration // the least time between two deliveries; 0: no limit
 	ThrottleKeyPath string        // the place of the key in the payload, or several with commas; empty: none
 
 	// Results of [EventSetup.ReadPayload], or of planning a digest.
@@ -122,8 +122,8 @@ type Routing struct {
 	ThrottleKey string // empty: none
 }
 
-// wait returns the later end: of the delay or the event's time, or of the quiet hours. Only quiet
-// hours have a spread.
+// wait returns the longer wait: for the delay or the due time, or for the end of quiet hours. Only
+// quiet hours have a spread.
 func (r Routing) wait(now time.Time, silence Silence) Silence {
 	due := r.Due
 	if r.Strategy == Delayed && r.Delay > 0 {
@@ -135,8 +135,8 @@ func (r Routing) wait(now time.Time, silence Silence) Silence {
 	return silence
 }
 
-// defers reports whether a delivery waits for the end of the silence. A silence without an end is
-// not waited for.
+// defers reports whether a delivery waits for the end of the silence. It does not wait for a silence
+// without an end.
 func (r Routing) defers(silence Silence) bool {
 	return r.QuietHoursAction == Defer && !silence.Until.IsZero()
 }

@@ -64,22 +64,22 @@ func TestDecideSettings(t *testing.T) {
 		want      notification.Decision
 	}{
 		{name: "general row", recipient: staff("1", "CHEF"), settings: []notification.Setting{row(restaurant5, false, false)}, want: notification.DecisionGroupDisabled},
-		{name: "specific row beats it", recipient: staff("1", "CHEF"), settings: []notification.Setting{row(restaurant5, false, false), row(restaurant5, true, true)}, want: notification.DecisionSelected},
-		{name: "in either order", recipient: staff("1", "CHEF"), settings: []notification.Setting{row(restaurant5, true, true), row(restaurant5, false, false)}, want: notification.DecisionSelected},
+		{name: "specific row beats general row", recipient: staff("1", "CHEF"), settings: []notification.Setting{row(restaurant5, false, false), row(restaurant5, true, true)}, want: notification.DecisionSelected},
+		{name: "specific row beats general row, other order", recipient: staff("1", "CHEF"), settings: []notification.Setting{row(restaurant5, true, true), row(restaurant5, false, false)}, want: notification.DecisionSelected},
 		{name: "specific row switches off", recipient: staff("1", "CHEF"), settings: []notification.Setting{row(restaurant5, false, true), row(restaurant5, true, false)}, want: notification.DecisionGroupDisabled},
-		{name: "a row is replaced whole: limit", recipient: staff("1", "CHEF"), settings: []notification.Setting{limited, row(restaurant5, true, true)}, want: notification.DecisionSelected},
-		{name: "a row is replaced whole: roles", recipient: staff("1", "CHEF"), settings: []notification.Setting{restricted, row(restaurant5, true, true)}, want: notification.DecisionSelected},
-		{name: "limit of nobody", recipient: staff("1", "CHEF"), settings: []notification.Setting{limited}, want: notification.DecisionMaxRecipients},
+		{name: "specific row removes the limit", recipient: staff("1", "CHEF"), settings: []notification.Setting{limited, row(restaurant5, true, true)}, want: notification.DecisionSelected},
+		{name: "specific row removes the roles", recipient: staff("1", "CHEF"), settings: []notification.Setting{restricted, row(restaurant5, true, true)}, want: notification.DecisionSelected},
+		{name: "limit of zero", recipient: staff("1", "CHEF"), settings: []notification.Setting{limited}, want: notification.DecisionMaxRecipients},
 		{name: "another role", recipient: staff("1", "CHEF"), settings: []notification.Setting{restricted}, want: notification.DecisionRoleRestricted},
-		{name: "the role", recipient: staff("1", "MANAGER"), settings: []notification.Setting{restricted}, want: notification.DecisionSelected},
-		{name: "no role at all", recipient: staff("1", "MANAGER"), settings: []notification.Setting{nobody}, want: notification.DecisionRoleRestricted},
+		{name: "an allowed role", recipient: staff("1", "MANAGER"), settings: []notification.Setting{restricted}, want: notification.DecisionSelected},
+		{name: "no role allowed", recipient: staff("1", "MANAGER"), settings: []notification.Setting{nobody}, want: notification.DecisionRoleRestricted},
 		{name: "another entity's row", recipient: staff("1", "CHEF"), settings: []notification.Setting{row(agency, false, false)}, want: notification.DecisionSelected},
 		{name: "another channel's row", recipient: staff("1", "CHEF"), settings: []notification.Setting{otherChannel}, want: notification.DecisionSelected},
 		{name: "customers' default", recipient: customer, settings: []notification.Setting{row(customers, false, false)}, want: notification.DecisionGroupDisabled},
 		{name: "customers' default for the event", recipient: customer, settings: []notification.Setting{row(customers, false, false), row(customers, true, true)}, want: notification.DecisionSelected},
-		{name: "a customer has no separate row", recipient: customer, settings: []notification.Setting{row(customer.Entity, false, false)}, want: notification.DecisionSelected},
-		{name: "a customer has no group", recipient: guestOfRestaurant, settings: []notification.Setting{row(restaurant5, false, false)}, want: notification.DecisionSelected},
-		{name: "nor has staff the customers' default", recipient: staff("1", "CHEF"), settings: []notification.Setting{row(customers, false, false)}, want: notification.DecisionSelected},
+		{name: "row for one customer", recipient: customer, settings: []notification.Setting{row(customer.Entity, false, false)}, want: notification.DecisionSelected},
+		{name: "restaurant's row for a customer", recipient: guestOfRestaurant, settings: []notification.Setting{row(restaurant5, false, false)}, want: notification.DecisionSelected},
+		{name: "customers' default for staff", recipient: staff("1", "CHEF"), settings: []notification.Setting{row(customers, false, false)}, want: notification.DecisionSelected},
 	}
 	for _, tt := range tests {
 		rules := notification.EventSetup{

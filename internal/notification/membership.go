@@ -40,7 +40,7 @@ func (t Target) refuses(entry DirectoryEntry) string {
 	r := entry.Recipient
 	switch {
 	case t.UserType != "" && t.UserType != r.UserType:
-		return fmt.Sprintf("of %s only recipients of type %s are told", t.Entity, t.UserType)
+		return fmt.Sprintf("%s: only recipients of type %s are told", t.Entity, t.UserType)
 	case t.Entity.Type == EntityBroadcast:
 		return ""
 	case t.Entity.Type == EntityAdmin && r.UserType != Admin:
@@ -55,11 +55,11 @@ func (t Target) refuses(entry DirectoryEntry) string {
 	member, active, roles := entry.membership(t.Entity)
 	switch {
 	case !member:
-		return fmt.Sprintf("they are no member of %s", t.Entity)
+		return fmt.Sprintf("they are not a member of %s", t.Entity)
 	case !active:
 		return fmt.Sprintf("their membership of %s is not active", t.Entity)
 	case !roleIn(roles, t.Roles):
-		return fmt.Sprintf("of %s only the roles %s are told, and theirs is %s", t.Entity, listed(t.Roles, "none"), listed(roles, "none"))
+		return fmt.Sprintf("%s: only the roles %s are told, and theirs is %s", t.Entity, listed(t.Roles, "none"), listed(roles, "none"))
 	default:
 		return ""
 	}

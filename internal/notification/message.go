@@ -30,7 +30,7 @@ type Message struct {
 	Priority       Priority // of the delivery; empty: [Normal]
 	CollapseKey    string   // of the event; empty: none
 	CreatedAt      time.Time
-	Provider       string    // that may have it from an earlier attempt without a clear end; empty: none
+	Provider       string    // that may have the message from an earlier attempt without a clear answer; empty: none
 	ExpiresAt      time.Time // by the database's clock; zero: never
 	SendBy         time.Time // ExpiresAt on this process's monotonic clock; zero: never
 }
@@ -61,10 +61,10 @@ const (
 // returns an error.
 type Answer struct {
 	Provider    string   // that has the message, or may have it; empty: none
-	Failover    bool     // another provider could not have it
+	Failover    bool     // an earlier provider did not take it
 	ProviderID  string   // the provider's message id; may be empty
 	Status      int      // HTTP status of the answer; 0: none
-	Segments    int      // of a text message, which the provider charges for; 0: no text message
+	Segments    int      // of a text message, as the provider charges them; 0: not a text message
 	DeadDevices []string // tokens that the provider will never accept again
 
 	// Took is the duration of the call, up to the end of the answer or the time-out. For several
@@ -92,7 +92,7 @@ func (d DeadLetter) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(d))
 }
 
-// maxLink is in bytes.
+// maxLink limits a link, in bytes.
 const maxLink = 2048
 
 // IsLink reports whether a notification may lead to an address: https, http to this machine, or a

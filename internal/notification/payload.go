@@ -37,9 +37,9 @@ func PathFlaw(text string) string {
 		bare := strings.TrimPrefix(strings.TrimPrefix(path, "$"), ".")
 		switch {
 		case strings.ContainsAny(path, "[]"):
-			return path + " reads a list, and a path goes through objects alone: have the producer write the value as a field of the payload"
+			return path + " reads a list, but a path leads only through objects: have the producer write the value as a field of the payload"
 		case strings.HasPrefix(path, "$") && bare != "":
-			return path + " is no path of Herald's: write " + bare
+			return path + " is not a path in Herald's form: write " + bare
 		case slices.Contains(strings.Split(path, "."), ""):
 			return path + " has an empty key: write keys with one dot between them, such as customer.id"
 		}

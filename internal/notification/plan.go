@@ -23,7 +23,7 @@ type EventSetup struct {
 	Escalations  []Escalation // at most one from each channel
 	Supported    map[Channel][]UserType
 	Templates    []Template
-	ApprovalOver *int // an event with more recipients needs approval; nil: none does
+	ApprovalOver *int // an event with more recipients needs approval; nil: no event does
 
 	Caps     Caps      // of the channels in Routing
 	Settings []Setting // of the event's entities: for every event type, and for its type

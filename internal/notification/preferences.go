@@ -63,7 +63,7 @@ func (p Preferences) Check(current Preferences) error {
 		problems = append(problems, UnknownZone(p.Timezone).Problems...)
 	}
 	if p.DigestAt != nil && *p.DigestAt != "" && !clockForm.MatchString(*p.DigestAt) {
-		problems = append(problems, fmt.Sprintf("the time of digests is %.20q, which is not one from 00:00 to 23:59", *p.DigestAt))
+		problems = append(problems, fmt.Sprintf("the time of digests is %.20q: use a time from 00:00 to 23:59", *p.DigestAt))
 	}
 	seen := map[string]bool{}
 	for _, wanted := range p.Channels {
@@ -97,7 +97,7 @@ func (p Preferences) CheckOff(category string, channel Channel) error {
 }
 
 func mandatoryChannel(channel Channel) string {
-	return fmt.Sprintf("%s cannot be switched off: all that comes over it is mandatory", channel)
+	return fmt.Sprintf("%s cannot be switched off: everything over it is mandatory", channel)
 }
 
 func mandatoryCategory(category string, channel Channel) string {
@@ -116,8 +116,8 @@ func (p ChannelPreference) problems(current []ChannelPreference, seen map[string
 	return problems
 }
 
-// switchProblems returns the problems of a choice that cannot be switched off for the reason in why,
-// if it is mandatory, and that is made only once.
+// switchProblems returns the problems of one choice: it is made twice, lacks enabled, or switches off
+// something mandatory. why is the text for the last problem.
 func switchProblems(name string, enabled *bool, mandatory bool, why string, seen map[string]bool) (problems []string) {
 	if seen[name] {
 		problems = append(problems, name+" is named twice")
@@ -143,7 +143,7 @@ func (q QuietHoursPreference) problems(channel Channel) (problems []string) {
 	}
 	for _, clock := range []string{q.Start, q.End} {
 		if clock != "" && !clockForm.MatchString(clock) {
-			problems = append(problems, fmt.Sprintf("the quiet hours of %s have the time %.20q, which is not one from 00:00 to 23:59", channel, clock))
+			problems = append(problems, fmt.Sprintf("the quiet hours of %s have the time %.20q: use a time from 00:00 to 23:59", channel, clock))
 		}
 	}
 	return problems

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ErrProvidersRest means that all providers that may have a message rest or are at their rate limit, and nobody was asked. The
-// attempt does not count.
+// ErrProvidersRest means that no provider was called: all that may send the message rest, are paused
+// or are at their rate limit. The attempt does not count.
 var ErrProvidersRest = errors.New("all providers that may send it rest, are paused or are at their rate limit, see `starter channel list`")
 
 // RestError is [ErrProvidersRest] with the time until a provider may be asked.
@@ -30,7 +30,7 @@ const (
 // ProviderState is a row of provider_state.
 type ProviderState struct {
 	Provider   string           `json:"provider"`
-	Rests      int              `json:"rests"` // in a row; 0: it works
+	Rests      int              `json:"rests"` // consecutive rests; 0: it works
 	RestsFor   time.Duration    `json:"-"`     // from now until its probe; negative: the probe is due
 	RestsUntil time.Time        `json:"rests_until,omitzero"`
 	Failure    string           `json:"failure,omitempty"` // before the last rest

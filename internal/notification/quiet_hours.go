@@ -9,8 +9,8 @@ import (
 )
 
 // QuietHours is a part of each day without noise, by a wall clock: [Start, End). Both are times
-// since midnight, from 0 to under 24 h. If End comes before Start, it wraps midnight. If they are
-// equal, it is empty.
+// since midnight, from 0 to under 24 h. If End comes before Start, the part spans midnight. If they
+// are equal, it is empty.
 type QuietHours struct {
 	Start, End time.Duration
 }
@@ -77,7 +77,7 @@ const (
 
 // Quiet returns the effect of quiet hours on a channel now: from the recipient's preference and
 // from their entities' settings. A zone is an IANA name. An empty or unknown zone means UTC, so
-// it never costs a message.
+// a wrong zone never loses a message.
 func Quiet(p Preference, timezone string, now time.Time, groups ...Setting) Silence {
 	hours := zonedHoursOf(p, timezone, groups)
 	until := now
@@ -146,10 +146,10 @@ func (s zonedHours) String() string { return s.hours.String() + " " + s.zone.Str
 
 func (s zonedHours) contains(t time.Time) bool { return s.hours.Contains(t.In(s.zone)) }
 
-// until returns the end, in the stretch's zone.
+// until returns the end of the quiet hours that contain t, in their zone.
 func (s zonedHours) until(t time.Time) time.Time { return s.hours.Until(t.In(s.zone)) }
 
-// untilStart returns the time from a moment outside the stretch to its next start.
+// untilStart returns the time from a moment outside the quiet hours to their next start.
 func (s zonedHours) untilStart(t time.Time) time.Duration {
 	if s.hours.Start == s.hours.End {
 		return 24 * time.Hour

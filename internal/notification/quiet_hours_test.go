@@ -48,8 +48,8 @@ func TestQuietHoursContains(t *testing.T) {
 		{name: "until midnight", start: "22:00", end: "00:00", at: "23:59:59", want: true},
 		{name: "until midnight, at midnight", start: "22:00", end: "00:00", at: "00:00:00"},
 		{name: "from midnight", start: "00:00", end: "08:00", at: "00:00:00", want: true},
-		{name: "start is end", start: "10:00", end: "10:00", at: "10:00:00"},
-		{name: "start is end at midnight", start: "00:00", end: "00:00", at: "12:00:00"},
+		{name: "start equals end", start: "10:00", end: "10:00", at: "10:00:00"},
+		{name: "start equals end at midnight", start: "00:00", end: "00:00", at: "12:00:00"},
 	}
 	for _, tt := range tests {
 		now, err := time.Parse(time.DateTime, "2026-03-01 "+tt.at)
@@ -151,17 +151,17 @@ func TestQuiet(t *testing.T) {
 		want     string // until; empty: not quiet
 	}{
 		{name: "quiet", channel: notification.Email, hours: &night, timezone: "Europe/Rome", want: "2026-06-02T08:00:00+02:00"},
-		{name: "not quiet over there", channel: notification.Email, hours: &night, timezone: "America/New_York"},
-		{name: "empty is UTC", channel: notification.Email, hours: &night},
+		{name: "not quiet in the recipient's zone", channel: notification.Email, hours: &night, timezone: "America/New_York"},
+		{name: "an empty zone, which is UTC", channel: notification.Email, hours: &night},
 		{name: "off", channel: notification.Email, timezone: "Europe/Rome"},
-		{name: "off, and the zone is nobody's business", channel: notification.Email, timezone: "Mars/Olympus"},
-		{name: "never for a websocket", channel: notification.WebSocket, hours: &night, timezone: "Mars/Olympus"},
-		{name: "an unknown zone is UTC", channel: notification.Email, hours: &night, timezone: "Mars/Olympus"},
-		{name: "an unknown zone is UTC, and quiet there", channel: notification.Email, hours: &evening, timezone: "Mars/Olympus", want: "2026-06-01T22:00:00Z"},
-		{name: "a zone that Postgres knows", channel: notification.Email, hours: &evening, timezone: "europe/rome", want: "2026-06-01T22:00:00Z"},
-		{name: "another that Postgres knows", channel: notification.Email, hours: &evening, timezone: "PST", want: "2026-06-01T22:00:00Z"},
-		{name: "another zone on each machine", channel: notification.Email, hours: &evening, timezone: "Local", want: "2026-06-01T22:00:00Z"},
-		{name: "another file on each machine", channel: notification.Email, hours: &evening, timezone: "localtime", want: "2026-06-01T22:00:00Z"},
+		{name: "off, with an unknown zone", channel: notification.Email, timezone: "Mars/Olympus"},
+		{name: "a channel that is never quieted", channel: notification.WebSocket, hours: &night, timezone: "Mars/Olympus"},
+		{name: "an unknown zone, not quiet in UTC", channel: notification.Email, hours: &night, timezone: "Mars/Olympus"},
+		{name: "an unknown zone, quiet in UTC", channel: notification.Email, hours: &evening, timezone: "Mars/Olympus", want: "2026-06-01T22:00:00Z"},
+		{name: "a spelling that only Postgres knows", channel: notification.Email, hours: &evening, timezone: "europe/rome", want: "2026-06-01T22:00:00Z"},
+		{name: "an abbreviation that only Postgres knows", channel: notification.Email, hours: &evening, timezone: "PST", want: "2026-06-01T22:00:00Z"},
+		{name: "a zone that differs between machines", channel: notification.Email, hours: &evening, timezone: "Local", want: "2026-06-01T22:00:00Z"},
+		{name: "a file that differs between machines", channel: notification.Email, hours: &evening, timezone: "localtime", want: "2026-06-01T22:00:00Z"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -195,9 +195,9 @@ func TestQuietOfAGroup(t *testing.T) {
 		{name: "the group's, in an unknown zone", group: "20:00-22:00", zone: "PST", want: "2026-06-01T22:00:00Z"},
 		{name: "the later of both", own: "22:00-06:00", group: "22:00-07:00", want: "2026-06-02T07:00:00+02:00"},
 		{name: "one after the other", own: "22:00-07:00", group: "06:00-09:00", want: "2026-06-02T09:00:00+02:00"},
-		{name: "and back to the first", own: "22:00-02:00", group: "02:00-22:00", want: "never"},
+		{name: "one after the other, without an end", own: "22:00-02:00", group: "02:00-22:00", want: "never"},
 		{name: "a minute between them", own: "22:00-02:00", group: "02:01-22:00", want: "2026-06-02T02:00:00+02:00"},
-		{name: "the group's, with the own one over", own: "12:00-14:00", group: "22:00-07:00", want: "2026-06-02T07:00:00+02:00"},
+		{name: "the group's, after their own", own: "12:00-14:00", group: "22:00-07:00", want: "2026-06-02T07:00:00+02:00"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func stretch(text string) *notification.QuietHours {
 
 // Deliveries that waited for quiet hours are released over a minute, or half of the time to the
 // next quiet hours. Each delivery always gets the same moment.
-func TestSilenceIsReleasedOverAMinute(t *testing.T) {
+func TestDeliveriesAfterQuietHoursSpreadOverAMinute(t *testing.T) {
 	t.Parallel()
 
 	now := time.Date(2026, 6, 1, 21, 0, 0, 0, time.UTC)
@@ -265,6 +265,6 @@ func at(t *testing.T, instant, zone string) time.Time {
 	require.NoError(t, err)
 	now, err := time.Parse(time.RFC3339, instant)
 	require.NoError(t, err)
-	require.Equal(t, instant, now.In(location).Format(time.RFC3339), "the case itself")
+	require.Equal(t, instant, now.In(location).Format(time.RFC3339), "the case is wrong")
 	return now.In(location)
 }

@@ -27,7 +27,7 @@ type Recipient struct {
 	UserType UserType
 	Who      string // the word for the type in delivery ids; set when an event's recipients are read
 	UserID   string
-	Entity   Entity   // that the event reached them through
+	Entity   Entity   // through which the event names them
 	Roles    []string // in that entity; several only if the directory is views
 
 	Name            string
@@ -83,7 +83,7 @@ type Person struct {
 // user type is not in user_type, or a workflow ID cannot contain their id. Only an installation's
 // own directory can contain such people.
 type PassedOver struct {
-	Entity   Entity   // that the event names them through
+	Entity   Entity   // through which the event names them
 	UserType UserType // as in the directory
 	Known    bool     // user_type has the type, so their ids are the problem
 	Count    int      // of the people that planning read

@@ -10,7 +10,7 @@ type Reopening struct {
 	Known     bool // the recipient is in the directory
 	Active    bool
 	Recipient Recipient // without role and entity
-	SendAfter time.Time // when a DELAYED delivery was planned; zero: it was not
+	SendAfter time.Time // the planned time of a DELAYED delivery; zero: none
 	Follows   bool      // it follows a delivery that did not arrive
 }
 
@@ -57,10 +57,10 @@ func (r Reopening) Problem() string {
 type Reopened struct {
 	DeliveryID string
 	RunID      string     // of the workflow that sends it
-	Again      bool       // even if it was already sent
+	Again      bool       // send it even if it was sent before
 	Address    string     // empty: none
 	SendAfter  *time.Time // nil: at once
-	KeepText   bool       // keep the text
+	KeepText   bool       // of the earlier plan
 	Title      *string
 	Body       *string
 	URL        string // empty: none

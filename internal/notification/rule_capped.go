@@ -44,8 +44,8 @@ type CountedMessage struct {
 	At        time.Time // when its last attempt began, or when it will begin
 }
 
-// MaxCounted is the number of messages of a recipient and a channel that are compared: the earliest
-// within the longest window.
+// MaxCounted limits the messages of a recipient and a channel that a cap compares: the earliest in
+// the longest window.
 const MaxCounted = 1000
 
 // Room is the answer of the caps to a message that is due. The zero value means: send it now.
@@ -65,7 +65,7 @@ func (c Caps) Room(counted []CountedMessage, category string, now time.Time) Roo
 	return Room{At: c.next(counted, category, now)}
 }
 
-// Verdict returns the answer as the end of an attempt that was not made.
+// Verdict returns the answer as a verdict about the delivery.
 func (r Room) Verdict() Verdict {
 	switch {
 	case r.Dropped:
@@ -163,7 +163,7 @@ func (c Cap) String() string {
 	return text
 }
 
-// sentAtOnce reports whether the delivery is due now. Attempts ask the caps about others.
+// sentAtOnce reports whether the delivery is due now. For other deliveries, attempts check the caps.
 func (f Facts) sentAtOnce() bool {
 	return f.Routing.Strategy != Aggregate && f.Routing.wait(f.Now, f.Silence).Until.IsZero()
 }

@@ -109,9 +109,9 @@ func TestCapped(t *testing.T) {
 		{name: "no cap", counted: sent, want: notification.DecisionSelected, finds: "none"},
 		{name: "full", caps: notification.Caps{cap3}, counted: sent, want: notification.DecisionCapped, finds: "at most 1 in 1h0m0s: there is no room"},
 		{name: "mandatory", caps: notification.Caps{cap3}, counted: sent, mandatory: true, want: notification.DecisionSelected, finds: "mandatory"},
-		{name: "it waits", caps: notification.Caps{defers}, counted: sent, want: notification.DecisionSelected, finds: "there is room at 12:59"},
-		{name: "of another channel", caps: notification.Caps{other}, counted: sent, want: notification.DecisionSelected, finds: "none"},
-		{name: "itself", caps: notification.Caps{cap3}, counted: own, want: notification.DecisionSelected, finds: "there is room"},
+		{name: "full, with DEFER", caps: notification.Caps{defers}, counted: sent, want: notification.DecisionSelected, finds: "there is room at 12:59"},
+		{name: "a cap of another channel", caps: notification.Caps{other}, counted: sent, want: notification.DecisionSelected, finds: "none"},
+		{name: "only this delivery counted", caps: notification.Caps{cap3}, counted: own, want: notification.DecisionSelected, finds: "there is room"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,7 +2,7 @@ package notification
 
 import "time"
 
-// DecisionExpired means that the delivery is worth nothing any more. It also applies to mandatory
+// DecisionExpired means that the delivery's expiry has passed. It also applies to mandatory
 // channels, and to an operator's orders without --again.
 const DecisionExpired Decision = "EXPIRED"
 

@@ -17,7 +17,7 @@ var groupDisabled = rule{
 	fact: func(f Facts) string {
 		switch {
 		case f.Setting.Entity.Type == "":
-			return "not known, and neither are its settings"
+			return "the entity is unknown, and so are its settings"
 		case len(f.Settings) == 0:
 			return fmt.Sprintf("%s has no row: on", f.Setting.Entity)
 		case len(f.Settings) > 1:

@@ -16,7 +16,7 @@ var maxRecipients = rule{
 		case !f.Limited():
 			return "any number is allowed"
 		case f.Uncounted:
-			return fmt.Sprintf("at most %d are allowed; how many come before them is not known", *f.Setting.MaxRecipients)
+			return fmt.Sprintf("at most %d are allowed; the number before them is not known", *f.Setting.MaxRecipients)
 		default:
 			return fmt.Sprintf("at most %d are allowed, and %d come before them", *f.Setting.MaxRecipients, f.Selected)
 		}

@@ -22,7 +22,7 @@ var inQuietHours = rule{
 			text += "; of their entity " + f.Setting.QuietText(f.Recipient.Timezone, f.Now)
 		}
 		if f.ahead() {
-			text += "; they count when its time comes"
+			text += "; they are checked when the delivery is due"
 		}
 		return text
 	},

@@ -67,8 +67,8 @@ func (f Facts) lastOf(key string) Throttle {
 	return Throttle{}
 }
 
-// AddThrottles gives each of the people their last deliveries. They replace what an earlier call
-// gave for the same keys.
+// AddThrottles gives each person their last deliveries. They replace deliveries with the same keys
+// from an earlier call.
 func AddThrottles(people []Recipient, last []Throttle) {
 	of := map[RecipientKey][]Throttle{}
 	for _, t := range last {

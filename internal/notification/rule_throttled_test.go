@@ -35,12 +35,12 @@ func TestThrottled(t *testing.T) {
 		{name: "within the window", window: time.Hour, last: []notification.Throttle{last("", time.Hour-1)}, want: throttled, finds: "evt-0-staff1-EMAIL was planned within 1h0m0s"},
 		{name: "the window is over", window: time.Hour, last: []notification.Throttle{last("", time.Hour)}, want: selected},
 		{name: "planned after this reading of the clock", window: time.Hour, last: []notification.Throttle{last("", -time.Second)}, want: throttled},
-		{name: "itself, planned before", window: time.Hour, last: []notification.Throttle{own}, want: selected},
+		{name: "this delivery, planned before", window: time.Hour, last: []notification.Throttle{own}, want: selected},
 		{name: "over another channel", window: time.Hour, last: []notification.Throttle{other}, want: selected},
 		{name: "another key", window: time.Hour, path: "sensor", last: []notification.Throttle{last("", time.Minute)}, want: selected},
 		{name: "the same key", window: time.Hour, path: "nowhere, sensor", last: []notification.Throttle{last("7902699be42c8a8e46fbbb4501726517", time.Minute)}, want: throttled},
 		{name: "no key in the payload", window: time.Hour, path: "nowhere", last: []notification.Throttle{last("", time.Minute)}, want: throttled},
-		{name: "would not be sent", window: time.Hour, last: []notification.Throttle{last("", time.Minute)}, off: true, want: notification.DecisionUserDisabled},
+		{name: "within the window, with the channel off", window: time.Hour, last: []notification.Throttle{last("", time.Minute)}, off: true, want: notification.DecisionUserDisabled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

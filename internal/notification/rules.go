@@ -166,8 +166,8 @@ func (u Used) Clone() Used {
 	return clone
 }
 
-// Decide returns one choice for each routing row, in the order of [Channels], without rows for
-// escalation only. Then come the channels that escalation uses at once, because another channel
+// Decide returns one choice for each routing row, in the order of [Channels], except rows with
+// OnEscalationOnly. Then come the channels that escalation uses at once, because another channel
 // cannot reach the recipient. It counts selected recipients in used, which must not be nil. Call
 // it in the order in which max_recipients prefers recipients.
 func (s EventSetup) Decide(recipient Recipient, now time.Time, used Used) []Choice {

@@ -96,7 +96,7 @@ func TestFindings(t *testing.T) {
 			})(s, r)
 			group(func(row *notification.Setting) { row.EventSpecific = true })(s, r)
 		}, rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for this event type: on; this replaces its row for every event type (on, only the roles CHEF, at most 1 recipients, quiet hours 22:00-07:00 Europe/Rome)"},
-		{name: "an entity that is not known", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Entity = notification.Entity{} }, rule: notification.DecisionGroupDisabled, finds: "not known, and neither are its settings"},
+		{name: "an unknown entity", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Entity = notification.Entity{} }, rule: notification.DecisionGroupDisabled, finds: "the entity is unknown, and so are its settings"},
 		{name: "any role", rule: notification.DecisionRoleRestricted, finds: "any role is allowed"},
 		{name: "some roles", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{"MANAGER", "CHEF"} }), rule: notification.DecisionRoleRestricted, finds: "only the roles MANAGER, CHEF are allowed, and theirs is WAITER"},
 		{name: "no role", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{} }), rule: notification.DecisionRoleRestricted, finds: "only the roles none are allowed, and theirs is WAITER"},
@@ -114,7 +114,7 @@ func TestFindings(t *testing.T) {
 			day := hours("09:00", "17:00")
 			preference(notification.Preference{QuietHours: &day})(s, r)
 			s.Routing[0].Due = noon.Add(time.Hour)
-		}, rule: notification.DecisionQuietHours, finds: "09:00-17:00 UTC, it is 12:00 UTC now, quiet until 17:00 UTC; they count when its time comes"},
+		}, rule: notification.DecisionQuietHours, finds: "09:00-17:00 UTC, it is 12:00 UTC now, quiet until 17:00 UTC; they are checked when the delivery is due"},
 		{name: "any number", rule: notification.DecisionMaxRecipients, finds: "any number is allowed"},
 		{name: "a number", change: group(func(s *notification.Setting) { s.MaxRecipients = &one }), rule: notification.DecisionMaxRecipients, finds: "at most 1 are allowed, and 0 come before them"},
 		{name: "an address", rule: notification.DecisionNoAddress, finds: "a phone number"},
@@ -148,5 +148,5 @@ func TestFindings(t *testing.T) {
 	uncounted := notification.Facts{Setting: notification.Setting{MaxRecipients: &one}, Uncounted: true}.Findings()
 	i := slices.IndexFunc(uncounted, func(f notification.Finding) bool { return f.Decision == notification.DecisionMaxRecipients })
 	require.Contains(t, uncounted[i].Fact, "not known")
-	require.Equal(t, "no need of an address: it knows them by their id", notification.Facts{Routing: notification.Routing{Channel: notification.WebSocket}}.AddressWord())
+	require.Equal(t, "not needed: the channel uses the user id", notification.Facts{Routing: notification.Routing{Channel: notification.WebSocket}}.AddressWord())
 }

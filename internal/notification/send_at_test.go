@@ -35,8 +35,8 @@ func TestReadPayload(t *testing.T) {
 		{name: "UTC, with a fraction", path: "startsAt", payload: `{"startsAt": "2026-11-23T08:30:00.250Z"}`, want: at.Add(250 * time.Millisecond)},
 		{name: "no seconds", path: "startsAt", payload: `{"startsAt": "2026-11-23T09:30+01:00"}`, want: at},
 		{name: "nested", path: "visit.starts_at", payload: `{"visit": {"starts_at": "2026-11-23T08:30:00Z"}}`, want: at},
-		{name: "the first that is there", path: "movedTo, startsAt", payload: `{"movedTo": null, "startsAt": "2026-11-23T08:30:00Z"}`, want: at},
-		{name: "the last day that counts", path: "startsAt", payload: `{"startsAt": "2036-05-29T12:00:00Z"}`, want: noon.Add(3650 * 24 * time.Hour)},
+		{name: "the first path with a value", path: "movedTo, startsAt", payload: `{"movedTo": null, "startsAt": "2026-11-23T08:30:00Z"}`, want: at},
+		{name: "the latest time allowed", path: "startsAt", payload: `{"startsAt": "2036-05-29T12:00:00Z"}`, want: noon.Add(3650 * 24 * time.Hour)},
 		{name: "past", path: "startsAt", payload: `{"startsAt": "1970-01-01T00:00:00Z"}`, want: time.Unix(0, 0)},
 
 		{name: "missing", path: "startsAt", payload: `{}`, problem: "send_at_path: startsAt is not in the payload"},
@@ -48,7 +48,7 @@ func TestReadPayload(t *testing.T) {
 		{name: "a number", path: "startsAt", payload: `{"startsAt": 1763890200}`, problem: malformed},
 		{name: "an object", path: "startsAt", payload: `{"startsAt": {}}`, problem: malformed},
 		{name: "no such day", path: "startsAt", payload: `{"startsAt": "2026-02-30T09:30:00Z"}`, problem: malformed},
-		{name: "never set", path: "startsAt", payload: `{"startsAt": "0001-01-01T00:00:00Z"}`, problem: malformed},
+		{name: "Go's unset time", path: "startsAt", payload: `{"startsAt": "0001-01-01T00:00:00Z"}`, problem: malformed},
 		{name: "the first is malformed", path: "startsAt,at", payload: `{"startsAt": "soon", "at": "2026-11-23T08:30:00Z"}`, problem: malformed},
 		{name: "too far", path: "startsAt", payload: `{"startsAt": "2036-05-29T12:00:01Z"}`, problem: "send_at_path: startsAt is more than ten years ahead"},
 		{name: "the end of time", path: "startsAt", payload: `{"startsAt": "9999-12-31T23:59:59Z"}`, problem: "send_at_path: startsAt is more than ten years ahead"},
@@ -95,7 +95,7 @@ func TestDecideOwnTimes(t *testing.T) {
 		{name: "past, and deferred", at: today, quiet: true, deferred: true, want: "SELECTED", until: noon.Add(time.Hour)},
 		{name: "past, and skipped", at: today, skip: true, want: "SKIPPED", finds: "24h0m0s before startsAt, which was 2026-05-31 18:00 UTC: past, and skipped"},
 		{name: "now, and skipped", at: tomorrow, skip: true, want: "SKIPPED"},
-		{name: "skipped, whether or not it is quiet", at: today, skip: true, quiet: true, want: "SKIPPED"},
+		{name: "skipped, although it is quiet", at: today, skip: true, quiet: true, want: "SKIPPED"},
 		{name: "malformed", at: "soon", skip: true, want: "SELECTED", problem: true, finds: "24h0m0s before startsAt, but send_at_path: startsAt is not a time with a zone, such as 2026-11-23T09:30:00+01:00: it fails"},
 	}
 	for _, tt := range tests {

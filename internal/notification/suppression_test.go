@@ -25,7 +25,7 @@ func TestNormalAddress(t *testing.T) {
 	for _, tt := range tests {
 		for _, written := range tt.written {
 			require.Equal(t, tt.want, notification.NormalAddress(tt.channel, written), written)
-			require.Equal(t, tt.want, notification.NormalAddress(tt.channel, tt.want), "it is normal already")
+			require.Equal(t, tt.want, notification.NormalAddress(tt.channel, tt.want), "a normal address does not change")
 		}
 	}
 }

@@ -28,7 +28,7 @@ type UserTypeRow struct {
 var (
 	userTypeForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,29}$`)
 	audienceForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}$`)
-	// otherQueues are last words of queue names with another meaning.
+	// otherQueues are last words of queue names that no user type may use.
 	otherQueues = []string{"all", "broadcast", "dead-letter", "websocket"}
 )
 
@@ -78,7 +78,7 @@ var aggregateAudiences = []struct{ aggregate, audience string }{
 	{EntityBroadcast, "broadcast"},
 }
 
-// AggregateAudiences returns the destinations of domain messages about such aggregates.
+// AggregateAudiences returns the destinations of domain messages about aggregates with recipients.
 func AggregateAudiences() []string {
 	words := make([]string, len(aggregateAudiences))
 	for i, a := range aggregateAudiences {
