@@ -129,7 +129,7 @@ func TestWhySomebodyGotNothing(t *testing.T) {
 	require.Contains(t, quiet, "delivery  none was planned")
 	requireNothingSecret(t, quiet)
 
-	require.Contains(t, why("CUSTOMER/42", "SMS"), "decision   nothing was decided about them, since the event does not name them: they are no member of RESTAURANT/5")
+	require.Contains(t, why("CUSTOMER/42", "SMS"), "decision   nothing was decided about them, since the event does not name them: they are not a member of RESTAURANT/5")
 	require.Contains(t, why("CUSTOMER/43", "SMS"), "they are not in the directory")
 	slack := why("RESTAURANT_USER/10", "SLACK")
 	require.Contains(t, slack, "nothing was decided about SLACK: the event's type was not routed over it")
@@ -137,7 +137,7 @@ func TestWhySomebodyGotNothing(t *testing.T) {
 
 	planned := why("RESTAURANT_USER/10", "SMS")
 	require.Contains(t, planned, "delivery  evt-1-staff10-SMS: PENDING")
-	require.Contains(t, planned, "not known, since Temporal is out of reach. By its row it waits until ")
+	require.Contains(t, planned, "unknown, because Temporal is out of reach. By its row it waits until ")
 }
 
 // If the event's row was purged, its values come from the delivery's row, or are called unknown.
@@ -156,8 +156,8 @@ func TestWhyOfAPurgedEvent(t *testing.T) {
 	c.exec(t, "UPDATE notification SET entity_type = NULL, entity_id = NULL")
 
 	out = c.must(t, "delivery", "why", "evt-1-staff10-EMAIL")
-	require.Contains(t, out, "the entity is not known, because the event's row was purged")
-	require.Contains(t, out, "entity       not known, and neither are its settings")
+	require.Contains(t, out, "of which entity is not known, since the event's row was purged")
+	require.Contains(t, out, "entity       the entity is unknown, and so are its settings")
 	require.NotContains(t, out, "decided now")
 }
 

@@ -142,7 +142,7 @@ func TestCancelOfABatch(t *testing.T) {
 	s.awaitCount(customers, `SELECT count(*) FROM notification`)
 	last := s.deliveries(`SELECT delivery_id FROM notification ORDER BY id DESC LIMIT 1`)[0]
 
-	batch, inBatch := "", regexp.MustCompile(`is sent in the batch (`+event+`-batch-EMAIL-\d+)`)
+	batch, inBatch := "", regexp.MustCompile(`the running batch (`+event+`-batch-EMAIL-\d+) sends it`)
 	s.eventually(func() bool {
 		found := inBatch.FindStringSubmatch(s.starter("delivery", "why", last))
 		if found != nil {

@@ -98,7 +98,7 @@ func (s *system) cancelsWhatWaits() {
 	require.Equal(s.t, 3, s.count("SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'CANCELLED'", visit))
 	require.Empty(s.t, s.accepted())
 
-	require.Contains(s.t, s.starter("delivery", "retry", mail, "--again"), "waits until its own time")
+	require.Contains(s.t, s.starter("delivery", "retry", mail, "--again"), "waits until its due time")
 	s.starter("delivery", "send-now", mail)
 	s.awaitDelivery(mail, "SENT")
 }

@@ -106,7 +106,7 @@ func TestWorkerLogsMistakes(t *testing.T) {
 	s.awaitSuccess(event)
 
 	tells := map[string][]string{
-		"EMAIL": {"EMAIL is not configured", "SENDGRID_API_KEY, EMAIL_FROM are not set", "nobody was asked", "Set what the last error names for the workers that serve EMAIL"},
+		"EMAIL": {"EMAIL is not configured", "SENDGRID_API_KEY, EMAIL_FROM are not set", "no provider was called", "Correct the settings that the last error names, for the workers that serve EMAIL"},
 		"SLACK": {"slack was not asked", "SLACK_ALLOWED_HOSTS", "Correct what the last error names"},
 	}
 	for channel, facts := range tells {

@@ -50,7 +50,7 @@ func TestEscalation(t *testing.T) {
 	s.says(screen, "it did not arrive, and "+mail+" follows")
 	s.says(mail, " to be delivered, then SMS")
 	require.Contains(t, s.starter("event", "show", event), "SENT, follows "+screen+", else SMS")
-	require.Contains(t, s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "sms"), "is decided about when a delivery that escalates to it did not get there")
+	require.Contains(t, s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "sms"), "the rules decide about it when an earlier delivery does not arrive")
 
 	w.kill()
 	s.record(notification.Receipt{Provider: "sendgrid", ID: "r-1", DeliveryID: mail, Word: "bounce", Status: notification.Failed})

@@ -9,7 +9,7 @@ import (
 	"herald/workflows"
 )
 
-// Escalation waits until it is known whether another delivery has to follow a delivery.
+// Escalation is the state of a delivery's escalation, which sends another delivery if necessary.
 type Escalation struct {
 	report.Escalation
 	Workflow WorkflowView                   `json:"workflow"`                  // the escalation's workflow
@@ -57,9 +57,9 @@ func (e *Escalation) Says() string {
 	case e.Workflow.Status == Running && e.To != "":
 		return "waits" + then
 	case e.Workflow.Status == Unreachable && e.To != "":
-		return "not known, since Temporal is out of reach; it waits" + then + ", unless that has ended"
+		return "unknown, because Temporal is out of reach; it waits" + then + ", unless the wait has ended"
 	case e.Workflow.Status == Unknown:
-		return "nothing waits for it: its event's workflow starts that, or it has ended long ago"
+		return "no escalation runs: its event's workflow has not started it, or it ended long ago"
 	default:
 		return "nothing follows: its workflow is " + e.Workflow.Status
 	}

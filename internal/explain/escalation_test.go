@@ -24,8 +24,8 @@ func TestEscalationSays(t *testing.T) {
 		{"read", Escalation{Workflow: in(Completed), Ended: notification.EscalationRead}, "nothing follows: the recipient has read a notification of the event"},
 		{"switched off", Escalation{Workflow: in(Completed), Ended: notification.EscalationDropped, Reason: "USER_DISABLED"}, "nothing follows over SMS: it is USER_DISABLED"},
 		{"cancelled", Escalation{Workflow: in("CANCELED")}, "nothing follows: its workflow is CANCELED"},
-		{"Temporal is away", Escalation{Workflow: in(Unreachable)}, "not known, since Temporal is out of reach; it waits to be read, then SMS, unless that has ended"},
-		{"not started", Escalation{Workflow: in(Unknown)}, "nothing waits for it: its event's workflow starts that, or it has ended long ago"},
+		{"Temporal is away", Escalation{Workflow: in(Unreachable)}, "unknown, because Temporal is out of reach; it waits to be read, then SMS, unless the wait has ended"},
+		{"not started", Escalation{Workflow: in(Unknown)}, "no escalation runs: its event's workflow has not started it, or it ended long ago"},
 	}
 	for _, tt := range tests {
 		tt.escalation.Escalates, tt.escalation.To, tt.escalation.Until = true, notification.SMS, notification.UntilRead

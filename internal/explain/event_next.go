@@ -35,7 +35,7 @@ func nextOfOutcome(id string, outcome notification.EventOutcome) string {
 	case notification.EventRejected:
 		return "nobody was told. To send it after all, write another event"
 	case notification.Incomplete:
-		return "the sweep starts what is PENDING again within 10 minutes, see `starter status`"
+		return "the sweep restarts its PENDING deliveries within 10 minutes, see `starter status`"
 	case notification.NoRouting:
 		return "nobody was told. Give its type rows in event_type_channel_routing; then " + retry + " plans it again"
 	case notification.NoRecipients:
@@ -98,7 +98,7 @@ func when(p PendingActivity) string {
 	}
 }
 
-// meaning is the meaning of a failure for an operator, and the remedy.
+// meaning explains a failure to an operator, with the remedy.
 type meaning struct{ what, remedy string }
 
 var sqlState = regexp.MustCompile(`\bSQLSTATE ([0-9A-Z]{5})\b`)
@@ -106,7 +106,7 @@ var sqlState = regexp.MustCompile(`\bSQLSTATE ([0-9A-Z]{5})\b`)
 var anotherType = meaning{"a column has another type than Herald expects, or holds a value that Herald cannot read as that type",
 	"If the directory is a view, cast the column there to the type in Herald's table"}
 
-// databaseMeanings maps prefixes of SQLSTATEs to their meanings. The first match counts.
+// databaseMeanings maps prefixes of SQLSTATEs to their meanings. The first match wins.
 var databaseMeanings = []struct {
 	state string
 	meaning
@@ -132,7 +132,7 @@ func failureMeaning(p PendingActivity) meaning {
 	found := sqlState.FindStringSubmatch(p.LastFailure)
 	switch {
 	case p.FailureType == activities.UnknownSource:
-		return meaning{"a worker that was not told of its source took it", "Give all workers the same OUTBOX_SOURCES, and KAFKA_BROKERS"}
+		return meaning{"a worker whose settings lack its source took it", "Give all workers the same OUTBOX_SOURCES and KAFKA_BROKERS"}
 	case p.FailureType == activities.DatabaseFailed && found == nil:
 		return anotherType
 	case p.FailureType == activities.DatabaseFailed:

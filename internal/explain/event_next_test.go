@@ -27,10 +27,10 @@ func TestNextOfOutcome(t *testing.T) {
 		view.Outbox.CancelledBy = "evt-2"
 		require.Empty(t, view.next(), "a retry would be refused")
 		view.Outbox = nil
-		require.Empty(t, view.next(), "there is nothing that could be planned")
+		require.Empty(t, view.next(), "a purged event cannot be planned")
 	}
 	why := Why{EventID: "evt-1", Outbox: &report.LeasedRow{OutboxRow: report.OutboxRow{Status: "PROCESSED"}}, Processed: &report.ProcessedRow{Status: "SUCCESS", Outcome: notification.NoRouting}}
-	require.Contains(t, why.nextOfEvent(), "`starter event retry evt-1`", "why says the same of somebody out of its reach")
+	require.Contains(t, why.nextOfEvent(), "`starter event retry evt-1`", "why tells the same about somebody without a decision")
 	why.Outbox.CancelledBy = "evt-2"
 	require.NotContains(t, why.nextOfEvent(), "event retry")
 	require.Contains(t, nextOfOutcome("evt-1", notification.Incomplete), "sweep")
@@ -55,7 +55,7 @@ func TestNextOfFailing(t *testing.T) {
 	}{
 		{name: "no column", of: database("read recipients: SQLSTATE 42703: column r.timezone does not exist"), want: []string{"planning failed 3 times, and is tried again at 2026-11-21 08:00:00.000Z", "column", "view", "continues by itself"}},
 		{name: "no table", of: database("x: SQLSTATE 42P01"), want: []string{"table", "migrate up"}},
-		{name: "no right", of: database("x: SQLSTATE 42501"), want: []string{"role", "docs/roles.md"}},
+		{name: "no privilege", of: database("x: SQLSTATE 42501"), want: []string{"role", "docs/roles.md"}},
 		{name: "another type", of: database("x: SQLSTATE 42883"), want: []string{"type", "cast"}},
 		{name: "unreadable value", of: database("x: SQLSTATE 22P02"), want: []string{"type", "cast"}},
 		{name: "without a code", of: database("x: a value has another type than expected"), want: []string{"type", "cast"}},
@@ -64,7 +64,7 @@ func TestNextOfFailing(t *testing.T) {
 		{name: "trigger", of: database("x: SQLSTATE P0001"), want: []string{"trigger", "log"}},
 		{name: "full", of: database("x: SQLSTATE 53100"), want: []string{"disk"}},
 		{name: "shutting down", of: database("x: SQLSTATE 57P01"), want: []string{"shutting down"}},
-		{name: "unheard of", of: database("x: SQLSTATE XX000"), want: []string{"log"}},
+		{name: "unknown code", of: database("x: SQLSTATE XX000"), want: []string{"log"}},
 		{name: "unknown source", of: failing("no such source", activities.UnknownSource), want: []string{"worker", "OUTBOX_SOURCES", "KAFKA_BROKERS"}},
 		{name: "no database", of: failing("failed to connect: SQLSTATE 42703", "ConnectError"), want: []string{"start it"}},
 	} {
@@ -79,8 +79,8 @@ func TestNextOfFailing(t *testing.T) {
 }
 
 // Herald counts the recipients before a person only as far as necessary, and at most 2,000. If it
-// stops there, the answer tells so.
-func TestWhyCountsThoseBefore(t *testing.T) {
+// stops there, the answer says so.
+func TestWhyCountsEarlierRecipients(t *testing.T) {
 	t.Parallel()
 
 	d := directory{Store: postgrestest.New(t)}
@@ -97,10 +97,10 @@ func TestWhyCountsThoseBefore(t *testing.T) {
 		want      notification.Decision
 	}{
 		{name: "the first", limit: 1, userID: "1", want: notification.DecisionSelected},
-		{name: "all before are counted", limit: 2, userID: "1500", want: notification.DecisionSelected},
-		{name: "it is used up", limit: 1, userID: "1500", want: notification.DecisionMaxRecipients},
-		{name: "it is used up long before", limit: 2, userID: "2200", want: notification.DecisionMaxRecipients},
-		{name: "too many come before", limit: 3, userID: "2200", uncounted: true, want: notification.DecisionSelected},
+		{name: "few chosen before them", limit: 2, userID: "1500", want: notification.DecisionSelected},
+		{name: "limit used up", limit: 1, userID: "1500", want: notification.DecisionMaxRecipients},
+		{name: "limit used up long before", limit: 2, userID: "2200", want: notification.DecisionMaxRecipients},
+		{name: "too many before them to count", limit: 3, userID: "2200", uncounted: true, want: notification.DecisionSelected},
 	}
 	for _, tt := range tests { // sequential, because all cases change the same row
 		d.exec(t, "UPDATE entity_notification_settings SET max_recipients = $1", tt.limit)
@@ -114,8 +114,8 @@ func TestWhyCountsThoseBefore(t *testing.T) {
 	}
 }
 
-// If an event was purged, its delivery's row still names the entity that named the recipient. The
-// rules of this entity are explained.
+// If an event was purged, its delivery's row still has the entity through which the event named the
+// recipient. Why explains the rules of this entity.
 func TestWhyOfAPurgedEvent(t *testing.T) {
 	t.Parallel()
 
@@ -136,5 +136,5 @@ func TestWhyOfAPurgedEvent(t *testing.T) {
 
 	left, err := e.WhyDelivery(t.Context(), "evt-1-staff2-EMAIL")
 	require.NoError(t, err)
-	require.Equal(t, []string{"they are no member of RESTAURANT/5"}, left.Rules.Unreached)
+	require.Equal(t, []string{"they are not a member of RESTAURANT/5"}, left.Rules.Unreached)
 }

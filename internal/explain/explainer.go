@@ -26,9 +26,9 @@ type Explainer struct {
 func (e Explainer) reader() report.Reader { return report.Reader{Pool: e.Store.Pool} }
 
 const (
-	// shownRecipients is the highest number of recipients of an event.
+	// shownRecipients limits the recipients that are read for an event.
 	shownRecipients = 200
-	// shownActions is the highest number of operators' actions of an event or a delivery.
+	// shownActions limits the operators' actions that are read for an event or a delivery.
 	shownActions = 50
 )
 
@@ -57,8 +57,8 @@ func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
 	return view, err
 }
 
-// EventBriefly reads an event in a time that does not grow with it: it counts up to 10,000 rows of each
-// kind, and simulates nothing.
+// EventBriefly reads an event in limited time, however large the event is: it counts up to 10,000
+// rows of each kind, and simulates nothing.
 func (e Explainer) EventBriefly(ctx context.Context, id string) (EventView, error) {
 	return e.event(ctx, id, 10_000)
 }

@@ -92,8 +92,8 @@ func ReadHistory(ctx context.Context, path string, keys codec.Codec) (History, e
 	}
 	read, err := client.HistoryFromJSON(bytes.NewReader(text), client.HistoryJSONOptions{})
 	if err != nil {
-		return History{}, badHistory("%s is no history as `temporal workflow show -o json` prints it, "+
-			"or as the Web UI downloads it, not decoded: %.300s", path, err.Error())
+		return History{}, badHistory("%s is not a history in the form of `temporal workflow show -o json` "+
+			"or of a download from the Web UI without decoding: %.300s", path, err.Error())
 	}
 	if err := checkEncoding(ctx, read); err != nil {
 		return History{}, badHistory("%s %w", path, err)
@@ -105,14 +105,14 @@ func ReadHistory(ctx context.Context, path string, keys codec.Codec) (History, e
 	return h, h.check()
 }
 
-// checkEncoding returns an error if the payloads were decoded for reading: a replay would take them
-// for missing.
+// checkEncoding returns an error if the payloads were decoded for reading: a replay would treat
+// them as missing.
 func checkEncoding(ctx context.Context, read *historypb.History) error {
 	return proxy.VisitPayloads(ctx, read, proxy.VisitPayloadsOptions{
 		Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 			for _, payload := range payloads {
 				if len(payload.GetMetadata()) == 0 {
-					return nil, errors.New("holds decoded data, which cannot be replayed: download it again, not decoded")
+					return nil, errors.New("holds decoded data, which cannot be replayed: download it again without decoding")
 				}
 			}
 			return payloads, nil
@@ -128,15 +128,15 @@ func (h *History) check() error {
 	}
 	h.Events, h.WorkflowType = len(h.recorded), h.recorded[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
 	if h.WorkflowType == "" {
-		return badHistory("the history of %s does not begin with WorkflowExecutionStarted: it is not whole", name)
+		return badHistory("the history of %s does not begin with WorkflowExecutionStarted: it is incomplete", name)
 	}
 	for i, event := range h.recorded {
 		if event.GetEventId() != int64(i+1) {
-			return badHistory("the history of %s is not whole: event %d stands where %d should", name, event.GetEventId(), i+1)
+			return badHistory("the history of %s is incomplete: it has event %d in place of event %d", name, event.GetEventId(), i+1)
 		}
 	}
 	if known := workflowTypes(); !slices.Contains(known, h.WorkflowType) {
-		return badHistory("the history of %s is of a workflow of the type %.300s, which this build does not have; it has %s",
+		return badHistory("the history of %s is of the workflow type %.300s, which this build does not have; the build has %s",
 			name, h.WorkflowType, strings.Join(known, ", "))
 	}
 	if lastTask(h.recorded) < 0 {

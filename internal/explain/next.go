@@ -53,7 +53,7 @@ func (w Why) nextOfDelivery(now time.Time) string {
 	}
 	retry := fmt.Sprintf("`starter delivery retry %s%s`", advice.Quote(d.DeliveryID), again)
 	if w.OwnTime != nil {
-		retry += fmt.Sprintf(", which waits until its own time, %s; then %s", notification.InstantText(*w.OwnTime), w.hasten())
+		retry += fmt.Sprintf(", which waits until its due time, %s; %s", notification.InstantText(*w.OwnTime), w.hasten())
 	}
 	switch {
 	case d.Status == notification.Sent:
@@ -79,7 +79,7 @@ func (w Why) nextOfDelivery(now time.Time) string {
 	case d.Status == notification.Failed:
 		return fmt.Sprintf("nothing: it failed. %s, then run %s", mend(d), retry)
 	case w.Workflow.Status == Unreachable:
-		return "not known, since Temporal is out of reach. By its row it " + w.rowSays(now)
+		return "unknown, because Temporal is out of reach. By its row it " + w.rowSays(now)
 	case w.Workflow.Status == Unknown && w.Workflow.TaskQueue != "" && w.Workflow.Workers == 0:
 		return fmt.Sprintf("nothing, until a worker serves events: %s. Start one", w.Workflow.ServedBy.Absent(w.Workflow.TaskQueue, now))
 	case w.Workflow.Status == Unknown && w.Processed != nil && w.Processed.Status == notification.Processing:
@@ -148,7 +148,7 @@ func mend(d report.DeliveryDetail) string {
 	}
 	switch last.Outcome {
 	case notification.OutcomeOff:
-		return fmt.Sprintf("Set what the last error names for the workers that serve %s, and restart them", d.Channel)
+		return fmt.Sprintf("Correct the settings that the last error names, for the workers that serve %s, and restart them", d.Channel)
 	case notification.OutcomeRefused:
 		if last.ProviderStatus == 0 {
 			return "Correct what the last error names: the recipient's address, the text, or a setting of the workers"
@@ -198,16 +198,16 @@ func (w Why) nextInBatch(now time.Time) string {
 	case batch.Workers == 0 && !batch.UnderWay(): // a worker without free slots does not poll
 		return fmt.Sprintf("nothing, until a worker serves %s: %s. Start one", d.Channel, batch.ServedBy.Absent(batch.TaskQueue, now))
 	case len(d.Log) == 0:
-		return fmt.Sprintf("it is sent in the batch %s, which runs. `starter delivery cancel %s` keeps it back until then", id, advice.Quote(d.DeliveryID))
+		return fmt.Sprintf("the running batch %s sends it; until then, `starter delivery cancel %s` can stop it", id, advice.Quote(d.DeliveryID))
 	case d.Log[len(d.Log)-1].EndedAt == nil:
 		return fmt.Sprintf("its attempt in the batch %s is under way; if a crash ended it, a separate workflow makes the next", id)
 	default:
-		return fmt.Sprintf("a separate workflow makes the next attempt, once the batch %s is through with the first ones", id)
+		return fmt.Sprintf("a separate workflow makes the next attempt, after the batch %s has made all first attempts", id)
 	}
 }
 
 func (w Why) hasten() string {
-	return fmt.Sprintf("`starter delivery send-now %s` does not wait", advice.Quote(w.Delivery.DeliveryID))
+	return fmt.Sprintf("`starter delivery send-now %s` sends it now", advice.Quote(w.Delivery.DeliveryID))
 }
 
 func (w Why) nextAttempt(p PendingActivity, at Sending) string {

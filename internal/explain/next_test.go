@@ -41,15 +41,15 @@ func attempt(number int, outcome notification.AttemptOutcome) report.AttemptRow 
 	return row
 }
 
-// A retried reminder waits for its send time. The next step tells so beforehand.
+// A retried reminder waits for its due time. The next step tells so beforehand.
 func TestNextOfAReminderThatEnded(t *testing.T) {
 	t.Parallel()
 
 	for _, status := range []notification.Status{notification.Cancelled, notification.Failed} {
 		w := Why{Workflow: &Sending{}, OwnTime: &later, Delivery: &report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d", Status: status}, HasText: true}}
-		require.Contains(t, w.next(nextNow), "`starter delivery retry d`, which waits until its own time, 2026-11-21 10:04:05.000Z; then `starter delivery send-now d` does not wait", status)
+		require.Contains(t, w.next(nextNow), "`starter delivery retry d`, which waits until its due time, 2026-11-21 10:04:05.000Z; `starter delivery send-now d` sends it now", status)
 		w.OwnTime = nil
-		require.NotContains(t, w.next(nextNow), "own time", status)
+		require.NotContains(t, w.next(nextNow), "due time", status)
 	}
 }
 
@@ -133,10 +133,10 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "arrived", delivery: status(notification.Delivered), workflow: inState(Unreachable), tells: []string{"arrived at 2026-11-21 10:04:05"}},
 		{name: "sent, and its provider still tries", delivery: deferred, workflow: inState("COMPLETED"), tells: []string{"sent at 2026-11-21 10:00:00", "last receipt, of 2026-11-21 10:04:05", "says deferred"}},
 		{name: "in a batch", delivery: inBatch(), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3", "`starter delivery cancel d`"}},
-		{name: "in a batch of workers that have all slots taken", delivery: inBatch(), workflow: allBusy, tells: []string{"is sent in the batch evt-1-batch-SMS-3"}},
-		{name: "in a batch that nobody sends", delivery: inBatch(), workflow: batch(0), tells: []string{"until a worker serves SMS", "herald-sms-batches"}},
+		{name: "in a batch whose workers have no free slots", delivery: inBatch(), workflow: allBusy, tells: []string{"the running batch evt-1-batch-SMS-3 sends it"}},
+		{name: "in a batch without workers", delivery: inBatch(), workflow: batch(0), tells: []string{"until a worker serves SMS", "herald-sms-batches"}},
 		{name: "under way in a batch", delivery: inBatch(attempt(1, "")), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3 is under way", "separate workflow"}},
-		{name: "failed for now in a batch", delivery: inBatch(attempt(1, "BUSY")), workflow: batch(1), tells: []string{"separate workflow makes the next attempt", "evt-1-batch-SMS-3"}},
+		{name: "failed for now in a batch", delivery: inBatch(attempt(1, "BUSY")), workflow: batch(1), tells: []string{"separate workflow makes the next attempt", "evt-1-batch-SMS-3 has made all first"}},
 		{name: "read", delivery: read, workflow: inState("COMPLETED"), tells: []string{"arrived at", "read at 2026-11-21 10:04:05"}},
 		{name: "bounced", delivery: bounced, workflow: inState("COMPLETED"), tells: []string{"accepted it", "said later that it did not arrive", "last error", "enter another", "recipient", retry}},
 		{name: "cancelled", delivery: status(notification.Cancelled), workflow: inState("CANCELED"), tells: []string{"cancelled", retry}},
@@ -154,8 +154,8 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "not asked", delivery: failed("REFUSED"), workflow: inState("FAILED"), tells: []string{"failed", "last error names", "setting of the workers", retry}},
 		{name: "not configured", delivery: failed(notification.OutcomeOff), workflow: inState("FAILED"),
 			tells: []string{"failed", "workers that serve SMS", "restart", retry}},
-		{name: "busy to the end", delivery: failed("BUSY"), workflow: inState("FAILED"), tells: []string{"failed", "provider answers again", retry}},
-		{name: "never clear", delivery: failed("AMBIGUOUS"), workflow: inState(Unknown), tells: []string{"failed", "provider answers again", retry}},
+		{name: "busy at every attempt", delivery: failed("BUSY"), workflow: inState("FAILED"), tells: []string{"failed", "provider answers again", retry}},
+		{name: "ambiguous at every attempt", delivery: failed("AMBIGUOUS"), workflow: inState(Unknown), tells: []string{"failed", "provider answers again", retry}},
 		{name: "account", delivery: failed("ACCOUNT"), workflow: inState("FAILED"), tells: []string{"failed", "credentials for SMS", retry}},
 		{name: "our own error", delivery: failed("ERROR"), workflow: inState(Unreachable), tells: []string{"failed", "last error", retry}},
 		{name: "no text", delivery: report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}}, workflow: inState("FAILED"),
@@ -182,8 +182,8 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "failed, and the failure is being recorded", delivery: failed("REFUSED"), workflow: sendIs(PendingActivity{Activity: "GiveUp", State: "SCHEDULED", Attempt: 7}),
 			tells: []string{"GiveUp", "attempt 7", "`starter delivery show d`"}},
 		{name: "waits", delivery: waiting, workflow: running(func(s *Sending) { s.Details, s.WaitsUntil = "waiting until 08:00 Europe/Rome: quiet hours", &later }), tells: []string{"until 08:00 Europe/Rome: quiet hours", hasten}},
-		{name: "waits, says its row", delivery: waiting, workflow: running(nil), tells: []string{"until 11:04 Europe/Rome: quiet hours", hasten}},
-		{name: "delayed, says its row", delivery: delayed, workflow: running(nil), tells: []string{"until 11:04 Europe/Rome: delay", hasten}},
+		{name: "waits, by its row", delivery: waiting, workflow: running(nil), tells: []string{"until 11:04 Europe/Rome: quiet hours", hasten}},
+		{name: "delayed, by its row", delivery: delayed, workflow: running(nil), tells: []string{"until 11:04 Europe/Rome: delay", hasten}},
 		{name: "between two steps", delivery: status(notification.Pending), workflow: running(nil), tells: []string{"continues", "look again"}},
 		{name: "no worker", delivery: waiting, workflow: running(func(s *Sending) { s.Workers = 0 }), tells: []string{"nothing", "worker", "herald-sms"}},
 		{name: "digest collects", delivery: item, workflow: digest(details("3 of at most 100 joined")), tells: []string{"digest-1", "3 of at most 100 joined", hasten}},
@@ -194,7 +194,7 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "without Temporal", delivery: waiting, workflow: inState(Unreachable), tells: []string{"Temporal is out of reach", "until 11:04 Europe/Rome: quiet hours"}},
 		{name: "without Temporal, in a digest", delivery: item, workflow: inState(Unreachable), tells: []string{"Temporal is out of reach", "waits for its digest"}},
 		{name: "without Temporal, at once", delivery: status(notification.Pending), workflow: inState(Unreachable), tells: []string{"Temporal is out of reach", "sent at once"}},
-		{name: "forgotten", delivery: status(notification.Pending), workflow: inState(Unknown), tells: []string{"no workflow has it", retry}},
+		{name: "workflow past its retention", delivery: status(notification.Pending), workflow: inState(Unknown), tells: []string{"no workflow has it", retry}},
 	}
 	for _, tt := range tests {
 		tt.delivery.DeliveryID, tt.delivery.Channel = "d", notification.SMS
@@ -248,11 +248,11 @@ func TestNextWithoutADelivery(t *testing.T) {
 	}{
 		{name: "waits", view: Why{Outbox: outbox("PENDING", "")}, tells: []string{"poller", "`starter poller status`"}},
 		{name: "cannot be started", view: Why{Outbox: outbox("FAILED", "")}, tells: []string{"corrects it", "`starter event retry evt-1`"}},
-		{name: "taken back", view: Why{Outbox: takenBack("PENDING")}, tells: []string{"nothing", "write a new event"}},
-		{name: "taken back after its end", view: Why{Outbox: takenBack("PROCESSED"), Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"planned once"}},
+		{name: "cancelled", view: Why{Outbox: takenBack("PENDING")}, tells: []string{"nothing", "write a new event"}},
+		{name: "cancelled after its end", view: Why{Outbox: takenBack("PROCESSED"), Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"planned once"}},
 		{name: "runs", view: Why{EventWorkflow: &WorkflowView{Status: Running}}, tells: []string{"running", "`starter event show evt-1`"}},
 		{name: "failed", view: Why{Processed: &report.ProcessedRow{Status: "FAILED"}}, tells: []string{"nothing", "`starter event retry evt-1`"}},
-		{name: "over", view: Why{Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"nothing", "planned once", "future events"}},
+		{name: "ended", view: Why{Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"nothing", "planned once", "future events"}},
 	}
 	for _, tt := range tests {
 		tt.view.EventID = "evt-1"
@@ -275,10 +275,10 @@ func TestWhyUndecided(t *testing.T) {
 	}{
 		{name: "routed later", view: Why{DecidedAt: &nextNow, Rules: named}, tells: []string{"about SMS", "not routed", "when the event was planned"}},
 		{name: "pending", view: Why{Outbox: outbox("PENDING", "")}, tells: []string{"yet", "waits in the outbox"}},
-		{name: "taken back", view: Why{Outbox: takenBack("PROCESSED"), Processed: processed("FAILED")}, tells: []string{"the event was cancelled by event evt-2"}},
-		{name: "taken back after its end", view: Why{Outbox: takenBack("PROCESSED"), Rules: named, Processed: processed("SUCCESS")}, tells: []string{"when the event was planned", "names them"}},
+		{name: "cancelled", view: Why{Outbox: takenBack("PROCESSED"), Processed: processed("FAILED")}, tells: []string{"the event was cancelled by event evt-2"}},
+		{name: "cancelled after its end", view: Why{Outbox: takenBack("PROCESSED"), Rules: named, Processed: processed("SUCCESS")}, tells: []string{"when the event was planned", "names them"}},
 		{name: "failed", view: Why{Outbox: outbox("FAILED", "claimed 10 times")}, tells: []string{"could not be started", "claimed 10 times"}},
-		{name: "routed nowhere", view: Why{Processed: processed("SUCCESS")}, tells: []string{"anybody", "event_type_channel_routing"}},
+		{name: "no routes", view: Why{Processed: processed("SUCCESS")}, tells: []string{"anybody", "event_type_channel_routing"}},
 		{name: "unknown", view: Why{Rules: RulesNow{RoutedChannels: sms}}, tells: []string{"not in the directory", "recipient"}},
 		{name: "inactive", view: Why{Rules: RulesNow{RoutedChannels: sms, RecipientKnown: true}}, tells: []string{"not active", "recipient"}},
 		{name: "not named", view: Why{Rules: RulesNow{RoutedChannels: sms, RecipientKnown: true, RecipientActive: true, Unreached: []string{"a", "b"}}},
@@ -293,7 +293,7 @@ func TestWhyUndecided(t *testing.T) {
 	}
 }
 
-// requireTells requires that a sentence contains each of these facts. of are the names of the case.
+// requireTells requires that a sentence contains each of these facts. of names the case.
 func requireTells(t *testing.T, facts []string, sentence string, of ...any) {
 	t.Helper()
 	for _, fact := range facts {

@@ -86,7 +86,8 @@ func (e Explainer) setup(ctx context.Context, eventID string, decided report.Dec
 	return setup, targets, problems, err
 }
 
-// addAmounts reads what throttle windows and caps know of recipients, if the event type has any.
+// addAmounts reads the recipients' earlier messages that throttle windows and caps of the event type
+// count.
 func (e Explainer) addAmounts(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) error {
 	if len(setup.Caps) > 0 {
 		if err := e.Store.ReadCounted(ctx, setup.Caps, people); err != nil {
@@ -172,7 +173,7 @@ type RulesNow struct {
 	Timezone        string                  `json:"timezone"`
 	QuietHours      string                  `json:"quiet_hours"`
 	Quiet           bool                    `json:"quiet_now"`
-	QuietUntil      *time.Time              `json:"quiet_until"`         // null while it is quiet: not within 48 hours
+	QuietUntil      *time.Time              `json:"quiet_until"`         // null during quiet hours: they do not end within 48 hours
 	Findings        []notification.Finding  `json:"rules"`               // in the order of the rules: the first one that applies decides
 	Uncounted       bool                    `json:"uncounted,omitempty"` // MAX_RECIPIENTS may apply: too many recipients come first to count them
 	Decision        notification.Decision   `json:"decision_now"`        // empty: there would be no decision
@@ -210,7 +211,7 @@ type SettingNow struct {
 	Enabled       bool     `json:"enabled"`
 	MaxRecipients *int     `json:"max_recipients"`
 	AllowedRoles  []string `json:"allowed_roles"`
-	QuietHours    string   `json:"quiet_hours"` // with their meaning now; empty: none
+	QuietHours    string   `json:"quiet_hours"` // with their effect now; empty: none
 }
 
 func (p planAgain) rules() RulesNow {

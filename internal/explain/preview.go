@@ -109,8 +109,8 @@ func (e Explainer) digest(ctx context.Context, channel notification.Channel, eve
 	return row, text, nil
 }
 
-// eventSetup reads what planning reads for the event with this id. An empty id means `draft`, an
-// event that nobody wrote.
+// eventSetup reads planning's input for the event with this id. An empty id means `draft`, which is
+// not stored.
 func (e Explainer) eventSetup(ctx context.Context, id string, draft notification.Event) (notification.EventSetup, error) {
 	if id != "" {
 		setup, err := e.Store.EventSetup(ctx, id)
@@ -140,7 +140,7 @@ func previewNotes(setup notification.EventSetup, person notification.DirectoryEn
 		switch {
 		case route.Channel != channel:
 		case route.Strategy == notification.Aggregate:
-			return append(notes, "it is sent as an item of a digest, whose own text --digest shows")
+			return append(notes, "it is sent as an item of a digest; --digest shows the digest's text")
 		default:
 			return notes
 		}

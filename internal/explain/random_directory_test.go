@@ -32,7 +32,7 @@ type directory struct {
 	own    string // prefix of the directory's tables if Herald reads views; otherwise empty
 }
 
-// ownTables replaces the directory's tables by views. Their columns have other types, and a member
+// ownTables replaces the directory's tables with views. Their columns have other types, and a member
 // may have several rows.
 const ownTables = `
 	ALTER TABLE recipient RENAME TO own_recipient;

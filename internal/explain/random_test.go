@@ -23,10 +23,10 @@ const directories, maxDirectories = 2, 20
 // people.
 const askedNamed, askedOthers = 12, 4
 
-// Planning, why and the check before an attempt always agree, also about people who are not among
-// the event's recipients. The directory is Herald's, or views in which a member has several roles.
+// Planning, why and the check before an attempt always agree, also about people that the event
+// does not name. The directory is Herald's, or views in which a member has several roles.
 // Each run uses a new seed; HERALD_SEED repeats a run.
-func TestWhyIsWhatPlanningDecided(t *testing.T) {
+func TestWhyAgreesWithPlanning(t *testing.T) {
 	t.Parallel()
 
 	seed := uint64(time.Now().UnixNano())
@@ -121,7 +121,7 @@ func (d *directory) compare(t *testing.T, event string, person notification.Reci
 		require.Equal(t, decided.Decisions != nil, plan.named && len(plan.routed) > 0, "%+v: %+v", key, plan) // if the type has no routes, no decision is stored
 		seen[want]++
 		if !plan.named {
-			require.True(t, !plan.person.Known || !plan.person.Active || len(plan.reason) > 0, "%+v: nothing says why they are no recipient", key)
+			require.True(t, !plan.person.Known || !plan.person.Active || len(plan.reason) > 0, "%+v: no reason why they are not a recipient", key)
 		}
 		if waits := plan.facts.Routing.Due.After(plan.facts.Now); want != "" && !waits { // a delayed delivery checks quiet hours when its time comes
 			d.compareAttempt(t, key, plan)

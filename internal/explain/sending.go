@@ -36,7 +36,7 @@ type Sending struct {
 	DigestID    string            `json:"digest_workflow_id,omitempty"`
 	Digest      *Sending          `json:"digest_workflow,omitempty"` // the digest that it joined
 	BatchID     string            `json:"batch_workflow_id,omitempty"`
-	Batch       *Sending          `json:"batch_workflow,omitempty"` // the batch that sends it; it has no workflow then
+	Batch       *Sending          `json:"batch_workflow,omitempty"` // the batch that sends it; such a delivery has no workflow
 
 	task             *workflowpb.PendingWorkflowTaskInfo // nil: no task is pending
 	first            bool                                // its first attempt is a local activity, and may not have ended
@@ -99,7 +99,7 @@ func (e Explainer) DeliveryWorkflow(ctx context.Context, d report.DeliveryDetail
 		e.readBatch(ctx, d, &sending)
 	}
 	if sending.Status == Unknown && d.Status == notification.Cancelled && d.Attempts == 0 {
-		sending.Note = "it has none: it was cancelled before one began, with its event or with the batch that was to send it"
+		sending.Note = "it has none: its event or its batch was cancelled before one began"
 	}
 	if sending.Status == Unknown && sending.Batch == nil && d.Status == notification.Pending {
 		e.readStarter(ctx, d.EventID, &sending)
@@ -122,7 +122,7 @@ func (e Explainer) readBatch(ctx context.Context, d report.DeliveryDetail, s *Se
 	}
 	sending := e.sending(ctx, batch.ID)
 	e.readWorkers(ctx, batch.Queue, &sending)
-	s.Note, s.BatchID, s.Batch = "it has no separate workflow: a batch sends it, with others of its event", batch.ID, &sending
+	s.Note, s.BatchID, s.Batch = "it has no separate workflow: a batch sends it together with other deliveries of its event", batch.ID, &sending
 }
 
 // readStarter reads the workers of an event's workflow, if the workflow runs.
@@ -131,7 +131,7 @@ func (e Explainer) readStarter(ctx context.Context, eventID string, s *Sending) 
 	if event.Status != Running {
 		return
 	}
-	s.Note = "it was not started yet: the workflow of its event, which runs, starts it"
+	s.Note = "it was not started yet: the running workflow of its event starts it"
 	e.readWorkers(ctx, description.GetExecutionConfig().GetTaskQueue().GetName(), s)
 }
 

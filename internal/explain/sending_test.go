@@ -43,8 +43,8 @@ type sendingWorkflow struct {
 	task    *workflowpb.PendingWorkflowTaskInfo
 }
 
-// temporalWith is a Temporal that knows these workflows, with this number of workers, and one more
-// worker that is gone.
+// temporalWith returns a client of a Temporal that knows these workflows. It lists this number of
+// workers, and one that has stopped.
 func temporalWith(t *testing.T, workers int, known map[string]sendingWorkflow) *mocks.Client {
 	t.Helper()
 	temporal, queue := mocks.NewClient(t), &workflowservice.DescribeTaskQueueResponse{}
@@ -96,7 +96,7 @@ func (noHeartbeats) DescribeNamespace(context.Context, *workflowservice.Describe
 	return &workflowservice.DescribeNamespaceResponse{}, nil
 }
 
-// encoded returns a value as histories hold it.
+// encoded returns a value in the form that histories hold.
 func encoded(t *testing.T, value any) *commonpb.Payloads {
 	t.Helper()
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(value)
@@ -171,7 +171,7 @@ func TestDeliveryWorkflowInItsFirstAttempt(t *testing.T) {
 		{name: "under way", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED, underWay: true},
 		{name: "not begun", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_SCHEDULED},
 		{name: "over", history: []*historypb.HistoryEvent{startedWith(t, in), ended}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
-		{name: "none, since it waits", history: []*historypb.HistoryEvent{startedWith(t, waits)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
+		{name: "none, because the delivery waits", history: []*historypb.HistoryEvent{startedWith(t, waits)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
 	}
 	for _, tt := range tests {
 		temporal := temporalWith(t, 1, map[string]sendingWorkflow{"d": {

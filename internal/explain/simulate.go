@@ -14,18 +14,18 @@ import (
 
 // SimulateRequest asks what an event would do if it were planned.
 type SimulateRequest struct {
-	EventID string             // of an event in event_outbox; empty: Event is one that nobody wrote
+	EventID string             // of an event in event_outbox; empty: simulate Event, which is not stored
 	Event   notification.Event // its id and times are set by [Explainer.Simulate]
 	At      time.Time          // the time of planning; zero: now, by the database's clock
 
-	ExpiresIn time.Duration               // of an event that nobody wrote; 0: no limit
+	ExpiresIn time.Duration               // of Event; 0: no limit
 	People    []notification.RecipientKey // whose decisions are wanted
 	Progress  func(recipients int)        // is called after each page
 }
 
 // Simulation is the plan of an event that was not stored.
 type Simulation struct {
-	EventID   string                    `json:"event_id"` // empty: nobody wrote the event
+	EventID   string                    `json:"event_id"` // empty: the event is not stored
 	EventType string                    `json:"event_type"`
 	At        time.Time                 `json:"at"`
 	Outcome   notification.EventOutcome `json:"outcome"` // empty: there are recipients
@@ -102,7 +102,7 @@ func (e Explainer) Simulate(ctx context.Context, in SimulateRequest) (Simulation
 	return s.Simulation, err
 }
 
-// simulated reads the event, or gives the event that nobody wrote an id and times.
+// simulated reads the event, or gives an event that is not stored an id and times.
 func (e Explainer) simulated(ctx context.Context, in SimulateRequest) (setup notification.EventSetup, err error) {
 	setup, err = e.eventSetup(ctx, in.EventID, in.Event)
 	setup.Now = cmp.Or(in.At, setup.Now)

@@ -157,7 +157,7 @@ func (w Why) whyUndecided() string {
 	r := w.Rules
 	switch {
 	case w.DecidedAt != nil && r.Routing != nil && r.Routing.OnEscalationOnly:
-		return fmt.Sprintf("nothing was decided about %s: it is on_escalation_only, and is decided about when a delivery that escalates to it did not get there, or at once if its recipient cannot be reached", w.Channel)
+		return fmt.Sprintf("nothing was decided about %s: it is on_escalation_only, so the rules decide about it when an earlier delivery does not arrive, or at once if the earlier channel cannot reach the recipient", w.Channel)
 	case w.DecidedAt != nil:
 		return fmt.Sprintf("nothing was decided about %s: the event's type was not routed over it when the event was planned", w.Channel)
 	case w.cancelledBy() != "" && !w.succeeded():

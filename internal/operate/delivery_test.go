@@ -28,7 +28,7 @@ func TestRetryOfAReminderSaysThatItWaits(t *testing.T) {
 	d.starts(hangs(), nil)
 
 	for _, said := range []string{d.dryRun(RetryDelivery(false, time.Millisecond), "d1").Detail, d.run(RetryDelivery(false, time.Millisecond), "d1").Detail} {
-		require.Contains(t, said, "waits until its own time, "+notification.InstantText(at))
+		require.Contains(t, said, "waits until its due time, "+notification.InstantText(at))
 		require.Contains(t, said, "`starter delivery send-now d1`")
 	}
 }

@@ -68,7 +68,7 @@ func waitsUntil(id string, at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("; it waits until its own time, %s; `starter delivery send-now %s` sends it at once", notification.InstantText(at), advice.Quote(id))
+	return fmt.Sprintf("; it waits until its due time, %s; `starter delivery send-now %s` sends it now", notification.InstantText(at), advice.Quote(id))
 }
 
 func (o *Operator) retryDelivery(ctx context.Context, id string, state postgres.DeliveryState, at time.Time, again bool, wait time.Duration) (Outcome, error) {

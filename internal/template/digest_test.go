@@ -50,22 +50,22 @@ func TestDigest(t *testing.T) {
 		want    notification.Text
 	}{
 		{
-			name: "in their order", channel: notification.SMS,
+			name: "items in their order", channel: notification.SMS,
 			rows: []notification.Template{words("*", "en", "{{len .Items}} reviews", "{{range .Items}}{{.event_id}} {{.title}}: {{.body}};{{end}}")},
 			want: notification.Text{Title: "2 reviews", Body: "evt-2 Ada & <Bob>: <p>4 &lt; 5 stars</p>;evt-1 Zoë: <p>5 stars</p>;"},
 		},
 		{
-			name: "a mail's items are HTML already, their titles are not", channel: notification.Email,
+			name: "items of a mail, whose bodies are HTML and whose titles are not", channel: notification.Email,
 			rows: []notification.Template{words("EMAIL", "en", "{{(index .Items 0).title}}", "{{range .Items}}<h3>{{.title}}</h3>{{.body}}{{end}}")},
 			want: notification.Text{Title: "Ada & <Bob>", Body: "<h3>Ada &amp; &lt;Bob&gt;</h3><p>4 &lt; 5 stars</p><h3>Zoë</h3><p>5 stars</p>"},
 		},
 		{
-			name: "whose it is, of what, and since when", channel: notification.Push,
+			name: "recipient, event type and time", channel: notification.Push,
 			rows: []notification.Template{words("PUSH", "en", "{{.event.type}}", `{{.recipient.name}}{{range .Items}} {{.created_at.Format "15:04"}}{{end}}`)},
 			want: notification.Text{Title: "REVIEW_POSTED", Body: "Élodie 10:00 09:00"},
 		},
 		{
-			name: "the most specific", channel: notification.SMS,
+			name: "the most specific template", channel: notification.SMS,
 			rows: []notification.Template{
 				words("*", "it", "every channel", ""), words("SMS", "en", "english", ""), words("SMS", "it", "italiano", ""), words("EMAIL", "it-CH", "mail", ""),
 				{EventType: "*", Channel: "SMS", Locale: "it-CH", Title: "not of digests"},

@@ -36,7 +36,7 @@ func TestLimitedByTime(t *testing.T) {
 
 // A slow template is tried three times. Then it fails at once with the same error. Other
 // templates still work.
-func TestSetLosesPatience(t *testing.T) {
+func TestSetStopsTryingASlowTemplate(t *testing.T) {
 	t.Parallel()
 
 	event := notification.Event{Type: "T", Payload: []byte(`{"many": [` + strings.TrimSuffix(strings.Repeat("1,", 100), ",") + `]}`)}

@@ -62,8 +62,8 @@ func TestSelectionByLocale(t *testing.T) {
 		{name: "language of a script", locale: "zh-Hant-TW", rows: []string{"en", "zh"}, want: "zh"},
 		{name: "unknown", rows: []string{"it", "en"}, want: "en"},
 		{name: "English of some country", locale: "en-GB", rows: []string{"en", "en-US"}, want: "en"},
-		{name: "a country is not its language", locale: "it", rows: []string{"it-IT"}},
-		{name: "of two rows with one key the first", locale: "it-IT", rows: []string{"it-IT", "it_IT"}, want: "it-IT"},
+		{name: "only a country of the language", locale: "it", rows: []string{"it-IT"}},
+		{name: "two rows with one key", locale: "it-IT", rows: []string{"it-IT", "it_IT"}, want: "it-IT"},
 		{name: "nothing", locale: "it", rows: []string{"de"}},
 	}
 	for _, tt := range tests {
@@ -92,15 +92,15 @@ func TestUsable(t *testing.T) {
 		name, channel, body string
 		want                string // empty: usable
 	}{
-		{name: "it misses keys, which an event may have", channel: "EMAIL", body: `<a href="{{.payload.link}}">{{.payload.name}}</a>`},
-		{name: "it would run for ever", channel: "SMS", body: "{{range 9000000000000}}{{end}}"},
-		{name: "it cannot be parsed", channel: "SMS", body: "{{.payload.name", want: "cannot be parsed"},
-		{name: "its HTML cannot be escaped", channel: "EMAIL", body: `<a {{if .payload.x}}href="{{end}}>`, want: "branches end in different contexts"},
-		{name: "no root", channel: "SMS", body: "Hello {{.customer.name}}", want: "it names {{.customer.name}}, which no event has: write {{.payload.customer.name}}"},
-		{name: "no root, in a condition", channel: "EMAIL", body: "<p>{{if .customer}}x{{end}}</p>", want: "write {{.payload.customer}}"},
-		{name: "no root, in a loop", channel: "SMS", body: "{{range .payload.items}}{{.name}} {{$.customer}}{{end}}", want: "write {{.payload.customer}}"},
-		{name: "no field of the event", channel: "SMS", body: "{{.event.name}}", want: "it names {{.event.name}}, but .event has aggregate_id,"},
-		{name: "no field of the recipient", channel: "SMS", body: "{{printf \"%s\" .recipient.email}}", want: "but .recipient has locale, name, user_id, user_type alone"},
+		{name: "keys that an event may have", channel: "EMAIL", body: `<a href="{{.payload.link}}">{{.payload.name}}</a>`},
+		{name: "an endless loop", channel: "SMS", body: "{{range 9000000000000}}{{end}}"},
+		{name: "a syntax error", channel: "SMS", body: "{{.payload.name", want: "cannot be parsed"},
+		{name: "HTML that cannot be escaped", channel: "EMAIL", body: `<a {{if .payload.x}}href="{{end}}>`, want: "branches end in different contexts"},
+		{name: "an unknown root", channel: "SMS", body: "Hello {{.customer.name}}", want: "it names {{.customer.name}}, which no event has: write {{.payload.customer.name}}"},
+		{name: "an unknown root in a condition", channel: "EMAIL", body: "<p>{{if .customer}}x{{end}}</p>", want: "write {{.payload.customer}}"},
+		{name: "an unknown root in a loop", channel: "SMS", body: "{{range .payload.items}}{{.name}} {{$.customer}}{{end}}", want: "write {{.payload.customer}}"},
+		{name: "an unknown field of the event", channel: "SMS", body: "{{.event.name}}", want: "it names {{.event.name}}, but .event has only aggregate_id,"},
+		{name: "an unknown field of the recipient", channel: "SMS", body: "{{printf \"%s\" .recipient.email}}", want: "but .recipient has only locale, name, user_id, user_type"},
 		{name: "other dots", channel: "SMS", body: "{{with .payload.customer}}{{.name}}{{else}}{{.event.id}}{{end}}{{range .payload.items}}{{.title}}{{end}}{{.event.created_at.Year}}"},
 		{name: "plain text is not escaped", channel: "SMS", body: `<a {{if .payload.x}}href="{{end}}>`},
 	}

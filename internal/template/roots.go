@@ -29,8 +29,8 @@ func rootsOf(eventType string) roots {
 	return all
 }
 
-// checkRoots refuses templates that name a field of no event. It follows the template's own dot, but
-// not the dot of a loop or a with.
+// checkRoots refuses templates that name a field which no event has. It checks the template's own
+// dot, but not the dot of a range or a with.
 func checkRoots(eventType string, sources ...string) error {
 	for _, source := range sources {
 		t, err := texttemplate.New("").Funcs(functions()).Parse(source)
@@ -114,7 +114,7 @@ func (r roots) checkField(names []string) error {
 	case !found:
 		return fmt.Errorf("it names {{%s}}, which no digest has: a digest has .Items, .recipient and .event.type", field)
 	case len(names) > 1 && known != nil && !slices.Contains(known, names[1]):
-		return fmt.Errorf("it names {{%s}}, but .%s has %s alone", field, names[0], strings.Join(known, ", "))
+		return fmt.Errorf("it names {{%s}}, but .%s has only %s", field, names[0], strings.Join(known, ", "))
 	default:
 		return nil
 	}

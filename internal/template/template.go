@@ -135,7 +135,7 @@ func (s *Set) render(ctx context.Context, k key, channel notification.Channel, d
 	return text, err
 }
 
-// tooSlow counts a time-out. After too many it replaces the template.
+// tooSlow counts a time-out. After maxTimeouts, it replaces the template by instead.
 func (s *Set) tooSlow(k key, instead *compiled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,11 +166,11 @@ func (t *compiled) render(ctx context.Context, k key, channel notification.Chann
 	return text, err
 }
 
-// ErrURL means that a url leads where no notification may lead.
+// ErrURL means that a notification may not lead to the url.
 var ErrURL = errors.New("the url must be https://…, or a path that begins with one slash")
 
-// link writes the url. A notification without its link is better than none, so a wrong url fails no
-// delivery.
+// link writes the url. A notification without its link is better than none, so a wrong url does not
+// fail the delivery.
 func (t *compiled) link(ctx context.Context, data map[string]any) (string, error) {
 	if t.urlErr != nil || t.url.source == "" {
 		return "", t.urlErr

@@ -43,12 +43,12 @@ func TestRender(t *testing.T) {
 			want: notification.Text{Body: "evt-1 RESERVATION_REQUESTED RESTAURANT/5 corr-1 21.11.2026 10:00"},
 		},
 		{name: "plain text is not escaped", channel: notification.Slack, title: "{{.payload.name}}", body: "{{.payload.name}}", want: notification.Text{Title: `<b>Ada</b> & "Co"`, Body: `<b>Ada</b> & "Co"`}},
-		{name: "a mail's body is, its title is not", channel: notification.Email, title: "{{.payload.name}}", body: "<p>{{.payload.name}}</p>", want: notification.Text{Title: `<b>Ada</b> & "Co"`, Body: "<p>&lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
-		{name: "once, where it says so itself", channel: notification.Email, title: "x", body: "<p>{{.payload.customer.name | html}} {{html .payload.name}}</p>", want: notification.Text{Title: "x", Body: "<p>Ada &lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
+		{name: "a mail, whose body is escaped and whose title is not", channel: notification.Email, title: "{{.payload.name}}", body: "<p>{{.payload.name}}</p>", want: notification.Text{Title: `<b>Ada</b> & "Co"`, Body: "<p>&lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
+		{name: "a template that escapes by itself", channel: notification.Email, title: "x", body: "<p>{{.payload.customer.name | html}} {{html .payload.name}}</p>", want: notification.Text{Title: "x", Body: "<p>Ada &lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
 		{name: "a loop within a tag", channel: notification.Email, title: "x", body: `<p{{range .payload.tables}} {{if .}}id="{{.}}"{{end}}{{end}}>`, want: notification.Text{Title: "x", Body: `<p id="a"  id="c">`}},
 		{name: "named parts", channel: notification.SMS, body: `{{define "t"}}[{{.}}]{{end}}{{range .payload.tables}}{{template "t" .}}{{end}}`, want: notification.Text{Body: "[a][][c]"}},
 		{name: "half a character", channel: notification.SMS, body: "{{slice .recipient.name 0 1}}", want: notification.Text{Body: "\uFFFD"}},
-		{name: "what cannot be stored", channel: notification.SMS, body: `a{{"\x00"}}b`, want: notification.Text{Body: "ab"}},
+		{name: "a null byte, which cannot be stored", channel: notification.SMS, body: `a{{"\x00"}}b`, want: notification.Text{Body: "ab"}},
 	}
 	for _, tt := range tests {
 		row := notification.Template{EventType: "RESERVATION_REQUESTED", Channel: string(tt.channel), Locale: "en", Title: tt.title, Body: tt.body}
@@ -90,8 +90,8 @@ func TestRenderErrors(t *testing.T) {
 		{name: "key of a text", title: "x", body: "{{.payload.name.first}}", want: `body: key "first" is missing`},
 		{name: "missing root", title: "x", body: "{{.restaurantId}}", want: `body: key "restaurantId" is missing`},
 		{name: "no addresses", title: "x", body: "{{.recipient.email}}", want: `body: key "email" is missing`},
-		{name: "function on the wrong thing", title: "x", body: "a\n{{index .payload.name .payload.name}}", want: "body cannot be rendered: line 2 does not fit the data"},
-		{name: "comparison of unlike things", title: "x", body: "{{if gt .payload.name 3}}{{end}}", want: "body cannot be rendered: line 1 does not fit the data"},
+		{name: "function on a text instead of an object", title: "x", body: "a\n{{index .payload.name .payload.name}}", want: "body cannot be rendered: line 2 does not fit the data"},
+		{name: "comparison of a text with a number", title: "x", body: "{{if gt .payload.name 3}}{{end}}", want: "body cannot be rendered: line 1 does not fit the data"},
 		{name: "loop over a text", title: "x", body: "{{range $i, $c := .payload.name}}{{end}}", want: "body cannot be rendered: line 1 does not fit the data"},
 		{name: "a text that looks like an error", title: "x", body: "{{range $i, $c := .payload.forged}}{{end}}", want: "body cannot be rendered: line 1 does not fit the data"},
 		{name: "syntax", title: "x", body: "{{.payload.name", want: "cannot be parsed: template: body:1: unclosed action"},
@@ -103,9 +103,9 @@ func TestRenderErrors(t *testing.T) {
 		{name: "LF in the template's own title", title: "a\nb", body: "x", want: "line break in the title"},
 		{name: "empty title", body: "x", want: "the title is empty, and EMAIL needs one"},
 		{name: "blank title", title: "{{.payload.space}}", body: "x", want: "the title is empty, and EMAIL needs one"},
-		{name: "too long a template", title: "x", body: strings.Repeat("x", 65537), want: "body: the template is longer than 64 KiB"},
-		{name: "too long a text", title: "x", body: "{{range 70}}" + strings.Repeat("x", 1000) + "{{end}}", want: "body: longer than 64 KiB"},
-		{name: "too long once escaped", title: "x", body: "{{range 7}}{{$.payload.amp}}{{end}}", want: "body: longer than 64 KiB"},
+		{name: "template too long", title: "x", body: strings.Repeat("x", 65537), want: "body: the template is longer than 64 KiB"},
+		{name: "text too long", title: "x", body: "{{range 70}}" + strings.Repeat("x", 1000) + "{{end}}", want: "body: longer than 64 KiB"},
+		{name: "text too long after escaping", title: "x", body: "{{range 7}}{{$.payload.amp}}{{end}}", want: "body: longer than 64 KiB"},
 	}
 	for _, tt := range tests {
 		row := notification.Template{EventType: "*", Channel: "EMAIL", Locale: "it_CH", Title: tt.title, Body: tt.body}
@@ -145,7 +145,7 @@ func TestRenderForWebSocket(t *testing.T) {
 	}
 }
 
-func TestRenderPayloadThatIsNoJSON(t *testing.T) {
+func TestRenderMalformedPayload(t *testing.T) {
 	t.Parallel()
 
 	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "x", Body: "x"}
@@ -177,14 +177,14 @@ func TestRenderIsBounded(t *testing.T) {
 		columns = "body: the format of printf is longer than 256 bytes, or wider than 999 columns"
 	)
 	tests := []struct{ name, body, want string }{
-		{name: "a long loop that says nothing", body: "{{range 9000000000000}}{{end}}", want: slow},
-		{name: "a long loop that thinks", body: "{{range 9000000000000}}{{$x := 1}}{{end}}", want: slow},
+		{name: "a long loop without output", body: "{{range 9000000000000}}{{end}}", want: slow},
+		{name: "a long loop with assignments", body: "{{range 9000000000000}}{{$x := 1}}{{end}}", want: slow},
 		{name: "loops in loops", body: "{{range 90000000}}{{range 90000000}}{{end}}{{end}}", want: slow},
 		{name: "a loop in a condition", body: "{{if true}}{{with 1}}{{range 9000000000000}}{{end}}{{end}}{{end}}", want: slow},
 		{name: "a loop in an alternative", body: "{{if false}}{{else}}{{range 0}}{{else}}{{range 9000000000000}}{{end}}{{end}}{{end}}", want: slow},
 		{name: "a loop in a part", body: `{{define "t"}}{{range 9000000000000}}{{end}}{{end}}{{template "t"}}`, want: slow},
 		{name: "a loop that continues", body: "{{range 9000000000000}}{{continue}}{{end}}", want: slow},
-		{name: "two parts of themselves", body: `{{define "t"}}{{if lt (len .) 60}}{{template "t" (print . "x")}}{{template "t" (print . "x")}}{{end}}{{end}}{{template "t" ""}}`, want: slow},
+		{name: "a part that calls itself twice", body: `{{define "t"}}{{if lt (len .) 60}}{{template "t" (print . "x")}}{{template "t" (print . "x")}}{{end}}{{end}}{{template "t" ""}}`, want: slow},
 		{name: "a long text", body: "{{range 9000000000000}}" + strings.Repeat("x", 1000) + "{{end}}", want: long},
 		{name: "a text doubled in a loop", body: `{{$s := "xx"}}{{range 90}}{{$s = print $s $s}}{{end}}`, want: long},
 		{name: "a text doubled by printf", body: `{{$s := "xx"}}{{range 90}}{{$s = printf "%s%s" $s $s}}{{end}}`, want: long},
@@ -218,7 +218,7 @@ func TestRenderBoundlessRecursion(t *testing.T) {
 	require.ErrorContains(t, err, "template */*/en: body")
 }
 
-func TestSetServesManyAtOnce(t *testing.T) {
+func TestSetIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 
 	set := template.NewSet(event(`{"n": 1}`), []notification.Template{
@@ -262,7 +262,7 @@ func TestRenderURL(t *testing.T) {
 		{name: "another scheme", channel: notification.WebSocket, url: "{{.payload.script}}", problem: "the url must be https"},
 		{name: "another host", channel: notification.WebSocket, url: "/{{.payload.path}}", problem: "the url must be https"},
 		{name: "a missing key", channel: notification.WebSocket, url: "/{{.payload.page}}", problem: `url: key "page" is missing`},
-		{name: "it cannot be parsed", channel: notification.WebSocket, url: "/{{.payload", problem: "cannot be parsed"},
+		{name: "a syntax error", channel: notification.WebSocket, url: "/{{.payload", problem: "cannot be parsed"},
 	}
 	for _, tt := range tests {
 		row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "Title", Body: "Body", URL: tt.url}
@@ -278,7 +278,7 @@ func TestRenderURL(t *testing.T) {
 	}
 }
 
-// A slow url is given up, but not its title and body.
+// Herald drops a slow url, but not its title and body.
 func TestSlowURL(t *testing.T) {
 	t.Parallel()
 
