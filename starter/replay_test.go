@@ -227,11 +227,11 @@ func TestReplayBadInput(t *testing.T) {
 		{name: "other JSON", args: []string{"--history", write(t, []byte(`{"event_id": "evt-1"}`))}, want: "has no events"},
 		{name: "a decoded download", args: []string{"--history", decoded(map[string]string{"DeliveryID": "evt-1"})}, want: "holds decoded data, which cannot be replayed"},
 		{name: "a decoded text", args: []string{"--history", decoded("evt-1")}, want: "is not a history"},
-		{name: "a part", args: []string{"--history", told(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[3:] })}, want: "it is incomplete"},
-		{name: "a gap", args: []string{"--history", told(t, "deliver_sent", func(e []map[string]any) []map[string]any { return append(e[:4], e[5:]...) })}, want: "it has event 6 in place of event 5"},
+		{name: "a part", args: []string{"--history", edited(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[3:] })}, want: "it is incomplete"},
+		{name: "a gap", args: []string{"--history", edited(t, "deliver_sent", func(e []map[string]any) []map[string]any { return append(e[:4], e[5:]...) })}, want: "it has event 6 in place of event 5"},
 		{
 			name: "another program's",
-			args: []string{"--history", told(t, "deliver_sent", renamed("workflowExecutionStartedEventAttributes", "workflowType", 1))},
+			args: []string{"--history", edited(t, "deliver_sent", renamed("workflowExecutionStartedEventAttributes", "workflowType", 1))},
 			want: "is of the workflow type Other, which this build does not have; the build has Sweep, PollOutbox, NotifyEvent,",
 		},
 	}
