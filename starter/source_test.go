@@ -77,7 +77,7 @@ func TestSourceTopics(t *testing.T) {
 	require.Len(t, c.actions(t, "source migrate"), 2, "indexes, and the topic")
 
 	c.environment["KAFKA_BROKERS"] = "127.0.0.1:1"
-	require.Contains(t, c.run(t, "source", "check", "orders").out, "setting KAFKA_BROKERS: the brokers cannot be asked for topics: ")
+	require.Contains(t, c.run(t, "source", "check", "orders").out, "setting KAFKA_BROKERS: the brokers did not list their topics: ")
 }
 
 func TestSourceCheckAndMigrate(t *testing.T) {
@@ -96,7 +96,7 @@ func TestSourceCheckAndMigrate(t *testing.T) {
 	require.Contains(t, c.must(t, "source", "migrate", "orders"), "nothing to create: orders.outbox has all that it needs")
 	require.Contains(t, c.must(t, "source", "check", "orders"), "no mistakes in source orders")
 	require.Regexp(t, `source migrate +orders.outbox +source orders: idx_outbox_status_created, idx_o`, c.must(t, "audit"))
-	require.Len(t, c.actions(t, "source migrate"), 1, "the second one changed nothing")
+	require.Len(t, c.actions(t, "source migrate"), 1, "the second call changed nothing")
 
 	c.exec(t, "ALTER TABLE orders.outbox DROP COLUMN sent_at")
 	got = c.run(t, "check")

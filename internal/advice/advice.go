@@ -30,10 +30,10 @@ func NoDelivery(id string, err error) error {
 	}
 	if strings.HasPrefix(id, "digest-") { // providers know a digest by this id
 		return With(fmt.Errorf("delivery %s: %w", id, err),
-			"it looks like the id of a digest; its items have it in notification.digest_id: look there")
+			"it looks like the id of a digest: look for its items by notification.digest_id")
 	}
 	return With(fmt.Errorf("delivery %s: %w", id, err),
-		"check the id, or look for it with `starter delivery list --event ID`, or --recipient TYPE/ID; for one that was never planned, "+
+		"check the id, or look for it with `starter delivery list --event ID`, or --recipient TYPE/ID; for a delivery that was never planned, "+
 			"`starter delivery why --event ID --recipient TYPE/ID --channel C`")
 }
 

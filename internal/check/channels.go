@@ -29,7 +29,7 @@ type Senders struct {
 	Channels []notification.Channel // the channels that the process serves
 }
 
-// Providers returns the providers that are on, each channel's in the order in which they are asked.
+// Providers returns each channel's providers that are on, in the order in which Herald asks them.
 func (s Senders) Providers() map[notification.Channel][]string {
 	providers := map[notification.Channel][]string{}
 	for _, name := range s.Channels {
@@ -77,7 +77,7 @@ func channelsOf(db *postgres.Store, s Senders) Subject {
 				continue
 			}
 			if !slices.Contains(serving, name) {
-				mistakes = append(mistakes, Mistake{Place: "channel_user_type", Row: string(name), Problem: fmt.Sprintf("%s are routed over it, and it serves no user type: every delivery is UNSUPPORTED", some(types)),
+				mistakes = append(mistakes, Mistake{Place: "channel_user_type", Row: string(name), Problem: fmt.Sprintf("%s are routed over it, but it serves no user type: every delivery is UNSUPPORTED", some(types)),
 					Remedy: "insert a row for each user type that it may serve"})
 			}
 			mistakes = append(mistakes, s.unset(name, types)...)
@@ -155,7 +155,7 @@ func silent(ctx context.Context, providers []provider) (mistakes []Mistake) {
 	for i, p := range providers {
 		if problems[i] != "" {
 			mistakes = append(mistakes, Mistake{Place: "provider of " + string(p.channel), Row: p.host(), Problem: "it does not answer: " + problems[i],
-				Remedy: "look at the network between the worker and the provider, at HTTPS_PROXY, and at the setting that names the host"})
+				Remedy: "check the network between the worker and the provider, HTTPS_PROXY, and the setting that names the host"})
 		}
 	}
 	return few(mistakes)
@@ -200,8 +200,8 @@ func (p provider) host() string {
 	return ""
 }
 
-// flawOf returns a function that says why Herald sends nothing to a webhook of a channel; empty: it
-// sends. It is nil for a channel without such a rule, and one that this process does not serve.
+// flawOf returns a function that returns why Herald sends nothing to a webhook; empty: it sends. The
+// function is nil if the channel has no such rule, or if this process does not serve the channel.
 func (s Senders) flawOf(name notification.Channel) func(webhook string) string {
 	settings, judges := s.Wired[name].All[0].Settings.(interface{ Flaw(webhook string) string })
 	if !judges || !slices.Contains(s.Channels, name) || s.Problem != nil {

@@ -82,7 +82,7 @@ type Result struct {
 	Mistakes   []Mistake    `json:"mistakes"`
 	NotChecked []NotChecked `json:"not_checked"`
 	Advice     []Mistake    `json:"advice"` // settings that work but could be safer; these are no mistakes
-	// Providers holds the providers that are on, each channel's in the order in which they are asked.
+	// Providers holds each channel's providers that are on, in the order in which Herald asks them.
 	Providers map[notification.Channel][]string `json:"providers,omitempty"`
 }
 
@@ -117,8 +117,8 @@ func Run(ctx context.Context, subjects []Subject) Result {
 	return result
 }
 
-// explainByWorkers removes the mistakes that a worker would correct when it starts, if no worker
-// runs: the missing worker is then the only mistake.
+// explainByWorkers removes the mistakes that a starting worker would correct, if no worker runs. The
+// missing worker remains as the mistake.
 func (r *Result) explainByWorkers() {
 	if !slices.ContainsFunc(r.Mistakes, func(m Mistake) bool { return m.noWorker }) {
 		return

@@ -49,7 +49,7 @@ func (d directory) find(ctx context.Context) ([]Mistake, error) {
 	}
 	parts := []func(context.Context) ([]Mistake, error){d.inactive, d.userTypes, d.timezones, d.webhooks}
 	if views { // tables have constraints that prevent these mistakes
-		parts = append(parts, d.ids, d.strangers, d.planned)
+		parts = append(parts, d.ids, d.unknownMembers, d.planned)
 	}
 	return inTurn(ctx, parts...)
 }
@@ -57,7 +57,7 @@ func (d directory) find(ctx context.Context) ([]Mistake, error) {
 // columns finds columns that are missing, or that cannot be cast.
 func (d directory) columns(ctx context.Context, table string, relation report.Relation) ([]Mistake, error) {
 	if len(relation.Columns) == 0 {
-		return []Mistake{{Place: table, Problem: "there is no such table or view", Remedy: "create a view of that name over your own table, with the columns of Herald's"}}, nil
+		return []Mistake{{Place: table, Problem: "there is no such table or view", Remedy: "create a view of that name over your own table, with the columns of Herald's table"}}, nil
 	}
 	var mistakes []Mistake
 	for _, column := range postgres.DirectoryColumns() {
@@ -117,7 +117,7 @@ func (d directory) ids(ctx context.Context) ([]Mistake, error) {
 			{flaws.NoID, "user_id", "no user_id, so Herald tells them nothing", "give each row a user_id in the view, or leave such rows out"},
 			{flaws.LongID, "user_id", "a user_id of more than 64 bytes, so Herald tells them nothing", "use a shorter key in the view: a number, or a uuid"},
 			{flaws.UnshownID, "user_id", "control characters in their user_id", "use another key in the view: a number, or a uuid"},
-			{flaws.Twice, "user_type, user_id", "the user of another row; either counts", "let the view have one row for each user"},
+			{flaws.Twice, "user_type, user_id", "the same user as another row, and Herald may use either row", "let the view have one row for each user"},
 		} {
 			if kind.count > 0 {
 				mistakes = append(mistakes, Mistake{Place: table, Row: kind.row, Problem: have(kind.count) + " " + kind.problem, Remedy: kind.remedy})
@@ -220,12 +220,12 @@ func (d directory) inactive(ctx context.Context) ([]Mistake, error) {
 	if err != nil || people.All == 0 || people.Active > 0 {
 		return nil, err
 	}
-	return []Mistake{{Place: "recipient", Row: "active", Problem: fmt.Sprintf("of the first %d people none is active, so Herald tells nobody anything", people.All),
+	return []Mistake{{Place: "recipient", Row: "active", Problem: fmt.Sprintf("none of the first %d people is active, so Herald tells nobody anything", people.All),
 		Remedy: "set active to true for people who may be told; in a view, write coalesce(active, true) or true AS active, since NULL means not active"}}, nil
 }
 
-// strangers finds members that planning skips because recipient does not have them.
-func (d directory) strangers(ctx context.Context) (mistakes []Mistake, err error) {
+// unknownMembers finds members that planning skips because recipient does not have them.
+func (d directory) unknownMembers(ctx context.Context) (mistakes []Mistake, err error) {
 	found, err := d.reader.UnknownMembers(ctx)
 	for _, s := range found {
 		mistakes = append(mistakes, Mistake{Place: "entity_member", Row: shown(s.EntityType) + "/" + shown(s.UserType),

@@ -21,7 +21,7 @@ func Domain(dns *net.Resolver, domain string, selectors []string) Subject {
 		defer cancel()
 		mistakes, err := inTurn(ctx, d.spf, func(ctx context.Context) ([]Mistake, error) { return d.dkim(ctx, selectors) }, d.dmarc)
 		if err != nil {
-			mistakes = append(mistakes, d.mistake("DNS", "it could not be asked: "+dnsCause(err), "check again where DNS answers"))
+			mistakes = append(mistakes, d.mistake("DNS", "the query failed: "+dnsCause(err), "check again where DNS answers"))
 		}
 		return mistakes, nil
 	}}

@@ -33,8 +33,8 @@ type recentType struct {
 	events []notification.Event    // newest first
 }
 
-// telling returns the events that should tell somebody. An event that cancels another one need not,
-// if no row routes its type.
+// telling returns the events that should tell somebody. An event that cancels another event
+// may tell nobody, if no row routes its type.
 func (t recentType) telling() []notification.Event {
 	return slices.DeleteFunc(slices.Clone(t.events), func(event notification.Event) bool {
 		return event.Cancels != "" && len(t.setup.Routing) == 0

@@ -63,7 +63,7 @@ func eachOf[Row any](read func(report.Reader, context.Context) ([]Row, error), d
 func unrouted(types []recentType) (mistakes []Mistake) {
 	for _, t := range types {
 		if telling := t.telling(); len(telling) > 0 && len(t.setup.Routing) == 0 {
-			mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name, Problem: fmt.Sprintf("events of this type come, such as %s, and no row routes them: they tell nobody", telling[0].ID),
+			mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name, Problem: fmt.Sprintf("no row routes events of this type, such as %s: they tell nobody", telling[0].ID),
 				Remedy: "insert a row for each channel of the type"})
 		}
 	}
@@ -122,8 +122,8 @@ func vain(row notification.EventRecipients, events []notification.Event) (proble
 	return problem
 }
 
-// timeless finds routing rows whose send time, or throttle key, one of the last events lacks. A
-// delivery without its send time fails.
+// timeless finds routing rows whose send time or throttle key is missing in one of the last events.
+// A delivery without its send time fails.
 func timeless(types []recentType) (mistakes []Mistake) {
 	for _, t := range types {
 		named, keyless := map[notification.Channel]bool{}, map[notification.Channel]bool{}
@@ -157,8 +157,8 @@ func ruleKey(eventType string, userType notification.UserType, entityType, path 
 func ruleOfNobody(rule report.RecipientRule) Mistake {
 	mistake := Mistake{Place: recipientRules, Row: ruleKey(rule.EventType, rule.UserType, rule.EntityType, rule.EntityIDPath)}
 	if rule.EntityType == notification.EntityCustomer || rule.EntityType == notification.EntityAdmin {
-		mistake.Problem = fmt.Sprintf("it tells nobody: %s means people of that type, and the row wants %s", rule.EntityType, rule.UserType)
-		mistake.Remedy = "correct user_type, or name an entity type of your own and write its members into entity_member"
+		mistake.Problem = fmt.Sprintf("it tells nobody: %s means people of that type, but the row wants %s", rule.EntityType, rule.UserType)
+		mistake.Remedy = "correct user_type, or name your own entity type and write its members into entity_member"
 	} else {
 		mistake.Problem = "it tells nobody: no active member of any " + rule.EntityType + members(rule)
 		mistake.Remedy = "write the members into entity_member, or correct the row"
@@ -203,7 +203,7 @@ func expiredRoute(r report.Route) (mistake Mistake) {
 	return mistake
 }
 
-// vainCaps finds caps of an unknown category, and caps whose spacing makes at_most superfluous.
+// vainCaps finds caps of an unknown category, and caps whose spacing makes at_most unreachable.
 func vainCaps(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
 	found, err := reader.VainCaps(ctx)
 	for _, c := range found {
@@ -213,7 +213,7 @@ func vainCaps(ctx context.Context, reader report.Reader) (mistakes []Mistake, er
 				Remedy: "correct category, or insert rows into event_category"})
 		}
 		if c.IsUnmet {
-			mistakes = append(mistakes, Mistake{Place: "frequency_cap", Row: row, Problem: "spacing allows fewer messages in per than at_most, which is never reached",
+			mistakes = append(mistakes, Mistake{Place: "frequency_cap", Row: row, Problem: "spacing allows fewer messages during per than at_most, so at_most is never reached",
 				Remedy: "shorten spacing, or leave out at_most and per"})
 		}
 	}
@@ -221,7 +221,7 @@ func vainCaps(ctx context.Context, reader report.Reader) (mistakes []Mistake, er
 }
 
 func vainApproval(eventType string) Mistake {
-	return Mistake{Place: "event_type_approval", Row: eventType, Problem: "no channel is routed for the event type, so nothing of it ever waits",
+	return Mistake{Place: "event_type_approval", Row: eventType, Problem: "no channel is routed for the event type, so none of its events waits for approval",
 		Remedy: "correct event_type, or insert rows into event_type_channel_routing"}
 }
 
@@ -232,8 +232,8 @@ func settingOfNobody(s report.RestrictedSetting) Mistake {
 		Remedy:  "correct allowed_roles; NULL allows every role; to switch the channel off, set enabled to false"}
 }
 
-// categories finds categories that recipients switched off but that no event type has any more, so
-// that these messages come again. It also finds a category of event type *. A category whose event
+// categories finds categories that recipients switched off and that no event type has any more: these
+// messages come again. It also finds a category of event type *. A category whose event
 // type has no events yet is no mistake.
 func categories(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
 	types, err := reader.Values(ctx, "event_category", "event_type")
@@ -299,7 +299,7 @@ func mistakesOf(rule report.EscalationRule, routes []report.Route) (mistakes []M
 	}
 	for _, channel := range []notification.Channel{rule.From, rule.To} {
 		if route, _ := routed(channel); route.Strategy == notification.Aggregate {
-			mistakes = append(mistakes, Mistake{Place: escalationRules, Row: row, Problem: fmt.Sprintf("%s is AGGREGATE, and a digest neither escalates nor follows", channel),
+			mistakes = append(mistakes, Mistake{Place: escalationRules, Row: row, Problem: fmt.Sprintf("%s is AGGREGATE, but a digest cannot escalate and cannot follow another channel", channel),
 				Remedy: fmt.Sprintf("give %s/%s another delivery_strategy in %s, or delete the row", rule.EventType, channel, routingRules)})
 		}
 	}

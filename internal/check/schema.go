@@ -32,7 +32,7 @@ func Schema(ctx context.Context, db *postgres.Store, files fs.FS) (subject Subje
 	}}, answers && len(gap.Missing) == 0
 }
 
-// serverMistakes finds a server that takes no writes, and settings by which it can lose a commit.
+// serverMistakes finds a server that takes no writes, and settings that can lose a commit.
 func serverMistakes(ctx context.Context, db *postgres.Store) (mistakes []Mistake, err error) {
 	switch err := db.RequirePrimary(ctx); {
 	case errors.As(err, new(*postgres.ReplicaError)):
@@ -42,10 +42,10 @@ func serverMistakes(ctx context.Context, db *postgres.Store) (mistakes []Mistake
 	}
 	lossy, err := db.LossyCommits(ctx)
 	for _, found := range lossy {
-		m := Mistake{Place: "setting synchronous_commit", Row: "of role " + found.Role, Problem: "it is off: a crash of the server can lose an event, or forget that a message is sent, which then goes out twice",
+		m := Mistake{Place: "setting synchronous_commit", Row: "of role " + found.Role, Problem: "it is off: a crash of the server can lose an event, or forget a sent message, which Herald then sends twice",
 			Remedy: "run `ALTER ROLE " + found.Role + " RESET synchronous_commit`, without and with IN DATABASE"}
 		if found.Role == "" {
-			m.Row, m.Remedy = "", "switch it on for Herald's role and database, and leave it out of DATABASE_URL; now it comes from: "+found.Source
+			m.Row, m.Remedy = "", "switch it on for Herald's role and database, and leave it out of DATABASE_URL; its value comes from: "+found.Source
 		}
 		mistakes = append(mistakes, m)
 	}
@@ -68,11 +68,11 @@ func schemaMistakes(gap migrate.Gap, err error) []Mistake {
 	case gap.Empty:
 		return []Mistake{{Place: place, Problem: "the database has no tables of Herald's", Remedy: migrateUp}}
 	case len(gap.Missing) > 0:
-		mistakes = append(mistakes, Mistake{Place: place, Problem: fmt.Sprintf("it is behind this build by %d migrations, from %s on", len(gap.Missing), gap.Missing[0]), Remedy: migrateUp})
+		mistakes = append(mistakes, Mistake{Place: place, Problem: fmt.Sprintf("it is behind this build by %d migrations, the first is %s", len(gap.Missing), gap.Missing[0]), Remedy: migrateUp})
 	}
 	if len(gap.Ahead) > 0 {
 		mistakes = append(mistakes, Mistake{Place: place, Problem: fmt.Sprintf("it is ahead of this build, which does not know version %d", gap.Ahead[len(gap.Ahead)-1]),
-			Remedy: "run a build that knows it, or take the migration back with the newer build: `starter migrate down`"})
+			Remedy: "run a build that knows it, or revert the migration with the newer build: `starter migrate down`"})
 	}
 	return mistakes
 }

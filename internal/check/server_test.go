@@ -38,12 +38,12 @@ func TestLossyCommits(t *testing.T) {
 	found := schemaMistakes(t, address)
 	require.Len(t, found, 2)
 	require.Equal(t, "setting synchronous_commit", found[0].Where())
-	require.Contains(t, found[0].Remedy, "now it comes from: database")
+	require.Contains(t, found[0].Remedy, "its value comes from: database")
 	require.Equal(t, "setting synchronous_commit of role "+producer, found[1].Where())
 	require.Contains(t, found[1].Remedy, "ALTER ROLE "+producer+" RESET synchronous_commit")
 
 	found = schemaMistakes(t, address+"&synchronous_commit=off")
-	require.Contains(t, found[0].Remedy, "now it comes from: client")
+	require.Contains(t, found[0].Remedy, "its value comes from: client")
 	require.Len(t, schemaMistakes(t, address+"&synchronous_commit=on"), 1)
 }
 

@@ -73,9 +73,9 @@ func (e Engine) failed(err error) Mistake {
 	case errors.As(err, &namespace):
 		return Mistake{Place: "setting TEMPORAL_NAMESPACE", Row: e.Namespace, Problem: "Temporal has no such namespace", Remedy: "create it, or set TEMPORAL_NAMESPACE to an existing namespace"}
 	case errors.As(err, new(*serviceerror.PermissionDenied)):
-		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: err.Error(), Remedy: "permit it to the identity of TEMPORAL_API_KEY or of the certificate"}
+		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: err.Error(), Remedy: "grant this right to the identity of TEMPORAL_API_KEY or of the certificate"}
 	default:
-		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: "it could not be asked: " + err.Error(), Remedy: "see Temporal's log, then check again"}
+		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: "the request failed: " + err.Error(), Remedy: "see Temporal's log, then check again"}
 	}
 }
 
@@ -139,7 +139,7 @@ func (e Engine) workers(ctx context.Context, db *postgres.Store) (mistakes []Mis
 			return mistakes, err
 		}
 		if serving.Running() == 0 {
-			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "task queue " + queue, Problem: "its tasks wait: " + serving.Absent(queue, time.Now()), Remedy: "start a worker, without flags or with --events and --channels for all that are routed"})
+			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "task queue " + queue, Problem: "its tasks wait: " + serving.Absent(queue, time.Now()), Remedy: "start a worker, without flags or with --events and with --channels for all routed channels"})
 		}
 	}
 	if len(mistakes) == len(queues) {

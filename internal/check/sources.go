@@ -24,8 +24,8 @@ func Sources(sources []outboxes.Source) []Subject {
 	return subjects
 }
 
-// Lifecycle checks that rows of lifecycle_event are sent if they are written. With the source in
-// sources, there is no subject.
+// Lifecycle checks that a source sends the rows of lifecycle_event, if triggers write them. There is
+// no subject if sources has the source lifecycle.
 func Lifecycle(db *postgres.Store, sources []outboxes.Source) []Subject {
 	if slices.ContainsFunc(sources, outboxes.Source.IsLifecycle) {
 		return nil
@@ -123,7 +123,7 @@ func fixedTopics(ctx context.Context, brokers Brokers, sources []outboxes.Source
 		copies, err = brokers.TopicCopies(ctx, topics)
 	}
 	if err != nil {
-		return []Mistake{{Place: "setting KAFKA_BROKERS", Problem: "the brokers cannot be asked for topics: " + cause(err), Remedy: "start Kafka, or set KAFKA_BROKERS to their address"}}, missing
+		return []Mistake{{Place: "setting KAFKA_BROKERS", Problem: "the brokers did not list their topics: " + cause(err), Remedy: "start Kafka, or set KAFKA_BROKERS to their address"}}, missing
 	}
 	for _, topic := range topics {
 		place := Mistake{Place: "topic " + topic, Row: "of source " + sourceOf[topic]}
@@ -138,14 +138,14 @@ func fixedTopics(ctx context.Context, brokers Brokers, sources []outboxes.Source
 	return mistakes, missing
 }
 
-// ofCopies judges the number of a topic's copies, and says so of the topic.
+// ofCopies returns a mistake if the topic has too few copies in sync, or if they may not suffice.
 func (m Mistake) ofCopies(found outboxes.TopicCopies) []Mistake {
 	const more = "give it 3 replicas (kafka-reassign-partitions) and min.insync.replicas=2 (kafka-configs)"
 	switch {
 	case found.MinInSync == 0:
 		m.Problem, m.Remedy, m.advice = "its min.insync.replicas cannot be read: "+found.Refused, "grant Herald DescribeConfigs on the topic", true
 	case found.MinInSync > found.InSync:
-		m.Problem = fmt.Sprintf("it takes no record: of %d replicas %d are in sync, and min.insync.replicas is %d", found.Replicas, found.InSync, found.MinInSync)
+		m.Problem = fmt.Sprintf("it takes no record: %d of %d replicas are in sync, and min.insync.replicas is %d", found.InSync, found.Replicas, found.MinInSync)
 		m.Remedy = "start the brokers that are down, or " + more
 	case found.Replicas > 1 && found.MinInSync == found.Replicas:
 		m.Problem = fmt.Sprintf("it takes no record while a single broker is down: min.insync.replicas is %d, for %d replicas", found.MinInSync, found.Replicas)

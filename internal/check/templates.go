@@ -18,8 +18,8 @@ const templateRows = "notification_template"
 
 // optionalKey tells how a template may use a key that some payloads lack. A plain index would print
 // <no value>.
-const optionalKey = `correct the template or the producer; a key that a payload may lack is written as {{with index .payload "key"}}{{.}}{{end}}, ` +
-	`one of an object that it may lack as {{with index .payload "object"}}{{with index . "key"}}{{.}}{{end}}{{end}}`
+const optionalKey = `correct the template or the producer; write a key that may be missing as {{with index .payload "key"}}{{.}}{{end}}, ` +
+	`and a key of an object that may be missing as {{with index .payload "object"}}{{with index . "key"}}{{.}}{{end}}{{end}}`
 
 // noLink is the remedy for a wrong url.
 const noLink = "correct the url: its notifications have no link until then"
@@ -114,8 +114,8 @@ func (t templates) missing() (mistakes []Mistake) {
 	return mistakes
 }
 
-// serves reports whether there is a template. A route for escalations only may have a template for
-// escalations only.
+// serves reports whether there is a template. For a route that is on_escalation_only, the template
+// for escalations suffices.
 func (t templates) serves(name string, route report.Route, locale string) bool {
 	return t.set.Serves(name, route.Channel, locale) ||
 		(route.OnEscalationOnly && t.set.Serves(notification.EscalatedType(route.EventType), route.Channel, locale))
@@ -204,7 +204,7 @@ func (t templates) escalated(eventType string, channel notification.Channel) boo
 	return slices.ContainsFunc(t.escalations, func(rule report.EscalationRule) bool { return rule.EventType == eventType && rule.To == channel })
 }
 
-// isUnusable reports whether a row fits no event, so that unusable reports it.
+// isUnusable reports whether a row fits no event. Then `unusable` reports the row already.
 func (t templates) isUnusable(bad *template.RowError) bool {
 	i := slices.IndexFunc(t.rows, func(row notification.Template) bool {
 		return row.EventType == bad.EventType && row.Channel == bad.Channel && row.Locale == bad.Locale

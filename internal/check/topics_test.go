@@ -30,7 +30,7 @@ func TestTopicCopies(t *testing.T) {
 		"alone":       {replicas: 1, minInSync: 1, advice: "only one broker has: min.insync.replicas is 1, for 1 replicas"},
 		"unconfirmed": {replicas: 3, minInSync: 1, advice: "only one broker has: min.insync.replicas is 1, for 3 replicas"},
 		"brittle":     {replicas: 3, minInSync: 3, mistake: "while a single broker is down: min.insync.replicas is 3, for 3 replicas"},
-		"stuck":       {replicas: 2, minInSync: 3, mistake: "it takes no record: of 2 replicas 2 are in sync, and min.insync.replicas is 3"},
+		"stuck":       {replicas: 2, minInSync: 3, mistake: "it takes no record: 2 of 2 replicas are in sync, and min.insync.replicas is 3"},
 	} {
 		kafkatest.CreateReplicated(t, cluster.Address, topic, int16(tt.replicas), map[string]string{"min.insync.replicas": strconv.Itoa(tt.minInSync)})
 		result := check.Run(t.Context(), check.Topics(db, brokers, toTopic(topic)))

@@ -16,7 +16,7 @@ var (
 	errNoTime = errors.New("must be an age such as 90m, 24h or 7d, or a time such as 2026-11-21T08:00:00Z")
 )
 
-// Age is a duration that may have days, such as 7d, 1d12h or 90m. The zero value means that none
+// Age is a duration that may have days, such as 7d, 1d12h or 90m. The zero value means that no age
 // was given.
 type Age struct {
 	Duration time.Duration

@@ -52,8 +52,8 @@ func List[T any](w io.Writer, header []string, rows []T, cells func(T) []string)
 	}
 }
 
-// More tells that a list was cut at its limit. next is the flag that lists the next rows; empty: none
-// does.
+// More prints that a list was cut at its limit. next is the flag that lists the next rows; empty: no
+// flag does.
 func More(w io.Writer, next string) {
 	if next == "" {
 		Row(w, fmt.Sprintf("… and more: narrow it down, or raise --limit (at most %d)", maxListed))
