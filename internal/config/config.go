@@ -42,7 +42,7 @@ type Config struct {
 	WorkerPromote  Promotion          `env:"WORKER_PROMOTE" envDefault:"auto"` // auto or manual
 
 	// Ages at which Herald deletes rows of other tables; 0: never.
-	RetentionEventIDs      time.Duration `env:"RETENTION_EVENT_IDS"`     // ids of ended events, which tell a repeated event
+	RetentionEventIDs      time.Duration `env:"RETENTION_EVENT_IDS"`     // ids of ended events, by which Herald recognizes a repeated event
 	RetentionNotifications time.Duration `env:"RETENTION_NOTIFICATIONS"` // deliveries of ended events, with attempts, decisions and receipts
 	RetentionActions       time.Duration `env:"RETENTION_ACTIONS"`       // operators' actions
 	RetentionPreferences   time.Duration `env:"RETENTION_PREFERENCES"`   // changes of preferences, not the preferences

@@ -117,7 +117,7 @@ func TestStarter(t *testing.T) {
 	t.Parallel()
 
 	cfg, err := config.StarterFrom(map[string]string{"DATABASE_URL": "postgres://herald@localhost/herald", "OUTBOX_POLLERS": "2", "PUBLIC_URL": "nonsense"})
-	require.NoError(t, err, "what it does not need does not matter")
+	require.NoError(t, err, "mistakes in settings that starter does not read do not matter")
 	require.Equal(t, config.Starter{
 		DatabaseURL: "postgres://herald@localhost/herald", TaskQueuePrefix: "herald",
 		OutboxPollInterval: time.Second, OutboxBatchSize: 100, OutboxPollers: 2, Sources: cfg.Sources,

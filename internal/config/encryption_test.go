@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	databaseClear = "DATABASE_URL is another host's and not encrypted: it needs sslmode=require, verify-ca or verify-full, or ALLOW_CLEARTEXT=true"
-	temporalClear = "TEMPORAL_ADDRESS is another host's and not encrypted: it needs TEMPORAL_TLS=true or TEMPORAL_API_KEY, or ALLOW_CLEARTEXT=true"
-	brokerClear   = "RABBITMQ_URL is another host's and not encrypted: it needs amqps://, or ALLOW_CLEARTEXT=true"
+	databaseClear = "DATABASE_URL leads to another host without encryption: it needs sslmode=require, verify-ca or verify-full, or ALLOW_CLEARTEXT=true"
+	temporalClear = "TEMPORAL_ADDRESS leads to another host without encryption: it needs TEMPORAL_TLS=true or TEMPORAL_API_KEY, or ALLOW_CLEARTEXT=true"
+	brokerClear   = "RABBITMQ_URL leads to another host without encryption: it needs amqps://, or ALLOW_CLEARTEXT=true"
 )
 
 func TestClearTextToOtherHosts(t *testing.T) {
@@ -72,7 +72,7 @@ func TestBroker(t *testing.T) {
 	}
 }
 
-func TestClearTextIsNamedAtOnce(t *testing.T) {
+func TestOneErrorNamesAllClearText(t *testing.T) {
 	t.Parallel()
 
 	everywhere := map[string]string{
@@ -158,7 +158,7 @@ func TestHistoryKeys(t *testing.T) {
 	}
 }
 
-// A previous secret must be a valid HERALD_SECRET, and needs a present secret.
+// A previous secret must be a valid HERALD_SECRET, and needs a current secret.
 func TestPreviousSecrets(t *testing.T) {
 	t.Parallel()
 
@@ -174,14 +174,14 @@ func TestPreviousSecrets(t *testing.T) {
 		"HERALD_SECRET_PREVIOUS": heraldSecret, "AUTH_HS256_SECRET_PREVIOUS": "short", "TWILIO_AUTH_TOKEN_PREVIOUS": "t 2", "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS": ed25519Key,
 	})
 	for _, fact := range []string{
-		"HERALD_SECRET_PREVIOUS equals the present secret", "AUTH_HS256_SECRET_PREVIOUS must have 32 bytes", "TWILIO_AUTH_TOKEN is not set, but TWILIO_AUTH_TOKEN_PREVIOUS is",
+		"HERALD_SECRET_PREVIOUS equals the current secret", "AUTH_HS256_SECRET_PREVIOUS must have 32 bytes", "TWILIO_AUTH_TOKEN is not set, but TWILIO_AUTH_TOKEN_PREVIOUS is",
 		"TWILIO_AUTH_TOKEN_PREVIOUS must be letters and digits", "SENDGRID_WEBHOOK_PUBLIC_KEY is not set, but SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS is",
 		"SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS must be",
 	} {
 		require.ErrorContains(t, err, fact)
 	}
 	_, err = config.StarterFrom(map[string]string{"DATABASE_URL": "postgres://herald@localhost/herald", "HERALD_SECRET_PREVIOUS": other})
-	require.EqualError(t, err, "settings: HERALD_SECRET_PREVIOUS is set, but the present secret is not")
+	require.EqualError(t, err, "settings: HERALD_SECRET_PREVIOUS is set, but the current secret is not")
 }
 
 // starter accepts the secret that old files published as the previous secret, so that `starter

@@ -50,7 +50,7 @@ func cause(err error) string {
 // add adds the source of an entry. The entry `herald` changes Herald's own outbox instead.
 func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
 	if e.Mode != nil {
-		e.refuse("mode", "mode is no longer needed: remove the line. Every source is sent in pages, in the order of its keys, to people as well")
+		e.refuse("mode", "mode is no longer needed: remove the line. Herald sends the rows of every source, also to people, in pages and in the order of their keys")
 	}
 	switch line, taken := f.names[e.Name]; {
 	case e.Name == "":
@@ -81,7 +81,7 @@ func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
 
 // herald reads the entry of Herald's own outbox.
 func (e entry) herald(source *outboxes.Source) {
-	e.allow(heraldKeys, "is Herald's own outbox, so its entry has no %s: OUTBOX_* settings give it")
+	e.allow(heraldKeys, "is Herald's own outbox, so its entry has no %s: set it by OUTBOX_* settings")
 	e.topic(source)
 	source.Retention = e.duration("retention", e.Retention, source.Retention, minRetention, maxRetention)
 }
@@ -164,7 +164,7 @@ func (e entry) database() string {
 		return string(e.file.DatabaseURL)
 	}
 	if !variableName.MatchString(key) {
-		e.refuse("database_url_env", "database_url_env must be the name of a variable, which holds the URL")
+		e.refuse("database_url_env", "database_url_env must be the name of the variable that holds the URL")
 		return ""
 	}
 	url, _ := e.file.reader.LookupEnv(key)
@@ -190,7 +190,7 @@ func (e entry) topic(source *outboxes.Source) {
 	if !e.has("kafka") && !source.Webhook {
 		for _, key := range []string{"retries", "retry_interval"} {
 			if e.has(key) {
-				e.refuse(key, "%s limits the repeats to Kafka, but there is no `kafka:`", key)
+				e.refuse(key, "%s limits retries to Kafka, but there is no `kafka:`", key)
 			}
 		}
 		return
@@ -226,7 +226,7 @@ func (e entry) aggregate(source *outboxes.Source) {
 		e.refuse("aggregate", "tables of %s have an aggregate already: remove this one", source.Dialect)
 		return
 	case !e.has("aggregate") && source.People && known && !source.Dialect.HasAggregate():
-		e.refuse("people", "people are found by the aggregate, which tables of %s do not have: give the source `aggregate:`", source.Dialect)
+		e.refuse("people", "Herald finds people by the aggregate, which tables of %s do not have: give the source `aggregate:`", source.Dialect)
 		return
 	case e.Aggregate == nil:
 		return
@@ -236,6 +236,6 @@ func (e entry) aggregate(source *outboxes.Source) {
 		e.refuse("aggregate", "aggregate needs a `type:`, a word such as CUSTOMER, 100 characters at most")
 	}
 	if !idPaths.MatchString(source.Aggregate.IDPath) {
-		e.refuse("aggregate", "aggregate needs an `id_path:`: keys of the payload with dots between them, such as customer.id; of several paths, with commas between them, the first that is there counts")
+		e.refuse("aggregate", "aggregate needs an `id_path:`: keys of the payload with dots between them, such as customer.id; put commas between several paths: the first path that the payload has counts")
 	}
 }

@@ -156,7 +156,7 @@ func TestBadSources(t *testing.T) {
 		{"a table without a schema", strings.Replace(orders, "orders.outbox", "outbox", 1), "line 3: table must be schema.table"},
 		{"a quoted table", strings.Replace(orders, "orders.outbox", `'orders."outbox"'`, 1), "line 3: table must be schema.table"},
 		{"an unset variable", orders + "  database_url_env: SHOP_DATABASE_URL", "line 5: SHOP_DATABASE_URL is not set in the environment"},
-		{"a URL instead of a variable", orders + "  database_url_env: postgres://u:hunter2@h/d", "line 5: database_url_env must be the name of a variable"},
+		{"a URL instead of a variable", orders + "  database_url_env: postgres://u:hunter2@h/d", "line 5: database_url_env must be the name of the variable"},
 		{"another zone", orders + "  timezone: Mars/Olympus", "line 5: timezone must be the name of a zone"},
 		{"the machine's zone", orders + "  timezone: Local", "line 5: timezone must be the name of a zone"},
 		{"an interval without a unit", orders + "  poll_interval: 5", "line 5: poll_interval must be a duration from 100ms to 1m0s, such as 5s"},
@@ -175,8 +175,8 @@ func TestBadSources(t *testing.T) {
 		{"no name for a topic", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: order events } }", "line 2: the topic"},
 		{"an unknown field", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: \"{{.type}}\" } }", "line 2: render the template of the topic"},
 		{"nothing to do", "- name: b\n  dialect: order-service\n  table: a.b", "line 1: the source does nothing: give it `kafka:` or `people: true`"},
-		{"retries of nothing", "- name: b\n  dialect: order-service\n  table: a.b\n  people: true\n  retries: 3", "line 5: retries limits the repeats to Kafka"},
-		{"people without an aggregate", "- { name: b, dialect: wallet-hub, table: a.b,\n people: true }", "line 2: people are found by the aggregate"},
+		{"retries of nothing", "- name: b\n  dialect: order-service\n  table: a.b\n  people: true\n  retries: 3", "line 5: retries limits retries to Kafka"},
+		{"people without an aggregate", "- { name: b, dialect: wallet-hub, table: a.b,\n people: true }", "line 2: Herald finds people by the aggregate"},
 		{"two aggregates", orders + "  aggregate: { type: A, id_path: b }", "line 5: tables of order-service have an aggregate already: remove this one"},
 		{"half an aggregate", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A } }", "line 2: aggregate needs an `id_path:`"},
 		{"an aggregate of two words", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A B, id_path: c } }", "line 2: aggregate needs a `type:`, a word"},
@@ -195,7 +195,7 @@ func TestBadSources(t *testing.T) {
 
 // One error names all mistakes, also in the environment. But it names only the first unknown key
 // or wrongly typed value of each entry.
-func TestBadSourcesAreNamedAtOnce(t *testing.T) {
+func TestOneErrorNamesAllBadSources(t *testing.T) {
 	t.Parallel()
 
 	values := withSources(t, `- name: orders
@@ -223,7 +223,7 @@ func TestBadSourcesAreNamedAtOnce(t *testing.T) {
 	require.Equal(t, []string{"line 2", "line 4", "line 6", "line 7", "line 7", "line 11"}, lines, err)
 	for _, fact := range []string{
 		"OUTBOX_POLLERS must be from 1 to 16", "ORDERS_DATABASE_URL must be a Postgres URL",
-		"CLEAR_DATABASE_URL is another host's and not encrypted: it needs sslmode=require",
+		"CLEAR_DATABASE_URL leads to another host without encryption: it needs sslmode=require",
 	} {
 		require.ErrorContains(t, err, fact)
 	}

@@ -37,8 +37,8 @@ func Temporal(values map[string]string) (client.Options, error) {
 }
 
 // Histories holds the settings that encrypt what Temporal stores. The keys are separate from
-// HERALD_SECRET: a history needs its key until its workflow ends, often longer than a previous
-// secret may still sign.
+// HERALD_SECRET: a history needs its key until its workflow ends, often longer than operators
+// keep a previous secret.
 type Histories struct {
 	Keys    environment.Secret `env:"HISTORY_KEYS"`                         // id:key, with commas between several; all decrypt
 	Encrypt bool               `env:"ENCRYPT_HISTORIES" envDefault:"false"` // with the first key
@@ -106,7 +106,7 @@ func hostOfTarget(target string) string {
 }
 
 // callTimeout bounds the calls that have no other deadline. The SDK sets a deadline for its calls, but
-// not for calls of the services that it hands out.
+// not for calls of the services that it returns.
 const callTimeout = 30 * time.Second
 
 func withDeadline(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {

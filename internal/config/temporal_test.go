@@ -40,11 +40,11 @@ func TestIDsInHeadersAreASCII(t *testing.T) {
 		require.NoError(t, asciiHeader(metadata.NewOutgoingContext(t.Context(), before), "", nil, nil, nil, invoke))
 		require.Equal(t, []string{want}, sent.Get(resourceID))
 		require.Equal(t, []string{"ü"}, sent.Get("other"))
-		require.Equal(t, []string{id}, before.Get(resourceID), "the caller's own stays as it is")
+		require.Equal(t, []string{id}, before.Get(resourceID), "the caller's metadata does not change")
 	}
 }
 
-// Each call has a deadline, so a server that hangs holds up no promotion.
+// Each call has a deadline, so a server that hangs does not block a promotion.
 func TestCallsHaveDeadlines(t *testing.T) {
 	t.Parallel()
 

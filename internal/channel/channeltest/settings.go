@@ -92,7 +92,7 @@ func RunSettings(t *testing.T, e Environment) {
 // Errors that several channels' settings share.
 const (
 	NoURL      = "must be a URL such as https://host, without user, query and fragment"
-	Cleartext  = "is another host's and not encrypted: it needs https://, or ALLOW_CLEARTEXT=true"
+	Cleartext  = "leads to another host without encryption: it needs https://, or ALLOW_CLEARTEXT=true"
 	NoHosts    = "must be hosts, or host:port, with commas between them"
 	NotVisible = "must be visible ASCII, without spaces"
 )

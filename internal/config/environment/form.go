@@ -23,7 +23,7 @@ func (r *Reader) Match(key, value string, form *regexp.Regexp, text string) {
 	}
 }
 
-// Need refuses an empty setting, because the setting `because` is set and needs it.
+// Need refuses an empty setting that another setting needs: `because`, which is set.
 func (r *Reader) Need(key, value, because string) {
 	if value == "" {
 		r.Refuse(key, "is not set, but "+because+" is")

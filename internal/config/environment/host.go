@@ -10,7 +10,7 @@ import (
 // encrypted or stays on this machine. remedy names a setting that encrypts the traffic.
 func (r *Reader) Encrypted(key string, ok bool, remedy string) {
 	if !ok && !r.AllowCleartext {
-		r.Refuse(key, "is another host's and not encrypted: it needs "+remedy+", or ALLOW_CLEARTEXT=true")
+		r.Refuse(key, "leads to another host without encryption: it needs "+remedy+", or ALLOW_CLEARTEXT=true")
 	}
 }
 
@@ -33,7 +33,7 @@ func (r *Reader) ServerURL(key, value string) string {
 	return value
 }
 
-// UseProvider notes the host of a provider without a URL of http.
+// UseProvider notes the host of a provider whose address is not an HTTP URL.
 func (r *Reader) UseProvider(key, host string) { r.useProvider(key, host, true) }
 
 // ProviderHosts returns a provider's permitted hosts, in lower case. The channel needs no
@@ -92,7 +92,7 @@ func (r *Reader) PublicURL(key, value string) string {
 	return value
 }
 
-// describeRemote returns a text that a setting, or its default, names another machine.
+// describeRemote says that a setting, or its default, names another machine.
 func (r *Reader) describeRemote(key string) string {
 	if value, _ := r.LookupEnv(key); value != "" {
 		return "the provider of " + key + " is not on this machine"

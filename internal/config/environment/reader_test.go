@@ -45,7 +45,7 @@ func TestReadOfNothing(t *testing.T) {
 	require.EqualError(t, r.Err(), "settings: KEY is not set")
 }
 
-func TestEverythingWrongIsNamedOnce(t *testing.T) {
+func TestErrNamesEachWrongSettingOnce(t *testing.T) {
 	t.Parallel()
 
 	r := environment.NewReader(map[string]string{"KEY": "", "SIZE": "hunter2", "PAUSE": "hunter2", "SHARE": "hunter2", "ON": "hunter2"})

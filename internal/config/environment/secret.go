@@ -60,9 +60,9 @@ func (r *Reader) PreviousSecret(key string, previous, current Secret) {
 	switch {
 	case previous == "":
 	case current == "":
-		r.Refuse(key, "is set, but the present secret is not")
+		r.Refuse(key, "is set, but the current secret is not")
 	case previous == current:
-		r.Refuse(key, "equals the present secret: leave it empty, or set the previous secret")
+		r.Refuse(key, "equals the current secret: leave it empty, or set the previous secret")
 	case len(previous) < minSecret:
 		r.Refuse(key, "must have 32 bytes or more: it was a secret of Herald's")
 	}
@@ -73,7 +73,7 @@ func (r *Reader) PreviousSecret(key string, previous, current Secret) {
 var sandboxCredentials = []Secret{"sandbox", "whsec_c2FuZGJveC1zYW5kYm94LXNhbmRib3gt"}
 
 // Credential refuses the sandbox's credential for other providers, because everybody knows it.
-// The sandbox never has https.
+// The sandbox's URL never has https.
 func (r *Reader) Credential(key string, value Secret, providerURL string) {
 	if slices.Contains(sandboxCredentials, value) && strings.HasPrefix(providerURL, "https:") {
 		r.Refuse(key, "is the sandbox's, but the provider is not: set the key of your account")
