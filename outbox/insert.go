@@ -23,8 +23,8 @@ type Event struct {
 	Cancels       string // id of an event whose unsent messages to cancel, even if it is inserted later; empty if none
 
 	ExpiresAt   time.Time // no message is sent from this time on; zero: no limit
-	CollapseKey string    // the event takes the place of older events of its type with the same key, at most 150 bytes; empty: of none
-	Traceparent string    // the service's span in W3C's form: Herald's spans continue its trace, at most 100 bytes; empty: none
+	CollapseKey string    // the event replaces older events of its type with the same key, at most 150 bytes; empty: it replaces none
+	Traceparent string    // the service's W3C traceparent: Herald's spans continue its trace, at most 100 bytes; empty: none
 }
 
 // maxRows is the maximum number of events in one statement: Postgres accepts 65,535 parameters.

@@ -175,7 +175,7 @@ func TestInsertRefused(t *testing.T) {
 	})
 }
 
-// A producer hears in words why the table refuses an event.
+// Each constraint has an explanation for producers.
 func TestEveryConstraintIsExplained(t *testing.T) {
 	t.Parallel()
 

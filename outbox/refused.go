@@ -25,9 +25,9 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 var refusedConstraints = map[string]string{
 	"event_outbox_event_id_length":          "an event id has 1 to 150 bytes",
 	"event_outbox_event_id_printable":       "an event id has no control characters",
-	"event_outbox_aggregate_type_given":     "aggregate_type is null, and an event has an aggregate type",
-	"event_outbox_aggregate_id_given":       "aggregate_id is null, and an event has an aggregate id",
-	"event_outbox_payload_given":            "payload is null, and an event has a payload",
+	"event_outbox_aggregate_type_given":     "aggregate_type is null, but an event needs an aggregate type",
+	"event_outbox_aggregate_id_given":       "aggregate_id is null, but an event needs an aggregate id",
+	"event_outbox_payload_given":            "payload is null, but an event needs a payload",
 	"event_outbox_event_type_length":        "an event type has 1 to 100 bytes",
 	"event_outbox_aggregate_type_length":    "an aggregate type has 1 to 100 bytes",
 	"event_outbox_aggregate_id_length":      "an aggregate id has 1 to 100 bytes",
