@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// Access decides who may use the console. On a loopback address, everybody who reaches it is Actor.
+// Access decides who may use the console. On a loopback address, everybody who reaches it acts as Actor.
 // Elsewhere a proxy signs people in.
 type Access struct {
 	Actor      string // the name in the audit, without UserHeader
@@ -35,7 +35,7 @@ func (a Access) Check(addr string) error {
 	case a.WebUI != "" && !isOrigin(a.WebUI):
 		return errors.New("CONSOLE_WEB_UI_ORIGIN must be a scheme and a host, such as https://temporal.example")
 	case (a.UserHeader == "") != (a.Origin == ""):
-		return errors.New("CONSOLE_USER_HEADER and CONSOLE_ORIGIN go together")
+		return errors.New("CONSOLE_USER_HEADER and CONSOLE_ORIGIN need each other: set both")
 	case a.UserHeader == "" && !isLoopback(host):
 		return fmt.Errorf("%s is not a loopback address, so anybody could use the console: set CONSOLE_USER_HEADER to the header in which your proxy names the signed-in person, and CONSOLE_ORIGIN to the console's public address", host)
 	}
@@ -53,7 +53,7 @@ func isLoopback(host string) bool {
 }
 
 // actor returns the name of the person who sent a request. On a loopback address, a request for
-// another host is refused: a page elsewhere may have bound its name to our address.
+// another host is refused: a page of another site may have pointed its name to our address.
 func (a Access) actor(r *http.Request) (string, error) {
 	if a.UserHeader == "" {
 		host := r.Host
@@ -82,7 +82,7 @@ func actorOf(ctx context.Context) string {
 // policy loads the style from the console alone. No script runs, and no page may frame it.
 const policy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// guarded refuses requests of people who are not signed in, forms of pages that are not of origin,
+// guarded refuses requests of people who are not signed in, forms from pages of other origins,
 // large bodies, and too many requests at once.
 func (c *Console) guarded(next http.Handler, origin string, maxBody int64) http.Handler {
 	protection := http.NewCrossOriginProtection()

@@ -137,7 +137,7 @@ func (c *Console) make(ctx context.Context, order operate.Order, verb operate.Ve
 	case shown.Plan.Err != nil:
 		return page{}, shown.Plan.Err
 	case !shown.Plan.Done:
-		shown.Notice = "Nothing was changed by this form: somebody was faster."
+		shown.Notice = "Nothing was changed by this form: somebody changed this first."
 	default:
 		shown.Changed = true
 	}

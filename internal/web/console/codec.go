@@ -7,7 +7,7 @@ import "net/http"
 const maxPayloads = 6 << 20
 
 // codec serves /codec/decode and /codec/encode for Temporal's Web UI and CLI, to the people who may
-// use the console. Pages of the Web UI's origin alone may call it and read its answers.
+// use the console. Only pages of the Web UI's origin may call it and read its answers.
 func (c *Console) codec() http.Handler {
 	guarded := c.guarded(c.Codec, c.Access.WebUI, maxPayloads)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

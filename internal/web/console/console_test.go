@@ -230,7 +230,7 @@ func TestOverviewWithoutTemporal(t *testing.T) {
 	require.Contains(t, page, "No sweep has run yet.")
 }
 
-// Neither does a database of another outbox that never answers.
+// A database of another outbox that never answers does not hold up the rest of the overview.
 func TestOverviewWithDeadOutbox(t *testing.T) {
 	t.Parallel()
 

@@ -159,7 +159,7 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var refused *refusal
 	var advised *advice.Error
 	var unknownType *notification.UnknownUserTypeError
-	status, shown := http.StatusServiceUnavailable, problem{"The database or Temporal does not answer in time.", "Load the page again. `starter status` tells more."}
+	status, shown := http.StatusServiceUnavailable, problem{"The database or Temporal does not answer in time.", "Load the page again. `starter status` shows more."}
 	switch {
 	case errors.As(err, &refused):
 		status, shown = refused.status, problem{Text: refused.text}
@@ -186,7 +186,7 @@ func serveStyle(w http.ResponseWriter, r *http.Request) {
 // pageSize is the number of rows of a list.
 const pageSize = 50
 
-// older returns the address of the next page: the same filters, and the key behind which it begins. It
+// older returns the address of the next page, which has the same filters and begins after a key. It
 // is empty after the last page.
 func older(r *http.Request, through string) string {
 	if through == "" {

@@ -75,7 +75,7 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 	return page{name: "recipient", title: who.String(), data: data}, err
 }
 
-// suppressedAddresses reads the suppressions of a recipient's present addresses.
+// suppressedAddresses reads the suppressions of a recipient's current addresses.
 func (c *Console) suppressedAddresses(ctx context.Context, r notification.Recipient) (found []report.Suppression, err error) {
 	var hashes [][]byte
 	for _, channel := range notification.Channels() {

@@ -26,8 +26,8 @@ func (c *Console) askSearch(context.Context, *http.Request) (page, error) {
 	return page{name: "search", title: "Search", data: newSearch()}, nil
 }
 
-// search goes to the page of what the person looks for: a delivery, an event, a recipient or a
-// correlation id. It takes an address by POST only, and looks for its hash.
+// search redirects to the page of the delivery, event, recipient or correlation id that the person
+// looks for. It takes an address only by POST, and looks for its hash.
 func (c *Console) search(ctx context.Context, r *http.Request) (page, error) {
 	text := strings.TrimSpace(r.PostForm.Get("text"))
 	if channel := r.PostForm.Get("channel"); channel != "" {
@@ -69,7 +69,7 @@ func (c *Console) search(ctx context.Context, r *http.Request) (page, error) {
 func (c *Console) searchAddress(ctx context.Context, channel notification.Channel, text string) (page, error) {
 	address := operate.Address{Channel: channel, Text: text}
 	if err := address.Check(); err != nil {
-		return page{}, &refusal{http.StatusBadRequest, "The address is no address of this channel."}
+		return page{}, &refusal{http.StatusBadRequest, "This is not an address of the channel."}
 	}
 	hashes, err := address.Hashes(c.Explain.Store.AddressKeys())
 	if err != nil {

@@ -18,7 +18,7 @@ type moment struct {
 	Change   *report.PreferenceChange
 }
 
-// inOrder returns the newest moments, up to the size of a page, newest first, as both lists are.
+// inOrder merges two lists, both newest first, and returns the newest moments of up to one page.
 func inOrder(decisions []report.RecipientDecision, changes []report.PreferenceChange) (rows []moment) {
 	for len(rows) < pageSize && len(decisions)+len(changes) > 0 {
 		if len(changes) == 0 || len(decisions) > 0 && !decisions[0].DecidedAt.Before(changes[0].At) {
@@ -38,7 +38,7 @@ type place struct {
 	decision report.DecisionCursor
 }
 
-// after returns the place behind rows.
+// after returns the place after rows.
 func (p place) after(rows []moment) place {
 	for _, row := range rows {
 		if row.Change != nil {

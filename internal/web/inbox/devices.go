@@ -38,7 +38,7 @@ func (a *API) registerDevice(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, map[string]string{"id": id})
 }
 
-// token returns a device's token in the form that is stored, or what is wrong with it.
+// token returns a device's token in its stored form, or the reason why it is invalid.
 func (a *API) token(kind notification.DeviceKind, token string) (stored, wrong string) {
 	switch kind {
 	case notification.FCMDevice:
@@ -62,7 +62,7 @@ func (a *API) token(kind notification.DeviceKind, token string) (stored, wrong s
 	return token, ""
 }
 
-// unchanged answers that the request changed nothing, because something is wrong.
+// unchanged answers that the request changed nothing. wrong is the reason.
 func unchanged(w http.ResponseWriter, wrong string) error {
 	problem.Write(w, http.StatusUnprocessableEntity, "nothing was changed", wrong)
 	return nil

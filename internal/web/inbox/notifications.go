@@ -112,7 +112,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) error {
 func (a *API) readAll(w http.ResponseWriter, r *http.Request) error {
 	values := r.URL.Query()
 	if !values.Has("until") {
-		return problem.BadRequest("until is missing: it is the notification_id of the newest that was shown")
+		return problem.BadRequest("until is missing: it is the notification_id of the newest notification that was shown")
 	}
 	until, err := idParameter(values, "until")
 	if err != nil {

@@ -77,8 +77,8 @@ func TestNothingInline(t *testing.T) {
 	require.NotRegexp(t, regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|setHTML|DOMParser`), script)
 }
 
-// TestDemoIsSaid checks that the page offers a choice of people only in the demo.
-func TestDemoIsSaid(t *testing.T) {
+// TestPeopleAreOfferedOnlyInADemo checks that the page offers a choice of people only in the demo.
+func TestPeopleAreOfferedOnlyInADemo(t *testing.T) {
 	t.Parallel()
 
 	for _, demo := range []bool{true, false} {

@@ -68,7 +68,7 @@ func decode(r *http.Request, into any) error {
 		return err
 	}
 	if holdsNull(body) {
-		return problem.BadRequest("the body is not as openapi.json says: leave a member out rather than set it to null")
+		return problem.BadRequest("the body does not match openapi.json: leave a member out instead of setting it to null")
 	}
 	return problem.Decode(body, into)
 }

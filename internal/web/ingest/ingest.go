@@ -116,8 +116,8 @@ func (e *Endpoint) admit(ctx context.Context, r *http.Request) (producer signin.
 	return producer, leave, err
 }
 
-// take writes an event, unless it has mistakes. An event that was written before the rules changed has
-// none: its producer may have lost the answer.
+// take writes an event, unless it has mistakes. It also accepts an event that was written before the
+// rules changed: its producer may have lost the answer.
 func (e *Endpoint) take(ctx context.Context, w http.ResponseWriter, event outbox.Event) {
 	written, known := false, false
 	mistakes, err := e.mistakes(ctx, event)

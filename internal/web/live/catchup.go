@@ -42,7 +42,7 @@ type catching struct {
 	began    time.Time                  // when the first page was requested
 	failures int
 	retryAt  time.Time // when to read, after a failure or too many pages; zero: the page is queued
-	complete time.Time // the socket needs nothing that was in the table before this time
+	complete time.Time // the socket has everything that was in the table before this time
 	asked    bool      // the client has asked for a catch-up, so it wants messages from before the socket opened
 	lateAt   []time.Time
 }
@@ -91,8 +91,8 @@ func (s *socket) queue() {
 	}
 }
 
-// goOn continues after a page was written: with the next page or the next request; mu is held.
-func (s *socket) goOn() {
+// proceed continues after a page was written: with the next page or the next request; mu is held.
+func (s *socket) proceed() {
 	s.releasePage()
 	if !s.last {
 		s.readNext()
@@ -153,7 +153,7 @@ func (h *Hub) readPage(s *socket) {
 	}
 	if err != nil {
 		h.metrics.caughtUp(r.kind, false)
-		h.failed.Do(func() { h.Logger.Warn("sockets cannot be caught up now; they wait", "error", err) })
+		h.failed.Do(func() { h.Logger.Warn("catch-ups of sockets fail now; the sockets wait", "error", err) })
 		s.retryAt = time.Now().Add(min(h.retry<<min(s.failures, 10), h.maxRetry))
 		s.failures++
 		return

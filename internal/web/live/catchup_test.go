@@ -32,11 +32,11 @@ func TestAfter(t *testing.T) {
 		say  string
 		want []int64
 	}{
-		{name: "one that it has", say: fmt.Sprintf(`{"type":"after","id":%d}`, old[100]), want: append(append(slices.Clone(old[40:100]), old[101:]...), read)}, // starts a minute earlier
-		{name: "the last", say: fmt.Sprintf(`{"type":"after","id":%d}`, read), want: nil},
-		{name: "nothing: all that is unread", say: `{"type":"after"}`, want: old},
+		{name: "a notification that the client has", say: fmt.Sprintf(`{"type":"after","id":%d}`, old[100]), want: append(append(slices.Clone(old[40:100]), old[101:]...), read)}, // starts a minute earlier
+		{name: "the last notification", say: fmt.Sprintf(`{"type":"after","id":%d}`, read), want: nil},
+		{name: "no id: all unread notifications", say: `{"type":"after"}`, want: old},
 		{name: "null", say: `{"type":"after","id":null}`, want: old},
-		{name: "one that is not there: all that is unread", say: `{"type":"after","id":987654321}`, want: old},
+		{name: "an unknown id: all unread notifications", say: `{"type":"after","id":987654321}`, want: old},
 	}
 	for _, tt := range tests {
 		tab := g.open(ada)

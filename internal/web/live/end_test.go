@@ -97,7 +97,7 @@ func TestProtocol(t *testing.T) {
 	}{
 		{name: "too large", send: [][]byte{wire(opText, true, padded(4097))}, code: websocket.StatusMessageTooBig, cause: "too_large"},
 		{name: "too large, in small parts", send: parts(padded(4097), 100), code: websocket.StatusMessageTooBig, cause: "too_large"},
-		{name: "said to be huge", send: [][]byte{announce(opText, 1<<40), padded(5000)}, code: websocket.StatusMessageTooBig, cause: "too_large"},
+		{name: "announced as huge", send: [][]byte{announce(opText, 1<<40), padded(5000)}, code: websocket.StatusMessageTooBig, cause: "too_large"},
 		{name: "never ends", send: [][]byte{wire(opText, false, []byte(`{"type"`))}, code: 4008, cause: "slow"},
 		{name: "nothing, in parts that never end", send: [][]byte{wire(opText, false, nil), wire(0, false, nil), wire(0, false, nil)}, code: 4008, cause: "slow"},
 		{name: "binary", send: [][]byte{wire(opBinary, true, []byte(`{"type":"after"}`))}, code: websocket.StatusProtocolError, cause: "protocol"},

@@ -90,7 +90,7 @@ func (h *Hub) every(interval time.Duration, do func()) {
 var (
 	errDraining  = errors.New("this gateway is about to stop")
 	errFull      = errors.New("this gateway has no room for another socket: try again later")
-	errTooMany   = errors.New("you have as many sockets as you may have: close one")
+	errTooMany   = errors.New("you have too many sockets: close one")
 	retrySeconds = "2"
 )
 

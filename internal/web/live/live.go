@@ -27,7 +27,7 @@ type Inbox interface {
 	UnreadPosition(ctx context.Context, who notification.RecipientKey, count int) (notification.InboxPosition, error)
 }
 
-// Acknowledger records that notifications have reached a client. Recording one again is no error.
+// Acknowledger records that notifications have reached a client. Repeating a record is no error.
 type Acknowledger interface {
 	MarkDelivered(ctx context.Context, acknowledgements []notification.Acknowledgement) error
 }

@@ -110,7 +110,7 @@ func TestAcknowledge(t *testing.T) {
 }
 
 // A client can only acknowledge notifications that its socket was sent.
-func TestAcknowledgeWhatWasNotSent(t *testing.T) {
+func TestAcknowledgementOfAnUnsentNotification(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)

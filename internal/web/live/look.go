@@ -61,7 +61,7 @@ func (h *Hub) cutOffInactive() {
 		some := who[:min(len(who), recipientsAtOnce)]
 		who = who[len(some):]
 		if err := h.cutOffInactiveOf(some); err != nil {
-			h.Logger.Warn("whether recipients are still active cannot be looked up now", "error", err)
+			h.Logger.Warn("cannot check now whether recipients are still active", "error", err)
 			return
 		}
 	}

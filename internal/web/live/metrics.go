@@ -56,10 +56,10 @@ func (m *metrics) register(meter metric.Meter, sockets func() int) error {
 			observer.Observe(int64(sockets()))
 			return nil
 		}))
-	m.frames = counter("herald_gateway_frames", "Notifications that were written to sockets, by where they came from.")
+	m.frames = counter("herald_gateway_frames", "Notifications that were written to sockets, by origin.")
 	m.cutOffs = counter("herald_gateway_cut_offs", "Sockets that the gateway closed.")
 	m.catchUps = counter("herald_gateway_catch_ups", "Catch-ups of sockets from the table.")
-	m.refusals = counter("herald_gateway_socket_refusals", "Sockets that were not opened for somebody who is signed in.")
+	m.refusals = counter("herald_gateway_socket_refusals", "Sockets that the gateway refused to signed-in recipients.")
 	m.acks = counter("herald_gateway_acknowledgements", "Acknowledgements of clients, by result.")
 	m.messages = counter("herald_gateway_messages", "Messages from the broker, by the kind of socket that they reached.")
 	if err := errors.Join(append(failed, err)...); err != nil {

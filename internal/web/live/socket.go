@@ -116,7 +116,7 @@ func (s *socket) next() (f frame, end *ending, more bool) {
 			s.page, s.writing = nil, false
 			return frame{}, nil, false
 		case len(s.requests) > 0:
-			s.goOn()
+			s.proceed()
 			continue
 		case len(s.live) > 0:
 			f, s.live = takeFirst(s.live)

@@ -59,9 +59,9 @@ func BodyError(err error) error {
 	case errors.As(err, &tooLarge):
 		return err
 	case errors.As(err, &mistyped):
-		return BadRequest(fmt.Sprintf("the body is not as openapi.json says: %s cannot be a JSON %s", cmp.Or(mistyped.Field, "it"), mistyped.Value))
+		return BadRequest(fmt.Sprintf("the body does not match openapi.json: %s cannot be a JSON %s", cmp.Or(mistyped.Field, "it"), mistyped.Value))
 	case strings.HasPrefix(err.Error(), "json: unknown field"):
-		return BadRequest("the body is not as openapi.json says: " + strings.TrimPrefix(err.Error(), "json: "))
+		return BadRequest("the body does not match openapi.json: " + strings.TrimPrefix(err.Error(), "json: "))
 	}
-	return BadRequest("the body is not JSON, or not all of it came")
+	return BadRequest("the body is not JSON, or it is incomplete")
 }

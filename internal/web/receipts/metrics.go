@@ -53,8 +53,8 @@ func newMetrics(cfg Config) (*metrics, error) {
 	var failed [3]error
 	meter := cfg.Meter
 	m := &metrics{logger: cfg.Logger, malformed: rate.Sometimes{Interval: saidInterval}, refused: map[string]*rate.Sometimes{}}
-	m.receipts, failed[0] = meter.Int64Counter("herald_receipts", metric.WithDescription("What providers said about messages that they had accepted."))
-	m.refusals, failed[1] = meter.Int64Counter("herald_receipts_refused", metric.WithDescription("Requests of providers, or of others, that were not taken."))
+	m.receipts, failed[0] = meter.Int64Counter("herald_receipts", metric.WithDescription("Receipts of providers for messages that they had accepted."))
+	m.refusals, failed[1] = meter.Int64Counter("herald_receipts_refused", metric.WithDescription("Refused requests to the webhooks for providers."))
 	m.age, failed[2] = meter.Float64Histogram("herald_receipt_age", metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(ageBuckets...),
 		metric.WithDescription("Time from the provider's acceptance of a message to its receipt."))
 	if err := errors.Join(failed[:]...); err != nil {

@@ -123,7 +123,7 @@ func TestInbound(t *testing.T) {
 }
 
 // TestRefusals sends invalid requests to each path. Nothing is stored, and the answers do not help
-// a forger. A request that its header gives away is refused without waiting for the body.
+// a forger. If the header shows that a request is invalid, Herald does not wait for the body.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 
@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 		{name: "no time", path: sendgrid, body: batch, header: without("X-Twilio-Email-Event-Webhook-Timestamp"), status: 403, cause: "unsigned"},
 		{name: "another body", path: sendgrid, body: batch + " ", header: signed, status: 403, cause: "forged"},
 		{name: "another key", path: sendgrid, body: batch, header: keyless.signer.SendGrid(now, batch), status: 403, cause: "forged"},
-		{name: "a signature that is none", path: sendgrid, body: batch, header: http.Header{"X-Twilio-Email-Event-Webhook-Signature": {"%"}, "X-Twilio-Email-Event-Webhook-Timestamp": {fmt.Sprint(now.Unix())}}, status: 403, cause: "forged"},
+		{name: "a malformed signature", path: sendgrid, body: batch, header: http.Header{"X-Twilio-Email-Event-Webhook-Signature": {"%"}, "X-Twilio-Email-Event-Webhook-Timestamp": {fmt.Sprint(now.Unix())}}, status: 403, cause: "forged"},
 		{name: "older than SendGrid repeats", path: sendgrid, body: batch, header: r.signer.SendGrid(now.Add(-25*time.Hour-time.Minute), batch), status: 403, cause: "stale"},
 		{name: "no key here", path: sendgrid, body: batch, header: signed, at: keyless, status: 403, cause: "no_key"},
 		{name: "too large", path: sendgrid, body: long, header: r.signer.SendGrid(now, long), status: 413, cause: "too_large"},

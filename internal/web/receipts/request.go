@@ -109,9 +109,9 @@ func (e *endpoint) unreadable(err error) *refusal {
 	case errors.As(err, &large):
 		return &refusal{status: http.StatusRequestEntityTooLarge, cause: tooLarge, detail: fmt.Sprintf("a body has at most %d KiB", e.BodyLimit>>10)}
 	case errors.Is(err, errFull):
-		return &refusal{status: http.StatusServiceUnavailable, cause: full, detail: "too much is sent at once: send it again"}
+		return &refusal{status: http.StatusServiceUnavailable, cause: full, detail: "too many bytes are in flight: send it again"}
 	}
-	return &refusal{status: http.StatusBadRequest, cause: incomplete, detail: "not all of the body came within 5 seconds"}
+	return &refusal{status: http.StatusBadRequest, cause: incomplete, detail: "the body was incomplete after 5 seconds"}
 }
 
 // refusalFor returns the refusal in an error. The answer to a request that no provider has signed
@@ -123,7 +123,7 @@ func refusalFor(err error) *refusal {
 			detail: "the request has no valid signature of a provider: herald_receipts_refused_total has the reason",
 		}
 	}
-	return &refusal{status: http.StatusServiceUnavailable, cause: away, detail: "it cannot be stored now: send it again", err: err}
+	return &refusal{status: http.StatusServiceUnavailable, cause: away, detail: "the receipt cannot be stored now: send it again", err: err}
 }
 
 func (w *Webhooks) refuse(to http.ResponseWriter, why *refusal) {
@@ -138,7 +138,7 @@ func noSuchPath(to http.ResponseWriter, _ *http.Request) {
 	problem.Write(to, http.StatusNotFound, "there is no such path: see /openapi.json")
 }
 
-var errFull = errors.New("requests hold too much already")
+var errFull = errors.New("requests in flight hold too many bytes")
 
 // heldBody is a body whose bytes count in its endpoint's budget.
 type heldBody struct {

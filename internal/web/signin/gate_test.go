@@ -40,7 +40,7 @@ func TestRequired(t *testing.T) {
 		refused      []signin.Reason
 	}{
 		{name: "a token", header: "Bearer " + token, status: http.StatusOK},
-		{name: "the scheme in other letters", header: "bearer  " + token, status: http.StatusOK},
+		{name: "the scheme in lower case", header: "bearer  " + token, status: http.StatusOK},
 		{name: "nothing", status: http.StatusUnauthorized, challenge: "Bearer", refused: []signin.Reason{signin.NoToken}},
 		{name: "another scheme", header: "Basic " + token, status: http.StatusUnauthorized, challenge: "Bearer", refused: []signin.Reason{signin.NoToken}},
 		{name: "no scheme", header: token, status: http.StatusUnauthorized, challenge: "Bearer", refused: []signin.Reason{signin.NoToken}},

@@ -67,7 +67,7 @@ func (s *keySet) run(ctx context.Context) {
 	for tick := time.NewTicker(s.every); ; {
 		if err := s.fetch(ctx); err != nil && ctx.Err() == nil {
 			s.said.Do(func() {
-				slog.Warn("the keys of AUTH_JWKS_URL cannot be fetched; those known still count", "error", err)
+				slog.Warn("the keys of AUTH_JWKS_URL cannot be fetched; the known keys stay valid for now", "error", err)
 			})
 		}
 		select {

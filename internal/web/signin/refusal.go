@@ -45,12 +45,12 @@ func Refuse(w http.ResponseWriter, err error) {
 	var refusal *Refusal
 	if !errors.As(err, &refusal) {
 		w.Header().Set("Retry-After", "2")
-		problem.Write(w, http.StatusServiceUnavailable, "who you are cannot be looked up now; try again")
+		problem.Write(w, http.StatusServiceUnavailable, "you cannot be signed in now; try again")
 		return
 	}
 	if refusal.Reason == TooMany {
 		w.Header().Set("Retry-After", "1")
-		problem.Write(w, http.StatusTooManyRequests, "you ask too much at once; try again")
+		problem.Write(w, http.StatusTooManyRequests, "you send too many requests; try again")
 		return
 	}
 	challenge := "Bearer" // RFC 6750: no error attribute if the request had no token

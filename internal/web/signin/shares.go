@@ -25,7 +25,7 @@ type Shares struct {
 
 	mu     sync.Mutex
 	recent map[notification.RecipientKey]*use
-	before map[notification.RecipientKey]*use // the previous content of recent, from when it was full
+	before map[notification.RecipientKey]*use // the content of recent when it was last full
 }
 
 // use is the used part of one recipient's share.

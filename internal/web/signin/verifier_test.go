@@ -79,7 +79,7 @@ func TestVerify(t *testing.T) {
 	for name, changes := range map[string]map[string]any{
 		"plain":                        {},
 		"several audiences":            {"aud": []string{"other", audience}},
-		"expired, by clocks that vary": {"exp": expires.Unix(), "nbf": time.Now().Add(5 * time.Second).Unix()},
+		"not valid yet, within leeway": {"exp": expires.Unix(), "nbf": time.Now().Add(5 * time.Second).Unix()},
 		"more claims":                  {"name": "Anna", "roles": []string{"MANAGER"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestRefusedTokens(t *testing.T) {
 		{name: "algorithm none", token: unsigned, want: signin.BadAlgorithm},
 		{name: "algorithm None", token: encode(`{"alg":"None"}`) + "." + parts[1] + ".", want: signin.Malformed},
 		{name: "no algorithm", token: encode(`{}`) + "." + parts[1] + "." + parts[2], want: signin.Malformed},
-		{name: "signature taken away", token: parts[0] + "." + parts[1] + ".", want: signin.BadSignature},
-		{name: "claims of another", token: parts[0] + "." + strings.Split(with("sub", "11"), ".")[1] + "." + parts[2], want: signin.BadSignature},
+		{name: "no signature", token: parts[0] + "." + parts[1] + ".", want: signin.BadSignature},
+		{name: "claims of another token", token: parts[0] + "." + strings.Split(with("sub", "11"), ".")[1] + "." + parts[2], want: signin.BadSignature},
 		{name: "another HMAC", token: signed(t, jwt.SigningMethodHS512, []byte(hmacSecret), said(nil), nil), want: signin.BadAlgorithm},
 		{name: "another secret", token: signed(t, jwt.SigningMethodHS256, []byte("another secret of 32 bytes, as well"), said(nil), nil), want: signin.BadSignature},
 		{name: "a header that must be understood", token: signed(t, jwt.SigningMethodHS256, []byte(hmacSecret), said(nil), map[string]any{"crit": []string{"b64"}, "b64": false}), want: signin.Malformed},
@@ -145,7 +145,7 @@ func TestRefusedTokens(t *testing.T) {
 		{name: "a user id that is a number", token: with("sub", 10), want: signin.Malformed},
 		{name: "a user id that is too long", token: with("sub", strings.Repeat("1", 65)), want: signin.Malformed},
 		{name: "a user id with a control character", token: with("sub", "10\x00"), want: signin.Malformed},
-		{name: "a key where the secret counts", token: byRS256(t, rsaKey(t, 2048), "k"), want: signin.BadAlgorithm},
+		{name: "a key instead of the secret", token: byRS256(t, rsaKey(t, 2048), "k"), want: signin.BadAlgorithm},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -67,15 +67,15 @@ func TestForgedTokens(t *testing.T) {
 		"signature alone":         "." + signature,
 		"without the signature":   strings.TrimSuffix(kept, signature),
 		"cut off":                 kept[:len(kept)-1],
-		"one more":                kept + "A",
+		"too long":                kept + "A",
 		"of another installation": other,
 		"another recipient":       "1." + somebody + "." + signature,
 		"another version":         "2" + kept[1:],
 	}
 	for name, text := range map[string]string{
-		"ours, but no text":    "1.",
-		"ours, of a version 2": "2.WyJDVVNUT01FUiIsIjQyIiwib2ZmZXJzIiwiRU1BSUwiXQ",
-		"ours, of three parts": "1." + base64.RawURLEncoding.EncodeToString([]byte(`["CUSTOMER","42","offers"]`)),
+		"signed, no text":     "1.",
+		"signed, version 2":   "2.WyJDVVNUT01FUiIsIjQyIiwib2ZmZXJzIiwiRU1BSUwiXQ",
+		"signed, three parts": "1." + base64.RawURLEncoding.EncodeToString([]byte(`["CUSTOMER","42","offers"]`)),
 	} {
 		forged[name] = text + "." + base64.RawURLEncoding.EncodeToString(sign(links.Key, text))
 	}

@@ -35,7 +35,7 @@ type Preferences interface {
 	Unsubscribe(ctx context.Context, who notification.RecipientKey, category string, channel notification.Channel) error
 }
 
-// Page is the page behind the links. A GET asks and changes nothing, because mail scanners follow
+// Page is the page behind the links. A GET shows a question and changes nothing, because mail scanners follow
 // links. A POST, from the page's form or a mailbox provider, unsubscribes at once, with any body.
 // Nobody needs to sign in: the link is enough.
 type Page struct {
@@ -90,7 +90,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	leave, err := p.Enter(ctx, subscription.RecipientKey)
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
-		p.refuse(w, r, view{State: busy}, "you ask too much at once; try again")
+		p.refuse(w, r, view{State: busy}, "you send too many requests; try again")
 		return
 	}
 	defer leave()
@@ -150,7 +150,7 @@ func what(s Subscription) string {
 func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 	slog.ErrorContext(r.Context(), "a request to unsubscribe failed", "method", r.Method, "error", err)
 	w.Header().Set("Retry-After", "1")
-	p.refuse(w, r, view{State: away}, "it cannot be done now: try again")
+	p.refuse(w, r, view{State: away}, "unsubscribing is not possible now: try again")
 }
 
 // refuse answers people with a page, and programs with a problem.

@@ -115,7 +115,7 @@ func TestUnsubscribe(t *testing.T) {
 	require.False(t, f.off(other))
 	require.Contains(t, f.look(offers).body, `data-state="off"`)
 
-	require.Equal(t, http.StatusOK, f.send(http.MethodPost, links.token(pushed), "", "multipart/form-data; boundary=x", "--x\r\n").status, "whatever the body is")
+	require.Equal(t, http.StatusOK, f.send(http.MethodPost, links.token(pushed), "", "multipart/form-data; boundary=x", "--x\r\n").status, "the body does not matter")
 	require.True(t, f.off(pushed))
 }
 
@@ -129,7 +129,7 @@ func TestUnsubscribeFromTheChannel(t *testing.T) {
 	require.Contains(t, f.look(all).body, "Stop e-mails?")
 	require.Equal(t, http.StatusOK, f.oneClick(links.token(all)).status)
 	require.True(t, f.off(all))
-	require.Contains(t, f.look(offers).body, `data-state="off"`, "offers are among them")
+	require.Contains(t, f.look(offers).body, `data-state="off"`, "offers are messages of this channel")
 }
 
 // A refusal changes nothing. People get a page, and programs get a problem.

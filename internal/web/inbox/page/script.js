@@ -282,9 +282,9 @@ const refresh = once(async () => {
   const listed = new Set(page.notifications.map((told) => put(told).notification_id));
   for (const id of listed) replaceOlder(items.get(id));
   const fresh = order.filter((id) => !listed.has(id) && items.get(id).arrived > Date.now() - unlisted);
-  const older = order.slice(order.findLastIndex((id) => listed.has(id)) + 1).filter((id) => !fresh.includes(id)); // what is missing before was replaced
+  const older = order.slice(order.findLastIndex((id) => listed.has(id)) + 1).filter((id) => !fresh.includes(id)); // missing ones above these were replaced
   const reaches = page.next_before !== null && [...listed].some((id) => known.has(id));
-  const kept = only ? order.filter((id) => items.get(id).readHere && !listed.has(id)) : []; // somebody reads them now
+  const kept = only ? order.filter((id) => items.get(id).readHere && !listed.has(id)) : []; // the person reads them now
   order = [...new Set([...fresh, ...listed, ...(reaches ? older : []), ...kept])];
   if (kept.length) order.sort((a, b) => new Date(items.get(b).at) - new Date(items.get(a).at) || b - a);
   if (!reaches) olderThan = page.next_before;
@@ -473,10 +473,10 @@ function receive(frame) {
   if (frame.type !== "notification") return;
   if (!frame.notification_id || !frame.user_id) return receiveOther(frame);
   last = frame.notification_id;
-  if ([...items.values()].some((item) => replaces(item, frame))) return; // its attempt was under way for long
+  if ([...items.values()].some((item) => replaces(item, frame))) return; // it was replaced while its attempt was in flight
   toAcknowledge.set(last, !items.has(last));
   const top = items.get(order[0]);
-  if (!items.has(last) && top && frame.created_at < top.created_at) return quietly(refresh()); // the list has its place
+  if (!items.has(last) && top && frame.created_at < top.created_at) return quietly(refresh()); // the list knows its place
   if (!items.has(last)) {
     const item = put(frame);
     item.arrived = Date.now();
