@@ -163,7 +163,7 @@ func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string
 
 // printReceipts prints the receipts: a provider's later reports on an accepted message.
 func printReceipts(w io.Writer, receipts []report.ReceiptRow) {
-	printSection(w, []any{"RECEIPT OF", "CAME", "FROM", "SAYS", "SO IT IS", "DETAIL"}, receipts, func(_ int, r report.ReceiptRow) []any {
+	printSection(w, []any{"RECEIPT AT", "RECEIVED", "FROM", "SAYS", "MEANS", "DETAIL"}, receipts, func(_ int, r report.ReceiptRow) []any {
 		return []any{terminal.Clock(&r.At), terminal.Clock(&r.ReceivedAt), r.Provider, r.Status, receiptMeaning(r), terminal.Dash(r.Detail)}
 	})
 }

@@ -60,7 +60,7 @@ func TestBouncedDelivery(t *testing.T) {
 		       ('sendgrid', 'r-2', 'evt-1-staff10-EMAIL', 'm-2', '2026-11-21 08:02Z', '2026-11-21 09:00Z', 'processed', NULL, NULL),
 		       ('sendgrid', 'r-3', 'evt-1-staff10-EMAIL', 'm-2', '2026-11-21 08:03Z', '2026-11-21 08:03:01Z', 'bounce', 'FAILED', E'550 no such \x1b[31mmailbox')`)
 	const receipts = `
-RECEIPT OF                CAME                      FROM      SAYS       SO IT IS                  DETAIL
+RECEIPT AT                RECEIVED                  FROM      SAYS       MEANS                     DETAIL
 2026-11-21 08:01:00.000Z  2026-11-21 08:01:02.000Z  sendgrid  dropped    -, of an earlier message  Bounced Address
 2026-11-21 08:02:00.000Z  2026-11-21 09:00:00.000Z  sendgrid  processed  -                         -
 2026-11-21 08:03:00.000Z  2026-11-21 08:03:01.000Z  sendgrid  bounce     FAILED                    550 no such `

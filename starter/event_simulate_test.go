@@ -65,7 +65,7 @@ func TestEventSimulate(t *testing.T) {
 	require.Equal(t, 599, failing.Channels[0].Failing)
 	require.Contains(t, failing.Channels[0].FirstFail, "text")
 	expired := read[explain.Simulation](t, c, append(news, "--expires-in", "1ns", "--at", "2040-01-01T00:00:00Z")...)
-	require.Zero(t, expired.Channels[0].Decisions[notification.DecisionExpired], "it is planned when it is written")
+	require.Zero(t, expired.Channels[0].Decisions[notification.DecisionExpired], "a new event counts as written at the time of planning")
 	unrouted := read[explain.Simulation](t, c, "event", "simulate", "--type", "OTHER", "--aggregate", "BROADCAST/0", "--payload", "{}")
 	require.Equal(t, notification.NoRouting, unrouted.Outcome)
 	nobody := read[explain.Simulation](t, c, "event", "simulate", "--type", "NEWS", "--aggregate", "RESTAURANT/7", "--payload", "{}")

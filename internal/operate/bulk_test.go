@@ -127,7 +127,7 @@ func TestDoResumes(t *testing.T) {
 	got, err := w.Do(ctx, w.verb(), rows(800), nil)
 	require.ErrorIs(t, err, context.Canceled)
 	through := must(DeliveryNumber(got.Through))(t)
-	require.GreaterOrEqual(t, through, int64(bulkPage*10), "the page before is done")
+	require.GreaterOrEqual(t, through, int64(bulkPage*10), "the previous page is done")
 	require.Less(t, through, int64(8000))
 
 	w.onDo = nil

@@ -144,7 +144,7 @@ func TestRetryDelivery(t *testing.T) {
 		{name: "cancelled meanwhile", before: notification.Pending, after: notification.Cancelled, want: "was cancelled: why"},
 		{name: "terminated meanwhile", before: notification.Pending, after: notification.Pending, done: true, want: started},
 		{name: "not yet ended", before: notification.Pending, done: true, want: started},
-		{name: "somebody else was faster", before: notification.Pending, answer: faster, want: "is under way: its workflow runs; it is PENDING after 0 attempts"},
+		{name: "another operator retried it first", before: notification.Pending, answer: faster, want: "is under way: its workflow runs; it is PENDING after 0 attempts"},
 	}
 	for _, tt := range tests {
 		d.reset(tt.before)

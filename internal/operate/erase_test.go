@@ -82,7 +82,7 @@ func rowsOf(e Erasure) map[string]int {
 }
 
 // An erasure leaves no text about the person in any table, and no rows of others change. A dry run
-// counts what the run erases. A repeated run finds nothing but what was open.
+// counts what the run erases. A repeated run erases only what was open before.
 func TestErase(t *testing.T) {
 	t.Parallel()
 
@@ -101,7 +101,7 @@ func TestErase(t *testing.T) {
 
 	want["preference_change"] += 3 // the triggers also record that the settings were deleted
 	require.Equal(t, want, rowsOf(done))
-	require.Equal(t, 2, done.Events, "theirs, and the event about them")
+	require.Equal(t, 2, done.Events, "the person's event, and the event about the person")
 	require.Equal(t, []string{"open"}, done.Open)
 	require.Equal(t, []string{"shared"}, done.Shared)
 	require.NotNil(t, done.ErasedAt)
@@ -116,7 +116,7 @@ func TestErase(t *testing.T) {
 	postgrestest.Exec(t, o.Store, "UPDATE processed_event SET status = 'SUCCESS'")
 	postgrestest.Exec(t, o.Store, "INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, detail) VALUES ('sendgrid', 'late', 'sent', now(), 'bounce', 'Zaphod is away')")
 	again := erase(t, o)
-	require.Equal(t, 1, again.Rows(), "the delivery with a late receipt")
+	require.Equal(t, 1, again.Rows(), "only the delivery with a late receipt is left")
 	require.Empty(t, marked(t, o.Store))
 	require.Equal(t, 1, again.Events)
 	require.Empty(t, again.Open)
@@ -155,7 +155,7 @@ func TestEraseWaitsForPlanners(t *testing.T) {
 		close(erased)
 	}()
 	require.Eventually(t, func() bool { return must(o.Store.ErasedAt(t.Context(), ada))(t) != nil }, time.Minute, time.Millisecond)
-	require.Equal(t, 1, postgrestest.Get[int](t, o.Store, "SELECT count(*) FROM recipient WHERE user_id = '42'"), "it waits")
+	require.Equal(t, 1, postgrestest.Get[int](t, o.Store, "SELECT count(*) FROM recipient WHERE user_id = '42'"), "the erasure waits for the planner")
 	require.NoError(t, tx.Commit(t.Context()))
 
 	require.Equal(t, 5, rowsOf(<-erased)["notification"])
@@ -182,7 +182,7 @@ func TestEraseOfViews(t *testing.T) {
 	require.Equal(t, 1, postgrestest.Get[int](t, o.Store, "SELECT count(*) FROM person WHERE user_id = '42'"))
 	entry := must(o.Store.DirectoryEntry(t.Context(), ada.UserType, ada.UserID, nil))(t)
 	require.True(t, entry.Known)
-	require.False(t, entry.Active, "whatever the view says")
+	require.False(t, entry.Active, "an erased person is inactive, even if the view says active")
 }
 
 // A wrong id is an error, and changes nothing.

@@ -48,8 +48,8 @@ func TestMerge(t *testing.T) {
 	require.Equal(t, 1, done.Cancelled)
 	list := func(sql string) []string { return postgrestest.List(t, o.Store, sql) }
 	require.Equal(t, []string{"EMAIL f", "PUSH f", "SMS t"},
-		list("SELECT channel_type || ' ' || left(enabled::text, 1) FROM user_notification_preferences WHERE user_id = '42' ORDER BY 1"), "the later choice")
-	require.Equal(t, []string{"Europe/Rome"}, list("SELECT timezone FROM user_settings"), "the target's")
+		list("SELECT channel_type || ' ' || left(enabled::text, 1) FROM user_notification_preferences WHERE user_id = '42' ORDER BY 1"), "the later choice stays")
+	require.Equal(t, []string{"Europe/Rome"}, list("SELECT timezone FROM user_settings"), "the target keeps its time zone")
 	require.ElementsMatch(t, []string{"CUSTOMER Zaphod", "CUSTOMER phone"}, list("SELECT user_type || ' ' || token FROM recipient_device"))
 	require.Equal(t, []string{"inbox CUSTOMER 42", "mail RESTAURANT 5"},
 		list("SELECT concat_ws(' ', delivery_id, entity_type, entity_id) FROM notification WHERE event_id = 'other' AND (user_type, user_id) = ('CUSTOMER', '42') ORDER BY 1"))

@@ -89,7 +89,7 @@ func TestWorkflowOfAFailedDeliveryRuns(t *testing.T) {
 	require.True(t, *changed)
 
 	d.obeys(notification.Cancelled, running)
-	require.Equal(t, "was cancelled", d.dryRun(CancelDelivery(), "d1").Result, "somebody was faster, and its workflow is about to end")
+	require.Equal(t, "was cancelled", d.dryRun(CancelDelivery(), "d1").Result, "another operator cancelled it first, and its workflow is about to end")
 
 	d.obeys(notification.Failed, running)
 	require.Equal(t, "is under way", d.dryRun(RetryDelivery(false, 0), "d1").Result)
