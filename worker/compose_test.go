@@ -28,8 +28,8 @@ type composeService struct {
 	StopGrace   string            `yaml:"stop_grace_period"`
 }
 
-// composeDefault matches a variable with a default, which the tests use. composeRequired matches a
-// variable without a default: a secret.
+// composeDefault matches a variable with a default; the tests use the default. composeRequired
+// matches a variable without a default, a secret.
 var (
 	composeDefault  = regexp.MustCompile(`\$\{\w+:-([^}]*)\}`)
 	composeRequired = regexp.MustCompile(`\$\{\w+:\?[^}]*\}`)
@@ -40,7 +40,7 @@ func composeServices(t *testing.T) map[string]composeService {
 	text, err := os.ReadFile("../docker-compose.yml")
 	require.NoError(t, err)
 	text = composeDefault.ReplaceAll(text, []byte("$1"))
-	text = composeRequired.ReplaceAll(text, []byte("a secret that this test has made up"))
+	text = composeRequired.ReplaceAll(text, []byte("a secret of this test"))
 	var file struct {
 		Services map[string]composeService `yaml:"services"`
 	}
@@ -49,8 +49,8 @@ func composeServices(t *testing.T) map[string]composeService {
 	return file.Services
 }
 
-// docker-compose.yml has valid settings for each process. No test runs the file, so this test
-// finds settings that were renamed, or added and are missing in the file.
+// docker-compose.yml has valid settings for each process. No test runs the file, so this test finds
+// renamed settings, and new settings that the file lacks.
 func TestComposeSettings(t *testing.T) {
 	t.Parallel()
 
@@ -85,12 +85,12 @@ func TestComposeSettings(t *testing.T) {
 		}
 		grace, err := time.ParseDuration(service.StopGrace)
 		require.NoError(t, err, name)
-		require.Greater(t, grace, 70*time.Second, "%s: the longest timeout of a provider, and the time to record its answer", name)
+		require.Greater(t, grace, 70*time.Second, "%s: the grace must cover a provider's longest time-out and the record of its answer", name)
 	}
 	require.Equal(t, 2, workers)
 }
 
-// The sandbox's receipts reach the gateway, which has the keys to check their signatures.
+// The sandbox sends its receipts to the gateway, and the gateway has the keys of their signatures.
 func TestComposeReceipts(t *testing.T) {
 	t.Parallel()
 
@@ -104,7 +104,7 @@ func TestComposeReceipts(t *testing.T) {
 	require.Contains(t, sandbox, " --gateway=http://gateway:"+port)
 	require.Contains(t, sandbox, " --local ")
 	require.Contains(t, sandbox, " --addr=:9090 ")
-	require.Contains(t, sandbox, " --sendgrid-key=/var/lib/herald/", "a new key after each start would be unknown to the gateway")
+	require.Contains(t, sandbox, " --sendgrid-key=/var/lib/herald/", "the gateway would not know a key that is new after each start")
 	require.NotEmpty(t, gateway.Environment["PUBLIC_URL"])
 	for _, provider := range []string{"SENDGRID_BASE_URL", "TWILIO_BASE_URL"} {
 		require.Equal(t, "http://sandbox:9090", worker.Environment[provider])
@@ -122,7 +122,7 @@ func TestComposeIsPinnedAndLocal(t *testing.T) {
 	for name, service := range composeServices(t) {
 		require.Regexp(t, pinned, service.Image, name)
 		for _, port := range service.Ports {
-			require.True(t, strings.HasPrefix(port, "127.0.0.1:"), "%s: port %s is open to others", name, port)
+			require.True(t, strings.HasPrefix(port, "127.0.0.1:"), "%s: port %s is open to other machines", name, port)
 		}
 	}
 }

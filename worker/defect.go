@@ -10,14 +10,13 @@ import (
 	"herald/internal/notification"
 )
 
-// forgetful reports some messages as sent, but does not send them. With it, the drill proves that its
-// judge finds lost messages.
+// forgetful does not send some messages, but reports them as sent. The drill must find them lost.
 type forgetful struct {
 	channel.Sender
 	sent atomic.Int64
 }
 
-// every is the distance between two messages that are not sent.
+// every is the number of messages of which one is lost.
 const every = 20
 
 func planted(sender channel.Sender) channel.Sender { return &forgetful{Sender: sender} }

@@ -14,7 +14,7 @@ import (
 const drainingInterval = 15 * time.Second
 
 // draining is the last count of the workflows of old generations; nil: unknown. A scrape must not
-// call Temporal: the client adds to the metrics, and would wait for the end of the scrape.
+// call Temporal: the client would wait for the end of the scrape to add its metrics.
 type draining struct{ count atomic.Pointer[int64] }
 
 // keep counts the workflows until ctx ends.
@@ -36,5 +36,5 @@ func (d *draining) read(context.Context) (int64, error) {
 	if count := d.count.Load(); count != nil {
 		return *count, nil
 	}
-	return 0, errors.New("no answer of Temporal")
+	return 0, errors.New("Temporal has not answered yet")
 }

@@ -13,7 +13,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	_ "time/tzdata" // every machine has the same time zones for quiet hours
+	_ "time/tzdata" // the same time zones on every machine, for quiet hours
 
 	"github.com/caarlos0/env/v11"
 	"go.temporal.io/sdk/client"
@@ -70,7 +70,7 @@ type process struct {
 	broker             *rabbitmq.Broker
 	board              *channel.Board
 	senders            map[notification.Channel]activities.Sender
-	off                map[notification.Channel]error // why a channel has no sender
+	off                map[notification.Channel]error // the reason why a channel has no sender
 	topics             *kafka.Producer                // nil if no source has a topic
 	launcher           *launch.Launcher
 	temporal           client.Client
@@ -158,7 +158,7 @@ func (p *process) serve(ctx context.Context, group *errgroup.Group) error {
 	return p.running.run(ctx)
 }
 
-// schedule starts the permanent workflows, which an upgraded installation may not have yet.
+// schedule starts the permanent workflows, because an upgraded installation may not have them yet.
 func (p *process) schedule(ctx context.Context, group *errgroup.Group) {
 	background(group, func() { retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, p.launcher.ScheduleSweep) })
 	background(group, func() { keep(ctx, "the follow-ups of deliveries do not run yet", p.launcher.StartFollowUp) })
@@ -228,14 +228,15 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 	}
 }
 
-// destinations are the settings of Kafka, of the webhook of lifecycle events, and of the collector of spans.
+// destinations holds the settings of Kafka, of the webhook for lifecycle events, and of the
+// collector of spans.
 type destinations struct {
 	kafka  kafka.Settings
 	hook   endpoint.Settings
 	traces tracing.Settings
 }
 
-// readSettings reads all settings, also of the channels, the destinations and Temporal.
+// readSettings reads all settings, with the settings of channels, destinations and Temporal.
 func readSettings(channels wiring.Wiring) (cfg config.Config, to destinations, options client.Options, err error) {
 	if err = channels.Complete(); err != nil {
 		return cfg, to, options, err

@@ -32,7 +32,7 @@ type watched struct {
 	sources map[string]wiredSource
 	broker  func() error // returns nil if messages can be published
 	queues  func(context.Context) (map[string]int, error)
-	topics  func(context.Context) error // nil if no events go to topics
+	topics  func(context.Context) error // nil if no source has a topic
 
 	followUps func(context.Context) (notification.FollowUpState, error)
 	draining  func(context.Context) (int64, error) // open workflows of old generations
@@ -40,8 +40,8 @@ type watched struct {
 }
 
 const (
-	// watchTimeout limits each call for a broker or a source. If one of them hangs, the scrape
-	// lacks only its metrics.
+	// watchTimeout limits each call to a broker or a source. If a call hangs, the scrape lacks only
+	// its metrics.
 	watchTimeout = 2 * time.Second
 	// queueLabel is the label with the name of a broker's queue.
 	queueLabel = "queue"
@@ -62,7 +62,7 @@ func newMetrics(watch watched) (metrics, error) {
 		temporal: opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
 			Meter:                meter,
 			UseMonotonicCounters: true,
-			OnError:              func(err error) { slog.Warn("a metric is lost", "error", err) },
+			OnError:              func(err error) { slog.Warn("cannot record a metric", "error", err) },
 		}),
 		page: health.MetricsPage(registry),
 	}, nil
@@ -102,19 +102,19 @@ func (w watched) register(meter metric.Meter) error {
 		return g
 	}
 	brokerUp := gauge("herald_broker_up", "1: messages can be published to the broker.")
-	kafkaUp := gauge("herald_kafka_up", "1: a broker of the topics answered when the metrics were read.")
+	kafkaUp := gauge("herald_kafka_up", "1: a Kafka broker answered when the metrics were read.")
 	databaseUp := gauge("herald_database_up", "1: the database answered when the metrics were read.")
-	pending := gauge("herald_outbox_pending", "Events that wait to be started, counted up to 100,000.")
-	rejected := gauge("herald_outbox_failed", "Events that could not be started, counted up to 100,000.")
-	oldest := gauge("herald_outbox_oldest_pending", "Age of the oldest event that waits; 0: none does.", metric.WithUnit("s"))
-	followUps := gauge("herald_follow_ups_pending", "Rows of delivery_follow_up that wait, counted up to 100,000.")
-	oldestFollowUp := gauge("herald_follow_ups_oldest_pending", "Age of the oldest such row; 0: there is none.", metric.WithUnit("s"))
+	pending := gauge("herald_outbox_pending", "Events that wait to start, counted up to 100,000.")
+	rejected := gauge("herald_outbox_failed", "Events that could not start, counted up to 100,000.")
+	oldest := gauge("herald_outbox_oldest_pending", "Age of the oldest waiting event; 0: none waits.", metric.WithUnit("s"))
+	followUps := gauge("herald_follow_ups_pending", "Waiting rows of delivery_follow_up, counted up to 100,000.")
+	oldestFollowUp := gauge("herald_follow_ups_oldest_pending", "Age of the oldest waiting row of delivery_follow_up; 0: none waits.", metric.WithUnit("s"))
 	resting := gauge("herald_source_topics_resting", "Topics of a source that take no records: they do not exist, Herald may not write them, or they have no leader.")
-	providers := gauge("herald_provider_resting", "1: the provider rests after failures, or an operator has paused it.")
+	providers := gauge("herald_provider_resting", "1: this worker does not ask the provider, because it fails or an operator has paused it.")
 	calls, err := meter.Int64ObservableCounter("herald_provider_calls", metric.WithDescription("Calls of a provider by this worker, by outcome."))
 	failed = append(failed, err)
-	depth := gauge("herald_queue_depth", "Messages that wait in a queue for a consumer.")
-	draining := gauge("herald_draining_workflows", "Open workflows whose last task was done by a worker of a generation that gets no tasks any more.")
+	depth := gauge("herald_queue_depth", "Messages in a queue that wait for a consumer.")
+	draining := gauge("herald_draining_workflows", "Open workflows whose last task ran on a worker of an old generation, which gets no more tasks.")
 	_, err = meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
 		if depths, err := within(ctx, w.queues); err == nil {
@@ -160,8 +160,8 @@ func within[T any](ctx context.Context, read func(context.Context) (T, error)) (
 	return read(ctx)
 }
 
-// labelOf returns the label of a source's metrics. Herald's own outbox has no label, because
-// alerts from before other sources existed select its metrics without a label.
+// labelOf returns the label of a source's metrics. The label of Herald's own outbox is empty,
+// because alerts that are older than sources select its metrics without a label.
 func labelOf(source string) metric.MeasurementOption {
 	if source == notification.HeraldSource {
 		return metric.WithAttributes()

@@ -24,7 +24,7 @@ func scrape(t *testing.T, m metrics) []string {
 	answer := httptest.NewRecorder()
 	health.Handler(nil, m.page).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
-	require.Contains(t, answer.Body.String(), "go_goroutines", "a scrape has the other metrics if a server is down")
+	require.Contains(t, answer.Body.String(), "go_goroutines", "the other metrics are there even if a server is down")
 	var lines []string
 	for line := range strings.Lines(answer.Body.String()) {
 		if strings.HasPrefix(line, "herald_") && !strings.HasPrefix(line, "herald_build_info{") {
@@ -34,7 +34,7 @@ func scrape(t *testing.T, m metrics) []string {
 	return lines
 }
 
-func TestMetricsOfWhatIsWatched(t *testing.T) {
+func TestGaugesOfServersAndOutboxes(t *testing.T) {
 	t.Parallel()
 
 	down := errors.New("connection refused")
@@ -99,7 +99,7 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 	}
 }
 
-// Metrics keep every label of the activities, and lack the labels that the SDK adds.
+// Metrics keep every label of the activities, and drop the labels that the SDK adds.
 func TestMetricsHaveTheActivitiesLabels(t *testing.T) {
 	t.Parallel()
 

@@ -22,7 +22,7 @@ import (
 // to start first.
 const maxPromoteRetry = 10 * time.Second
 
-// newOperator returns an operator that acts for the worker. operator_action has its actions too.
+// newOperator returns an operator that acts for the worker. operator_action has its actions, too.
 func newOperator(store *postgres.Store, launcher *launch.Launcher) *operate.Operator {
 	host, err := os.Hostname()
 	if err != nil {
@@ -52,14 +52,14 @@ func (w *workers) requireVersioning(ctx context.Context) error {
 // newer generation is current, or an operator has decided otherwise.
 func (w *workers) promote(ctx context.Context) {
 	if w.cfg.WorkerPromote == config.PromoteManual {
-		slog.Info("WORKER_PROMOTE=manual: unless the generation is current, `starter workers promote` gives it the tasks", "generation", workflows.CommandVersion)
+		slog.Info("WORKER_PROMOTE=manual: a generation that is not current gets tasks after `starter workers promote`", "generation", workflows.CommandVersion)
 		w.settled.Store(true)
 		return
 	}
 	retry(ctx, "the generation is not promoted yet", maxPromoteRetry, func(ctx context.Context) error {
 		err := w.promoteOnce(ctx)
 		var missing *operate.MissingQueuesError
-		if err == nil || errors.As(err, &missing) { // the missing process may start only after this process is ready
+		if err == nil || errors.As(err, &missing) { // the missing process may wait for this process to be ready
 			w.settled.Store(true)
 		}
 		return err
@@ -89,7 +89,7 @@ func (w *workers) promoteOnce(ctx context.Context) error {
 const (
 	// pollInterval is the time between two checks whether all queues are polled.
 	pollInterval = 100 * time.Millisecond
-	// pollPatience is the maximum time until Temporal must know the workers' queues.
+	// pollPatience is the maximum wait until Temporal knows the workers' queues.
 	pollPatience = 30 * time.Second
 )
 
@@ -109,7 +109,7 @@ func (w *workers) awaitPolls(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the server does not know yet that workers of generation %d poll %s: it may have reached matching.maxDeployments", workflows.CommandVersion, missing[0].Name)
+			return fmt.Errorf("Temporal does not know yet that workers of generation %d poll %s: it may have reached its limit matching.maxDeployments", workflows.CommandVersion, missing[0].Name)
 		case <-time.After(pollInterval):
 		}
 	}

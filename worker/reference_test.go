@@ -72,8 +72,8 @@ func policySettings(channel notification.Channel, policy config.Policy) map[stri
 	return settings
 }
 
-// setting is an item of a list of settings: names, the default in brackets if there is one, and
-// the meaning.
+// setting matches an item of a list of settings: names, perhaps the default in brackets, and the
+// meaning.
 var (
 	setting     = regexp.MustCompile("(?m)^\\* ((?:`[A-Z][A-Z0-9_]*`,?\\s+)*`[A-Z][A-Z0-9_]*`)(?:\\s+\\((.*?)\\))?:\\s")
 	settingName = regexp.MustCompile("`([A-Z][A-Z0-9_]*)`")

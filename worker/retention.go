@@ -25,7 +25,7 @@ func newCleaners(cfg config.Config, db *postgres.Store) map[string]activities.Cl
 // tableCleaner returns the name of the cleaner of one of Herald's tables. No source has such a name.
 func tableCleaner(table postgres.PurgeTable) string { return "herald." + string(table) }
 
-// tableRetention is the time for which rows of a table are kept; 0: for ever.
+// tableRetention is the time for which Herald keeps the rows of a table; 0: forever.
 type tableRetention struct {
 	table     postgres.PurgeTable
 	retention time.Duration
@@ -43,8 +43,8 @@ func tableRetentions(cfg config.Config) []tableRetention {
 	}
 }
 
-// retentions returns the sources and the tables whose done rows Herald deletes, and the time to keep
-// the rows.
+// retentions returns the sources and the tables of which Herald deletes rows that are done, and the
+// time to keep the rows.
 func retentions(cfg config.Config) (cleaned []activities.CleanOutboxInput) {
 	for _, source := range cfg.Sources {
 		if source.Retention > 0 {

@@ -21,19 +21,19 @@ import (
 // attempts in local activities, do not count.
 const slots = 64
 
-// connections is the number of connections that a worker keeps to one channel's provider: one for
-// each message that it may send there concurrently.
+// connections is the number of connections that a worker keeps to a channel's provider: one for
+// each concurrent message.
 const connections = slots + activities.FirstAttempts + activities.BatchSends
 
-// newSenders returns a sender for each of the channels that is on, and the reason for each channel
-// that is off. The deliveries of a channel that is off fail with this reason.
+// newSenders returns a sender for each channel that is on. For each other channel it returns the
+// reason why it is off; deliveries over it fail with this reason.
 func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker, board *channel.Board, channels []notification.Channel) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
 	senders, why = map[notification.Channel]activities.Sender{}, map[notification.Channel]error{}
 	for _, name := range channels {
 		process := channel.Process{
 			Timeout: cfg.Policies[name].Timeout, Slots: connections, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name), Broker: broker,
 		}
-		if !name.BestEffort() { // such a delivery has one attempt, and never waits
+		if !name.BestEffort() { // a best-effort delivery has one attempt, and never waits
 			process.Board = board
 		}
 		sender, err := wired[name].NewSender(process)
@@ -60,8 +60,8 @@ func traced(senders map[notification.Channel]activities.Sender, traces *tracing.
 	return wrapped
 }
 
-// unsubscribeURL returns a function that makes a message's unsubscribe link, or nil if people
-// cannot reach a gateway (PUBLIC_URL is not set).
+// unsubscribeURL returns a function that makes a message's unsubscribe link; nil: PUBLIC_URL is not
+// set, so people cannot reach a gateway.
 func unsubscribeURL(cfg config.Config, over notification.Channel) func(notification.Message) string {
 	if cfg.PublicURL == "" {
 		return nil
@@ -69,7 +69,7 @@ func unsubscribeURL(cfg config.Config, over notification.Channel) func(notificat
 	return unsubscribe.Links{PublicURL: cfg.PublicURL, Key: secret.Key(cfg.Secret, secret.Unsubscribe)}.Over(over)
 }
 
-// deliveryPolicies returns the channels' settings in the form that workflow histories hold.
+// deliveryPolicies returns the channels' settings in the form that workflow histories store.
 func deliveryPolicies(cfg config.Config) map[notification.Channel]activities.DeliveryPolicy {
 	policies := map[notification.Channel]activities.DeliveryPolicy{}
 	for channel, policy := range cfg.Policies {

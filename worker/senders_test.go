@@ -33,7 +33,7 @@ func workerEnvironment(changes map[string]string) map[string]string {
 	return values
 }
 
-// A channel without credentials, or not served by this worker, has no sender.
+// A channel has no sender if it has no credentials, or if this worker does not serve it.
 func TestSenders(t *testing.T) {
 	t.Parallel()
 
@@ -49,7 +49,7 @@ func TestSenders(t *testing.T) {
 	require.ErrorContains(t, off[notification.Email], "SENDGRID_API_KEY, EMAIL_FROM")
 }
 
-// After the maximum number of concurrent sends to a provider, the next sends reuse the open
+// After the maximum number of concurrent sends to a provider, later sends reuse the open
 // connections.
 func TestConnectionsToAProviderAreKept(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestConnectTopics(t *testing.T) {
 		connected bool
 	}{
 		{"a source has a topic", brokers, []outboxes.Source{people, topic}, part{events: true}, true},
-		{"no source has one", brokers, []outboxes.Source{people}, part{events: true}, false},
+		{"no source has a topic", brokers, []outboxes.Source{people}, part{events: true}, false},
 		{"no broker", nil, []outboxes.Source{people, topic}, part{events: true}, false},
 		{"no events", brokers, []outboxes.Source{people, topic}, part{}, false},
 	}

@@ -4,6 +4,6 @@ package main
 
 import "herald/internal/channel"
 
-// planted returns the sender as it is. The build tag drill_defect plants a defect here, which the
-// drill must find.
+// planted returns the sender unchanged. With the build tag drill_defect it returns a sender with a
+// defect, which the drill must find.
 func planted(sender channel.Sender) channel.Sender { return sender }

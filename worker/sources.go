@@ -16,7 +16,7 @@ import (
 	"herald/internal/postgres"
 )
 
-// wiredSource is an outbox that pollers poll and whose state is in the metrics.
+// wiredSource is an outbox for pollers, with its state for the metrics.
 type wiredSource struct {
 	activities.Source
 	state func(ctx context.Context) (outboxState, error)
@@ -37,13 +37,13 @@ type sourcesWiring struct {
 	tables []*dialects.Table
 }
 
-// sources wires each source, by the name that its pollers, its metrics and its events' histories
-// use. Without KAFKA_BROKERS it omits other services' sources that have topics.
+// sources wires each source, by the name in pollers, metrics and histories of events. Without
+// KAFKA_BROKERS it omits other services' sources that have topics.
 func (w *sourcesWiring) sources(ctx context.Context) (map[string]wiredSource, error) {
 	wired := map[string]wiredSource{}
 	for _, source := range w.cfg.Sources {
 		if missing := w.missing(source); missing != "" {
-			slog.Warn(missing+" is not set: the rows of a source wait for a worker with it", "source", source.Name)
+			slog.Warn(missing+" is not set: the rows of a source wait for a worker that has it", "source", source.Name)
 			if !source.IsHerald() {
 				continue
 			}
@@ -70,7 +70,8 @@ func (w *sourcesWiring) missing(source outboxes.Source) string {
 	}
 }
 
-// adoptedEvents is the store of one other outbox's events. Each event is a copy of a row.
+// adoptedEvents is the store of events from another service's outbox. Each event is a copy of a
+// row.
 type adoptedEvents struct {
 	*postgres.Store
 	source string
@@ -123,7 +124,7 @@ func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wired
 		wired.Walk.Topics = w.hook
 	}
 	if source.IsHerald() {
-		wired.Walk.Source.People = false // its rows are events already
+		wired.Walk.Source.People = false // the rows are already events
 		return wired, nil
 	}
 	if source.People {
@@ -134,7 +135,7 @@ func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wired
 	return wired, nil
 }
 
-// withRows adds the failed rows and the resting topics that Herald's database has for a source.
+// withRows adds a source's failed rows and resting topics, from Herald's database.
 func (w *sourcesWiring) withRows(name string, read func(context.Context) (notification.OutboxState, error)) func(context.Context) (outboxState, error) {
 	return func(ctx context.Context) (outboxState, error) {
 		state, err := read(ctx)
@@ -143,7 +144,7 @@ func (w *sourcesWiring) withRows(name string, read func(context.Context) (notifi
 		}
 		failed, resting, err := w.events.SourceState(ctx, name)
 		if name != notification.HeraldSource {
-			state.Failed = 0 // Herald's database counts the failed rows
+			state.Failed = 0 // Herald's database has the number of failed rows
 		}
 		state.Failed += failed
 		return outboxState{state, resting}, err

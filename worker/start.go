@@ -26,7 +26,7 @@ func awaitDatabase(ctx context.Context, db *postgres.Store) error {
 	})
 }
 
-// declareQueues declares the broker's queues of the user types that an installation has added.
+// declareQueues declares the broker's queues for user types that an installation has added.
 func declareQueues(ctx context.Context, db *postgres.Store, broker *rabbitmq.Broker) {
 	retry(ctx, "the queues of added user types are not declared yet", time.Minute, func(ctx context.Context) error {
 		types, err := db.UserTypes(ctx)
@@ -35,8 +35,8 @@ func declareQueues(ctx context.Context, db *postgres.Store, broker *rabbitmq.Bro
 	})
 }
 
-// warnOfMistakes logs the mistakes that `starter check` would find for this part of the work.
-// Nothing waits for it.
+// warnOfMistakes logs the mistakes that `starter check` would find for this part of the work. The
+// start does not wait for it.
 func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring, part part, sources []outboxes.Source) {
 	senders := check.Senders{Wired: wired, Channels: part.channels}
 	schema, _ := check.Schema(ctx, db, migrations.FS)
@@ -49,18 +49,18 @@ func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring
 		return
 	}
 	for _, mistake := range result.Mistakes {
-		slog.Warn("a mistake in the configuration", "where", mistake.Where(), "problem", mistake.Problem, "next", mistake.Remedy)
+		slog.Warn("the configuration has a mistake", "where", mistake.Where(), "problem", mistake.Problem, "next", mistake.Remedy)
 	}
-	slog.Info("checked the configuration; `starter check` does it again", "mistakes", len(result.Mistakes))
+	slog.Info("checked the configuration; `starter check` checks it again", "mistakes", len(result.Mistakes))
 }
 
 const (
 	// retryStart is the time until the first retry.
 	retryStart = 2 * time.Second
-	// maxScheduleRetry is the longest time between two attempts to create a schedule. The
-	// server's operator may have to permit it first.
+	// maxScheduleRetry is the longest time between two attempts to create a schedule. The operator
+	// of Temporal may have to permit schedules first.
 	maxScheduleRetry = time.Minute
-	// keepInterval is the time between two checks that a permanent workflow runs.
+	// keepInterval is the time between two checks whether a permanent workflow runs.
 	keepInterval = 30 * time.Second
 )
 
@@ -80,8 +80,8 @@ func retry(ctx context.Context, waiting string, longest time.Duration, try func(
 	}
 }
 
-// keep starts a permanent workflow, and starts it again if somebody terminates it. try returns
-// nil if the workflow runs already.
+// keep starts a permanent workflow, and starts it again after a termination. try returns nil if the
+// workflow already runs.
 func keep(ctx context.Context, waiting string, try func(context.Context) error) {
 	for ctx.Err() == nil {
 		retry(ctx, waiting, keepInterval, try)

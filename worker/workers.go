@@ -26,8 +26,8 @@ import (
 // addition to its provider's timeout.
 const stopTimeout = 10 * time.Second
 
-// workers holds the Temporal workers of this process, one per task queue. So a provider that
-// hangs uses up only its channel's slots, and a rate limit slows down only the sends.
+// workers holds the Temporal workers of this process, one per task queue. So a provider that hangs
+// uses up only its channel's slots, and a rate limit delays only the sends.
 type workers struct {
 	temporal   client.Client
 	namespace  string
@@ -36,17 +36,17 @@ type workers struct {
 	part       part
 	activities *activities.Activities
 
-	settled atomic.Bool // the workers poll, and promote is done or waits for other processes
+	settled atomic.Bool // the workers poll, and promote has ended or waits for other processes
 	fatal   chan error
 	all     []worker.Worker
 	polled  []client.WorkerDeploymentTaskQueueInfo // the task queues that the workers poll
 	running []worker.Worker
 }
 
-// ready returns nil if this process has done everything that it can do to get tasks.
+// ready returns nil if this process gets tasks, or only waits for other processes.
 func (w *workers) ready(context.Context) error {
 	if !w.settled.Load() {
-		return errors.New("not started, or their generation is not promoted yet")
+		return errors.New("the workers have not started, or their generation is not promoted yet")
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (w *workers) run(ctx context.Context) error {
 	}()
 	select {
 	case <-ctx.Done():
-		slog.Info("worker stopping: waiting for sends under way")
+		slog.Info("worker stopping: waiting for sends in flight")
 		return nil
 	case err := <-w.fatal:
 		return fmt.Errorf("worker: %w", err)
