@@ -17,7 +17,7 @@ import (
 	"herald/workflows"
 )
 
-// ErrRunning means that a delivery's workflow runs already.
+// ErrRunning means that a delivery's workflow already runs.
 var ErrRunning = errors.New("its workflow is running")
 
 // RetryInput is the input of [Launcher.RetryDelivery].
@@ -33,8 +33,8 @@ type RetryInput struct {
 	Again      bool // send it even if it was sent
 }
 
-// RetryDelivery starts a new run of a delivery with the same workflow ID, however the last run
-// ended. If the last run has not ended, the error is [ErrRunning].
+// RetryDelivery starts a new run of a delivery with the same workflow ID, after any end of the last
+// run. If the last run has not ended, the error is [ErrRunning].
 func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.WorkflowRun, error) {
 	deliver := workflows.DeliverInput{DeliveryID: in.DeliveryID, Channel: in.Channel, Retry: true, Again: in.Again, OwnTime: true}
 	run, err := l.Client.ExecuteWorkflow(ctx, l.retryOptions(in, "retried"), workflows.DeliverNotification, deliver)
@@ -44,9 +44,9 @@ func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.Wor
 	return run, err
 }
 
-// StartDeliveryAgain starts a delivery's workflow as its event would, however an earlier run ended.
-// An immediate delivery has waited since it was planned: it gets the time of planning as its send
-// time, so that its quiet hours are checked again.
+// StartDeliveryAgain starts a delivery's workflow as its event would, after any end of an earlier
+// run. An immediate delivery gets the time of its planning as its send time: it has waited since
+// then, so quiet hours have to be checked again.
 func (l *Launcher) StartDeliveryAgain(ctx context.Context, lost notification.StuckDelivery, policy activities.DeliveryPolicy) error {
 	options := l.retryOptions(RetryInput{
 		DeliveryID: lost.DeliveryID, Channel: lost.Channel, EventID: lost.EventID, EventType: lost.EventType, Aggregate: lost.Aggregate,
@@ -116,9 +116,8 @@ type Batch struct {
 	Queue string // the queue of the sending activity
 }
 
-// BatchOf finds the running batch that sends a delivery, by the event, the channel and the
-// delivery's number in notification; the zero value: there is none. A lane has only a few batches
-// at a time.
+// BatchOf finds the running batch that sends a delivery; the zero value: none. number is the
+// delivery's notification.id. A lane has only a few batches at a time.
 func BatchOf(ctx context.Context, temporal client.Client, eventID string, channel notification.Channel, number int64) (Batch, error) {
 	lane, err := Describe(ctx, temporal, workflows.LaneID(eventID, channel), "")
 	if err != nil {
@@ -167,8 +166,8 @@ func (l *Launcher) CancelDelivery(ctx context.Context, deliveryID string) error 
 	return l.Cancel(ctx, deliveryID)
 }
 
-// SettleEscalation signals the escalation of a delivery to check the delivery. If no escalation
-// runs, that is no error.
+// SettleEscalation tells the escalation of a delivery to check the delivery. It returns no error if
+// no escalation runs.
 func (l *Launcher) SettleEscalation(ctx context.Context, deliveryID string) error {
 	id := workflows.EscalationID(deliveryID)
 	return unlessGone(l.Client.SignalWorkflow(ctx, id, "", workflows.Settled, nil), "tell "+id)

@@ -19,8 +19,8 @@ import (
 	"herald/workflows"
 )
 
-// A new run has the delivery's ID, queue and search attributes. Temporal's error is returned as it
-// is, except if the last run has not ended.
+// A new run has the delivery's ID, queue and search attributes. RetryDelivery returns Temporal's
+// error unchanged, unless the last run has not ended.
 func TestRetryDelivery(t *testing.T) {
 	t.Parallel()
 
@@ -34,7 +34,7 @@ func TestRetryDelivery(t *testing.T) {
 	}{
 		{name: "started", aggregate: restaurant},
 		{name: "started again", aggregate: restaurant, again: true},
-		{name: "of an event that was purged", aggregate: notification.Entity{}},
+		{name: "event purged", aggregate: notification.Entity{}},
 		{name: "running", aggregate: restaurant, answer: serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", ""), want: launch.ErrRunning},
 		{name: "out of reach", aggregate: restaurant, answer: unavailable, want: unavailable},
 	}
@@ -92,11 +92,11 @@ func TestStartDeliveryAgain(t *testing.T) {
 		holder   string
 		err      error
 	}{
-		{name: "at once", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}},
+		{name: "no delay", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}},
 		{name: "delayed", delivery: notification.Delivery{SendAfter: tomorrow, Wait: "08:00: delay"}, want: workflows.DeliverInput{SendAfter: tomorrow, Wait: "08:00: delay"}},
 		{name: "in a digest", delivery: notification.Delivery{Digest: true}, want: workflows.DeliverInput{Digest: true}},
-		{name: "by an operator meanwhile", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}, answer: started, holder: "DeliverNotification"},
-		{name: "another has the id", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}, answer: started, holder: "NotifyEvent", err: &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-email"}},
+		{name: "started by an operator meanwhile", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}, answer: started, holder: "DeliverNotification"},
+		{name: "another workflow has the id", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}, answer: started, holder: "NotifyEvent", err: &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-email"}},
 	}
 	for _, tt := range tests {
 		server, launcher := withServer(t)

@@ -9,12 +9,12 @@ import (
 	"herald/workflows"
 )
 
-// endedAtOnce bounds the deliveries that are terminated concurrently.
+// endedAtOnce limits the deliveries that are terminated concurrently.
 const endedAtOnce = 16
 
 // EndEvent terminates a run of an event's workflow and all workflows below it. Their code stops, so
-// they write nothing more; attempts under way end by themselves. A workflow that has ended still
-// knows its children, so another call finds the children that an interruption left.
+// they write nothing more; attempts in flight end by themselves. Temporal still knows the children
+// of an ended workflow. So after an interruption, another call finds the children that still run.
 //
 // Parents are terminated first: when a child ends, its parent would start the next one.
 func (l *Launcher) EndEvent(ctx context.Context, workflowID, runID, reason string) error {
@@ -45,7 +45,7 @@ func (l *Launcher) endChildren(ctx context.Context, children []*workflowpb.Pendi
 	return deliveries.Wait()
 }
 
-// terminate ends a workflow. If the workflow has ended already, that is no error.
+// terminate ends a workflow. It returns no error if the workflow has already ended.
 func (l *Launcher) terminate(ctx context.Context, id, runID, reason string) error {
 	return unlessGone(l.Client.TerminateWorkflow(ctx, id, runID, reason), "terminate "+id)
 }

@@ -16,16 +16,16 @@ import (
 	"herald/workflows"
 )
 
-// StartEvent starts the workflow of an event. A workflow that runs, or that Temporal remembers as
-// completed, counts as started. A failed workflow is started again: either an operator put the
-// event back, or the workflow failed before its claim was ended. If another workflow has the id,
+// StartEvent starts the workflow of an event. A running workflow, or a completed workflow that
+// Temporal remembers, counts as started. A failed workflow is started again: either an operator put
+// the event back, or the workflow failed before its claim ended. If another workflow has the id,
 // the error is a [notification.IDTakenError].
 func (l *Launcher) StartEvent(ctx context.Context, event notification.PendingEvent) error {
 	return l.startEvent(ctx, event, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 }
 
-// StartEventAgain starts an event's workflow, however an earlier run ended. The new run does not
-// repeat what the earlier run has planned and sent.
+// StartEventAgain starts an event's workflow, after any end of an earlier run. The new run does not
+// plan or send again what the earlier run planned and sent.
 func (l *Launcher) StartEventAgain(ctx context.Context, event notification.PendingEvent) error {
 	return l.startEvent(ctx, event, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
 }
@@ -57,7 +57,7 @@ func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEve
 }
 
 // CancelEvent asks the workflow of an event to end, if it runs and belongs to this installation. It
-// leaves alone any other workflow that has the id.
+// ignores any other workflow that has the id.
 func (l *Launcher) CancelEvent(ctx context.Context, eventID string) error {
 	state, err := l.EventWorkflow(ctx, eventID)
 	if err != nil || state != activities.WorkflowRunning {
@@ -66,7 +66,7 @@ func (l *Launcher) CancelEvent(ctx context.Context, eventID string) error {
 	return l.Cancel(ctx, eventID)
 }
 
-// Cancel asks a workflow to end. If the workflow has ended already, that is no error.
+// Cancel asks a workflow to end. It returns no error if the workflow has already ended.
 func (l *Launcher) Cancel(ctx context.Context, workflowID string) error {
 	return unlessGone(l.Client.CancelWorkflow(ctx, workflowID, ""), "cancel "+workflowID)
 }
@@ -83,23 +83,23 @@ func (l *Launcher) CheckSource(name string) error {
 	case name == notification.HeraldSource:
 		return nil
 	case !known:
-		return fmt.Errorf("OUTBOX_SOURCES has no source named %q here: give every process the same", name)
+		return fmt.Errorf("OUTBOX_SOURCES has no source named %q here: set the same sources for every process", name)
 	case !source.People:
-		return fmt.Errorf("the source %q tells no people: set `people: true` in OUTBOX_SOURCES if it is to", name)
+		return fmt.Errorf("the source %q tells no people: set `people: true` in OUTBOX_SOURCES if it should", name)
 	default:
 		return nil
 	}
 }
 
 const (
-	// maxKeyword is the largest keyword that Temporal stores on Postgres, in bytes.
+	// maxKeyword is the maximum length of a keyword that Temporal stores on Postgres, in bytes.
 	maxKeyword = 255
-	// maxSummary is the largest summary in bytes, well below Temporal's limit of 400.
+	// maxSummary is the maximum length of a summary in bytes, well below Temporal's limit of 400.
 	maxSummary = 300
 )
 
-// searchAttributes leaves out an aggregate that is missing or too long: Herald does not limit the
-// aggregates of other outboxes.
+// searchAttributes leaves out an aggregate that is missing or too long. Herald does not limit the
+// aggregates in other outboxes.
 func searchAttributes(event notification.PendingEvent) temporal.SearchAttributes {
 	attributes := []temporal.SearchAttributeUpdate{workflows.EventTypeAttribute.ValueSet(event.Type)}
 	if aggregate := aggregateOf(event); aggregate != "" && len(aggregate) <= maxKeyword {

@@ -22,7 +22,7 @@ import (
 	"herald/workflows"
 )
 
-// Temporal's answer decides about the claimed row, so StartEvent returns the error as it is. An
+// Temporal's answer decides about the claimed row, so StartEvent returns the error unchanged. An
 // event that was started before counts as started.
 func TestStartEvent(t *testing.T) {
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestStartEvent(t *testing.T) {
 		name   string
 		silent bool                                               // PUBLISH_EVENTS is false
 		answer error                                              // the error of the start
-		holder *workflowservice.DescribeWorkflowExecutionResponse // the workflow that has the id; nil: it is not read
+		holder *workflowservice.DescribeWorkflowExecutionResponse // the workflow that has the id; nil: not read
 		lost   error                                              // the error when the workflow is read
 		want   error
 	}{
@@ -63,7 +63,7 @@ func TestStartEvent(t *testing.T) {
 	}
 }
 
-// StartEventAgain starts an event, however its last run ended.
+// StartEventAgain starts an event after any end of its last run.
 func TestStartEventAgain(t *testing.T) {
 	t.Parallel()
 
@@ -91,16 +91,16 @@ func TestCancel(t *testing.T) {
 		asked        bool
 		answer, want error
 	}{
-		{name: "runs", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true},
-		{name: "has ended", workflowType: "NotifyEvent", queue: "herald-events", status: completed},
+		{name: "running", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true},
+		{name: "ended", workflowType: "NotifyEvent", queue: "herald-events", status: completed},
 		{name: "ended meanwhile", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true, answer: notFound},
 		{name: "not started yet", unknown: notFound},
 		{name: "a poller", workflowType: "PollOutbox", queue: "herald-events", status: running},
-		{name: "another installation's", workflowType: "NotifyEvent", queue: "other-events", status: running},
+		{name: "event of another installation", workflowType: "NotifyEvent", queue: "other-events", status: running},
 		{name: "a delivery", delivery: true, workflowType: "DeliverNotification", queue: "herald-email", status: running, asked: true},
 		{name: "a delivery that has ended", delivery: true, workflowType: "DeliverNotification", queue: "herald-email", status: completed},
-		{name: "another installation's delivery", delivery: true, workflowType: "DeliverNotification", queue: "other-email", status: running},
-		{name: "an event, for a delivery", delivery: true, workflowType: "NotifyEvent", queue: "herald-events", status: running},
+		{name: "delivery of another installation", delivery: true, workflowType: "DeliverNotification", queue: "other-email", status: running},
+		{name: "delivery id of an event", delivery: true, workflowType: "NotifyEvent", queue: "herald-events", status: running},
 		{name: "a delivery in a batch", delivery: true, unknown: notFound},
 		{name: "out of reach", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true, answer: unavailable, want: unavailable},
 	}
@@ -152,8 +152,8 @@ func TestStartEventOfASource(t *testing.T) {
 		want   workflows.NotifyInput
 	}{
 		{"Herald's own", "herald", outboxes.Source{}, workflows.NotifyInput{Source: "herald", Publish: true}},
-		{"Herald's own, of a history of before", "", outboxes.Source{}, workflows.NotifyInput{Publish: true}},
-		{"Herald's own with a topic", "", outboxes.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Publish: true}},
+		{"Herald's outbox, named in an old history", "", outboxes.Source{}, workflows.NotifyInput{Publish: true}},
+		{"Herald's outbox with a topic", "", outboxes.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Publish: true}},
 		{"only people", "orders", outboxes.Source{Name: "orders", People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
 		{"both", "orders", outboxes.Source{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
 	}
@@ -171,8 +171,8 @@ func TestStartEventOfASource(t *testing.T) {
 	}
 }
 
-// A process starts no events of a source that its configuration lacks, or of a source without
-// people, which an earlier release has stored.
+// A process does not start events of a source that its configuration lacks, or of a source without
+// people. An earlier release may have stored such events.
 func TestStartEventOfAWrongSource(t *testing.T) {
 	t.Parallel()
 
@@ -210,7 +210,7 @@ func TestStartEventWithAnyAggregate(t *testing.T) {
 	}
 }
 
-// events iterates over a history, or over its beginning.
+// events iterates over a history or its first events.
 type events struct {
 	left []*history.HistoryEvent
 	err  error // returned by the first call of Next
@@ -227,7 +227,7 @@ func (e *events) Next() (*history.HistoryEvent, error) {
 	return next, nil
 }
 
-// EventRemainder reads the history of a run of release 0.2, which may end anywhere.
+// EventRemainder reads a history of release 0.2, which may end after any event.
 func TestEventRemainder(t *testing.T) {
 	t.Parallel()
 

@@ -15,7 +15,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Every status of Temporal, and workflows of other types and queues.
+// The state for every status of Temporal, and for workflows of other types and queues.
 func TestWorkflowState(t *testing.T) {
 	t.Parallel()
 

@@ -17,18 +17,18 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// A probe queues tasks of one fairness key, and behind them fewer tasks of another key. A fair server
-// gives out most of the few in the first half. A server with several partitions spreads tasks at
-// random: with 4 partitions, 1 probe of 300 errs.
+// A probe queues many tasks of one fairness key, and behind them a few tasks of another key. A fair
+// server gives out most of the few tasks in the first half. A server with several partitions
+// spreads tasks at random: with 4 partitions, 1 of 300 probes is wrong.
 const (
 	manyTasks, manyKey = 60, "many"
 	fewTasks, fewKey   = 10, "few"
-	// probes is the number of probes that must find no fairness. A server with
-	// matching.autoEnableV2 becomes fair at the first key.
+	// probes is the number of probes that must all find no fairness, because a server with
+	// matching.autoEnableV2 becomes fair only after the first key.
 	probes = 3
-	// probeLife ends the workflow of a killed process.
+	// probeLife is the time-out of a probe's workflow, for a process that is killed.
 	probeLife = time.Minute
-	// queuedInterval is the time between two looks at the number of queued tasks.
+	// queuedInterval is the time between two reads of the number of queued tasks.
 	queuedInterval = time.Second
 	// queuedPatience limits the wait for all tasks. The server counts them every 5 seconds, and
 	// may miss a task when it switches matching.autoEnableV2.
@@ -45,8 +45,8 @@ type fairnessProbe struct {
 	queue     *taskqueuepb.TaskQueue
 }
 
-// IsFair reports whether Temporal lets the fairness keys of a queue take turns. No request reads this
-// setting of the server, so IsFair runs a workflow, whose activities do nothing, and terminates it.
+// IsFair reports whether the fairness keys of a queue take turns. Temporal has no request for this
+// setting, so IsFair runs a workflow with empty activities, and terminates it.
 func (l *Launcher) IsFair(ctx context.Context) (fair bool, err error) {
 	for n := 0; n < probes && !fair && err == nil; n++ {
 		fair, err = l.probe(ctx)
@@ -84,7 +84,7 @@ func (p fairnessProbe) run(ctx context.Context) (fair bool, err error) {
 		defer cancel()
 		_, _ = p.service.TerminateWorkflowExecution(ctx, &workflowservice.TerminateWorkflowExecutionRequest{
 			Namespace: p.namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: p.name, RunId: started.RunId}, Reason: "the probe has ended",
-		}) // otherwise it ends after probeLife
+		}) // if this fails, the workflow ends after probeLife
 	}()
 	if err := p.schedule(ctx, manyKey, manyTasks); err != nil {
 		return false, err
@@ -99,7 +99,7 @@ func (p fairnessProbe) run(ctx context.Context) (fair bool, err error) {
 		return false, err
 	}
 	few := 0
-	for n := range manyTasks + fewTasks { // all, because the next probe uses the same queue
+	for n := range manyTasks + fewTasks { // take all tasks, because the next probe uses the same queue
 		key, err := p.take(ctx)
 		if err != nil {
 			return false, err

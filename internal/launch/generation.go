@@ -20,7 +20,7 @@ import (
 // Unversioned is the newest generation whose workers have no version: release 0.2.
 const Unversioned = 3
 
-// maxNamespace is the largest part of a namespace's name in a deployment's name, in bytes. On
+// maxNamespace is the maximum length of a namespace's name in a deployment's name, in bytes. On
 // Postgres, Temporal stores at most 255 bytes for the deployment's name and its additions.
 const maxNamespace = 100
 
@@ -53,7 +53,7 @@ func Generation(buildID string) int {
 
 // Generations is Temporal's view of the generations of an installation's workers.
 type Generations struct {
-	Current int     // its workers get all tasks that ramping leaves
+	Current int     // its workers get all tasks except the ramping generation's
 	Ramping int     // its workers get Percent of all workflows; 0: no generation is ramping
 	Percent float32 // above 0 while a generation is ramping
 	Seen    []int   // generations whose workers have polled, newest first; without [Unversioned]
@@ -112,8 +112,8 @@ func (l *Launcher) SetGeneration(ctx context.Context, generation int) error {
 	})
 }
 
-// SetRamp gives a percentage of all workflows to the workers of a generation from now on, or none:
-// then the current generation gets all tasks. The workflow's id decides which workflows move.
+// SetRamp gives a percentage of all workflows to the workers of a generation from now on; 0: the
+// current generation gets all tasks. A workflow's id decides whether it moves.
 func (l *Launcher) SetRamp(ctx context.Context, generation int, percent float32) error {
 	options := client.WorkerDeploymentSetRampingVersionOptions{Percentage: percent, IgnoreMissingTaskQueues: true}
 	if percent > 0 {
@@ -126,8 +126,8 @@ func (l *Launcher) SetRamp(ctx context.Context, generation int, percent float32)
 }
 
 // reroute changes the generations that get tasks. It repeats the change while the server does not
-// answer in time: the SDK waits ten seconds, and a loaded server may need more. The repetition of a
-// change changes nothing.
+// answer in time: the SDK waits ten seconds, and a loaded server may need more. A repeat has no
+// effect.
 func (l *Launcher) reroute(ctx context.Context, what string, change func(context.Context) error) error {
 	changing, cancel := context.WithTimeout(ctx, routingTimeout)
 	defer cancel()
@@ -152,14 +152,15 @@ const (
 	routingTimeout = time.Minute
 	// routingInterval is the time between two requests about a change.
 	routingInterval = 100 * time.Millisecond
-	// routingPatience is the maximum time to wait until they know it. The server may say for ever that
-	// some do not: https://github.com/temporalio/temporal/issues/11842.
+	// routingPatience is the maximum wait until all queues know the change. The server may report
+	// forever that some do not: https://github.com/temporalio/temporal/issues/11842.
 	routingPatience = 5 * time.Second
 )
 
-// awaitRouting waits until all task queues know which generations get tasks, or for a few seconds.
-// The server may tell them only after it has accepted the change, or may not answer. If a queue is
-// late, its workflows begin with an older generation, and [workflows.NotifyEvent] allows for that.
+// awaitRouting waits until all task queues know which generations get tasks, but only a few
+// seconds. The server may tell the queues only after it has accepted the change, or may not answer.
+// If a queue is late, its workflows begin with an older generation; [workflows.NotifyEvent] allows
+// for that.
 func (l *Launcher) awaitRouting(ctx context.Context) error {
 	request := &workflowservice.DescribeWorkerDeploymentRequest{Namespace: cmp.Or(l.Namespace, client.DefaultNamespace), DeploymentName: Deployment(l.Namespace, l.Prefix)}
 	waiting, cancel := context.WithTimeout(ctx, routingPatience)

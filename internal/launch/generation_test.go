@@ -36,7 +36,7 @@ func TestBuildID(t *testing.T) {
 	require.Equal(t, "4", launch.BuildID(4))
 	require.Equal(t, 4, launch.Generation("4"))
 	require.Equal(t, launch.Unversioned, launch.Generation(""))
-	require.Equal(t, launch.Unversioned, launch.Generation("82372a10cf317325059cfd51f9fb5289"), "the SDK's own, of a worker without a version")
+	require.Equal(t, launch.Unversioned, launch.Generation("82372a10cf317325059cfd51f9fb5289"), "the SDK's build ID of a worker without a version")
 }
 
 // A promotion ends the events that the new generation cannot continue.
@@ -57,7 +57,7 @@ func TestReplays(t *testing.T) {
 		{"a large event of the generation before", launch.OpenEvent{Generation: 4, Versioned: true, Lanes: true}, 5, true},
 		{"a large event of this generation with older commands", launch.OpenEvent{Generation: 3, Versioned: true, Lanes: true}, 4, true},
 		{"back to 0.2: the same event", launch.OpenEvent{Generation: 3, Versioned: true, Lanes: true}, 3, false},
-		{"back to 0.2: its own large event", launch.OpenEvent{Generation: 3, Lanes: true, Topic: true}, 3, true},
+		{"back to 0.2: a large event of 0.2", launch.OpenEvent{Generation: 3, Lanes: true, Topic: true}, 3, true},
 		{"back to 0.2: a newer event", launch.OpenEvent{Generation: 4}, 3, false},
 	}
 	for _, tt := range tests {
@@ -72,8 +72,8 @@ type deployments struct {
 	workflowservice.WorkflowServiceClient
 	info    client.WorkerDeploymentInfo
 	err     error
-	answers []error // to changes of the routing, one after the other
-	hangs   bool    // it never tells whether all task queues know a change
+	answers []error // the answers to changes of the routing, in turn
+	hangs   bool    // it never answers whether all task queues know a change
 }
 
 func (d *deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
@@ -117,7 +117,7 @@ func TestGenerations(t *testing.T) {
 		want    launch.Generations
 		lacking bool
 	}{
-		{name: "workers of 0.2 alone", err: serviceerror.NewNotFound("none"), want: launch.Generations{Current: 3}},
+		{name: "only workers of 0.2", err: serviceerror.NewNotFound("none"), want: launch.Generations{Current: 3}},
 		{name: "not promoted", info: client.WorkerDeploymentInfo{VersionSummaries: []client.WorkerDeploymentVersionSummary{version("4")}}, want: launch.Generations{Current: 3, Seen: []int{4}}},
 		{name: "promoted", info: client.WorkerDeploymentInfo{
 			VersionSummaries: []client.WorkerDeploymentVersionSummary{version("4"), version("5")},
@@ -131,7 +131,7 @@ func TestGenerations(t *testing.T) {
 		}}, want: launch.Generations{Current: 4, Ramping: 3, Percent: 25}},
 		{name: "an old server", err: serviceerror.NewUnimplemented("unknown method"), lacking: true},
 		{name: "switched off", err: serviceerror.NewPermissionDenied("disabled on this namespace", ""), lacking: true},
-		{name: "away", err: serviceerror.NewUnavailable("no")},
+		{name: "out of reach", err: serviceerror.NewUnavailable("no")},
 	}
 	for _, tt := range tests {
 		server := mocks.NewClient(t)
@@ -169,7 +169,7 @@ func TestChangesOfTheRoutingOnALoadedServer(t *testing.T) {
 	}
 }
 
-// A server that hangs after a change holds up no promotion, which would keep its lock.
+// A server that hangs after a change does not block the promotion, which holds a lock.
 func TestChangeOfTheRoutingOnAServerThatHangs(t *testing.T) {
 	t.Parallel()
 

@@ -28,7 +28,7 @@ type Launcher struct {
 	Namespace     string // the namespace of Client; empty: Temporal's default
 	Prefix        string // TASK_QUEUE_PREFIX
 	PublishEvents bool   // PUBLISH_EVENTS
-	Generation    int    // generation of the commands of started events; 0: the oldest that gets tasks
+	Generation    int    // the [workflows.CommandVersion] of started events; 0: the oldest generation that gets tasks
 
 	Sources map[string]outboxes.Source // by name; without an entry, Herald's outbox goes to no topic
 
@@ -40,8 +40,8 @@ func IsNotFound(err error) bool {
 	return errors.As(err, new(*serviceerror.NotFound))
 }
 
-// unlessGone adds what was tried to an error. It drops the error if Temporal did not find the
-// object, because it has ended or does not exist.
+// unlessGone wraps an error with the attempted step. It drops the error if Temporal did not find
+// the object, because the object has ended or does not exist.
 func unlessGone(err error, tried string) error {
 	if err == nil || IsNotFound(err) {
 		return nil
@@ -62,11 +62,11 @@ func Describe(ctx context.Context, temporal client.Client, workflowID, runID str
 	return described, nil
 }
 
-// errForgotten is an error that callers retry, as they do when Temporal is out of reach.
+// errForgotten is an error that callers retry, like an outage of Temporal.
 var errForgotten = serviceerror.NewUnavailable("another workflow had the id a moment ago")
 
-// unlessStarted drops the error of a start if the workflow that has the id is the workflow to
-// start. It compares the type and the task queue: nothing else uses an installation's queues.
+// unlessStarted drops the error of a start if the workflow to start already has the id. It compares
+// the type and the task queue, because only the installation uses its queues.
 func (l *Launcher) unlessStarted(ctx context.Context, err error, options client.StartWorkflowOptions, workflowType string) error {
 	if !errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted)) {
 		return err
@@ -99,8 +99,8 @@ func RegisterSearchAttributes(ctx context.Context, temporal client.Client, names
 	for _, name := range workflows.SearchAttributes() {
 		add.SearchAttributes[name] = enums.INDEXED_VALUE_TYPE_KEYWORD
 	}
-	// The server keeps existing attributes as they are. After an error, another worker may be
-	// adding them at the same time, so the loop checks whether they exist.
+	// The server does not change existing attributes. After an error, another worker may be adding
+	// them at the same time, so the loop checks whether they exist.
 	_, addErr := temporal.OperatorService().AddSearchAttributes(ctx, add)
 	for err != nil || len(missing) > 0 {
 		select {
@@ -123,7 +123,7 @@ func MissingSearchAttributes(ctx context.Context, temporal client.Client, namesp
 		case errors.As(err, new(*serviceerror.InvalidArgument)):
 			missing = append(missing, name)
 		case err != nil:
-			return nil, fmt.Errorf("look for search attribute %s: %w", name, err)
+			return nil, fmt.Errorf("check search attribute %s: %w", name, err)
 		}
 	}
 	return missing, nil

@@ -19,15 +19,15 @@ import (
 // OpenEvent is the running workflow of an event; the zero value: none runs.
 type OpenEvent struct {
 	RunID      string
-	Generation int  // generation of its commands
-	Versioned  bool // a worker with a version began it: generation 4 or newer
-	Topic      bool // it feeds a topic itself, as in generation 3 and older
-	Lanes      bool // it has started a lane
+	Generation int  // the generation of its commands
+	Versioned  bool // a worker with a version began the workflow: generation 4 or newer
+	Topic      bool // the workflow feeds a topic itself, as in generation 3 and older
+	Lanes      bool // the workflow has started a lane
 }
 
 // Replays reports whether workers of a generation can continue the workflow. Generation 4 has no
 // code for the lanes and the topics of older generations. An older generation does not know the
-// commands of a newer one.
+// commands of a newer generation.
 func (e OpenEvent) Replays(generation int) bool {
 	switch {
 	case e.Generation > generation:
@@ -39,8 +39,8 @@ func (e OpenEvent) Replays(generation int) bool {
 	}
 }
 
-// startedInput is the part of [workflows.NotifyInput] that decides how to continue the event. Topic
-// and TopicOnly are fields of older generations.
+// startedInput holds the fields of [workflows.NotifyInput] that decide how to continue the event.
+// Topic and TopicOnly are fields of older generations.
 type startedInput struct {
 	CommandVersion int `json:"Commands"`
 	Publish        bool
@@ -101,8 +101,8 @@ func (l *Launcher) readBeginning(ctx context.Context, run *commonpb.WorkflowExec
 	return open, nil
 }
 
-// begunBy sets the generation of the worker that did the first task. [workflows.NotifyEvent] issues
-// no newer commands than this worker knew.
+// begunBy sets the generation of the worker that ran the first task. [workflows.NotifyEvent] issues
+// no commands that are newer than this worker.
 func (e *OpenEvent) begunBy(generation int) {
 	if e.Versioned = generation > Unversioned; e.Versioned {
 		e.Generation = min(e.Generation, generation)
@@ -115,11 +115,11 @@ const publishActivity = "PublishEvent"
 // Remainder is the work of the next run of an event's workflow, in addition to its deliveries.
 type Remainder struct {
 	Publish   bool // publish the event's message to RabbitMQ
-	TopicOnly bool // do nothing: the event tells nobody, and its source sends it to the topic
+	TopicOnly bool // do nothing: the event has no recipients, and its source sends it to the topic
 }
 
-// EventRemainder reads from the history of an event's last run what remains to be done. If the
-// history is gone, the next run publishes.
+// EventRemainder reads the remaining work from the history of an event's last run. If the history
+// is gone, the next run publishes.
 func (l *Launcher) EventRemainder(ctx context.Context, eventID string) (left Remainder, err error) {
 	left.Publish = true
 	scheduled := int64(0)

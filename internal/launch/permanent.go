@@ -19,7 +19,7 @@ const (
 	sweepInterval = 10 * time.Minute
 	// cleaningInterval is the time from one cleaning to the next.
 	cleaningInterval = 15 * time.Minute
-	// catchup limits late runs: a run that was missed longer ago is skipped.
+	// catchup is the maximum delay of a run; Temporal skips a run that would be later.
 	catchup = time.Minute
 )
 
@@ -43,14 +43,14 @@ func (l *Launcher) SweepSchedule(ctx context.Context) (scheduled, paused bool, e
 	case IsNotFound(err):
 		return false, false, nil
 	case err != nil:
-		return false, false, fmt.Errorf("look at schedule %s: %w", workflows.SweepID(l.Prefix), err)
+		return false, false, fmt.Errorf("describe schedule %s: %w", workflows.SweepID(l.Prefix), err)
 	default:
 		return true, description.Schedule.State.Paused, nil
 	}
 }
 
-// ScheduleSweep makes Temporal start a [workflows.Sweep] every ten minutes. If the schedule exists,
-// it stays as it is.
+// ScheduleSweep makes Temporal start a [workflows.Sweep] every ten minutes. It does not change an
+// existing schedule.
 func (l *Launcher) ScheduleSweep(ctx context.Context) error {
 	_, err := l.Client.ScheduleClient().Create(ctx, l.every(sweepInterval, client.ScheduleWorkflowAction{
 		ID: workflows.SweepID(l.Prefix), Workflow: workflows.Sweep, StaticSummary: "looks for lost workflows",
@@ -62,7 +62,7 @@ func (l *Launcher) ScheduleSweep(ctx context.Context) error {
 }
 
 // ScheduleCleaning makes Temporal start [workflows.CleanOutboxes] every 15 minutes, only for these
-// outboxes and tables. If there are none, it deletes the schedule. An operator's pause stays.
+// outboxes and tables. Without any, it deletes the schedule. It keeps an operator's pause.
 func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.CleanOutboxInput) error {
 	id := workflows.CleaningID(l.Prefix)
 	schedule := l.Client.ScheduleClient().GetHandle(ctx, id)
@@ -87,7 +87,7 @@ func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.C
 	return nil
 }
 
-// StartFollowUp starts the [workflows.FollowUp] of the installation, unless it runs already.
+// StartFollowUp starts the [workflows.FollowUp] of the installation, unless it already runs.
 func (l *Launcher) StartFollowUp(ctx context.Context) error {
 	options := client.StartWorkflowOptions{
 		ID:                                       workflows.FollowUpID(l.Prefix),
@@ -102,8 +102,8 @@ func (l *Launcher) StartFollowUp(ctx context.Context) error {
 	return nil
 }
 
-// StartPoller starts the n-th poller of a source, unless it runs already. With anew, it terminates
-// a running poller first. The events that its activity has claimed are leased, so none is lost.
+// StartPoller starts the n-th poller of a source, unless it already runs. With anew, it terminates
+// a running poller first. No claimed event is lost, because its lease expires.
 func (l *Launcher) StartPoller(ctx context.Context, source string, n int, anew bool) error {
 	conflict := enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
 	if anew {

@@ -42,7 +42,7 @@ func scheduled(id string, every time.Duration) any {
 	})
 }
 
-// An installation has one schedule, and an existing schedule stays as it is.
+// An installation has one schedule. An existing schedule does not change.
 func TestScheduleSweep(t *testing.T) {
 	t.Parallel()
 
@@ -68,10 +68,10 @@ func TestScheduleCleaning(t *testing.T) {
 		updated        bool
 		want           error
 	}{
-		{name: "there is none"},
-		{name: "there is one", create: temporal.ErrScheduleAlreadyRunning, updated: true},
-		{name: "there is one, and Temporal is away then", create: temporal.ErrScheduleAlreadyRunning, updated: true, update: down, want: down},
-		{name: "Temporal is away", create: down, want: down},
+		{name: "no schedule"},
+		{name: "existing schedule", create: temporal.ErrScheduleAlreadyRunning, updated: true},
+		{name: "existing schedule, then Temporal is out of reach", create: temporal.ErrScheduleAlreadyRunning, updated: true, update: down, want: down},
+		{name: "Temporal out of reach", create: down, want: down},
 	} {
 		launcher, schedules, handle := withSchedules(t)
 		schedules.On("Create", mock.Anything, scheduled("herald-cleaning", 15*time.Minute)).Return(nil, tt.create).Once()
@@ -113,9 +113,9 @@ func TestStartFollowUp(t *testing.T) {
 		found        string // the type of the workflow that has the id
 	}{
 		{name: "started"},
-		{name: "it runs", answer: already, found: "FollowUp"},
+		{name: "running", answer: already, found: "FollowUp"},
 		{name: "an event has its id", answer: already, found: "NotifyEvent", want: taken},
-		{name: "Temporal is away", answer: down, want: down},
+		{name: "Temporal out of reach", answer: down, want: down},
 	} {
 		server, launcher := withServer(t)
 		its := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
@@ -135,7 +135,7 @@ func TestStartFollowUp(t *testing.T) {
 	}
 }
 
-// Usually no escalation waits, and that is no error.
+// SettleEscalation returns no error if no escalation waits.
 func TestSettleEscalation(t *testing.T) {
 	t.Parallel()
 

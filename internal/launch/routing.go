@@ -14,8 +14,8 @@ import (
 	"herald/workflows"
 )
 
-// routingAge is the time that a process relies on what it has read about generations. So events
-// cost no request each, and a promotion reaches new events after five seconds at most.
+// routingAge is the time for which a process reuses what it has read about generations. So an event
+// costs no request, and a promotion reaches new events within five seconds.
 const routingAge = 5 * time.Second
 
 // routing is the process's last reading of the generations that get tasks.
@@ -31,7 +31,7 @@ type reading struct {
 
 // commandVersion returns the generation of the commands of an event that starts now: the oldest
 // generation that gets tasks, and at most the generation of this build. So each worker that may get
-// the event knows its commands, whichever process starts it: a worker that ramps, or a newer starter
+// the event knows its commands, even if a ramping worker starts the event, or a newer starter
 // before the promotion.
 func (l *Launcher) commandVersion(ctx context.Context) (int, error) {
 	if l.Generation > 0 {
@@ -59,8 +59,8 @@ func (l *Launcher) readRouting(ctx context.Context) (*reading, error) {
 	return read, nil
 }
 
-// Serving returns the generations that get the tasks of events: the current one, and one that is
-// ramping. It asks the task queue, which answers from memory.
+// Serving returns the generations that get the tasks of events: the current generation and the
+// ramping generation. It asks the task queue, which answers from memory.
 func (l *Launcher) Serving(ctx context.Context) ([]int, error) {
 	described, err := l.Client.DescribeTaskQueue(ctx, workflows.EventsQueue(l.Prefix), enums.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil && !IsNotFound(err) {

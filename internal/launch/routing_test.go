@@ -17,7 +17,7 @@ import (
 	"herald/workflows"
 )
 
-// An event starts with commands that all workers know that may get it. Its process reads the
+// An event starts with commands that every worker that may get it knows. A process reads the
 // generations once for many events.
 func TestStartEventCommands(t *testing.T) {
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestStartEventCommands(t *testing.T) {
 		{name: "a newer build is current", routing: &taskqueuepb.TaskQueueVersioningInfo{CurrentDeploymentVersion: version(newest + 1)}, want: newest},
 		{name: "this build ramps", routing: &taskqueuepb.TaskQueueVersioningInfo{RampingDeploymentVersion: version(newest), RampingVersionPercentage: 1}, want: launch.Unversioned},
 		{name: "an older build ramps", routing: &taskqueuepb.TaskQueueVersioningInfo{CurrentDeploymentVersion: version(newest), RampingVersionPercentage: 1}, want: launch.Unversioned},
-		{name: "away", err: away},
+		{name: "out of reach", err: away},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,13 +31,13 @@ const (
 	// pollGone is the time after the last poll until a worker without heartbeats counts as gone. A
 	// poll takes a minute at most.
 	pollGone = 90 * time.Second
-	// maxWorkers bounds the workers of a task queue that are read, each with one request.
+	// maxWorkers limits the workers of a task queue that are read. Each costs one request.
 	maxWorkers = 100
 	// workersAtOnce limits the requests for workers that run at the same time.
 	workersAtOnce = 8
 )
 
-// Worker is a worker that serves a task queue, or did so in the last minutes.
+// Worker is a worker that serves a task queue, or served it in the last minutes.
 type Worker struct {
 	Identity string       `json:"identity"` // process id and host, unless configured
 	Status   WorkerStatus `json:"status"`
@@ -51,7 +51,7 @@ type WorkerStatus string
 
 const (
 	WorkerRunning WorkerStatus = "RUNNING"
-	WorkerIdle    WorkerStatus = "IDLE"    // it runs but gets no tasks: another generation is current
+	WorkerIdle    WorkerStatus = "IDLE"    // runs without tasks: another generation is current
 	WorkerStopped WorkerStatus = "STOPPED" // it was told to stop and takes no more tasks
 	WorkerGone    WorkerStatus = "GONE"    // not seen for 9 seconds or more
 )
@@ -62,7 +62,7 @@ type Workers []Worker
 // Running counts the workers that take tasks.
 func (w Workers) Running() int { return w.count(WorkerRunning) }
 
-// Alive counts the workers that run, also without tasks.
+// Alive counts the workers that run, even without tasks.
 func (w Workers) Alive() int { return w.count(WorkerRunning, WorkerIdle) }
 
 func (w Workers) count(statuses ...WorkerStatus) (count int) {
@@ -79,10 +79,10 @@ func (w Workers) Of(generation int) Workers {
 	return slices.DeleteFunc(slices.Clone(w), func(worker Worker) bool { return worker.Generation != generation })
 }
 
-// Absent explains that no worker takes the tasks of a queue, and since when.
+// Absent explains why no worker takes the tasks of a queue, and since when.
 func (w Workers) Absent(queue string, now time.Time) string {
 	if w.Alive() > 0 {
-		return "the workers that poll the task queue " + queue + " get no tasks, since another generation is current (`starter workers list`)"
+		return "the workers that poll the task queue " + queue + " get no tasks, because another generation is current (`starter workers list`)"
 	}
 	text := "no worker polls the task queue " + queue
 	if len(w) > 0 { // the most recently seen worker is first
@@ -138,7 +138,7 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 	return found, nil
 }
 
-// withheld reports whether the server keeps no heartbeats, or does not show them to us.
+// withheld reports whether the server keeps no heartbeats, or does not show them to Herald.
 func withheld(err error) bool {
 	return errors.As(err, new(*serviceerror.PermissionDenied)) || errors.As(err, new(*serviceerror.Unimplemented))
 }
@@ -179,9 +179,9 @@ func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceCli
 	return found, true, nil
 }
 
-// workerOf returns a worker with its status by its last heartbeat, or by its last poll if that is
-// later: an overloaded server refuses heartbeats first. A worker with a longer interval reports the
-// interval in each heartbeat except the first.
+// workerOf returns a worker with its status. The later of its last heartbeat and its last poll
+// counts, because an overloaded server refuses heartbeats first. A worker with a longer interval
+// reports the interval in each heartbeat except the first.
 func workerOf(h *workerpb.WorkerHeartbeat, polled, now time.Time) Worker {
 	worker := Worker{Identity: h.GetWorkerIdentity(), LastSeen: h.GetHeartbeatTime().AsTime(), Generation: Generation(h.GetDeploymentVersion().GetBuildId())}
 	if polled.After(worker.LastSeen) {
@@ -204,7 +204,7 @@ func statusAfter(ago, patience time.Duration) WorkerStatus {
 	return WorkerRunning
 }
 
-// Time converts a time of Temporal; nil: there is none.
+// Time converts a time from Temporal; nil: none.
 func Time(t *timestamppb.Timestamp) *time.Time {
 	if t == nil || t.AsTime().IsZero() {
 		return nil

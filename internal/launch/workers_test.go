@@ -25,7 +25,7 @@ import (
 type queueServer struct {
 	polled map[string]time.Duration // by identity: time since the last poll
 	beats  []beat
-	old    bool // it has no heartbeats
+	old    bool // the server keeps no heartbeats
 
 	refusal error // the error of a request for heartbeats
 
@@ -37,7 +37,7 @@ type queueServer struct {
 type beat struct {
 	identity string
 	ago      time.Duration
-	interval time.Duration // time since the heartbeat before; 0: there was none
+	interval time.Duration // time since the previous heartbeat; 0: no previous heartbeat
 	stopping bool
 
 	forgotten bool // Temporal forgot the worker after it was listed
@@ -119,22 +119,22 @@ func TestWorkersOf(t *testing.T) {
 		server queueServer
 		want   map[string]launch.WorkerStatus
 	}{
-		{name: "nobody"},
+		{name: "no worker"},
 		{name: "alive", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, interval: 3 * time.Second}}}, want: map[string]launch.WorkerStatus{"a": running}},
-		{name: "one of two is dead for ten seconds, though it asked for tasks a moment before",
+		{name: "one of two is dead for ten seconds, with a poll just before its death",
 			server: queueServer{polled: map[string]time.Duration{"a": 11 * time.Second}, beats: []beat{{identity: "a", ago: 10 * time.Second, interval: 3 * time.Second}, {identity: "b"}}},
 			want:   map[string]launch.WorkerStatus{"a": gone, "b": running}},
 		{name: "stopping", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, stopping: true}}}, want: map[string]launch.WorkerStatus{"a": stopped}},
-		{name: "of a release that sends a heartbeat each minute", server: queueServer{beats: []beat{{identity: "a", ago: 50 * time.Second, interval: time.Minute}}}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "release with a heartbeat each minute", server: queueServer{beats: []beat{{identity: "a", ago: 50 * time.Second, interval: time.Minute}}}, want: map[string]launch.WorkerStatus{"a": running}},
 		{name: "no heartbeat yet", server: queueServer{polled: map[string]time.Duration{"a": 0}}, want: map[string]launch.WorkerStatus{"a": running}},
 		{name: "forgotten meanwhile", server: queueServer{beats: []beat{{identity: "a", forgotten: true}}}},
 		{name: "killed before its first heartbeat", server: queueServer{polled: map[string]time.Duration{"a": 9 * time.Second}}, want: map[string]launch.WorkerStatus{"a": gone}},
-		{name: "heartbeats are refused, as by a server under load, and it asks for tasks",
+		{name: "heartbeats refused by a server under load, but polls",
 			server: queueServer{polled: map[string]time.Duration{"a": time.Second}, beats: []beat{{identity: "a", ago: 20 * time.Second, interval: 3 * time.Second}}}, want: map[string]launch.WorkerStatus{"a": running}},
-		{name: "stopping, after it asked for tasks", server: queueServer{polled: map[string]time.Duration{"a": 0}, beats: []beat{{identity: "a", ago: time.Second, stopping: true}}}, want: map[string]launch.WorkerStatus{"a": stopped}},
-		{name: "a role that may not list workers", server: queueServer{refusal: serviceerror.NewPermissionDenied("no", ""), polled: map[string]time.Duration{"a": time.Minute}}, want: map[string]launch.WorkerStatus{"a": running}},
-		{name: "a server that lists no workers", server: queueServer{refusal: serviceerror.NewUnimplemented("no"), polled: map[string]time.Duration{"a": time.Minute}}, want: map[string]launch.WorkerStatus{"a": running}},
-		{name: "a server without heartbeats", server: queueServer{old: true, polled: map[string]time.Duration{"a": time.Minute, "b": 2 * time.Minute}}, want: map[string]launch.WorkerStatus{"a": running, "b": gone}},
+		{name: "stopping, after a poll", server: queueServer{polled: map[string]time.Duration{"a": 0}, beats: []beat{{identity: "a", ago: time.Second, stopping: true}}}, want: map[string]launch.WorkerStatus{"a": stopped}},
+		{name: "role that may not list workers", server: queueServer{refusal: serviceerror.NewPermissionDenied("no", ""), polled: map[string]time.Duration{"a": time.Minute}}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "server that lists no workers", server: queueServer{refusal: serviceerror.NewUnimplemented("no"), polled: map[string]time.Duration{"a": time.Minute}}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "server without heartbeats", server: queueServer{old: true, polled: map[string]time.Duration{"a": time.Minute, "b": 2 * time.Minute}}, want: map[string]launch.WorkerStatus{"a": running, "b": gone}},
 	}
 	for _, tt := range tests {
 		workers, err := launch.WorkersOf(t.Context(), tt.server, "", "herald-email")
@@ -189,7 +189,7 @@ func TestWorkersOfGenerations(t *testing.T) {
 }
 
 // A process that restarts on the same host has the same identity as before. The polls of the new
-// process do not keep the old one alive.
+// process do not keep the old process alive.
 func TestWorkersOfARestartedProcess(t *testing.T) {
 	t.Parallel()
 
