@@ -1,5 +1,5 @@
-// Package wiring maps each channel to the packages of its providers. The worker makes its senders from
-// this map, the gateway takes receipts with it, and starter checks the configuration with it.
+// Package wiring maps each channel to the packages of its providers. The worker gets its senders
+// from this map, the gateway its receivers of receipts, and starter the settings to check.
 package wiring
 
 import (
@@ -30,7 +30,7 @@ import (
 // Wiring maps each channel to its providers.
 type Wiring map[notification.Channel]*Providers
 
-// Settings is the settings of a provider's package. It makes the sender.
+// Settings is the settings of a provider's package. It creates the sender.
 type Settings interface {
 	Read(r *environment.Reader)
 	NewSender(p channel.Process) (channel.Sender, error)
@@ -38,7 +38,7 @@ type Settings interface {
 	Servers() []string
 }
 
-// Receipts is the settings of a provider's receipts, which the gateway takes.
+// Receipts is the settings of a provider's receipts, for the gateway.
 type Receipts interface {
 	Read(r *environment.Reader)
 	// Receivers returns the receivers of receipts. publicURL is the gateway's address, which may be empty.
@@ -49,7 +49,7 @@ type Receipts interface {
 type Provider struct {
 	Name string
 	Settings
-	Receipts Receipts // nil: it sends none
+	Receipts Receipts // nil: the provider sends no receipts
 }
 
 // On reports whether the provider's settings are set.
@@ -58,18 +58,18 @@ func (p Provider) On() bool {
 	return err == nil
 }
 
-// Providers are the providers of a channel, in the order in which they are asked.
+// Providers are the providers of a channel, in the order in which the sender tries them.
 type Providers struct {
 	All []Provider
 
-	byDevice bool // each provider reaches other devices, so none takes the place of another one
+	byDevice bool // each provider reaches other devices, so no provider can replace another
 
-	setting string             // that names the order
+	setting string             // the name of the setting with the order
 	ordered bool               // the setting is set, so each of All is needed
 	limits  map[string]float64 // by provider
 }
 
-// New returns empty settings for each provider. Add a line here for a new one.
+// New returns empty settings for each provider. Add a line here for a new provider.
 func New() Wiring {
 	return Wiring{
 		notification.WebSocket: {All: []Provider{{"rabbitmq", &websocket.Settings{}, nil}}},
@@ -138,13 +138,13 @@ func (w Wiring) withReceipts() iter.Seq2[notification.Channel, Provider] {
 	}
 }
 
-// OrderSetting is the setting with the order of a channel's providers.
+// OrderSetting returns the name of the setting with the order of a channel's providers.
 func OrderSetting(channel notification.Channel) string { return string(channel) + "_PROVIDERS" }
 
-// LimitSetting is the setting with the rate limit of a provider. It is empty for a provider without a
-// limit: messages of its channel never wait.
+// LimitSetting returns the name of the setting with a provider's rate limit. It is empty if the
+// provider has no limit, because messages of its channel never wait.
 func LimitSetting(channel notification.Channel, provider string) string {
-	if channel.BestEffort() || strings.EqualFold(provider, string(channel)) { // the channel's setting has that name
+	if channel.BestEffort() || strings.EqualFold(provider, string(channel)) { // the channel's own limit has that name
 		return ""
 	}
 	return strings.ToUpper(provider) + "_RATE_LIMIT"
@@ -194,8 +194,8 @@ func (p *Providers) Names() []string {
 	return names
 }
 
-// NewSender returns a sender over the providers that are on. If none is on, or one of the setting
-// is not, the error is a [channel.OffError].
+// NewSender returns a sender that uses the providers that are on. If no provider is on, or the
+// order names a provider that is off, the error is a [channel.OffError].
 func (p *Providers) NewSender(process channel.Process) (channel.Sender, error) {
 	var senders []*channel.Provider
 	var off *channel.OffError

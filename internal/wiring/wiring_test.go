@@ -34,13 +34,13 @@ func TestServers(t *testing.T) {
 	wired.Read(r)
 	require.NoError(t, r.Err())
 
-	require.Empty(t, wired[notification.Email].Servers(), "it is off")
+	require.Empty(t, wired[notification.Email].Servers(), "a channel that is off has no servers")
 	require.Empty(t, wired[notification.SMS].Servers())
 	require.Equal(t, []string{"http://127.0.0.1:9090", "https://hooks.slack.com"}, wired[notification.Slack].Servers())
 	require.Empty(t, wired[notification.WebSocket].Servers())
 }
 
-// The providers whose settings are set are asked in the order of the table, or of the setting.
+// A channel tries the providers that are on, in the order of New or of the setting.
 func TestOrderOfProviders(t *testing.T) {
 	t.Parallel()
 
@@ -53,12 +53,12 @@ func TestOrderOfProviders(t *testing.T) {
 		want    []string // nil: the channel is off
 		problem string
 	}{
-		{name: "none", problem: "SENDGRID_API_KEY, EMAIL_FROM are not set, nor is SMTP_URL"},
-		{name: "one", set: []map[string]string{smtp}, want: []string{"smtp"}},
-		{name: "both", set: []map[string]string{smtp, sendGrid}, want: []string{"sendgrid", "smtp"}},
+		{name: "no provider on", problem: "SENDGRID_API_KEY, EMAIL_FROM are not set, nor is SMTP_URL"},
+		{name: "one provider on", set: []map[string]string{smtp}, want: []string{"smtp"}},
+		{name: "both providers on", set: []map[string]string{smtp, sendGrid}, want: []string{"sendgrid", "smtp"}},
 		{name: "another order", set: []map[string]string{smtp, sendGrid}, order: "smtp, sendgrid", want: []string{"smtp", "sendgrid"}},
-		{name: "one of both", set: []map[string]string{smtp, sendGrid}, order: "smtp", want: []string{"smtp"}},
-		{name: "one that is off", set: []map[string]string{sendGrid}, order: "sendgrid,smtp", problem: "EMAIL_PROVIDERS names smtp, and SMTP_URL is not set"},
+		{name: "order names one of two", set: []map[string]string{smtp, sendGrid}, order: "smtp", want: []string{"smtp"}},
+		{name: "order names a provider that is off", set: []map[string]string{sendGrid}, order: "sendgrid,smtp", problem: "EMAIL_PROVIDERS names smtp, and SMTP_URL is not set"},
 	}
 	for _, tt := range tests {
 		values := map[string]string{"EMAIL_PROVIDERS": tt.order}
