@@ -1,4 +1,4 @@
-// Package codec encrypts the payloads that Herald stores in Temporal. Only processes with a key
+// Package codec encrypts the payloads that Herald stores in Temporal. Only processes with a key can
 // read them.
 package codec
 
@@ -20,7 +20,7 @@ import (
 // refuses encrypted payloads. It is safe for concurrent use.
 type Codec struct {
 	keys map[string]cipher.AEAD
-	id   string // of the key that encrypts; empty: new payloads stay clear text
+	id   string // the id of the key that encrypts; empty: new payloads stay clear text
 }
 
 var _ converter.PayloadCodec = Codec{}
@@ -33,10 +33,11 @@ const (
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
 
-// errKeys shows no value, since values are secrets.
-var errKeys = errors.New("must be id:key, with commas between several; the ids differ, and a key is 32 bytes in base64: make it with `openssl rand -base64 32`")
+// errKeys does not quote the value, because it is a secret.
+var errKeys = errors.New("must be id:key, or several with commas between them and different ids; a key is 32 bytes in base64: create it with `openssl rand -base64 32`")
 
-// New reads keys such as "b:KEY,a:KEY". All keys decrypt. If encrypt is set, the first one encrypts.
+// New reads keys such as "b:KEY,a:KEY". All keys decrypt. If encrypt is set, the first key
+// encrypts.
 func New(keys string, encrypt bool) (Codec, error) {
 	c := Codec{keys: map[string]cipher.AEAD{}}
 	if keys == "" {
@@ -58,8 +59,8 @@ func New(keys string, encrypt bool) (Codec, error) {
 	return c, nil
 }
 
-// gcm draws a random nonce of 96 bits for each payload. So a key is good for 2^32 payloads:
-// NIST SP 800-38D, 8.3.
+// gcm draws a random nonce of 96 bits for each payload. So a key is safe for 2^32 payloads: NIST SP
+// 800-38D, 8.3.
 func gcm(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -68,7 +69,7 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// Encode encrypts payloads. Payloads without data, and encrypted payloads, stay as they are.
+// Encode encrypts payloads. It does not change encrypted payloads, or payloads without data.
 func (c Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	if c.id == "" {
 		return payloads, nil
@@ -76,7 +77,7 @@ func (c Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error)
 	return each(payloads, c.encrypt)
 }
 
-// Decode decrypts payloads. Payloads that are not encrypted stay as they are.
+// Decode decrypts payloads. It does not change payloads that are not encrypted.
 func (c Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	return each(payloads, c.decrypt)
 }

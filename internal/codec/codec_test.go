@@ -55,17 +55,17 @@ func TestRoundTrip(t *testing.T) {
 		plain := payload(t, value)
 		hidden := encoded(t, c, plain)
 		require.NotContains(t, hidden.String(), "evt-1")
-		require.LessOrEqual(t, proto.Size(hidden), proto.Size(plain)+90, "a nonce, a tag and the metadata")
+		require.LessOrEqual(t, proto.Size(hidden), proto.Size(plain)+90, "encryption adds a nonce, a tag and metadata")
 		require.True(t, proto.Equal(hidden, encoded(t, c, hidden)), "encrypted once")
 		requireDecodes(t, c, hidden, plain)
 	}
 	plain := payload(t, "evt-1")
-	require.False(t, proto.Equal(encoded(t, c, plain), encoded(t, c, plain)), "equal payloads look different")
+	require.False(t, proto.Equal(encoded(t, c, plain), encoded(t, c, plain)), "equal payloads are encrypted differently")
 	require.True(t, proto.Equal(plain, encoded(t, newCodec(t, keyA, false), plain)), "off")
 }
 
-// A worker that encrypts reads histories that began without. During a replacement, both keys count,
-// also for processes that still encrypt with the old one.
+// A worker that encrypts reads older histories in clear text. During a replacement of keys, both
+// keys work, even while other processes still encrypt with the old key.
 func TestReplaceKeys(t *testing.T) {
 	t.Parallel()
 
@@ -95,9 +95,9 @@ func TestUnreadable(t *testing.T) {
 	}{
 		{"no keys", codec.Codec{}, hidden, `encrypted with the key "a": add this key to HISTORY_KEYS`},
 		{"another key", newCodec(t, keyB, true), hidden, `encrypted with the key "a": add this key to HISTORY_KEYS`},
-		{"another key of this id", newCodec(t, "a"+keyB[1:], true), hidden, `does not match the key "a"`},
-		{"changed", newCodec(t, keyA, true), changed, `does not match the key "a"`},
-		{"empty", newCodec(t, keyA, true), short, `does not match the key "a"`},
+		{"another key with this id", newCodec(t, "a"+keyB[1:], true), hidden, `does not match the key "a"`},
+		{"changed payload", newCodec(t, keyA, true), changed, `does not match the key "a"`},
+		{"payload without a nonce", newCodec(t, keyA, true), short, `does not match the key "a"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,13 +113,13 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 
 	for name, keys := range map[string]string{
-		"no id":         keyA[2:],
-		"empty id":      keyA[1:],
-		"id of a space": "a b" + keyA[1:],
-		"short":         "a:" + strings.Repeat("A", 20) + "==",
-		"no base64":     "a:hunter2",
-		"same id":       keyA + ",a" + keyB[1:],
-		"ends in comma": keyA + ",",
+		"no id":           keyA[2:],
+		"empty id":        keyA[1:],
+		"id with a space": "a b" + keyA[1:],
+		"short":           "a:" + strings.Repeat("A", 20) + "==",
+		"no base64":       "a:hunter2",
+		"same id":         keyA + ",a" + keyB[1:],
+		"ends in comma":   keyA + ",",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,9 +17,9 @@ import (
 )
 
 // Interceptor encrypts every payload on the way to Temporal, and decrypts it on the way back. So
-// the SDK and Herald's readers of histories see clear text only. A data converter of the SDK would
-// leave raw histories encrypted, and would fail a workflow if a key is missing: here the worker's
-// poll fails, and Temporal repeats the task until a worker has the key.
+// the SDK and Herald's readers of histories see only clear text. A data converter of the SDK would
+// leave raw histories encrypted, and a missing key would fail the workflow. Here a missing key
+// fails the worker's poll, and Temporal repeats the task until a worker has the key.
 //
 // Search attributes stay clear text, because Temporal searches them.
 func (c Codec) Interceptor() (grpc.UnaryClientInterceptor, error) {
@@ -41,7 +41,7 @@ func (c Codec) Interceptor() (grpc.UnaryClientInterceptor, error) {
 			payloads = partly
 		}
 		if message, ok := req.(proto.Message); ok && c.id != "" {
-			req = proto.Clone(message) // the SDK keeps parts of the request, and may send it again
+			req = proto.Clone(message) // a copy, because the SDK may send the request again
 		}
 		encode := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, options ...grpc.CallOption) error {
 			return payloads(ctx, method, req, reply, conn, invoke, options...)
@@ -50,14 +50,14 @@ func (c Codec) Interceptor() (grpc.UnaryClientInterceptor, error) {
 	}, nil
 }
 
-// isOverview reports whether an answer tells of several workflows, or of one from outside. Some of
-// its payloads may belong to an installation with other keys.
+// isOverview reports whether an answer lists or describes workflows. Some of its payloads may
+// belong to an installation with other keys.
 func isOverview(method string) bool {
 	name := path.Base(method)
 	return strings.HasPrefix(name, "List") || strings.HasPrefix(name, "Describe")
 }
 
-// DecodeMessage decrypts all payloads of a message of Temporal's, such as a history.
+// DecodeMessage decrypts all payloads of a message from Temporal, such as a history.
 func (c Codec) DecodeMessage(ctx context.Context, message proto.Message) error {
 	return proxy.VisitPayloads(ctx, message, c.decoding(false))
 }
@@ -75,20 +75,21 @@ func (c Codec) payloads(partly bool) proxy.PayloadVisitorInterceptorOptions {
 	}
 }
 
-// decoding decrypts payloads. If partly is set, payloads without a key stay encrypted.
+// decoding decrypts payloads. If partly is set, payloads with an unknown key stay encrypted.
 func (c Codec) decoding(partly bool) proxy.VisitPayloadsOptions {
 	return proxy.VisitPayloadsOptions{
 		SkipSearchAttributes: true,
 		Visitor: func(ctx *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 			decoded, err := c.Decode(payloads)
-			// Only people read a summary. A schedule keeps its summary under the key of its first day.
+			// Only people read a summary. A schedule's summary stays encrypted with the key at its
+			// creation.
 			_, summary := ctx.Parent.(*sdkpb.UserMetadata)
 			switch {
 			case err == nil:
 				return decoded, nil
 			case partly, summary:
 				return payloads, nil
-			default: // the SDK does not repeat a call that fails with this code
+			default: // the SDK does not retry a call that fails with this code
 				return nil, status.Error(codes.DataLoss, err.Error())
 			}
 		},

@@ -42,8 +42,8 @@ func call(t *testing.T, c codec.Codec, method string, req, reply proto.Message, 
 		})
 }
 
-// The server sees neither inputs nor the messages of failures, but search attributes. The caller's
-// request stays as it is, because the SDK keeps parts of it.
+// The server sees search attributes, but no inputs and no messages of failures. The caller's
+// request does not change, because the SDK keeps parts of it.
 func TestRequestsAreEncrypted(t *testing.T) {
 	t.Parallel()
 
@@ -81,9 +81,9 @@ func TestRequestsAreEncrypted(t *testing.T) {
 	}))
 }
 
-// A task with an unknown key reaches no workflow, which would fail. Lists and descriptions may hold
-// workflows of other installations, and a schedule keeps its summary for years.
-func TestAnswersWithoutTheirKey(t *testing.T) {
+// A task with an unknown key reaches no workflow, because the workflow would fail. Lists,
+// descriptions and summaries of schedules may be encrypted with unknown keys.
+func TestAnswersWithAnUnknownKey(t *testing.T) {
 	t.Parallel()
 
 	other := newCodec(t, keyB, true)
@@ -114,8 +114,8 @@ func TestAnswersWithoutTheirKey(t *testing.T) {
 	require.True(t, proto.Equal(payload(t, "ours"), list.Executions[1].Memo.Fields["paused"]))
 }
 
-// Of each recorded history, Temporal sees no payload in clear text except search attributes, and
-// workers read all that they wrote.
+// In each recorded history, only search attributes are in clear text after encryption, and workers
+// can read everything.
 func TestRecordedHistories(t *testing.T) {
 	t.Parallel()
 
@@ -133,7 +133,7 @@ func TestRecordedHistories(t *testing.T) {
 			requireEncrypted(t, sent, file)
 			require.NoError(t, answer(t, c, "PollWorkflowTaskQueue", sent))
 			require.NoError(t, proxy.VisitFailures(t.Context(), sent, proxy.VisitFailuresOptions{Visitor: func(_ *proxy.VisitFailuresContext, failure *failurepb.Failure) error {
-				failure.EncodedAttributes = nil // the SDK leaves them
+				failure.EncodedAttributes = nil // the SDK does not set them
 				return nil
 			}}))
 			require.True(t, proto.Equal(task, sent), file)
