@@ -17,13 +17,14 @@ const header = "traceparent"
 type spanKey struct{}
 
 // WithParent returns a context whose next span continues a producer's trace. With an invalid or
-// empty traceparent, the next span begins a trace: the poller's span is no parent of events.
+// empty traceparent, the next span begins a new trace, because the poller's span is not a parent of
+// events.
 func WithParent(ctx context.Context, traceparent string) context.Context {
 	ctx = context.WithValue(ctx, spanKey{}, nil)
 	return trace.ContextWithRemoteSpanContext(ctx, parse(traceparent))
 }
 
-// Valid returns a traceparent if W3C's form permits it, or "".
+// Valid returns a traceparent if it has W3C's form; otherwise "".
 func Valid(traceparent string) string {
 	if !parse(traceparent).IsValid() {
 		return ""
@@ -36,7 +37,7 @@ func parse(traceparent string) trace.SpanContext {
 	return trace.SpanContextFromContext(w3c.Extract(context.Background(), carrier))
 }
 
-// current returns the traceparent of the span in ctx; "": there is no span.
+// current returns the traceparent of the span in ctx; "": no span.
 func current(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	w3c.Inject(ctx, carrier)

@@ -4,10 +4,11 @@ import (
 	"herald/internal/config/environment"
 )
 
-// Settings holds OpenTelemetry's standard settings that Herald itself reads. Its SDK reads more.
+// Settings holds the standard settings of OpenTelemetry that Herald itself reads. The SDK reads
+// more.
 type Settings struct {
-	Endpoint       string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`        // the collector's URL for OTLP over HTTP; empty, with the next: traces are off
-	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"` // the same with the full path, for traces alone
+	Endpoint       string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`        // the collector's URL for OTLP over HTTP; if both URLs are empty, traces are off
+	TracesEndpoint string `env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"` // the full URL, for traces only
 	Exporter       string `env:"OTEL_TRACES_EXPORTER" envDefault:"otlp"`
 	Protocol       string `env:"OTEL_EXPORTER_OTLP_PROTOCOL" envDefault:"http/protobuf"`
 }
@@ -27,7 +28,7 @@ func (s *Settings) Read(r *environment.Reader) {
 		return
 	}
 	if s.Protocol != "http/protobuf" {
-		r.Refuse("OTEL_EXPORTER_OTLP_PROTOCOL", "must be http/protobuf, which collectors take on port 4318")
+		r.Refuse("OTEL_EXPORTER_OTLP_PROTOCOL", "must be http/protobuf; collectors accept it on port 4318")
 	}
 	if s.Endpoint != "" {
 		r.ServerURL("OTEL_EXPORTER_OTLP_ENDPOINT", s.Endpoint)

@@ -13,7 +13,7 @@ import (
 	"herald/internal/notification"
 )
 
-// These are the steps that Temporal does not see.
+// These steps have no span from Temporal's interceptor.
 type (
 	sender interface {
 		Send(ctx context.Context, message notification.Message) (notification.Answer, error)
@@ -60,7 +60,7 @@ func (s Sender) Send(ctx context.Context, message notification.Message) (notific
 }
 
 // Publisher gives an event's message the traceparent of the activity that publishes it. Without a
-// span, the message has its producer's.
+// span, the message keeps the producer's traceparent.
 type Publisher struct{ Publisher publisher }
 
 // PublishEvent publishes an event's message.
@@ -77,7 +77,7 @@ type Recorder struct {
 	Traces   *Traces
 }
 
-// RecordReceipts stores receipts. If their traces cannot be read, there are no spans.
+// RecordReceipts stores receipts. If it cannot read their traces, it records no spans.
 func (r Recorder) RecordReceipts(ctx context.Context, receipts []notification.Receipt) ([]notification.RecordedReceipt, error) {
 	began := time.Now()
 	recorded, err := r.Recorder.RecordReceipts(ctx, receipts)
@@ -90,7 +90,7 @@ func (r Recorder) RecordReceipts(ctx context.Context, receipts []notification.Re
 	}
 	parents, err := r.Recorder.Traceparents(ctx, ids)
 	if err != nil {
-		slog.Warn("receipts have no spans", "error", err)
+		slog.Warn("cannot record spans of receipts", "error", err)
 	}
 	for i, receipt := range receipts {
 		if parent := parents[receipt.DeliveryID]; parent != "" {

@@ -13,10 +13,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Interceptors returns the interceptor of a Temporal client and its workers: a span for each start
-// and each run of a workflow or an activity. None if traces are off.
+// Interceptors returns the interceptor of a Temporal client and its workers; none if traces are
+// off. It records a span for each start and each run of a workflow or an activity.
 //
-// The interceptor writes headers and no commands, so histories replay with and without it.
+// The interceptor writes headers but no commands, so histories replay with and without it.
 func (t *Traces) Interceptors() ([]interceptor.ClientInterceptor, error) {
 	if t.provider == nil {
 		return nil, nil
@@ -29,7 +29,7 @@ func (t *Traces) Interceptors() ([]interceptor.ClientInterceptor, error) {
 		DisableSignalTracing: true,
 		DisableQueryTracing:  true,
 		DisableUpdateTracing: true,
-		// A header of another library must not stop a workflow.
+		// A header from another library must not stop a workflow.
 		AllowInvalidParentSpans: true,
 		SpanStarter: func(ctx context.Context, tracer trace.Tracer, name string, options ...trace.SpanStartOption) trace.Span {
 			_, span := tracer.Start(ctx, name, options...)

@@ -28,7 +28,7 @@ type Traces struct {
 }
 
 // Start returns the tracer of a process such as herald-worker. A background task exports the spans.
-// If the collector does not answer, spans wait in a bounded queue, and then are dropped. The
+// If the collector does not answer, spans wait in a bounded queue. A full queue drops spans. The
 // caller must call Close.
 //
 // The OpenTelemetry SDK reads the sampler, the queue's limits, the exporter's headers and the
@@ -55,7 +55,7 @@ func With(options ...sdk.TracerProviderOption) *Traces {
 	return &Traces{tracer: provider.Tracer(scope), provider: provider}
 }
 
-// scope names Herald as the author of its spans.
+// scope is the instrumentation scope of Herald's spans.
 const scope = "herald"
 
 // describe returns the resource of a process. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
@@ -69,11 +69,11 @@ func describe(service, version string) *resource.Resource {
 	return merged
 }
 
-// reportFailures logs the failures of exports, at most one a minute.
+// reportFailures logs failed exports, at most one a minute.
 func reportFailures() {
 	often := rate.Sometimes{Interval: time.Minute}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		often.Do(func() { slog.Warn("spans are not exported", "error", err) })
+		often.Do(func() { slog.Warn("cannot export spans", "error", err) })
 	}))
 }
 
@@ -85,6 +85,6 @@ func (t *Traces) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
-		slog.Warn("the last spans are not exported", "error", err)
+		slog.Warn("cannot export the last spans", "error", err)
 	}
 }

@@ -151,7 +151,7 @@ func TestRecorder(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Len(t, recorded, 3)
-	require.Len(t, spans.GetSpans(), 1, "the others have no sampled parent")
+	require.Len(t, spans.GetSpans(), 1, "the other receipts have no sampled parent")
 	span := spans.GetSpans()[0]
 	require.Equal(t, traceID, span.SpanContext.TraceID().String())
 	require.Equal(t, map[string]string{
@@ -170,7 +170,7 @@ func TestRecorderWithoutTraces(t *testing.T) {
 	require.Empty(t, spans.GetSpans())
 }
 
-// A span of an activity that fails has the type of the error, and not its text.
+// A span of an activity that fails has the type of the error, but not its text.
 func TestErrorsHaveNoText(t *testing.T) {
 	t.Parallel()
 
@@ -206,7 +206,7 @@ func TestSettings(t *testing.T) {
 	}{
 		{name: "none"},
 		{name: "collector", values: map[string]string{endpoint: "http://127.0.0.1:4318"}, on: true},
-		{name: "for traces alone", values: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://collector.example.com/v1/traces"}, on: true},
+		{name: "only for traces", values: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://collector.example.com/v1/traces"}, on: true},
 		{name: "no exporter", values: map[string]string{endpoint: "http://127.0.0.1:4318", "OTEL_TRACES_EXPORTER": "none"}},
 		{name: "other exporter", values: map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, wrong: "OTEL_TRACES_EXPORTER"},
 		{name: "gRPC", values: map[string]string{endpoint: "http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, on: true, wrong: "OTEL_EXPORTER_OTLP_PROTOCOL"},
