@@ -12,11 +12,12 @@ import (
 // awaitInterval is the time between two tries.
 const awaitInterval = 2 * time.Second
 
-// lasting is an error that can report that waiting does not help.
+// lasting is an error that can report that waiting is useless.
 type lasting interface{ Lasting() bool }
 
-// Await tries until it succeeds or ctx ends, and logs once a minute what it waits for. Each try has
-// 3 s. If an error has a method Lasting that returns true, Await stops and returns the error.
+// Await calls try until it succeeds or ctx ends, and logs once a minute what it waits for. Each
+// call has 3 s. If an error has a method Lasting that returns true, Await stops and returns the
+// error.
 func Await(ctx context.Context, what string, try func(context.Context) error) error {
 	said := rate.Sometimes{Interval: logInterval}
 	for waited := false; ; waited = true {

@@ -1,5 +1,5 @@
-// Package health serves the operators' port: whether the process runs, whether it is ready, and its
-// metrics.
+// Package health serves the operators' port: it reports whether the process runs and is ready, and
+// its metrics.
 package health
 
 import (
@@ -17,7 +17,7 @@ import (
 	"herald/internal/config/version"
 )
 
-// The limits of the health endpoints. They cut off a client that is slow or that sends a body.
+// The limits of the health endpoints. They stop clients that are slow or send a body.
 const (
 	readTimeout  = 5 * time.Second
 	writeTimeout = 10 * time.Second
@@ -63,7 +63,7 @@ func Serve(ctx context.Context, addr string, handler http.Handler) error {
 	return nil
 }
 
-// scrapesAtOnce bounds the concurrent readers of the metrics; more are refused.
+// scrapesAtOnce limits the concurrent readers of the metrics; further readers are refused.
 const scrapesAtOnce = 4
 
 // NewRegistry returns a registry with the metrics of the build, of Go and of the process. Herald
@@ -73,7 +73,7 @@ func NewRegistry() *prometheus.Registry {
 	build := version.Read()
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "herald_build_info",
-		Help:        "Always 1; the labels say which build runs.",
+		Help:        "Always 1; the labels name the build.",
 		ConstLabels: prometheus.Labels{"version": build.Version, "commit": build.Commit, "go": build.Go},
 	}, func() float64 { return 1 }))
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

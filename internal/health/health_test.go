@@ -25,8 +25,8 @@ func readyz(t *testing.T, handler http.Handler) *httptest.ResponseRecorder {
 	return answer
 }
 
-// The servers are checked at most once a second, however many clients ask.
-func TestReadyIsAskedOnceASecond(t *testing.T) {
+// /readyz checks the servers at most once a second, for any number of requests.
+func TestReadyChecksOnceASecond(t *testing.T) {
 	t.Parallel()
 
 	synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestReadyIsAskedOnceASecond(t *testing.T) {
 	})
 }
 
-// The answer has only fixed texts: an error may hold an address.
+// The answer contains only fixed texts, because an error may contain an address.
 func TestReadyShowsNoError(t *testing.T) {
 	t.Parallel()
 
@@ -63,7 +63,7 @@ func TestReadyShowsNoError(t *testing.T) {
 	require.JSONEq(t, `{"database":"does not answer","broker":"ok"}`, answer.Body.String())
 }
 
-// A check that hangs does not delay the others beyond the timeout.
+// A check that hangs does not delay other checks beyond the timeout.
 func TestReadyWithACheckThatHangs(t *testing.T) {
 	t.Parallel()
 
@@ -78,7 +78,7 @@ func TestReadyWithACheckThatHangs(t *testing.T) {
 	})
 }
 
-// The server cuts off a request that never ends, and a large request.
+// The server closes the connection of a request that never ends, or that is too large.
 func TestHealthServerIsBounded(t *testing.T) {
 	t.Parallel()
 
@@ -99,7 +99,7 @@ func TestHealthServerIsBounded(t *testing.T) {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
 		require.NoError(t, err)
 		_, _ = io.WriteString(conn, request)
-		read, _ := io.ReadAll(conn) // it ends when the server closes the connection
+		read, _ := io.ReadAll(conn) // returns when the server closes the connection
 		require.NoError(t, conn.Close())
 		if name == "large" && len(read) > 0 { // a reset may come before the answer
 			require.Contains(t, string(read), "431")
@@ -114,7 +114,7 @@ func (wrongSecretError) Error() string { return "another secret" }
 func (wrongSecretError) Lasting() bool { return true }
 
 // Only a lasting error ends the wait.
-func TestAwaitEndsWithWhatLasts(t *testing.T) {
+func TestAwaitEndsAfterALastingError(t *testing.T) {
 	t.Parallel()
 
 	synctest.Test(t, func(t *testing.T) {

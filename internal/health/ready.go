@@ -14,12 +14,12 @@ import (
 // Need is a check that a ready process passes.
 type Need struct {
 	Name string
-	Down string // the text of /readyz after a failure; the error may hold an address, so it is only logged
+	Down string // the text of /readyz after a failure; the error is only logged, because it may contain an address
 	Run  func(context.Context) error
 }
 
 const (
-	// checkTimeout bounds each check.
+	// checkTimeout limits each check.
 	checkTimeout = 3 * time.Second
 	// readyFor is the time for which an answer of /readyz is reused, so that many requests do not
 	// cause more checks.
@@ -57,8 +57,8 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// look runs the checks, unless they ran within readyFor. Other requests wait up to 3 s for the same
-// answer, so the checks do not use a request's context.
+// look runs the checks, unless they ran within readyFor. Other requests may wait for the same
+// checks, up to 3 s, so the checks do not use the context of one request.
 func (r *readiness) look() (bool, map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
