@@ -155,7 +155,7 @@ func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string
 	case last && s.UnderWay():
 		return "under way"
 	case last && s.Status == explain.Unreachable:
-		return "not ended: under way, or a crash"
+		return "not ended: under way, or the worker crashed"
 	default:
 		return "begun but never ended: the worker crashed, the next attempt may repeat the message"
 	}

@@ -219,7 +219,7 @@ func TestAttemptText(t *testing.T) {
 		{name: "an earlier attempt", row: open, state: under, want: crash},
 		{name: "the last, and another is due", row: open, last: true, state: sending("Send", "SCHEDULED"), want: crash},
 		{name: "the last attempt of a failed delivery", row: open, last: true, state: inState("FAILED"), want: crash},
-		{name: "the last, without Temporal", row: open, last: true, state: inState(explain.Unreachable), want: "not ended: under way, or a crash"},
+		{name: "the last, without Temporal", row: open, last: true, state: inState(explain.Unreachable), want: "not ended: under way, or the worker crashed"},
 		{name: "an earlier attempt, without Temporal", row: open, state: inState(explain.Unreachable), want: crash},
 	}
 	for _, tt := range tests {

@@ -123,7 +123,7 @@ func printUntold(w io.Writer, view statusView) {
 	for _, u := range view.Untold {
 		told := "told nobody"
 		if u.Outcome == notification.EventProblem {
-			told = "told not all"
+			told = "told only some"
 		}
 		terminal.Row(w, told, fmt.Sprintf("%d in the last %s, see `starter event list --outcome %s`", u.Count, view.Since, u.Outcome))
 	}

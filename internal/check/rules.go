@@ -252,7 +252,7 @@ func categories(ctx context.Context, reader report.Reader) (mistakes []Mistake, 
 	for _, value := range wanted {
 		if !slices.ContainsFunc(known, func(v report.ValueCount) bool { return v.Value == value.Value }) {
 			mistakes = append(mistakes, Mistake{Place: "user_category_preferences", Row: "category " + shown(value.Value),
-				Problem: have(value.Count) + " this category, which no event type has, so these recipients get again what they switched off",
+				Problem: have(value.Count) + " this category, which no event type has, so these recipients get messages that they had switched off",
 				Remedy:  "if it has another name now, UPDATE user_category_preferences SET category; if it is gone, delete these rows"})
 		}
 	}

@@ -64,8 +64,8 @@ func must[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
-// A worker corrects what is missing, but not what exists with other settings. Queues of added user
-// types may be missing.
+// A worker creates what is missing, but never changes an existing queue or exchange. Queues of added
+// user types may be missing.
 func TestBrokerMistakes(t *testing.T) {
 	t.Parallel()
 

@@ -138,7 +138,7 @@ func fixedTopics(ctx context.Context, brokers Brokers, sources []outboxes.Source
 	return mistakes, missing
 }
 
-// ofCopies returns a mistake if the topic has too few copies in sync, or if they may not suffice.
+// ofCopies returns a mistake if the topic takes no records, may soon take none, or can lose records.
 func (m Mistake) ofCopies(found outboxes.TopicCopies) []Mistake {
 	const more = "give it 3 replicas (kafka-reassign-partitions) and min.insync.replicas=2 (kafka-configs)"
 	switch {

@@ -35,7 +35,7 @@ func nextOfOutcome(id string, outcome notification.EventOutcome) string {
 	case notification.EventRejected:
 		return "nobody was told. To send it after all, write another event"
 	case notification.Incomplete:
-		return "the sweep restarts its PENDING deliveries within 10 minutes, see `starter status`"
+		return "within 10 minutes, the sweep starts its PENDING deliveries again, see `starter status`"
 	case notification.NoRouting:
 		return "nobody was told. Give its type rows in event_type_channel_routing; then " + retry + " plans it again"
 	case notification.NoRecipients:

@@ -19,7 +19,7 @@ const marker = "Zaphod"
 var ada = notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
 
 // plantPerson writes rows about customer 42 into every table that may have them, and returns an
-// operator. Event theirs is only about them, event shared is not, and event open has not ended.
+// operator. Event theirs is only about them, event shared is also about others, event open is open.
 func plantPerson(t *testing.T) *Operator {
 	t.Helper()
 	o := &Operator{Order: Order{Actor: "ada", Command: "recipient erase", Reason: "request 17"}, Store: postgrestest.New(t)}

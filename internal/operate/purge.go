@@ -17,7 +17,7 @@ const maxPurgeCount = 100_000
 // Retention is the time that the rows of a table are kept.
 type Retention struct {
 	Table  postgres.PurgeTable
-	Source *outboxes.Source // the outbox of the table; nil: the table is one of Herald's
+	Source *outboxes.Source // the outbox of the table; nil: a table of Herald's
 	Age    time.Duration
 	Text   string // the age as the operator wrote it
 }

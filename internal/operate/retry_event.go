@@ -61,7 +61,7 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 	case state.Outbox == "":
 		return "cannot be retried", "its row in event_outbox was purged"
 	case state.Processed == notification.ProcessedSuccess && state.Outcome == notification.Incomplete:
-		return "is incomplete", "the sweep restarts its PENDING deliveries within 10 minutes"
+		return "is incomplete", "within 10 minutes, the sweep starts its PENDING deliveries again"
 	case state.Processed == notification.ProcessedSuccess && !mendable(state):
 		return "has succeeded", "it told everybody that the rules named; `starter delivery retry` repeats single deliveries"
 	case state.CancelledBy != "":

@@ -35,9 +35,9 @@ type FleetGeneration struct {
 // GenerationState is the state of a generation.
 type GenerationState string
 
-// Temporal's own state of a version does not count workflows that upgrade automatically, as all
-// workflows of Herald do: Temporal calls the version drained at once. So Draining and Drained follow from the
-// open workflows.
+// Temporal's own state of a version does not count workflows that upgrade automatically. All
+// workflows of Herald do, so Temporal calls the version drained at once. Therefore Draining and
+// Drained follow from the open workflows.
 const (
 	Current  GenerationState = "CURRENT"
 	Ramping  GenerationState = "RAMPING"

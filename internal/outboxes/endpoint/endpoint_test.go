@@ -154,7 +154,7 @@ func TestSettings(t *testing.T) {
 		"no secret":    {url: "https://hooks.example.com", want: "LIFECYCLE_WEBHOOK_SECRET is not set, but LIFECYCLE_WEBHOOK_URL is"},
 		"no URL":       {secret: secret, want: "LIFECYCLE_WEBHOOK_URL is not set, but LIFECYCLE_WEBHOOK_SECRET is"},
 		"no key":       {url: "https://hooks.example.com", secret: "hunter2", want: "LIFECYCLE_WEBHOOK_SECRET must be whsec_"},
-		"clear text":   {url: "http://hooks.example.com", secret: secret, want: "LIFECYCLE_WEBHOOK_URL is another host's and not encrypted"},
+		"clear text":   {url: "http://hooks.example.com", secret: secret, want: "LIFECYCLE_WEBHOOK_URL leads to another host without encryption"},
 		"no host":      {url: "hooks", secret: secret, want: "LIFECYCLE_WEBHOOK_URL must be a URL"},
 	} {
 		r := environment.NewReader(map[string]string{"LIFECYCLE_WEBHOOK_URL": tt.url, "LIFECYCLE_WEBHOOK_SECRET": tt.secret})

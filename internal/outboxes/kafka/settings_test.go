@@ -42,7 +42,7 @@ func TestWrongSettings(t *testing.T) {
 
 	const (
 		addresses  = " must be host:port, with commas between them"
-		cleartext  = " is another host's and not encrypted: it needs KAFKA_TLS=true, or ALLOW_CLEARTEXT=true"
+		cleartext  = " leads to another host without encryption: it needs KAFKA_TLS=true, or ALLOW_CLEARTEXT=true"
 		mechanisms = " must be PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
 		clientID   = " must be of letters, digits and . _ : -, 100 at most"
 	)

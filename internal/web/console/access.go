@@ -79,7 +79,7 @@ func actorOf(ctx context.Context) string {
 	return name
 }
 
-// policy loads the style from the console alone. No script runs, and no page may frame it.
+// policy lets a page load styles only from the console. No script runs, and no page may frame it.
 const policy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // guarded refuses requests of people who are not signed in, forms from pages of other origins,

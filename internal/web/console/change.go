@@ -17,7 +17,7 @@ import (
 type changeRequest struct {
 	Name  string // such as delivery retry, the command of starter that does the same
 	ID    string
-	Again bool   // retry also what was sent
+	Again bool   // also retry a sent delivery
 	Until string // reschedule to this time, in UTC, as a browser writes it
 }
 

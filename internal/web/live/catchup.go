@@ -42,7 +42,7 @@ type catching struct {
 	began    time.Time                  // when the first page was requested
 	failures int
 	retryAt  time.Time // when to read, after a failure or too many pages; zero: the page is queued
-	complete time.Time // the socket has everything that was in the table before this time
+	complete time.Time // the socket needs no row that the table had before this time
 	asked    bool      // the client has asked for a catch-up, so it wants messages from before the socket opened
 	lateAt   []time.Time
 }

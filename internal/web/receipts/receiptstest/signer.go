@@ -48,7 +48,7 @@ func (s Signer) PublicKey() string {
 	return base64.StdEncoding.EncodeToString(der)
 }
 
-// SendGrid returns the header of a batch signed at the time at.
+// SendGrid returns the header of a batch signed at the time `at`.
 func (s Signer) SendGrid(at time.Time, body string) http.Header {
 	stamp, signature, err := sandbox.SignSendGrid(s.SendGridKey, at, []byte(body))
 	if err != nil {
@@ -69,7 +69,7 @@ func (s Signer) Twilio(path string, fields url.Values) http.Header {
 	}
 }
 
-// Vonage returns the body of a receipt signed at the time at. It adds to fields.
+// Vonage returns the body of a receipt signed at the time `at`. It adds to fields.
 func (s Signer) Vonage(at time.Time, fields map[string]string) string {
 	sandbox.SignVonage(s.VonageSecret, at, fields)
 	body, err := json.Marshal(fields)
