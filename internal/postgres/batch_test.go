@@ -104,8 +104,8 @@ func claimFailed(t *testing.T, s *postgres.Store, ids notification.IDRange, most
 	}
 }
 
-// The first failures of an event get a failed workflow, from any batch. A repeat finds the
-// same ones.
+// The first failures of an event get a failed workflow, whatever their batch. A repeat finds the
+// same failures.
 func TestClaimFailed(t *testing.T) {
 	t.Parallel()
 
@@ -120,7 +120,7 @@ func TestClaimFailed(t *testing.T) {
 	require.Equal(t, 10, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
 }
 
-// Batches that end at the same time together keep within the limit.
+// Batches that end at the same time share the limit.
 func TestClaimFailedOfManyBatches(t *testing.T) {
 	t.Parallel()
 
@@ -149,8 +149,8 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 	}{
 		{name: "plan", ask: plan},
 		{name: "plan again", ask: plan},
-		{name: "what is to be made", ask: func(s *postgres.Store) error { return errOf(s.Undelivered(t.Context(), event1.ID, 10)) }},
-		{name: "what is to be made of another", ask: func(s *postgres.Store) error { return errOf(s.Undelivered(t.Context(), "evt-9", 10)) }},
+		{name: "undelivered", ask: func(s *postgres.Store) error { return errOf(s.Undelivered(t.Context(), event1.ID, 10)) }},
+		{name: "undelivered of another event", ask: func(s *postgres.Store) error { return errOf(s.Undelivered(t.Context(), "evt-9", 10)) }},
 		{name: "lanes", ask: func(s *postgres.Store) error { return errOf(s.Lanes(t.Context(), event1.ID)) }},
 		{name: "next deliveries", ask: func(s *postgres.Store) error {
 			return errOf(s.NextDeliveries(t.Context(), event1.ID, mails, 25_000, "", 10))
@@ -158,11 +158,11 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 		{name: "deliveries of a page", ask: func(s *postgres.Store) error {
 			return errOfTwo(s.LaneDeliveries(t.Context(), part, notification.Pending, 10))
 		}},
-		{name: "is anything left of a batch", ask: func(s *postgres.Store) error {
+		{name: "rest of a batch", ask: func(s *postgres.Store) error {
 			return errOf(s.HasRemainingRows(t.Context(), event1.ID, notification.Email, part.IDs))
 		}},
 		{name: "failures of a batch", ask: func(s *postgres.Store) error { return errOfTwo(s.ClaimFailed(t.Context(), part, 1000, 10)) }},
-		{name: "reopen what failed", ask: func(s *postgres.Store) error { return s.ReopenFailed(t.Context(), part) }},
+		{name: "reopen failures", ask: func(s *postgres.Store) error { return s.ReopenFailed(t.Context(), part) }},
 		{name: "cancel a part", ask: func(s *postgres.Store) error {
 			return errOfTwo(s.CancelPart(t.Context(), notification.Part{EventID: event1.ID, Lane: mails}, notification.CancelledInTemporal, 5))
 		}},
@@ -179,13 +179,13 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, strategy, priority, created_at, sent_at)
 		SELECT $1, 'T', 'RESTAURANT_USER', 'u' || i, 'EMAIL', $2::text || i, 'title', repeat('body', 50), $3::text, 'IMMEDIATE', 'NORMAL', now() - interval '1 hour', CASE $3 WHEN 'SENT' THEN now() END
 		FROM   generate_series(1, 30000) AS i`
-	for _, statistics := range []string{"of the broadcast", "of an empty table", "of one that was sent"} {
+	for _, statistics := range []string{"of the broadcast", "of an empty table", "of a sent broadcast"} {
 		t.Run("statistics "+statistics, func(t *testing.T) {
 			t.Parallel()
 
 			s := postgrestest.New(t)
 			postgrestest.Exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)") // the statistics stay as they are
-			if statistics == "of one that was sent" {
+			if statistics == "of a sent broadcast" {
 				postgrestest.Exec(t, s, broadcast, "evt-8", "before", "SENT")
 			}
 			postgrestest.Exec(t, s, "VACUUM ANALYZE notification")

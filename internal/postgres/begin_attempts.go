@@ -46,7 +46,7 @@ type attempts map[string]notification.Attempt
 
 const (
 	// retried reports whether an operator retries the delivery n, or has retried it. It only makes
-	// others skip what a retry will send. The lease keeps two senders apart.
+	// other senders skip deliveries that a retry will send. The lease keeps two senders apart.
 	retried = `EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)`
 
 	// formerLease reports whether a worker of release 0.2 may be making an attempt at the
@@ -57,13 +57,13 @@ const (
 
 	// rejectedTwice reports whether the last attempt at the delivery n, and an earlier
 	// attempt in this run, found our account rejected. The next attempt then reuses the
-	// number and the row of the last. So a day of attempts, one a minute, leaves two rows.
+	// number and the row of the last one. So a day with one attempt a minute leaves two rows.
 	rejectedTwice = `EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count AND a.outcome = 'ACCOUNT')
 			           AND EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt > $6 AND a.attempt < n.attempt_count AND a.outcome = 'ACCOUNT')`
 
 	// beginAttempts locks rows by id, as every statement that locks several rows does.
 	// After it waits for a lock, it sees the current row. Every condition that keeps two
-	// senders apart is about that row alone. The planner cannot see the number or the
+	// senders apart reads only that row. The planner cannot see the number or the
 	// status of the deliveries, so it keeps its plan, which reads by id.
 	beginAttempts = `
 		WITH due AS (

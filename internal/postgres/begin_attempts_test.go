@@ -49,8 +49,8 @@ func beginBatch(t *testing.T, s *postgres.Store, ids []string) []notification.At
 	return beginAs(t, s, notification.Begin{DeliveryIDs: ids, First: true})
 }
 
-// A sender that only looks begins nothing.
-func TestBeginAttemptsLooks(t *testing.T) {
+// A sender that only reads the statuses begins nothing.
+func TestBeginAttemptsStatusOnly(t *testing.T) {
 	t.Parallel()
 
 	for _, status := range []notification.Status{notification.Pending, notification.Sent} {
@@ -63,7 +63,7 @@ func TestBeginAttemptsLooks(t *testing.T) {
 	}
 }
 
-func TestBeginAnAttempt(t *testing.T) {
+func TestBeginOneAttempt(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, planMail)
@@ -89,7 +89,7 @@ func TestBeginAnAttempt(t *testing.T) {
 	for _, at := range []string{"attempt_began", "attempt_until - interval '1 minute'"} {
 		require.True(t, postgrestest.Get[bool](t, s, "SELECT "+at+" BETWEEN $1 AND clock_timestamp() FROM notification", before), at)
 	}
-	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"), "it is written when it ends")
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"), "the row is written when the attempt ends")
 }
 
 // Attempts are numbered over all runs. The policy limits the attempts of one run.
@@ -164,7 +164,7 @@ func TestReleaseAttempts(t *testing.T) {
 	unmoved := delivery(t, s, ids[0])
 	attempts := beginBatch(t, s, ids)
 	stale := attempts[1]
-	stale.Owner = "somebody who had it before"
+	stale.Owner = "a former owner"
 
 	require.NoError(t, s.ReleaseAttempts(t.Context(), []notification.Attempt{attempts[0], stale}))
 
@@ -176,7 +176,7 @@ func TestReleaseAttempts(t *testing.T) {
 
 // A lease that ran out is a lost attempt. The next sender records it, once. If the old
 // process still lives, its result counts, and the lease of the next attempt stays.
-func TestAnAttemptIsLost(t *testing.T) {
+func TestLostAttempt(t *testing.T) {
 	t.Parallel()
 
 	const outcomes = "SELECT string_agg(outcome, ',' ORDER BY attempt) FROM delivery_attempt"
@@ -261,7 +261,7 @@ func TestBeginAttemptsWithoutRules(t *testing.T) {
 	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_owner IS NULL AND attempt_count = 0 AND status = 'PENDING'"))
 }
 
-// A delivery that an operator retries has its own run, which sends it.
+// The run of an operator's retry sends the delivery.
 func TestBeginAttemptsOfARetriedDelivery(t *testing.T) {
 	t.Parallel()
 

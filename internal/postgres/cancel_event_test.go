@@ -14,7 +14,7 @@ import (
 
 const byEvent2 = "cancelled by event evt-2"
 
-// cancel writes an event, evt-2, that takes evt-1 back.
+// cancel writes evt-2, which cancels evt-1.
 func cancel(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: "evt-2", Cancels: "evt-1"})
@@ -22,7 +22,7 @@ func cancel(t *testing.T, s *postgres.Store) {
 
 // Every reader sees a cancellation from its commit on: the planner of an event that comes
 // later, the poller, the sweep and the operators.
-func TestCancelsIsSeenByAll(t *testing.T) {
+func TestEveryReaderSeesACancellation(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, planMail)
@@ -112,7 +112,7 @@ func TestCancelAnItemOfADigest(t *testing.T) {
 		{name: "being sent, and failed by its workflow", before: []step{sends}, by: []step{fails}, want: notification.Failed},
 		{name: "between two attempts", before: []step{failsOnce}, by: []step{alone, withItsEvent}, want: cancelled},
 		{name: "at the second attempt", before: []step{failsOnce, sends}, by: []step{alone, withItsEvent}, want: pending},
-		{name: "an attempt died", before: []step{sends, runOut}, by: []step{alone, withItsEvent}, want: cancelled},
+		{name: "after an attempt died", before: []step{sends, runOut}, by: []step{alone, withItsEvent}, want: cancelled},
 		{name: "being sent by itself", before: []step{sendsAlone}, by: []step{alone, withItsEvent}, want: cancelled},
 		{name: "sent", before: []step{becomes(sent)}, by: []step{alone, withItsEvent}, want: sent},
 		{name: "delivered", before: []step{becomes(delivered)}, by: []step{alone, withItsEvent}, want: delivered},
@@ -131,7 +131,7 @@ func TestCancelAnItemOfADigest(t *testing.T) {
 				got := delivery(t, s, item(1))
 				require.Equal(t, string(tt.want), got.Status)
 				require.Equal(t, tt.want == cancelled, got.Error != nil && *got.Error == byEvent2)
-				require.NotEqual(t, "CANCELLED", delivery(t, s, item(2)).Status, "it is of another event")
+				require.NotEqual(t, "CANCELLED", delivery(t, s, item(2)).Status, "the item belongs to another event")
 			})
 		}
 	}
@@ -149,7 +149,7 @@ func TestCancelDeliveriesInBatches(t *testing.T) {
 	}
 }
 
-// Cancelling a part leaves the rest of the event alone, and deliveries that have another
+// Cancelling a part does not change the rest of the event, nor deliveries that have another
 // workflow.
 func TestCancelPart(t *testing.T) {
 	t.Parallel()

@@ -63,7 +63,7 @@ func countedKey(userType notification.UserType, userID string, channel notificat
 	return notification.CountedMessage{RecipientKey: notification.RecipientKey{UserType: userType, UserID: userID}, Channel: channel}
 }
 
-// ReadCounted adds the messages that the caps count to people.
+// ReadCounted adds to each person their messages that the caps count.
 func (s *Store) ReadCounted(ctx context.Context, caps notification.Caps, people []notification.Recipient) error {
 	var keys []notification.CountedMessage
 	for _, channel := range caps.Channels() {
@@ -182,8 +182,8 @@ func count(ctx context.Context, tx pgx.Tx, in notification.Begin, messages map[s
 	return held, err
 }
 
-// others returns the counted messages that come before this one. A message that was tried before
-// comes before all that wait. A message that waits keeps its place.
+// others returns the counted messages that come before this one. A message that was tried comes
+// before all waiting messages. A waiting message keeps its place.
 func (r countedRow) others(counted []countedRow) []notification.CountedMessage {
 	own := slices.IndexFunc(counted, func(c countedRow) bool { return c.MessageID == r.MessageID })
 	var others []notification.CountedMessage

@@ -77,7 +77,7 @@ func TestCapOfADigest(t *testing.T) {
 }
 
 // A digest counts while one of its items is sent or may be sent. A digest that failed does not count.
-func TestCapCountsNoFailedDigest(t *testing.T) {
+func TestCapIgnoresFailedDigests(t *testing.T) {
 	t.Parallel()
 
 	for sent, want := range map[int]int{0: 1, 1: 0} {
@@ -95,7 +95,7 @@ func TestCapCountsNoFailedDigest(t *testing.T) {
 	}
 }
 
-// A message counts once, however often it is tried. One that failed does not count.
+// A message counts once, however often it is tried. A failed message does not count.
 func TestCapCountsAMessageOnce(t *testing.T) {
 	t.Parallel()
 
@@ -130,17 +130,17 @@ func TestCapDefersInOrder(t *testing.T) {
 	require.False(t, at[3].Before(at[2]), "the fourth waits for the second")
 	require.WithinDuration(t, at[2].Add(time.Hour), at[4], 0)
 
-	// To ask again does not move it behind the others.
+	// A repeated request does not move the message behind the others.
 	require.WithinDuration(t, at[2], beginAs(t, s, notification.Begin{DeliveryIDs: ids[2:3]})[0].NotBefore, time.Millisecond)
 
-	// If its workflow is lost, the row says what it waits for.
+	// If the message's workflow is lost, the row tells the reason of the wait.
 	stored, err := s.Undelivered(t.Context(), ids[2], 1)
 	require.NoError(t, err)
 	require.Contains(t, stored[0].Wait, notification.WaitCap)
 }
 
 // Mandatory messages and an operator's orders are sent over the limit. They count.
-func TestCapStopsNothingMandatory(t *testing.T) {
+func TestCapAllowsMandatoryMessages(t *testing.T) {
 	t.Parallel()
 
 	s, ids := cappedMails(t, 4, "('EMAIL', 1, '1 day', 'DROP')")

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Claims look for events from where claims began a moment ago, and once a second at all.
+// A claim begins where claims began a moment ago. Once a second, a claim looks at all rows.
 func TestClaimFloor(t *testing.T) {
 	t.Parallel()
 
@@ -18,19 +18,19 @@ func TestClaimFloor(t *testing.T) {
 		from    int64
 		claimed []int64
 	}{
-		{name: "the first claim looks at all", from: 0, claimed: []int64{10, 11}},
-		{name: "where there is no floor yet, too", at: 10 * time.Millisecond, from: 0, claimed: []int64{12, 30}},
-		{name: "a moment later", at: 260 * time.Millisecond, from: 0, claimed: []int64{31, 40}},
-		{name: "where the first claim began", at: 270 * time.Millisecond, from: 10, claimed: []int64{9_000}},
-		{name: "another moment later", at: 520 * time.Millisecond, from: 10, claimed: []int64{9_001}},
-		{name: "where the third began", at: 530 * time.Millisecond, from: 31},
-		{name: "a look at all finds what was committed late", at: time.Second, from: 0, claimed: []int64{7, 8}},
-		{name: "there may be more of that", at: 1010 * time.Millisecond, from: 7, claimed: []int64{9, 9_002}},
-		{name: "that stays so for a moment", at: 1260 * time.Millisecond, from: 7},
-		{name: "which may be two", at: 1510 * time.Millisecond, from: 7},
-		{name: "nothing waits: behind all that was claimed", at: 1520 * time.Millisecond, from: 9_003},
-		{name: "a second after the last look", at: 2 * time.Second, from: 0},
-		{name: "and again", at: 2010 * time.Millisecond, from: 9_003},
+		{name: "first claim, at all rows", from: 0, claimed: []int64{10, 11}},
+		{name: "second claim, still without a floor", at: 10 * time.Millisecond, from: 0, claimed: []int64{12, 30}},
+		{name: "first move of the floor", at: 260 * time.Millisecond, from: 0, claimed: []int64{31, 40}},
+		{name: "floor at the start of the first claim", at: 270 * time.Millisecond, from: 10, claimed: []int64{9_000}},
+		{name: "second move of the floor", at: 520 * time.Millisecond, from: 10, claimed: []int64{9_001}},
+		{name: "floor at the start of the third claim", at: 530 * time.Millisecond, from: 31},
+		{name: "claim at all rows, finds late commits", at: time.Second, from: 0, claimed: []int64{7, 8}},
+		{name: "floor at the late commits", at: 1010 * time.Millisecond, from: 7, claimed: []int64{9, 9_002}},
+		{name: "floor still there", at: 1260 * time.Millisecond, from: 7},
+		{name: "floor still there, two intervals later", at: 1510 * time.Millisecond, from: 7},
+		{name: "nothing waits: floor after all claimed rows", at: 1520 * time.Millisecond, from: 9_003},
+		{name: "claim at all rows, a second later", at: 2 * time.Second, from: 0},
+		{name: "floor again", at: 2010 * time.Millisecond, from: 9_003},
 	}
 	var floor claimFloor
 	for _, step := range steps {

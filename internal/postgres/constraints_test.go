@@ -213,15 +213,15 @@ func TestConstraints(t *testing.T) {
 		AND    contype IN ('c', 'u', 'f')
 		AND    conname !~ '^herald_migrations'`)
 	for _, name := range names {
-		require.NotEmpty(t, refusals[name], "no case shows what %s refuses", name)
+		require.NotEmpty(t, refusals[name], "constraint %s has no case", name)
 	}
-	require.Len(t, refusals, len(names), "a case is for a constraint that does not exist")
+	require.Len(t, refusals, len(names), "a case names a constraint that does not exist")
 
 	for name, statements := range refusals {
 		for _, sql := range statements {
 			_, err := s.Pool.Exec(t.Context(), sql)
 			var refused *pgconn.PgError
-			require.ErrorAs(t, err, &refused, "%s let pass: %s", name, sql)
+			require.ErrorAs(t, err, &refused, "%s accepted: %s", name, sql)
 			if text := raised[name]; text != "" {
 				require.Equal(t, text, refused.Message)
 				continue

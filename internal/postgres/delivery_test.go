@@ -91,7 +91,7 @@ var operations = map[string]func(t *testing.T, s *postgres.Store, id string) not
 	},
 	"begin": func(t *testing.T, s *postgres.Store, id string) notification.Status {
 		attempt := begin(t, s, id, 0)
-		require.Equal(t, attempt.Due(), attempt.Number == 1, "only what is due is counted")
+		require.Equal(t, attempt.Due(), attempt.Number == 1, "only due deliveries are counted")
 		return attempt.Status
 	},
 	"fail":      giveUp(notification.Failed),
@@ -116,7 +116,7 @@ func endedAs(outcome notification.AttemptOutcome) func(t *testing.T, s *postgres
 	}
 }
 
-// This checks each operation for each status: a status only climbs.
+// Each operation is checked for each status. A status only climbs.
 func TestDeliveryStates(t *testing.T) {
 	t.Parallel()
 
@@ -214,7 +214,7 @@ func TestCurrentRulesOfAMessage(t *testing.T) {
 	}{
 		{name: "no routing row"},
 		{name: "optional", rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', false, 'NOTIFICATION')`, optional: true},
-		{name: "optional over another channel alone", rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', true, 'DATA'), ('RESERVATION_REQUESTED', 'SMS', false, 'DATA')`},
+		{name: "optional only over another channel", rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', true, 'DATA'), ('RESERVATION_REQUESTED', 'SMS', false, 'DATA')`},
 		{
 			name: "optional, with a category", category: "reservations", optional: true,
 			rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', false, 'DATA'); INSERT INTO event_category VALUES ('RESERVATION_REQUESTED', 'reservations'), ('OTHER', 'offers')`,

@@ -47,7 +47,7 @@ func TestBeginDigest(t *testing.T) {
 
 	require.Equal(t, []string{item(1), item(3)}, listedIn(attempt))
 	require.Equal(t, "it", attempt.Locale)
-	require.Len(t, attempt.Templates, 3, "the templates of the migrations, and its own")
+	require.Len(t, attempt.Templates, 3, "two templates of the migrations, and the event type's")
 	require.Contains(t, attempt.Templates, notification.Template{EventType: "digest", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"})
 	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_until > now()"))
 	require.Equal(t, []int{1, 0, 1}, []int{delivery(t, s, item(1)).Attempts, delivery(t, s, item(2)).Attempts, delivery(t, s, item(3)).Attempts})
@@ -73,7 +73,7 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 	require.Empty(t, attempt.message().To)
 
 	endDigest(t, s, attempt, notification.AttemptResult{Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"a", "other"}})
-	require.Equal(t, []string{"b", "other"}, postgrestest.List(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"), "one is dead, and one is somebody else's")
+	require.Equal(t, []string{"b", "other"}, postgrestest.List(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"), "a is dead; other belongs to somebody else")
 	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token) SELECT 'RESTAURANT_USER', '10', 'device-' || i FROM generate_series(1, 30) AS i")
 	require.Len(t, beginDigest(t, s, "digest-1", pushes).message().Devices, 20)
 }
@@ -107,7 +107,7 @@ func TestEndDigestAttempt(t *testing.T) {
 }
 
 // If the provider had an item before it was cancelled or taken over, the item is sent.
-func TestEndDigestAttemptStands(t *testing.T) {
+func TestEndDigestAttemptOverridesCancellation(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, sealItems(2))
@@ -122,8 +122,8 @@ func TestEndDigestAttemptStands(t *testing.T) {
 	require.Empty(t, beginDigest(t, s, "digest-2").begun)
 }
 
-// If an earlier attempt sent the digest, and died before recording that, the next attempt
-// sends nothing and knows it.
+// If an earlier attempt sent the digest, the next attempt sends nothing, and tells how many items were
+// sent.
 func TestBeginDigestThatWasSent(t *testing.T) {
 	t.Parallel()
 
@@ -138,7 +138,7 @@ func TestBeginDigestThatWasSent(t *testing.T) {
 
 	require.Empty(t, attempt.begun)
 	require.Equal(t, 2, attempt.Sent)
-	require.Equal(t, 2, delivery(t, s, item(1)).Attempts, "it is not counted")
+	require.Equal(t, 2, delivery(t, s, item(1)).Attempts, "the third attempt does not count")
 }
 
 func TestGiveUpDigest(t *testing.T) {
@@ -164,7 +164,7 @@ func TestGiveUpDigest(t *testing.T) {
 				require.Equal(t, string(was), delivery(t, s, item(n)).Status)
 				require.NotEqual(t, ptr("why"), delivery(t, s, item(n)).Error)
 			}
-			require.Equal(t, "PENDING", delivery(t, s, item(7)).Status, "it is not of this digest")
+			require.Equal(t, "PENDING", delivery(t, s, item(7)).Status, "the item belongs to another digest")
 		})
 	}
 }

@@ -114,7 +114,7 @@ func TestSealDigest(t *testing.T) {
 
 	setStatus(t, s, item(4), notification.Cancelled)
 	addItems(t, s, reviewMails, 10, 10, 10)
-	require.Equal(t, []string{item(2), item(6), item(8), item(10)}, seal(t, s, "digest-1", reviewMails).Items, "it may change until it is sent")
+	require.Equal(t, []string{item(2), item(6), item(8), item(10)}, seal(t, s, "digest-1", reviewMails).Items, "the digest may change until it is sent")
 }
 
 // Items that a dead digest sealed are not lost with it.
@@ -148,8 +148,8 @@ func TestSealDigestIsFull(t *testing.T) {
 	require.Equal(t, notification.SealedDigest{Items: items(101, 130)}, seal(t, s, "digest-2", reviewMails))
 }
 
-// In a digest with a time of day, the rest has the times that planning gave it. A digest that looks
-// what is ready lists nothing that is due later.
+// In a digest with a time of day, the rest has the times that planning gave it. With ReadyOnly, a
+// digest lists nothing that is due later.
 func TestSealDigestAtATime(t *testing.T) {
 	t.Parallel()
 
@@ -207,7 +207,7 @@ func TestSealDigestBySize(t *testing.T) {
 }
 
 // Sealed items stay sealed, even if older ones commit later.
-func TestSealDigestKeepsWhatItHas(t *testing.T) {
+func TestSealDigestKeepsSealedItems(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
@@ -262,9 +262,9 @@ func TestDigestPlace(t *testing.T) {
 	}
 }
 
-// A waiting delivery shows what it waits for, in the recipient's local time. Only a digest knows the
-// time of its items.
-func TestDeliveriesSayWhatTheyWaitFor(t *testing.T) {
+// A waiting delivery shows the end and the reason of its wait, in the recipient's local time. Only a
+// digest knows the time of its items.
+func TestDeliveriesTellTheirWait(t *testing.T) {
 	t.Parallel()
 
 	later, quiet, item := planned(notification.Email), planned(notification.SMS), planned(notification.Push)

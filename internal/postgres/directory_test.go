@@ -11,7 +11,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// foreignDirectory replaces the directory by views over an application's tables. Their ids
+// foreignDirectory replaces the directory with views over an application's tables. Their ids
 // are numbers and uuids, their words are enums, and all columns may be NULL. Restaurant 5
 // has customer 7, who has only a number, and the waiter ada, who is also its manager. Some
 // rows have no id, or a strange one.
@@ -126,10 +126,10 @@ func TestRecipientsThatTablesRefuse(t *testing.T) {
 	}
 	savePlan(t, s, decided("10", planned(notification.Email)))
 	postgrestest.Exec(t, s, "UPDATE notification SET user_type = 'CUSTOMER', user_id = '1'")
-	require.Len(t, must(s.Undelivered(t.Context(), event1.ID, 10))(t), 1, "somebody who is there twice is told once")
+	require.Len(t, must(s.Undelivered(t.Context(), event1.ID, 10))(t), 1, "a person with two rows gets one delivery")
 }
 
-// An attempt, a digest and an explanation read the same, however long a message waited.
+// An attempt, a digest and an explanation read the same facts, however long a message waited.
 func TestAttemptsInAForeignDirectory(t *testing.T) {
 	t.Parallel()
 
@@ -142,20 +142,20 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 
 	postgrestest.Exec(t, s, past)
 	judged := begin(t, s, mail, 0)
-	require.Equal(t, string(notification.DecisionRoleRestricted), judged.Dropped, "a role that is not active is none")
-	require.Equal(t, []string{"token"}, begin(t, s, push, 0).Message.Devices, "each once")
+	require.Equal(t, string(notification.DecisionRoleRestricted), judged.Dropped, "an inactive role does not count")
+	require.Equal(t, []string{"token"}, begin(t, s, push, 0).Message.Devices, "each device once")
 
 	key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: ada, Channel: notification.Push, EventType: event1.Type}
 	seal(t, s, "digest-1", key)
 	attempt := beginDigest(t, s, "digest-1", key)
-	require.Len(t, attempt.begun, 1, "a waiter who is a manager too is a waiter")
+	require.Len(t, attempt.begun, 1, "a waiter may also be a manager")
 	require.Equal(t, []string{"token"}, attempt.message().Devices)
 
 	entry := must(s.DirectoryEntry(t.Context(), notification.RestaurantUser, ada, []notification.Target{{Entity: restaurant5}}))(t)
 	require.True(t, entry.Known && entry.Active)
 	require.Len(t, entry.Memberships, 4)
 	entry = must(s.DirectoryEntry(t.Context(), notification.Customer, "8", nil))(t)
-	require.True(t, entry.Known && !entry.Active, "active that is NULL means no")
+	require.True(t, entry.Known && !entry.Active, "NULL in active means no")
 	must(s.Reopening(t.Context(), push))(t)
 	require.NoError(t, errOfTwo(s.StuckDeliveries(t.Context(), 0, 0, 10)))
 }
@@ -219,7 +219,7 @@ func TestDeadTokensOfAForeignDirectory(t *testing.T) {
 	}
 }
 
-// An application that locks its device's row only delays the switching off.
+// If an application locks the row of a device, the attempt ends without switching the token off.
 func TestDeadTokenThatIsLocked(t *testing.T) {
 	t.Parallel()
 
@@ -235,7 +235,7 @@ func TestDeadTokenThatIsLocked(t *testing.T) {
 	require.Equal(t, "fcm refused; "+recorded.DeadTokensKept, postgrestest.Get[string](t, s, "SELECT detail FROM delivery_attempt WHERE outcome = 'REFUSED'"))
 }
 
-// Every migration after the directory's runs, and is reverted, even if the directory
+// Every migration after the directory's migration runs and can be reverted, even if the directory
 // consists of views.
 func TestMigrateOverADirectoryOfViews(t *testing.T) {
 	t.Parallel()

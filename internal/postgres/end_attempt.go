@@ -12,7 +12,7 @@ import (
 )
 
 // EndAttempts records the results of attempts at deliveries, or at digests, in one
-// statement. It writes the attempts down, ends their leases, and changes their deliveries,
+// statement. It records the attempts, ends their leases, and changes their deliveries,
 // or each item of their digests. Recording a result twice changes nothing the second time.
 // If the lease ran out, and somebody recorded the attempt as LOST, the result corrects
 // that. A status only climbs. A sent delivery stays sent, even if it was cancelled while
@@ -21,9 +21,9 @@ import (
 // becomes FAILED. The follow-up worker then tells the queue of dead letters, except on
 // best-effort channels.
 //
-// Then it suppresses addresses that a provider says not to write to, and switches off
-// devices that proved dead. If a device cannot be switched off, the attempt and the result
-// say so. That is no error: the directory may be an application's views.
+// Then it suppresses addresses if a provider says so, and switches off devices that proved
+// dead. If a device cannot be switched off, the attempt and the result tell so. That is not
+// an error: the directory may be an application's views.
 //
 // It returns one record per result, in their order.
 func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
@@ -46,8 +46,8 @@ func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptR
 
 // endAttempts ends attempts. It locks rows by id, as every statement that locks several
 // rows does. The planner cannot see the number of results, so it keeps its plan: planning
-// takes as long as ending an attempt. An attempt without a lease was held to be lost, or
-// release 0.2 began it. It keeps no provider's words about a person who was erased.
+// takes as long as ending an attempt. An attempt without a lease was recorded as lost, or
+// release 0.2 began it. The provider's words about a person who was erased are not stored.
 const endAttempts = `
 		WITH item AS (
 			SELECT i.*, CASE WHEN i.words = '' THEN NULL WHEN ` + Erased + ` THEN '` + erasedText + `' ELSE i.words END AS detail,

@@ -57,8 +57,8 @@ func TestEndAttemptMeasures(t *testing.T) {
 		{name: "delayed", sql: "UPDATE notification SET strategy = 'DELAYED'", outcome: sent},
 		{name: "deferred by quiet hours", sql: "UPDATE notification SET send_after = now()", outcome: sent},
 		{name: "in a digest", sql: "UPDATE notification SET strategy = 'AGGREGATE'", outcome: sent},
-		{name: "made once more", sql: "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) SELECT delivery_id, 'r', false, 'FAILED' FROM notification", outcome: sent},
-		{name: "of an event that is no longer there", sql: "DELETE FROM event_outbox", outcome: sent},
+		{name: "retried", sql: "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) SELECT delivery_id, 'r', false, 'FAILED' FROM notification", outcome: sent},
+		{name: "of a purged event", sql: "DELETE FROM event_outbox", outcome: sent},
 		{name: "of an event from the future", sql: "UPDATE event_outbox SET created_at = now() + interval '1 hour'", outcome: sent},
 		{name: "sent before", sql: "UPDATE notification SET status = 'SENT', sent_at = now()", outcome: sent},
 	}
@@ -79,7 +79,7 @@ func TestEndAttemptMeasures(t *testing.T) {
 
 			require.Equal(t, tt.measured, age.Truncate(time.Hour) == 7*time.Hour, age)
 			require.Equal(t, tt.measured, age != 0, age)
-			require.Zero(t, endAs(t, s, result), "it is measured once")
+			require.Zero(t, endAs(t, s, result), "the age is measured once")
 		})
 	}
 }
@@ -178,15 +178,15 @@ func TestEndAttempts(t *testing.T) {
 	}
 	require.Equal(t, "SENT 202 00:00:00.04", postgrestest.Get[string](t, s, "SELECT concat_ws(' ', outcome, provider_status, detail, took) FROM delivery_attempt WHERE delivery_id = $1", ids[0]))
 	require.True(t, postgrestest.Get[bool](t, s, "SELECT bool_and(sent_at = delivered_at) FROM notification WHERE status = 'DELIVERED'"), "an earlier time stays")
-	require.Equal(t, letters, postgrestest.List(t, s, "SELECT delivery_id FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'"), "each is told of once")
+	require.Equal(t, letters, postgrestest.List(t, s, "SELECT delivery_id FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'"), "each has one dead letter")
 	letter, failed, err := s.DeadLetterOf(t.Context(), letters[0])
 	require.NoError(t, err)
 	require.True(t, failed)
 	require.Equal(t, reason, letter.Reason)
 }
 
-// The queue of dead letters hears at once of a delivery that is given up, except on
-// best-effort channels.
+// A delivery that is given up wakes the follow-up worker at once, except on best-effort
+// channels.
 func TestEndAttemptsWakes(t *testing.T) {
 	t.Parallel()
 
@@ -206,8 +206,7 @@ func TestEndAttemptsWakes(t *testing.T) {
 	require.Equal(t, []string{"evt-1-staff0-EMAIL"}, postgrestest.List(t, s, "SELECT delivery_id FROM delivery_follow_up"))
 }
 
-// What the provider reports about addresses and devices is stored for each result
-// separately.
+// A provider's reports about addresses and devices are stored for each result separately.
 func TestEndAttemptsOfDeadAddresses(t *testing.T) {
 	t.Parallel()
 
@@ -243,8 +242,8 @@ func TestEndAttemptsAsksOnce(t *testing.T) {
 	require.Equal(t, 200, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
 }
 
-// An attempt leaves each row on its page, from begin to end. The begin writes no index, and
-// neither does the end of the attempt itself.
+// An attempt leaves each row on its page, from begin to end. The begin writes no index.
+// The row of the attempt is written once.
 func TestAnAttemptStaysOnItsPage(t *testing.T) {
 	t.Parallel()
 
@@ -271,6 +270,6 @@ func TestAnAttemptStaysOnItsPage(t *testing.T) {
 		return postgrestest.Get[string](t, s, "SELECT format('%s of %s', n_tup_hot_upd, n_tup_upd) FROM pg_stat_user_tables WHERE relname = $1", table)
 	}
 	require.Eventually(t, func() bool { return hot("notification") != "0 of 0" }, time.Minute, 20*time.Millisecond)
-	require.Equal(t, "20 of 40", hot("notification"), "its status is in indexes, and changes at the end")
-	require.Equal(t, "0 of 0", hot("delivery_attempt"), "it is written once")
+	require.Equal(t, "20 of 40", hot("notification"), "indexes contain the status, which changes at the end")
+	require.Equal(t, "0 of 0", hot("delivery_attempt"), "the row is written once")
 }

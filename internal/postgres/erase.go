@@ -28,7 +28,7 @@ const DeliveryTable = "notification"
 type PersonalRows struct {
 	Table string `json:"table"`
 	Rows  int    `json:"rows"`
-	View  bool   `json:"view,omitempty"` // of the application, which alone can delete the rows
+	View  bool   `json:"view,omitempty"` // a view of the application: only the application can delete the rows
 }
 
 // CountPersonal counts the rows about a person in each table whose rows belong to one person, and
@@ -72,9 +72,9 @@ func (s *Store) ErasedAt(ctx context.Context, who notification.RecipientKey) (*t
 	return One(ctx, s.Pool, "read whether a recipient was erased", pgx.RowTo[*time.Time], query, who.UserType, who.UserID)
 }
 
-// MarkErased records that Herald never tells a person anything again, and stores nothing more about
-// them. Afterwards it waits for the transactions that may not see the mark: they were running, and
-// write rows about people. It does not wait for an application that writes the directory.
+// MarkErased records that Herald sends a person nothing more, and stores nothing more about them. Then
+// it waits for running transactions that write rows about people, because they may not see the mark.
+// It does not wait for an application that writes the directory.
 func (s *Store) MarkErased(ctx context.Context, who notification.RecipientKey) error {
 	const mark = "INSERT INTO erased_recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 	const writers = `
@@ -187,8 +187,8 @@ func (s *Store) ErasePerson(ctx context.Context, who notification.RecipientKey, 
 	return int(done.RowsAffected()), Wrap(err, "erase "+table)
 }
 
-// PersonalEvents reads the ids of events about which the rules decided for a person, or that have
-// deliveries to them: the first 500 after an id.
+// PersonalEvents reads the ids of events with a decision about a person, or with a delivery to them:
+// the first 500 after an id.
 func (s *Store) PersonalEvents(ctx context.Context, who notification.RecipientKey, after string) ([]string, error) {
 	const query = `
 		SELECT d.event_id FROM notification_decision d WHERE d.user_type = $1 AND d.user_id = $2 AND d.event_id > $3
@@ -208,7 +208,7 @@ type EventPlace struct {
 
 // EventsAbout reads the next 5000 events, and returns the ids of events whose aggregate is the
 // person, without the events of [Store.PersonalEvents]. ADMIN and BROADCAST are aggregates of many
-// people. next is the place to read on after; nil: that was all.
+// people. next is where the next call begins; nil: that was all.
 func (s *Store) EventsAbout(ctx context.Context, who notification.RecipientKey, after EventPlace) (ids []string, next *EventPlace, err error) {
 	const query = `
 		WITH page AS (
@@ -243,7 +243,7 @@ type ErasedEvents struct {
 	Shared []string // events that told other people too, which keep their payload
 }
 
-// onlyTheirs reports whether the rules decided about an event t for nobody else.
+// onlyTheirs reports whether an event t has no decision about another person.
 const onlyTheirs = `NOT EXISTS (SELECT FROM notification_decision d WHERE d.event_id = t.event_id AND (d.user_type, d.user_id) <> ($1, $2))
 		AND    NOT EXISTS (SELECT FROM notification n WHERE n.event_id = t.event_id AND (n.user_type, n.user_id) <> ($1, $2))`
 

@@ -101,10 +101,10 @@ func TestErasedStaysErased(t *testing.T) {
 
 	require.Equal(t, []string{"bounce FAILED"}, postgrestest.List(t, s, "SELECT concat_ws(' ', status, outcome, detail) FROM delivery_receipt WHERE receipt_id = 'r-2'"))
 	require.Equal(t, ptr("bounced"), delivery(t, s, mail).Error)
-	require.Equal(t, 1, kept(t, s), "a repeat would erase that word")
+	require.Equal(t, 1, kept(t, s), "a repeat would erase the provider's word")
 }
 
-// The erasure begins after transactions that may not see its mark: their rows are deleted, too.
+// The erasure begins after transactions that may not see its mark, so their rows are deleted, too.
 func TestMarkErasedWaits(t *testing.T) {
 	t.Parallel()
 

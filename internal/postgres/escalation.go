@@ -120,15 +120,15 @@ func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided notificat
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// follower reads the delivery that follows another one; nil: none. A merge may have moved the other
-// one to another person than the decided recipient.
+// follower reads the delivery that follows deliveryID; nil: none. A merge may have moved deliveryID to
+// another person than the decided recipient.
 func (s *Store) follower(ctx context.Context, deliveryID string, decided *notification.DecidedRecipient) (*notification.Delivery, error) {
 	const query = selectDeliveries + `
 		JOIN   notification p ON p.delivery_id = $1 AND n.event_id = p.event_id
 		       AND (n.user_type, n.user_id) = (coalesce($2, p.user_type), coalesce($3, p.user_id))
 		WHERE  n.escalated_from = $1`
 
-	var who notification.RecipientKey // zero: the recipient of the other one
+	var who notification.RecipientKey // zero: the recipient of deliveryID
 	if decided != nil {
 		who = notification.RecipientKey{UserType: decided.UserType, UserID: decided.UserID}
 	}

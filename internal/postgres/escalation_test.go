@@ -53,8 +53,8 @@ func follow(t *testing.T, s *postgres.Store, id string) (found notification.Esca
 	return found, follower
 }
 
-// A delivery over a channel that escalates is marked so. A digest is not, and neither is a
-// delivery that was planned before the escalation existed.
+// A delivery over a channel that escalates is marked. A digest is not marked, nor a delivery that
+// was planned before the escalation existed.
 func TestSavePlanEscalates(t *testing.T) {
 	t.Parallel()
 
@@ -85,7 +85,7 @@ func undelivered(t *testing.T, s *postgres.Store) []notification.Delivery {
 }
 
 // An event whose workflow was lost checks again whether a sent delivery needs a follower.
-func TestUndeliveredHasWhatEscalates(t *testing.T) {
+func TestUndeliveredContainsEscalatingDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s := withEscalation(t)
@@ -140,7 +140,7 @@ func TestFollowAfterAMerge(t *testing.T) {
 }
 
 // An earlier message of the event over the other channel does not count as the follower.
-func TestFollowFindsWhatWasTold(t *testing.T) {
+func TestFollowFindsAnEarlierMessage(t *testing.T) {
 	t.Parallel()
 
 	s := withEscalation(t)
@@ -153,7 +153,7 @@ func TestFollowFindsWhatWasTold(t *testing.T) {
 	require.Nil(t, follower)
 }
 
-// A recipient who reads a notification during the decision is seen, or waits.
+// The decision sees a recipient who reads a notification meanwhile, or the reader waits for it.
 func TestFollowSeesAReader(t *testing.T) {
 	t.Parallel()
 
@@ -225,7 +225,7 @@ func TestEscalatingUnreachable(t *testing.T) {
 }
 
 // Escalations of one event type may follow one another, but never return to their start.
-func TestEscalationsCloseNoCircle(t *testing.T) {
+func TestEscalationsRefuseCircles(t *testing.T) {
 	t.Parallel()
 
 	const row = insertEscalation + `('%T', '%F', '%D', '5 minutes', 'READ')`

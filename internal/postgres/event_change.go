@@ -21,8 +21,8 @@ type EventState struct {
 	Processed notification.ProcessedStatus
 	Outcome   notification.EventOutcome // of processed_event; empty: none
 
-	Cancels     string // the event that it takes back; empty: none
-	CancelledBy string // the event that takes it back; empty: none
+	Cancels     string // the event that this event cancels; empty: none
+	CancelledBy string // the event that cancels this event; empty: none
 }
 
 // EventState reads the state of an event. If nothing is known of the event, the error is
@@ -104,7 +104,7 @@ func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notificati
 	return found[0], true, nil
 }
 
-// WithdrawEvent keeps an event that no poller has claimed from starting, and returns
+// WithdrawEvent prevents the start of an event that no poller has claimed, and returns
 // whether it did. If the event was started before, it first cancels the deliveries that
 // still wait, as [Store.FinishEvent] does. An interruption leaves the event PENDING, and a
 // repeat withdraws it.
@@ -135,11 +135,11 @@ func (s *Store) EventCounts(ctx context.Context, eventID string) (map[notificati
 	return counts, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "count deliveries of event")
 }
 
-// ErrFormUsed means that a form of the console has given its order before.
+// ErrFormUsed means that a form of the console was submitted before.
 var ErrFormUsed = errors.New("the form was used before")
 
 // RecordActions records that an actor ordered a command for each target. A form, if not empty, can
-// give one order; then the error is [ErrFormUsed].
+// be submitted once; then the error is [ErrFormUsed].
 func (s *Store) RecordActions(ctx context.Context, actor, command, detail, form string, targets []string) error {
 	const query = `
 		INSERT INTO operator_action (actor, command, target, detail)
@@ -151,7 +151,7 @@ func (s *Store) RecordActions(ctx context.Context, actor, command, detail, form 
 		FROM   unnest($4::text[]) AS target`
 
 	const doing = "record who does it"
-	if form == "" { // roles of before the column may not write it
+	if form == "" { // a role that is older than the column may not write it
 		return s.Exec(ctx, doing, query, actor, command, detail, targets)
 	}
 	err := s.Exec(ctx, doing, once, actor, command, detail, targets, form)

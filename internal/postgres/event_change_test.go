@@ -30,7 +30,7 @@ func setEvent(t *testing.T, s *postgres.Store, outbox notification.OutboxStatus,
 	}
 }
 
-// This checks every status in the outbox with every status in processed_event.
+// Every status in the outbox is checked with every status in processed_event.
 func TestRetryEvent(t *testing.T) {
 	t.Parallel()
 
@@ -149,7 +149,7 @@ func TestWithdrawEvent(t *testing.T) {
 	require.Equal(t, outboxRow{Status: notification.OutboxFailed, Claims: 1, Error: ptr(postgres.CancelledByOperator)}, outbox(t, s, "evt-1"))
 	require.True(t, postgrestest.Get[bool](t, s, "SELECT withdrawn_at IS NOT NULL FROM event_outbox"))
 	end(t, s, "a", notification.ClaimStarted, "evt-1")
-	require.Equal(t, notification.OutboxFailed, outbox(t, s, "evt-1").Status, "the fence holds against the poller that was late")
+	require.Equal(t, notification.OutboxFailed, outbox(t, s, "evt-1").Status, "a late poller changes nothing")
 	require.False(t, withdraw(), "once")
 	require.True(t, must(s.RetryEvent(t.Context(), "evt-1"))(t))
 	require.True(t, postgrestest.Get[bool](t, s, "SELECT withdrawn_at IS NULL FROM event_outbox"))
@@ -157,8 +157,8 @@ func TestWithdrawEvent(t *testing.T) {
 	require.False(t, withdraw())
 }
 
-// An event that was put back has deliveries of its first run. A digest must not send those
-// that nobody works on any more.
+// An event that an operator retried has deliveries of its first run. If the event is withdrawn, no
+// digest may send deliveries without a workflow.
 func TestWithdrawEventWithDeliveries(t *testing.T) {
 	t.Parallel()
 

@@ -54,8 +54,7 @@ const eventsWithOutcome = `
 	ORDER BY p.event_id
 	LIMIT  $6`
 
-// eventMeant leaves out an event that another event takes back: no retry brings it to
-// people.
+// eventMeant leaves out an event that another event cancels: a retry would send nothing.
 const eventMeant = `($1::text IS NULL OR n.event_type = $1)
 		       AND ($2::timestamptz IS NULL OR n.created_at >= $2)
 		       AND ($3::timestamptz IS NULL OR n.created_at <= $3)

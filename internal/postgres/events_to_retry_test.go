@@ -30,7 +30,7 @@ func TestEventsToRetry(t *testing.T) {
 		VALUES ('evt-6', 'SUCCESS', 'NO_ROUTING'), ('evt-8', 'SUCCESS', 'NO_ROUTING'), ('evt-9', 'SUCCESS', 'NO_RECIPIENTS'), ('purged', 'SUCCESS', 'NO_ROUTING')`)
 	postgrestest.Exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-8'")
 	postgrestest.Exec(t, s, "INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-10', 'FAILED', 'CANCELLED'), ('evt-11', 'SUCCESS', 'NO_ROUTING')")
-	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: "by-10", Cancels: "evt-10"}, postgrestest.Event{ID: "by-11", Cancels: "evt-11"}) // taken back: no retry
+	postgrestest.Add(t, s.Pool, postgrestest.Event{ID: "by-10", Cancels: "evt-10"}, postgrestest.Event{ID: "by-11", Cancels: "evt-11"}) // cancelled by another event: no retry
 
 	tests := []struct {
 		filter postgres.RetryFilter
@@ -89,8 +89,8 @@ func TestEventsToRetryOfAFilter(t *testing.T) {
 	}
 }
 
-// A page reads the indexes of failed rows, and keys. It never reads a whole table, even if
-// hardly anything has failed, or much.
+// A page reads the indexes of failed rows, and keys. It never reads a whole table, however many
+// rows have failed.
 func TestEventsToRetryByIndex(t *testing.T) {
 	t.Parallel()
 

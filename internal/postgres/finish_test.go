@@ -51,7 +51,7 @@ func TestFinishEvent(t *testing.T) {
 				require.Equal(t, tt.outcome, postgrestest.Get[notification.EventOutcome](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
 			}
 			require.Equal(t, "PENDING", delivery(t, s, "evt-2-customer7-EMAIL").Status)
-			require.Equal(t, ptr("before"), delivery(t, s, "evt-1-staff10-SMS").Error, "it had failed by itself")
+			require.Equal(t, ptr("before"), delivery(t, s, "evt-1-staff10-SMS").Error, "an earlier failure keeps its reason")
 			if !tt.success {
 				require.Equal(t, ptr("cancelled in Temporal"), delivery(t, s, "evt-1-staff11-PUSH").Error)
 			}
@@ -90,13 +90,13 @@ func TestFinishEventRepeatedDuringARetry(t *testing.T) {
 	postgrestest.Add(t, s.Pool, postgrestest.Delivery{})
 	require.Empty(t, finish())
 	postgrestest.Exec(t, s, "UPDATE processed_event SET status = 'PROCESSING'")
-	require.Equal(t, notification.Incomplete, finish(), "it ends anew")
+	require.Equal(t, notification.Incomplete, finish(), "a new end counts")
 	require.Equal(t, notification.Incomplete, finish())
 }
 
 // A delivery that an operator retries before the event ends is not incomplete: its retry
 // sends it.
-func TestFinishEventBesideARetry(t *testing.T) {
+func TestFinishEventDuringARetry(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, planThree)
@@ -108,8 +108,8 @@ func TestFinishEventBesideARetry(t *testing.T) {
 	require.Equal(t, 1, counts.Deliveries[notification.Pending])
 }
 
-// The end of the event leaves alone a retry that commits while it waits for the row.
-func TestFinishEventMeetsARetry(t *testing.T) {
+// A retry commits while the end of the event waits for the row. The end does not change it.
+func TestFinishEventWaitsForARetry(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, planThree)
@@ -178,7 +178,7 @@ func TestEndsOfLargeEvents(t *testing.T) {
 	const all, pending = 30_000, 10_000
 	s := postgrestest.New(t)
 	emit(t, s, 2)
-	// The inbox indexes play no part in this, and writing them takes most of the time.
+	// The test does not need the inbox indexes, and writing them takes most of the time.
 	postgrestest.Exec(t, s, "DROP INDEX notification_of_user, notification_created_at, notification_inbox_newest, notification_unread_newest")
 	const insert = `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, send_after, status, sent_at)

@@ -88,7 +88,7 @@ func emitEvent(t *testing.T, s *postgres.Store, id string) {
 }
 
 // plant inserts n deliveries in one statement: by default e-mails d1 to dn, about events e1 to en, to
-// customers 1 to n. sql replaces columns by expressions of the number i.
+// customers 1 to n. sql replaces columns with expressions of the number i.
 func plant(t *testing.T, s *postgres.Store, n int, sql map[string]string) {
 	t.Helper()
 	columns := map[string]string{

@@ -15,7 +15,7 @@ func (s *Store) ListenFollowUps(ctx context.Context, wake func()) {
 }
 
 // FollowUps reads the oldest follow-ups, up to limit of each kind. So a delay of one kind
-// does not hold up the other.
+// does not delay another.
 func (s *Store) FollowUps(ctx context.Context, kinds []notification.FollowUpKind, limit int) ([]notification.FollowUp, error) {
 	const query = `
 		SELECT f.id, f.delivery_id, f.kind

@@ -59,7 +59,7 @@ func TestArrivalInEachStatus(t *testing.T) {
 		name   string
 		row    inboxRow
 		not    []string
-		placed time.Duration // it keeps this place, after inboxStart; 0: it enters now
+		placed time.Duration // the row's place after inboxStart; 0: it enters now
 	}{
 		{name: "sent", row: inboxRow{available: 5}, placed: 5 * time.Second},
 		{name: "delivered", row: inboxRow{status: notification.Delivered, available: 5}, placed: 5 * time.Second},
@@ -129,7 +129,7 @@ func TestMarkAllRead(t *testing.T) {
 	plantInbox(t, s, 2500, map[string]string{"available_at": "'2026-11-22 08:00:02Z'"})
 	last := postgrestest.Get[int64](t, s, "SELECT max(id) FROM notification")
 	count := must(gatewayOf(s).Unread(t.Context(), staff10))(t)
-	require.Equal(t, notification.MaxUnread, count, "counting ends there")
+	require.Equal(t, notification.MaxUnread, count, "the count stops at the limit")
 
 	require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, first))
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE read_at IS NOT NULL"))
@@ -191,7 +191,7 @@ func TestAvailableAt(t *testing.T) {
 		{name: "planned"},
 		{name: "sent", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeSent)}, at: 1},
 		{name: "refused, and given up", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeRefused), gaveUp(notification.Failed)}, at: 1},
-		{name: "no clear answer of a best effort", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeAmbiguous), gaveUp(notification.Failed)}, at: 1},
+		{name: "best effort without a clear answer", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeAmbiguous), gaveUp(notification.Failed)}, at: 1},
 		{name: "sent at the second attempt", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeBusy), ended(notification.OutcomeSent)}, at: 1},
 		{name: "crashed", by: []func(*testing.T, *postgres.Store){crashed}},
 		{name: "crashed, then sent", by: []func(*testing.T, *postgres.Store){crashed, ended(notification.OutcomeSent)}, at: 2},

@@ -99,18 +99,18 @@ func TestInboxShows(t *testing.T) {
 		{name: "sent", row: inboxRow{available: 1}, shown: true},
 		{name: "delivered", row: inboxRow{status: notification.Delivered, available: 1}, shown: true},
 		{name: "failed", row: inboxRow{status: notification.Failed, available: 1}, shown: true},
-		{name: "is tried again", row: inboxRow{status: notification.Pending, available: 1}, shown: true},
+		{name: "between two attempts", row: inboxRow{status: notification.Pending, available: 1}, shown: true},
 		{name: "sent by an older release", row: inboxRow{sent: 1}, shown: true},
 		{name: "failed in an older release", row: inboxRow{status: notification.Failed}, shown: true},
 		{name: "waits", row: inboxRow{status: notification.Pending, unbegun: true}},
-		{name: "is being sent", row: inboxRow{status: notification.Pending}},
+		{name: "being sent", row: inboxRow{status: notification.Pending}},
 		{name: "cancelled", row: inboxRow{status: notification.Cancelled}},
 		{name: "cancelled after an attempt", row: inboxRow{status: notification.Cancelled, available: 1}},
 		{name: "failed without an attempt", row: inboxRow{status: notification.Failed, unbegun: true}},
-		{name: "has no text", row: inboxRow{status: notification.Failed, textless: true, available: 1}},
+		{name: "without a text", row: inboxRow{status: notification.Failed, textless: true, available: 1}},
 		{name: "over another channel", row: inboxRow{channel: notification.Email, available: 1}},
 		{name: "somebody else's", row: inboxRow{who: staff11, available: 1}},
-		{name: "somebody else's of the same id", row: inboxRow{who: notification.RecipientKey{UserType: notification.Customer, UserID: "10"}, available: 1}},
+		{name: "another user type's with the same id", row: inboxRow{who: notification.RecipientKey{UserType: notification.Customer, UserID: "10"}, available: 1}},
 	}
 	s := postgrestest.New(t)
 	var shown []string
@@ -184,7 +184,7 @@ func TestInboxPages(t *testing.T) {
 
 	from := must(gatewayOf(s).UnreadPosition(t.Context(), staff10, 2))(t)
 	newest := must(gatewayOf(s).InboxAfter(t.Context(), staff10, from, true, 100))(t)
-	require.Equal(t, []string{"at once 2", "waited"}, events(newest.Items), "the newest, and the oldest of them first")
+	require.Equal(t, []string{"at once 2", "waited"}, events(newest.Items), "the newest rows, the oldest of them first")
 }
 
 // A long transaction makes its row visible after later ones. A reader who asks from a
@@ -225,7 +225,7 @@ func TestInboxPositionOf(t *testing.T) {
 	}
 }
 
-// A recipient who names another's notification gets "no such notification", and changes
+// A recipient who names another person's notification gets "no such notification", and changes
 // nothing.
 func TestInboxOfAnother(t *testing.T) {
 	t.Parallel()
@@ -339,7 +339,7 @@ func TestReadingReadsTheEvent(t *testing.T) {
 			require.Equal(t, []string{"ESCALATION evt-1-staff10-PUSH", "ESCALATION evt-1-staff10-SMS"}, followUpsOf(t, s), "also for a delivery in flight")
 
 			require.NoError(t, way(s, t.Context(), id))
-			require.Len(t, followUpsOf(t, s), 2, "the second time says nothing new")
+			require.Len(t, followUpsOf(t, s), 2, "a repeat adds no follow-up")
 		})
 	}
 }
@@ -361,7 +361,7 @@ func TestAcknowledgementWakesTheEscalation(t *testing.T) {
 }
 
 // Receipts, acknowledgements and readers notify the listener for follow-ups.
-func TestFollowUpsAreTold(t *testing.T) {
+func TestFollowUpsNotifyTheListener(t *testing.T) {
 	t.Parallel()
 
 	s, id := withEvent(t)

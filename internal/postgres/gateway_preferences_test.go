@@ -79,7 +79,7 @@ func TestSetPreferences(t *testing.T) {
 
 	s := withCategories(t)
 	require.NoError(t, set(t, s, asDirectory))
-	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_settings"), "the directory's zone stays the directory's")
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_settings"), "the zone of the directory is not stored")
 	postgrestest.Exec(t, s, "UPDATE user_notification_preferences SET priority = 'HIGH'")
 
 	require.NoError(t, set(t, s, `{"timezone":"America/New_York","channels":[{"channel":"EMAIL","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"07:30:15"}}],
@@ -114,7 +114,7 @@ func TestSetDigestTime(t *testing.T) {
 	require.NoError(t, set(t, s, `{"digest_at":"07:30"}`))
 	require.Equal(t, "07:30", *digestAt())
 	require.NoError(t, set(t, s, `{"timezone":"Asia/Tokyo"}`))
-	require.Equal(t, "07:30", *digestAt(), "it stays")
+	require.Equal(t, "07:30", *digestAt(), "the time stays")
 	require.NoError(t, set(t, s, `{"digest_at":""}`))
 	require.Empty(t, *digestAt())
 	require.ErrorContains(t, set(t, s, `{"digest_at":"25:00"}`), "25:00")
@@ -169,7 +169,7 @@ func TestUnsubscribe(t *testing.T) {
 	}{
 		{name: "category", category: "offers", channel: notification.Email, categories: []string{"offers EMAIL"}},
 		{name: "channel", channel: notification.Email, channels: []string{"EMAIL"}},
-		{name: "category that nothing belongs to any more", category: "gone", channel: notification.Email, categories: []string{"gone EMAIL"}},
+		{name: "category without event types", category: "gone", channel: notification.Email, categories: []string{"gone EMAIL"}},
 		{name: "mandatory category", category: "orders", channel: notification.Email, mandatory: "orders over EMAIL is mandatory"},
 		{name: "mandatory channel", channel: notification.WebSocket, mandatory: "WEBSOCKET cannot be switched off"},
 	}
@@ -194,7 +194,7 @@ func TestUnsubscribe(t *testing.T) {
 	}
 }
 
-// A provider's unsubscribe does the same, once. If the recipient undoes it in their inbox,
+// An unsubscribe from a provider switches off the same, once. If the recipient undoes it in their inbox,
 // a repeat from the provider changes nothing.
 func TestReceiptUnsubscribes(t *testing.T) {
 	t.Parallel()
@@ -239,14 +239,14 @@ func TestConsentIsRecorded(t *testing.T) {
 	require.Contains(t, consents(), "EMAIL t inbox")
 	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET changed_at = now() - interval '1 day'")
 	require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), who, "offers", notification.Email))
-	require.Equal(t, []string{"EMAIL t inbox"}, consents(), "who chooses the same again has chosen it before")
+	require.Equal(t, []string{"EMAIL t inbox"}, consents(), "a repeated choice keeps its first record")
 	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET enabled = true")
 	require.Contains(t, consents(), "offers EMAIL t "+postgrestest.Get[string](t, s, "SELECT session_user::text"))
 }
 
 // An INSERT replaces the English digest texts that Herald ships, once. Then the row belongs
 // to the installation.
-func TestShippedTemplatesGiveWay(t *testing.T) {
+func TestInsertReplacesShippedTemplates(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)

@@ -36,7 +36,7 @@ const (
 // history is one delivery, and the receipts about it.
 type history struct {
 	id     string
-	before string // its status; RECEIPT: FAILED by one
+	before string // the delivery's status; RECEIPT: FAILED by a receipt
 	subset int    // bits: which receipts of said, and whether the end of its attempt is recorded
 	order  []int  // the order of the receipts, some of them twice
 }
@@ -124,8 +124,8 @@ func (h history) end() ended {
 	return e
 }
 
-// A day's receipts, in any order and some of them twice, always lead to the same end. So
-// does the end of the attempt, wherever it is recorded among them.
+// A day's receipts, in any order and some of them twice, always lead to the same status. The end
+// of the attempt, recorded anywhere among them, does not change that.
 func TestReceiptsInEveryOrder(t *testing.T) {
 	t.Parallel()
 

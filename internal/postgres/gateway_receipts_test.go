@@ -74,7 +74,7 @@ func TestRecordReceipts(t *testing.T) {
 	require.True(t, record(t, s, bounce("r-2"))[0].Repeated)
 	require.Equal(t, was, delivery(t, s, mail))
 	require.Empty(t, followUpsOf(t, s))
-	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"), "a suppression that an operator took back stays so")
+	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"), "a suppression that an operator removed stays removed")
 	require.Empty(t, record(t, s))
 }
 
@@ -151,7 +151,7 @@ func TestReceiptOfADigest(t *testing.T) {
 // No attempt, no end of an attempt and no giving up changes the result of a receipt.
 // Nothing is sent again. An operator's retry begins anew: receipts of the earlier message
 // no longer count.
-func TestReceiptStands(t *testing.T) {
+func TestReceiptIsFinal(t *testing.T) {
 	t.Parallel()
 
 	for _, receipt := range []notification.Receipt{bounce("r-1"), delivered("r-1")} {
@@ -159,7 +159,7 @@ func TestReceiptStands(t *testing.T) {
 		begin(t, s, mail, 0)
 		record(t, s, receipt)
 		was, told := delivery(t, s, mail), followUpsOf(t, s)
-		require.True(t, was.Sent, "the provider had it, though that is not recorded")
+		require.True(t, was.Sent, "the receipt proves that the message was sent")
 
 		require.False(t, beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}})[0].Due())
 		endAttempt(t, s, 1, notification.OutcomeAmbiguous, "time-out")
@@ -167,7 +167,7 @@ func TestReceiptStands(t *testing.T) {
 			require.Equal(t, receipt.Status, must(s.GiveUp(t.Context(), mail, status, "why"))(t))
 		}
 		require.Equal(t, was, delivery(t, s, mail))
-		require.Equal(t, told, followUpsOf(t, s), "it is told once")
+		require.Equal(t, told, followUpsOf(t, s), "the follow-up is stored once")
 		require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 	}
 
@@ -191,11 +191,11 @@ func TestReceiptStands(t *testing.T) {
 	record(t, s, late, bounce("r-5"))
 	got := delivery(t, s, mail)
 	require.Equal(t, row{Status: "DELIVERED", Attempts: 2, Title: got.Title, Body: got.Body, Address: got.Address, ProviderID: ptr("m-2"), Sent: true}, got)
-	require.Equal(t, 5, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_receipt"), "they are kept all the same")
+	require.Equal(t, 5, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_receipt"), "all receipts are kept")
 }
 
 // A receipt wakes the escalation, once for all receipts that come together. If no
-// escalation waits, nobody is told.
+// escalation waits, it wakes nothing.
 func TestReceiptWakesTheEscalation(t *testing.T) {
 	t.Parallel()
 
@@ -206,15 +206,15 @@ func TestReceiptWakesTheEscalation(t *testing.T) {
 		receipts []notification.Receipt
 		want     []string
 	}{
-		{name: "none is configured", receipts: []notification.Receipt{delivered("r-1")}},
-		{name: "it was configured", prepare: "UPDATE notification SET escalates = true", receipts: []notification.Receipt{delivered("r-1")}, want: []string{"ESCALATION " + mail}},
+		{name: "no escalation", receipts: []notification.Receipt{delivered("r-1")}},
+		{name: "escalation at planning", prepare: "UPDATE notification SET escalates = true", receipts: []notification.Receipt{delivered("r-1")}, want: []string{"ESCALATION " + mail}},
 		{
-			name:     "it is configured now",
+			name:     "escalation configured later",
 			prepare:  `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL'), ('RESERVATION_REQUESTED', 'SMS'); ` + insertEscalation + `('RESERVATION_REQUESTED', 'EMAIL', 'SMS', '5 minutes', 'DELIVERED')`,
 			receipts: []notification.Receipt{delivered("r-1"), delivered("r-2"), bounce("r-3")},
 			want:     []string{"DEAD_LETTER " + mail, "ESCALATION " + mail},
 		},
-		{name: "it says nothing of that", prepare: "UPDATE notification SET escalates = true", receipts: []notification.Receipt{opened}},
+		{name: "receipt that does not report arrival", prepare: "UPDATE notification SET escalates = true", receipts: []notification.Receipt{opened}},
 	}
 	s := newWith(t)
 	for _, tt := range tests {

@@ -12,14 +12,14 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// If several clients come with one ticket at once, one gets in.
+// If several clients use one ticket at once, one succeeds.
 func TestTicketIsUsedOnce(t *testing.T) {
 	t.Parallel()
 
 	s, ctx := postgrestest.New(t), t.Context()
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
 	require.NoError(t, gatewayOf(s).NewTicket(ctx, []byte("hash"), staff10, expires, time.Now().Add(30*time.Second)))
-	require.Error(t, gatewayOf(s).NewTicket(ctx, []byte("hash"), staff11, expires, expires), "it is taken")
+	require.Error(t, gatewayOf(s).NewTicket(ctx, []byte("hash"), staff11, expires, expires), "the ticket exists")
 	var in atomic.Int32
 	sideBySide(t, 10, func(int) error {
 		who, tokenExpires, err := gatewayOf(s).UseTicket(ctx, []byte("hash"))

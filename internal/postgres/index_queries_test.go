@@ -137,7 +137,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 	}
 }
 
-// fillAllTables writes the data of a month: much that is done, and a little of all else.
+// fillAllTables writes the data of a month: many rows that are done, and a few of every other kind.
 func fillAllTables(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	for _, sql := range []string{`
@@ -278,7 +278,7 @@ func TestDeliveriesOfAnEventByIndex(t *testing.T) {
 
 // Each index costs every write of its table. An index that is the beginning of another one
 // saves nothing more.
-func TestNoIndexIsTheBeginningOfAnother(t *testing.T) {
+func TestNoIndexIsAPrefixOfAnother(t *testing.T) {
 	t.Parallel()
 
 	require.Empty(t, postgrestest.List(t, postgrestest.New(t), `

@@ -42,7 +42,7 @@ func (s *Store) judge(ctx context.Context, in notification.Begin, ids []string, 
 	return nil
 }
 
-// heldBack returns the result of an attempt that lost its lease by its verdict.
+// heldBack returns the result of an attempt whose verdict took its lease.
 func heldBack(attempt notification.Attempt) notification.Attempt {
 	if attempt.Dropped != "" && attempt.Status == notification.Pending {
 		attempt.Status = notification.Cancelled
@@ -117,8 +117,8 @@ type attemptFacts struct {
 	now time.Time // by the database's clock
 }
 
-// selectAttemptFacts is the start of a query that reads the deliveries n. The rules judge a
-// delivery without an entity without a membership and without an entity's settings.
+// selectAttemptFacts is the start of a query that reads the deliveries n. A delivery without an
+// entity is judged without a membership and without an entity's settings.
 const selectAttemptFacts = `
 	SELECT ` + recipientFacts + `,
 	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), m.roles,

@@ -22,8 +22,8 @@ func planWaitedMail(t *testing.T, s *postgres.Store) {
 	postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
 }
 
-// Changes while a delivery waited count, by the rules that planned it. Fewer rules apply if
-// an operator ordered it.
+// The rules that planned a delivery see changes during its wait. Fewer rules apply if an operator
+// ordered the delivery.
 func TestBeginAttemptAfterAWait(t *testing.T) {
 	t.Parallel()
 
@@ -52,29 +52,29 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		{name: "not active", sql: "UPDATE recipient SET active = false", dropped: notification.NoLongerRecipient, ordered: notification.NoLongerRecipient},
 		{name: "left the entity", sql: "DELETE FROM entity_member", dropped: notification.NoLongerRecipient},
 		{name: "not active in the entity", sql: "UPDATE entity_member SET active = false", dropped: notification.NoLongerRecipient},
-		{name: "left an entity that nobody knows", sql: "DELETE FROM entity_member" + older},
-		{name: "no member of what takes none", sql: "DELETE FROM entity_member" + broadcast},
+		{name: "left an entity that was not stored", sql: "DELETE FROM entity_member" + older},
+		{name: "not a member, of a broadcast", sql: "DELETE FROM entity_member" + broadcast},
 		{name: "opted out", sql: off, dropped: "USER_DISABLED"},
-		{name: "opted out of what is mandatory", sql: off + mandatory},
+		{name: "opted out of a mandatory channel", sql: off + mandatory},
 		{name: "opted out of its category", sql: offersOff, dropped: "USER_DISABLED"},
 		{name: "opted out of its category, which is mandatory", sql: offersOff + mandatory},
 		{name: "opted out of another category", sql: category + "'news', 'EMAIL', false)"},
 		{name: "opted out of its category over another channel", sql: category + "'offers', 'SMS', false)"},
 		{name: "opted in again", sql: category + "'offers', 'EMAIL', true)"},
-		{name: "opted out of a category that its type has no longer", sql: offersOff + "; DELETE FROM event_category"},
-		{name: "opted out of what is routed no longer", sql: off + "; DELETE FROM event_type_channel_routing", dropped: "USER_DISABLED"},
+		{name: "opted out of a former category of the type", sql: offersOff + "; DELETE FROM event_category"},
+		{name: "opted out, after the route was deleted", sql: off + "; DELETE FROM event_type_channel_routing", dropped: "USER_DISABLED"},
 		{name: "the group switched it off", sql: groupOff, dropped: "GROUP_DISABLED"},
-		{name: "the group switched off what is mandatory", sql: groupOff + mandatory},
-		{name: "a group that nobody knows", sql: groupOff + older},
+		{name: "the group switched off a mandatory channel", sql: groupOff + mandatory},
+		{name: "a group that was not stored", sql: groupOff + older},
 		{name: "the group's row for the type", sql: groupOff + "; " + setting + "'RESERVATION_REQUESTED', true, NULL, NULL, NULL, NULL)"},
 		{name: "the role is not allowed", sql: chefsOut + mandatory, dropped: "ROLE_RESTRICTED"},
-		{name: "has another role", sql: chefsOut + "; UPDATE entity_member SET role = 'MANAGER'"},
+		{name: "a role that is allowed", sql: chefsOut + "; UPDATE entity_member SET role = 'MANAGER'"},
 		{name: "the channel does not serve them", sql: "DELETE FROM channel_user_type WHERE channel_type = 'EMAIL'", dropped: "UNSUPPORTED"},
 		{name: "no address", sql: "UPDATE recipient SET email = ''", dropped: "NO_ADDRESS", ordered: "NO_ADDRESS"},
 		{name: "suppressed", sql: suppressed + "('EMAIL', sha256('new@example.com'), 'BOUNCE')", dropped: "SUPPRESSED", ordered: "SUPPRESSED"},
-		{name: "suppressed, which is written in another way", sql: suppressed + "('EMAIL', sha256('new@example.com'), 'BOUNCE'); UPDATE recipient SET email = ' New@Example.com'; UPDATE event_type_channel_routing SET mandatory = true", dropped: "SUPPRESSED", ordered: "SUPPRESSED"},
-		{name: "an address that they had before, one of another channel and one of another person are suppressed", sql: suppressed + "('EMAIL', sha256('to-EMAIL'), 'BOUNCE'), ('SMS', sha256('new@example.com'), 'OPT_OUT'), ('EMAIL', sha256('old@example.com'), 'COMPLAINT')"},
-		{name: "the number of recipients is no matter", sql: setting + "NULL, true, NULL, NULL, NULL, 0)"},
+		{name: "suppressed, in another spelling", sql: suppressed + "('EMAIL', sha256('new@example.com'), 'BOUNCE'); UPDATE recipient SET email = ' New@Example.com'; UPDATE event_type_channel_routing SET mandatory = true", dropped: "SUPPRESSED", ordered: "SUPPRESSED"},
+		{name: "only other addresses suppressed", sql: suppressed + "('EMAIL', sha256('to-EMAIL'), 'BOUNCE'), ('SMS', sha256('new@example.com'), 'OPT_OUT'), ('EMAIL', sha256('old@example.com'), 'COMPLAINT')"},
+		{name: "max_recipients, which only planning checks", sql: setting + "NULL, true, NULL, NULL, NULL, 0)"},
 		{name: "quiet hours", sql: quiet, dropped: "QUIET_HOURS"},
 	}
 	s := newWith(t, planWaitedMail)
@@ -250,13 +250,13 @@ func TestQuietCheck(t *testing.T) {
 		own      *notification.QuietHours
 		group    *notification.QuietHours
 	}{
-		{name: "nobody, by no rules"},
+		{name: "unknown recipient without rules"},
 		{name: "the recipient's", rows: []string{staff, deferred, own}, action: notification.Defer, timezone: "Europe/Rome", own: evening},
 		{name: "in the zone that they have set", rows: []string{staff, deferred, own, abroad}, action: notification.Defer, timezone: "America/New_York", own: evening},
 		{name: "off", rows: []string{staff, own, off}, timezone: "Europe/Rome"},
 		{name: "the entity's", rows: []string{group}, group: night},
-		{name: "the entity's row for the event's own type has none", rows: []string{group, ofType}},
-		{name: "the entity is not known", rows: []string{group, older}},
+		{name: "the entity's row for the event's type, without quiet hours", rows: []string{group, ofType}},
+		{name: "an entity that was not stored", rows: []string{group, older}},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {

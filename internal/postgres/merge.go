@@ -13,8 +13,8 @@ import (
 type mergedTable struct {
 	name  string
 	key   []string // the rest of its key; nil: the key does not name the person
-	newer bool     // of two rows with the same key the row with the later changed_at stays, else the target's row
-	keeps bool     // a row whose key the target has stays with the source: it records what the source got
+	newer bool     // if both people have a key, the row with the later changed_at stays; false: the target's row
+	keeps bool     // if the target has the key, the source's row stays: it records what the source got
 }
 
 // mergedTables are in the order of moving. A retry of an event finds the decisions before it plans.
@@ -45,8 +45,8 @@ func (m mergedTable) sameKey() (condition string) {
 }
 
 const (
-	// neitherErased keeps a merge from moving rows of a person, or to a person, who was erased
-	// after it was planned.
+	// neitherErased prevents a merge if the source or the target was erased after the merge was
+	// planned.
 	neitherErased = "NOT EXISTS (SELECT FROM erased_recipient e WHERE (e.user_type, e.user_id) IN (($1, $2), ($3, $4)))"
 	ofSource      = "n.user_type = $1 AND n.user_id = $2 AND " + neitherErased
 	// movedEntity also moves an entity that is the person.
@@ -99,7 +99,7 @@ func (s *Store) MergeTable(ctx context.Context, from, to notification.RecipientK
 	return rows, Wrap(err, "move rows of "+table)
 }
 
-// moveAll returns the statements that let one of two rows with the same key stay, and move the rest.
+// moveAll returns the statements that delete one of two rows with the same key, and move the rest.
 func (m mergedTable) moveAll() (statements []string) {
 	if m.newer {
 		statements = append(statements, "DELETE FROM "+m.name+" n WHERE n.user_type = $3 AND n.user_id = $4 AND "+neitherErased+" AND EXISTS ("+
@@ -122,7 +122,7 @@ func (m mergedTable) movePage() string {
 		"SELECT n.ctid FROM " + m.name + " n WHERE " + ofSource + " AND NOT " + m.taken() + " LIMIT 500 FOR UPDATE))"
 }
 
-// twins are deliveries n that wait for a person, and that the target of a merge gets already.
+// twins are waiting deliveries n to the source of a merge that the target gets already.
 func twins() string {
 	return ofSource + ` AND n.status = 'PENDING' AND coalesce(n.attempt_until <= now(), true) AND ` + merged(DeliveryTable).taken()
 }
@@ -134,8 +134,8 @@ func (s *Store) CountTwins(ctx context.Context, from, to notification.RecipientK
 	return One(ctx, s.Pool, "count deliveries that the target gets", pgx.RowTo[int], query, from.UserType, from.UserID, to.UserType, to.UserID, limit)
 }
 
-// CancelTwins cancels up to 500 deliveries that wait for a person, and that the target of a merge
-// gets already. A worker ends their workflows.
+// CancelTwins cancels up to 500 waiting deliveries to the source of a merge that the target gets
+// already. A worker ends their workflows.
 func (s *Store) CancelTwins(ctx context.Context, from, to notification.RecipientKey) (cancelled int, err error) {
 	query := `
 		WITH cancelled AS (

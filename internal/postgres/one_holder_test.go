@@ -18,7 +18,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// ways holds the senders that may want one delivery at the same time.
+// ways holds the senders that may begin one delivery at the same time.
 var ways = map[string]func(ctx context.Context, s *postgres.Store, id, owner string) ([]notification.Attempt, error){
 	"batch": func(ctx context.Context, s *postgres.Store, id, owner string) ([]notification.Attempt, error) {
 		return s.BeginAttempts(ctx, notification.Begin{DeliveryIDs: []string{id}, Owner: owner, Lease: time.Hour, First: true})
@@ -35,8 +35,8 @@ var ways = map[string]func(ctx context.Context, s *postgres.Store, id, owner str
 }
 
 // Two senders step through every interleaving of their statements and commits, under every
-// isolation level of Postgres. One delivery has one lease holder. Under the stricter levels
-// a sender may fail, and is repeated.
+// isolation level of Postgres. One delivery has one lease holder. Under the stricter levels,
+// a sender may fail; then it is repeated.
 func TestOneLeaseHolder(t *testing.T) {
 	t.Parallel()
 
@@ -140,8 +140,8 @@ func (c conductor) start(t *testing.T, isolation, name, way, id string) *sender 
 	return each
 }
 
-// play runs two senders to their ends. If either may continue, it follows choices, and then
-// takes the first of the two. It returns the choices of the next run, or nil after the last
+// play runs two senders to their ends. If both may continue, it follows choices. After the last
+// choice, it takes the first sender. It returns the choices of the next run, or nil after the last
 // run.
 func (c conductor) play(t *testing.T, senders [2]*sender, choices []int) []int {
 	t.Helper()
@@ -183,7 +183,7 @@ const (
 	mayCommit
 )
 
-// rests waits until a sender waits, and returns where.
+// rests waits until a sender stops, and returns its state.
 func (c conductor) rests(t *testing.T, each *sender) (at state) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -75,9 +75,9 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 // an event whose lease ran out and that another poller has claimed.
 //
 // It writes processed_event together with PROCESSED, after the workflow has started. After
-// a crash before this statement, the event starts again, which its workflow ID makes
-// harmless. A crash after it loses nothing. The workflow may have ended by now; then its
-// own row stays.
+// a crash before this statement, the event starts again; its workflow ID makes that harmless.
+// A crash after the statement loses nothing. If the workflow has ended by now, the row that the
+// workflow wrote stays.
 func (s *Store) EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) error {
 	const query = `
 		WITH ended AS (

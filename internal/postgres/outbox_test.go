@@ -208,7 +208,7 @@ func TestNotifyOncePerStatement(t *testing.T) {
 
 // A claim reads as many rows as it takes, however many wait behind them. This also holds
 // for a connection whose first claims were for few rows.
-func TestClaimEventsReadsWhatItTakes(t *testing.T) {
+func TestClaimEventsReadsOnlyClaimedRows(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -222,7 +222,7 @@ func TestClaimEventsReadsWhatItTakes(t *testing.T) {
 	claim(t, listening, "b", 100)
 
 	last := asked.heard[len(asked.heard)-1]
-	require.Equal(t, pgx.QueryExecModeExec, last.Args[0], "it is planned for what waits now")
+	require.Equal(t, pgx.QueryExecModeExec, last.Args[0], "the statement is planned for the current rows")
 	require.Less(t, blocksOf(t, s, last), 2500)
 }
 
@@ -248,7 +248,7 @@ func TestClaimEventsBesideAnOldSnapshot(t *testing.T) {
 
 	require.Greater(t, cost(heard(t, s)), 4000, "the first claim of a process looks at all rows")
 	require.Eventually(t, func() bool {
-		claim(t, listening, "a", 100) // like the claim of every second
+		claim(t, listening, "a", 100) // like the claims of a poller
 		return cost(listening, asked) < 100
 	}, time.Minute, 50*time.Millisecond, "the floor follows the claims")
 }

@@ -156,7 +156,7 @@ func requireIndex(t *testing.T, s *postgres.Store, name string, statement pgx.Tr
 		if strings.Contains(node.By, "(id = ") {
 			by++ // one row
 		} else if node.Index == "notification_once" {
-			require.Contains(t, node.By, "event_id = ", "%s: what one recipient was sent of one event: %s", name, text)
+			require.Contains(t, node.By, "event_id = ", "%s: one recipient's rows of one event: %s", name, text)
 		} else if strings.HasPrefix(node.Index, "notification_") {
 			require.Equal(t, from, strings.Contains(node.By, "ROW("), "%s: %s", name, text)
 			require.Equal(t, index, node.Index, "%s: %s", name, text)
@@ -236,7 +236,7 @@ func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 	}
 }
 
-// way runs the statements of an event with three deliveries, of which a batch sends two.
+// way runs the statements of an event with three deliveries. A batch sends two of them.
 func way(t *testing.T, s *postgres.Store, eventID string) {
 	t.Helper()
 	ctx := t.Context()

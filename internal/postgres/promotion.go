@@ -77,8 +77,8 @@ func (s *Store) BeginPromotion(ctx context.Context, generation, from int) error 
 	return s.Exec(ctx, "begin promotion", query, generation, from)
 }
 
-// EndRamp records that an operator went back from a generation that was ramping. It records nothing
-// while a promotion is interrupted: another row would hide that its events wait.
+// EndRamp records that an operator gave up a ramping generation. It records nothing while a promotion
+// is interrupted: another row would hide that the promotion's events wait.
 func (s *Store) EndRamp(ctx context.Context, generation, from int) error {
 	const query = `
 		INSERT INTO worker_promotion (generation, from_generation, ended_at)
@@ -135,8 +135,8 @@ func (s *Store) ClaimedEvents(ctx context.Context, limit int) ([]string, error) 
 }
 
 // BeginRestart marks an event whose workflows end only to start again. It reports whether
-// the event is open. From then on, the triggers of migration promotion keep the event and
-// its deliveries from ending as failed or cancelled.
+// the event is open. From then on, the triggers of migration promotion prevent the event and
+// its deliveries from becoming failed or cancelled.
 func (s *Store) BeginRestart(ctx context.Context, eventID string) (open bool, err error) {
 	const query = `
 		INSERT INTO processed_event (event_id, restarting_at)
@@ -162,8 +162,8 @@ func (s *Store) RestartingEvents(ctx context.Context, after string, limit int) (
 	return Collect(ctx, s.Pool, "read restarting events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, limit)
 }
 
-// EndTopicOnly ends an event that tells nobody: a workflow of release 0.2 sent it only to a
-// topic. Its source sends it now.
+// EndTopicOnly ends an event that notifies nobody: a workflow of release 0.2 sent it only to a
+// topic. The event's source sends it there now.
 func (s *Store) EndTopicOnly(ctx context.Context, eventID string) error {
 	const query = `
 		UPDATE processed_event

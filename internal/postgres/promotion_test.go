@@ -11,8 +11,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// While a promotion restarts an event, its workflows end. What workers then write, old ones
-// included, does not end the event or lose a delivery.
+// While a promotion restarts an event, the event's workflows end. Then no write of a worker, old or
+// new, ends the event or loses a delivery.
 func TestRestartingEventKeepsItsDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -34,7 +34,7 @@ func TestRestartingEventKeepsItsDeliveries(t *testing.T) {
 	postgrestest.Exec(t, s, `UPDATE notification SET status = 'SENT', sent_at = now() WHERE channel = 'SMS'`) // an attempt in flight succeeds
 	require.Equal(t, "PENDING SENT PROCESSING", state())
 	require.NoError(t, s.EventRestarted(t.Context(), "evt-1"))
-	require.Zero(t, postgrestest.Get[int](t, s, `SELECT restarts FROM processed_event WHERE event_id = 'evt-1'`), "a promotion is no failure")
+	require.Zero(t, postgrestest.Get[int](t, s, `SELECT restarts FROM processed_event WHERE event_id = 'evt-1'`), "a promotion does not count as a restart")
 	require.Equal(t, notification.Cancelled, must(s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled"))(t))
 }
 
@@ -49,7 +49,7 @@ func TestBeginRestart(t *testing.T) {
 	}
 	since := postgrestest.Get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`)
 	must(s.BeginRestart(t.Context(), "evt-1"))(t)
-	require.Equal(t, since, postgrestest.Get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`), "a repetition changes nothing")
+	require.Equal(t, since, postgrestest.Get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`), "a repeat changes nothing")
 
 	marked := must(s.RestartingEvents(t.Context(), "", 10))(t)
 	require.Len(t, marked, 2)

@@ -20,8 +20,8 @@ func (s *Store) ProviderStates(ctx context.Context) ([]notification.ProviderStat
 	return Collect(ctx, s.Pool, "read provider_state", pgx.RowToStructByPos[notification.ProviderState], query)
 }
 
-// RestProvider lets a provider rest: for first, and in each further rest in a row for twice as long,
-// up to longest. A provider that rests already is left alone, unless its probe failed.
+// RestProvider lets a provider rest: for first, then for twice as long in each consecutive rest, up to
+// longest. It does not change the rest of a provider that rests already, unless its probe failed.
 func (s *Store) RestProvider(ctx context.Context, provider, failure string, first, longest time.Duration, probed bool) error {
 	const query = `
 		INSERT INTO provider_state AS s (provider, rests, rests_until, failure)
@@ -38,7 +38,7 @@ func (s *Store) RestProvider(ctx context.Context, provider, failure string, firs
 }
 
 // ClaimProbe reports whether this process may send the message that tries a provider after its
-// rest. If it dies, another process may after the lease.
+// rest. If the process dies, another process may send one after the lease.
 func (s *Store) ClaimProbe(ctx context.Context, provider string, lease time.Duration) (bool, error) {
 	const query = `
 		UPDATE provider_state
@@ -60,9 +60,9 @@ func (s *Store) ProviderWorks(ctx context.Context, provider string) error {
 	return s.Exec(ctx, "end a provider's rest", query, provider)
 }
 
-// OverrideProvider stores an operator's order about a provider; empty: it takes the order back, and
-// ends the provider's rest. Only one of a channel's providers is USED: the others' orders to use
-// them are taken back.
+// OverrideProvider stores an operator's order about a provider. An empty override removes the order,
+// and ends the provider's rest. Only one provider of a channel is USED, so it removes the order USED
+// from the others.
 func (s *Store) OverrideProvider(ctx context.Context, provider string, others []string, override notification.ProviderOverride, by, reason string) error {
 	const query = `
 		INSERT INTO provider_state AS s (provider, override, override_by, override_reason)

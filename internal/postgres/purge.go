@@ -22,10 +22,10 @@ const (
 	PurgePreferences   PurgeTable = "preference_change"
 )
 
-// purgeBatch is the most rows that one transaction deletes, in some ten milliseconds, and
-// purgePage about the rows that it reads: so rows that stay cost no batch too much time. Rows of
-// one moment are always in one page. The query contains both as text: a plan for any number may
-// read the whole table.
+// purgeBatch limits the rows that one transaction deletes, in some ten milliseconds. purgePage limits
+// the rows that it reads, so a batch stays short if many rows must stay. Rows of one moment are
+// always in one page. The query contains both numbers as text: a plan for any number may read the
+// whole table.
 const (
 	purgeBatch = 1000
 	purgePage  = 5000
@@ -36,22 +36,22 @@ const purgeTimeout = time.Minute
 
 // These conditions look up the state of a row's event by its key, for each row. For a join,
 // the planner may read every event for each batch. The planner believes that each condition
-// holds for most rows, and so reads the oldest rows by their index. It believes that an
-// equality holds for few. All rows must have ended before $1.
+// holds for most rows, and so reads the oldest rows by their index. It would believe that an
+// equality holds for few rows. All rows must have ended before $1.
 const (
 	notUnderWay = `(SELECT p.status = 'PROCESSING' OR p.updated_at >= $1 FROM processed_event p WHERE p.event_id = t.event_id) IS NOT TRUE`
 	notToStart  = `coalesce((SELECT o.status FROM event_outbox o WHERE o.event_id = t.event_id), '') NOT IN ('PENDING', 'FAILED')`
 	// An operator retries a delivery, or the sweep sends it.
 	nobodyWaits = `(SELECT true FROM notification n WHERE n.event_id = t.event_id AND ` + undelivered + ` AND n.status = (SELECT 'PENDING') LIMIT 1) IS NOT TRUE`
-	// While a row waits for its topic, its event shows that it has told people.
+	// While a row waits for its topic, its event shows that people were notified.
 	notResting = `NOT EXISTS (SELECT FROM source_topic r WHERE r.source = t.source)`
 	outboxDone = `t.status = 'PROCESSED' AND ` + notResting + ` AND ` + notUnderWay + ` AND ` + nobodyWaits
-	// This keeps an event of Herald's own that its topic has yet to get. If the outbox has
+	// This keeps an event of Herald's own outbox until its topic has it. If the outbox has
 	// lost its topic, source_start still shows where these events begin.
 	notUnproduced = `(t.source <> 'herald' OR t.produced_at IS NOT NULL OR t.seq <= coalesce((SELECT seq FROM source_start WHERE source = 'herald'), 9223372036854775807))`
 )
 
-// purgeRule says which rows t of a table may be deleted.
+// purgeRule tells which rows t of a table may be deleted.
 type purgeRule struct {
 	age     string // the column of a row's time
 	mayGo   string // the condition, with the time $1
@@ -59,8 +59,8 @@ type purgeRule struct {
 }
 
 // rule returns the rule of a table. Deleting from one table does not depend on deleting from
-// another. The rows of an event that is under way or may start stay: planning it again would
-// send again what is missing.
+// another. The rows of an event that is under way or may start stay: if the event is planned again,
+// Herald would send the deleted deliveries again.
 func (c TableCleaner) rule() purgeRule {
 	switch c.Table {
 	case PurgeOutbox:
@@ -80,7 +80,7 @@ func (c TableCleaner) rule() purgeRule {
 		// undo a later STOP.
 		return purgeRule{"received_at", "t.delivery_id IS NOT NULL", false}
 	case PurgeActions:
-		// Who wrote an event may not approve it.
+		// The writer of an event may not approve it, so the row with the writer's name stays until the answer.
 		return purgeRule{"at", "(SELECT a.answer IS NULL FROM event_approval a WHERE a.event_id = t.target) IS NOT TRUE", false}
 	case PurgePreferences:
 		return purgeRule{"at", "true", false}
@@ -218,8 +218,8 @@ func (c TableCleaner) next(ctx context.Context, before time.Time, from *time.Tim
 	return One(ctx, c.Store.Pool, "purge "+table, pgx.RowToStructByPos[purgedBatch], query, before, from)
 }
 
-// HeldEvents returns the events of a source whose rows must stay in its own table: Herald
-// may still tell somebody of an event that is open or failed. Herald does not know a row
+// HeldEvents returns the events of a source whose rows must stay in the source's table: Herald
+// may still notify somebody of an event that is open or failed. Herald does not know a row
 // that was sent before Herald came, or that was purged here, so nothing holds it.
 func (s *Store) HeldEvents(ctx context.Context, source string, ids []string) ([]string, error) {
 	const query = `

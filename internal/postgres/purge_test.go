@@ -16,7 +16,7 @@ import (
 // old is the age of all rows in these tests, except the rows of the event "young".
 const old = "30 days"
 
-// rest writes an event with its statuses in the outbox and in processed_event; empty: no
+// rest writes an event with a status in the outbox and in processed_event; empty: no
 // row.
 func rest(t *testing.T, s *postgres.Store, id, written, started string) {
 	t.Helper()
@@ -42,8 +42,8 @@ func ageOf(id string) string {
 	return old
 }
 
-// told writes a decision about an event for a customer, and its delivery; empty: nothing to
-// send.
+// told writes a decision about an event for a customer, and a delivery with a status; empty: no
+// delivery.
 func told(t *testing.T, s *postgres.Store, id, user, status string) {
 	t.Helper()
 	postgrestest.Exec(t, s, `
@@ -175,8 +175,8 @@ func TestPurgeKeepsTexts(t *testing.T) {
 	require.Equal(t, []string{"OPT_OUT"}, postgrestest.List(t, s, "SELECT reason FROM recipient_suppression"))
 }
 
-// While a topic of a source rests, its events stay: they show the walk who was told.
-// Herald's own events also stay until their topic gets them, unless they have lost it.
+// While a topic of a source rests, the source's events stay: they show the walk who was notified.
+// Herald's own events also stay until their topic has them, unless their topic was removed.
 func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	t.Parallel()
 
@@ -205,15 +205,15 @@ func TestPurgeInAnyOrder(t *testing.T) {
 	t.Parallel()
 
 	s := atEveryStage(t)
-	require.Equal(t, 2, must(cleaner(s, postgres.PurgeOutbox).Count(t.Context(), retention, 2))(t), "it is bounded")
+	require.Equal(t, 2, must(cleaner(s, postgres.PurgeOutbox).Count(t.Context(), retention, 2))(t), "the count is bounded")
 	require.Equal(t, []int{10}, purgeAll(t, s, postgres.PurgeDecisions))
 	require.Equal(t, []int{5}, purgeAll(t, s, postgres.PurgeNotifications))
 	require.Equal(t, []int{3}, purgeAll(t, s, postgres.PurgeProcessed))
 	require.Equal(t, []int{3}, purgeAll(t, s, postgres.PurgeOutbox))
 }
 
-// The oldest rows go first, a thousand at a time. A locked row blocks nothing, and goes
-// later.
+// The oldest rows are deleted first, a thousand at a time. A locked row blocks nothing, and is
+// deleted later.
 func TestPurgeInBatches(t *testing.T) {
 	t.Parallel()
 
@@ -233,8 +233,8 @@ func TestPurgeInBatches(t *testing.T) {
 	require.Equal(t, []int{1}, purgeAll(t, s, postgres.PurgeProcessed))
 }
 
-// A batch reads a page of rows that stay, however many follow, and the next one begins behind it:
-// in the same call, or after a crash. Rows of one moment are in one page.
+// A batch reads one page, even if all its rows stay. The next batch begins after that page: in the
+// same call, or after a crash. Rows of one moment are in one page.
 func TestPurgeReadsPages(t *testing.T) {
 	t.Parallel()
 
@@ -257,7 +257,7 @@ func TestPurgeReadsPages(t *testing.T) {
 	require.Equal(t, 11999, postgrestest.Get[int](t, s, "SELECT count(*) FROM processed_event"))
 }
 
-// Nothing goes that is open or owed, however old it is.
+// A row that is open or still needed stays, however old it is.
 func TestPurgeKeepsWhatIsOpen(t *testing.T) {
 	t.Parallel()
 

@@ -22,8 +22,8 @@ func (s *Store) Recipients(ctx context.Context, eventType string, targets []noti
 	wanted := targetRows(targets)
 	var page notification.RecipientPage
 	batch := &pgx.Batch{}
-	// The planner expects a hundred targets, and would compile for a second a query that
-	// takes milliseconds.
+	// The planner expects a hundred targets, and would spend a second on compiling a query
+	// that takes milliseconds.
 	batch.Queue("SELECT set_config('jit', 'off', true)")
 	queueRecipients(batch, wanted, after, limit, &page)
 	if after.UserID == "" {
@@ -131,9 +131,9 @@ func userNumber(userID string) int64 {
 	return int64(number)
 }
 
-// pageOfRecipients names everybody once, in the order of [notification.Cursor], up to one
-// page. From each target it reads no more rows than the page may hold, in the order of an
-// index, from the cursor on. So the last page costs as much as the first. OFFSET 0 keeps
+// pageOfRecipients returns each recipient once, in the order of [notification.Cursor], up to one
+// page. For each target it reads at most one page of rows, in the order of an index, after the
+// cursor. So the last page costs as much as the first. OFFSET 0 keeps
 // the planner from joining whole tables. In a directory of views, a member may have several
 // roles. The best role that the target names decides their place, and the rules look at all
 // roles.

@@ -74,7 +74,7 @@ func TestRecipients(t *testing.T) {
 		{name: "managers first, then numbers as numbers, then other ids", targets: []notification.Target{{Entity: restaurant5}}, want: []string{"staff20", "staff9", "staff10", "agent30", "staffada"}},
 		{name: "one user type", targets: []notification.Target{{Entity: restaurant5, UserType: notification.AgencyUser}}, want: []string{"agent30"}},
 		{name: "some roles", targets: []notification.Target{{Entity: agency7, Roles: []string{"AGENT", "MANAGER"}}}, want: []string{"agent30", "agent31"}},
-		{name: "no role at all", targets: []notification.Target{{Entity: agency7, Roles: []string{}}}},
+		{name: "no role allowed", targets: []notification.Target{{Entity: agency7, Roles: []string{}}}},
 		{name: "another restaurant", targets: []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: "6"}}}},
 		{name: "a customer", targets: []notification.Target{{Entity: customer("100"), UserType: notification.Customer}}, want: []string{"customer100"}},
 		{name: "a customer, by a rule for any user type", targets: []notification.Target{{Entity: customer("100")}}, want: []string{"customer100"}},
@@ -85,8 +85,8 @@ func TestRecipients(t *testing.T) {
 		{name: "admins, by a rule for any user type", targets: []notification.Target{{Entity: admins}}, want: []string{"admin1"}},
 		{name: "everybody", targets: []notification.Target{{Entity: everybody}}, want: []string{"admin1", "staff9", "staff10", "staff11", "staff20", "agent30", "agent31", "agent32", "customer100", "staffada"}},
 		{name: "everybody of a type", targets: []notification.Target{{Entity: everybody, UserType: notification.AgencyUser}}, want: []string{"agent30", "agent31", "agent32"}},
-		{name: "several, each once", targets: []notification.Target{{Entity: agency7}, {Entity: restaurant5}, {Entity: customer("100")}}, want: []string{"staff20", "agent30", "staff9", "staff10", "agent31", "agent32", "customer100", "staffada"}},
-		{name: "nobody asked for"},
+		{name: "several targets, each recipient once", targets: []notification.Target{{Entity: agency7}, {Entity: restaurant5}, {Entity: customer("100")}}, want: []string{"staff20", "agent30", "staff9", "staff10", "agent31", "agent32", "customer100", "staffada"}},
+		{name: "no targets"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func allPages(t *testing.T, s *postgres.Store, targets []notification.Target, li
 	}
 }
 
-func TestRecipientWhole(t *testing.T) {
+func TestRecipientHasEveryField(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -196,8 +196,8 @@ func TestRecipientSettings(t *testing.T) {
 	}, page.Settings)
 }
 
-// There are 2,500 recipients of every type, with equal numbers and numbers of any length
-// among their ids. The pages hold each once, in one order.
+// There are 2,500 recipients of every type. Their ids include equal numbers, and numbers of any
+// length. The pages contain each recipient once, in one order.
 func TestRecipientsOfABroadcast(t *testing.T) {
 	t.Parallel()
 
@@ -301,7 +301,7 @@ func TestAddedUserType(t *testing.T) {
 	require.Equal(t, "clinic", begin(t, s, "evt-1-patient7-WEBSOCKET", 0).Message.Audience)
 }
 
-// This checks which changes of a row of user_type are refused, and the error.
+// Changes of user_type that would break stored ids are refused, with advice.
 func TestUserTypeIsKept(t *testing.T) {
 	t.Parallel()
 
@@ -312,13 +312,13 @@ func TestUserTypeIsKept(t *testing.T) {
 	postgrestest.Exec(t, s, `DELETE FROM user_type WHERE user_type = 'ROBOT'`)
 	postgrestest.Exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'PATIENT', '7', 'EMAIL', 'evt-1-patient7-EMAIL', 'title', 'body', 'PENDING')`)
 	tests := []struct{ name, sql, want, hint string }{
-		{name: "another word", sql: `UPDATE user_type SET who = 'sick' WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use: there are notifications", hint: "another user type"},
-		{name: "another audience", sql: `UPDATE user_type SET audience = 'sick' WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use", hint: "another user type"},
-		{name: "gone, with notifications", sql: `DELETE FROM user_type WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use", hint: "another user type"},
-		{name: "gone, with rules", sql: `DELETE FROM user_type WHERE user_type = 'GUEST'`, want: "channel_user_type_user_type"},
-		{name: "begins with another's", sql: insertUserType + `('OUTPATIENT', 'patientout', 'patient')`, want: "who patientout is too like patient of user type PATIENT", hint: "differs earlier"},
-		{name: "begins another's", sql: insertUserType + `('STUDENT', 'st', 'student')`, want: "who st is too like staff of user type RESTAURANT_USER", hint: "differs earlier"},
-		{name: "becomes like another's", sql: `UPDATE user_type SET who = 'guests' WHERE user_type = 'ADMIN'`, want: "who guests is too like guest", hint: "differs earlier"},
+		{name: "changed who", sql: `UPDATE user_type SET who = 'sick' WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use: there are notifications", hint: "another user type"},
+		{name: "changed audience", sql: `UPDATE user_type SET audience = 'sick' WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use", hint: "another user type"},
+		{name: "deleted, with notifications", sql: `DELETE FROM user_type WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use", hint: "another user type"},
+		{name: "deleted, with rules", sql: `DELETE FROM user_type WHERE user_type = 'GUEST'`, want: "channel_user_type_user_type"},
+		{name: "who that begins with another type's who", sql: insertUserType + `('OUTPATIENT', 'patientout', 'patient')`, want: "who patientout is too like patient of user type PATIENT", hint: "differs earlier"},
+		{name: "who that is a prefix of another type's who", sql: insertUserType + `('STUDENT', 'st', 'student')`, want: "who st is too like staff of user type RESTAURANT_USER", hint: "differs earlier"},
+		{name: "who changed to begin with another type's who", sql: `UPDATE user_type SET who = 'guests' WHERE user_type = 'ADMIN'`, want: "who guests is too like guest", hint: "differs earlier"},
 	}
 	for _, tt := range tests {
 		_, err := s.Pool.Exec(t.Context(), tt.sql)
@@ -356,7 +356,7 @@ func TestMigrateUserTypes(t *testing.T) {
 				return postgrestest.List(t, s, "SELECT conname FROM pg_constraint WHERE conname ~ 'user_type$' AND NOT convalidated ORDER BY 1")
 			}
 
-			require.Equal(t, []string{"user_notification_preferences_user_type"}, notValid(), "a preference that is nobody's stays")
+			require.Equal(t, []string{"user_notification_preferences_user_type"}, notValid(), "a preference of an unknown type stays")
 			postgrestest.Exec(t, s, insertUserType+`('PATIENT', 'patient', 'patient')`)
 			postgrestest.Exec(t, s, `INSERT INTO event_type_recipients (event_type, user_type, entity_type) VALUES ('T', 'PATIENT', 'BROADCAST')`)
 			postgrestest.Exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'PATIENT', '7', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)

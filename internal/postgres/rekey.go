@@ -67,7 +67,7 @@ func (s *Store) Rekey(ctx context.Context, dryRun bool, progress func(Rekeying))
 	return done, err
 }
 
-// beginRekey keeps processes from starting that know only the previous secret.
+// beginRekey prevents the start of processes that know only the previous secret.
 func (s *Store) beginRekey(ctx context.Context) error {
 	const query = `
 		UPDATE herald_secret
@@ -221,7 +221,7 @@ func (s *Store) underPrevious(ctx context.Context, seen int) (int, error) {
 	return One(ctx, s.Pool, "count suppressions", pgx.RowTo[int], query, s.fingerprint, seen)
 }
 
-// foreignKeyViolation means that a suppression needs the secret to delete.
+// foreignKeyViolation means that a suppression still needs the secret that was to be deleted.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const foreignKeyViolation = "23503"
 

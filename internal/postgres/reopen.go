@@ -45,7 +45,8 @@ func (s *Store) OwnTime(ctx context.Context, deliveryID string, now time.Time) (
 
 // Reopen puts a delivery back to PENDING with its new plan, or to FAILED if the plan has a
 // problem. The same statement records the retry. A sent delivery stays as it is, unless
-// Again is set. So does a delivery that the same run reopened before, or to a person who was erased.
+// Again is set. A delivery that the same run reopened before also stays, and a delivery to a person
+// who was erased.
 //
 // From here on, Herald sends the delivery alone. Its strategy is IMMEDIATE, or DELAYED if
 // it waits for its own time again, so no digest takes it.

@@ -44,7 +44,7 @@ func TestReopening(t *testing.T) {
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, Known: true, Active: true, Recipient: ada}, reopening())
 }
 
-// This checks every status, with and without the operator's wish to send again.
+// Every status is checked, with and without Again.
 func TestReopen(t *testing.T) {
 	t.Parallel()
 
@@ -70,7 +70,7 @@ func TestReopen(t *testing.T) {
 			require.Equal(t, notification.ReopenedState{Status: notification.Pending, Attempts: 1}, state, before)
 			require.Equal(t, row{
 				Status: "PENDING", Attempts: 1, Title: ptr("new title"), Body: ptr("new body"), Address: ptr("new"), Sent: sent,
-			}, delivery(t, s, mail), "%s: when it was sent before is not forgotten", before)
+			}, delivery(t, s, mail), "%s: the earlier sending stays recorded", before)
 			require.True(t, postgrestest.Get[bool](t, s, "SELECT strategy = 'IMMEDIATE' AND send_after IS NULL AND digest_id IS NULL FROM notification"), "no digest takes it")
 			require.True(t, postgrestest.Get[bool](t, s, `
 				SELECT run_id = 'run-1' AND again = $1 AND status_before = $2 AND error_before IS NOT DISTINCT FROM $3
@@ -101,8 +101,8 @@ func TestLinkOfADelivery(t *testing.T) {
 	require.Nil(t, postgrestest.Get[*string](t, s, "SELECT url FROM notification WHERE delivery_id = $1", mail))
 }
 
-// A delivery whose own time lies ahead waits for it again, also when its first step is
-// repeated. After a purge of its event, its row still has the time.
+// A delivery whose own time is in the future waits for that time again, also when its first step
+// is repeated. After a purge of its event, its row still has the time.
 func TestReopenUntilItsOwnTime(t *testing.T) {
 	t.Parallel()
 
@@ -131,7 +131,7 @@ func TestReopenWithAProblem(t *testing.T) {
 
 	broken := notification.Reopened{DeliveryID: mail, RunID: "run-2", Address: "to", Problem: "no key pax"}
 	require.Equal(t, notification.ReopenedState{Status: notification.Failed, LastError: broken.Problem}, reopen(t, s, broken))
-	require.Equal(t, row{Status: "FAILED", Error: &broken.Problem, Address: ptr("to")}, delivery(t, s, mail), "an old text is not sent as if it were the new")
+	require.Equal(t, row{Status: "FAILED", Error: &broken.Problem, Address: ptr("to")}, delivery(t, s, mail), "an old text is not sent in place of the new text")
 	require.Equal(t, broken.Problem, begin(t, s, mail, 0).Problem)
 }
 
@@ -147,11 +147,11 @@ func TestReopenRepeated(t *testing.T) {
 	endAttempt(t, s, 1, notification.OutcomeSent, "")
 
 	require.Equal(t, notification.ReopenedState{Status: notification.Sent, Attempts: 1}, reopen(t, s, anew("run-1", true)))
-	require.Equal(t, notification.Pending, reopen(t, s, anew("run-2", true)).Status, "another run may")
+	require.Equal(t, notification.Pending, reopen(t, s, anew("run-2", true)).Status, "another run may reopen the delivery")
 	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_retry"))
 }
 
-// A delivery that is reopened and sent at once ends sent, or sent anew. It never stays
+// A delivery that is reopened and sent at the same moment ends sent, or sent again. It never stays
 // pending without a run that reopened it.
 func TestReopenSideBySide(t *testing.T) {
 	t.Parallel()

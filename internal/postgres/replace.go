@@ -10,8 +10,8 @@ const (
 	// lockVersions makes events of the type $1 with the collapse key $2 take turns.
 	lockVersions = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'collapse_key', $1::text, $2::text), 0))`
 
-	// versions are the deliveries n of such events to the recipients of $3 and $4 that nothing has
-	// replaced.
+	// versions are the deliveries n of such events to the recipients of $3 and $4, without replaced
+	// deliveries.
 	versions = `
 		FROM  (SELECT DISTINCT user_type, user_id FROM unnest($3::text[], $4::text[]) AS r (user_type, user_id)) r
 		JOIN   notification n USING (user_type, user_id)
@@ -19,13 +19,14 @@ const (
 		AND    n.collapse_key = $2
 		AND    n.replaced_by IS NULL`
 
-	// lockDeliveries lets no attempt and no escalation of them begin until the transaction ends.
+	// lockDeliveries prevents new attempts at these deliveries, and new escalations, until the
+	// transaction ends.
 	lockDeliveries = `
 		SELECT n.id` + versions + `
 		ORDER BY n.id
 		FOR UPDATE OF n`
 
-	// replaceOlder has the newest of a recipient's events replace all others. An attempt that is
+	// replaceOlder replaces all deliveries of a recipient except the newest event's. An attempt that is
 	// under way may end. A delivery that throttles the newest event stays, since the recipient
 	// gets it instead.
 	replaceOlder = `
@@ -59,9 +60,9 @@ const (
 		SELECT pg_notify('delivery_follow_up', '') FROM told LIMIT 1`
 )
 
-// queueReplace queues the statements by which an event takes the place of older events with its
-// collapse key, for the recipients of rows. The rows are stored before, in the same transaction:
-// if a newer event was planned earlier, it replaces them.
+// queueReplace queues the statements by which an event replaces older events with its collapse key,
+// for the recipients of rows. Call it after the rows are stored, in the same transaction: if a newer
+// event was planned earlier, it replaces the rows.
 func queueReplace(batch *pgx.Batch, event notification.Event, rows []plannedRow) {
 	if event.CollapseKey == "" || len(rows) == 0 {
 		return

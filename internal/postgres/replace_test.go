@@ -111,8 +111,8 @@ func TestReplaces(t *testing.T) {
 	require.Contains(t, rowsBy(t, s), "v3-staff10-PUSH PENDING")
 }
 
-// What was sent stays sent, and is replaced. An attempt that is under way may end; no other attempt
-// begins, unless an operator orders it in spite of the replacement.
+// A sent delivery stays sent, and is replaced. An attempt that is under way may end. No other attempt
+// begins, unless an operator's order overrides the replacement.
 func TestReplaceDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 
@@ -138,7 +138,7 @@ func TestReplaceDuringAnAttempt(t *testing.T) {
 }
 
 // The delivery that throttles the newest event stays: the recipient gets it instead.
-func TestReplaceKeepsWhatThrottles(t *testing.T) {
+func TestReplaceKeepsThrottlingDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -203,7 +203,7 @@ func TestReplaceEndsEscalation(t *testing.T) {
 	require.False(t, must(escalate("10"))(t))
 }
 
-// The inbox has the newest version alone, wherever the older ones are in it.
+// The inbox contains only the newest version, wherever the older versions are.
 func TestInboxHasTheNewestVersion(t *testing.T) {
 	t.Parallel()
 
@@ -224,7 +224,7 @@ func TestInboxHasTheNewestVersion(t *testing.T) {
 	require.Equal(t, []string{"v5", "v6"}, events(inboxAfter(t, s, notification.InboxPosition{})))
 	require.Equal(t, 2, must(gatewayOf(s).Unread(t.Context(), staff10))(t))
 	require.Equal(t, []string{"v5"}, events(inboxPage(t, s, notification.InboxFilter{Before: ids[5]})))
-	require.Empty(t, inboxPage(t, s, notification.InboxFilter{Before: ids[0]}), "a page that still shows a replaced one continues")
+	require.Empty(t, inboxPage(t, s, notification.InboxFilter{Before: ids[0]}), "a page may continue after a replaced notification")
 	require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, ids[5]))
 	require.Zero(t, must(gatewayOf(s).Unread(t.Context(), staff10))(t))
 	require.True(t, slices.IsSorted(ids))

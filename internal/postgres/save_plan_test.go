@@ -49,7 +49,7 @@ func storedFor(t *testing.T, s *postgres.Store, eventID string, page []notificat
 }
 
 // Event e with customer 5-customer7, event e-customer5 with customer 7, and a third pair
-// spell one id. The later two say so, however often they are planned.
+// have one delivery id. The later two fail with that reason, however often they are planned.
 func TestSavePlanWithATakenID(t *testing.T) {
 	t.Parallel()
 
@@ -62,7 +62,7 @@ func TestSavePlanWithATakenID(t *testing.T) {
 		second := saveOf(t, s, "e-customer5", toCustomer("e-customer5", "7-customer8"), toCustomer("e-customer5", "9"))
 		third := saveOf(t, s, "e", toCustomer("e", "5-customer7-customer8"))
 		require.Len(t, second, 2)
-		require.Equal(t, "e-customer5-customer9-EMAIL", second[1].DeliveryID, "its neighbour is planned as ever")
+		require.Equal(t, "e-customer5-customer9-EMAIL", second[1].DeliveryID, "the other recipient of the page is planned")
 		for _, later := range []notification.Delivery{second[0], third[0]} {
 			require.Equal(t, fmt.Sprintf("%s~%d", id, postgrestest.Get[int](t, s, "SELECT id FROM notification WHERE delivery_id = $1", later.DeliveryID)), later.DeliveryID)
 			require.Equal(t, row{
@@ -76,7 +76,7 @@ func TestSavePlanWithATakenID(t *testing.T) {
 	require.Equal(t, 4, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_decision"))
 }
 
-// If two are planned at once, one may fail, and its repeat ends well.
+// If two pairs are planned at once, one may fail, and its repeat succeeds.
 func TestSavePlanWithATakenIDSideBySide(t *testing.T) {
 	t.Parallel()
 
@@ -118,7 +118,7 @@ func decided(userID string, deliveries ...notification.PlannedDelivery) notifica
 	return decidedOf(event1.ID, userID, deliveries...)
 }
 
-// decidedOf does the same for any event.
+// decidedOf is like decided, for any event.
 func decidedOf(eventID, userID string, deliveries ...notification.PlannedDelivery) notification.DecidedRecipient {
 	r := notification.DecidedRecipient{
 		UserType: notification.RestaurantUser, UserID: userID,
@@ -185,7 +185,7 @@ func TestSavePlan(t *testing.T) {
 
 // A delivery that cannot be sent does not wait for its own time or for the end of quiet
 // hours. Its workflow ends at once, and it can be retried.
-func TestSavePlanOfWhatCannotBeSent(t *testing.T) {
+func TestSavePlanOfUnsendableDeliveries(t *testing.T) {
 	t.Parallel()
 
 	for _, strategy := range []notification.Strategy{notification.Delayed, notification.Immediate} {

@@ -45,7 +45,7 @@ type SecretMismatch int
 const (
 	SecretUnset      SecretMismatch = iota // the database knows a secret, and the process has none
 	SecretUnknown                          // the database knows another secret
-	SecretSuperseded                       // suppressions are being hashed anew with a newer secret, which the process lacks
+	SecretSuperseded                       // suppressions are being rehashed with a newer secret, which the process lacks
 	PreviousMissing                        // suppressions are under the previous secret, which the process lacks
 )
 

@@ -20,7 +20,7 @@ func TestProcessesAgreeOnASecret(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	require.NoError(t, agree(t, s, "", ""), "nobody has one")
+	require.NoError(t, agree(t, s, "", ""), "no secret at all")
 	winner := raceSecrets(t, s, "")
 
 	require.NoError(t, agree(t, s, winner, ""), "a restart")
@@ -187,13 +187,13 @@ func TestRekey(t *testing.T) {
 	for i := range 9 {
 		require.Equal(t, []notification.SuppressionReason{notification.SuppressedOptOut}, reasonsOf(t, alone, fmt.Sprint(i)), i)
 	}
-	require.Equal(t, 13, postgrestest.Get[int](t, alone, "SELECT count(*) FROM recipient_suppression"), "ten numbers, number 11, and two of nobody")
+	require.Equal(t, 13, postgrestest.Get[int](t, alone, "SELECT count(*) FROM recipient_suppression"), "ten numbers, number 11, and two unknown addresses")
 	require.Equal(t, []string{"new"}, postgrestest.List(t, alone, "SELECT DISTINCT secret FROM recipient_suppression"))
 	requireMismatch(t, alone, "old", "", postgres.SecretUnknown)
 }
 
-// A START that meets a page of the move still lifts the opt-out.
-func TestLiftingMeetsRekey(t *testing.T) {
+// A START during a page of a rekey still lifts the opt-out.
+func TestLiftDuringARekey(t *testing.T) {
 	t.Parallel()
 
 	before, after := rotating(t)

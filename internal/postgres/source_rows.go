@@ -9,8 +9,8 @@ import (
 	"herald/internal/outboxes"
 )
 
-// KnownRows returns the rows of a source that are kept, by key. It also returns the hashes
-// whose keys are held by a row that waits for its topic.
+// KnownRows returns the kept rows of a source, by key. It also returns the hashes of record keys
+// that a row blocks while it waits for its topic.
 func (s *Store) KnownRows(ctx context.Context, source string, keys []string, hashes []int64) (map[string]outboxes.KnownRow, map[int64]bool, error) {
 	const byKey = `
 		SELECT row_key AS key, event_id, coalesce(key_hash, 0) AS key_hash, refusals,
@@ -77,8 +77,8 @@ func (s *Store) ForgetRows(ctx context.Context, source string, keys []string) er
 	return s.Exec(ctx, "forget rows of a source", query, source, keys)
 }
 
-// OverdueRows returns the keys of rows that hold their keys, and whose next attempt is late
-// by a minute, oldest first.
+// OverdueRows returns the keys of rows that block their record keys, and whose next attempt is a
+// minute late, oldest first.
 func (s *Store) OverdueRows(ctx context.Context, source string, limit int) ([]string, error) {
 	const query = `
 		SELECT row_key

@@ -50,8 +50,8 @@ func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, sec
 	return OpenBoth(ctx, url, firstName, secondName, 2, 2, true)
 }
 
-// OpenBoth opens two stores. Each gets its part of the connections: all of them divided by
-// its number.
+// OpenBoth opens two stores. The first store gets all connections divided by one, the second store
+// all connections divided by two.
 func OpenBoth(ctx context.Context, url, firstName, secondName string, one, two int32, usesIndexes bool) (first, second *Store, err error) {
 	if first, err = open(ctx, url, firstName, one, usesIndexes); err != nil {
 		return nil, nil, err
@@ -99,7 +99,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	return s.Exec(ctx, "database", "SELECT FROM delivery_attempt LIMIT 0")
 }
 
-// Wrap adds to an error what was being done; nil stays nil.
+// Wrap adds the failed step to an error; nil stays nil.
 func Wrap(err error, doing string) error {
 	if err == nil {
 		return nil
@@ -135,7 +135,7 @@ func Each(ctx context.Context, on Querier, doing string, fields []any, do func()
 	return Wrap(err, doing)
 }
 
-// QueueEach adds a query, and does the same with its rows.
+// QueueEach adds a query to a batch, and handles its rows like [Each].
 func QueueEach(batch *pgx.Batch, fields []any, do func(), query string, args ...any) {
 	batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, fields, func() error { do(); return nil })

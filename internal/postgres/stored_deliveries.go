@@ -15,7 +15,7 @@ const (
 	// notification_to_deliver has the same expression.
 	laneKind = `CASE WHEN n.send_after IS NULL AND n.strategy <> 'AGGREGATE' AND NOT n.escalates THEN 'NOW' ELSE 'LATER' END`
 	// undelivered selects the rows of that index. A FAILED delivery may be tried again. If
-	// the event's workflow was lost, a delivery may still need another one to follow it.
+	// the event's workflow was lost, a delivery may still need its escalation.
 	undelivered = `(n.status IN ('PENDING', 'FAILED') OR n.escalates)`
 	// waitsUntil is the time to send the delivery n. A CANCELLED delivery waits for
 	// nothing: its workflow ends at once.
@@ -148,7 +148,7 @@ type storedWait struct {
 	capped    bool // it waits for a cap
 }
 
-// w.of sets what a delivery waits for.
+// of sets the time and the reason of a delivery's wait.
 func (w storedWait) of(d *notification.Delivery, now time.Time) {
 	d.Digest = w.strategy == notification.Aggregate
 	switch {

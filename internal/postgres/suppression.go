@@ -13,8 +13,8 @@ import (
 	"herald/internal/notification"
 )
 
-// ErrNoSecret means that addresses cannot be suppressed, since their hashes need a key.
-var ErrNoSecret = errors.New("HERALD_SECRET is not set, by which recipient_suppression knows addresses: set it, the same in all processes")
+// ErrNoSecret means that addresses cannot be suppressed, because their hashes need a key.
+var ErrNoSecret = errors.New("HERALD_SECRET is not set, so recipient_suppression cannot identify addresses: set it, the same in all processes")
 
 // Suppressions are rows of recipient_suppression.
 type Suppressions []suppressionRow
@@ -147,8 +147,8 @@ func appendSuppression(all []notification.Suppression, found notification.Suppre
 	return append(all, found)
 }
 
-// ownersOf returns the owners of each address, which several may share, and each address
-// once.
+// ownersOf returns each address once, and the owners of each address: several people may share
+// one.
 func (s *Store) ownersOf(people []*notification.Recipient) (owners map[suppressionKey][]*notification.Recipient, channels []string, hashes [][]byte) {
 	if s.AddressHash == nil {
 		return nil, nil, nil
@@ -200,7 +200,7 @@ func (s *Store) switchOff(ctx context.Context, tokens, ids []string, numbers []i
 	}
 	problem = "a dead token could not be switched off in recipient_device: " + whyNotUpdated(err)
 	if _, err := s.Pool.Exec(ctx, note, ids, numbers, problem); err != nil {
-		problem += ", and neither could that be noted"
+		problem += ", and this problem could not be recorded"
 	}
 	return problem
 }
@@ -214,7 +214,7 @@ func whyNotUpdated(err error) string {
 	}
 	switch refused.Code {
 	case "55000", "0A000":
-		return "this view cannot be updated; give it an active that can be, or an INSTEAD OF trigger"
+		return "this view cannot be updated: give it an updatable column active, or an INSTEAD OF trigger"
 	case "42501":
 		return "Herald's role may not; GRANT UPDATE (active) ON recipient_device"
 	default:

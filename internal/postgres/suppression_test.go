@@ -30,10 +30,10 @@ func TestReceiptSuppresses(t *testing.T) {
 		reason           notification.SuppressionReason
 		want             []string
 	}{
-		{name: "it bounced", message: "m", address: " Ada@Example.com", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
-		{name: "it was refused for now", message: "m", address: "ada@example.com"},
-		{name: "it bounced before the retry", message: "old", address: "ada@example.com", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
-		{name: "it names no address", message: "m", reason: notification.SuppressedBounce},
+		{name: "bounced", message: "m", address: " Ada@Example.com", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
+		{name: "refused for now", message: "m", address: "ada@example.com"},
+		{name: "bounced before the retry", message: "old", address: "ada@example.com", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
+		{name: "receipt without an address", message: "m", reason: notification.SuppressedBounce},
 	}
 	s := newWith(t)
 	for _, tt := range tests {
@@ -67,7 +67,7 @@ func TestReceiptWithoutSecret(t *testing.T) {
 	require.ErrorIs(t, gatewayOf(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567"}), postgres.ErrNoSecret)
 }
 
-// START takes back STOP, and no other reason. A repeated answer, such as a replayed
+// START lifts STOP, and no other reason. A repeated answer, such as a replayed
 // request, changes nothing.
 func TestRecordOptOut(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestRecordOptOut(t *testing.T) {
 	require.Equal(t, []string{"START", "STOP", "STOP"}, postgrestest.List(t, s, "SELECT status FROM delivery_receipt WHERE delivery_id IS NULL ORDER BY status"))
 }
 
-// The first suppression for a reason stays. Taking back ends one reason, or all reasons.
+// The first suppression for a reason stays. Unsuppress removes one reason, or all reasons.
 func TestSuppress(t *testing.T) {
 	t.Parallel()
 
@@ -127,7 +127,7 @@ func TestSuppress(t *testing.T) {
 	}
 }
 
-// hashed replaces the hash with a key: SQL has it as sha256.
+// hashed replaces the keyed hash with SHA-256, which SQL can compute.
 func hashed(address string) []byte {
 	hash := sha256.Sum256([]byte(address))
 	return hash[:]
@@ -174,7 +174,7 @@ func TestSuppressionsOfRecipients(t *testing.T) {
 
 	s.AddressHash = nil
 	page = must(s.Recipients(t.Context(), "T", targets, notification.Cursor{}, 10))(t)
-	require.Empty(t, page.Recipients[0].Suppressions, "without a secret nobody knows whose they are")
+	require.Empty(t, page.Recipients[0].Suppressions, "without a secret, suppressions match nobody")
 }
 
 func requireSuppressions(t *testing.T, want []notification.Suppression, r notification.Recipient) {

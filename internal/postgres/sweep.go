@@ -117,8 +117,8 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 	return stuck, next, err
 }
 
-// EventRestarted records that an event was started again. It counts a restart by the sweep.
-// A promotion of workers, which has marked the event, is nobody's failure.
+// EventRestarted records that an event was started again. It counts a restart by the sweep, but not
+// a restart by a promotion of workers, which has marked the event.
 func (s *Store) EventRestarted(ctx context.Context, eventID string) error {
 	const query = `
 		UPDATE processed_event

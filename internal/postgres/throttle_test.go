@@ -13,8 +13,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// alarm plans a mail about the n-th event of restaurant 5 to member 10, if the last one was not
-// within an hour, and returns the delivery that was planned instead.
+// alarm plans a mail about the n-th event of restaurant 5 to member 10, unless an earlier mail was
+// planned within an hour. It returns that earlier delivery.
 func alarm(t *testing.T, s *postgres.Store, n int) (instead string, err error) {
 	t.Helper()
 	event := notification.Event{ID: fmt.Sprint("alarm-", n), Type: "ALARM"}
@@ -33,7 +33,7 @@ func alarm(t *testing.T, s *postgres.Store, n int) (instead string, err error) {
 	return instead, err
 }
 
-// Of many concurrent events, one tells the recipient. The decision about each other event names it.
+// One of many concurrent events notifies the recipient. The other events' decisions name its delivery.
 func TestSaveThrottledPlan(t *testing.T) {
 	t.Parallel()
 

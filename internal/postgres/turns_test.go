@@ -24,15 +24,15 @@ func TestTakeTurns(t *testing.T) {
 		granted int
 		wait    time.Duration // may be shorter by the time of the statements
 	}{
-		"the first ever":            {in: notification.TurnsWanted{Rate: tenAMinute, Most: 1}, granted: 1},
-		"as many as are due":        {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 100, Ahead: time.Minute}, granted: 6, wait: 30 * time.Second},
-		"as many as are wanted":     {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 3, Ahead: time.Minute}, granted: 3, wait: 30 * time.Second},
-		"none":                      {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 1, Ahead: 10 * time.Second}, wait: 20 * time.Second},
-		"one, further ahead":        {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 5, Ahead: 31 * time.Second}, granted: 1, wait: 30 * time.Second},
-		"a silence is not made up":  {nextAt: "-1 h", in: notification.TurnsWanted{Rate: 102, Most: 1000}, granted: 21, wait: -200 * time.Millisecond},
-		"a slower rate ends":        {nextAt: "1 h", in: notification.TurnsWanted{Rate: 10, Most: 1, Ahead: 2 * time.Second}, granted: 0, wait: time.Minute - 1900*time.Millisecond},
-		"a rate that nothing tells": {nextAt: "1 s", in: notification.TurnsWanted{Rate: 1e-300, Most: 1, Ahead: time.Minute}, granted: 1, wait: time.Second},
-		"a rate of no limit":        {nextAt: "-1 h", in: notification.TurnsWanted{Rate: 1e300, Most: 64}, granted: 64, wait: -200 * time.Millisecond},
+		"the first ever":          {in: notification.TurnsWanted{Rate: tenAMinute, Most: 1}, granted: 1},
+		"as many as are due":      {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 100, Ahead: time.Minute}, granted: 6, wait: 30 * time.Second},
+		"as many as are wanted":   {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 3, Ahead: time.Minute}, granted: 3, wait: 30 * time.Second},
+		"none":                    {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 1, Ahead: 10 * time.Second}, wait: 20 * time.Second},
+		"one, further ahead":      {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 5, Ahead: 31 * time.Second}, granted: 1, wait: 30 * time.Second},
+		"turns lost in a silence": {nextAt: "-1 h", in: notification.TurnsWanted{Rate: 102, Most: 1000}, granted: 21, wait: -200 * time.Millisecond},
+		"a slower rate ends":      {nextAt: "1 h", in: notification.TurnsWanted{Rate: 10, Most: 1, Ahead: 2 * time.Second}, granted: 0, wait: time.Minute - 1900*time.Millisecond},
+		"a rate near zero":        {nextAt: "1 s", in: notification.TurnsWanted{Rate: 1e-300, Most: 1, Ahead: time.Minute}, granted: 1, wait: time.Second},
+		"a rate near infinity":    {nextAt: "-1 h", in: notification.TurnsWanted{Rate: 1e300, Most: 64}, granted: 64, wait: -200 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -64,7 +64,7 @@ func TestCompatibilityViews(t *testing.T) {
 		{name: "failed", channel: "EMAIL", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
 		{name: "cancelled", channel: "EMAIL", status: "CANCELLED", lastError: ptr("cancelled"), times: times{}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
 		{name: "never retried", channel: "WEBSOCKET", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED"},
-		{name: "nor this", channel: "SLACK", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED"},
+		{name: "never retried, over another channel", channel: "SLACK", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED"},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {

@@ -13,8 +13,8 @@ import (
 	"herald/outbox"
 )
 
-// TakeEvent writes an event in a transaction without any other row. written is false if exactly this
-// event was there already. If another event has its id, the error is [outbox.ErrDuplicateID].
+// TakeEvent writes an event in a separate transaction. written is false if exactly this event was
+// there already. If another event has its id, the error is [outbox.ErrDuplicateID].
 func (s *Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool, err error) {
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, event) })
 	if !errors.Is(err, outbox.ErrDuplicateID) {
@@ -27,7 +27,7 @@ func (s *Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool
 	return false, failure
 }
 
-// HasEvent reports whether exactly this event is there.
+// HasEvent reports whether event_outbox has exactly this event.
 func (s *Store) HasEvent(ctx context.Context, event outbox.Event) (bool, error) {
 	const query = `
 		SELECT event_type = $2

@@ -85,8 +85,8 @@ func (s *Store) InboxPage(ctx context.Context, who notification.RecipientKey, fi
 }
 
 // InboxAfter reads the notifications after a position in a recipient's inbox, oldest first.
-// With unread, it reads only unread ones. A row may become visible a moment after a row
-// behind it in this order.
+// With unread, it reads only unread ones. A row may become visible a moment after a later row
+// in this order.
 func (s *Store) InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int) (notification.InboxPage, error) {
 	condition := `
 		AND    (` + inboxTime + `, n.id) > ($4, $5)`

@@ -11,8 +11,8 @@ import (
 
 // arrived sets the columns of a WEBSOCKET row n that a client has received. A status only
 // climbs. The acknowledgement may come before the end of the attempt is recorded. It may
-// also follow a cancellation, or an attempt without a clear answer. Then the row enters the
-// inbox now. An older row keeps its place.
+// also follow a cancellation, or an attempt without a clear answer. In these cases, the row enters the
+// inbox now. A row that is in the inbox keeps its place.
 const arrived = `status       = 'DELIVERED',
 			       sent_at      = coalesce(n.sent_at, now()),
 			       delivered_at = coalesce(n.delivered_at, now()),

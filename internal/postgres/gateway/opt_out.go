@@ -10,9 +10,9 @@ import (
 	"herald/internal/postgres"
 )
 
-// RecordOptOut stores a recipient's answer to a text message: they want no more, or they do
-// again. The latter lifts only their opt-out. An answer that was stored before changes
-// nothing. Without HERALD_SECRET the error is [postgres.ErrNoSecret].
+// RecordOptOut stores a recipient's answer to a text message: STOP, or START. START lifts only
+// their opt-out, and no other suppression. An answer that was stored before changes nothing.
+// Without HERALD_SECRET the error is [postgres.ErrNoSecret].
 func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) error {
 	const store = `
 		INSERT INTO delivery_receipt (provider, receipt_id, at, status)

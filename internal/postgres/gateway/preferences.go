@@ -179,10 +179,10 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 	return batch
 }
 
-// choice is a recipient's choice to get a category over a channel, or not.
+// choice is a recipient's choice whether to get a category over a channel.
 type choice struct {
 	notification.RecipientKey
-	Category string // empty: all that comes over the channel
+	Category string // empty: all messages over the channel
 	Channel  notification.Channel
 	Enabled  bool
 }

@@ -87,7 +87,7 @@ func (c *receiptChanges) store(ctx context.Context, tx pgx.Tx) error {
 }
 
 // queueMoves moves deliveries, which are locked. A receipt may come before the end of the
-// attempt is recorded: then the message was sent all the same. The reason of a failure
+// attempt is recorded, but it proves that the message was sent. The reason of a failure
 // comes from all receipts, since an earlier receipt may have another reason.
 func queueMoves(batch *pgx.Batch, moves map[int64]*receiptMove) {
 	const query = `

@@ -16,8 +16,8 @@ import (
 // repeat after an error loses nothing, and a repeat after a success changes nothing. Its
 // result has the order of the receipts.
 //
-// Receipts come in any order, and always lead to the same end: DELIVERED is above all that
-// Herald knew itself, and FAILED above DELIVERED. If two receipts say FAILED, the reason
+// Receipts come in any order, and always lead to the same status: DELIVERED overrides every status
+// from Herald itself, and FAILED overrides DELIVERED. If two receipts say FAILED, the reason
 // comes from the earlier one, by its provider's clock. The provider's words about a person who was
 // erased are not stored.
 func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Receipt) ([]notification.RecordedReceipt, error) {
@@ -103,9 +103,9 @@ type receivedRow struct {
 	MessageID      string   // the provider's latest; empty: none is recorded
 	MessagesBefore []string // the provider's ids before each retry
 	ReceiptFailed  bool
-	Failed         bool // by a receipt or by its attempts: it has a dead letter
+	Failed         bool // FAILED by a receipt or by its attempts, so it has a dead letter
 	Escalates      bool
-	Erased         bool          // its recipient was
+	Erased         bool          // the recipient was erased
 	Age            time.Duration // since it was sent; 0: not recorded
 }
 

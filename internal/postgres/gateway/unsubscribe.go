@@ -10,7 +10,7 @@ import (
 )
 
 // Unsubscribe switches off a category over a channel for a recipient, or the whole channel
-// if the category is empty. The recipient sees this preference in their inbox. If all of it
+// if the category is empty. The recipient sees this preference in their inbox. If everything in it
 // is mandatory, the error is a [notification.PreferenceError].
 func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, category string, channel notification.Channel) error {
 	current, err := s.Preferences(ctx, who)

@@ -45,8 +45,8 @@ func (m *Migrator) named(versions map[int64]bool, applied bool) (names, error) {
 }
 
 // refuseClashes refuses to migrate if the application uses a name that the missing
-// migrations need. Names from applied migrations are Herald's, whatever replaced them. So
-// is an index that an interrupted migration left on a table of Herald's.
+// migrations need. Names from applied migrations are Herald's, whatever replaced them. An index
+// that an interrupted migration left on one of Herald's tables is also Herald's.
 func (m *Migrator) refuseClashes(ctx context.Context, applied map[int64]bool) error {
 	ours, err := m.named(applied, true)
 	if err != nil {

@@ -32,10 +32,10 @@ func TestMigrateTakesOver(t *testing.T) {
 		theirs string // rows that an application's goose wrote into the same table
 	}{
 		{name: "all", upTo: 18},
-		{name: "half of it", upTo: 9},
+		{name: "half of the migrations", upTo: 9},
 		{name: "a table shared with timestamps", upTo: 18, theirs: "INSERT INTO goose_db_version (version_id, is_applied) VALUES (20240101120000, true), (20240301080000, true)"},
 		{name: "a table shared with higher numbers", upTo: 18, theirs: "INSERT INTO goose_db_version (version_id, is_applied) SELECT v, true FROM generate_series(101, 120) v"},
-		{name: "migrations taken back and applied again", upTo: 18, theirs: "INSERT INTO goose_db_version (version_id, is_applied) VALUES (18, false), (18, true)"},
+		{name: "migrations reverted and applied again", upTo: 18, theirs: "INSERT INTO goose_db_version (version_id, is_applied) VALUES (18, false), (18, true)"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestMigrateTakesOver(t *testing.T) {
 			statuses, err := m.Status(t.Context())
 			require.NoError(t, err)
 			require.True(t, statuses[c.upTo-1].Applied)
-			require.Equal(t, all, everything(t, s), "to look changes nothing")
+			require.Equal(t, all, everything(t, s), "Status changes nothing")
 
 			applied := postgrestest.Up(t, m)
 			require.Len(t, applied, len(statuses)-int(c.upTo))
@@ -92,9 +92,9 @@ func TestMigrateRefusesAMixture(t *testing.T) {
 	t.Parallel()
 
 	mixtures := map[string]string{
-		"a version is missing":    "DELETE FROM goose_db_version WHERE version_id = 7",
-		"none of Herald's":        "DELETE FROM goose_db_version WHERE version_id > 0",
-		"more than there is made": "ALTER TABLE delivery_retry RENAME TO mislaid",
+		"a version is missing": "DELETE FROM goose_db_version WHERE version_id = 7",
+		"no version of Herald": "DELETE FROM goose_db_version WHERE version_id > 0",
+		"a table is missing":   "ALTER TABLE delivery_retry RENAME TO mislaid",
 	}
 	for name, mix := range mixtures {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func Compare(ctx context.Context, db *postgres.Store, files fs.FS) (Gap, error) 
 	return gap, nil
 }
 
-// Usable returns nil if a worker or a gateway can use the database: it is no read replica, it has
+// Usable returns nil if a worker or a gateway can use the database: it is not a read replica, it has
 // all migrations in files, and it knows the process's secret. Call it after
 // [postgres.Store.UseSecrets].
 func Usable(ctx context.Context, db *postgres.Store, files fs.FS) error {

@@ -20,7 +20,7 @@ import (
 	"herald/migrations"
 )
 
-// No limit for a worker's statements ends a migration, wherever it is set.
+// A time limit for statements never ends a migration, wherever the limit is set.
 func TestMigrationsHaveNoTimeout(t *testing.T) {
 	t.Parallel()
 
@@ -204,8 +204,8 @@ func TestMigrationsWithoutTransactionLockNobodyOut(t *testing.T) {
 	}
 }
 
-// A migration in a transaction gives way to holders of its tables, and begins anew. If it
-// read whole tables, it would read them anew too, so it takes no other locks.
+// A migration in a transaction starts again if others hold its tables. A migration that reads whole
+// tables would read them again, so it takes no other locks.
 func TestMigrationsThatReadTablesOnlyRead(t *testing.T) {
 	t.Parallel()
 

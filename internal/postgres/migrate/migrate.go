@@ -29,7 +29,7 @@ type Migrator struct {
 	schema  string  // Herald's; the connections of db see no other schema
 	db      *sql.DB // its statements wait for locks without limit
 	locker  lock.SessionLocker
-	goose   lock.SessionLocker // goose's own, which releases with a goose_db_version table held
+	goose   lock.SessionLocker // goose's default lock, which older releases with a goose_db_version table held
 	polite  *goose.Provider    // its statements wait for a lock until lockTimeout
 	patient *goose.Provider    // its statements wait for locks without limit
 
@@ -41,8 +41,8 @@ type Migrator struct {
 
 const (
 	// lockTimeout is the longest time that a migration waits for a table. Everybody who
-	// needs that table later waits behind it, also producers. So the migration then gives
-	// way and tries again.
+	// needs that table later waits behind the migration, also producers. So the migration then
+	// gives up its place and tries again.
 	lockTimeout = 500 * time.Millisecond
 	// longestPause is the longest time between two tries.
 	longestPause = 5 * time.Second
@@ -77,8 +77,8 @@ func newProvider(db *sql.DB, files fs.FS) (*goose.Provider, error) {
 	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(VersionTable))
 }
 
-// openUnlimited opens connections for migrations alone, since changing a table of millions
-// takes longer than a worker's statement may. They see one schema, so that no name can mean
+// openUnlimited opens separate connections for migrations, since a change of a table with millions
+// of rows takes longer than a worker's statement may. They see one schema, so that no name can mean
 // a table of the application. lockTimeout is in milliseconds; 0: none.
 func openUnlimited(pool *pgxpool.Pool, schema, lockTimeout string) *sql.DB {
 	config := pool.Config().ConnConfig

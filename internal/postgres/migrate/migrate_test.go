@@ -43,7 +43,7 @@ func TestMigrateDownAndUpAgain(t *testing.T) {
 		}
 		taken = append([]string{name}, taken...)
 	}
-	require.Empty(t, schema(t, s), "a migration does not take back all that it made")
+	require.Empty(t, schema(t, s), "a migration does not revert everything that it made")
 	require.Error(t, s.Ready(t.Context()))
 
 	applied := postgrestest.Up(t, migrator)

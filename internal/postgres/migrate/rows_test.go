@@ -37,6 +37,6 @@ func TestMigrateRowsOfRelease02(t *testing.T) {
 
 	postgrestest.Exec(t, s, `INSERT INTO worker_promotion (generation, from_generation, began_at, ended_at) VALUES (4, 3, now() - interval '1 hour', now() - interval '1 hour')`)
 	require.NoError(t, s.BeginSource(t.Context(), outboxes.Source{Name: "orders"}))
-	require.Empty(t, postgrestest.List(t, s, "SELECT event_id FROM event_outbox WHERE source = 'orders' AND status <> 'PROCESSED'"), "nobody is told of a source without people")
+	require.Empty(t, postgrestest.List(t, s, "SELECT event_id FROM event_outbox WHERE source = 'orders' AND status <> 'PROCESSED'"), "a source without people notifies nobody")
 	require.Equal(t, 5, postgrestest.Get[int](t, s, "SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'")+1, "the fourth ended before")
 }

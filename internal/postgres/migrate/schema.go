@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// SchemaError says why a schema was not migrated, and what to do about it.
+// SchemaError tells why a schema was not migrated, and what to do about it.
 type SchemaError struct{ Problem, Remedy string }
 
 func (e *SchemaError) Error() string { return e.Problem }
@@ -87,8 +87,8 @@ const (
 )
 
 // findFormer reads the migrations of a release that wrote into goose_db_version. An
-// application's goose may write there too, or alone. If it writes alone, there is no
-// event_outbox with leases. Versions that are not Herald's first ones are an error.
+// application's goose may also write there. If only the application's goose wrote there, there is
+// no event_outbox with leases. Versions that are not Herald's first ones are an error.
 func (m *Migrator) findFormer(ctx context.Context) (record, error) {
 	outbox, err := m.columns(ctx, "event_outbox")
 	if err != nil || !has(outbox, "seq", "lease_owner", "lease_until") {

@@ -20,9 +20,9 @@ func (a *application) installIn(t *testing.T, parameters string) *postgres.Store
 	return s
 }
 
-// Two Heralds live in separate schemas of an application's database, and neither touches
-// the others' objects.
-func TestSchemaOfItsOwn(t *testing.T) {
+// Two installations of Herald use separate schemas of an application's database, and change nothing
+// in other schemas.
+func TestSeparateSchemas(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)

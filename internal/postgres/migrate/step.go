@@ -18,9 +18,9 @@ var (
 	builtBeside   = regexp.MustCompile(`CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS (\w+)`)
 )
 
-// step applies or reverts one migration. A migration in a transaction takes locks that
-// others wait behind. If it does not get them soon, step tries again a little later. A
-// migration without a transaction locks nobody out, so it waits.
+// step applies or reverts one migration. Others wait behind a migration in a transaction. So if the
+// migration does not get its locks soon, step tries again a little later. A migration without a
+// transaction locks nobody out, so it waits.
 func (m *Migrator) step(ctx context.Context, source *goose.Source, up bool) error {
 	text, err := fs.ReadFile(m.files, source.Path)
 	if err != nil {

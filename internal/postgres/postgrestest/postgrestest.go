@@ -39,7 +39,7 @@ func prefix(run string) string {
 }
 
 // New returns a store over a new database for the test. The database contains only the
-// rows of the migrations, and is dropped as [RunVariable] says.
+// rows of the migrations, and is dropped at the time that [RunVariable] explains.
 func New(t testing.TB) *postgres.Store {
 	t.Helper()
 	store, err := postgres.Open(context.Background(), URL(t), "test")

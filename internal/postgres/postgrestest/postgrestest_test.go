@@ -17,7 +17,7 @@ func TestARunDropsItsDatabases(t *testing.T) {
 	t.Setenv(postgrestest.RunVariable, "another")
 	other := postgrestest.New(t)
 
-	require.Equal(t, 1, databasesOf(t, run), "it outlives its test")
+	require.Equal(t, 1, databasesOf(t, run), "the database outlives its test")
 	require.NoError(t, postgrestest.DropRun(t.Context(), os.Getenv("DATABASE_URL"), run))
 	require.Zero(t, databasesOf(t, run))
 	require.NoError(t, other.Ready(t.Context()), "databases of another run stay")

@@ -16,7 +16,7 @@ type DeliveryDetail struct {
 	Provider          string       `json:"provider"` // that has the message, or may have it; empty: none
 	ProviderMessageID string       `json:"provider_message_id"`
 	HasText           bool         `json:"has_text"`       // false: it could not be rendered, and last_error says why
-	DigestItems       int          `json:"digest_items"`   // in its digest, itself included; 0: it is in none
+	DigestItems       int          `json:"digest_items"`   // deliveries in its digest, with this one; 0: no digest
 	ReceiptFailed     bool         `json:"receipt_failed"` // a receipt made it FAILED
 	MessagesBefore    []string     `json:"-"`              // the provider's ids of the messages before each retry
 	Log               []AttemptRow `db:"-" json:"attempt_log"`
@@ -45,7 +45,7 @@ type ReceiptRow struct {
 	Outcome    notification.Status `json:"outcome"`    // DELIVERED or FAILED; empty: it changes no status
 	MessageID  string              `json:"message_id"` // the provider's; empty: it named none
 	Detail     string              `json:"detail"`
-	Earlier    bool                `db:"-" json:"of_earlier_message"` // another message was sent after it
+	Earlier    bool                `db:"-" json:"of_earlier_message"` // a later message was sent
 }
 
 // RetryRow is a row of delivery_retry.
@@ -157,11 +157,11 @@ const (
 		ORDER BY retried_at, run_id`
 )
 
-// Escalation names the delivery that follows a delivery, or may follow, and the one it
-// follows.
+// Escalation names the delivery that follows or may follow a delivery, and the delivery that it
+// follows itself.
 type Escalation struct {
 	Escalates  bool                         `json:"escalates"`           // a row of event_type_escalation applied at planning
-	To         notification.Channel         `json:"to,omitempty"`        // by that row; empty: none, or the row is gone
+	To         notification.Channel         `json:"to,omitempty"`        // of that row; empty: none, or the row is gone
 	Until      notification.EscalationUntil `json:"until,omitempty"`     // what it waits for
 	FollowedBy string                       `json:"followed_by"`         // a delivery; empty: none
 	From       string                       `json:"follows" db:"origin"` // the delivery that it follows; empty: its event planned it

@@ -158,8 +158,8 @@ func (r Reader) Values(ctx context.Context, table, column string) ([]ValueCount,
 	return r.values(ctx, table, pgx.Identifier{column}.Sanitize()+"::text")
 }
 
-// URLBases counts the recipients by the scheme and host of the URLs in a column. A URL that begins
-// otherwise counts as "?". The rest of it is a secret, and stays in the database.
+// URLBases counts the recipients by the scheme and host of the URLs in a column. A URL without them
+// counts as "?". The rest of a URL is a secret, and stays in the database.
 func (r Reader) URLBases(ctx context.Context, column string) ([]ValueCount, error) {
 	url := pgx.Identifier{column}.Sanitize() + "::text"
 	return r.values(ctx, "recipient", `coalesce(substring(nullif(`+url+`, '') FROM '^[a-zA-Z]+://[A-Za-z0-9.:\[\]-]+(?=/|$)'),

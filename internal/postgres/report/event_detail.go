@@ -22,11 +22,11 @@ type EventDetail struct {
 	More       int               `json:"more_recipients"` // recipients who are not among Recipients
 	AtLeast    bool              `json:"-"`               // there may be more rows than were counted
 
-	Cancelled map[notification.Status]int `json:"cancelled_deliveries,omitempty"` // deliveries of the event that it takes back, by status
+	Cancelled map[notification.Status]int `json:"cancelled_deliveries,omitempty"` // deliveries of the event that this event cancels, by status
 }
 
-// LeasedRow is a row of event_outbox with its lease. It names the events that take it back,
-// or that it takes back.
+// LeasedRow is a row of event_outbox with its lease. It names the event that cancels it,
+// and the event that it cancels.
 type LeasedRow struct {
 	OutboxRow
 	Source         string     `json:"source"`
@@ -35,16 +35,16 @@ type LeasedRow struct {
 	LeaseUntil     *time.Time `json:"lease_until"`
 	ExpiresAt      *time.Time `json:"expires_at"`
 	CollapseKey    string     `json:"collapse_key"`    // empty: the event replaces none
-	Cancels        string     `json:"cancels"`         // the event that it takes back; empty: none
+	Cancels        string     `json:"cancels"`         // the event that it cancels; empty: none
 	CancelsUnknown bool       `json:"cancels_unknown"` // nothing is known of that event: it has not come, or was purged
-	CancelledBy    string     `json:"cancelled_by"`    // the event that takes it back; empty: none
+	CancelledBy    string     `json:"cancelled_by"`    // the event that cancels it; empty: none
 	CancelledAt    *time.Time `json:"cancelled_at"`    // when that event was written
 }
 
 // ProcessedRow is a row of processed_event.
 type ProcessedRow struct {
 	Status    notification.ProcessedStatus `json:"status"`
-	Outcome   notification.EventOutcome    `json:"outcome"` // empty: it simply reached people, or has not ended
+	Outcome   notification.EventOutcome    `json:"outcome"` // empty: it reached people without a problem, or has not ended
 	Problem   string                       `json:"problem"` // which rows of the rules named nobody; empty: none
 	CreatedAt time.Time                    `json:"created_at"`
 	UpdatedAt time.Time                    `json:"updated_at"`
@@ -160,7 +160,7 @@ func queueTotals(batch *pgx.Batch, detail *EventDetail, maxCounted int) {
 	batch.Queue(others, detail.EventID, maxCounted).QueryRow(func(row pgx.Row) error { return row.Scan(&totals.ReadBy, &totals.FailedWithoutWorkflow) })
 }
 
-// queueCancelled counts the deliveries of the event that this event takes back.
+// queueCancelled counts the deliveries of the event that this event cancels.
 func queueCancelled(batch *pgx.Batch, detail *EventDetail, maxCounted int) {
 	const query = `
 		SELECT status, count(*)

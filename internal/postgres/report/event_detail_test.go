@@ -59,12 +59,12 @@ func TestEventDetail(t *testing.T) {
 	require.False(t, first.AtLeast)
 
 	counted := must(r.EventDetail(t.Context(), "evt-1", 1, 2))(t)
-	require.Equal(t, 1, counted.More, "of two that it counts")
+	require.Equal(t, 1, counted.More, "the count stops at two")
 	require.True(t, counted.AtLeast)
 }
 
 // All deliveries of an event count, also of recipients who are not shown. A recipient who
-// has read any counts once.
+// has read several counts once.
 func TestEventDetailCountsDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -86,7 +86,7 @@ func TestEventDetailCountsDeliveries(t *testing.T) {
 	require.Nil(t, got.Recipients[2].Deliveries[notification.SMS].ReadAt)
 }
 
-// Failures in a batch have a workflow up to a limit. The rest is counted.
+// Failures in a batch have a workflow up to a limit. The other failures are counted.
 func TestEventDetailCountsFailuresWithoutAWorkflow(t *testing.T) {
 	t.Parallel()
 
@@ -111,8 +111,8 @@ func TestEventDetailOfNoEvent(t *testing.T) {
 	require.Equal(t, notification.Processing, got.Processed.Status)
 }
 
-// An event that takes back an unknown event shows that, until the other event comes.
-func TestEventDetailOfAnUnknownEventTakenBack(t *testing.T) {
+// An event that cancels an unknown event shows that, until the other event comes.
+func TestEventDetailCancelsAnUnknownEvent(t *testing.T) {
 	t.Parallel()
 
 	r := told(t)
@@ -145,7 +145,7 @@ func TestDecided(t *testing.T) {
 	exec(t, r, "DELETE FROM event_outbox; DELETE FROM processed_event; DELETE FROM notification_decision")
 	got = must(r.Decided(t.Context(), key))(t)
 	require.Nil(t, got.Outbox)
-	require.Equal(t, "RESERVATION_REQUESTED", got.EventType, "by its deliveries")
+	require.Equal(t, "RESERVATION_REQUESTED", got.EventType, "the deliveries have the type")
 
 	key.EventID = "evt-404"
 	require.ErrorIs(t, errOf(r.Decided(t.Context(), key)), notification.ErrNoEvent)

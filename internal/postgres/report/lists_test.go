@@ -203,9 +203,9 @@ func TestLatestEventsThatAreUndecided(t *testing.T) {
 	exec(t, r, "DELETE FROM notification_decision")
 	require.True(t, undecided())
 	exec(t, r, "UPDATE processed_event SET created_at = now()")
-	require.False(t, undecided(), "it has just begun")
+	require.False(t, undecided(), "the event has just begun")
 	exec(t, r, "DELETE FROM processed_event")
-	require.False(t, undecided(), "it has not begun")
+	require.False(t, undecided(), "the event has not begun")
 }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -16,7 +16,7 @@ import (
 // the filter.
 const MaxSearched = 100_000
 
-// ErrNoPlace means that no page of a list begins behind a key.
+// ErrNoPlace means that no page of a list begins after a key.
 var ErrNoPlace = errors.New("no page of this list begins there: begin at the first page")
 
 // Page is a part of a list.
@@ -69,7 +69,7 @@ func (r Reader) require(ctx context.Context, query, key string) error {
 // idRange is a range of ids. It is empty if the lowest is above the highest.
 type idRange struct{ lowest, highest int64 }
 
-// idsOfTime names the rows of a table that were written in a time. A zero time is no limit.
+// idsOfTime names the rows of a table that were written in a period. A zero time is no limit.
 type idsOfTime struct {
 	table, column string
 	since, until  time.Time
@@ -78,8 +78,8 @@ type idsOfTime struct {
 // idsToSearch returns the ids that a page searches, in a list by ids, behind the id `after`. through is
 // the id behind which the next page begins; empty: there is none.
 //
-// Transactions that overlap may take ids in another order than times. So the range of a time has the
-// ids of [MaxSearched] rows at both of its ends.
+// Transactions that overlap may take ids in another order than times. So the range begins at the
+// lowest id of the first [MaxSearched] rows, and ends at the highest id of the last [MaxSearched] rows.
 func (r Reader) idsToSearch(ctx context.Context, of idsOfTime, after string, isIndexed bool) (ids idRange, through string, err error) {
 	query := fmt.Sprintf(`
 		SELECT CASE WHEN $1::timestamptz IS NULL THEN 1

@@ -38,7 +38,7 @@ func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 	return postgres.Collect(ctx, r.Pool, "read routing", pgx.RowToStructByName[Route], query, mostRules)
 }
 
-// VainCap is a row of frequency_cap that limits nothing, or not as it says.
+// VainCap is a row of frequency_cap that limits nothing, or whose at_most limits nothing.
 type VainCap struct {
 	Channel   notification.Channel
 	Category  string // empty: all messages
@@ -46,7 +46,7 @@ type VainCap struct {
 	IsUnmet   bool   // spacing allows fewer messages than at_most
 }
 
-// VainCaps reads the caps that limit nothing, or not as they say.
+// VainCaps reads the caps that limit nothing, or whose at_most limits nothing.
 func (r Reader) VainCaps(ctx context.Context) ([]VainCap, error) {
 	const query = `
 		SELECT *
@@ -61,7 +61,7 @@ func (r Reader) VainCaps(ctx context.Context) ([]VainCap, error) {
 	return postgres.Collect(ctx, r.Pool, "read caps", pgx.RowToStructByName[VainCap], query, mostRules)
 }
 
-// VainApprovals reads the event types that need approval, and that have no routes.
+// VainApprovals reads the event types that need approval although they have no routes.
 func (r Reader) VainApprovals(ctx context.Context) ([]string, error) {
 	const query = `
 		SELECT a.event_type
