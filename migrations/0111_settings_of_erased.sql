@@ -1,6 +1,6 @@
 -- An unsubscribe link, a receipt or a request that came before an erasure may write afterwards.
 -- +goose Up
--- A row of a person who was erased is not inserted, and the writer gets no error. The function runs as its owner, as the writer may lack the right to read.
+-- leave_out_erased skips the rows of erased people without an error. It runs as its owner, because the writer may not read erased_recipient.
 -- +goose StatementBegin
 CREATE FUNCTION leave_out_erased() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
