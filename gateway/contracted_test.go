@@ -27,7 +27,7 @@ import (
 
 var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
 
-// provider signs the webhook requests of providers in these tests.
+// provider signs webhook requests like the providers.
 var provider = receiptstest.New("https://herald.example.com")
 
 // pushKey is a public key for the browsers of these tests.
@@ -38,8 +38,8 @@ const heraldSecret = "a secret of the tests, long enough"
 // unsubscribing makes unsubscribe links for these tests' gateways.
 var unsubscribing = unsubscribe.Links{Key: secret.Key(heraldSecret, secret.Unsubscribe)}
 
-// contracted is a gateway, wired as by main, with a separate database and without a broker. The tests compare its
-// answers with its OpenAPI document.
+// contracted is a gateway wired as in main, with a separate database and without a broker. The
+// tests compare its answers with its OpenAPI document.
 type contracted struct {
 	*httptest.Server
 	t     *testing.T
@@ -51,7 +51,7 @@ func newContracted(t *testing.T) *contracted {
 	return newContractedWith(t, signin.UsualShare)
 }
 
-// contractedSettings returns the environment of these gateways. Nobody asks the servers in it.
+// contractedSettings returns the environment of these gateways. They never call the servers in it.
 func contractedSettings() (environ []string) {
 	settings := provider.Settings()
 	maps.Copy(settings, map[string]string{
@@ -113,7 +113,7 @@ func (c *contracted) notify(userID string, count int) []int64 {
 type request struct {
 	method, path string
 	token        string // empty: no Authorization header
-	origin       string // of the page that sends the request; empty: no Origin header
+	origin       string // the origin of the page that sends the request; empty: no Origin header
 	contentType  string // empty: application/json if there is a body; "none": no header
 	body         string
 	header       http.Header // more headers
@@ -142,7 +142,7 @@ func (c *contracted) do(t *testing.T, r request) (*http.Request, *http.Response,
 	return sent, answer, body
 }
 
-// token returns a token signed as by the application.
+// token returns a token of a user, signed like the application's tokens.
 func token(t testing.TB, userID string) string {
 	t.Helper()
 	return tokenOfNamed(t, userID, "")

@@ -33,14 +33,14 @@ import (
 
 var writePictures = flag.Bool("write-pictures", false, "write the pictures of testdata/ and docs/")
 
-// look is a device and a colour scheme in which a page is shown.
+// look is a device and a colour scheme.
 type look struct {
 	name          string
 	scheme        string // light or dark
 	width, height int64
 }
 
-// looksOf returns a page's looks, in their order in the page's picture.
+// looksOf returns a page's looks, in the order of the page's picture.
 func looksOf(deskHeight, phoneHeight int64) []look {
 	return []look{
 		{"desk, light", "light", 900, deskHeight}, {"desk, dark", "dark", 900, deskHeight},
@@ -49,9 +49,9 @@ func looksOf(deskHeight, phoneHeight int64) []look {
 }
 
 // TestLooks compares each page with its picture in testdata/, on a desk and a phone, light and
-// dark. On these and on a small phone it checks that nothing is cut off, and that each text has
-// the contrast that WCAG 2.2 (AA) requires. docs/ has some of the pictures too.
-// To write the pictures again: go test ./gateway -run TestLooks -write-pictures
+// dark. On these devices and on a small phone it checks that nothing is cut off, and that each text
+// has the contrast that WCAG 2.2 (AA) requires. docs/ has some of the pictures, too. To write the
+// pictures again: go test ./gateway -run TestLooks -write-pictures
 func TestLooks(t *testing.T) {
 	t.Parallel()
 
@@ -129,9 +129,9 @@ func (c *contracted) furnish() {
 	require.NoError(c.t, err)
 }
 
-// sandboxOf returns the URL of a sandbox that has received messages and simulates a fault. Its
-// page does not renew itself. The mail has a coloured area without letters, whose font dress cannot
-// set.
+// sandboxOf returns the URL of a sandbox that has received messages and simulates a fault. Its page
+// does not refresh itself. The e-mail has a coloured area without visible letters, because dress
+// cannot set the font there.
 func sandboxOf(t *testing.T) string {
 	t.Helper()
 	ledger := filepath.Join(t.TempDir(), "ledger.ndjson")
@@ -170,7 +170,8 @@ type tab struct {
 	ctx context.Context
 }
 
-// newTab starts an English browser, without the browser's sandbox, because root cannot use it.
+// newTab starts an English browser. It runs without the browser's own sandbox, which root cannot
+// use.
 func newTab(t *testing.T) *tab {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -182,7 +183,7 @@ func newTab(t *testing.T) *tab {
 
 func (tab *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
-	require.NoError(tab.t, chromedp.Do(tab.ctx, steps...), "if there is no Chromium, run make test, or tools/browser.sh")
+	require.NoError(tab.t, chromedp.Do(tab.ctx, steps...), "Chromium is missing? run make test or tools/browser.sh")
 }
 
 func (tab *tab) open(address string) { tab.do(chromedp.Navigate(address)) }
@@ -193,7 +194,7 @@ func (tab *tab) evaluate(expression string) {
 	require.NoError(tab.t, err)
 }
 
-// list returns the value of a JavaScript expression.
+// list returns the value of a JavaScript expression, a list of texts.
 func (tab *tab) list(expression string) []string {
 	tab.t.Helper()
 	value, err := chromedp.Run(tab.ctx, chromedp.Evaluate[[]string](expression))
@@ -264,7 +265,7 @@ const (
 	// scale is the factor by which the pictures in testdata/ are smaller than the page.
 	scale = 4
 	// near is the largest accepted difference between two colours, out of 255. The colours are
-	// means of 3 x 3 pixels of a small picture. Browsers draw letters a little differently.
+	// means of 3 x 3 pixels of a small picture, because browsers draw letters a little differently.
 	near = 40
 	// few is the maximum number of areas that may differ more.
 	few = 3
@@ -325,8 +326,8 @@ func row(all []picture) picture {
 	return picture{into}
 }
 
-// requireLike requires that the picture and a file are alike after small. With -write-pictures it
-// writes a file that differs.
+// requireLike requires that the picture and a file look alike at the small size. With
+// -write-pictures it overwrites a file that differs.
 func (p picture) requireLike(t *testing.T, path string, small func(picture) picture) {
 	t.Helper()
 	content, err := os.ReadFile(path)

@@ -11,7 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // every machine has the same time zones
+	_ "time/tzdata" // the same time zones on every machine
 
 	"github.com/caarlos0/env/v11"
 	"go.opentelemetry.io/otel/metric"
@@ -138,7 +138,7 @@ func newRooms(cfg settings, db, hooksDB *gateway.Store, metrics *metrics, traces
 		served.ingest = &ingest.Endpoint{Store: db, Verifier: gate.Verifier.For(cfg.IngestAudience, cfg.signIn), Shares: signin.NewShares(ingest.Share), Refused: gate.Refused}
 	}
 	if cfg.Demo {
-		slog.Warn("GATEWAY_DEMO: everybody who reaches this gateway can be anybody")
+		slog.Warn("GATEWAY_DEMO is on: each visitor can sign in as anybody")
 		served.demo = &inbox.Demo{People: db, Settings: cfg.signIn}
 	}
 	return served, nil
@@ -175,22 +175,22 @@ func newHub(cfg config.Gateway, db *gateway.Store, meter metric.Meter) (*live.Hu
 	})
 }
 
-// needs returns the checks of /readyz. The broker has no check: without it the inbox works, and
-// sockets get the missed notifications when it is back.
+// needs returns the checks of /readyz. The broker has no check: during an outage of the broker the
+// inbox works, and afterwards sockets get the missed notifications.
 func needs(db *gateway.Store, verifier *signin.Verifier, public *public) []health.Need {
 	return []health.Need{
 		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: db.Ready},
-		{Name: "keys", Down: "none can be fetched from AUTH_JWKS_URL", Run: verifier.Ready},
-		{Name: "server", Down: "is not started, or is about to stop", Run: public.ready},
+		{Name: "keys", Down: "cannot be fetched from AUTH_JWKS_URL", Run: verifier.Ready},
+		{Name: "server", Down: "has not started, or is about to stop", Run: public.ready},
 	}
 }
 
-// settings is all that the gateway reads from its environment.
+// settings holds all settings of the gateway.
 type settings struct {
 	config.Gateway
 	signIn    signin.Settings
 	traces    tracing.Settings
-	providers wiring.Wiring // with the settings of receipts only
+	providers wiring.Wiring // only with the settings of receipts
 }
 
 func readSettings(environ []string) (cfg settings, err error) {

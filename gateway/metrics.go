@@ -44,7 +44,7 @@ func newMetrics() (*metrics, error) {
 		page:  health.MetricsPage(registry),
 		said:  map[string]*rate.Sometimes{},
 	}
-	m.refusals, err = m.meter.Int64Counter("herald_gateway_refusals", metric.WithDescription("Requests that were refused, since nobody was signed in, or for where they came from."))
+	m.refusals, err = m.meter.Int64Counter("herald_gateway_refusals", metric.WithDescription("Refused requests, by cause: the sign-in, the origin, the host name or the client's address."))
 	if err != nil {
 		return nil, fmt.Errorf("set up metrics: %w", err)
 	}
@@ -59,7 +59,7 @@ func newMetrics() (*metrics, error) {
 	return m, nil
 }
 
-// watchBroker adds a gauge that is 1 if messages come from the broker, else 0.
+// watchBroker adds a gauge: 1 if messages come from the broker, otherwise 0.
 func (m *metrics) watchBroker(ready func() error) error {
 	_, err := m.meter.Int64ObservableGauge("herald_broker_up", metric.WithDescription("1: messages come from the broker."),
 		metric.WithInt64Callback(func(_ context.Context, observer metric.Int64Observer) error {
@@ -76,7 +76,7 @@ func (m *metrics) watchBroker(ready func() error) error {
 // refuse counts a refusal, and logs at most one refusal per minute and cause.
 func (m *metrics) refuse(cause string) {
 	m.count(cause, 1)
-	m.said[cause].Do(func() { slog.Info("requests are refused; herald_gateway_refusals_total counts them", "cause", cause) })
+	m.said[cause].Do(func() { slog.Info("requests are refused: see herald_gateway_refusals_total", "cause", cause) })
 }
 
 func (m *metrics) count(cause string, n int64) {

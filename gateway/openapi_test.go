@@ -23,8 +23,8 @@ import (
 	"herald/tools/sandbox"
 )
 
-// TestOpenAPI checks the server against the OpenAPI document that it serves: each path answers
-// with every status in the document, and with no other.
+// TestOpenAPI checks the server against its OpenAPI document: each path answers with every status
+// in the document, and with no other status.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 
@@ -82,7 +82,7 @@ func TestOpenAPI(t *testing.T) {
 	require.Empty(t, contract.unseen(), "the document has answers that no request got")
 }
 
-// contract is the document that a gateway serves, with the answers that the test has seen.
+// contract is the OpenAPI document of a gateway, with the answers that the test has seen.
 type contract struct {
 	document *openapi3.T
 	router   routers.Router
@@ -103,8 +103,8 @@ func readContract(t *testing.T, g *contracted) *contract {
 	return &contract{document: document, router: router, seen: map[string]bool{}}
 }
 
-// check sends a request and validates the answer against the document. If the request succeeds,
-// it must be valid too.
+// check sends a request and validates the answer against the document. If the request succeeds, it
+// must be valid, too.
 func (c *contract) check(t *testing.T, g *contracted, r request, want int) {
 	t.Helper()
 	sent, answer, body := g.do(t, r)
@@ -143,7 +143,7 @@ func (c *contract) operations() []request {
 	for path, item := range c.document.Paths.Map() {
 		for method, operation := range item.Operations() {
 			if operation.Security != nil && path != "/ws" {
-				continue // it needs no sign-in of a recipient
+				continue // a recipient's sign-in is not needed
 			}
 			r := request{method: method, path: strings.Replace(path, "{id}", "7", 1)}
 			switch {
@@ -186,8 +186,8 @@ func browser(address string) string {
 	return fmt.Sprintf(`{"kind":"webpush","token":%q}`, sandbox.Subscription(address, "1"))
 }
 
-// contractCases returns valid and invalid requests for every path of a signed-in user, who has the
-// three notifications in mine. The notification theirs is another user's.
+// contractCases returns valid and invalid requests for every path of a signed-in user. The user has
+// the three notifications in mine; another user has the notification theirs.
 func contractCases(mine []int64, theirs int64) []contractCase {
 	path := func(format string, id int64) string { return fmt.Sprintf(format, id) }
 	const (
@@ -200,51 +200,51 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 	long := strings.Repeat(" ", 64<<10) + "{}"
 	return []contractCase{
 		{"list", request{method: "GET", path: list}, 200},
-		{"a page of the unread", request{method: "GET", path: path(list+"?unread=true&limit=1&before=%d", mine[2])}, 200},
+		{"list, a page of unread notifications", request{method: "GET", path: path(list+"?unread=true&limit=1&before=%d", mine[2])}, 200},
 		{"list, limit too large", request{method: "GET", path: list + "?limit=101"}, 400},
 		{"list, limit too small", request{method: "GET", path: list + "?limit=0"}, 400},
-		{"list, limit no number", request{method: "GET", path: list + "?limit=many"}, 400},
+		{"list, limit not a number", request{method: "GET", path: list + "?limit=many"}, 400},
 		{"list, limit empty", request{method: "GET", path: list + "?limit="}, 400},
-		{"list, unread no boolean", request{method: "GET", path: list + "?unread=1"}, 400},
+		{"list, unread not a boolean", request{method: "GET", path: list + "?unread=1"}, 400},
 		{"list, malformed before", request{method: "GET", path: list + "?before=-7"}, 400},
 		{"list, unknown parameter", request{method: "GET", path: list + "?user_id=11"}, 400},
 		{"list, parameter twice", request{method: "GET", path: list + "?limit=1&limit=2"}, 400},
-		{"list, query that is not encoded", request{method: "GET", path: list + "?limit=%zz"}, 400},
-		{"list, before another's", request{method: "GET", path: path(list+"?before=%d", theirs)}, 404},
+		{"list, query not encoded", request{method: "GET", path: list + "?limit=%zz"}, 400},
+		{"list, before another user's notification", request{method: "GET", path: path(list+"?before=%d", theirs)}, 404},
 		{"count", request{method: "GET", path: count}, 200},
 		{"count, parameter", request{method: "GET", path: count + "?of=11"}, 400},
 		{"read", request{method: "POST", path: path("/api/notifications/%d/read", mine[0])}, 204},
 		{"read again", request{method: "POST", path: path("/api/notifications/%d/read", mine[0])}, 204},
 		{"read, with a body", request{method: "POST", path: path("/api/notifications/%d/read", mine[0]), body: "{}"}, 400},
 		{"read, with a query", request{method: "POST", path: path("/api/notifications/%d/read?all=1", mine[0])}, 400},
-		{"read another's", request{method: "POST", path: path("/api/notifications/%d/read", theirs)}, 404},
-		{"read what nobody has", request{method: "POST", path: "/api/notifications/999999/read"}, 404},
+		{"read another user's notification", request{method: "POST", path: path("/api/notifications/%d/read", theirs)}, 404},
+		{"read an unknown notification", request{method: "POST", path: "/api/notifications/999999/read"}, 404},
 		{"read, id out of range", request{method: "POST", path: "/api/notifications/99999999999999999999/read"}, 404},
 		{"read, body too large", request{method: "POST", path: path("/api/notifications/%d/read", mine[0]), body: long}, 413},
 		{"read all", request{method: "POST", path: path(all+"?until=%d", mine[1])}, 204},
-		{"read all until nothing", request{method: "POST", path: all}, 400},
+		{"read all without until", request{method: "POST", path: all}, 400},
 		{"read all, malformed until", request{method: "POST", path: all + "?until=now"}, 400},
-		{"read all until another's", request{method: "POST", path: path(all+"?until=%d", theirs)}, 404},
+		{"read all until another user's notification", request{method: "POST", path: path(all+"?until=%d", theirs)}, 404},
 		{"read all, body too large", request{method: "POST", path: path(all+"?until=%d", mine[1]), body: long}, 413},
 		{"preferences", request{method: "GET", path: preferences}, 200},
 		{"preferences, parameter", request{method: "GET", path: preferences + "?user_id=11"}, 400},
 		{"change", request{method: "PUT", path: preferences, body: `{"timezone":"Asia/Tokyo","channels":[{"channel":"PUSH","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"08:00"}}],"categories":[{"category":"reservations","channels":[{"channel":"PUSH","enabled":false}]}]}`}, 204},
 		{"change the time of digests", request{method: "PUT", path: preferences, body: `{"digest_at":"07:30"}`}, 204},
-		{"change, no time", request{method: "PUT", path: preferences, body: `{"digest_at":"24:00"}`}, 422},
+		{"change, not a time", request{method: "PUT", path: preferences, body: `{"digest_at":"24:00"}`}, 422},
 		{"change nothing", request{method: "PUT", path: preferences, body: `{}`, contentType: "application/json; charset=utf-8"}, 204},
 		{"change, unknown member", request{method: "PUT", path: preferences, body: `{"user_id":"11"}`}, 400},
-		{"change, no JSON", request{method: "PUT", path: preferences, body: `{"timezone":`}, 400},
+		{"change, not JSON", request{method: "PUT", path: preferences, body: `{"timezone":`}, 400},
 		{"change, null", request{method: "PUT", path: preferences, body: `null`}, 400},
-		{"change, null in it", request{method: "PUT", path: preferences, body: `{"timezone":null}`}, 400},
+		{"change, a member is null", request{method: "PUT", path: preferences, body: `{"timezone":null}`}, 400},
 		{"change, no body", request{method: "PUT", path: preferences, contentType: "application/json"}, 400},
 		{"change, two bodies", request{method: "PUT", path: preferences, body: `{}{}`}, 400},
 		{"change, wrong type", request{method: "PUT", path: preferences, body: `{"channels":"EMAIL"}`}, 400},
 		{"change, body too large", request{method: "PUT", path: preferences, body: long}, 413},
-		{"change by a form", request{method: "PUT", path: preferences, body: "timezone=UTC", contentType: "application/x-www-form-urlencoded"}, 415},
-		{"change without a type", request{method: "PUT", path: preferences, contentType: "none", body: "{}"}, 415},
-		{"change what is mandatory", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations","channels":[{"channel":"EMAIL","enabled":false}]}]}`}, 422},
+		{"change with a form", request{method: "PUT", path: preferences, body: "timezone=UTC", contentType: "application/x-www-form-urlencoded"}, 415},
+		{"change without a content type", request{method: "PUT", path: preferences, contentType: "none", body: "{}"}, 415},
+		{"change a mandatory channel", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations","channels":[{"channel":"EMAIL","enabled":false}]}]}`}, 422},
 		{"change a category without channels", request{method: "PUT", path: preferences, body: `{"categories":[{"category":"reservations"}]}`}, 422},
-		{"change, no such zone", request{method: "PUT", path: preferences, body: `{"timezone":"Europe/Atlantis"}`}, 422},
+		{"change, unknown time zone", request{method: "PUT", path: preferences, body: `{"timezone":"Europe/Atlantis"}`}, 422},
 		{"device", request{method: "PUT", path: devices, body: `{"token":"fcm-token-1","kind":"fcm"}`}, 200},
 		{"browser", request{method: "PUT", path: devices, body: browser("https://fcm.googleapis.com")}, 200},
 		{"browser over http", request{method: "PUT", path: devices, body: browser("http://fcm.googleapis.com")}, 422},
@@ -253,10 +253,10 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"device, other kind", request{method: "PUT", path: devices, body: `{"token":"fcm-token-1","kind":"apns"}`}, 422},
 		{"device, no token", request{method: "PUT", path: devices, body: `{"kind":"fcm"}`}, 422},
 		{"device, unknown member", request{method: "PUT", path: devices, body: `{"user_id":"11"}`}, 400},
-		{"device by a form", request{method: "PUT", path: devices, body: "token=x", contentType: "application/x-www-form-urlencoded"}, 415},
+		{"device with a form", request{method: "PUT", path: devices, body: "token=x", contentType: "application/x-www-form-urlencoded"}, 415},
 		{"device, body too large", request{method: "PUT", path: devices, body: long}, 413},
 		{"remove a device", request{method: "DELETE", path: devices + "/6f980d6c2bbc3c013805f8b228b49b90"}, 204},
-		{"remove what nobody has", request{method: "DELETE", path: devices + "/x"}, 404},
+		{"remove an unknown device", request{method: "DELETE", path: devices + "/x"}, 404},
 		{"remove a device, with a body", request{method: "DELETE", path: devices + "/x", body: "{}"}, 400},
 		{"remove a device, body too large", request{method: "DELETE", path: devices + "/x", body: long}, 413},
 		{"ticket", request{method: "POST", path: ticket}, 201},
@@ -268,7 +268,8 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 	}
 }
 
-// eventCases returns requests of producers. The first one writes an event of RESERVATION_REQUESTED.
+// eventCases returns requests of producers. The first request writes an event of
+// RESERVATION_REQUESTED.
 func eventCases(t *testing.T) []contractCase {
 	t.Helper()
 	const events = "/api/events"
@@ -283,9 +284,9 @@ func eventCases(t *testing.T) []contractCase {
 	return []contractCase{
 		{"event", post(one, body("evt-new", "RESERVATION_REQUESTED", `{"n":1}`)), 201},
 		{"event again", post(all, written), 200},
-		{"event again, whose type has lost its routes", post(all, body("evt-unrouted", "NEWS", `{}`)), 200},
+		{"event again, after its type lost its routes", post(all, body("evt-unrouted", "NEWS", `{}`)), 200},
 		{"event, other payload", post(all, body("evt-written", "RESERVATION_REQUESTED", `{"n":2}`)), 409},
-		{"event of another type", post(one, body("evt-other", "NEWS", `{}`)), 403},
+		{"event of a type that the token does not permit", post(one, body("evt-other", "NEWS", `{}`)), 403},
 		{"event of an unknown type", post(all, body("evt-other", "NEWS", `{}`)), 422},
 		{"event of an unknown type, without a payload", post(all, `{"event_id":"e","event_type":"NEWS","aggregate_type":"A","aggregate_id":1}`), 422},
 		{"event of an unknown type, with a character that Postgres cannot store", post(all, body("evt-other", "NEWS", `{"x":"\u0000"}`)), 422},
@@ -293,10 +294,10 @@ func eventCases(t *testing.T) []contractCase {
 		{"event, unknown member", post(all, `{"text":"x"}`), 400},
 		{"event, a list", post(all, body("evt-other", "RESERVATION_REQUESTED", `[]`)), 422},
 		{"event, a fraction as id", post(all, `{"event_id":"e","event_type":"RESERVATION_REQUESTED","aggregate_type":"A","aggregate_id":1.5,"payload":{}}`), 400},
-		{"event by a form", request{method: "POST", path: events, token: all, body: "x", contentType: "text/plain"}, 415},
+		{"event with a form", request{method: "POST", path: events, token: all, body: "x", contentType: "text/plain"}, 415},
 		{"event, too large", post(all, body("evt-other", "RESERVATION_REQUESTED", `{"x":"`+strings.Repeat("x", 256<<10)+`"}`)), 413},
-		{"event of a recipient", post(token(t, "10"), written), 401},
-		{"event of nobody", post("", written), 401},
+		{"event with a recipient's token", post(token(t, "10"), written), 401},
+		{"event without a token", post("", written), 401},
 	}
 }
 
@@ -305,11 +306,11 @@ func sessionCases(code string) []contractCase {
 	const session = "/api/session"
 	return []contractCase{
 		{"session", request{method: "POST", path: session, body: `{"code":"` + code + `"}`}, 201},
-		{"session by no code", request{method: "POST", path: session, body: `{"code":"x"}`}, 401},
+		{"session with an unknown code", request{method: "POST", path: session, body: `{"code":"x"}`}, 401},
 		{"session, unknown member", request{method: "POST", path: session, body: `{"token":"x"}`}, 400},
-		{"session by a form", request{method: "POST", path: session, body: "code=x", contentType: "application/x-www-form-urlencoded"}, 415},
+		{"session with a form", request{method: "POST", path: session, body: "code=x", contentType: "application/x-www-form-urlencoded"}, 415},
 		{"session, body too large", request{method: "POST", path: session, body: `{"code":"` + strings.Repeat("x", 64<<10) + `"}`}, 413},
-		{"session, from elsewhere", request{method: "POST", path: session, body: `{"code":"x"}`, origin: "https://elsewhere.example.com"}, 403},
+		{"session, from another origin", request{method: "POST", path: session, body: `{"code":"x"}`, origin: "https://elsewhere.example.com"}, 403},
 	}
 }
 

@@ -21,23 +21,23 @@ const (
 // origins permits requests from the gateway's pages, from pages of allowed origins, and from
 // programs, which send no origin.
 type origins struct {
-	allowed []string     // as browsers send them
-	demo    bool         // people choose who they are, so only this machine's names are accepted
+	allowed []string     // in the form of the Origin header
+	demo    bool         // visitors sign in as anybody, so only this machine's names are accepted
 	refused func(string) // called with the cause of each refusal
 }
 
-// guard refuses requests from other origins. In the demo it also refuses other host names: an
-// attacker's page could point its name at this machine (DNS rebinding).
+// guard refuses requests from other origins. In the demo it also refuses other host names, because
+// an attacker could point a host name at this machine (DNS rebinding).
 func (o origins) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.demo && !environment.IsLocal(hostname(r.Host)) {
 			o.refused(otherHost)
-			problem.Write(w, http.StatusForbidden, "a gateway with GATEWAY_DEMO answers to localhost and loopback addresses alone")
+			problem.Write(w, http.StatusForbidden, "a gateway with GATEWAY_DEMO answers only at localhost and loopback addresses")
 			return
 		}
 		if !o.permitted(r) {
 			o.refused(otherOrigin)
-			problem.Write(w, http.StatusForbidden, "pages of this origin may not ask: add the origin to GATEWAY_ALLOWED_ORIGINS if they should")
+			problem.Write(w, http.StatusForbidden, "this origin is not allowed: to allow its pages, add it to GATEWAY_ALLOWED_ORIGINS")
 			return
 		}
 		next.ServeHTTP(w, r)

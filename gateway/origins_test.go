@@ -25,26 +25,26 @@ func TestOrigins(t *testing.T) {
 		origins []string
 		refused string // the cause; empty: permitted
 	}{
-		{name: "no page"},
-		{name: "its own page", origins: []string{own}},
-		{name: "its own page, while others are allowed", from: list, origins: []string{own}},
-		{name: "its own page behind a balancer that ends TLS", host: "gateway.example.com:8443", origins: []string{own + ":8443"}},
+		{name: "no origin"},
+		{name: "own page", origins: []string{own}},
+		{name: "own page, other origins allowed", from: list, origins: []string{own}},
+		{name: "own page, TLS ends at a load balancer", host: "gateway.example.com:8443", origins: []string{own + ":8443"}},
 		{name: "an allowed page", from: list, origins: []string{allowed}},
 		{name: "a page that is not allowed", origins: []string{allowed}, refused: otherOrigin},
 		{name: "another page", from: list, origins: []string{"https://evil.example.com"}, refused: otherOrigin},
 		{name: "another port", from: list, origins: []string{allowed + ":8443"}, refused: otherOrigin},
 		{name: "another scheme", from: list, origins: []string{"http://app.example.com"}, refused: otherOrigin},
-		{name: "a name that begins alike", from: list, origins: []string{allowed + ".evil.example.com"}, refused: otherOrigin},
-		{name: "a separate subdomain", origins: []string{"https://a.gateway.example.com"}, refused: otherOrigin},
+		{name: "a name with an allowed prefix", from: list, origins: []string{allowed + ".evil.example.com"}, refused: otherOrigin},
+		{name: "a subdomain", origins: []string{"https://a.gateway.example.com"}, refused: otherOrigin},
 		{name: "a page in a sandbox or a file", from: list, origins: []string{"null"}, refused: otherOrigin},
-		{name: "an empty one", from: list, origins: []string{""}, refused: otherOrigin},
-		{name: "its own as the user of another", origins: []string{"https://gateway.example.com@evil.example.com"}, refused: otherOrigin},
-		{name: "two", from: list, origins: []string{allowed, "https://evil.example.com"}, refused: otherOrigin},
+		{name: "an empty origin", from: list, origins: []string{""}, refused: otherOrigin},
+		{name: "own name as the user part of another URL", origins: []string{"https://gateway.example.com@evil.example.com"}, refused: otherOrigin},
+		{name: "two origins", from: list, origins: []string{allowed, "https://evil.example.com"}, refused: otherOrigin},
 		{name: "the demo", from: demo, host: "127.0.0.1:8080", origins: []string{"http://127.0.0.1:8080"}},
 		{name: "the demo by name", from: demo, host: "localhost:8080"},
 		{name: "the demo by IPv6", from: demo, host: "[::1]:8080", origins: []string{"http://[::1]:8080"}},
 		{name: "the demo from an allowed page", from: demo, host: "127.0.0.1:8080", origins: []string{allowed}, refused: otherOrigin},
-		{name: "the demo under a name that somebody points here", from: demo, host: "evil.example.com:8080", origins: []string{"http://evil.example.com:8080"}, refused: otherHost},
+		{name: "the demo under a foreign host name", from: demo, host: "evil.example.com:8080", origins: []string{"http://evil.example.com:8080"}, refused: otherHost},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// A browser gets the CORS headers, also in the answer to its preflight request.
+// A browser gets the CORS headers, even in the answer to its preflight request.
 func TestShared(t *testing.T) {
 	t.Parallel()
 
@@ -95,7 +95,7 @@ func TestShared(t *testing.T) {
 	require.Equal(t, allowed, first.Header().Get("Access-Control-Allow-Origin"))
 	require.Contains(t, first.Header().Get("Access-Control-Allow-Methods"), "PUT")
 	require.Contains(t, first.Header().Get("Access-Control-Allow-Headers"), "Authorization")
-	require.Empty(t, first.Header().Get("Access-Control-Allow-Credentials"), "tokens are no cookies")
+	require.Empty(t, first.Header().Get("Access-Control-Allow-Credentials"), "tokens are not cookies")
 	require.Equal(t, "Origin", first.Header().Get("Vary"))
 
 	then := ask(http.MethodGet, map[string]string{"Origin": allowed})

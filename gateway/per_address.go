@@ -7,7 +7,7 @@ import (
 )
 
 // perAddress is a listener that limits the connections of each public address, and closes the
-// connections above the limit. A private address has no limit: it may be a load balancer's.
+// connections above the limit. A private address has no limit, because it may be a load balancer.
 type perAddress struct {
 	net.Listener
 	most    int    // 0: no limit
@@ -57,8 +57,8 @@ func (l *perAddress) give(from netip.Prefix) {
 	}
 }
 
-// network returns a client's IPv4 address, or the /64 of its IPv6 address, because a client has a
-// whole /64. It returns the zero value for a private address.
+// network returns a client's IPv4 address, or the /64 network of its IPv6 address, because a client
+// owns the whole network. It returns the zero value for a private address.
 func network(from net.Addr) netip.Prefix {
 	client, err := netip.ParseAddrPort(from.String())
 	address := client.Addr().Unmap().WithZone("")

@@ -21,16 +21,16 @@ import (
 	"herald/internal/web/unsubscribe"
 )
 
-// Limits of the public port, to which anybody may connect. Open WebSockets have the limits of
-// package live instead.
+// Limits of the public port, which is open to anybody. For open WebSockets the limits of package
+// live apply instead.
 const (
 	headerTimeout = 10 * time.Second
 	readTimeout   = 30 * time.Second // for reading a request with its body
 	writeTimeout  = time.Minute      // for writing the answer, from the end of the request's header
 	idleTimeout   = time.Minute      // between two requests of a connection
 	headerLimit   = 16 << 10         // bytes; tokens have about 1 to 4 KiB
-	// spareConnections is the number of connections for everything except WebSockets. It is so
-	// large that connections that never send a request do not block others.
+	// spareConnections is the number of connections for everything except WebSockets. It is large,
+	// so that connections that never send a request do not block other clients.
 	spareConnections = 12_000
 	// drainTimeout limits the time to close the WebSockets and to store their acknowledgements
 	// when the process stops.
@@ -42,12 +42,12 @@ const (
 // public is the port for browsers.
 type public struct {
 	addr    string
-	limit   int // maximum number of open connections; others wait
+	limit   int // maximum number of open connections; further connections wait
 	share   perAddress
 	handler http.Handler
-	drain   func(context.Context) error // tells WebSocket clients to connect elsewhere, and closes the sockets
+	drain   func(context.Context) error // tells WebSocket clients to connect to another gateway, and closes the sockets
 
-	open atomic.Bool // the server is started and not stopping
+	open atomic.Bool // the server has started and is not stopping
 }
 
 func newPublic(cfg config.Gateway, handler http.Handler, drain func(context.Context) error, metrics *metrics) *public {
@@ -59,7 +59,7 @@ func newPublic(cfg config.Gateway, handler http.Handler, drain func(context.Cont
 
 var errNotOpen = errors.New("the public port is not open")
 
-// ready returns nil if a load balancer should send requests here.
+// ready returns nil if a load balancer may send requests to this gateway.
 func (p *public) ready(context.Context) error {
 	if !p.open.Load() {
 		return errNotOpen
@@ -79,7 +79,7 @@ func (p *public) serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		defer close(drained)
 		p.open.Store(false)
-		slog.Info("gateway stops: sockets are told to come back elsewhere")
+		slog.Info("gateway stopping: clients of sockets connect to another gateway")
 		p.stop(context.WithoutCancel(ctx), server)
 	})
 	slog.Info("gateway listens", "addr", listener.Addr().String())
@@ -97,7 +97,7 @@ func (p *public) stop(ctx context.Context, server *http.Server) {
 	draining, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	if err := p.drain(draining); err != nil {
-		slog.Warn("not all that sockets acknowledged is recorded; clients acknowledge it again", "error", err)
+		slog.Warn("some acknowledgements of sockets are not recorded; the clients repeat them", "error", err)
 	}
 	finishing, cancel := context.WithTimeout(ctx, finishTimeout)
 	defer cancel()
@@ -137,7 +137,7 @@ func (r rooms) handler() http.Handler {
 	routes.Handle("/api/session", r.from.guard(shared(r.api.Session())))
 	routes.Handle("/ws", r.from.guard(http.HandlerFunc(r.socket)))
 	routes.Handle("/webhooks/", r.from.guard(r.hooks.Handler()))
-	// A link in an e-mail works from any origin, so guard does not apply. Browsers send the
+	// A link in an e-mail works from any origin, so guard does not apply here. Browsers send the
 	// origin null with the page's form, because the page has the policy no-referrer.
 	routes.Handle("/unsubscribe", r.unsubscribe)
 	if r.demo != nil {

@@ -12,7 +12,7 @@ import (
 	"herald/tools/sandbox"
 )
 
-// permit answers the browser's question whether the page may show notifications.
+// permit sets the browser's permission to show notifications.
 func (tab *tab) permit(setting cdp.PermissionSetting) {
 	tab.t.Helper()
 	tab.do(func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
@@ -21,8 +21,8 @@ func (tab *tab) permit(setting cdp.PermissionSetting) {
 	})
 }
 
-// The page asks for the permission after a click only, registers its service worker, and tells the
-// gateway of the browser. The browsers of tests have no push service, so one that works is simulated.
+// The page asks for the permission only after a click, registers its service worker, and registers
+// the browser at the gateway. Browsers in tests have no push service, so the test simulates one.
 func TestPushButton(t *testing.T) {
 	t.Parallel()
 

@@ -84,7 +84,7 @@ func (a *answer) Write(body []byte) (int, error) {
 // Unwrap lets [http.ResponseController] reach the original writer, to take over a connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// fail answers for a handler that panicked. If the handler had begun to answer, fail closes the
+// fail answers for a handler that panicked. If the answer has already begun, fail closes the
 // connection.
 func (a *answer) fail(failure any, id string) {
 	if failure == http.ErrAbortHandler {

@@ -16,8 +16,8 @@ import (
 	"herald/internal/notification"
 )
 
-// The log has a line for each request, with the id in the answer, and nothing that the sender
-// wrote. The test is not parallel, because it replaces the process's logger.
+// The log has a line for each request, with the id from the answer, but without anything from the
+// client. The test is not parallel, because it replaces the process's logger.
 func TestLogOfRequests(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()
@@ -85,7 +85,7 @@ type clientConn struct {
 
 func (c *clientConn) RemoteAddr() net.Addr { return c.from }
 
-// An address has a limited number of connections. Closed connections no longer count.
+// The number of open connections per address is limited.
 func TestConnectionsPerAddress(t *testing.T) {
 	t.Parallel()
 
@@ -93,15 +93,15 @@ func TestConnectionsPerAddress(t *testing.T) {
 		name          string
 		first, second string // addresses of the clients
 		most          int
-		refused       bool // whether the third client is refused; its address is second
+		refused       bool // the third client, with the address second, is refused
 	}{
 		{name: "one address", first: "192.0.2.1:1000", second: "192.0.2.1:2000", most: 2, refused: true},
 		{name: "without a limit", first: "192.0.2.1:1000", second: "192.0.2.1:2000"},
 		{name: "two addresses", first: "192.0.2.1:1000", second: "192.0.2.2:1000", most: 2},
-		{name: "one network of IPv6", first: "[2001:db8::1]:1000", second: "[2001:db8::2]:1000", most: 2, refused: true},
-		{name: "two networks of IPv6", first: "[2001:db8::1]:1000", second: "[2001:db8:0:1::1]:1000", most: 2},
+		{name: "one IPv6 network", first: "[2001:db8::1]:1000", second: "[2001:db8::2]:1000", most: 2, refused: true},
+		{name: "two IPv6 networks", first: "[2001:db8::1]:1000", second: "[2001:db8:0:1::1]:1000", most: 2},
 		{name: "IPv4 as IPv6", first: "[::ffff:192.0.2.1]:1000", second: "192.0.2.1:1000", most: 2, refused: true},
-		{name: "a balancer", first: "10.1.2.3:1000", second: "10.1.2.3:1000", most: 2},
+		{name: "a load balancer", first: "10.1.2.3:1000", second: "10.1.2.3:1000", most: 2},
 		{name: "this machine", first: "[::1]:1000", second: "127.0.0.1:1000", most: 2},
 	}
 	for _, tt := range tests {
@@ -146,16 +146,16 @@ func unsubscribeCases() []contractCase {
 	optional, mandatory := linkOver(notification.Push), linkOver(notification.Email)
 	return []contractCase{
 		{"ask to unsubscribe", request{method: "GET", path: optional}, 200},
-		{"ask to unsubscribe from what is mandatory", request{method: "GET", path: mandatory}, 200},
-		{"ask by a broken link", request{method: "GET", path: optional + "x"}, 400},
+		{"ask to unsubscribe from a mandatory category", request{method: "GET", path: mandatory}, 200},
+		{"ask with a broken link", request{method: "GET", path: optional + "x"}, 400},
 		{"unsubscribe", request{method: "POST", path: optional, contentType: form, body: "List-Unsubscribe=One-Click"}, 200},
-		{"unsubscribe from what is mandatory", request{method: "POST", path: mandatory, contentType: form, body: "List-Unsubscribe=One-Click"}, 422},
-		{"unsubscribe by a broken link", request{method: "POST", path: "/unsubscribe?token=", contentType: form}, 400},
+		{"unsubscribe from a mandatory category", request{method: "POST", path: mandatory, contentType: form, body: "List-Unsubscribe=One-Click"}, 422},
+		{"unsubscribe with a broken link", request{method: "POST", path: "/unsubscribe?token=", contentType: form}, 400},
 	}
 }
 
 // An unsubscribe link works from any origin: webmail has another origin, and browsers send "null"
-// with the page's form, because of its policy no-referrer. Other paths still refuse other origins.
+// with the page's form, because of the policy no-referrer. Other paths refuse other origins.
 func TestUnsubscribeFromAnyOrigin(t *testing.T) {
 	t.Parallel()
 
