@@ -47,8 +47,8 @@ type Activities struct {
 	Policies       map[notification.Channel]DeliveryPolicy
 	RateLimits     map[notification.Channel]float64 // messages a second over all workers; 0, or no entry: none
 	Turns          TurnStore                        // of the channels that have a rate limit
-	// An event with more recipients than BulkThreshold sends its deliveries in batches. In a
-	// smaller event each delivery has a workflow; 0: in every event.
+	// An event with more recipients than BulkThreshold sends its deliveries in batches. In other
+	// events each delivery has a workflow. 0: no event sends batches.
 	BulkThreshold int
 
 	warnings   warnings

@@ -10,7 +10,7 @@ import (
 	"herald/activities"
 )
 
-// executions is an Executions with one workflow.
+// executions is an Executions that knows one workflow.
 type executions struct {
 	found      activities.Execution
 	terminated bool // every run was terminated
@@ -41,7 +41,7 @@ func TestAwaitHolder(t *testing.T) {
 		want    activities.HolderResult
 		failure string
 	}{
-		{name: "nobody", found: activities.Execution{}, want: activities.HolderResult{}},
+		{name: "no workflow", found: activities.Execution{}, want: activities.HolderResult{}},
 		{name: "it runs", found: running, want: activities.HolderResult{}, failure: activities.StillRunning},
 		{name: "out of reach", err: errors.New("unavailable")},
 		{name: "terminated", found: page, want: activities.HolderResult{}},

@@ -35,7 +35,7 @@ func (b *batch) sendGroup(ctx context.Context, ids []string) {
 	b.activities.noteEnds(whole, b.in.Channel, results, recorded)
 }
 
-// begin returns the attempts that begin. It leaves out deliveries that may not be sent.
+// begin starts attempts. It returns none for deliveries that may not be sent.
 func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt, error) {
 	all, err := b.activities.begin(ctx, b.in.AttemptPolicy, notification.Begin{DeliveryIDs: ids, First: true})
 	var begun []notification.Attempt

@@ -9,8 +9,8 @@ import (
 )
 
 // Cleaner deletes rows of an outbox, or of another table of Herald, that have been done for longer
-// than an age. It deletes batches, from a cursor on; "": from the first row. After each batch it
-// calls said with the number of deleted rows and the cursor, and stops if said returns false.
+// than an age. It deletes batch by batch, from a cursor; "": from the first row. After each batch
+// it calls said with the number of deleted rows and the cursor, and stops if said returns false.
 type Cleaner interface {
 	Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error
 }

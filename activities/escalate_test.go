@@ -138,7 +138,7 @@ func TestEscalate(t *testing.T) {
 	}
 }
 
-// escalatingReservation is a reservation that goes out by push message, and by SMS if the push
+// escalatingReservation is a reservation that is sent by push message, and by SMS if the push
 // message is not read.
 func escalatingReservation(looks ...notification.Escalating) (*plans, *escalations) {
 	db := reservation()

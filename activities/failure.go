@@ -15,7 +15,7 @@ import (
 	"herald/internal/notification"
 )
 
-// The types of failure. Workflows and operators tell failures apart by them. The values of
+// The types of failure that workflows and operators distinguish. The values of
 // [notification.FailureClass] are types of failure, too.
 const (
 	NoSuchRow            = "NoSuchRow"            // the event or delivery is not in the database
@@ -117,9 +117,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// startOutcome returns the outcome of an event from the result of starting its workflow. If the
-// server does not answer or rejects Herald, the event is not at fault. Nor is it if a search
-// attribute is unknown: the table accepts only values that search attributes can have.
+// startOutcome returns the outcome of an event from the result of starting its workflow. The event
+// is not at fault if the server does not answer or rejects Herald, or if a search attribute is
+// unknown: the table accepts only values that search attributes can have.
 func startOutcome(err error) notification.ClaimOutcome {
 	if err == nil {
 		return notification.ClaimStarted

@@ -14,7 +14,7 @@ type FinishEventInput struct {
 	EventID string
 	Success bool                      // false: the event was cancelled or could not be planned
 	Outcome notification.EventOutcome `json:",omitempty"` // the HeraldOutcome that the workflow knows; empty: none
-	Problem string                    `json:",omitempty"` // the rows of the rules that named nobody; empty: none
+	Problem string                    `json:",omitempty"` // names the rows of rules without recipients; empty: none
 }
 
 // FinishEvent marks an event as ended and counts its deliveries from the tables, so that its result

@@ -14,8 +14,8 @@ import (
 	"herald/internal/notification"
 )
 
-// FollowUpStore stores what is still to do after a delivery failed, or after a receipt, an
-// acknowledgement, a reader or a newer event changed it.
+// FollowUpStore stores the follow-ups of deliveries. A delivery gets one when it fails, or when a
+// receipt, an acknowledgement, a reader or a newer event changes it.
 type FollowUpStore interface {
 	// FollowUps reads the open follow-ups, the oldest first, up to limit of each kind.
 	FollowUps(ctx context.Context, kinds []notification.FollowUpKind, limit int) ([]notification.FollowUp, error)
@@ -125,7 +125,6 @@ func (f *followUpLoop) page(ctx context.Context) (FollowUpResult, error) {
 	return result, err
 }
 
-// followUp handles one follow-up.
 func (f *followUpLoop) followUp(ctx context.Context, row notification.FollowUp) error {
 	ctx, cancel := context.WithTimeout(ctx, followUpTimeout)
 	defer cancel()

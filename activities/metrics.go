@@ -189,7 +189,6 @@ func countAttempts(ctx context.Context, channel notification.Channel, ended ...n
 	countOutcomes(metrics, AttemptsMetric, outcomes)
 }
 
-// countSegments counts the segments of a text message.
 func countSegments(ctx context.Context, answer notification.Answer) {
 	if answer.Segments > 0 {
 		metrics := activity.GetMetricsHandler(ctx).WithTags(map[string]string{ProviderLabel: answer.Provider})
@@ -250,7 +249,6 @@ func escalations(metrics client.MetricsHandler, escalation notification.Escalati
 	return byOutcome(labelled, outcome).Counter(EscalationsMetric)
 }
 
-// countDeadLetter counts a published dead letter.
 func countDeadLetter(ctx context.Context, channel notification.Channel) {
 	byChannel(ctx, channel).Counter(DeadLettersMetric).Inc(1)
 }

@@ -234,7 +234,7 @@ func plan(db activities.PlanStore, in activities.PlanInput) (activities.PlanResu
 	return run[activities.PlanResult](a, a.PlanDeliveries, in)
 }
 
-// reservation is an event for two staff of restaurant 5. It goes out by websocket, which is
+// reservation is an event for two staff of restaurant 5. It is sent by websocket, which is
 // mandatory, and by e-mail.
 func reservation() *plans {
 	return &plans{

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// late is the maximum time from planning to recording, without the provider's call, of a
-	// message in time. It is twice the median that a benchmark measures on an idle machine: 60 to
-	// 70 ms.
+	// late is the time from planning to recording, without the provider's call, above which a
+	// single message is late. It is twice the median of an idle machine, 60 to 70 ms in a
+	// benchmark.
 	late = 150 * time.Millisecond
 	// After a late single message, batches sleep for rest between groups, and the planning
 	// of large events between pages, during the next restsFor.

@@ -48,8 +48,8 @@ type SendResult struct {
 
 // Send makes one attempt to hand a delivery to its provider, and records the result. If the
 // delivery was sent or cancelled before, Send does nothing. If the process dies between the
-// provider's answer and the record, the next attempt waits until the lease expires, and then sends
-// the message a second time.
+// provider's answer and the record, the next attempt waits until the lease expires. It may then
+// send the message a second time.
 //
 // Failures of the provider use up the attempts of the policy. Crashes, failures of
 // Herald's database and rejections of our account do not.

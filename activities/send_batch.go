@@ -60,8 +60,8 @@ type SendBatchResult struct {
 // grow with the batch, because a delivery's row stores the time of its next attempt.
 type BatchProgress struct {
 	Sent    int
-	Failed  int    `json:",omitempty"` // for good
-	Retried int    `json:",omitempty"` // failed for now: a separate workflow retries each
+	Failed  int    `json:",omitempty"` // permanently
+	Retried int    `json:",omitempty"` // failed temporarily: a separate workflow retries each
 	Resting string `json:",omitempty"` // why the batch rests after each group, for people; empty: it does not rest
 }
 
@@ -111,7 +111,7 @@ func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
 	return result, err
 }
 
-// left reports whether the batch still has deliveries to send.
+// left reports whether deliveries of the batch are PENDING.
 func (b *batch) left(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()

@@ -40,7 +40,6 @@ type turnWaiter struct {
 	err      error
 }
 
-// join adds a sender.
 func (q *turnQueue) join(w *turnWaiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -120,7 +120,7 @@ func TestTurnsFollowEachOther(t *testing.T) {
 	g.answers <- turnAnswer{}
 }
 
-// A more urgent sender asks at once, even while other senders wait for a distant turn.
+// A more urgent sender asks for turns at once, even while other senders wait for a late turn.
 func TestUrgentSenderAsksAtOnce(t *testing.T) {
 	t.Parallel()
 

@@ -63,7 +63,7 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 			sources: map[string]wiredSource{
 				"herald": {state: func(ctx context.Context) (outboxState, error) {
 					if _, bounded := ctx.Deadline(); !bounded {
-						return outboxState{}, errors.New("this might take for ever")
+						return outboxState{}, errors.New("the call has no deadline")
 					}
 					return outboxState{OutboxState: notification.OutboxState{Pending: 7, Failed: 1, OldestPending: 90 * time.Second}}, tt.database
 				}},
@@ -76,19 +76,19 @@ func TestGaugesOfServersAndOutboxes(t *testing.T) {
 			senders: map[notification.Channel]activities.Sender{notification.Email: channel.NewFailover(nil, &channel.Provider{Name: "smtp"})},
 			followUps: func(ctx context.Context) (notification.FollowUpState, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
-					return notification.FollowUpState{}, errors.New("this might take for ever")
+					return notification.FollowUpState{}, errors.New("the call has no deadline")
 				}
 				return notification.FollowUpState{Pending: 2, OldestPending: 30 * time.Second}, tt.database
 			},
 			draining: func(ctx context.Context) (int64, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
-					return 0, errors.New("this might take for ever")
+					return 0, errors.New("the call has no deadline")
 				}
 				return 2, tt.temporal
 			},
 			topics: func(ctx context.Context) error {
 				if _, bounded := ctx.Deadline(); !bounded {
-					return errors.New("this might take for ever")
+					return errors.New("the call has no deadline")
 				}
 				return tt.kafka
 			},

@@ -27,9 +27,8 @@ type CleanResult struct {
 	Outboxes []activities.CleanOutboxResult // the results of outboxes without a failure
 }
 
-// CleanOutboxes concurrently deletes rows that are done from outboxes and from Herald's tables. A
-// failure of one does not stop the others: CleanOutboxes returns the first failure after all have
-// ended. A schedule starts it.
+// CleanOutboxes concurrently deletes rows that are done from outboxes and from Herald's tables. It
+// returns the first failure after all outboxes and tables are done. A schedule starts it.
 func CleanOutboxes(ctx workflow.Context, in CleanInput) (CleanResult, error) {
 	ctx = workflow.WithActivityOptions(ctx, cleanOptions)
 	var cleanings []workflow.Future

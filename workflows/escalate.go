@@ -32,8 +32,8 @@ type EscalateResult struct {
 // its stored result before it ends.
 var escalateOptions = awaited(eventOptions(time.Minute, "check whether the delivery reached its recipient"))
 
-// lookAgain is the minimum time between two checks, because the database's clock may be behind
-// Temporal's.
+// lookAgain is the minimum time between two checks without a signal: the database's clock may be
+// behind Temporal's.
 const lookAgain = time.Second
 
 // Escalate checks whether a delivery reaches its recipient in time. If not, it plans and sends a

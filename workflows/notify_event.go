@@ -17,7 +17,7 @@ type NotifyInput struct {
 	EventID        string
 	Source         string `json:",omitempty"` // the outbox of the event; empty: notification.HeraldSource
 	Publish        bool   // publish the event's message to RabbitMQ
-	CommandVersion int    `json:"Commands,omitempty"` // the [CommandVersion] of the worker that starts the workflow
+	CommandVersion int    `json:"Commands,omitempty"` // the [CommandVersion] to use, chosen at the start
 	Cancels        string `json:",omitempty"`         // the event that this event cancels; empty: none
 }
 

@@ -73,7 +73,7 @@ func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workfl
 const allowDuplicate = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 
 // partOptions lets a lane, page or batch run again if its event runs again. The rows and the
-// workflow IDs of the deliveries prevent that a delivery is sent twice.
+// workflow IDs of the deliveries prevent duplicates.
 func partOptions(event batchEvent, lane notification.Lane, id, summary string) workflow.ChildWorkflowOptions {
 	if lane.Waiting {
 		id, summary = id+"-waiting", summary+": deliveries that wait"

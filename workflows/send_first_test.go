@@ -143,8 +143,8 @@ func TestCancelledDuringTheFirstAttempt(t *testing.T) {
 	}
 }
 
-// A delivery obeys a signal before its first attempt at once, and a signal during the attempt
-// afterwards, if nothing was sent.
+// A delivery obeys a signal that comes before its first attempt. If a signal comes during the
+// attempt, the delivery obeys it afterwards, if nothing was sent.
 func TestSignalledAtTheFirstAttempt(t *testing.T) {
 	t.Parallel()
 
