@@ -236,7 +236,7 @@ func TestSendEmptyDigest(t *testing.T) {
 
 // If one item has to wait for the end of quiet hours, or is leased to another sender, nothing is
 // sent, and the other items do not change.
-func TestSendDigestHeld(t *testing.T) {
+func TestSendDigestWaitsAsAWhole(t *testing.T) {
 	t.Parallel()
 
 	until := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)

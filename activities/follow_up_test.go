@@ -161,7 +161,7 @@ func TestFollowUpWithoutBroker(t *testing.T) {
 }
 
 // A follow-up that always fails does not delay other follow-ups.
-func TestFollowUpPoison(t *testing.T) {
+func TestFollowUpThatAlwaysFails(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)

@@ -104,7 +104,7 @@ func endLeases(t *testing.T, s *postgres.Store) {
 
 // Temporal refuses the second of five events, and fails to start the third. Only these two wait or
 // fail.
-func TestPollOutboxPoison(t *testing.T) {
+func TestPollOutboxWithRefusedEvents(t *testing.T) {
 	t.Parallel()
 
 	s, temporal, m := postgrestest.New(t), &launcher{answer: poisoned}, newMeters()

@@ -253,7 +253,7 @@ func TestSendBatchUsesPastTurns(t *testing.T) {
 }
 
 // After a late single message, a batch rests between its groups.
-func TestSendBatchLetsSinglesPass(t *testing.T) {
+func TestSendBatchRestsAfterALateMessage(t *testing.T) {
 	t.Parallel()
 
 	const rest = 300 * time.Millisecond

@@ -156,7 +156,7 @@ func TestSendLimitsTheTimeToBegin(t *testing.T) {
 
 // If a delivery may not be sent, or has to wait, no attempt is used up. The workflow gets the
 // reason.
-func TestSendHeld(t *testing.T) {
+func TestSendDropsOrDefers(t *testing.T) {
 	t.Parallel()
 
 	until := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)

@@ -158,7 +158,7 @@ func TestTurnRanks(t *testing.T) {
 }
 
 // After a late single message, batches rest for a while. Operators can read the reason.
-func TestSinglesRest(t *testing.T) {
+func TestBatchesRestAfterALateMessage(t *testing.T) {
 	t.Parallel()
 
 	synctest.Test(t, func(t *testing.T) {

@@ -76,7 +76,7 @@ func TestOrigins(t *testing.T) {
 }
 
 // A browser gets the CORS headers, even in the answer to its preflight request.
-func TestShared(t *testing.T) {
+func TestCORSHeaders(t *testing.T) {
 	t.Parallel()
 
 	handler := shared(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))

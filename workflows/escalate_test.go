@@ -116,7 +116,7 @@ func TestEscalate(t *testing.T) {
 
 // An escalation waits between two calls of Escalate, even if the database's clock is behind
 // Temporal's.
-func TestEscalateAllowsForClocks(t *testing.T) {
+func TestEscalateWithASlowDatabaseClock(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)

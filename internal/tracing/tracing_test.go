@@ -232,7 +232,7 @@ func TestSettings(t *testing.T) {
 }
 
 // Without a collector, there is no interceptor and no span, and nothing fails.
-func TestOff(t *testing.T) {
+func TestTracesOff(t *testing.T) {
 	t.Parallel()
 
 	traces, err := tracing.Start(t.Context(), tracing.Settings{}, "herald-worker", "dev")
