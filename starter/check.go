@@ -46,7 +46,7 @@ func (a *app) checkCommand() *cobra.Command {
 		Long: `Look for mistakes in the configuration: the schema, the directory or its views, the
 rules, the templates, the channels and their providers, RabbitMQ, Temporal, pollers and
 workers, and the outboxes of other services. Each mistake names its row and its remedy.
-The exit code is 1 if there is one.
+The exit code is 1 if there is a mistake.
 
 starter check also plans the last events of each type: it looks for their recipients and
 renders their texts. It changes nothing and sends nothing. In Temporal, it runs a

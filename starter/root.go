@@ -102,7 +102,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Short: short,
 		Args:  terminal.KnownCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return fmt.Errorf("%s needs one of its commands", cmd.CommandPath())
+			return fmt.Errorf("%s needs a subcommand", cmd.CommandPath())
 		},
 	}
 	cmd.AddCommand(commands...)

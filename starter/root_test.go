@@ -97,7 +97,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "unknown command", args: []string{"bogus"}, want: `unknown command "bogus"`},
 		{name: "unknown output", args: []string{"status", "-o", "xml"}, want: `must be table or json`},
 		{name: "unknown flag", args: []string{"status", "--nope"}, want: "unknown flag: --nope"},
-		{name: "a group alone", args: []string{"poller"}, want: "needs one of its commands"},
+		{name: "a group alone", args: []string{"poller"}, want: "needs a subcommand"},
 		{name: "unknown command of a group", args: []string{"poller", "dance"}, want: `unknown command "dance" for "starter poller"`},
 		{name: "mistyped command", args: []string{"delivry", "list", "--status", "FAILED"}, want: `unknown command "delivry" for "starter"; did you mean "delivery"?`},
 		{name: "mistyped command of a group", args: []string{"delivery", "shw", "d1"}, want: `unknown command "shw" for "starter delivery"; did you mean "show"`},

@@ -133,7 +133,7 @@ func printUntold(w io.Writer, view statusView) {
 func printFollowUps(w io.Writer, f explain.FollowUps) {
 	if f.Pending > 0 {
 		oldest := time.Duration(f.OldestSeconds * float64(time.Second)).Round(time.Second)
-		terminal.Row(w, "follow-ups", fmt.Sprintf("%d wait, the oldest for %s: dead letters, and escalations to wake; a worker that serves events handles them", f.Pending, oldest))
+		terminal.Row(w, "follow-ups", fmt.Sprintf("%d wait, the oldest for %s: dead letters and escalations; a worker that serves events handles them", f.Pending, oldest))
 	}
 }
 

@@ -55,7 +55,7 @@ failed events      1
 oldest pending     1m30s
 told nobody        1 in the last 24h, see `+"`starter event list --outcome NO_ROUTING`"+`
 told only some     4 in the last 24h, see `+"`starter event list --outcome PROBLEM`"+`
-follow-ups         3 wait, the oldest for 5m0s: dead letters, and escalations to wake; a worker that serves events handles them
+follow-ups         3 wait, the oldest for 5m0s: dead letters and escalations; a worker that serves events handles them
 incomplete events  2
 last sweep         2026-11-21 08:00:00.000Z: 9 looked at, 3 started again, 1 closed, 2 failed
 

@@ -46,9 +46,9 @@ func (a *app) promoteCommand() *cobra.Command {
 	promote := &cobra.Command{
 		Use:   "promote [GENERATION]",
 		Short: "Send all tasks to the workers of a generation",
-		Long: `Send all tasks to the workers of a generation, by default the newest that polls. Workflows
-that these workers cannot continue end, and their events start again from the tables:
-nothing is lost or sent twice. An interrupted promotion continues when you
+		Long: `Send all tasks to the workers of a generation, by default the newest that polls. The command
+ends the workflows that these workers cannot continue, and starts their events again from
+the tables: nothing is lost or sent twice. An interrupted promotion continues when you
 repeat the command, or when a worker starts.
 
 A worker promotes its generation when it starts, unless WORKER_PROMOTE=manual. After a

@@ -35,7 +35,7 @@ func (c *Starter) check(r *environment.Reader) {
 		r.Refuse("TEMPORAL_*", err.Error())
 	}
 	histories(r)
-	r.Match("TASK_QUEUE_PREFIX", c.TaskQueuePrefix, taskQueuePrefix, "must be of a-z, 0-9 and -, 50 at most")
+	r.Match("TASK_QUEUE_PREFIX", c.TaskQueuePrefix, taskQueuePrefix, "must have 1 to 50 characters of a-z, 0-9 and -")
 	environment.Within(r, "OUTBOX_POLL_INTERVAL", c.OutboxPollInterval, minPollInterval, maxPollInterval)
 	environment.Within(r, "OUTBOX_BATCH_SIZE", c.OutboxBatchSize, 1, maxBatchSize)
 	environment.Within(r, "OUTBOX_POLLERS", c.OutboxPollers, 1, maxPollers)

@@ -151,8 +151,8 @@ func TestBadSettings(t *testing.T) {
 	const (
 		databases = " must be a Postgres URL such as postgres://user:password@host:5432/herald, with %2F for / in the password, %3F for ?, %23 for # and %25 for %"
 		brokers   = " must be a URL such as amqp://user:password@host:5672/"
-		prefix    = " must be of a-z, 0-9 and -, 50 at most"
-		rate      = " must be messages a second, or 0 for no limit"
+		prefix    = " must have 1 to 50 characters of a-z, 0-9 and -"
+		rate      = " must be a number of messages a second, or 0 for no limit"
 	)
 	tests := []struct{ key, value, want string }{
 		{key: "DATABASE_URL", want: " is empty"},

@@ -56,7 +56,7 @@ func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
 	case e.Name == "":
 		e.refuse("name", "the source has no `name:`")
 	case !sourceName.MatchString(e.Name) || e.Name == "outbox":
-		e.refuse("name", "name must be of a-z, 0-9 and -, 30 at most, and not outbox")
+		e.refuse("name", "name must have 1 to 30 characters of a-z, 0-9 and -, and must not be outbox")
 	case taken:
 		e.refuse("name", "the source of line %d has the same name", line)
 	default:

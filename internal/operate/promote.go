@@ -46,13 +46,13 @@ const (
 )
 
 // Promote switches all tasks to the workers of a generation. Before the switch, it ends the
-// workflows that these workers cannot continue by replay. Afterwards it starts them again from the
-// state in the tables.
+// workflows that these workers cannot continue by replay. Afterwards it starts their events again
+// from the state in the tables.
 //
 // It may be interrupted at any point. A marked event neither fails nor loses a delivery. The next
-// call continues: the next starting worker or an operator makes it. Only one process
-// promotes at a time; for others the error is [postgres.ErrPromoting]. The error is a [NotPromotedError] if
-// a starting worker must leave the routing as it is.
+// call continues: the next starting worker or an operator makes it. Only one process promotes at a
+// time; for other processes the error is [postgres.ErrPromoting]. The error is a
+// [NotPromotedError] if a starting worker must leave the routing as it is.
 func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(Promoted)) (Promoted, error) {
 	held, unlock, err := o.Store.LockPromotions(ctx)
 	if err != nil {

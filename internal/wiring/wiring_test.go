@@ -90,7 +90,7 @@ func TestWrongRateLimits(t *testing.T) {
 	for _, limit := range []string{"-1", "NaN", "+Inf", "ten"} {
 		r := environment.NewReader(map[string]string{"TWILIO_RATE_LIMIT": limit, "RABBITMQ_RATE_LIMIT": limit})
 		wiring.New().Read(r)
-		require.EqualError(t, r.Err(), "settings: TWILIO_RATE_LIMIT must be messages a second, or 0 for no limit", limit)
+		require.EqualError(t, r.Err(), "settings: TWILIO_RATE_LIMIT must be a number of messages a second, or 0 for no limit", limit)
 	}
 }
 

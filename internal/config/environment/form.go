@@ -40,7 +40,7 @@ func Within[T cmp.Ordered](r *Reader, key string, value, low, high T) {
 // RateLimit refuses a limit that is no number of messages a second. 0 is no limit.
 func (r *Reader) RateLimit(key string, limit float64) {
 	if !(limit >= 0 && limit <= math.MaxFloat64) { // false for NaN and infinity
-		r.Refuse(key, "must be messages a second, or 0 for no limit")
+		r.Refuse(key, "must be a number of messages a second, or 0 for no limit")
 	}
 }
 
