@@ -91,7 +91,7 @@ func stateOf(p notification.ProviderState) string {
 	case time.Now().Before(p.RestsUntil):
 		return fmt.Sprintf("rests until %s, rest %d in a row: %s", terminal.Clock(&p.RestsUntil), p.Rests, p.Failure)
 	default:
-		return fmt.Sprintf("%d rests in a row have ended, the next message tries it: %s", p.Rests, p.Failure)
+		return fmt.Sprintf("the next message tries it again; rests in a row: %d; %s", p.Rests, p.Failure)
 	}
 }
 

@@ -186,7 +186,7 @@ func TestEraseOfViews(t *testing.T) {
 }
 
 // A wrong id is an error, and changes nothing.
-func TestEraseOfNobody(t *testing.T) {
+func TestEraseRefusesAnUnknownPerson(t *testing.T) {
 	t.Parallel()
 
 	o := plantPerson(t)

@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 }
 
 // The reader never reads the process's environment by itself.
-func TestReadOfNothing(t *testing.T) {
+func TestReadIgnoresTheEnvironmentOfTheProcess(t *testing.T) {
 	t.Setenv("KEY", "k")
 
 	r := environment.NewReader(nil)

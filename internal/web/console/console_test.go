@@ -182,7 +182,7 @@ func TestListsShowEachRowOnce(t *testing.T) {
 	}
 	for _, path := range []string{"/events?aggregate=CUSTOMER/8", "/events?outcome=NO_ROUTING&aggregate=CUSTOMER/8"} {
 		_, page := d.get(path)
-		require.Contains(t, page, "No event fits among these", path)
+		require.Contains(t, page, "No event matches among these", path)
 	}
 }
 
