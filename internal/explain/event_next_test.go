@@ -40,7 +40,7 @@ func TestNextOfOutcome(t *testing.T) {
 }
 
 // The next step of a failing activity is a sentence with the cause and the remedy.
-func TestNextOfFailing(t *testing.T) {
+func TestNextOfFailingActivity(t *testing.T) {
 	t.Parallel()
 
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)

@@ -37,7 +37,7 @@ func TestEventWorkflow(t *testing.T) {
 			want: explain.WorkflowView{Status: "COMPLETED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Outcome: "NO_ROUTING", Problem: "no rows"}},
 		{name: "failed", status: enums.WORKFLOW_EXECUTION_STATUS_FAILED, result: failure,
 			want: explain.WorkflowView{Status: "FAILED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Failure: "event cannot be planned"}},
-		{name: "forgotten", err: serviceerror.NewNotFound("x"),
+		{name: "unknown to Temporal", err: serviceerror.NewNotFound("x"),
 			want: explain.WorkflowView{Status: explain.Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}},
 		{name: "out of reach", err: serviceerror.NewUnavailable("down"), want: explain.WorkflowView{Status: explain.Unreachable, Note: "down"}},
 	}

@@ -206,14 +206,14 @@ func lastTask(events []*historypb.HistoryEvent) int {
 // endOfTask returns the index after the events that record the commands of a workflow task.
 func endOfTask(events []*historypb.HistoryEvent, task int) int {
 	end := task + 1
-	for end < len(events) && broughtBy(events[task].GetEventId(), events[end]) {
+	for end < len(events) && recordsCommand(events[task].GetEventId(), events[end]) {
 		end++
 	}
 	return end
 }
 
-// broughtBy reports whether an event records a command of the workflow task.
-func broughtBy(task int64, event *historypb.HistoryEvent) bool {
+// recordsCommand reports whether an event records a command of the workflow task.
+func recordsCommand(task int64, event *historypb.HistoryEvent) bool {
 	message := event.ProtoReflect()
 	attributes := message.WhichOneof(message.Descriptor().Oneofs().ByName("attributes"))
 	if attributes == nil {

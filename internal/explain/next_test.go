@@ -213,7 +213,7 @@ func TestNextOfADelivery(t *testing.T) {
 	requireTells(t, []string{"nothing", "worker", "herald-events"}, view.next(nextNow))
 	back := dropped("cancelled by event evt-2")
 	back.DeliveryID = "d"
-	view = Why{Delivery: &back, Workflow: &unknown, Outbox: takenBack("PROCESSED")}
+	view = Why{Delivery: &back, Workflow: &unknown, Outbox: cancelledRow("PROCESSED")}
 	requireTells(t, []string{"nothing", "its event was cancelled by event evt-2", "`starter delivery retry d --again`"}, view.next(nextNow))
 	back.Status = notification.Failed
 	requireTells(t, []string{"it failed", "`starter delivery retry d --again`"}, view.next(nextNow))
@@ -223,7 +223,7 @@ func TestNextOfADelivery(t *testing.T) {
 	}
 }
 
-func takenBack(status notification.OutboxStatus) *report.LeasedRow {
+func cancelledRow(status notification.OutboxStatus) *report.LeasedRow {
 	row := outbox(status, "")
 	row.CancelledBy = "evt-2"
 	return row
@@ -246,11 +246,11 @@ func TestNextWithoutADelivery(t *testing.T) {
 		view  Why
 		tells []string
 	}{
-		{name: "waits", view: Why{Outbox: outbox("PENDING", "")}, tells: []string{"poller", "`starter poller status`"}},
+		{name: "pending", view: Why{Outbox: outbox("PENDING", "")}, tells: []string{"poller", "`starter poller status`"}},
 		{name: "cannot be started", view: Why{Outbox: outbox("FAILED", "")}, tells: []string{"corrects it", "`starter event retry evt-1`"}},
-		{name: "cancelled", view: Why{Outbox: takenBack("PENDING")}, tells: []string{"nothing", "write a new event"}},
-		{name: "cancelled after its end", view: Why{Outbox: takenBack("PROCESSED"), Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"planned once"}},
-		{name: "runs", view: Why{EventWorkflow: &WorkflowView{Status: Running}}, tells: []string{"running", "`starter event show evt-1`"}},
+		{name: "cancelled", view: Why{Outbox: cancelledRow("PENDING")}, tells: []string{"nothing", "write a new event"}},
+		{name: "cancelled after its end", view: Why{Outbox: cancelledRow("PROCESSED"), Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"planned once"}},
+		{name: "running", view: Why{EventWorkflow: &WorkflowView{Status: Running}}, tells: []string{"running", "`starter event show evt-1`"}},
 		{name: "failed", view: Why{Processed: &report.ProcessedRow{Status: "FAILED"}}, tells: []string{"nothing", "`starter event retry evt-1`"}},
 		{name: "ended", view: Why{Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"nothing", "planned once", "future events"}},
 	}
@@ -275,8 +275,8 @@ func TestWhyUndecided(t *testing.T) {
 	}{
 		{name: "routed later", view: Why{DecidedAt: &nextNow, Rules: named}, tells: []string{"about SMS", "not routed", "when the event was planned"}},
 		{name: "pending", view: Why{Outbox: outbox("PENDING", "")}, tells: []string{"yet", "waits in the outbox"}},
-		{name: "cancelled", view: Why{Outbox: takenBack("PROCESSED"), Processed: processed("FAILED")}, tells: []string{"the event was cancelled by event evt-2"}},
-		{name: "cancelled after its end", view: Why{Outbox: takenBack("PROCESSED"), Rules: named, Processed: processed("SUCCESS")}, tells: []string{"when the event was planned", "names them"}},
+		{name: "cancelled", view: Why{Outbox: cancelledRow("PROCESSED"), Processed: processed("FAILED")}, tells: []string{"the event was cancelled by event evt-2"}},
+		{name: "cancelled after its end", view: Why{Outbox: cancelledRow("PROCESSED"), Rules: named, Processed: processed("SUCCESS")}, tells: []string{"when the event was planned", "names them"}},
 		{name: "failed", view: Why{Outbox: outbox("FAILED", "claimed 10 times")}, tells: []string{"could not be started", "claimed 10 times"}},
 		{name: "no routes", view: Why{Processed: processed("SUCCESS")}, tells: []string{"anybody", "event_type_channel_routing"}},
 		{name: "unknown", view: Why{Rules: RulesNow{RoutedChannels: sms}}, tells: []string{"not in the directory", "recipient"}},

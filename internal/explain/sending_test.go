@@ -170,7 +170,7 @@ func TestDeliveryWorkflowInItsFirstAttempt(t *testing.T) {
 	}{
 		{name: "under way", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED, underWay: true},
 		{name: "not begun", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_SCHEDULED},
-		{name: "over", history: []*historypb.HistoryEvent{startedWith(t, in), ended}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
+		{name: "ended", history: []*historypb.HistoryEvent{startedWith(t, in), ended}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
 		{name: "none, because the delivery waits", history: []*historypb.HistoryEvent{startedWith(t, waits)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
 	}
 	for _, tt := range tests {

@@ -59,7 +59,7 @@ func TestTargetsPath(t *testing.T) {
 		{name: "whole, with an exponent", path: "restaurantId", payload: `{"restaurantId": 1.5e3}`, want: "1500"},
 		{name: "whole, with a negative exponent", path: "restaurantId", payload: `{"restaurantId": 50E-1}`, want: "5"},
 		{name: "nested", path: "customer.id", payload: `{"customer": {"id": 42}}`, want: "42"},
-		{name: "deeper", path: "a.b.c", payload: `{"a": {"b": {"c": "x"}}}`, want: "x"},
+		{name: "two levels down", path: "a.b.c", payload: `{"a": {"b": {"c": "x"}}}`, want: "x"},
 		{name: "fraction", path: "restaurantId", payload: `{"restaurantId": 5.5}`},
 		{name: "fraction too fine for a float", path: "restaurantId", payload: `{"restaurantId": 5.00000000000000000001}`},
 		{name: "monstrous exponent", path: "restaurantId", payload: `{"restaurantId": 1e999999999}`},
@@ -105,7 +105,7 @@ func requireRestaurant(t *testing.T, event notification.Event, path, want, probl
 
 // The first path with a value counts. @aggregate is the event's aggregate, if its type is the
 // row's type.
-func TestTargetsSeveralPaths(t *testing.T) {
+func TestTargetsFirstPathWithAValue(t *testing.T) {
 	t.Parallel()
 
 	const all = "restaurantId, restaurant_id,@aggregate"

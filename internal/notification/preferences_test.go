@@ -38,7 +38,7 @@ func TestCheckPreferences(t *testing.T) {
 		want  string
 		tells []string // nil: the preferences are valid
 	}{
-		{name: "nothing", want: `{}`},
+		{name: "no preferences", want: `{}`},
 		{name: "the present zone, although it is unknown", want: `{"timezone": "Mars/Olympus"}`},
 		{name: "another zone", want: `{"timezone": "Europe/Rome"}`},
 		{name: "an unknown zone", want: `{"timezone": "Europe/Atlantis"}`, tells: []string{"Europe/Atlantis", "IANA"}},

@@ -188,7 +188,7 @@ func TestQuietOfAGroup(t *testing.T) {
 		zone       string // of the group
 		want       string // until; empty: not quiet
 	}{
-		{name: "nobody's"},
+		{name: "no quiet hours"},
 		{name: "the group's alone", group: "22:00-07:00", want: "2026-06-02T07:00:00+02:00"},
 		{name: "the group's, by its clock", group: "16:00-18:00", zone: "America/New_York", want: "2026-06-01T18:00:00-04:00"},
 		{name: "the group's, not by its clock", group: "22:00-07:00", zone: "America/New_York"},

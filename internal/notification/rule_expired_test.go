@@ -24,7 +24,7 @@ func TestExpired(t *testing.T) {
 		{name: "no limit", want: selected, finds: "it never expires"},
 		{name: "not yet", after: time.Hour + 1, want: selected, expires: noon.Add(1), finds: "it expires at"},
 		{name: "at that instant", after: time.Hour, want: expired, expires: noon, finds: "it expired at"},
-		{name: "over", after: time.Minute, want: expired, expires: noon.Add(-59 * time.Minute)},
+		{name: "long ago", after: time.Minute, want: expired, expires: noon.Add(-59 * time.Minute)},
 		{name: "the event's time", at: noon, want: expired, expires: noon},
 		{name: "the event's time is earlier", after: 2 * time.Hour, at: noon.Add(-time.Second), want: expired, expires: noon.Add(-time.Second)},
 		{name: "the channel's time is earlier", after: time.Hour, at: noon.Add(time.Hour), want: expired, expires: noon},

@@ -158,7 +158,7 @@ func TestDecideEverySituation(t *testing.T) {
 	require.Len(t, seen, 10, "every decision was taken")
 }
 
-func TestDecideWhen(t *testing.T) {
+func TestDecideSendAfter(t *testing.T) {
 	t.Parallel()
 
 	var never time.Time
@@ -258,7 +258,7 @@ func TestDecideGroupQuietHours(t *testing.T) {
 }
 
 // Quiet hours without a gap between them have no end to wait for.
-func TestDecideQuietForEver(t *testing.T) {
+func TestDecideDropsInEndlessQuietHours(t *testing.T) {
 	t.Parallel()
 
 	rest := hours("13:00", "11:00")

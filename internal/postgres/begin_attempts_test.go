@@ -227,7 +227,7 @@ func TestAttemptsOfRelease02(t *testing.T) {
 
 // In a group that was planned a while ago, the rules judge each delivery separately. A
 // change for one delivery drops only that one. Deliveries go to the current address.
-func TestBeginAttemptsJudges(t *testing.T) {
+func TestBeginAttemptsJudgesEachDelivery(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 5)
@@ -250,7 +250,7 @@ func TestBeginAttemptsJudges(t *testing.T) {
 }
 
 // If the rules cannot be asked, no attempt begins, and nothing changes.
-func TestBeginAttemptsWithoutRules(t *testing.T) {
+func TestBeginAttemptsFailsWithoutRules(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 2)
@@ -262,7 +262,7 @@ func TestBeginAttemptsWithoutRules(t *testing.T) {
 }
 
 // The run of an operator's retry sends the delivery.
-func TestBeginAttemptsOfARetriedDelivery(t *testing.T) {
+func TestBeginAttemptsSkipsRetriedDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 2)
@@ -274,8 +274,8 @@ func TestBeginAttemptsOfARetriedDelivery(t *testing.T) {
 	require.Equal(t, 1, attempts[1].Number)
 }
 
-// Two executions of one batch begin each delivery once, in any order.
-func TestBeginAttemptsTwice(t *testing.T) {
+// Executions of one batch at the same time, in any order, begin each delivery once.
+func TestBeginAttemptsBeginsEachDeliveryOnce(t *testing.T) {
 	t.Parallel()
 
 	const deliveries = 60
@@ -296,7 +296,7 @@ func TestBeginAttemptsTwice(t *testing.T) {
 }
 
 // A group needs as many statements as one delivery, judged or not.
-func TestBeginAttemptsAsksOnce(t *testing.T) {
+func TestBeginAttemptsNeedsFewStatements(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 500)

@@ -177,7 +177,7 @@ func TestCancelPart(t *testing.T) {
 }
 
 // A delivery of a cancelled event gets the cancellation as its reason, whatever ends it.
-func TestEndsOfACancelledEvent(t *testing.T) {
+func TestEveryEndNamesTheCancellingEvent(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, planMail)

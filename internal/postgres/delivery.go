@@ -89,9 +89,9 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 // digestUnderWay reports whether an attempt at the digest of a delivery n is in flight.
 const digestUnderWay = `n.digest_id IS NOT NULL AND coalesce(n.attempt_until > now(), false)`
 
-// CountDeliveries counts the deliveries of each ten minutes into delivery_count, from two hours
-// before the last count, but of the last six hours at most. A receipt that comes later changes no
-// count. Repeating it is safe.
+// CountDeliveries counts the deliveries of each ten minutes into delivery_count. It begins two hours
+// before the last count, and at most six hours ago. A receipt that comes later changes no count. A
+// repeat is safe.
 func (s *Store) CountDeliveries(ctx context.Context) error {
 	const query = `
 		WITH counted AS (

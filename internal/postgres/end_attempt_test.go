@@ -42,7 +42,7 @@ func TestEndAttemptNamesTheProvider(t *testing.T) {
 
 // The age of the event is measured for messages that are sent as soon as possible: seven
 // hours.
-func TestEndAttemptMeasures(t *testing.T) {
+func TestEndAttemptMeasuresTheAge(t *testing.T) {
 	t.Parallel()
 
 	const sent = notification.OutcomeSent
@@ -143,7 +143,7 @@ func TestEndAttempts(t *testing.T) {
 		{name: "bounced before it was sent", meanwhile: bounced, result: sent, want: notification.Failed, wantError: ptr("bounced")},
 		{name: "bounced before it was given up", meanwhile: bounced, result: refused, want: notification.Failed, wantError: ptr("bounced")},
 		{name: "arrived before it was sent", meanwhile: "UPDATE notification SET status = 'DELIVERED', sent_at = now(), delivered_at = now() WHERE delivery_id = ", result: sent, want: notification.Delivered},
-		{name: "gone", meanwhile: "DELETE FROM notification WHERE delivery_id = ", result: sent},
+		{name: "deleted", meanwhile: "DELETE FROM notification WHERE delivery_id = ", result: sent},
 	}
 	s, ids := mailsTo(t, len(tests))
 	beginBatch(t, s, ids)
@@ -187,7 +187,7 @@ func TestEndAttempts(t *testing.T) {
 
 // A delivery that is given up wakes the follow-up worker at once, except on best-effort
 // channels.
-func TestEndAttemptsWakes(t *testing.T) {
+func TestEndAttemptsWakesTheFollowUpWorker(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -230,7 +230,7 @@ func TestEndAttemptsOfDeadAddresses(t *testing.T) {
 }
 
 // A group of any size ends in one statement.
-func TestEndAttemptsAsksOnce(t *testing.T) {
+func TestEndAttemptsNeedsOneStatement(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 200)
@@ -244,7 +244,7 @@ func TestEndAttemptsAsksOnce(t *testing.T) {
 
 // An attempt leaves each row on its page, from begin to end. The begin writes no index.
 // The row of the attempt is written once.
-func TestAnAttemptStaysOnItsPage(t *testing.T) {
+func TestAttemptStaysOnItsPage(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)

@@ -31,8 +31,8 @@ type PersonalRows struct {
 	View  bool   `json:"view,omitempty"` // a view of the application: only the application can delete the rows
 }
 
-// CountPersonal counts the rows about a person in each table whose rows belong to one person, and
-// their deliveries to erase, each up to limit.
+// CountPersonal counts the rows about a person, each table up to limit: the tables whose rows belong
+// to one person, and the deliveries to erase.
 func (s *Store) CountPersonal(ctx context.Context, who notification.RecipientKey, limit int) ([]PersonalRows, error) {
 	conditions := map[string]string{DeliveryTable: " AND " + toErase}
 	tables := append(slices.Clone(personalTables), DeliveryTable)

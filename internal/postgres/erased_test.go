@@ -13,7 +13,7 @@ import (
 
 // Nothing is planned, sent or sent again for a person who was erased, and no gateway lets them in.
 // That holds while the directory has them, and right after planning.
-func TestErased(t *testing.T) {
+func TestErasedPersonGetsNothing(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, planWaitedMail)

@@ -55,7 +55,7 @@ func follow(t *testing.T, s *postgres.Store, id string) (found notification.Esca
 
 // A delivery over a channel that escalates is marked. A digest is not marked, nor a delivery that
 // was planned before the escalation existed.
-func TestSavePlanEscalates(t *testing.T) {
+func TestSavePlanMarksEscalatingDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s := withEscalation(t)

@@ -61,9 +61,9 @@ const eventMeant = `($1::text IS NULL OR n.event_type = $1)
 		       AND ($4::text IS NULL OR n.source = $4)
 		       AND ` + canceller + ` IS NULL`
 
-// lookedAtOnce is the number of events that one query reads, in each half. It takes a few
+// retryPageSize is the number of events that one query reads, in each half. It takes a few
 // milliseconds, and tens of them if the rows come from disk.
-const lookedAtOnce = 200
+const retryPageSize = 200
 
 // CountEventsToRetry counts the events that filter selects, page by page. One statement for
 // all events could time out.
@@ -92,7 +92,7 @@ func (s *Store) EventsToRetry(ctx context.Context, filter RetryFilter, after str
 // retryPage reads the next page of events. It returns the events that filter selects, the
 // last event that it read, and whether more may follow.
 func (s *Store) retryPage(ctx context.Context, filter RetryFilter, after string) (ids []string, last string, more bool, err error) {
-	query, args := failedEvents, []any{Optional(filter.EventType), Optional(filter.Since), Optional(filter.Until), Optional(filter.Source), after, lookedAtOnce}
+	query, args := failedEvents, []any{Optional(filter.EventType), Optional(filter.Since), Optional(filter.Until), Optional(filter.Source), after, retryPageSize}
 	if filter.Outcome != "" {
 		query, args = eventsWithOutcome, append(args, filter.Outcome)
 	}
@@ -104,7 +104,7 @@ func (s *Store) retryPage(ctx context.Context, filter RetryFilter, after string)
 		}
 		return nil
 	})
-	return ids, last, looked.RowsAffected() == lookedAtOnce, Wrap(err, "read events to retry")
+	return ids, last, looked.RowsAffected() == retryPageSize, Wrap(err, "read events to retry")
 }
 
 // Optional returns nil for a zero value.

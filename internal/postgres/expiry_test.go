@@ -67,9 +67,9 @@ func TestReopenExpiredDeliveries(t *testing.T) {
 		again bool
 		kept  bool
 	}{
-		{name: "over", left: -time.Minute, kept: true},
-		{name: "over, again", left: -time.Minute, again: true},
-		{name: "ahead, again", left: time.Hour, again: true, kept: true},
+		{name: "already expired", left: -time.Minute, kept: true},
+		{name: "already expired, again", left: -time.Minute, again: true},
+		{name: "not yet expired, again", left: time.Hour, again: true, kept: true},
 	} {
 		s := expiringMail(t, tt.left)
 		setStatus(t, s, mail, notification.Cancelled)

@@ -216,8 +216,8 @@ func queueTemplates(batch *pgx.Batch, eventType, arg string, templates *[]notifi
 	QueueInto(batch, templates, pgx.RowToStructByName, query, arg, MaxRowsPerEventType)
 }
 
-// settingsQuery reads the settings of the entities that the targets $2 name for an event type, and
-// the settings of customers, who have no entity.
+// settingsQuery reads the settings for an event type: of the entities that the targets $2 name, and
+// of customers, who have no entity.
 const settingsQuery = `
 	SELECT ` + settingFacts + `
 	FROM   entity_notification_settings s

@@ -123,7 +123,7 @@ func TestFinishEventWaitsForARetry(t *testing.T) {
 
 // The local activity that ends an event may be lost with its workflow task, and may be
 // late. The final result of the event's workflow stays.
-func TestFinishEventFirst(t *testing.T) {
+func TestFinishEventKeepsTheFinalResult(t *testing.T) {
 	t.Parallel()
 
 	first := notification.EventEnd{EventID: "evt-1", Success: true, First: true}
@@ -172,7 +172,7 @@ func TestAcknowledge(t *testing.T) {
 
 // At the end of a large event, each statement changes few of its deliveries. One statement
 // for a million PENDING deliveries would time out.
-func TestEndsOfLargeEvents(t *testing.T) {
+func TestEndsOfLargeEventsChangeFewRowsAtOnce(t *testing.T) {
 	t.Parallel()
 
 	const all, pending = 30_000, 10_000

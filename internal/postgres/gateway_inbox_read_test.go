@@ -98,7 +98,7 @@ func TestArrivalInEachStatus(t *testing.T) {
 
 // Gateways that record the same acknowledgements at once, each in a different order, do not
 // deadlock.
-func TestAcknowledgedOnSeveralGateways(t *testing.T) {
+func TestMarkDeliveredDoesNotDeadlock(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)

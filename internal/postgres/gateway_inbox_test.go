@@ -189,7 +189,7 @@ func TestInboxPages(t *testing.T) {
 
 // A long transaction makes its row visible after later ones. A reader who asks from a
 // slightly earlier position finds it.
-func TestInboxOutOfOrder(t *testing.T) {
+func TestInboxAfterFindsLateCommits(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -227,7 +227,7 @@ func TestInboxPositionOf(t *testing.T) {
 
 // A recipient who names another person's notification gets "no such notification", and changes
 // nothing.
-func TestInboxOfAnother(t *testing.T) {
+func TestInboxRefusesNotificationsOfOthers(t *testing.T) {
 	t.Parallel()
 
 	s, ctx := postgrestest.New(t), t.Context()

@@ -47,7 +47,7 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		dropped string
 		ordered string // the same, for a delivery that an operator ordered
 	}{
-		{name: "nothing", sql: "SELECT 1"},
+		{name: "no change", sql: "SELECT 1"},
 		{name: "left the directory", sql: "DELETE FROM recipient", dropped: notification.NoLongerRecipient, ordered: notification.NoLongerRecipient},
 		{name: "not active", sql: "UPDATE recipient SET active = false", dropped: notification.NoLongerRecipient, ordered: notification.NoLongerRecipient},
 		{name: "left the entity", sql: "DELETE FROM entity_member", dropped: notification.NoLongerRecipient},
@@ -118,10 +118,10 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 		dropped  bool
 		deferred bool
 	}{
-		{name: "none"},
-		{name: "own, not now", sql: []string{own + never + ")"}},
-		{name: "own", sql: []string{own + always + ")"}, dropped: true},
-		{name: "own, deferred", sql: []string{own + always + ")", deferred}, deferred: true},
+		{name: "no quiet hours"},
+		{name: "the recipient's, not now", sql: []string{own + never + ")"}},
+		{name: "the recipient's", sql: []string{own + always + ")"}, dropped: true},
+		{name: "the recipient's, deferred", sql: []string{own + always + ")", deferred}, deferred: true},
 		{name: "the group's", sql: []string{group + always + ")"}, dropped: true},
 		{name: "the group's, deferred", sql: []string{group + always + ")", deferred}, deferred: true},
 		{name: "the group's, not now", sql: []string{group + never + ")"}},

@@ -147,7 +147,7 @@ func (c conductor) play(t *testing.T, senders [2]*sender, choices []int) []int {
 	t.Helper()
 	choices = slices.Clone(choices)
 	for at := 0; ; {
-		first, second := c.rests(t, senders[0]), c.rests(t, senders[1])
+		first, second := c.awaitState(t, senders[0]), c.awaitState(t, senders[1])
 		switch {
 		case first == hasEnded && second == hasEnded:
 			for len(choices) > 0 && choices[len(choices)-1] == 1 {
@@ -183,8 +183,8 @@ const (
 	mayCommit
 )
 
-// rests waits until a sender stops, and returns its state.
-func (c conductor) rests(t *testing.T, each *sender) (at state) {
+// awaitState waits until a sender stops, and returns its state.
+func (c conductor) awaitState(t *testing.T, each *sender) (at state) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		at = c.state(t, each)

@@ -227,7 +227,7 @@ func TestClaimEventsReadsOnlyClaimedRows(t *testing.T) {
 }
 
 // While a session holds an old snapshot, most claims do not read processed rows again.
-func TestClaimEventsBesideAnOldSnapshot(t *testing.T) {
+func TestClaimEventsDuringAnOldSnapshot(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)

@@ -185,7 +185,7 @@ func TestPlansAreKept(t *testing.T) {
 	one := &postgres.Store{Pool: pool}
 
 	for i := range rounds {
-		way(t, one, fmt.Sprint("evt-", i))
+		runEvent(t, one, fmt.Sprint("evt-", i))
 	}
 
 	require.Empty(t, postgrestest.List(t, one, "SELECT statement FROM pg_prepared_statements WHERE custom_plans > 5"))
@@ -210,7 +210,7 @@ func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	for i := range 8 {
 		emitEvent(t, s, fmt.Sprint("evt-", i))
-		way(t, one, fmt.Sprint("evt-", i))
+		runEvent(t, one, fmt.Sprint("evt-", i))
 	}
 	emitMany(t, s, many)
 	plant(t, s, many, map[string]string{"attempt_count": "1"})
@@ -229,15 +229,15 @@ func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 	before := read()
 
 	emitEvent(t, s, "evt-last")
-	way(t, one, "evt-last")
+	runEvent(t, one, "evt-last")
 
 	for name, tuples := range read() {
 		require.Less(t, tuples-before[name], few, name)
 	}
 }
 
-// way runs the statements of an event with three deliveries. A batch sends two of them.
-func way(t *testing.T, s *postgres.Store, eventID string) {
+// runEvent runs the statements of an event with three deliveries. A batch sends two of them.
+func runEvent(t *testing.T, s *postgres.Store, eventID string) {
 	t.Helper()
 	ctx := t.Context()
 	must(s.EventSetup(ctx, eventID))(t)

@@ -162,7 +162,7 @@ func TestPurge(t *testing.T) {
 }
 
 // A START that somebody replays after a purge does not undo a later STOP.
-func TestPurgeKeepsTexts(t *testing.T) {
+func TestPurgeKeepsIncomingTextMessages(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t)
@@ -258,7 +258,7 @@ func TestPurgeReadsPages(t *testing.T) {
 }
 
 // A row that is open or still needed stays, however old it is.
-func TestPurgeKeepsWhatIsOpen(t *testing.T) {
+func TestPurgeKeepsOpenRows(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct {

@@ -278,7 +278,7 @@ func withPatients(t *testing.T) *postgres.Store {
 }
 
 // Everything that reads people by type also reads an added type.
-func TestAddedUserType(t *testing.T) {
+func TestEveryReaderKnowsAnAddedUserType(t *testing.T) {
 	t.Parallel()
 
 	s := withPatients(t)
@@ -302,7 +302,7 @@ func TestAddedUserType(t *testing.T) {
 }
 
 // Changes of user_type that would break stored ids are refused, with advice.
-func TestUserTypeIsKept(t *testing.T) {
+func TestUserTypeInUseIsKept(t *testing.T) {
 	t.Parallel()
 
 	s := withPatients(t)

@@ -123,8 +123,8 @@ var (
 	cast      = regexp.MustCompile(`::[a-z ]+$`)
 )
 
-// form returns the type of a column, except text and boolean, and the value of a column that an
-// INSERT does not name, except null.
+// form returns the type of a column, unless it is text or boolean, and the column's default, or that
+// an INSERT must name the column.
 func (c column) form() string {
 	form := ""
 	if c.Type != "text" && c.Type != "boolean" {

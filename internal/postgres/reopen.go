@@ -48,7 +48,7 @@ func (s *Store) OwnTime(ctx context.Context, deliveryID string, now time.Time) (
 // Again is set. A delivery that the same run reopened before also stays, and a delivery to a person
 // who was erased.
 //
-// From here on, Herald sends the delivery alone. Its strategy is IMMEDIATE, or DELAYED if
+// From now on, Herald sends the delivery alone. Its strategy is IMMEDIATE, or DELAYED if
 // it waits for its own time again, so no digest takes it.
 func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error) {
 	const query = `

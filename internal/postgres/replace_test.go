@@ -88,7 +88,7 @@ func TestNewestVersionRemains(t *testing.T) {
 
 // An event replaces only older events of its type and key, for the people that it tells, over
 // all channels.
-func TestReplaces(t *testing.T) {
+func TestReplaceOnlyOlderEvents(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)

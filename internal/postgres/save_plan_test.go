@@ -251,7 +251,7 @@ func TestSavePlanSideBySide(t *testing.T) {
 }
 
 // A plan is stored whole or not at all.
-func TestSavePlanRefused(t *testing.T) {
+func TestSavePlanStoresAllOrNothing(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)

@@ -64,7 +64,7 @@ func TestSelectionByLocale(t *testing.T) {
 		{name: "English of some country", locale: "en-GB", rows: []string{"en", "en-US"}, want: "en"},
 		{name: "only a country of the language", locale: "it", rows: []string{"it-IT"}},
 		{name: "two rows with one key", locale: "it-IT", rows: []string{"it-IT", "it_IT"}, want: "it-IT"},
-		{name: "nothing", locale: "it", rows: []string{"de"}},
+		{name: "only another language", locale: "it", rows: []string{"de"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

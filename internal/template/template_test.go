@@ -28,7 +28,7 @@ func TestRender(t *testing.T) {
 		want    notification.Text
 	}{
 		{name: "plain", channel: notification.SMS, body: "Table for {{.payload.pax}}", want: notification.Text{Body: "Table for 4"}},
-		{name: "nothing", channel: notification.SMS, want: notification.Text{}},
+		{name: "empty template", channel: notification.SMS, want: notification.Text{}},
 		{name: "large integers", channel: notification.SMS, body: "{{.payload.restaurantId}} {{.payload.huge}}", want: notification.Text{Body: "9007199254740993 123456789012345678901234567890"}},
 		{name: "fractions as written", channel: notification.SMS, body: "{{.payload.price}} {{.payload.ratio}}", want: notification.Text{Body: "19.90 1234567.5"}},
 		{name: "integers compare", channel: notification.SMS, body: "{{if gt .payload.pax 3}}many{{end}}{{if .payload.kids}} kids{{end}}", want: notification.Text{Body: "many"}},
@@ -210,7 +210,7 @@ func TestRenderIsBounded(t *testing.T) {
 }
 
 // The time limit or the depth limit stops a template that calls itself.
-func TestRenderBoundlessRecursion(t *testing.T) {
+func TestRenderStopsRecursion(t *testing.T) {
 	t.Parallel()
 
 	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Body: `{{define "t"}}{{template "t"}}{{end}}{{template "t"}}`}
@@ -254,7 +254,7 @@ func TestRenderURL(t *testing.T) {
 		want    string
 		problem string
 	}{
-		{name: "none", channel: notification.WebSocket},
+		{name: "no url", channel: notification.WebSocket},
 		{name: "a path", channel: notification.WebSocket, url: "/orders/{{.payload.id}}?q={{.payload.q | urlquery}}", want: "/orders/7?q=a%26b"},
 		{name: "https", channel: notification.Webhook, url: " {{if .payload.id}}https://app.example.com/{{.payload.id}}{{end}}\n", want: "https://app.example.com/7"},
 		{name: "empty for this event", channel: notification.WebSocket, url: "{{with index .payload \"page\"}}/{{.}}{{end}}"},

@@ -17,8 +17,9 @@ const deviceID = `left(encode(sha256(convert_to(d.token, 'UTF8')), 'hex'), 32)`
 
 // RegisterDevice gives a device to a recipient, makes it active and returns its id. An earlier
 // recipient of the device gets nothing more on it. At the limit, RegisterDevice first removes
-// inactive devices of the recipient; if that is not enough, the error is [notification.ErrManyDevices]. If the directory's
-// devices are a view, the error is [notification.ErrForeignDevices].
+// inactive devices of the recipient; if that is not enough, the error is
+// [notification.ErrManyDevices]. If the directory's devices are a view, the error is
+// [notification.ErrForeignDevices].
 func (s *Store) RegisterDevice(ctx context.Context, who notification.RecipientKey, token string) (id string, err error) {
 	const lock = "SELECT pg_advisory_xact_lock(hashtextextended(name, 7311)) FROM unnest(ARRAY[$1, $2]) AS name ORDER BY name"
 	const others = `

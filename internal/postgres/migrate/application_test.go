@@ -94,7 +94,7 @@ func requireAllApplied(t *testing.T, m *migrate.Migrator) {
 }
 
 // Herald and the application keep their migrations apart, and neither waits for the other.
-func TestMigrateBesideAnApplication(t *testing.T) {
+func TestMigrateDoesNotTouchAnApplication(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
@@ -161,7 +161,7 @@ func TestMigrateRefusesNamesOfOthers(t *testing.T) {
 }
 
 // If a role lacks a right, the error says what to ask for.
-func TestMigrateWithoutRights(t *testing.T) {
+func TestMigrateNamesMissingRights(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)

@@ -23,7 +23,7 @@ func installOld(t *testing.T, s *postgres.Store, from, to int64) {
 	}
 }
 
-func TestMigrateTakesOver(t *testing.T) {
+func TestMigrateTakesOverFormerVersions(t *testing.T) {
 	t.Parallel()
 
 	cases := []struct {
@@ -88,7 +88,7 @@ func TestTakeOverWaitsForAnOlderRelease(t *testing.T) {
 }
 
 // Herald does not guess whose versions a mixed table holds. The error's remedy works.
-func TestMigrateRefusesAMixture(t *testing.T) {
+func TestMigrateRefusesMixedVersions(t *testing.T) {
 	t.Parallel()
 
 	mixtures := map[string]string{

@@ -72,8 +72,8 @@ func produce(t *testing.T, s *postgres.Store) *producers {
 	return p
 }
 
-// goOn waits until the producers have written more events.
-func (p *producers) goOn(t *testing.T) {
+// awaitMore waits until the producers have written more events.
+func (p *producers) awaitMore(t *testing.T) {
 	t.Helper()
 	enough := p.count.Load() + 20
 	require.Eventually(t, func() bool { return p.count.Load() >= enough || p.failed.Load() != nil }, time.Minute, 5*time.Millisecond, "producers wait for the migration")
@@ -84,7 +84,7 @@ func (p *producers) goOn(t *testing.T) {
 
 // While a transaction holds the tables, the migration waits. Producers do not wait long for
 // the migration.
-func TestMigrateBesideProducers(t *testing.T) {
+func TestMigrateDoesNotBlockProducers(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -97,7 +97,7 @@ func TestMigrateBesideProducers(t *testing.T) {
 	_, err = long.Exec(t.Context(), "LOCK TABLE event_outbox, notification IN ROW EXCLUSIVE MODE")
 	require.NoError(t, err)
 	writers := produce(t, s)
-	writers.goOn(t)
+	writers.awaitMore(t)
 	migrated := make(chan error, 1)
 	go func() {
 		_, err := m.Up(t.Context())
@@ -106,7 +106,7 @@ func TestMigrateBesideProducers(t *testing.T) {
 
 	for _, again := range []string{"again in 1s", "again in 2s"} {
 		require.Eventually(t, func() bool { return strings.Contains(m.Doing(), again) }, time.Minute, 5*time.Millisecond)
-		writers.goOn(t)
+		writers.awaitMore(t)
 	}
 	old, err := s.Pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead}) // an index built CONCURRENTLY waits for it
 	require.NoError(t, err)
@@ -117,18 +117,18 @@ func TestMigrateBesideProducers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'INDEX CONCURRENTLY')")
 	}, time.Minute, 5*time.Millisecond)
-	writers.goOn(t)
+	writers.awaitMore(t)
 	require.NoError(t, old.Commit(t.Context()))
 
 	require.NoError(t, <-migrated)
-	writers.goOn(t)
+	writers.awaitMore(t)
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM event_outbox WHERE event_type ~ E'\\x1b'"))
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"))
 }
 
 // A migration waits until a vacuum of its table has ended, and only then for the table. Producers do
 // not wait for either.
-func TestMigrateBesideAVacuum(t *testing.T) {
+func TestMigrateWaitsForAVacuum(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -144,12 +144,12 @@ func TestMigrateBesideAVacuum(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'SHARE UPDATE EXCLUSIVE')")
 	}, time.Minute, 5*time.Millisecond)
-	writers.goOn(t)
+	writers.awaitMore(t)
 	require.NotContains(t, m.Doing(), "again in")
 
 	require.NoError(t, vacuum.Commit(t.Context()))
 	require.NoError(t, <-migrated)
-	writers.goOn(t)
+	writers.awaitMore(t)
 }
 
 // A failed CREATE INDEX CONCURRENTLY leaves an invalid index, whose name is taken.

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	noTransaction = regexp.MustCompile(`(?m)^-- \+goose NO TRANSACTION$`)
-	builtBeside   = regexp.MustCompile(`CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS (\w+)`)
+	noTransaction   = regexp.MustCompile(`(?m)^-- \+goose NO TRANSACTION$`)
+	concurrentIndex = regexp.MustCompile(`CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS (\w+)`)
 )
 
 // step applies or reverts one migration. Others wait behind a migration in a transaction. So if the
@@ -104,7 +104,7 @@ func (m *Migrator) dropHalfBuilt(ctx context.Context, text string) error {
 			AND    pg_table_is_visible(c.oid)
 			AND    NOT i.indisvalid)`
 
-	for _, match := range builtBeside.FindAllStringSubmatch(text, -1) {
+	for _, match := range concurrentIndex.FindAllStringSubmatch(text, -1) {
 		var halfBuilt bool
 		if err := m.db.QueryRowContext(ctx, invalid, match[1]).Scan(&halfBuilt); err != nil {
 			return fmt.Errorf("look at index %s: %w", match[1], err)
