@@ -91,7 +91,7 @@ func (s *Store) Unadopted(ctx context.Context, ids []string) ([]string, error) {
 }
 
 // refusal returns why the database refused a value, or "" if it did not. It may refuse a
-// payload with \u0000, or a payload that grows too large in its spelling. The text quotes
+// payload with \u0000, or a payload that is too large in the database's spelling. The text quotes
 // no value.
 func refusal(err error) string {
 	var refused *pgconn.PgError
@@ -107,9 +107,9 @@ func refusal(err error) string {
 }
 
 // BeginSource records once where the walk through Herald's own outbox begins. For a source
-// that notifies nobody, it closes the events that release 0.2 left open: the walk produces their
-// rows. Workers of release 0.2 mark the rows of closed events as sent. So BeginSource closes
-// nothing after a rollback, nor before the last activities of release 0.2 have timed out.
+// without people, it closes the events that release 0.2 kept: the walk produces their rows.
+// Workers of release 0.2 mark the rows of closed events as sent. So BeginSource closes nothing
+// after a rollback, or until the last activities of release 0.2 have timed out.
 func (s *Store) BeginSource(ctx context.Context, source outboxes.Source) error {
 	const start = `
 		INSERT INTO source_start (source, seq)

@@ -14,9 +14,8 @@ import (
 // One statement takes the leases of all deliveries. The rules then judge some of them
 // again, with facts committed after the leases were taken; see [Store.judge]. These
 // deliveries were planned more than a minute ago, had to wait, have expired, are withdrawn by
-// another event, or go to a person who was erased. Then the caps of the channel count the messages; see
-// [Store.countMessages]. One more statement reads the status of deliveries that were not
-// begun.
+// another event, or go to an erased person. Then the caps of the channel count the messages; see
+// [Store.countMessages]. One more statement reads the status of deliveries that were not begun.
 func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
 	begun := attempts{}
 	if !in.StatusOnly {

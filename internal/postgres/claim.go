@@ -12,7 +12,7 @@ import (
 
 // claimFloor is the seq from which most claims of a source look for pending events. While a
 // session holds an old snapshot, Postgres keeps an index entry for each row that was
-// pending since then. A claim that starts before these entries reads them all again.
+// pending since that snapshot. A claim that starts before these entries reads them all again.
 //
 // A row may become free below the floor: its producer committed late, or its lease ran out.
 // So the floor stays a moment behind the claims, which gives producers time between insert
@@ -34,7 +34,7 @@ const (
 	floorInterval = 250 * time.Millisecond
 )
 
-// from returns the seq from which a claim looks for events; 0: at all of them.
+// from returns the seq from which a claim looks for events; 0: from the first event.
 func (f *claimFloor) from(now time.Time) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

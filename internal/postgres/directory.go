@@ -28,8 +28,8 @@ const (
 	DirectoryPerson = `(
 	    SELECT user_type::text, user_id::text, ` + directoryZone + ` AS timezone, ` + directoryActive + `
 	    FROM   recipient)`
-	// directoryRecipient reads an optional column as NULL from a view that lacks it: then the name
-	// means the column of absent.
+	// directoryRecipient reads an optional column as NULL from a view that lacks the column: then the
+	// column's name means the column of absent.
 	directoryRecipient = `(
 	    SELECT present.*
 	    FROM  (SELECT NULL::text AS webhook_url) absent

@@ -39,8 +39,8 @@ func (s *Store) EventState(ctx context.Context, eventID string) (EventState, err
 }
 
 // RetryEvent puts an event whose workflow does not run back to PENDING and deletes its row
-// in processed_event, in one statement. It returns whether it did: not for an event that
-// succeeded, or that is PENDING for the first time.
+// in processed_event, in one statement. It returns false for an event that succeeded, or
+// that is PENDING for the first time.
 func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 	const query = `
 		WITH failed AS (
@@ -77,8 +77,8 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 	return retried, Wrap(err, "retry event")
 }
 
-// BeginAnew marks an event that told nobody, or not everybody, as PROCESSING, so that its
-// workflow can start once more. It returns whether it did. It also marks an event that is
+// BeginAnew marks an event that notified nobody, or not everybody, as PROCESSING, so that its
+// workflow can start again. It returns whether it did. It also marks an event that is
 // PROCESSING since an earlier call whose start was lost. The sweep leaves the event alone
 // for a while, and then repeats a lost start.
 func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notification.PendingEvent, begun bool, err error) {

@@ -13,7 +13,7 @@ import (
 // status. If the event did not succeed, it first cancels PENDING deliveries, since no
 // workflow is left to send them; see [Store.cancelPending]. If the event succeeded and
 // deliveries are still PENDING, its outcome is INCOMPLETE, unless an operator retries them.
-// Otherwise an event that told people and has a problem has the outcome PROBLEM. A repeat
+// Otherwise an event that notified people and has a problem has the outcome PROBLEM. A repeat
 // does no harm. If end.First is set and another end is recorded, the error is
 // [notification.ErrEnded].
 func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error) {

@@ -12,7 +12,7 @@ import (
 
 // judge asks the rules about deliveries whose leases were just taken, with all facts that
 // may have changed since planning. A delivery that must not be sent becomes CANCELLED. That
-// delivery, and a delivery that must wait, lose their leases. The rest goes to the current
+// delivery, and a delivery that must wait, lose their leases. All others go to the current
 // address. If the rules cannot be asked, no attempt begins.
 func (s *Store) judge(ctx context.Context, in notification.Begin, ids []string, begun attempts) error {
 	found, err := s.attemptFacts(ctx, ids)
@@ -67,7 +67,7 @@ func (s *Store) releaseAll(ctx context.Context, begun attempts) {
 }
 
 // ReleaseAttempts gives back the leases of attempts that were not made, in one statement.
-// They do not count. The verdict may drop a delivery, which becomes CANCELLED, or delay it
+// These attempts do not count. The verdict may drop a delivery, which becomes CANCELLED, or delay it
 // until a time.
 func (s *Store) ReleaseAttempts(ctx context.Context, attempts []notification.Attempt) error {
 	return Wrap(s.settle(ctx, attempts, nil), "release attempts")

@@ -55,8 +55,8 @@ func (s *Store) CountRecipients(ctx context.Context, targets []notification.Targ
 // namedPage is more than the user types that share one user id in most installations.
 const namedPage = 20
 
-// Named reads one recipient as a page of recipients holds them: through the first target
-// that names them, in the role that this target needs. Recipients is empty if no target
+// Named reads one recipient in the form of a page of recipients: with the first target
+// that names them, and the role that this target needs. Recipients is empty if no target
 // names them, or they are not active.
 func (s *Store) Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error) {
 	var page notification.RecipientPage
@@ -100,8 +100,8 @@ const (
 	usableID = `octet_length(x.user_id) BETWEEN 1 AND 64 AND x.user_id !~ '[[:cntrl:]]'`
 	// rank puts managers first.
 	rank = `CASE x.role WHEN 'MANAGER' THEN 0 ELSE 1 END`
-	// namedBefore reports whether an earlier target names x too. It looks each one up by
-	// its key.
+	// namedBefore reports whether an earlier target names x too. It looks up each
+	// membership by key.
 	namedBefore = `EXISTS (
 		SELECT FROM target o
 		WHERE  o.ord < t.ord
@@ -269,7 +269,7 @@ func scanRecipient(row pgx.Row) (notification.Recipient, notification.Cursor, er
 const maxLookedAt, maxPassedOver = 100_000, 5
 
 // passedOverQuery counts the people that recipientsQuery skips. The constraints of Herald's
-// own tables refuse such people, so it only reads a directory of other relations. For each
+// own tables refuse such people, so it reads only a directory of other relations. For each
 // target it reads a limited number of rows, in no order.
 const passedOverQuery = `
 	WITH target AS (

@@ -136,8 +136,8 @@ func (s *Store) RestingTopics(ctx context.Context, source string) ([]outboxes.Re
 	return Collect(ctx, s.Pool, "read the resting topics of a source", pgx.RowToStructByName[outboxes.RestingTopic], query, source)
 }
 
-// RestTopic records that a topic accepts no records. Of several pollers, the latest next attempt
-// counts.
+// RestTopic records that a topic accepts no records. If several pollers record that, the latest next
+// attempt counts.
 func (s *Store) RestTopic(ctx context.Context, source string, topic outboxes.RestingTopic) error {
 	const query = `
 		INSERT INTO source_topic (source, topic, next_attempt_at, error)
@@ -149,8 +149,8 @@ func (s *Store) RestTopic(ctx context.Context, source string, topic outboxes.Res
 	return s.Exec(ctx, "let a topic rest", query, source, topic.Topic, topic.Wait, topic.Error)
 }
 
-// WakeTopics records that topics accept records again. A topic that another poller asks later
-// rests until then.
+// WakeTopics records that topics accept records again. If another poller has set a later attempt, the
+// topic rests until that attempt.
 func (s *Store) WakeTopics(ctx context.Context, source string, topics []string) error {
 	const query = `
 		DELETE FROM source_topic
@@ -179,12 +179,12 @@ type SourceRow struct {
 	Refusals      int        `json:"refusals"`
 	NextAttemptAt *time.Time `json:"next_attempt_at"` // null: at once, or never
 	Error         string     `json:"error"`
-	PeopleError   string     `json:"people_error"` // why it tells no people
+	PeopleError   string     `json:"people_error"` // why the row notifies nobody
 	FailedAt      *time.Time `json:"failed_at"`
 	SentAt        *time.Time `json:"sent_at"`
 }
 
-// SourceRows lists the rows of a source that were refused, that tell no people, or that
+// SourceRows lists the rows of a source that were refused, that notify nobody, or that
 // cannot be marked. It starts after a key, in the order of keys.
 func (s *Store) SourceRows(ctx context.Context, source, after string, limit int) ([]SourceRow, error) {
 	const query = `

@@ -13,8 +13,8 @@ import (
 // workflow and are skipped.
 const sweepScan = 10_000
 
-// scanEnd returns the key of the last row that one statement reads after a key; zero: there are no
-// more rows than that.
+// scanEnd returns the key of the last row that one statement reads after a key; zero: the statement
+// reads all remaining rows.
 func scanEnd[K any](ctx context.Context, s *Store, key, rows string, after K) (K, error) {
 	query := "SELECT " + key + " FROM " + rows + " AND " + key + " > $1 ORDER BY " + key + " OFFSET $2 LIMIT 1"
 	end, err := One(ctx, s.Pool, "find where the sweep ends", pgx.RowTo[K], query, after, sweepScan)
@@ -23,7 +23,7 @@ func scanEnd[K any](ctx context.Context, s *Store, key, rows string, after K) (K
 
 // waitsByDesign reports whether a PROCESSING event e waits for a later time: a delivery for
 // send_after, a digest for its window, an escalation for its recipient. No other
-// delivery of it is due. It reads a hundred deliveries: a larger event counts as waiting if these
+// delivery of the event is due. It reads a hundred deliveries: a larger event counts as waiting if these
 // deliveries wait.
 const waitsByDesign = `(
 		SELECT coalesce(bool_or(w.waits) AND NOT bool_or(w.status = 'PENDING' AND NOT w.waits), false)

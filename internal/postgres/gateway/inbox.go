@@ -37,8 +37,8 @@ const (
 	newestFirst inboxOrder = "DESC"
 )
 
-// page reads the first rows that meet a condition, $3 at most and as many as
-// [notification.InboxPageBytes] holds. JSON turns an escaped byte into six bytes, and 2 KiB
+// page reads the first rows that meet a condition: at most $3 rows, and as many as fit into
+// [notification.InboxPageBytes]. JSON turns an escaped byte into six bytes, and 2 KiB
 // are enough for all fields except the texts. Postgres knows the length of a text without
 // reading the text.
 func (s *Store) page(ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any) (notification.InboxPage, error) {
@@ -64,8 +64,8 @@ func (s *Store) page(ctx context.Context, who notification.RecipientKey, conditi
 	return notification.InboxPage{Items: items, More: found > len(items)}, err
 }
 
-// InboxPage reads a page of a recipient's inbox, newest first. If Before is not theirs, the
-// error is [notification.ErrNoNotification].
+// InboxPage reads a page of a recipient's inbox, newest first. If Before is not a
+// notification of the recipient, the error is [notification.ErrNoNotification].
 func (s *Store) InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) (notification.InboxPage, error) {
 	var condition string
 	var args []any
@@ -96,8 +96,8 @@ func (s *Store) InboxAfter(ctx context.Context, who notification.RecipientKey, a
 	return s.page(ctx, who, condition, oldestFirst, limit, after.AvailableAt, after.ID)
 }
 
-// UnreadPosition reads the position after which a recipient has count unread notifications,
-// or all of them.
+// UnreadPosition reads the position after which a recipient has count unread notifications;
+// zero: there are no more than count.
 func (s *Store) UnreadPosition(ctx context.Context, who notification.RecipientKey, count int) (notification.InboxPosition, error) {
 	const query = `
 		SELECT ` + inboxTime + `, n.id
@@ -123,9 +123,9 @@ func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int,
 	return postgres.One(ctx, s.Pool, "count unread notifications", pgx.RowTo[int], query, who.UserType, who.UserID, notification.MaxUnread)
 }
 
-// InboxPositionOf reads the position of a notification in its recipient's inbox. If it was
-// sent, and its end is not recorded yet, its position is the start of its attempts. If it
-// is not theirs, the error is [notification.ErrNoNotification].
+// InboxPositionOf reads the position of a notification in its recipient's inbox. If the end
+// of its attempt is not recorded yet, the position is the start of its attempts. If the
+// notification is not the recipient's, the error is [notification.ErrNoNotification].
 func (s *Store) InboxPositionOf(ctx context.Context, who notification.RecipientKey, id int64) (notification.InboxPosition, error) {
 	const query = `
 		SELECT coalesce(n.available_at, n.sent_at, CASE WHEN n.status IN ('PENDING', 'CANCELLED') THEN least(n.attempt_began, (

@@ -55,8 +55,8 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 
 // readChosen continues a query that has chosen WEBSOCKET rows n of the recipient, $1 and
 // $2. A recipient who reads one notification of an event has read all their notifications
-// about it: an escalation waits until they know, wherever they read it. Only WEBSOCKET rows
-// also count as arrived. The first time stays.
+// about the event: an escalation waits until the recipient knows of the event, over any
+// channel. Only WEBSOCKET rows also count as arrived. The first time stays.
 const readChosen = `), related AS (
 			SELECT r.id, r.event_id, r.delivery_id, r.escalates
 			FROM   chosen c
@@ -154,7 +154,7 @@ func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, 
 }
 
 // ActiveRecipients returns the recipients who are active and have a type in user_type.
-// Herald tells nobody else anything.
+// Herald notifies nobody else.
 func (s *Store) ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error) {
 	const query = `
 		SELECT DISTINCT r.user_type, r.user_id

@@ -100,9 +100,9 @@ func scanChannelPreference(row pgx.CollectableRow) (notification.ChannelPreferen
 	return p, err
 }
 
-// SetPreferences stores the preferences that wanted names: all of them, or none. They apply
-// from the next event on. If one is invalid, or would switch off a mandatory one, the error
-// is a [notification.PreferenceError].
+// SetPreferences stores the preferences in wanted: all of them, or none. They apply from the
+// next event on. If a preference is invalid, or would switch off something mandatory, the
+// error is a [notification.PreferenceError].
 func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		current, err := preferences(ctx, tx, who)

@@ -84,7 +84,7 @@ const takenNames = `
 // clash returns the error for names that others use.
 func (m *Migrator) clash(taken []string) error {
 	return &SchemaError{
-		fmt.Sprintf("schema %s has other things of the names that Herald needs: %s; nothing was changed", m.schema, strings.Join(taken, ", ")),
+		fmt.Sprintf("schema %s already has objects with names that Herald needs: %s; nothing was changed", m.schema, strings.Join(taken, ", ")),
 		"give Herald a separate schema: add search_path=herald to DATABASE_URL, for instance postgres://…?search_path=herald, and run `starter migrate up` again, which creates the schema",
 	}
 }

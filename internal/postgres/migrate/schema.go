@@ -129,7 +129,7 @@ func (m *Migrator) findFormer(ctx context.Context) (record, error) {
 // application's.
 func (m *Migrator) mixed() error {
 	return &SchemaError{
-		fmt.Sprintf("schema %s has Herald's event_outbox, but %s does not tell which of Herald's migrations 1 to %d are applied: not all of these versions in it are Herald's",
+		fmt.Sprintf("schema %s has Herald's event_outbox, but %s does not tell which of Herald's migrations 1 to %d are applied, because some of these versions are not Herald's",
 			m.schema, formerTable, formerVersions),
 		fmt.Sprintf("write down the versions that are applied: CREATE TABLE %s (LIKE %s INCLUDING ALL), with one row for 0 and for each version; see docs/upgrading.md", VersionTable, formerTable),
 	}

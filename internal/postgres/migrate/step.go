@@ -32,7 +32,7 @@ func (m *Migrator) step(ctx context.Context, source *goose.Source, up bool) erro
 		if !lockedOut(err) {
 			return err
 		}
-		m.say(fmt.Sprintf("%s: another transaction holds a table that it needs; again in %s", source.Path, wait))
+		m.say(fmt.Sprintf("%s: another transaction holds a table that the migration needs; trying again in %s", source.Path, wait))
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
