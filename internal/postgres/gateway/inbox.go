@@ -37,8 +37,8 @@ const (
 	newestFirst inboxOrder = "DESC"
 )
 
-// page reads the first rows that meet a condition: at most $3 rows, and as many as fit into
-// [notification.InboxPageBytes]. JSON turns an escaped byte into six bytes, and 2 KiB
+// page reads the first rows that meet a condition: at most $3 rows, and no more than fit
+// into [notification.InboxPageBytes]. JSON turns an escaped byte into six bytes, and 2 KiB
 // are enough for all fields except the texts. Postgres knows the length of a text without
 // reading the text.
 func (s *Store) page(ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any) (notification.InboxPage, error) {

@@ -23,7 +23,7 @@ const arrived = `status       = 'DELIVERED',
 const wakeFollowUps = `SELECT pg_notify('delivery_follow_up', '') FROM told LIMIT 1`
 
 // MarkDelivered records that notifications have reached their recipients, in one statement.
-// It ignores a notification that is not theirs, has no attempt, or has arrived before.
+// It ignores a notification of another recipient, without an attempt, or that arrived before.
 func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notification.Acknowledgement) error {
 	const query = `
 		WITH found AS (
@@ -96,8 +96,8 @@ const readChosen = `), related AS (
 		SELECT (SELECT count(*) FROM chosen), (SELECT count(*) FROM live), (` + wakeFollowUps + `)::text`
 
 // MarkRead records that a recipient has read a notification, and all their notifications of
-// its event. The notification also counts as arrived. If it is not theirs, or they cannot
-// see it yet, the error is [notification.ErrNoNotification].
+// its event. The notification also counts as arrived. If it is another recipient's, or not
+// visible yet, the error is [notification.ErrNoNotification].
 func (s *Store) MarkRead(ctx context.Context, who notification.RecipientKey, id int64) error {
 	const query = `
 		WITH chosen AS (
@@ -129,7 +129,7 @@ func (s *Store) read(ctx context.Context, query string, args ...any) (chosen, re
 const readBatch = 1000
 
 // MarkAllRead records that a recipient has read a notification and all before it in their
-// inbox. If the notification is not theirs, the error is [notification.ErrNoNotification].
+// inbox. If it is another recipient's, the error is [notification.ErrNoNotification].
 func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, until int64) error {
 	const query = `
 		WITH chosen AS (

@@ -13,7 +13,7 @@ import (
 
 // RecordReceipts stores each receipt once, with its consequences: statuses,
 // [notification.FollowUp]s, suppressions and preferences. It uses one transaction. So a
-// repeat after an error loses nothing, and a repeat after a success changes nothing. Its
+// repeat after an error loses nothing, and a repeat after a success changes nothing. The
 // result has the order of the receipts.
 //
 // Receipts come in any order, and always lead to the same status: DELIVERED overrides every status

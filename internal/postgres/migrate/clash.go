@@ -13,8 +13,8 @@ import (
 // the name.
 var created = regexp.MustCompile(`(?im)^\s*CREATE (?:OR REPLACE )?(?:UNIQUE )?(TABLE|VIEW|MATERIALIZED VIEW|INDEX|SEQUENCE|TYPE|DOMAIN|FUNCTION)(?: CONCURRENTLY)?(?: IF NOT EXISTS)? (\w+)`)
 
-// names holds the names that migrations create. The relations are the tables and all that
-// shares their names: views, indexes, sequences, types.
+// names holds the names that migrations create. The relations are the tables and everything in
+// their namespace: views, indexes, sequences, types.
 type names struct{ tables, relations, functions []string }
 
 // named returns the names that migrations create: the applied ones, or the others.

@@ -78,8 +78,8 @@ func newProvider(db *sql.DB, files fs.FS) (*goose.Provider, error) {
 }
 
 // openUnlimited opens separate connections for migrations, since a change of a table with millions
-// of rows takes longer than a worker's statement may. They see one schema, so that no name can mean
-// a table of the application. lockTimeout is in milliseconds; 0: none.
+// of rows takes longer than a worker's statement may. The connections see one schema, so that no name
+// can mean a table of the application. lockTimeout is in milliseconds; 0: none.
 func openUnlimited(pool *pgxpool.Pool, schema, lockTimeout string) *sql.DB {
 	config := pool.Config().ConnConfig
 	config.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()

@@ -30,7 +30,7 @@ type ActionFilter struct {
 	Since                  time.Time // earliest time of the order
 }
 
-// Actions reads the page behind the key `after`, with up to limit actions that the filter selects,
+// Actions reads the page that follows the key `after`, with up to limit actions that the filter selects,
 // newest first.
 func (r Reader) Actions(ctx context.Context, filter ActionFilter, after string, limit int) (Page[Action], error) {
 	const query = `

@@ -123,7 +123,7 @@ func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, limit i
 	return r.deliveries(ctx, "read page of deliveries", filter, " ORDER BY n.id LIMIT $14", limit)
 }
 
-// LatestDeliveries reads the page behind the key `after`, with up to limit deliveries that the filter
+// LatestDeliveries reads the page that follows the key `after`, with up to limit deliveries that the filter
 // selects, newest first. The deliveries of one event come in the order of their recipients: sorting
 // them by time would read all of them.
 func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, after string, limit int) (Page[DeliveryRow], error) {

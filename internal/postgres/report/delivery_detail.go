@@ -13,7 +13,7 @@ import (
 // DeliveryDetail is everything that the database knows of one delivery.
 type DeliveryDetail struct {
 	DeliveryRow
-	Provider          string       `json:"provider"` // that has the message, or may have it; empty: none
+	Provider          string       `json:"provider"` // the provider that has the message, or may have it; empty: none
 	ProviderMessageID string       `json:"provider_message_id"`
 	HasText           bool         `json:"has_text"`       // false: it could not be rendered, and last_error says why
 	DigestItems       int          `json:"digest_items"`   // deliveries in its digest, with this one; 0: no digest

@@ -68,7 +68,7 @@ type EventRow struct {
 	Undecided       bool                         `json:"undecided"`        // its workflow has run for a minute without a decision: planning may fail again and again
 }
 
-// LatestEvents reads the page behind the event `after`, with up to limit events that the filter selects,
+// LatestEvents reads the page that follows the event `after`, with up to limit events that the filter selects,
 // newest first. With an outcome, it reads the events that ended last.
 func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, after string, limit int) (Page[EventRow], error) {
 	const columns = `

@@ -23,7 +23,7 @@ var ErrNoPlace = errors.New("no page of this list begins there: begin at the fir
 type Page[T any] struct {
 	Rows    []T
 	More    bool   // the list has more rows, or may have: see Partial
-	Through string // the key behind which the next page begins; empty: there is none
+	Through string // the key after which the next page begins; empty: there is none
 	Partial bool   // the search ended at [MaxSearched] before it filled the page
 }
 
@@ -75,8 +75,8 @@ type idsOfTime struct {
 	since, until  time.Time
 }
 
-// idsToSearch returns the ids that a page searches, in a list by ids, behind the id `after`. through is
-// the id behind which the next page begins; empty: there is none.
+// idsToSearch returns the ids that a page searches, in a list by ids, after the id `after`. through is
+// the id after which the next page begins; empty: there is none.
 //
 // Transactions that overlap may take ids in another order than times. So the range begins at the
 // lowest id of the first [MaxSearched] rows, and ends at the highest id of the last [MaxSearched] rows.

@@ -58,7 +58,7 @@ type PreferenceChange struct {
 	At        time.Time
 	Setting   Setting
 	Channel   notification.Channel // empty: the setting holds for all
-	Category  string               // likewise
+	Category  string               // empty: the setting holds for all
 	OldValue  string               // empty: no quiet hours, the zone of the directory, the usual time of digests
 	NewValue  string               // likewise
 	ChangedBy string               // inbox, unsubscribe link, a provider, or a role of the database
