@@ -40,7 +40,7 @@ func composeServices(t *testing.T) map[string]composeService {
 	text, err := os.ReadFile("../docker-compose.yml")
 	require.NoError(t, err)
 	text = composeDefault.ReplaceAll(text, []byte("$1"))
-	text = composeRequired.ReplaceAll(text, []byte("a secret of this test"))
+	text = composeRequired.ReplaceAll(text, []byte("a long enough secret for this test"))
 	var file struct {
 		Services map[string]composeService `yaml:"services"`
 	}

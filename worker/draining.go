@@ -36,5 +36,5 @@ func (d *draining) read(context.Context) (int64, error) {
 	if count := d.count.Load(); count != nil {
 		return *count, nil
 	}
-	return 0, errors.New("Temporal has not answered yet")
+	return 0, errors.New("no answer from Temporal yet")
 }

@@ -109,7 +109,7 @@ func (w *workers) awaitPolls(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("Temporal does not know yet that workers of generation %d poll %s: it may have reached its limit matching.maxDeployments", workflows.CommandVersion, missing[0].Name)
+			return fmt.Errorf("the Temporal server does not know yet that workers of generation %d poll %s: it may have reached its limit matching.maxDeployments", workflows.CommandVersion, missing[0].Name)
 		case <-time.After(pollInterval):
 		}
 	}
