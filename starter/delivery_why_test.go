@@ -156,7 +156,7 @@ func TestWhyOfAPurgedEvent(t *testing.T) {
 	c.exec(t, "UPDATE notification SET entity_type = NULL, entity_id = NULL")
 
 	out = c.must(t, "delivery", "why", "evt-1-staff10-EMAIL")
-	require.Contains(t, out, "of which entity is not known, since the event's row was purged")
+	require.Contains(t, out, "the entity is not known, because the event's row was purged")
 	require.Contains(t, out, "entity       the entity is unknown, and so are its settings")
 	require.NotContains(t, out, "decided now")
 }
