@@ -157,5 +157,5 @@ func TestAwaitDatabase(t *testing.T) {
 	require.Contains(t, page, "<html")
 	require.Contains(t, g.output.String()[:200], `"msg":"gateway starts","version":`)
 	require.NoError(t, g.stop())
-	require.Contains(t, g.output.String(), "gateway stops")
+	require.Contains(t, g.output.String(), "gateway stopping")
 }
