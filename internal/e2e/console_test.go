@@ -77,8 +77,8 @@ func TestConsole(t *testing.T) {
 
 var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
 
-// Two people, double clicks, old pages and a restart change a delivery only once. Each answer says what
-// happened.
+// Two people, double clicks, old pages and a restart change a delivery only once. Each answer names
+// the result.
 func (s *system) changesOnce(first, second string) {
 	ada, bob := s.startConsole("HERALD_ACTOR=ada"), s.startConsole("HERALD_ACTOR=bob")
 	change := func(address, delivery, token, reason string) string {

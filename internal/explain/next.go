@@ -35,7 +35,7 @@ func (w Why) nextOfEvent() string {
 	case w.Outbox != nil && w.Outbox.Status == notification.OutboxFailed:
 		return fmt.Sprintf("nothing, until an operator corrects it and runs `starter event retry %s`", advice.Quote(w.EventID))
 	case w.EventWorkflow != nil && w.EventWorkflow.Status == Running:
-		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", advice.Quote(w.EventID))
+		return fmt.Sprintf("its workflow is running; `starter event show %s` shows its progress", advice.Quote(w.EventID))
 	case w.Processed != nil && w.Processed.Status == notification.ProcessedFailed:
 		return fmt.Sprintf("nothing, until an operator runs `starter event retry %s`", advice.Quote(w.EventID))
 	case w.Processed != nil && w.Outbox != nil && w.Processed.Outcome.Mendable() && w.cancelledBy() == "":
@@ -83,7 +83,7 @@ func (w Why) nextOfDelivery(now time.Time) string {
 	case w.Workflow.Status == Unknown && w.Workflow.TaskQueue != "" && w.Workflow.Workers == 0:
 		return fmt.Sprintf("nothing, until a worker serves events: %s. Start one", w.Workflow.ServedBy.Absent(w.Workflow.TaskQueue, now))
 	case w.Workflow.Status == Unknown && w.Processed != nil && w.Processed.Status == notification.Processing:
-		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` says how far that is", advice.Quote(d.EventID))
+		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` shows its progress", advice.Quote(d.EventID))
 	case w.Workflow.Status == Unknown:
 		return fmt.Sprintf("nothing: no workflow has it. Run %s", retry)
 	default:

@@ -101,7 +101,7 @@ func withdrawn(id string, state postgres.DeliveryState) Outcome {
 func toErased(id string, at *time.Time) Outcome {
 	return Outcome{
 		ID: id, Result: "is to a person who was erased", Detail: clock(at),
-		Next: "nothing is sent to them any more; `starter recipient erase` says what that means",
+		Next: "they get no more messages; `starter recipient erase --help` explains it",
 	}
 }
 
@@ -119,7 +119,7 @@ func underWay(id string, state postgres.DeliveryState) Outcome {
 	quoted := advice.Quote(id)
 	return Outcome{
 		ID: id, Result: "is under way", Detail: fmt.Sprintf("its workflow runs; it is %s after %d attempts", state.Status, state.Attempts),
-		Next: "`starter delivery why " + quoted + "` says what it waits for; `starter delivery send-now " + quoted + "` sends it at once",
+		Next: "`starter delivery why " + quoted + "` explains the wait; `starter delivery send-now " + quoted + "` sends it at once",
 	}
 }
 
@@ -150,6 +150,6 @@ func inBatch(id, batch string) Outcome {
 	quoted := advice.Quote(id)
 	return Outcome{
 		ID: id, Result: "is being sent in a batch", Detail: "by the workflow " + batch + ", as soon as it can be",
-		Next: "`starter delivery cancel " + quoted + "` still cancels it until it is sent; `starter delivery why " + quoted + "` says how far it is",
+		Next: "`starter delivery cancel " + quoted + "` still cancels it until it is sent; `starter delivery why " + quoted + "` shows its progress",
 	}
 }

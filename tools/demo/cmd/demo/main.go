@@ -56,7 +56,7 @@ The command fails unless every delivery ended as the rules say and the sandbox's
 agrees. It needs the example directory (starter seed), a poller, and a worker whose
 providers are the sandbox. You can repeat it.
 
-With receipts (sandbox --gateway) the table also says what arrived. Then some more events show
+With receipts (sandbox --gateway) the table also shows the receipts. Then some more events show
 what follows: one e-mail bounces, and two events escalate. This part needs HERALD_SECRET.
 
 With the two services of the example in OUTBOX_SOURCES, as in "make demo", the demo also writes
