@@ -5,6 +5,9 @@ SHELL := /bin/bash
 # The stack's settings, for the command that follows.
 with_stack = eval "$$(tools/stack.sh env)" &&
 
+# Go's cache then serves every clone of Herald, whichever folder it is in.
+export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
+
 # The linters are a separate module, so that Herald does not depend on theirs.
 lint_tool = go tool -modfile=tools/lint/go.mod
 
@@ -23,8 +26,9 @@ down: ## stop them, and keep the data
 logs: ## follow their logs
 	@tools/stack.sh logs
 
-env: ## print their settings: eval "$(make -s env)"
+env: ## print their settings, and Go's: eval "$(make -s env)"
 	@tools/stack.sh env
+	@echo "export GOFLAGS='$(GOFLAGS)'"
 
 build: ## build the programs into bin/
 	go build -o bin/ ./worker ./gateway ./starter ./tools/sandbox/cmd/sandbox ./tools/demo/cmd/demo

@@ -10,4 +10,4 @@ source tools/stack/packages.sh
 for name in chromium chromium-browser google-chrome "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do
   if command -v "$name" >/dev/null; then exit 0; fi
 done
-install chromium chromium
+install chromium:chromium

@@ -17,6 +17,14 @@ if [[ -n $yours ]]; then
   exit 1
 fi
 
+# shellcheck source=tools/stack/process.sh
+source tools/stack/process.sh
+
+# build compiles the programs while the stack starts.
+build() { GOFLAGS="${GOFLAGS:-} -v" watched "building the programs" make --silent build; }
+
+build &
+building=$!
 tools/stack.sh up
 tools/stack.sh example
 unset OUTBOX_SOURCES # it may name your outboxes
@@ -31,8 +39,6 @@ GATEWAY_PORT=$((HERALD_STACK + 18))
 GATEWAY_ADMIN_PORT=$((HERALD_STACK + 19))
 CONSOLE_PORT=$((HERALD_STACK + 20))
 
-# shellcheck source=tools/stack/process.sh
-source tools/stack/process.sh
 # shellcheck source=tools/stack/programs.sh
 source tools/stack/programs.sh
 # shellcheck source=tools/stack/settings.sh
@@ -68,8 +74,8 @@ ask() { # PORT PATH
   exec 3>&-
 }
 
-say "building the programs"
-make --silent build
+wait "$building" || fail "the programs do not build"
+say "creating Herald's tables"
 bin/starter migrate up
 
 # Restarts the programs each time, so that the new builds run.

@@ -11,10 +11,7 @@ if [[ " $* " =~ " "--?h(elp)?" " ]]; then exec go run ./tools/drill --help; fi
 # Not HERALD_DEV and HERALD_PORT_BASE, which may name the stack that you work with.
 export HERALD_DEV=${DRILL_DEV:-$PWD/.dev/drill} HERALD_PORT_BASE=${DRILL_PORT_BASE:-17100}
 export HERALD_KAFKA_ADVERTISED=$((HERALD_PORT_BASE + 16)) # of the drill's link
-mkdir -p "$HERALD_DEV/bin" "$HERALD_DEV/programs"
-for server in kafka temporal; do # saves building them again
-  if [[ -x .dev/bin/$server && ! -e $HERALD_DEV/bin/$server ]]; then cp ".dev/bin/$server" "$HERALD_DEV/bin/"; fi
-done
+mkdir -p "$HERALD_DEV/programs"
 tools/stack.sh up
 yours=" $(tools/stack.sh yours | paste -sd ' ' -) "
 eval "$(tools/stack.sh env)"

@@ -7,4 +7,4 @@ source tools/stack/process.sh
 # shellcheck source=tools/stack/packages.sh
 source tools/stack/packages.sh
 
-if ! command -v promtool >/dev/null; then install prometheus prometheus; fi
+if ! command -v promtool >/dev/null; then install prometheus:prometheus; fi

@@ -23,7 +23,7 @@ source tools/stack/programs.sh
 
 # need installs a package unless its command exists.
 need() { # COMMAND PACKAGE
-  "$1" >/dev/null 2>&1 || command -v "$1" >/dev/null || install "$2" "$2"
+  "$1" >/dev/null 2>&1 || command -v "$1" >/dev/null || install "$2:$2"
 }
 
 # fault sets the sandbox's fault for e-mails. Without an argument it clears the fault.

@@ -23,7 +23,7 @@ usage: tools/stack.sh COMMAND [SERVICE ...]
 
 Services: postgres, rabbitmq, kafka, temporal; without any, all of them.
 
-HERALD_DEV        where binaries, data and logs are (default: .dev of this checkout)
+HERALD_DEV        where data and logs are (default: .dev of this checkout, which also has the binaries)
 HERALD_PORT_BASE  the first of 21 ports (default: 17000)
 HERALD_TEMPORAL_FAIR  false: Temporal without fairness, as by a server's default (default: true)
 HERALD_KAFKA_ADVERTISED
@@ -36,7 +36,8 @@ EOF
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 DEV=${HERALD_DEV:-$REPO/.dev}
-mkdir -p "$DEV/run" "$DEV/log" "$DEV/bin"
+BIN=$REPO/.dev/bin # for all stacks of this checkout
+mkdir -p "$DEV/run" "$DEV/log" "$BIN"
 DEV=$(cd "$DEV" && pwd -P)
 
 # While the stack runs, its folder stores its ports: a call with other ports would not find
@@ -51,13 +52,13 @@ elif [[ -n $USED && $USED != "$BASE" ]]; then
   exit 2
 fi
 
-# The ports; base+9 to base+12 are reserved for Temporal.
+# The ports; base+8 to base+12 are free.
 PG_PORT=$BASE
 AMQP_PORT=$((BASE + 1))
 DIST_PORT=$((BASE + 2))
 EPMD_PORT=$((BASE + 3))
 MANAGEMENT_PORT=$((BASE + 4))
-TEMPORAL_PORT=$((BASE + 5)) # and the three that follow
+TEMPORAL_PORT=$((BASE + 5)) # and the two that follow, for HTTP and metrics
 KAFKA_CONTROLLER_PORT=$((BASE + 13)) # of Apache Kafka
 KAFKA_PORT=$((BASE + 14))
 UI_PORT=$((BASE + 15))
@@ -81,9 +82,9 @@ source "$REPO/tools/stack/programs.sh"
 # shellcheck source=tools/stack/example.sh
 source "$REPO/tools/stack/example.sh"
 
-# ours prints the requested services that the stack runs itself, in their start order.
+# ours prints the requested services that the stack runs itself.
 ours() {
-  if need_postgres; then echo postgres; fi
+  if wanted postgres && ! external DATABASE_URL; then echo postgres; fi
   if wanted rabbitmq && ! external RABBITMQ_URL; then echo rabbitmq; fi
   if wanted kafka && ! external KAFKA_BROKERS; then echo kafka; fi
   if wanted temporal && ! external TEMPORAL_ADDRESS; then echo temporal; fi
@@ -91,38 +92,43 @@ ours() {
 
 wanted() { [[ ${#SERVICES[@]} -eq 0 || " ${SERVICES[*]} " == *" $1 "* ]]; }
 
-# need_postgres adds our Postgres when Temporal starts: Temporal stores its data there, even if the
-# application uses another Postgres. Stopping only Temporal does not stop our Postgres.
-need_postgres() {
-  if wanted postgres && ! external DATABASE_URL; then return 0; fi
-  [[ $COMMAND == up || ${#SERVICES[@]} -eq 0 ]] && wanted temporal && ! external TEMPORAL_ADDRESS
-}
-
-# up installs Temporal while the other servers start, because building it takes longest.
+# up installs what is missing, then starts the servers at the same time.
 up() {
-  local service temporal=
+  local service starting=() packages=() pids=() failed=0
+  former_server
   echo "$BASE" >"$DEV/run/port_base"
-  if [[ $(ours) == *temporal* ]] && ! temporal_running; then
-    temporal_install 9>&- &
-    temporal=$!
-  fi
   for service in $(ours); do
     if "${service}_running"; then
       say "$service is already running"
-      continue
-    fi
-    say "starting $service"
-    if [[ $service == temporal ]]; then
-      wait "$temporal" || exit 1
     else
-      "${service}_install"
+      starting+=("$service")
+      # shellcheck disable=SC2207
+      packages+=($("${service}_packages"))
     fi
-    "${service}_start" || fail "$service did not start; the end of its log ($("${service}_log")):" "$service"
   done
-  if wanted kafka; then (kcat_install) || say "kcat is missing: docs/outboxes.md and its test need it"; fi
+  if [[ ${#packages[@]} -gt 0 ]]; then install "${packages[@]}"; fi
+  for service in ${starting[@]+"${starting[@]}"}; do
+    start "$service" &
+    pids+=($!)
+  done
+  for service in ${pids[@]+"${pids[@]}"}; do wait "$service" || failed=1; done
+  return "$failed"
 }
 
-# down stops the servers in reverse order, because Temporal needs Postgres.
+start() { # SERVICE
+  "$1_install"
+  say "starting $1"
+  "$1_start" || fail "$1 did not start; the end of its log ($("$1_log")):" "$1"
+}
+
+# former_server fails if the folder has the data of the server that Herald built before it used the
+# Temporal CLI.
+former_server() {
+  if [[ -x $DEV/bin/temporal && ! -e $DEV/temporal/server.db ]] && ! "$DEV/bin/temporal" --version 2>/dev/null | grep -q '^temporal version'; then
+    fail "$DEV is from an older Herald, whose data this one cannot read: stop what runs there, delete the folder, and repeat"
+  fi
+}
+
 down() {
   local service
   if [[ ${#SERVICES[@]} -eq 0 ]]; then programs_stop "$1"; fi
@@ -148,7 +154,7 @@ destroy() {
   down immediate
   for service in $(ours); do "${service}_delete"; done
   if [[ ${#SERVICES[@]} -eq 0 ]]; then
-    rm -rf "${DEV:?}/bin" "$DEV/log" "$DEV/run"
+    rm -rf "${DEV:?}/bin" "$DEV/log" "$DEV/run" # bin: of the stack of the checkout
     rmdir "$DEV" 2>/dev/null || true # fails if it has other files
   fi
 }

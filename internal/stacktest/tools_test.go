@@ -48,43 +48,12 @@ func TestStalePolicy(t *testing.T) {
 			text := "#!/bin/sh\n[ $0 = " + folder + "/apt-get ] || exec \"$@\"\n"
 			require.NoError(t, os.WriteFile(filepath.Join(folder, command), []byte(text), 0o755))
 		}
-		command := exec.CommandContext(t.Context(), "bash", "-euc", `say() { :; }; fail() { exit 1; }; source ../../tools/stack/packages.sh; install_debian nothing 9>&1`)
+		command := exec.CommandContext(t.Context(), "bash", "-euc", `source ../../tools/stack/process.sh; source ../../tools/stack/packages.sh; install_debian nothing 9>&1`)
 		command.Env = append(os.Environ(), "HERALD_POLICY="+policy, "PATH="+folder+":"+os.Getenv("PATH"))
 		output, err := command.CombinedOutput()
 		require.NoError(t, err, "%s: %s", name, output)
 		text, err := os.ReadFile(policy)
 		require.Equal(t, tt.after == "", os.IsNotExist(err), name)
 		require.Equal(t, tt.after, string(text), name)
-	}
-}
-
-// The stack uses a `temporal` CLI on the PATH if its server is new enough. A folder that has built
-// a server keeps that server.
-func TestTemporalCLI(t *testing.T) {
-	t.Parallel()
-
-	for name, tt := range map[string]struct {
-		version string
-		built   bool
-		serves  bool
-	}{
-		"a release":             {version: "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)", serves: true},
-		"a build of its source": {version: "temporal version 0.0.0-DEV (Server 1.30.0, UI 2.42.1)", serves: true},
-		"an older release":      {version: "temporal version 1.4.1 (Server 1.28.0, UI 2.39.0)"},
-		"another program":       {version: "temporal: what version?"},
-		"our own was built":     {version: "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)", built: true},
-	} {
-		folder := t.TempDir()
-		cli := filepath.Join(folder, "temporal")
-		require.NoError(t, os.WriteFile(cli, []byte("#!/bin/sh\necho '"+tt.version+"'\n"), 0o755))
-		if tt.built {
-			require.NoError(t, os.Mkdir(filepath.Join(folder, "bin"), 0o755))
-			require.NoError(t, os.WriteFile(filepath.Join(folder, "bin", "temporal"), nil, 0o755))
-		}
-		command := exec.CommandContext(t.Context(), "bash", "-euc", `source ../../tools/stack/temporal.sh; temporal_cli`)
-		command.Env = append(os.Environ(), "DEV="+folder, "PATH="+folder+":"+os.Getenv("PATH"))
-		output, err := command.CombinedOutput()
-		require.NoError(t, err, "%s: %s", name, output)
-		require.Equal(t, tt.serves, strings.TrimSpace(string(output)) == cli, "%s: %s", name, output)
 	}
 }

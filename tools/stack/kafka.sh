@@ -1,11 +1,14 @@
 # shellcheck shell=bash
-# Kafka: the program of tools/kafka, built into the dev folder. With HERALD_KAFKA=apache, Apache
+# Kafka: the program of tools/kafka. With HERALD_KAFKA=apache, Apache
 # Kafka is the server, and the program only checks that it is ready and creates topics. The two
 # servers have separate data.
 
-KAFKA=$DEV/bin/kafka
-KAFKA_APACHE=$DEV/bin/kafka-apache # the folder of its jars; its command line contains it, like KAFKA
+KAFKA=$BIN/kafka
+KAFKA_APACHE=$BIN/kafka-apache # the folder of its jars; its command line contains it, like KAFKA
 KAFKA_PID=$DEV/run/kafka.pid
+
+# kcat reads topics in docs/outboxes.md and its test.
+kafka_packages() { command -v kcat >/dev/null || echo kcat:kcat; }
 
 kafka_install() {
   kafka_build
@@ -14,15 +17,16 @@ kafka_install() {
 
 kafka_build() {
   command -v go >/dev/null || fail "please install Go, see https://go.dev/dl"
-  (cd "$REPO/tools/kafka" && GOFLAGS=-buildvcs=false GOWORK=off go build -ldflags='-s -w' -o "$KAFKA" . 9>&-) ||
+  watched "building the Kafka broker" env GOWORK=off go -C "$REPO/tools/kafka" build -v -ldflags='-s -w' -o "$KAFKA.$$" . ||
     fail "the Kafka broker does not build"
+  mv "$KAFKA.$$" "$KAFKA" # other stacks of this checkout may build or run it
 }
 
 kafka_is_apache() { [[ ${HERALD_KAFKA:-} == apache ]]; }
 
 kafka_install_apache() {
   if ! command -v java >/dev/null || ! command -v mvn >/dev/null; then fail "HERALD_KAFKA=apache needs Java 17 and Maven"; fi
-  mvn -q -B -f "$REPO/tools/kafka/apache/pom.xml" dependency:copy-dependencies -DoutputDirectory="$KAFKA_APACHE" >&2 9>&- ||
+  watched "fetching Apache Kafka" mvn -B -f "$REPO/tools/kafka/apache/pom.xml" dependency:copy-dependencies -DoutputDirectory="$KAFKA_APACHE" ||
     fail "Apache Kafka could not be fetched"
 }
 

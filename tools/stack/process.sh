@@ -10,6 +10,38 @@ fail() {
   exit 1
 }
 
+# watched runs a command that may take minutes. After five seconds, then every ten, it prints the last
+# line of the command's output, or the number of packages that Go has compiled. If the command fails,
+# it prints the end of the output.
+watched() { # TEXT COMMAND...
+  local text=$1 output ticker status=0
+  shift
+  say "$text"
+  output=$(mktemp)
+  tick "$text" "$output" 9>&- &
+  ticker=$!
+  "$@" >"$output" 2>&1 </dev/null 9>&- || status=$?
+  kill "$ticker" 2>/dev/null || true
+  wait "$ticker" 2>/dev/null || true
+  if [[ $status != 0 ]]; then tail -n 50 "$output" >&2; fi
+  rm -f "$output"
+  return "$status"
+}
+
+tick() { # TEXT OUTPUT
+  local pause start=$SECONDS seconds=5 last
+  trap 'kill "$pause" 2>/dev/null || true; exit' TERM
+  while true; do
+    sleep "$seconds" &
+    pause=$!
+    wait "$pause"
+    seconds=10
+    last=$(tail -n 1 "$2" | cut -c 1-80)
+    if [[ $last == */* && $last != *" "* ]]; then last="$(grep -cv ' ' "$2" || true) packages compiled"; fi
+    say "$1: $((SECONDS - start)) s, $last"
+  done
+}
+
 # exclusively runs a command while no other call changes this folder.
 exclusively() {
   if command -v flock >/dev/null; then

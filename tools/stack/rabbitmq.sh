@@ -27,7 +27,9 @@ rabbitmq_bin() {
   return 1
 }
 
-rabbitmq_install() { rabbitmq_bin >/dev/null || install rabbitmq-server rabbitmq; }
+rabbitmq_packages() { rabbitmq_bin >/dev/null || echo rabbitmq-server:rabbitmq; }
+
+rabbitmq_install() { true; }
 
 rabbitmq_start() {
   free "$AMQP_PORT" "$DIST_PORT" "$MANAGEMENT_PORT"
