@@ -30,8 +30,8 @@ env: ## print their settings, and Go's: eval "$(make -s env)"
 	@tools/stack.sh env
 	@echo "export GOFLAGS='$(GOFLAGS)'"
 
-build: ## build the programs into bin/
-	go build -o bin/ ./worker ./gateway ./starter ./tools/sandbox/cmd/sandbox ./tools/demo/cmd/demo
+build: ## build the programs into bin/, without debug symbols
+	go build -ldflags='-s -w' -o bin/ ./worker ./gateway ./starter ./tools/sandbox/cmd/sandbox ./tools/demo/cmd/demo
 
 demo: ## start everything, deliver the example events, and show who has what
 	@tools/demo.sh
