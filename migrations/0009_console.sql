@@ -1,14 +1,15 @@
+-- The console's figures.
 -- +goose Up
-ALTER TABLE operator_action ADD COLUMN form text;
-COMMENT ON COLUMN operator_action.form IS 'The id of the console''s form, which works once. Null: the order came from starter.';
-
 CREATE TABLE delivery_count (
-    since   timestamptz NOT NULL,
-    channel text NOT NULL CONSTRAINT delivery_count_channel REFERENCES channel,
-    status  text NOT NULL,
-    count   bigint NOT NULL CONSTRAINT delivery_count_positive CHECK (count > 0),
-    CONSTRAINT delivery_count_pkey PRIMARY KEY (since, channel, status)
+    since   timestamptz,
+    channel text,
+    status  text,
+    count   bigint NOT NULL,
+    CONSTRAINT delivery_count_pkey PRIMARY KEY (since, channel, status),
+    CONSTRAINT delivery_count_channel FOREIGN KEY (channel) REFERENCES channel,
+    CONSTRAINT delivery_count_positive CHECK (count > 0)
 );
+
 COMMENT ON TABLE delivery_count IS 'How many deliveries were planned in each ten minutes, by channel and status. The sweep counts; rows leave after 8 days.';
 COMMENT ON COLUMN delivery_count.since IS 'When the ten minutes begin.';
 COMMENT ON COLUMN delivery_count.channel IS 'One of channel.';
@@ -17,4 +18,3 @@ COMMENT ON COLUMN delivery_count.count IS 'The number of deliveries.';
 
 -- +goose Down
 DROP TABLE delivery_count;
-ALTER TABLE operator_action DROP COLUMN form;
