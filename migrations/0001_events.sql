@@ -17,9 +17,7 @@ CREATE TABLE event_outbox (
     lease_until     timestamptz,
     cancels         text,
     source          text DEFAULT 'herald' NOT NULL,
-    sink_attempts   integer DEFAULT 0 NOT NULL,
     acknowledged_at timestamptz,
-    row_failed_at   timestamptz,
     produced_at     timestamptz,
     withdrawn_at    timestamptz,
     expires_at      timestamptz,
@@ -27,21 +25,24 @@ CREATE TABLE event_outbox (
     traceparent     text,
     CONSTRAINT event_outbox_pkey PRIMARY KEY (event_id),
     CONSTRAINT event_outbox_aggregate_id_given CHECK (source <> 'herald' OR aggregate_id IS NOT NULL),
-    CONSTRAINT event_outbox_aggregate_id_length CHECK (octet_length(aggregate_id) BETWEEN 1 AND CASE source WHEN 'herald' THEN 100 ELSE 255 END),
+    CONSTRAINT event_outbox_aggregate_id_length
+        CHECK (octet_length(aggregate_id) BETWEEN 1 AND CASE source WHEN 'herald' THEN 100 ELSE 255 END),
     CONSTRAINT event_outbox_aggregate_id_printable CHECK (aggregate_id !~ '[[:cntrl:]\u0080-\u009f\u2028-\u202e\u2066-\u2069]'),
     CONSTRAINT event_outbox_aggregate_type_given CHECK (source <> 'herald' OR aggregate_type IS NOT NULL),
-    CONSTRAINT event_outbox_aggregate_type_length CHECK (octet_length(aggregate_type) BETWEEN 1 AND CASE source WHEN 'herald' THEN 100 ELSE 255 END),
+    CONSTRAINT event_outbox_aggregate_type_length
+        CHECK (octet_length(aggregate_type) BETWEEN 1 AND CASE source WHEN 'herald' THEN 100 ELSE 255 END),
     CONSTRAINT event_outbox_aggregate_type_printable CHECK (aggregate_type !~ '[[:cntrl:]\u0080-\u009f\u2028-\u202e\u2066-\u2069]'),
     CONSTRAINT event_outbox_attempt_count CHECK (attempt_count >= 0),
     CONSTRAINT event_outbox_cancels_another CHECK (cancels <> event_id),
     CONSTRAINT event_outbox_cancels_length CHECK (octet_length(cancels) BETWEEN 1 AND 150),
     CONSTRAINT event_outbox_cancels_printable CHECK (cancels !~ '[[:cntrl:]]'),
-    CONSTRAINT event_outbox_collapse_key CHECK (((octet_length(collapse_key) >= 1) AND (octet_length(collapse_key) <= 150)) AND collapse_key !~ '[[:cntrl:]]'),
+    CONSTRAINT event_outbox_collapse_key CHECK (octet_length(collapse_key) BETWEEN 1 AND 150 AND collapse_key !~ '[[:cntrl:]]'),
     CONSTRAINT event_outbox_correlation_id_length CHECK (octet_length(correlation_id) <= 255),
     CONSTRAINT event_outbox_correlation_id_printable CHECK (correlation_id !~ '[[:cntrl:]\u0080-\u009f\u2028-\u202e\u2066-\u2069]'),
     CONSTRAINT event_outbox_event_id_length CHECK (octet_length(event_id) BETWEEN 1 AND 150),
     CONSTRAINT event_outbox_event_id_printable CHECK (event_id !~ '[[:cntrl:]]'),
-    CONSTRAINT event_outbox_event_type_length CHECK (octet_length(event_type) BETWEEN 1 AND CASE source WHEN 'herald' THEN 100 ELSE 255 END),
+    CONSTRAINT event_outbox_event_type_length
+        CHECK (octet_length(event_type) BETWEEN 1 AND CASE source WHEN 'herald' THEN 100 ELSE 255 END),
     CONSTRAINT event_outbox_event_type_printable CHECK (event_type !~ '[[:cntrl:]\u0080-\u009f\u2028-\u202e\u2066-\u2069]'),
     CONSTRAINT event_outbox_failed_says_why CHECK (status <> 'FAILED' OR error_message IS NOT NULL),
     CONSTRAINT event_outbox_lease_has_end CHECK ((lease_owner IS NULL) = (lease_until IS NULL)),
@@ -50,7 +51,6 @@ CREATE TABLE event_outbox (
     CONSTRAINT event_outbox_payload_object CHECK (jsonb_typeof(payload) = 'object'),
     CONSTRAINT event_outbox_payload_size CHECK (octet_length(payload::text) <= 262144),
     CONSTRAINT event_outbox_published_once_processed CHECK ((status = 'PROCESSED') = (published_at IS NOT NULL)),
-    CONSTRAINT event_outbox_sink_attempts CHECK (sink_attempts >= 0),
     CONSTRAINT event_outbox_source CHECK (source ~ '^[a-z0-9-]{1,30}$'),
     CONSTRAINT event_outbox_status CHECK (status IN ('PENDING', 'PROCESSED', 'FAILED')),
     CONSTRAINT event_outbox_traceparent CHECK (octet_length(traceparent) <= 100 AND traceparent !~ '[[:cntrl:]]')
@@ -73,9 +73,7 @@ COMMENT ON COLUMN event_outbox.lease_owner IS 'The claim that holds the row. Nul
 COMMENT ON COLUMN event_outbox.lease_until IS 'End of the claim. Later another poller may claim the row.';
 COMMENT ON COLUMN event_outbox.cancels IS 'The event_id of an event to cancel: its unsent messages are cancelled, also if it comes later. Null: none.';
 COMMENT ON COLUMN event_outbox.source IS 'The outbox of the event; herald: a producer wrote it here.';
-COMMENT ON COLUMN event_outbox.sink_attempts IS 'Refusals by the topic since the row was begun.';
-COMMENT ON COLUMN event_outbox.acknowledged_at IS 'When RabbitMQ acknowledged the event''s message. Null: not yet, or the event has no message. Release 0.2 also wrote the topic''s acknowledgement here.';
-COMMENT ON COLUMN event_outbox.row_failed_at IS 'When the event''s row in another outbox was marked as failed. If that row is pending later, its service set it back. Null: it was not marked.';
+COMMENT ON COLUMN event_outbox.acknowledged_at IS 'When RabbitMQ acknowledged the event''s message. Null: not yet, or the event has no message.';
 COMMENT ON COLUMN event_outbox.produced_at IS 'When the topic of Herald''s own outbox acknowledged the event. Null: not yet, or there is no topic.';
 COMMENT ON COLUMN event_outbox.withdrawn_at IS 'When an operator cancelled the event before a poller started it; it is FAILED then. Null: nobody did, or it was retried.';
 COMMENT ON COLUMN event_outbox.expires_at IS 'Nothing of the event is sent from this time on. Null: no limit.';
@@ -87,7 +85,7 @@ CREATE INDEX event_outbox_claim ON event_outbox (source, seq) WHERE status = 'PE
 CREATE INDEX event_outbox_correlation_id ON event_outbox (correlation_id, created_at) WHERE correlation_id IS NOT NULL;
 CREATE INDEX event_outbox_failed_id ON event_outbox (event_id) WHERE status = 'FAILED';
 CREATE INDEX event_outbox_latest ON event_outbox (created_at, seq);
-CREATE INDEX event_outbox_unacknowledged ON event_outbox (source, status) WHERE (source <> 'herald') AND (acknowledged_at IS NULL);
+CREATE INDEX event_outbox_unacknowledged ON event_outbox (source, status) WHERE source <> 'herald' AND acknowledged_at IS NULL;
 
 -- Sending NOTIFY makes the commits of all producers wait for each other. It is only a hint, so only one transaction at a
 -- time sends it.
@@ -127,7 +125,7 @@ COMMENT ON COLUMN processed_event.created_at IS 'When its workflow was started.'
 COMMENT ON COLUMN processed_event.updated_at IS 'When the status last changed.';
 COMMENT ON COLUMN processed_event.outcome IS 'How an event ended that did not simply reach people: NO_RECIPIENTS and NO_ROUTING told nobody, PROBLEM told some and has a problem, INCOMPLETE left deliveries PENDING to the sweep, CANCELLED and FAILED ended early. Null: it reached people, or has not ended.';
 COMMENT ON COLUMN processed_event.restarts IS 'How often the sweep has started its workflow again, 3 times at most.';
-COMMENT ON COLUMN processed_event.problem IS 'Which rows of the rules named nobody, and why. It holds paths and types, and nothing of the payload. Null: none, or the event ended before there was this column.';
+COMMENT ON COLUMN processed_event.problem IS 'Which rows of the rules named nobody, and why. It holds paths and types, and nothing of the payload. Null: none.';
 COMMENT ON COLUMN processed_event.restarting_at IS 'Since when a promotion of workers ends the workflows of the event, to start it again. Null: it does not. While it is set, the event does not fail and none of its deliveries is cancelled.';
 
 CREATE INDEX processed_event_created_at ON processed_event (created_at);
@@ -148,7 +146,7 @@ $$;
 CREATE TRIGGER processed_event_restarting
     BEFORE UPDATE OF status ON processed_event
     FOR EACH ROW
-    WHEN ((old.status = 'PROCESSING') AND (new.status = 'FAILED') AND (new.restarting_at IS NOT NULL))
+    WHEN (old.status = 'PROCESSING' AND new.status = 'FAILED' AND new.restarting_at IS NOT NULL)
     EXECUTE FUNCTION keep_restarting_event();
 
 CREATE TABLE event_approval (

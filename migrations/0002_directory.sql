@@ -54,7 +54,8 @@ COMMENT ON COLUMN recipient.timezone IS 'IANA time zone for quiet hours, such as
 COMMENT ON COLUMN recipient.active IS 'false: the recipient gets nothing, not even a waiting delivery.';
 COMMENT ON COLUMN recipient.webhook_url IS 'URL for WEBHOOK, at one of WEBHOOK_ALLOWED_HOSTS; a secret. Null or empty: no webhook.';
 
-CREATE INDEX recipient_in_order ON recipient (user_type, (CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE '9223372036854775807'::bigint END), user_id) WHERE active;
+CREATE INDEX recipient_in_order ON recipient (user_type, (CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE '9223372036854775807'::bigint END), user_id)
+    WHERE active;
 
 CREATE TABLE recipient_device (
     user_type text,
@@ -93,7 +94,8 @@ COMMENT ON COLUMN entity_member.user_id IS 'Id of the recipient.';
 COMMENT ON COLUMN entity_member.role IS 'Any word. roles and allowed_roles compare it as text. MANAGER comes first under max_recipients.';
 COMMENT ON COLUMN entity_member.active IS 'false: not a member.';
 
-CREATE INDEX entity_member_in_order ON entity_member (entity_type, entity_id, (CASE role WHEN 'MANAGER' THEN 0 ELSE 1 END), (CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE '9223372036854775807'::bigint END), user_id, user_type) WHERE active;
+CREATE INDEX entity_member_in_order ON entity_member (entity_type, entity_id, (CASE role WHEN 'MANAGER' THEN 0 ELSE 1 END), (CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE '9223372036854775807'::bigint END), user_id, user_type)
+    WHERE active;
 CREATE INDEX entity_member_user ON entity_member (user_type, user_id);
 
 CREATE TABLE erased_recipient (

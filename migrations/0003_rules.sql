@@ -101,21 +101,27 @@ CREATE TABLE event_type_channel_routing (
     CONSTRAINT event_type_channel_routing_pkey PRIMARY KEY (event_type, channel_type),
     CONSTRAINT event_type_channel_routing_channel FOREIGN KEY (channel_type) REFERENCES channel,
     CONSTRAINT event_type_channel_routing_delay CHECK (delay >= interval '00:00:00' AND delay <= interval '30 days'),
-    CONSTRAINT event_type_channel_routing_delayed CHECK (delivery_strategy <> 'DELAYED' OR (delay > interval '00:00:00') <> (send_at_path IS NOT NULL)),
-    CONSTRAINT event_type_channel_routing_digest_at CHECK (((digest_at IS NULL) OR (digest_at < time '24:00:00')) AND ((delivery_strategy = 'AGGREGATE') OR ((digest_at IS NULL) AND (NOT digest_first)))),
-    CONSTRAINT event_type_channel_routing_digest_days CHECK (digest_days IS NULL OR ((digest_at IS NOT NULL) AND (digest_days ~ '^(mon|tue|wed|thu|fri|sat|sun)(,(mon|tue|wed|thu|fri|sat|sun)){0,6}$'))),
+    CONSTRAINT event_type_channel_routing_delayed
+        CHECK (delivery_strategy <> 'DELAYED' OR (delay > interval '00:00:00') <> (send_at_path IS NOT NULL)),
+    CONSTRAINT event_type_channel_routing_digest_at
+        CHECK ((digest_at IS NULL OR digest_at < time '24:00:00') AND (delivery_strategy = 'AGGREGATE' OR digest_at IS NULL AND NOT digest_first)),
+    CONSTRAINT event_type_channel_routing_digest_days
+        CHECK (digest_days IS NULL OR digest_at IS NOT NULL AND digest_days ~ '^(mon|tue|wed|thu|fri|sat|sun)(,(mon|tue|wed|thu|fri|sat|sun)){0,6}$'),
     CONSTRAINT event_type_channel_routing_digest_first CHECK (NOT digest_first OR throttle_window IS NULL),
     CONSTRAINT event_type_channel_routing_digest_window CHECK (digest_window >= interval '00:00:01' AND digest_window <= interval '7 days'),
-    CONSTRAINT event_type_channel_routing_expires_after CHECK (expires_after >= interval '00:00:01' AND expires_after <= interval '365 days'),
+    CONSTRAINT event_type_channel_routing_expires_after
+        CHECK (expires_after >= interval '00:00:01' AND expires_after <= interval '365 days'),
     CONSTRAINT event_type_channel_routing_priority CHECK (priority IN ('HIGH', 'NORMAL', 'LOW')),
     CONSTRAINT event_type_channel_routing_push_kind CHECK (push_kind IN ('NOTIFICATION', 'DATA')),
     CONSTRAINT event_type_channel_routing_quiet_hours_action CHECK (quiet_hours_action IN ('DROP', 'DEFER')),
-    CONSTRAINT event_type_channel_routing_send_at_path CHECK (send_at_path IS NULL OR ((send_at_path <> '') AND (delivery_strategy = 'DELAYED'))),
+    CONSTRAINT event_type_channel_routing_send_at_path CHECK (send_at_path IS NULL OR send_at_path <> '' AND delivery_strategy = 'DELAYED'),
     CONSTRAINT event_type_channel_routing_send_before CHECK (send_before >= interval '00:00:00' AND send_before <= interval '365 days'),
     CONSTRAINT event_type_channel_routing_strategy CHECK (delivery_strategy IN ('IMMEDIATE', 'DELAYED', 'AGGREGATE')),
     CONSTRAINT event_type_channel_routing_throttle_key CHECK (throttle_key_path IS NULL OR throttle_window IS NOT NULL),
-    CONSTRAINT event_type_channel_routing_throttle_window CHECK (throttle_window >= interval '00:00:01' AND throttle_window <= interval '30 days'),
-    CONSTRAINT event_type_channel_routing_time_of_send_at_path CHECK (send_at_path IS NOT NULL OR ((send_before = interval '00:00:00') AND (NOT skip_if_past)))
+    CONSTRAINT event_type_channel_routing_throttle_window
+        CHECK (throttle_window >= interval '00:00:01' AND throttle_window <= interval '30 days'),
+    CONSTRAINT event_type_channel_routing_time_of_send_at_path
+        CHECK (send_at_path IS NOT NULL OR send_before = interval '00:00:00' AND NOT skip_if_past)
 );
 
 COMMENT ON TABLE event_type_channel_routing IS 'The channels of an event type. An event type without a row tells nobody (NO_ROUTING).';
@@ -167,8 +173,10 @@ CREATE TABLE entity_notification_settings (
     CONSTRAINT entity_notification_settings_channel FOREIGN KEY (channel_type) REFERENCES channel,
     CONSTRAINT entity_notification_settings_max_recipients CHECK (max_recipients >= 0),
     CONSTRAINT entity_notification_settings_quiet_hours CHECK ((quiet_hours_start IS NULL) = (quiet_hours_end IS NULL)),
-    CONSTRAINT entity_notification_settings_quiet_hours_in_day CHECK (quiet_hours_start < time '24:00:00' AND quiet_hours_end < time '24:00:00'),
-    CONSTRAINT entity_notification_settings_quiet_hours_timezone CHECK ((timestamptz '2000-01-01 00:00:00+00' AT TIME ZONE quiet_hours_timezone) IS NOT NULL OR quiet_hours_timezone IS NULL)
+    CONSTRAINT entity_notification_settings_quiet_hours_in_day
+        CHECK (quiet_hours_start < time '24:00:00' AND quiet_hours_end < time '24:00:00'),
+    CONSTRAINT entity_notification_settings_quiet_hours_timezone
+        CHECK ((timestamptz '2000-01-01 00:00:00+00' AT TIME ZONE quiet_hours_timezone) IS NOT NULL OR quiet_hours_timezone IS NULL)
 );
 
 COMMENT ON TABLE entity_notification_settings IS 'What a group sets for its members. Without a row: on, any number, any role, no quiet hours. A row for an event type replaces the row for all event types. The rows of entity CUSTOMER, id 0, hold for all customers.';
@@ -198,8 +206,10 @@ CREATE TABLE user_notification_preferences (
     CONSTRAINT user_notification_preferences_channel FOREIGN KEY (channel_type) REFERENCES channel,
     CONSTRAINT user_notification_preferences_user_type FOREIGN KEY (user_type) REFERENCES user_type,
     CONSTRAINT user_notification_preferences_priority CHECK (priority IN ('HIGH', 'NORMAL', 'LOW')),
-    CONSTRAINT user_notification_preferences_quiet_hours CHECK (NOT quiet_hours_enabled OR ((quiet_hours_start IS NOT NULL) AND (quiet_hours_end IS NOT NULL))),
-    CONSTRAINT user_notification_preferences_quiet_hours_in_day CHECK (quiet_hours_start < time '24:00:00' AND quiet_hours_end < time '24:00:00')
+    CONSTRAINT user_notification_preferences_quiet_hours
+        CHECK (NOT quiet_hours_enabled OR quiet_hours_start IS NOT NULL AND quiet_hours_end IS NOT NULL),
+    CONSTRAINT user_notification_preferences_quiet_hours_in_day
+        CHECK (quiet_hours_start < time '24:00:00' AND quiet_hours_end < time '24:00:00')
 );
 
 COMMENT ON TABLE user_notification_preferences IS 'What a recipient sets for a channel. Without a row: on, no quiet hours, NORMAL.';
@@ -245,7 +255,8 @@ CREATE TABLE user_settings (
     CONSTRAINT user_settings_pkey PRIMARY KEY (user_type, user_id),
     CONSTRAINT user_settings_user_type FOREIGN KEY (user_type) REFERENCES user_type,
     CONSTRAINT user_settings_digest_at CHECK (digest_at < time '24:00:00'),
-    CONSTRAINT user_settings_timezone_known CHECK (timezone IS NULL OR (timestamptz '2000-01-01 00:00:00+00' AT TIME ZONE timezone) IS NOT NULL)
+    CONSTRAINT user_settings_timezone_known
+        CHECK (timezone IS NULL OR (timestamptz '2000-01-01 00:00:00+00' AT TIME ZONE timezone) IS NOT NULL)
 );
 
 COMMENT ON TABLE user_settings IS 'What recipients set for themselves. The directory may be a view, so these columns are separate.';
@@ -265,7 +276,7 @@ CREATE TABLE frequency_cap (
     CONSTRAINT frequency_cap_channel FOREIGN KEY (channel_type) REFERENCES channel,
     CONSTRAINT frequency_cap_action CHECK (action IN ('DROP', 'DEFER')),
     CONSTRAINT frequency_cap_at_most CHECK (at_most BETWEEN 1 AND 100),
-    CONSTRAINT frequency_cap_limit CHECK ((at_most IS NULL) = (per IS NULL) AND ((at_most IS NOT NULL) OR (spacing IS NOT NULL))),
+    CONSTRAINT frequency_cap_limit CHECK ((at_most IS NULL) = (per IS NULL) AND (at_most IS NOT NULL OR spacing IS NOT NULL)),
     CONSTRAINT frequency_cap_per CHECK (per >= interval '00:00:01' AND per <= interval '31 days'),
     CONSTRAINT frequency_cap_spacing CHECK (spacing >= interval '00:00:01' AND spacing <= interval '31 days')
 );
@@ -289,7 +300,7 @@ CREATE TABLE notification_template (
     url          text,
     CONSTRAINT notification_template_pkey PRIMARY KEY (event_type, channel, locale),
     CONSTRAINT notification_template_channel FOREIGN KEY (channel_type) REFERENCES channel,
-    CONSTRAINT notification_template_size CHECK ((octet_length(title) + octet_length(body)) <= 65536)
+    CONSTRAINT notification_template_size CHECK (octet_length(title) + octet_length(body) <= 65536)
 );
 
 COMMENT ON TABLE notification_template IS 'The texts, as Go templates. The most specific row counts: first by event type, then by channel, then by locale. A delivery without a row is FAILED.';

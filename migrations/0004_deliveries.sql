@@ -74,7 +74,7 @@ CREATE TABLE notification (
     CONSTRAINT notification_sent_has_time CHECK (status NOT IN ('SENT', 'DELIVERED') OR sent_at IS NOT NULL),
     CONSTRAINT notification_status CHECK (status IN ('PENDING', 'SENT', 'DELIVERED', 'FAILED', 'CANCELLED')),
     CONSTRAINT notification_strategy CHECK (strategy IN ('IMMEDIATE', 'DELAYED', 'AGGREGATE')),
-    CONSTRAINT notification_text_or_reason CHECK (((title IS NOT NULL) AND (body IS NOT NULL)) OR last_error IS NOT NULL)
+    CONSTRAINT notification_text_or_reason CHECK (title IS NOT NULL AND body IS NOT NULL OR last_error IS NOT NULL)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 
 COMMENT ON TABLE notification IS 'The deliveries: one for each event, recipient and channel that was SELECTED. Herald alone writes it.';
@@ -100,11 +100,11 @@ COMMENT ON COLUMN notification.created_at IS 'When it was planned.';
 COMMENT ON COLUMN notification.sent_at IS 'When the provider accepted it.';
 COMMENT ON COLUMN notification.delivered_at IS 'When it arrived, by a receipt; of WEBSOCKET, when a client acknowledged it or it was read.';
 COMMENT ON COLUMN notification.read_at IS 'When it was read; null: not known to be.';
-COMMENT ON COLUMN notification.entity_type IS 'The group through which the recipient was told. Null: planned by release 0.1.';
+COMMENT ON COLUMN notification.entity_type IS 'The group through which the recipient was told.';
 COMMENT ON COLUMN notification.entity_id IS 'Id of that group.';
 COMMENT ON COLUMN notification.correlation_id IS 'Of the event.';
 COMMENT ON COLUMN notification.restarts IS 'How often the sweep has started its workflow again, 3 times at most.';
-COMMENT ON COLUMN notification.available_at IS 'When its first attempt ended, sent or failed, and so when it came into the inbox: ids become visible out of order, and a delayed row has an old one. Null: no attempt has ended, or that was before there was this column.';
+COMMENT ON COLUMN notification.available_at IS 'When its first attempt ended, sent or failed, and so when it came into the inbox: ids become visible out of order, and a delayed row has an old one. Null: no attempt has ended.';
 COMMENT ON COLUMN notification.receipt_failed IS 'true: it is FAILED because a receipt says so, such as a bounce, after its provider had accepted it. No later answer or receipt changes that; a retry begins anew.';
 COMMENT ON COLUMN notification.escalates IS 'true: at planning it matched a row of event_type_escalation, and a workflow Escalate waits next to its delivery.';
 COMMENT ON COLUMN notification.escalated_from IS 'The delivery that it follows, since that one did not get there in time; null: its event planned it.';
@@ -117,19 +117,24 @@ COMMENT ON COLUMN notification.expires_at IS 'No attempt begins from this time o
 COMMENT ON COLUMN notification.collapse_key IS 'event_outbox.collapse_key of its event. Null: the event replaces no other one.';
 COMMENT ON COLUMN notification.collapse_seq IS 'event_outbox.seq of its event, with a collapse_key: newer events have greater numbers.';
 COMMENT ON COLUMN notification.replaced_by IS 'The newer event with the collapse_key that took its place. It is not sent any more, and not in the inbox. Null: none.';
-COMMENT ON COLUMN notification.provider IS 'The provider that has the message, or may have it after an attempt without a clear end: sendgrid, twilio. Null: none, or a release before 0.3 sent it.';
+COMMENT ON COLUMN notification.provider IS 'The provider that has the message, or may have it after an attempt without a clear end: sendgrid, twilio. Null: none.';
 COMMENT ON COLUMN notification.url IS 'Where it leads, from notification_template.url. Null: nowhere.';
 
-CREATE INDEX notification_collapse ON notification (user_type, user_id, event_type, collapse_key, collapse_seq) WHERE (collapse_key IS NOT NULL) AND (replaced_by IS NULL);
+CREATE INDEX notification_collapse ON notification (user_type, user_id, event_type, collapse_key, collapse_seq)
+    WHERE collapse_key IS NOT NULL AND replaced_by IS NULL;
 CREATE INDEX notification_correlation_id ON notification (correlation_id, id) WHERE correlation_id IS NOT NULL;
 CREATE INDEX notification_created_at ON notification (created_at);
 CREATE INDEX notification_failed_child ON notification (event_id) WHERE failed_child;
-CREATE INDEX notification_inbox_newest ON notification (user_type, user_id, coalesce(available_at, sent_at, created_at), id) WHERE channel = 'WEBSOCKET' AND ((available_at IS NOT NULL) OR (status IN ('SENT', 'DELIVERED', 'FAILED'))) AND replaced_by IS NULL;
+CREATE INDEX notification_inbox_newest ON notification (user_type, user_id, coalesce(available_at, sent_at, created_at), id)
+    WHERE channel = 'WEBSOCKET' AND (available_at IS NOT NULL OR status IN ('SENT', 'DELIVERED', 'FAILED')) AND replaced_by IS NULL;
 CREATE INDEX notification_of_digest ON notification (digest_id) WHERE digest_id IS NOT NULL;
 CREATE INDEX notification_of_user ON notification (user_type, user_id, id DESC);
-CREATE INDEX notification_to_aggregate ON notification (user_type, user_id, channel, event_type, id) WHERE (strategy = 'AGGREGATE') AND (status = 'PENDING');
-CREATE INDEX notification_to_deliver ON notification (event_id, channel, (CASE WHEN send_after IS NULL AND strategy <> 'AGGREGATE' AND NOT escalates THEN 'NOW' ELSE 'LATER' END), id) WHERE (status IN ('PENDING', 'FAILED')) OR escalates;
-CREATE INDEX notification_unread_newest ON notification (user_type, user_id, coalesce(available_at, sent_at, created_at), id) WHERE channel = 'WEBSOCKET' AND ((available_at IS NOT NULL) OR (status IN ('SENT', 'DELIVERED', 'FAILED'))) AND replaced_by IS NULL AND read_at IS NULL;
+CREATE INDEX notification_to_aggregate ON notification (user_type, user_id, channel, event_type, id)
+    WHERE strategy = 'AGGREGATE' AND status = 'PENDING';
+CREATE INDEX notification_to_deliver ON notification (event_id, channel, (CASE WHEN send_after IS NULL AND strategy <> 'AGGREGATE' AND NOT escalates THEN 'NOW' ELSE 'LATER' END), id)
+    WHERE status IN ('PENDING', 'FAILED') OR escalates;
+CREATE INDEX notification_unread_newest ON notification (user_type, user_id, coalesce(available_at, sent_at, created_at), id)
+    WHERE channel = 'WEBSOCKET' AND (available_at IS NOT NULL OR status IN ('SENT', 'DELIVERED', 'FAILED')) AND replaced_by IS NULL AND read_at IS NULL;
 CREATE INDEX notification_unsent ON notification (status, id) WHERE status IN ('PENDING', 'FAILED');
 
 -- +goose StatementBegin
@@ -316,23 +321,22 @@ CREATE TABLE delivery_attempt (
     provider_status integer,
     detail          text,
     took            interval,
-    batch           integer,
     CONSTRAINT delivery_attempt_pkey PRIMARY KEY (delivery_id, attempt),
     CONSTRAINT delivery_attempt_of_notification FOREIGN KEY (delivery_id) REFERENCES notification(delivery_id) ON DELETE CASCADE,
     CONSTRAINT delivery_attempt_ended_with_outcome CHECK ((ended_at IS NULL) = (outcome IS NULL)),
-    CONSTRAINT delivery_attempt_outcome CHECK (outcome IN ('SENT', 'REFUSED', 'BUSY', 'ACCOUNT', 'AMBIGUOUS', 'ERROR', 'NOT_CONFIGURED', 'LOST'))
+    CONSTRAINT delivery_attempt_outcome
+        CHECK (outcome IN ('SENT', 'REFUSED', 'BUSY', 'ACCOUNT', 'AMBIGUOUS', 'ERROR', 'NOT_CONFIGURED', 'LOST'))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 
 COMMENT ON TABLE delivery_attempt IS 'The ended attempts to hand a delivery to its provider. notification has the attempt under way.';
 COMMENT ON COLUMN delivery_attempt.delivery_id IS 'notification.delivery_id.';
 COMMENT ON COLUMN delivery_attempt.attempt IS 'Number of the attempt, from 1.';
 COMMENT ON COLUMN delivery_attempt.started_at IS 'Before the provider was called.';
-COMMENT ON COLUMN delivery_attempt.ended_at IS 'When its result was recorded; of a LOST one, when that was noticed. Null: release 0.2 began it and never ended it, which counts as LOST.';
+COMMENT ON COLUMN delivery_attempt.ended_at IS 'When its result was recorded; of a LOST one, when that was noticed.';
 COMMENT ON COLUMN delivery_attempt.outcome IS 'SENT: accepted. REFUSED: for ever. BUSY: the provider wants it later. AMBIGUOUS: no clear answer, so it may have gone out. ACCOUNT: our credentials were refused. NOT_CONFIGURED: the worker has no settings for the channel. ERROR: the provider was not called for another reason. LOST: the process died in it, and the next attempt may repeat the message. Null: see ended_at.';
 COMMENT ON COLUMN delivery_attempt.provider_status IS 'HTTP status of the provider''s answer; null: there was none.';
 COMMENT ON COLUMN delivery_attempt.detail IS 'What the provider said. It holds no address and no text.';
-COMMENT ON COLUMN delivery_attempt.took IS 'How long the provider took to answer, or until the call was given up; of several devices, the slowest. Null: it was not called, or the attempt is of release 0.1.';
-COMMENT ON COLUMN delivery_attempt.batch IS 'Release 0.2 wrote the number of the batch that made the attempt. Not written any more.';
+COMMENT ON COLUMN delivery_attempt.took IS 'How long the provider took to answer, or until the call was given up; of several devices, the slowest. Null: it was not called.';
 
 CREATE TABLE delivery_retry (
     delivery_id       text,

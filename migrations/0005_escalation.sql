@@ -9,9 +9,11 @@ CREATE TABLE event_type_escalation (
     if_unreachable boolean DEFAULT true NOT NULL,
     confirms       boolean GENERATED ALWAYS AS ( CASE until WHEN 'DELIVERED' THEN true ELSE NULL::boolean END) STORED,
     CONSTRAINT event_type_escalation_pkey PRIMARY KEY (event_type, from_channel),
-    CONSTRAINT event_type_escalation_from FOREIGN KEY (event_type, from_channel) REFERENCES event_type_channel_routing(event_type, channel_type),
+    CONSTRAINT event_type_escalation_from
+        FOREIGN KEY (event_type, from_channel) REFERENCES event_type_channel_routing(event_type, channel_type),
     CONSTRAINT event_type_escalation_known FOREIGN KEY (from_channel, confirms) REFERENCES channel(channel_type, confirms),
-    CONSTRAINT event_type_escalation_to FOREIGN KEY (event_type, to_channel) REFERENCES event_type_channel_routing(event_type, channel_type),
+    CONSTRAINT event_type_escalation_to
+        FOREIGN KEY (event_type, to_channel) REFERENCES event_type_channel_routing(event_type, channel_type),
     CONSTRAINT event_type_escalation_after CHECK (after >= interval '00:00:01' AND after <= interval '30 days'),
     CONSTRAINT event_type_escalation_until CHECK (until IN ('DELIVERED', 'READ'))
 );

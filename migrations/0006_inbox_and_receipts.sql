@@ -70,7 +70,7 @@ COMMENT ON COLUMN recipient_suppression.address_hash IS 'HMAC-SHA256 of the addr
 COMMENT ON COLUMN recipient_suppression.reason IS 'BOUNCE: the mailbox does not exist. COMPLAINT: it was reported as spam. OPT_OUT: the number answered STOP; START takes that back, and nothing else. INVALID: the provider says that it is no number, or none that gets messages.';
 COMMENT ON COLUMN recipient_suppression.detail IS 'The provider''s or the operator''s words, without an address; null: none.';
 COMMENT ON COLUMN recipient_suppression.since IS 'Since when.';
-COMMENT ON COLUMN recipient_suppression.secret IS 'herald_secret.fingerprint of the secret behind address_hash, which stays known as long as a suppression needs it. Null: release 0.2 wrote the row, with the secret of that time.';
+COMMENT ON COLUMN recipient_suppression.secret IS 'herald_secret.fingerprint of the secret behind address_hash, which stays known as long as a suppression needs it.';
 COMMENT ON COLUMN recipient_suppression.twin IS 'true: the suppression stands under the newer secret too. This row is for processes that know the previous secret alone; `starter secret rekey` deletes it.';
 
 CREATE INDEX recipient_suppression_since ON recipient_suppression (since, channel, address_hash, reason);

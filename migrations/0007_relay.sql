@@ -72,7 +72,7 @@ COMMENT ON COLUMN source_row.failed_at IS 'When the row was given up. `starter s
 COMMENT ON COLUMN source_row.marked_at IS 'When the row was marked in its own table. A failed row that is pending there after that was set back by its service.';
 
 CREATE INDEX source_row_failed ON source_row (source, failed_at) WHERE failed_at IS NOT NULL;
-CREATE INDEX source_row_held ON source_row (source, key_hash) WHERE (refusals > 0) AND (sent_at IS NULL) AND (failed_at IS NULL);
+CREATE INDEX source_row_held ON source_row (source, key_hash) WHERE refusals > 0 AND sent_at IS NULL AND failed_at IS NULL;
 
 CREATE TABLE lifecycle_event (
     id             bigint GENERATED ALWAYS AS IDENTITY,

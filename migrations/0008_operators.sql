@@ -19,7 +19,7 @@ COMMENT ON COLUMN operator_action.actor IS 'HERALD_ACTOR, else user@host: the na
 COMMENT ON COLUMN operator_action.command IS 'event retry, delivery cancel, purge.';
 COMMENT ON COLUMN operator_action.target IS 'An event id, a delivery id, a poller''s workflow ID or a table; for many: the filter.';
 COMMENT ON COLUMN operator_action.detail IS 'The flags, and how many were changed. It holds no address and no text.';
-COMMENT ON COLUMN operator_action.db_user IS 'The role that was logged in to the database. Null: the row is from before this column.';
+COMMENT ON COLUMN operator_action.db_user IS 'The role that was logged in to the database.';
 COMMENT ON COLUMN operator_action.form IS 'The id of the console''s form, which works once. Null: the order came from starter.';
 
 CREATE INDEX operator_action_at ON operator_action (at);
