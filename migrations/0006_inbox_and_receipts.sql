@@ -195,30 +195,23 @@ END
 $$;
 -- +goose StatementEnd
 
-CREATE TRIGGER leave_out_erased
-    BEFORE INSERT ON gateway_ticket
-    FOR EACH ROW
-    EXECUTE FUNCTION leave_out_erased();
-
-CREATE TRIGGER leave_out_erased
-    BEFORE INSERT ON recipient_device
-    FOR EACH ROW
-    EXECUTE FUNCTION leave_out_erased();
-
-CREATE TRIGGER leave_out_erased
-    BEFORE INSERT ON user_category_preferences
-    FOR EACH ROW
-    EXECUTE FUNCTION leave_out_erased();
-
-CREATE TRIGGER leave_out_erased
-    BEFORE INSERT ON user_notification_preferences
-    FOR EACH ROW
-    EXECUTE FUNCTION leave_out_erased();
-
-CREATE TRIGGER leave_out_erased
-    BEFORE INSERT ON user_settings
-    FOR EACH ROW
-    EXECUTE FUNCTION leave_out_erased();
+-- An application's view of devices gets no trigger.
+-- +goose StatementBegin
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOR name IN
+        SELECT c.relname
+        FROM   pg_class c
+        WHERE  c.oid = ANY (ARRAY ['gateway_ticket', 'recipient_device', 'user_category_preferences', 'user_notification_preferences', 'user_settings']::regclass[])
+        AND    c.relkind IN ('r', 'p')
+    LOOP
+        EXECUTE format('CREATE TRIGGER leave_out_erased BEFORE INSERT ON %I FOR EACH ROW EXECUTE FUNCTION leave_out_erased()', name);
+    END LOOP;
+END
+$$;
+-- +goose StatementEnd
 
 -- The functions that write for roles that may not write the table themselves run as their owner, in Herald's schema.
 -- +goose StatementBegin
