@@ -84,7 +84,7 @@ func TestUpgradeSideBySide(t *testing.T) {
 	t.Parallel()
 
 	u, old := newUpgrade(t)
-	u.add("LOAD", "CUSTOMER/1")
+	u.load(1, func(int) {})
 	require.False(t, u.lastHasTimer())
 	var fresh *worker
 	u.load(30, func(second int) {
@@ -101,7 +101,7 @@ func TestUpgradeSideBySide(t *testing.T) {
 	})
 	u.awaitGeneration(next)
 	require.NoError(t, old.stop())
-	u.add("LOAD", "CUSTOMER/1")
+	u.load(1, func(int) {})
 	require.True(t, u.lastHasTimer())
 	u.ends(2 * slots)
 }

@@ -64,9 +64,20 @@ var personal = regexp.MustCompile(`[\w.+-]+@[\w-]+(\.[\w-]+)*|\+\d{7,15}\b`)
 // files matches names of folders and files of the machine that recorded a history.
 var files = regexp.MustCompile(`(/home|/root|/tmp|/var|/Users|/work)/\S+|\w+\.go:\d+`)
 
+// wordLength is the length from which a host's name is no ordinary word.
+const wordLength = 8
+
 // Private returns what others must not read in a history: addresses of people, and paths and the
 // name of this machine.
 func Private(ctx context.Context, events []*historypb.HistoryEvent) ([]string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	return private(ctx, events, host)
+}
+
+func private(ctx context.Context, events []*historypb.HistoryEvent, host string) ([]string, error) {
 	events = clean(events)
 	text, _, err := Payloads(ctx, events)
 	if err != nil {
@@ -78,7 +89,7 @@ func Private(ctx context.Context, events []*historypb.HistoryEvent) ([]string, e
 	}
 	text += string(written)
 	found := append(personal.FindAllString(text, -1), files.FindAllString(text, -1)...)
-	if host, err := os.Hostname(); err == nil && len(host) > 3 && strings.Contains(text, host) {
+	if len(host) >= wordLength && strings.Contains(text, host) {
 		found = append(found, host)
 	}
 	return found, nil
