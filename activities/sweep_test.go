@@ -129,7 +129,7 @@ func TestSweepEvents(t *testing.T) {
 			temporal := &registry{states: map[string]activities.WorkflowState{"evt-1": tt.state}, starts: map[string]error{"evt-1": tt.refuse}}
 
 			a, m := sweeping(s, temporal), newMeters()
-			require.Equal(t, tt.found, must(execute[activities.SweepResult](newEnv(a, m.handler()), a.Sweep))(t).Sweep)
+			require.Equal(t, tt.found, must(execute[notification.Sweep](newEnv(a, m.handler()), a.Sweep))(t))
 			for outcome, count := range map[string]int{"STARTED_AGAIN": tt.found.StartedAgain, "CLOSED": tt.found.Closed, "FAILED": tt.found.Failed} {
 				require.EqualValues(t, count, m.counted()["herald_sweep "+outcome], outcome)
 			}
@@ -184,7 +184,7 @@ func TestSweepDeliveries(t *testing.T) {
 
 			result := sweep(t, sweeping(s, temporal))
 
-			require.Equal(t, tt.found, result.Sweep)
+			require.Equal(t, tt.found, result)
 			require.Equal(t, tt.want, row(t, s, id))
 			require.Len(t, temporal.started, tt.found.StartedAgain)
 			if tt.found.StartedAgain > 0 {
@@ -210,7 +210,7 @@ func TestSweepReadsPages(t *testing.T) {
 
 	found := sweep(t, sweeping(s, &registry{}))
 
-	require.Equal(t, notification.Sweep{Looked: many + 1, Failed: many}, found.Sweep)
+	require.Equal(t, notification.Sweep{Looked: many + 1, Failed: many}, found)
 	require.Len(t, deadLetters(t, s), many)
 }
 
@@ -225,7 +225,7 @@ func TestSweepOfAPurgedRow(t *testing.T) {
 	a := sweeping(s, &registry{})
 	a.Deliveries = &deliveries{beginErr: notification.ErrNoDelivery}
 
-	require.Equal(t, notification.Sweep{Looked: 2}, sweep(t, a).Sweep)
+	require.Equal(t, notification.Sweep{Looked: 2}, sweep(t, a))
 }
 
 // Many due events do not use up the time for deliveries. Several sweeps reach all events, the
@@ -260,9 +260,9 @@ func TestSweepSharesItsTime(t *testing.T) {
 	require.Contains(t, asked, "evt-waits")
 }
 
-func sweep(t *testing.T, a *activities.Activities) activities.SweepResult {
+func sweep(t *testing.T, a *activities.Activities) notification.Sweep {
 	t.Helper()
-	return must(execute[activities.SweepResult](newEnv(a), a.Sweep))(t)
+	return must(execute[notification.Sweep](newEnv(a), a.Sweep))(t)
 }
 
 // The next attempt continues where a dead attempt stopped, and keeps its results.
@@ -275,8 +275,8 @@ func TestSweepResumes(t *testing.T) {
 	temporal := &registry{}
 	a := sweeping(s, temporal)
 	env := newEnv(a)
-	env.SetHeartbeatDetails(activities.SweepResult{Sweep: notification.Sweep{Looked: 1, StartedAgain: 1, AfterEvent: "evt-1"}})
-	require.Equal(t, notification.Sweep{Looked: 2, StartedAgain: 2}, must(execute[activities.SweepResult](env, a.Sweep))(t).Sweep)
+	env.SetHeartbeatDetails(notification.Sweep{Looked: 1, StartedAgain: 1, AfterEvent: "evt-1"})
+	require.Equal(t, notification.Sweep{Looked: 2, StartedAgain: 2}, must(execute[notification.Sweep](env, a.Sweep))(t))
 	require.Equal(t, "evt-2", temporal.events[0].ID)
 	require.Equal(t, 2, must(s.LastSweep(t.Context()))(t).StartedAgain)
 }
