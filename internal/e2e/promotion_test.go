@@ -169,11 +169,11 @@ func (s *system) awaitRuns(id string, want int64) {
 func (s *system) status(id string) enums.WorkflowExecutionStatus { return s.statusOf(id, "") }
 
 func (s *system) statusOf(id, runID string) enums.WorkflowExecutionStatus {
-	described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, runID)
+	described, err := s.temporal.DescribeWorkflow(s.t.Context(), id, runID)
 	if err != nil {
 		return enums.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED
 	}
-	return described.GetWorkflowExecutionInfo().GetStatus()
+	return described.Status
 }
 
 // release02 is the commit of release 0.2, whose workers have no version.
@@ -343,7 +343,7 @@ func (s *system) lose(id string) {
 	})
 	require.NoError(s.t, err)
 	s.eventually(func() bool {
-		_, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
+		_, err := s.temporal.DescribeWorkflow(s.t.Context(), id, "")
 		var unknown *serviceerror.NotFound
 		return errors.As(err, &unknown)
 	}, "%s is not forgotten", id)

@@ -12,7 +12,6 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 
@@ -31,10 +30,10 @@ func TestStartEvent(t *testing.T) {
 	started := serviceerror.NewWorkflowExecutionAlreadyStarted("started", "", "")
 	tests := []struct {
 		name   string
-		silent bool                                               // PUBLISH_EVENTS is false
-		answer error                                              // the error of the start
-		holder *workflowservice.DescribeWorkflowExecutionResponse // the workflow that has the id; nil: not read
-		lost   error                                              // the error when the workflow is read
+		silent bool                                 // PUBLISH_EVENTS is false
+		answer error                                // the error of the start
+		holder *client.WorkflowExecutionDescription // the workflow that has the id; nil: not read
+		lost   error                                // the error when the workflow is read
 		want   error
 	}{
 		{name: "started"},
@@ -55,7 +54,7 @@ func TestStartEvent(t *testing.T) {
 		server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY), mock.MatchedBy(isNotifyEvent), in).
 			Return(nil, tt.answer).Once()
 		if tt.holder != nil {
-			server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
+			server.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
 		}
 		launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent, Generation: 4, Sources: sources}
 
@@ -106,8 +105,8 @@ func TestCancel(t *testing.T) {
 	}
 	for _, tt := range tests {
 		server, found := mocks.NewClient(t), described(tt.workflowType, tt.queue)
-		found.WorkflowExecutionInfo.Status = tt.status
-		server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(found, tt.unknown).Once()
+		found.RawResponse.WorkflowExecutionInfo.Status = tt.status
+		server.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(found, tt.unknown).Once()
 		if tt.asked {
 			server.On("CancelWorkflow", mock.Anything, "evt-1", "").Return(tt.answer).Once()
 		}

@@ -60,7 +60,7 @@ func twoPollers(workers ...time.Duration) *server {
 
 func (s *server) launcher() *launch.Launcher { return &launch.Launcher{Client: s, Prefix: "test"} }
 
-func (s *server) DescribeWorkflowExecution(ctx context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (s *server) DescribeWorkflow(ctx context.Context, id, _ string) (*client.WorkflowExecutionDescription, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks++
@@ -93,7 +93,7 @@ func (s *server) DescribeWorkflowExecution(ctx context.Context, id, _ string) (*
 	if activity := s.pending[id]; activity != nil {
 		description.PendingActivities = append(description.PendingActivities, activity)
 	}
-	return description, nil
+	return &client.WorkflowExecutionDescription{RawResponse: description}, nil
 }
 
 func (s *server) DescribeTaskQueue(_ context.Context, queue string, _ enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {

@@ -105,9 +105,9 @@ func awaitDescribed(ctx context.Context, temporal client.Client, id string, as f
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		found, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+		found, err := temporal.DescribeWorkflow(ctx, id, "")
 		var early *serviceerror.NotFound
-		if err == nil && as(found) {
+		if err == nil && as(found.RawResponse) {
 			return nil
 		}
 		if err != nil && !errors.As(err, &early) {
