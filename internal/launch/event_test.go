@@ -108,7 +108,7 @@ func TestCancel(t *testing.T) {
 		found.RawResponse.WorkflowExecutionInfo.Status = tt.status
 		server.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(found, tt.unknown).Once()
 		if tt.asked {
-			server.On("CancelWorkflow", mock.Anything, "evt-1", "").Return(tt.answer).Once()
+			server.On("CancelWorkflowWithOptions", mock.Anything, client.CancelWorkflowOptions{WorkflowID: "evt-1", Reason: "a reason"}).Return(tt.answer).Once()
 		}
 
 		launcher := launch.Launcher{Client: server, Prefix: "herald"}
@@ -117,7 +117,7 @@ func TestCancel(t *testing.T) {
 			cancel = launcher.CancelDelivery
 		}
 
-		require.ErrorIs(t, cancel(t.Context(), "evt-1"), tt.want, tt.name)
+		require.ErrorIs(t, cancel(t.Context(), "evt-1", "a reason"), tt.want, tt.name)
 	}
 }
 

@@ -109,7 +109,7 @@ func (d *desk) describes(id string, status enums.WorkflowExecutionStatus) *mock.
 
 // cancels expects a cancellation of a workflow, which then ends as `end` does.
 func (d *desk) cancels(id string, end *mocks.WorkflowRun) {
-	d.server.On("CancelWorkflow", mock.Anything, id, "").Return(nil).Once()
+	d.server.On("CancelWorkflowWithOptions", mock.Anything, client.CancelWorkflowOptions{WorkflowID: id, Reason: "x by ada"}).Return(nil).Once()
 	d.server.On("GetWorkflow", mock.Anything, id, "").Return(end)
 }
 

@@ -132,11 +132,11 @@ func (s *server) SignalWorkflow(_ context.Context, id, _, signal string, arg any
 	return nil
 }
 
-// CancelWorkflow ends the poller at once.
-func (s *server) CancelWorkflow(_ context.Context, id, _ string) error {
+// CancelWorkflowWithOptions ends the poller at once.
+func (s *server) CancelWorkflowWithOptions(_ context.Context, options client.CancelWorkflowOptions) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status[id] = canceled
+	s.status[options.WorkflowID] = canceled
 	return nil
 }
 
