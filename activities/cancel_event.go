@@ -10,6 +10,8 @@ import (
 
 // CancelStore is the part of the database that cancels many deliveries.
 type CancelStore interface {
+	// MayCancel reports whether the event `by` may cancel an event.
+	MayCancel(ctx context.Context, by, eventID string) (bool, error)
 	// CancelDeliveries cancels up to limit deliveries of an event that were not sent yet, and
 	// returns their number.
 	CancelDeliveries(ctx context.Context, eventID, reason string, limit int) (int, error)
@@ -47,6 +49,9 @@ type CancelEventResult struct {
 // deliveries sooner, and a crash or a repeat does no harm. It cancels the rows before the workflow,
 // so that the rows name the cancelling event.
 func (a *Activities) CancelEvent(ctx context.Context, in CancelEventInput) (CancelEventResult, error) {
+	if may, err := a.Cancels.MayCancel(ctx, in.By, in.EventID); err != nil || !may {
+		return CancelEventResult{}, err
+	}
 	reason := notification.CancelledBy(in.By)
 	for more := true; more; {
 		cancelled, err := a.Cancels.CancelDeliveries(ctx, in.EventID, reason, cancelledAtOnce)

@@ -14,6 +14,7 @@ import (
 
 // cancelling is a database with waiting deliveries, and a Temporal that may fail.
 type cancelling struct {
+	foreign    bool // the event may not cancel the other one
 	waiting    int
 	reason     string
 	statements int
@@ -21,6 +22,8 @@ type cancelling struct {
 	asked      []string // the workflows that were asked to end
 	err        error    // of Temporal
 }
+
+func (c *cancelling) MayCancel(_ context.Context, _, _ string) (bool, error) { return !c.foreign, nil }
 
 func (c *cancelling) CancelDeliveries(_ context.Context, _, reason string, limit int) (int, error) {
 	cancelled := min(c.waiting, limit)
@@ -71,6 +74,17 @@ func TestCancelEvent(t *testing.T) {
 	result := must(run[activities.CancelEventResult](a, a.CancelEvent, in))(t)
 	require.Equal(t, slices.Repeat([]string{"evt-1 cancelled by event evt-2"}, 2), c.asked)
 	require.Equal(t, map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: 0}, result.Deliveries)
+}
+
+// An event that may not cancel the other one changes nothing.
+func TestCancelForeignEvent(t *testing.T) {
+	t.Parallel()
+
+	c := &cancelling{waiting: 1, foreign: true}
+	a := &activities.Activities{Cancels: c, Canceller: c}
+	must(run[activities.CancelEventResult](a, a.CancelEvent, activities.CancelEventInput{EventID: "evt-1", By: "evt-2"}))(t)
+	require.Equal(t, 1, c.waiting)
+	require.Empty(t, c.asked)
 }
 
 // A part is cancelled in statements of a bounded size, for the input's reason. A repeat finds no

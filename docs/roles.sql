@@ -2,7 +2,7 @@
 BEGIN;
 
 -- The columns of a producer's INSERT. The others are Herald's.
-REVOKE INSERT (cancels) ON event_outbox FROM herald_producer;
+REVOKE INSERT (cancels, cancels_types) ON event_outbox FROM herald_producer;
 GRANT INSERT (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, expires_at, collapse_key, traceparent) ON event_outbox TO herald_producer;
 
 -- Directory and rules.
@@ -32,13 +32,14 @@ GRANT SELECT, INSERT, DELETE ON delivery_follow_up TO herald_worker;
 GRANT INSERT ON delivery_follow_up TO herald_gateway;
 
 -- Recipients at a gateway: their inbox and their settings, but neither names nor addresses.
-GRANT SELECT (user_type, user_id, timezone, active) ON recipient TO herald_gateway;
+GRANT SELECT (user_type, user_id, locale, timezone, active) ON recipient TO herald_gateway;
 REVOKE ALL ON notification FROM herald_gateway;
 GRANT SELECT (id, event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, url, status, attempt_count,
               created_at, available_at, attempt_began, sent_at, delivered_at, read_at, collapse_key, replaced_by) ON notification TO herald_gateway;
 GRANT SELECT, UPDATE (status, available_at, sent_at, delivered_at, read_at, last_error, receipt_failed) ON notification_state TO herald_gateway;
 GRANT SELECT (delivery_id, started_at) ON delivery_attempt TO herald_gateway;
-GRANT SELECT ON event_type_recipients, event_type_channel_routing, event_category, user_type, channel_user_type, notification_template TO herald_gateway;
+GRANT SELECT ON event_type_recipients, event_type_channel_routing, event_category, user_type, channel_user_type, notification_template, frequency_cap,
+                event_type_approval TO herald_gateway; -- a gateway with INGEST_AUDIENCE checks events by all rules
 GRANT SELECT, INSERT, UPDATE ON user_notification_preferences, user_category_preferences, user_settings TO herald_gateway;
 GRANT SELECT, INSERT, UPDATE, DELETE ON gateway_ticket TO herald_gateway;
 

@@ -1,6 +1,13 @@
 package outbox
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// WhyRefused returns the reason for a SQLSTATE.
+func WhyRefused(code string) string { return whyRefused(&pgconn.PgError{Code: code}) }
 
 // IsExplained reports whether a violation of the constraint has an explanation.
 func IsExplained(constraint string) bool { return refusedConstraints[constraint] != "" }

@@ -22,7 +22,9 @@ type Event struct {
 	CorrelationID string // copied to messages and histories, at most 255 bytes; empty if none
 	Cancels       string // id of an event whose unsent messages to cancel, even if it is inserted later; empty if none
 
-	ExpiresAt   time.Time // no message is sent from this time on; zero: no limit
+	CancelsTypes []string // types that the event in Cancels may have, or it is not cancelled; nil: every type
+
+	ExpiresAt   time.Time // no message is sent from this time on; zero: no limit; after 9999 in UTC: refused
 	CollapseKey string    // the event replaces older events of its type with the same key, at most 150 bytes; empty: it replaces none
 	Traceparent string    // the service's W3C traceparent: Herald's spans continue its trace, at most 100 bytes; empty: none
 }
@@ -88,12 +90,35 @@ type optionalColumn struct {
 var optionalColumns = []optionalColumn{
 	optionalText("cancels", func(e Event) string { return e.Cancels }),
 	{
+		"cancels_types", "CASE WHEN $%[1]d::text <> '' THEN ARRAY (SELECT jsonb_array_elements_text($%[1]d::text::jsonb)) END",
+		cancelsTypes,
+		func(e Event) bool { return e.CancelsTypes != nil },
+	},
+	{
 		"expires_at", "$%d::timestamptz",
-		func(e Event) any { return sql.NullTime{Time: e.ExpiresAt, Valid: !e.ExpiresAt.IsZero()} },
+		func(e Event) any { return sql.NullTime{Time: notBefore1970(e.ExpiresAt), Valid: !e.ExpiresAt.IsZero()} },
 		func(e Event) bool { return !e.ExpiresAt.IsZero() },
 	},
 	optionalText("collapse_key", func(e Event) string { return e.CollapseKey }),
 	optionalText("traceparent", func(e Event) string { return e.Traceparent }),
+}
+
+// cancelsTypes returns a JSON list; empty: every type.
+func cancelsTypes(e Event) any {
+	if e.CancelsTypes == nil {
+		return ""
+	}
+	types, _ := json.Marshal(e.CancelsTypes) // texts can always be encoded
+	return string(types)
+}
+
+// notBefore1970 returns 1970 for an earlier time: a driver cannot encode all of them, and all have
+// passed.
+func notBefore1970(at time.Time) time.Time {
+	if at.Unix() < 0 {
+		return time.Unix(0, 0)
+	}
+	return at
 }
 
 func optionalText(name string, value func(Event) string) optionalColumn {
@@ -115,6 +140,9 @@ func insertion(events []Event) (query string, values []any, err error) {
 		payload, err := json.Marshal(e.Payload)
 		if err != nil {
 			return "", nil, &RefusedError{Why: "the payload cannot be encoded: " + err.Error(), Err: err}
+		}
+		if e.ExpiresAt.UTC().Year() > 9999 { // a driver cannot encode all of them
+			return "", nil, &RefusedError{Why: errLateExpiry}
 		}
 		n := len(values)
 		row := fmt.Sprintf("$%d, $%d, $%d, $%d, $%d::text::jsonb, nullif($%d::text, '')", n+1, n+2, n+3, n+4, n+5, n+6)

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -149,6 +150,16 @@ func TestInsertRefused(t *testing.T) {
 		{name: "large payload", spoil: func(e *outbox.Event) { e.Payload = map[string]string{"a": strings.Repeat("x", 256<<10)} }, why: "the payload is larger than 256 KiB"},
 		{name: "zero character", spoil: func(e *outbox.Event) { e.Payload = json.RawMessage(`{"a":"\u0000"}`) }, why: "a value holds a character that Postgres cannot store"},
 		{name: "no JSON", spoil: func(e *outbox.Event) { e.Payload = json.RawMessage(`{"a":}`) }, why: "the payload cannot be encoded"},
+		{name: "a number over numeric", spoil: func(e *outbox.Event) { e.Payload = json.RawMessage(`{"n": 1e131072}`) }, why: "the payload holds a number that is too large or too small"},
+		{name: "a number under numeric", spoil: func(e *outbox.Event) { e.Payload = json.RawMessage(`{"n": -1E+999999}`) }, why: "the payload holds a number that is too large or too small"},
+		{name: "many digits", spoil: func(e *outbox.Event) { e.Payload = json.RawMessage(`{"n": 0.` + strings.Repeat("1", 20000) + `}`) }, why: "the payload holds a number that is too large or too small"},
+			e.Payload = json.RawMessage(`{"a":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`)
+		}, why: "the payload is too large or too deep"},
+			e.Payload = json.RawMessage(strings.Repeat(`{"a":`, 9900) + "1" + strings.Repeat("}", 9900))
+		}, why: "the payload is too large or too deep"},
+		{name: "expires in year 10000", spoil: func(e *outbox.Event) { e.ExpiresAt = time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -7200)) }, why: "expires_at is after 9999"},
+		{name: "expires beyond all times", spoil: func(e *outbox.Event) { e.ExpiresAt = time.Unix(1<<60, 0) }, why: "expires_at is after 9999"},
+		{name: "types without an event to cancel", spoil: func(e *outbox.Event) { e.CancelsTypes = []string{"T"} }, why: "cancels_types needs cancels"},
 		{name: "what JSON cannot say", spoil: func(e *outbox.Event) { e.Payload = func() {} }, why: "the payload cannot be encoded"},
 	}
 	for _, tt := range tests {
@@ -175,6 +186,19 @@ func TestInsertRefused(t *testing.T) {
 	})
 }
 
+// Every code that means that Postgres cannot store a value is a refusal, whichever value it is.
+func TestEveryRefusedValueIsARefusal(t *testing.T) {
+	t.Parallel()
+
+	for code, refused := range map[string]bool{
+		"22000": true, "22001": true, "22003": true, "22008": true, "22021": true, "22023": true, "22P02": true, "22P05": true, "22030": true, "22032": true,
+		"54000": true, "54001": true, "54011": true, "54023": true,
+		"25006": false, "40001": false, "42501": false, "53100": false, "57014": false, "57P01": false, "08006": false, "XX000": false,
+	} {
+		require.Equal(t, refused, outbox.WhyRefused(code) != "", code)
+	}
+}
+
 // Each constraint has an explanation for producers.
 func TestEveryConstraintIsExplained(t *testing.T) {
 	t.Parallel()
@@ -194,8 +218,8 @@ func TestEveryConstraintIsExplained(t *testing.T) {
 	}
 }
 
-// A producer with the role of docs/roles.md may write every column except cancels, which is granted
-// separately.
+// A producer with the role of docs/roles.md may write every column except cancels and cancels_types,
+// which are granted separately.
 func TestProducersMayWriteEveryColumn(t *testing.T) {
 	t.Parallel()
 
@@ -203,7 +227,7 @@ func TestProducersMayWriteEveryColumn(t *testing.T) {
 	require.NoError(t, err)
 	granted := regexp.MustCompile(`GRANT INSERT \((.*)\) ON event_outbox TO herald_producer`).FindSubmatch(grants)
 	require.NotNil(t, granted)
-	require.ElementsMatch(t, outbox.Columns(), append(strings.Split(string(granted[1]), ", "), "cancels"))
+	require.ElementsMatch(t, outbox.Columns(), append(strings.Split(string(granted[1]), ", "), "cancels", "cancels_types"))
 }
 
 // An error of the database, or of a wrong call, is no RefusedError.

@@ -3,6 +3,7 @@ package outbox
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -20,6 +21,9 @@ type RefusedError struct {
 func (e *RefusedError) Error() string { return "event_outbox refuses the event: " + e.Why }
 
 func (e *RefusedError) Unwrap() error { return e.Err }
+
+// errLateExpiry is why an expiry in a year that JSON cannot write is refused.
+const errLateExpiry = "expires_at is after 9999, in UTC: leave it out for an event that never expires"
 
 // refusedConstraints explains the constraints of event_outbox, by name.
 var refusedConstraints = map[string]string{
@@ -41,18 +45,32 @@ var refusedConstraints = map[string]string{
 	"event_outbox_cancels_another":          "an event cannot cancel itself",
 	"event_outbox_collapse_key":             "a collapse key has 1 to 150 bytes and no control characters",
 	"event_outbox_traceparent":              "a traceparent has at most 100 bytes and no control characters",
+	"event_outbox_cancels_types":            "cancels_types needs cancels",
+	"event_outbox_created_at":               "created_at is before 1970 or after 9999, in UTC",
+	"event_outbox_expires_at":               errLateExpiry,
 	"event_outbox_payload_object":           "the payload is not a JSON object",
 	"event_outbox_payload_size":             "the payload is larger than 256 KiB",
 }
 
-// SQLSTATE codes of values that no column accepts.
+// SQLSTATE codes of values that no column accepts, and the classes of all such codes.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
-	invalidText          = "22P02"
-	untranslatable       = "22P05"
-	notInRepertoire      = "22021"
-	programLimitExceeded = "54000"
+	invalidText     = "22P02"
+	untranslatable  = "22P05"
+	notInRepertoire = "22021"
+	outOfRange      = "22003"
+	timeOutOfRange  = "22008"
+
+	dataException        = "22"
+	programLimitExceeded = "54"
 )
+
+// RefusesValue reports whether the database refused a value that a statement tried to store or
+// compare. The same value fails again.
+func RefusesValue(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (strings.HasPrefix(refused.Code, dataException) || strings.HasPrefix(refused.Code, programLimitExceeded))
+}
 
 // refusal returns err as a [*RefusedError] if the table refused an event.
 func refusal(err error) error {
@@ -76,8 +94,16 @@ func whyRefused(err *pgconn.PgError) string {
 		return "the payload is not JSON as Postgres knows it"
 	case untranslatable, notInRepertoire:
 		return `a value holds a character that Postgres cannot store, such as \u0000`
-	case programLimitExceeded:
+	case outOfRange:
+		return "the payload holds a number that is too large or too small for Postgres"
+	case timeOutOfRange:
+		return "a time is outside what Postgres can store"
+	}
+	switch {
+	case strings.HasPrefix(err.Code, programLimitExceeded):
 		return "the payload is too large or too deep"
+	case strings.HasPrefix(err.Code, dataException):
+		return "Postgres cannot store a value: SQLSTATE " + err.Code
 	}
 	if err.ConstraintName == "" {
 		return ""

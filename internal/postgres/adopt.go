@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/outboxes"
+	"herald/outbox"
 )
 
 // Adopt inserts the new rows of another outbox as events, in one statement. It returns, by
@@ -90,20 +91,18 @@ func (s *Store) Unadopted(ctx context.Context, ids []string) ([]string, error) {
 	return Collect(ctx, s.Pool, "read events", pgx.RowTo[string], query, ids)
 }
 
+// integrityViolation is the class of refused rows.
+const integrityViolation = "23"
+
 // refusal returns why the database refused a value, or "" if it did not. It may refuse a
 // payload with \u0000, or a payload that is too large in the database's spelling. The text quotes
 // no value.
 func refusal(err error) string {
 	var refused *pgconn.PgError
-	if !errors.As(err, &refused) || len(refused.Code) < 2 {
+	if !errors.As(err, &refused) || !outbox.RefusesValue(err) && !strings.HasPrefix(refused.Code, integrityViolation) {
 		return ""
 	}
-	switch refused.Code[:2] {
-	case "22", "23", "54": // data exception, integrity constraint violation, program limit exceeded
-		return strings.TrimSpace("Herald's database refuses it: SQLSTATE " + refused.Code + " " + refused.ConstraintName)
-	default:
-		return ""
-	}
+	return strings.TrimSpace("Herald's database refuses it: SQLSTATE " + refused.Code + " " + refused.ConstraintName)
 }
 
 // BeginOwnOutbox records once where the walk through Herald's own outbox begins.

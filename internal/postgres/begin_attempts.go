@@ -89,7 +89,7 @@ const (
 		SELECT n.status, n.attempt_count, n.attempt_owner, n.counted,
 		       n.attempt_count - $6, t.ended, t.crashed + CASE WHEN n.counted > $6 THEN n.lost ELSE 0 END, coalesce(t.rejected, '0'),
 		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR coalesce(n.expires_at <= now(), false) OR ` + Erased + ` OR ` + withdrawal + ` IS NOT NULL,
-		       CASE WHEN ` + hasCap + ` THEN n.channel ELSE '' END, n.expires_at, n.expires_at - clock_timestamp(),
+		       CASE WHEN ` + hasCap + ` THEN n.channel ELSE '' END, n.expires_at, least(n.expires_at - clock_timestamp(), '100 years'), -- Go has no longer duration
 		       ` + messageFacts + `
 		` + messageOf + `
 		LEFT JOIN LATERAL (

@@ -10,6 +10,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
+	"herald/internal/postgres/report"
 )
 
 const byEvent2 = "cancelled by event evt-2"
@@ -44,6 +45,41 @@ func TestEveryReaderSeesACancellation(t *testing.T) {
 	event = must(s.EventState(t.Context(), "evt-2"))(t)
 	require.Equal(t, "evt-1", event.Cancels)
 	require.Equal(t, "cancelled by event evt-2", must(s.DeliveryState(t.Context(), mail))(t).Withdrawn)
+}
+
+// An event that may cancel only some types cancels no event of another type, before or after that
+// event comes.
+func TestCancelsTypes(t *testing.T) {
+	t.Parallel()
+
+	for types, cancelled := range map[string]bool{"{RESERVATION_REQUESTED}": true, "{A,RESERVATION_REQUESTED}": true, "{OTHER}": false, "{}": false} {
+		for name, plan := range map[string]func(*testing.T, *postgres.Store){"known": planMail, "comes later": nil, "later mail": planWaitedMail} {
+			t.Run(types+" "+name, func(t *testing.T) {
+				t.Parallel()
+
+				s := newWith(t)
+				addRecipientOnce(t, s)
+				if plan != nil {
+					plan(t, s)
+				}
+				may := func() bool { return must(s.MayCancel(t.Context(), "evt-2", "evt-1"))(t) }
+				postgrestest.Add(t, s.Pool, postgrestest.Event{ID: "evt-2", Type: "OTHER", Cancels: "evt-1"})
+				require.True(t, may(), "null means every type")
+				postgrestest.Exec(t, s, "UPDATE event_outbox SET cancels_types = $1::text::text[] WHERE event_id = 'evt-2'", types)
+				require.Equal(t, cancelled && plan != nil, may(), "an unknown event is judged when it is planned")
+				emitEvent(t, s, "evt-1")
+				require.Equal(t, cancelled, may())
+				require.Equal(t, cancelled, must(s.EventSetup(t.Context(), "evt-1"))(t).Event.CancelledBy != "")
+				require.Equal(t, cancelled, must(s.EventState(t.Context(), "evt-1"))(t).CancelledBy != "")
+				require.Equal(t, cancelled, must(report.Reader{Pool: s.Pool}.EventDetail(t.Context(), "evt-1", 1, 1))(t).Outbox.CancelledBy != "")
+				if plan == nil {
+					return
+				}
+				attempt := must(s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{mail}, Owner: "a", Lease: lease, First: true}))(t)[0]
+				require.Equal(t, cancelled, attempt.Status == notification.Cancelled)
+			})
+		}
+	}
 }
 
 // No attempt begins for a cancelled event. The only exception is an order of an operator

@@ -78,14 +78,28 @@ func (s *Store) cancelChunk(ctx context.Context, part notification.Part, followe
 	return cancelled, next, err
 }
 
-// canceller is the id of the event that cancels the event of the row n; null: none does.
+// canceller is the id of the event that cancels the event of the row n; null: none does. n has the
+// type of its event: who may write only some types cancels only these.
 // The order makes the planner use the index, whatever its statistics say: the column is
 // always null in most installations.
-const canceller = `(SELECT y.event_id FROM event_outbox y WHERE y.cancels = n.event_id ORDER BY y.seq LIMIT 1)`
+const canceller = `(SELECT y.event_id FROM event_outbox y WHERE y.cancels = n.event_id AND (y.cancels_types IS NULL OR n.event_type = ANY (y.cancels_types)) ORDER BY y.seq LIMIT 1)`
 
 // withdrawal is the reason to send nothing more of the row n: another event cancels its event, or
 // has replaced it. Null: neither.
 const withdrawal = `coalesce('` + notification.CancelledByEvent + `' || ` + canceller + `, '` + notification.ReplacedByEvent + `' || n.replaced_by)`
+
+// MayCancel reports whether the event `by` may cancel an event now. With cancels_types it cancels
+// only a known event of one of these types. A later event finds its [canceller] when it is planned.
+func (s *Store) MayCancel(ctx context.Context, by, eventID string) (bool, error) {
+	const query = `
+		SELECT coalesce((SELECT y.cancels_types IS NULL
+		                        OR coalesce((SELECT o.event_type FROM event_outbox o WHERE o.event_id = $2),
+		                                    (SELECT n.event_type FROM notification n WHERE n.event_id = $2 LIMIT 1)) = ANY (y.cancels_types)
+		                 FROM   event_outbox y
+		                 WHERE  y.event_id = $1), false)`
+
+	return One(ctx, s.Pool, "read the types that an event cancels", pgx.RowTo[bool], query, by, eventID)
+}
 
 // CancelDeliveries cancels up to limit PENDING deliveries of an event, and returns their
 // number. It skips deliveries whose digest is with the provider. A single delivery that is

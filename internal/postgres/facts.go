@@ -145,7 +145,7 @@ func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event, now
 		WHERE  n.event_id = $1`
 
 	batch.Queue(query, eventID).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, orZero{&event.ExpiresAt}, &event.CollapseKey, &event.Traceparent, &event.Cancels, &event.CancelledBy, &event.Answer, now)
+		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, orZero{&event.CreatedAt}, orZero{&event.ExpiresAt}, &event.CollapseKey, &event.Traceparent, &event.Cancels, &event.CancelledBy, &event.Answer, now)
 		return NoRowsAs(err, notification.ErrNoEvent)
 	})
 }

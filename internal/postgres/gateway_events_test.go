@@ -25,6 +25,9 @@ func TestTakeEventComparesEveryField(t *testing.T) {
 		reflect.TypeFor[any]():       json.RawMessage(`{"a": 1}`),
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(event)) {
+		if field.Name == "CancelsTypes" { // it belongs to the token, not to the event
+			continue
+		}
 		changed := event
 		reflect.ValueOf(&changed).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(other[field.Type]))
 		written, err := gatewayOf(s).TakeEvent(ctx, changed)

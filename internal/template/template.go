@@ -34,7 +34,12 @@ type Set struct {
 	event   map[string]any
 	payload any
 	problem error // of the payload
-	rows    map[key]notification.Template
+	*shelf
+}
+
+// shelf holds templates for events of one type. Sets of several events may share it.
+type shelf struct {
+	rows map[key]notification.Template
 
 	mu       sync.Mutex
 	compiled map[key]*compiled
@@ -51,11 +56,13 @@ type key struct{ eventType, channel, locale string }
 // NewSet returns the templates of an event. rows may contain rows of other events. If two rows
 // have the same key, the first counts.
 func NewSet(event notification.Event, rows []notification.Template) *Set {
-	s := newSet(rows)
-	s.event = eventData(event)
+	return newSet(rows).For(event)
+}
+
+// For returns the same templates for another event. It keeps what was compiled.
+func (s *Set) For(event notification.Event) *Set {
 	payload, err := notification.DecodePayload(event.Payload)
-	s.payload, s.problem = printable(payload), err
-	return s
+	return &Set{before: s.before, event: eventData(event), payload: printable(payload), problem: err, shelf: s.shelf}
 }
 
 // NewEscalatedSet returns the templates for a delivery that follows a failed one. Templates of
@@ -67,7 +74,7 @@ func NewEscalatedSet(event notification.Event, rows []notification.Template) *Se
 }
 
 func newSet(rows []notification.Template) *Set {
-	s := &Set{rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}, timeouts: map[key]int{}}
+	s := &Set{shelf: &shelf{rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}, timeouts: map[key]int{}}}
 	for _, row := range rows {
 		k := key{row.EventType, row.Channel, canonical(row.Locale)}
 		if _, found := s.rows[k]; !found {

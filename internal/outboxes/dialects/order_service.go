@@ -33,7 +33,7 @@ var orderService = dialect{
 		       '' AS correlation_id,
 		       '' AS traceparent,
 		       payload::text AS payload,
-		       CASE WHEN isfinite(created_at) THEN created_at::timestamptz END AS created_at
+		       CASE WHEN ` + usableTime + ` THEN created_at::timestamptz END AS created_at
 		FROM   {table} o
 		WHERE  status = 'NEW'
 		AND    (created_at, id) > ($1, $2)
@@ -70,7 +70,7 @@ var orderService = dialect{
 	state: `
 		SELECT p.pending, f.failed, p.oldest
 		FROM  (SELECT count(*) AS pending,
-		              coalesce(greatest(clock_timestamp() - min(created_at) FILTER (WHERE isfinite(created_at)), '0'), '0') AS oldest
+		              coalesce(greatest(clock_timestamp() - min(created_at) FILTER (WHERE ` + usableTime + `), '0'), '0') AS oldest
 		       FROM  (SELECT created_at
 		              FROM   {table}
 		              WHERE  status = 'NEW'

@@ -65,8 +65,7 @@ func (t *Table) StillPending(ctx context.Context, keys []string) ([]string, erro
 // mostCounted limits the cost of one count for the database.
 const mostCounted = 100_000
 
-// stateQuery limits the age, because a duration cannot hold 300 years, and an unset clock writes
-// the year 1.
+// stateQuery limits the age, because a duration cannot hold 300 years.
 const stateQuery = "SELECT pending, failed, least(oldest, '100 years') FROM (%s) AS state"
 
 // State reads the table's backlog. Failed is zero if the dialect cannot mark failures.

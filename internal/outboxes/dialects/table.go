@@ -22,6 +22,11 @@ type Table struct {
 	name    pgx.Identifier // schema and table name
 }
 
+// usableTime reports whether a row's created_at is a time that Herald can store. A time outside
+// is one that nobody set, such as the year 1, or infinity. The day at each end leaves room for
+// time zones.
+const usableTime = `created_at BETWEEN '1970-01-02' AND '9999-12-30'`
+
 const (
 	// defaultMaxConns leaves most connections to the service that owns the database.
 	// pool_max_conns in the URL overrides it.

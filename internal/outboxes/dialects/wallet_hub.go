@@ -27,7 +27,7 @@ var walletHub = dialect{
 		       coalesce(correlation_id, '') AS correlation_id,
 		       '' AS traceparent,
 		       payload::text AS payload,
-		       CASE WHEN isfinite(created_at) THEN created_at::timestamptz END AS created_at
+		       CASE WHEN ` + usableTime + ` THEN created_at::timestamptz END AS created_at
 		FROM   {table}
 		WHERE  sent = false
 		AND    id > $1::text::bigint
@@ -46,7 +46,7 @@ var walletHub = dialect{
 	state: `
 		SELECT count(*) AS pending,
 		       0 AS failed,
-		       coalesce(greatest(clock_timestamp() - min(created_at) FILTER (WHERE isfinite(created_at)), '0'), '0') AS oldest
+		       coalesce(greatest(clock_timestamp() - min(created_at) FILTER (WHERE ` + usableTime + `), '0'), '0') AS oldest
 		FROM  (SELECT created_at
 		       FROM   {table}
 		       WHERE  sent = false

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/postgres"
 	"herald/outbox"
@@ -27,6 +25,30 @@ func (s *Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool
 	return false, failure
 }
 
+// EventType returns the type of an event; empty: there is no such event.
+func (s *Store) EventType(ctx context.Context, eventID string) (string, error) {
+	const query = "SELECT event_type FROM event_outbox WHERE event_id = $1"
+
+	found, err := postgres.One(ctx, s.Pool, "read the type of an event", pgx.RowTo[string], query, eventID)
+	if outbox.RefusesValue(err) {
+		return "", nil
+	}
+	return found, postgres.IgnoreNoRows(err)
+}
+
+// Locales returns the most frequent locales of the directory's first people, at most limit.
+func (s *Store) Locales(ctx context.Context, limit int) ([]string, error) {
+	const query = `
+		SELECT locale
+		FROM  (SELECT locale::text FROM recipient LIMIT 10000) r
+		WHERE  locale <> ''
+		GROUP BY locale
+		ORDER BY count(*) DESC, locale
+		LIMIT  $1`
+
+	return postgres.Collect(ctx, s.Pool, "read locales", pgx.RowTo[string], query, limit)
+}
+
 // HasEvent reports whether event_outbox has exactly this event.
 func (s *Store) HasEvent(ctx context.Context, event outbox.Event) (bool, error) {
 	const query = `
@@ -44,8 +66,7 @@ func (s *Store) HasEvent(ctx context.Context, event outbox.Event) (bool, error) 
 	payload, _ := event.Payload.(json.RawMessage)
 	same, err := postgres.One(ctx, s.Pool, "compare events", pgx.RowTo[bool], query, event.ID, event.Type, event.AggregateType, event.AggregateID,
 		string(payload), event.CorrelationID, event.Cancels, postgres.Optional(event.ExpiresAt), event.CollapseKey)
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && strings.HasPrefix(refused.Code, "22") { // Postgres cannot store the values, so no row has them
+	if outbox.RefusesValue(err) { // Postgres cannot store the values, so no row has them
 		return false, nil
 	}
 	return same, postgres.IgnoreNoRows(err)

@@ -134,7 +134,7 @@ const (
 		       AND NOT EXISTS (SELECT FROM notification n WHERE n.event_id = e.cancels) AS cancels_unknown,
 		       coalesce(y.event_id, '') AS cancelled_by, y.created_at AS cancelled_at
 		FROM   event_outbox e
-		LEFT JOIN LATERAL (SELECT y.event_id, y.created_at FROM event_outbox y WHERE y.cancels = e.event_id ORDER BY y.seq LIMIT 1) y ON true
+		LEFT JOIN LATERAL (SELECT y.event_id, y.created_at FROM event_outbox y WHERE y.cancels = e.event_id AND (y.cancels_types IS NULL OR e.event_type = ANY (y.cancels_types)) ORDER BY y.seq LIMIT 1) y ON true
 		WHERE  e.event_id = $1`
 	// processedRow reads the event $1 as a [ProcessedRow].
 	processedRow = `
@@ -168,6 +168,7 @@ func queueCancelled(batch *pgx.Batch, detail *EventDetail, maxCounted int) {
 		        FROM   event_outbox e
 		        JOIN   notification n ON n.event_id = e.cancels
 		        WHERE  e.event_id = $1
+		        AND    (e.cancels_types IS NULL OR n.event_type = ANY (e.cancels_types))
 		        LIMIT  nullif($2::int, 0)) n
 		GROUP BY status`
 

@@ -35,7 +35,11 @@ type Store interface {
 	TakeEvent(ctx context.Context, event outbox.Event) (written bool, err error)
 	// HasEvent reports whether exactly this event is there.
 	HasEvent(ctx context.Context, event outbox.Event) (bool, error)
+	// EventType returns the type of an event; empty: there is no such event.
+	EventType(ctx context.Context, eventID string) (string, error)
 	TypeSetup(ctx context.Context, eventType string) (notification.EventSetup, error)
+	// Locales returns the most frequent locales of recipients.
+	Locales(ctx context.Context, limit int) ([]string, error)
 }
 
 // Endpoint serves POST /api/events.
@@ -44,6 +48,8 @@ type Endpoint struct {
 	Verifier *signin.Verifier // of the audience INGEST_AUDIENCE
 	Shares   *signin.Shares   // limits each producer
 	Refused  func(signin.Reason)
+
+	rules ruleCache
 }
 
 // Share is the share of one producer: more than 1,000 events in each second.
@@ -58,7 +64,7 @@ type posted struct {
 	Payload       json.RawMessage `json:"payload"`
 	CorrelationID string          `json:"correlation_id"`
 	Cancels       string          `json:"cancels"`
-	ExpiresAt     time.Time       `json:"expires_at"`
+	ExpiresAt     *time.Time      `json:"expires_at"`
 	CollapseKey   string          `json:"collapse_key"`
 }
 
@@ -95,14 +101,17 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	event, err := read(w, r)
+	event, err := readEvent(w, r)
 	switch {
 	case err != nil:
 		refuse(w, err)
 	case !producer.MayWrite(event.Type):
 		problem.Write(w, http.StatusForbidden, "the token's claim events does not name this event type")
 	default:
-		e.take(ctx, w, event)
+		if event.Cancels != "" {
+			event.CancelsTypes = producer.EventTypes()
+		}
+		e.take(ctx, w, producer, event)
 	}
 }
 
@@ -118,11 +127,15 @@ func (e *Endpoint) admit(ctx context.Context, r *http.Request) (producer signin.
 
 // take writes an event, unless it has mistakes. It also accepts an event that was written before the
 // rules changed: its producer may have lost the answer.
-func (e *Endpoint) take(ctx context.Context, w http.ResponseWriter, event outbox.Event) {
+func (e *Endpoint) take(ctx context.Context, w http.ResponseWriter, producer signin.Producer, event outbox.Event) {
 	written, known := false, false
-	mistakes, err := e.mistakes(ctx, event)
+	var mistakes []string
+	foreign, err := e.cancelsForeign(ctx, producer, event)
+	if err == nil && !foreign {
+		mistakes, err = e.mistakes(ctx, event)
+	}
 	switch {
-	case err != nil:
+	case err != nil || foreign:
 	case len(mistakes) > 0:
 		known, err = e.Store.HasEvent(ctx, event)
 	default:
@@ -130,6 +143,8 @@ func (e *Endpoint) take(ctx context.Context, w http.ResponseWriter, event outbox
 	}
 	var refused *outbox.RefusedError
 	switch {
+	case foreign:
+		problem.Write(w, http.StatusForbidden, "the token's claim events does not name the type of the event to cancel")
 	case err == nil && len(mistakes) > 0 && !known:
 		problem.Write(w, http.StatusUnprocessableEntity, "the event was not written", mistakes...)
 	case errors.Is(err, outbox.ErrDuplicateID):
@@ -164,13 +179,33 @@ func away(ctx context.Context, w http.ResponseWriter, err error) {
 	problem.Write(w, http.StatusServiceUnavailable, "the event cannot be written now: send it again, with the same id")
 }
 
-// mistakes returns the mistakes that starter check would find in the event: nobody would be told, or a
-// text could not be written.
-func (e *Endpoint) mistakes(ctx context.Context, event outbox.Event) ([]string, error) {
-	setup, err := e.Store.TypeSetup(ctx, event.Type)
-	if err != nil {
-		return nil, err
+// cancelsForeign reports whether the event cancels a known event of a type that the producer may not
+// write. An event that is not known yet is cancelled only if it gets one of the producer's types.
+func (e *Endpoint) cancelsForeign(ctx context.Context, producer signin.Producer, event outbox.Event) (bool, error) {
+	if event.Cancels == "" || producer.EventTypes() == nil {
+		return false, nil
 	}
+	eventType, err := e.Store.EventType(ctx, event.Cancels)
+	return eventType != "" && !producer.MayWrite(eventType), err
+}
+
+// mistakes returns the mistakes that starter check would find in the event. Only rules that were read
+// for this request refuse an event.
+func (e *Endpoint) mistakes(ctx context.Context, event outbox.Event) ([]string, error) {
+	for mustRead := false; ; mustRead = true {
+		known, cached, err := e.rules.of(ctx, e.Store, event.Type, mustRead)
+		if err != nil {
+			return nil, err
+		}
+		if found, err := known.mistakes(ctx, event); err != nil || len(found) == 0 || !cached {
+			return found, err
+		}
+	}
+}
+
+// mistakes returns the mistakes of an event: nobody would be told, or a text could not be written.
+func (r *rules) mistakes(ctx context.Context, event outbox.Event) ([]string, error) {
+	setup := r.setup
 	payload, _ := event.Payload.(json.RawMessage)
 	setup.Event = notification.Event{ID: event.ID, Type: event.Type, AggregateType: event.AggregateType, AggregateID: event.AggregateID, Payload: payload, CreatedAt: setup.Now}
 	if len(setup.Routing) == 0 {
@@ -184,20 +219,34 @@ func (e *Endpoint) mistakes(ctx context.Context, event outbox.Event) ([]string, 
 	if len(targets) > 0 { // some of the rules name recipients
 		mistakes = nil
 	}
-	texts := template.NewSet(setup.Event, setup.Templates)
+	texts := r.texts.For(setup.Event)
 	for _, route := range setup.Routing {
-		if route.OnEscalationOnly {
-			continue
-		}
-		if _, err := texts.Render(ctx, route.Channel, notification.Recipient{UserType: notification.Customer, UserID: "1", Name: "Ada"}); err != nil {
-			mistakes = append(mistakes, string(route.Channel)+": "+err.Error())
+		if !route.OnEscalationOnly {
+			mistakes = append(mistakes, r.unwritten(ctx, texts, route.Channel)...)
 		}
 	}
 	return mistakes, ctx.Err()
 }
 
-// read reads the event of a request. The header Idempotency-Key is its id if the body has none.
-func read(w http.ResponseWriter, r *http.Request) (outbox.Event, error) {
+// unwritten returns why texts over a channel cannot be written, once for each template.
+func (r *rules) unwritten(ctx context.Context, texts *template.Set, channel notification.Channel) (mistakes []string) {
+	tried := map[notification.Template]bool{} // a missing template is the zero row
+	for _, locale := range r.locales {
+		row, _ := texts.Chosen(channel, locale)
+		if tried[row] {
+			continue
+		}
+		tried[row] = true
+		person := notification.Recipient{UserType: notification.Customer, UserID: "1", Name: "Ada", Locale: locale}
+		if _, err := texts.Render(ctx, channel, person); err != nil {
+			mistakes = append(mistakes, string(channel)+": "+err.Error())
+		}
+	}
+	return mistakes
+}
+
+// readEvent reads the event of a request. The header Idempotency-Key is its id if the body has none.
+func readEvent(w http.ResponseWriter, r *http.Request) (outbox.Event, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
 	text, err := problem.ReadJSON(r)
 	if err != nil {
@@ -211,9 +260,15 @@ func read(w http.ResponseWriter, r *http.Request) (outbox.Event, error) {
 	if id == "" {
 		return outbox.Event{}, problem.BadRequest("name the event's id: event_id in the body, or the header Idempotency-Key")
 	}
-	return outbox.Event{
+	event := outbox.Event{
 		ID: id, Type: body.EventType, AggregateType: body.AggregateType, AggregateID: string(body.AggregateID), Payload: body.Payload,
-		CorrelationID: body.CorrelationID, Cancels: body.Cancels, ExpiresAt: body.ExpiresAt, CollapseKey: body.CollapseKey,
+		CorrelationID: body.CorrelationID, Cancels: body.Cancels, CollapseKey: body.CollapseKey,
 		Traceparent: tracing.Valid(r.Header.Get("traceparent")),
-	}, nil
+	}
+	if body.ExpiresAt != nil { // the year 1 is Go's zero time, which means never, but it has passed
+		if event.ExpiresAt = *body.ExpiresAt; event.ExpiresAt.Unix() < 0 {
+			event.ExpiresAt = time.Unix(0, 0)
+		}
+	}
+	return event, nil
 }

@@ -21,6 +21,14 @@ func (p Producer) MayWrite(eventType string) bool {
 	return slices.Contains(p.events, everyEvent) || slices.Contains(p.events, eventType)
 }
 
+// EventTypes returns the event types that the producer's token names; nil: all.
+func (p Producer) EventTypes() []string {
+	if slices.Contains(p.events, everyEvent) {
+		return nil
+	}
+	return p.events
+}
+
 // producerClaims holds the claims of a producer's token.
 type producerClaims struct {
 	jwt.RegisteredClaims
