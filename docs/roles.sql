@@ -45,7 +45,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON gateway_ticket TO herald_gateway;
 
 -- Devices that recipients register at a gateway. It can read tokens, which are of no use without the worker's account at Firebase, or its key of Web Push.
 -- Leave this out if recipient_device is your view.
-GRANT SELECT, INSERT, DELETE, UPDATE (active) ON recipient_device TO herald_gateway;
+GRANT SELECT, INSERT, DELETE, UPDATE (active, registered_at) ON recipient_device TO herald_gateway;
 
 -- What providers say of messages, and what follows from it.
 GRANT SELECT, INSERT ON delivery_receipt TO herald_gateway;

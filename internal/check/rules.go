@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -33,7 +34,7 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 		}
 		for _, find := range []finder{
 			eachOf(report.Reader.Paths, impossiblePath), eachOf(report.Reader.RulesOfNobody, ruleOfNobody), eachOf(report.Reader.RulesOverNoChannel, ruleOverNoChannel),
-			eachOf(report.Reader.RoutesOfNobody, routeOfNobody), eachOf(report.Reader.Routes, expiredRoute), vainCaps,
+			eachOf(report.Reader.RoutesOfNobody, routeOfNobody), eachOf(report.Reader.Routes, expiredRoute), eachOf(report.Reader.Routes, silencedRoute), vainCaps,
 			eachOf(report.Reader.VainApprovals, vainApproval), eachOf(report.Reader.SettingsOfNobody, settingOfNobody), categories, escalations,
 		} {
 			found, err := find(ctx, report.Reader{Pool: db.Pool})
@@ -199,6 +200,20 @@ func expiredRoute(r report.Route) (mistake Mistake) {
 		mistake = Mistake{Place: routingRules, Row: r.EventType + "/" + string(r.Channel),
 			Problem: fmt.Sprintf("its deliveries wait %s and expire after %s: none is ever sent", r.Wait, r.ExpiresAfter),
 			Remedy:  "set expires_after to more than delay or digest_window"}
+	}
+	return mistake
+}
+
+// shortLived is the longest expires_after of messages that are worth nothing after quiet hours: codes
+// and alarms.
+const shortLived = 2 * time.Hour
+
+// silencedRoute describes a mandatory route whose short-lived messages quiet hours drop.
+func silencedRoute(r report.Route) (mistake Mistake) {
+	if r.Mandatory && r.Channel.Quieted() && r.QuietHoursAction == notification.Drop && r.ExpiresAfter > 0 && r.ExpiresAfter <= shortLived {
+		mistake = Mistake{Place: routingRules, Row: r.EventType + "/" + string(r.Channel),
+			Problem: fmt.Sprintf("it is mandatory and expires after %s, but quiet hours drop it", r.ExpiresAfter),
+			Remedy:  "set quiet_hours_action to IGNORE, if people need it at any hour, such as a code; else make it optional"}
 	}
 	return mistake
 }

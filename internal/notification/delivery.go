@@ -113,6 +113,9 @@ type QuietCheck struct {
 // Silence returns the quiet hours now. deferred reports whether the delivery waits for their end;
 // otherwise the rules drop it.
 func (c QuietCheck) Silence(now time.Time) (silence Silence, deferred bool) {
+	if c.Action == Ignore {
+		return Silence{}, false
+	}
 	silence = Quiet(c.Preference, c.Timezone, now, c.Groups...)
 	return silence, Routing{QuietHoursAction: c.Action}.defers(silence)
 }

@@ -101,6 +101,12 @@ func (f Facts) planDigest() Routing {
 	return route
 }
 
+// OwnTime reports whether the recipient chose the time of the type's digests themselves. Their own
+// quiet hours do not hold such a digest back.
+func (r Routing) OwnTime(recipient Recipient) bool {
+	return r.Strategy == Aggregate && r.DigestAt != nil && recipient.DigestAt != nil
+}
+
 // digestDue returns the due time of a digest that starts to collect at begins.
 func (f Facts) digestDue(begins time.Time) time.Time {
 	at := f.Routing.DigestAt

@@ -39,11 +39,12 @@ func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, use
 		f.Setting = f.Settings[0]
 	}
 	f.ExpiresAt = s.Event.expiresAt(route)
+	f.Routing.Due = route.dueFor(recipient)
 	if s.Event.ID != "" {
 		f.DeliveryID = DeliveryID(s.Event.ID, recipient.Who, recipient.UserID, route.Channel)
 		f.Routing = f.planDigest()
 	}
-	if !f.ahead() {
+	if !f.ahead() && route.QuietHoursAction != Ignore {
 		f.Silence = Quiet(f.Preference, recipient.Timezone, now, f.Setting)
 	}
 	f.Selected = used[f.Setting.key()]
@@ -86,6 +87,8 @@ type QuietHoursAction string
 const (
 	Drop  QuietHoursAction = "DROP"
 	Defer QuietHoursAction = "DEFER" // sent when the quiet hours end
+	// Ignore sends at any hour: for codes and alarms.
+	Ignore QuietHoursAction = "IGNORE"
 )
 
 // Routing is a row of event_type_channel_routing for one event type.
@@ -101,9 +104,9 @@ type Routing struct {
 	Roles            []string // the recipient needs one of these roles; nil: any role
 
 	// For the strategy Delayed: send at a time from the event instead of after Delay.
-	SendAtPath string        // the place of the time in the payload, or several with commas; empty: Delay counts
-	SendBefore time.Duration // how long before that time
-	SkipIfPast bool          // do not send after that time
+	SendAtPath string // the place of the time in the payload, or several with commas; empty: Delay counts
+	SendBefore Span   // how long before that time
+	SkipIfPast bool   // do not send after that time
 
 	ExpiresAfter time.Duration // time from the event to the delivery's expiry; 0: no limit
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Preferences are a recipient's choices, as the recipient sees and changes them.
@@ -13,12 +14,16 @@ type Preferences struct {
 	DigestAt   *string              `json:"digest_at,omitempty"` // 08:00, in their zone; empty: as each event type says; nil when read: no digest has a time; nil when stored: keeps its value
 	Channels   []ChannelPreference  `json:"channels"`            // the channels that may serve the recipient; when stored, missing channels keep their values
 	Categories []CategoryPreference `json:"categories"`          // of event types that may reach the recipient; when stored, missing categories keep their values
+
+	// AsOf is when the preferences were read. When stored, channels and categories that changed
+	// after this time keep their values; nil: the new values are chosen now.
+	AsOf *time.Time `json:"as_of,omitempty"`
 }
 
 // ChannelPreference is a recipient's choice for one channel.
 type ChannelPreference struct {
 	Channel    Channel               `json:"channel"`
-	Enabled    *bool                 `json:"enabled"`               // never nil when read; required when stored
+	Enabled    *bool                 `json:"enabled,omitempty"`     // never nil when read; when stored, nil keeps its value
 	Mandatory  bool                  `json:"mandatory"`             // everything over it is mandatory, so it cannot be switched off; ignored when stored
 	QuietHours *QuietHoursPreference `json:"quiet_hours,omitempty"` // nil: the channel is never quieted; when stored: keeps its value
 }
@@ -27,7 +32,31 @@ type ChannelPreference struct {
 type QuietHoursPreference struct {
 	Enabled *bool  `json:"enabled"`         // as in [ChannelPreference]
 	Start   string `json:"start,omitempty"` // 22:00, in the recipient's zone; empty: none
-	End     string `json:"end,omitempty"`   // 08:00; before Start: the next day; equal to Start: never quiet
+	End     string `json:"end,omitempty"`   // 08:00; before Start: the next day; equal to Start: refused
+}
+
+// isMandatory reports whether a category over a channel is mandatory; an empty category means
+// everything over the channel.
+func (p Preferences) isMandatory(category string, channel Channel) bool {
+	return p.CheckOff(category, channel) != nil
+}
+
+// Touched returns the preferences without choices about what is mandatory in current: nobody chose
+// those.
+func (p Preferences) Touched(current Preferences) Preferences {
+	p.Channels = slices.Clone(p.Channels)
+	for i, c := range p.Channels {
+		if current.isMandatory("", c.Channel) {
+			p.Channels[i].Enabled = nil
+		}
+	}
+	categories := p.Categories
+	p.Categories = nil
+	for _, g := range categories {
+		g.Channels = slices.DeleteFunc(slices.Clone(g.Channels), func(c CategoryChannel) bool { return current.isMandatory(g.Category, c.Channel) })
+		p.Categories = append(p.Categories, g)
+	}
+	return p
 }
 
 // CategoryPreference is a recipient's choice for one category of event types.
@@ -109,7 +138,11 @@ func (p ChannelPreference) problems(current []ChannelPreference, seen map[string
 	if i < 0 {
 		return []string{fmt.Sprintf("there is no channel %.20q for you", string(p.Channel))}
 	}
-	problems = switchProblems(string(p.Channel), p.Enabled, current[i].Mandatory, mandatoryChannel(p.Channel), seen)
+	enabled := p.Enabled
+	if enabled == nil && p.QuietHours != nil { // only the quiet hours change
+		enabled = new(true)
+	}
+	problems = switchProblems(string(p.Channel), enabled, current[i].Mandatory, mandatoryChannel(p.Channel), seen)
 	if p.QuietHours != nil {
 		problems = append(problems, p.QuietHours.problems(p.Channel)...)
 	}
@@ -138,6 +171,8 @@ func (q QuietHoursPreference) problems(channel Channel) (problems []string) {
 		return []string{string(channel) + " is never quieted, so it has no quiet_hours"}
 	case q.Enabled == nil:
 		return []string{fmt.Sprintf("the quiet hours of %s are neither on nor off: enabled is missing", channel)}
+	case *q.Enabled && q.Start != "" && clockOf(q.Start) == clockOf(q.End):
+		return []string{fmt.Sprintf("the quiet hours of %s end when they start: to get nothing over it, switch it off", channel)}
 	case *q.Enabled && (q.Start == "" || q.End == ""):
 		return []string{fmt.Sprintf("the quiet hours of %s need a start and an end", channel)}
 	}
@@ -148,6 +183,9 @@ func (q QuietHoursPreference) problems(channel Channel) (problems []string) {
 	}
 	return problems
 }
+
+// clockOf returns a time of day without zeros at its end, so that 22:00 and 22:00:00.0 are equal.
+func clockOf(clock string) string { return strings.TrimRight(clock, ":.0") }
 
 // clockForm is a time of day, with or without seconds.
 var clockForm = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?$`)

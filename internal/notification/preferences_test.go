@@ -53,7 +53,7 @@ func TestCheckPreferences(t *testing.T) {
 		{name: "a channel twice", want: channel(`{"channel": "EMAIL", "enabled": true}, {"channel": "EMAIL", "enabled": false}`), tells: []string{"EMAIL", "twice"}},
 		{name: "quiet hours over midnight", want: quiet(`{"enabled": true, "start": "22:00", "end": "07:30:15"}`)},
 		{name: "quiet hours to the microsecond", want: quiet(`{"enabled": true, "start": "00:00:00.000001", "end": "00:00"}`)},
-		{name: "quiet hours that are empty", want: quiet(`{"enabled": true, "start": "07:00", "end": "07:00"}`)},
+		{name: "quiet hours that are empty", want: quiet(`{"enabled": true, "start": "07:00", "end": "07:00:00"}`), tells: []string{"EMAIL", "switch it off"}},
 		{name: "quiet hours off, with a time", want: quiet(`{"enabled": false, "start": "22:00"}`)},
 		{name: "quiet hours neither on nor off", want: quiet(`{"start": "22:00", "end": "07:00"}`), tells: []string{"EMAIL", "enabled is missing"}},
 		{name: "quiet hours without an end", want: quiet(`{"enabled": true, "start": "22:00"}`), tells: []string{"EMAIL", "start and an end"}},

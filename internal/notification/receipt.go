@@ -19,6 +19,7 @@ type Receipt struct {
 	Status       Status            // Delivered or Failed; empty: the status does not change
 	Suppress     SuppressionReason // why the address gets nothing more; empty: sending is allowed
 	Unsubscribes bool              // the recipient rejects the category over the channel
+	Resubscribes bool              // the recipient takes back an earlier receipt that unsubscribes
 }
 
 // Concerns reports whether the receipt belongs to a delivery's latest message. message is the

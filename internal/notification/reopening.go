@@ -29,7 +29,7 @@ func (r Reopening) OwnTime(setup EventSetup, now time.Time) (at time.Time, probl
 		setup.ReadPayload()
 		route, _ := setup.Route(r.Channel)
 		if route.DueProblem == "" || !r.HasText { // a delivery with a text had a time when it was planned
-			at, problem = route.Due, route.DueProblem
+			at, problem = route.dueFor(r.Recipient), route.DueProblem
 		}
 	}
 	if !at.After(now) {

@@ -24,7 +24,7 @@ func (f Facts) dueText() string {
 		return f.digestText()
 	}
 	text := r.SendAtPath
-	if r.SendBefore > 0 {
+	if r.SendBefore != (Span{}) {
 		text = fmt.Sprintf("%s before %s", r.SendBefore, r.SendAtPath)
 	}
 	switch {

@@ -26,7 +26,7 @@ func (s *EventSetup) ReadPayload() {
 		if at, err := route.sendAt(payload, s.Event.CreatedAt); err != nil {
 			route.DueProblem = "send_at_path: " + err.Error()
 		} else {
-			route.Due = at.Add(-route.SendBefore)
+			route.Due = at
 		}
 	}
 }

@@ -16,7 +16,7 @@ func reminder(path, payload string) notification.EventSetup {
 	setup := situation{channel: notification.Email, supported: true}.rules()
 	setup.Event = notification.Event{ID: "evt-1", Payload: json.RawMessage(payload), CreatedAt: noon}
 	route := &setup.Routing[0]
-	route.Strategy, route.SendAtPath, route.SendBefore = notification.Delayed, path, 24*time.Hour
+	route.Strategy, route.SendAtPath, route.SendBefore = notification.Delayed, path, notification.Span{Days: 1}
 	return setup
 }
 
@@ -64,7 +64,7 @@ func TestReadPayload(t *testing.T) {
 			route := setup.Routing[0]
 			require.Equal(t, tt.problem, route.DueProblem)
 			if tt.problem == "" {
-				require.True(t, route.Due.Equal(tt.want.Add(-24*time.Hour)), "%v", route.Due)
+				require.True(t, route.Due.Equal(tt.want), "%v", route.Due)
 			}
 		})
 	}
@@ -85,18 +85,18 @@ func TestDecideOwnTimes(t *testing.T) {
 		problem         bool
 		finds           string
 	}{
-		{name: "ahead", at: afterTomorrow, want: "SELECTED", until: due, finds: "24h0m0s before startsAt, which is 2026-06-02 09:30 UTC: it waits until then"},
+		{name: "ahead", at: afterTomorrow, want: "SELECTED", until: due, finds: "1 day before startsAt, which is 2026-06-02 09:30 UTC: it waits until then"},
 		{name: "ahead, and would be skipped", at: afterTomorrow, skip: true, want: "SELECTED", until: due},
 		{name: "ahead, and it is quiet now", at: afterTomorrow, quiet: true, want: "SELECTED", until: due},
 		{name: "ahead, and it would be deferred now", at: afterTomorrow, quiet: true, deferred: true, want: "SELECTED", until: due},
-		{name: "past", at: today, want: "SELECTED", finds: "24h0m0s before startsAt, which was 2026-05-31 18:00 UTC: past, and sent at once"},
+		{name: "past", at: today, want: "SELECTED", finds: "1 day before startsAt, which was 2026-05-31 18:00 UTC: past, and sent at once"},
 		{name: "now", at: tomorrow, want: "SELECTED"},
 		{name: "past, and it is quiet", at: today, quiet: true, want: "QUIET_HOURS"},
 		{name: "past, and deferred", at: today, quiet: true, deferred: true, want: "SELECTED", until: noon.Add(time.Hour)},
-		{name: "past, and skipped", at: today, skip: true, want: "SKIPPED", finds: "24h0m0s before startsAt, which was 2026-05-31 18:00 UTC: past, and skipped"},
+		{name: "past, and skipped", at: today, skip: true, want: "SKIPPED", finds: "1 day before startsAt, which was 2026-05-31 18:00 UTC: past, and skipped"},
 		{name: "now, and skipped", at: tomorrow, skip: true, want: "SKIPPED"},
 		{name: "skipped, although it is quiet", at: today, skip: true, quiet: true, want: "SKIPPED"},
-		{name: "malformed", at: "soon", skip: true, want: "SELECTED", problem: true, finds: "24h0m0s before startsAt, but send_at_path: startsAt is not a time with a zone, such as 2026-11-23T09:30:00+01:00: it fails"},
+		{name: "malformed", at: "soon", skip: true, want: "SELECTED", problem: true, finds: "1 day before startsAt, but send_at_path: startsAt is not a time with a zone, such as 2026-11-23T09:30:00+01:00: it fails"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestOwnTimeIsNotKnownWithoutTheEvent(t *testing.T) {
 	setup.Routing[0].SkipIfPast = true
 	facts := setup.Facts(situation{channel: notification.Email}.recipient(), notification.Email, noon, nil)
 	require.Equal(t, notification.DecisionSelected, facts.Decision())
-	require.Equal(t, "24h0m0s before startsAt, which is not known without the event", found(facts, notification.DecisionSkipped))
+	require.Equal(t, "1 day before startsAt, which is not known without the event", found(facts, notification.DecisionSkipped))
 }
 
 // found returns the finding of one rule.
@@ -139,4 +139,32 @@ func found(facts notification.Facts, rule notification.Decision) string {
 		}
 	}
 	return ""
+}
+
+// A day of send_before is a day of the recipient's calendar: the same time of day, over a change of
+// clocks too.
+func TestSendBeforeIsByTheCalendar(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		before       notification.Span
+		at, zone, to string
+	}{
+		{notification.Span{Days: 1}, "2026-10-25T09:00:00+01:00", "Europe/Rome", "2026-10-24T09:00:00+02:00"},
+		{notification.Span{Days: 1}, "2026-03-29T09:00:00+02:00", "Europe/Rome", "2026-03-28T09:00:00+01:00"},
+		{notification.Span{Days: 1}, "2026-10-25T09:00:00+01:00", "UTC", "2026-10-24T08:00:00Z"},
+		{notification.Span{Days: 1}, "2026-10-25T09:00:00+01:00", "Nowhere/City", "2026-10-24T08:00:00Z"},
+		{notification.Span{Months: 1}, "2026-07-15T09:00:00Z", "UTC", "2026-06-15T09:00:00Z"},
+		{notification.Span{Months: 1, Days: 1, Rest: 90 * time.Minute}, "2026-07-15T09:00:00Z", "America/New_York", "2026-06-14T07:30:00Z"},
+		{notification.Span{Rest: 24 * time.Hour}, "2026-10-25T09:00:00+01:00", "Europe/Rome", "2026-10-24T10:00:00+02:00"},
+		{notification.Span{}, "2026-07-15T09:00:00Z", "UTC", "2026-07-15T09:00:00Z"},
+	} {
+		setup := reminder("startsAt", `{"startsAt": "`+tt.at+`"}`)
+		setup.Routing[0].SendBefore = tt.before
+		setup.ReadPayload()
+		want, err := time.Parse(time.RFC3339, tt.to)
+		require.NoError(t, err)
+		got := setup.Facts(notification.Recipient{Timezone: tt.zone}, notification.Email, noon, notification.Used{}).Routing.Due
+		require.True(t, got.Equal(want), "%v before %s: %v", tt.before, tt.at, got)
+	}
 }

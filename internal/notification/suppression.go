@@ -63,7 +63,9 @@ type AddressKey struct {
 
 // OptOut is a person's answer to a text message.
 type OptOut struct {
-	MessageID string // the provider's id of the answer; identifies repeats
-	Number    string // the sender's number, in E.164
-	Lifted    bool   // true: the person wants messages again (START); false: no more (STOP)
+	Provider  string    // such as twilio
+	MessageID string    // the provider's id of the answer; identifies repeats
+	At        time.Time // when the person sent it, as far as known; zero: now
+	Number    string    // the sender's number, in E.164
+	Lifted    bool      // true: the person wants messages again (START); false: no more (STOP)
 }

@@ -128,7 +128,7 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 		if capped != "" {
 			toCount[m.DeliveryID] = capped
 		}
-	}, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, maxDevices, in.Before)
+	}, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, MaxDevices, in.Before)
 	return toJudge, toCount, err
 }
 
@@ -162,10 +162,11 @@ const (
 		       coalesce(r.name, ''), coalesce(n.recipient_address, ''), coalesce(n.title, ''), coalesce(n.body, ''), coalesce(n.url, ''), n.created_at,
 		       CASE WHEN n.body IS NULL THEN n.last_error ELSE '' END,
 		       CASE WHEN n.channel = 'PUSH' THEN ARRAY (
-		           SELECT DISTINCT d.token
+		           SELECT d.token
 		           FROM   ` + directoryDevice + ` d
 		           WHERE  d.user_type = n.user_type AND d.user_id = n.user_id AND d.active
-		           ORDER BY d.token
+		           GROUP BY d.token
+		           ORDER BY max(d.registered_at) DESC NULLS LAST, d.token
 		           LIMIT  $5) END,
 		       CASE WHEN n.channel = 'PUSH' THEN coalesce(p.push_kind, '') ELSE '' END,
 		       coalesce(u.audience, ''),
@@ -182,5 +183,6 @@ const (
 		LEFT JOIN event_category g ON g.event_type = n.event_type`
 )
 
-// maxDevices limits the devices of one person that a push goes to.
-const maxDevices = 20
+// MaxDevices limits the devices of one person: those that a gateway keeps, and those that a push goes
+// to. The newest count.
+const MaxDevices = 50

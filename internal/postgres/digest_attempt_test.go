@@ -74,8 +74,8 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 
 	endDigest(t, s, attempt, notification.AttemptResult{Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"a", "other"}})
 	require.Equal(t, []string{"b", "other"}, postgrestest.List(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"), "a is dead; other belongs to somebody else")
-	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token) SELECT 'RESTAURANT_USER', '10', 'device-' || i FROM generate_series(1, 30) AS i")
-	require.Len(t, beginDigest(t, s, "digest-1", pushes).message().Devices, 20)
+	postgrestest.Exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token) SELECT 'RESTAURANT_USER', '10', 'device-' || i FROM generate_series(1, 60) AS i")
+	require.Len(t, beginDigest(t, s, "digest-1", pushes).message().Devices, postgres.MaxDevices)
 }
 
 func TestEndDigestAttempt(t *testing.T) {

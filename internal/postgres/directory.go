@@ -38,10 +38,14 @@ const (
 	               locale::text,
 	               ` + directoryZone + ` AS timezone, ` + directoryActive + `
 	        FROM   recipient) present)`
+	// directoryDevice reads registered_at as NULL from a view that lacks it.
 	directoryDevice = `(
-	    SELECT user_type::text, user_id::text, token::text, active::boolean
-	    FROM   recipient_device
-	    WHERE  token::text <> '')`
+	    SELECT present.*
+	    FROM  (SELECT NULL::timestamptz AS registered_at) absent
+	    CROSS JOIN LATERAL (
+	        SELECT user_type::text, user_id::text, token::text, active::boolean, registered_at::timestamptz
+	        FROM   recipient_device
+	        WHERE  token::text <> '') present)`
 	directoryMember = `(
 	    SELECT entity_type::text, entity_id::text, user_type::text, user_id::text, role::text, active::boolean
 	    FROM   entity_member)`
@@ -105,6 +109,7 @@ func DirectoryColumns() []DirectoryColumn {
 		{"recipient_device", "user_id", "text", PassedOver},
 		{"recipient_device", "token", "text", PassedOver},
 		{"recipient_device", "active", "boolean", "not active"},
+		{"recipient_device", "registered_at", "timestamptz", MayLack},
 		{"entity_member", "entity_type", "text", PassedOver},
 		{"entity_member", "entity_id", "text", PassedOver},
 		{"entity_member", "user_type", "text", PassedOver},

@@ -72,7 +72,10 @@ const (
 	           'QuietHoursAction', e.quiet_hours_action,
 	           'Priority', coalesce(e.priority, ''),
 	           'SendAtPath', coalesce(e.send_at_path, ''),
-	           'SendBefore', (extract(epoch FROM e.send_before) * 1e9)::bigint,
+	           'SendBefore', jsonb_build_object(
+	               'Months', extract(year FROM e.send_before) * 12 + extract(month FROM e.send_before),
+	               'Days', extract(day FROM e.send_before),
+	               'Rest', ((extract(hour FROM e.send_before) * 3600 + extract(minute FROM e.send_before) * 60 + extract(second FROM e.send_before)) * 1e9)::bigint),
 	           'SkipIfPast', e.skip_if_past,
 	           'ExpiresAfter', coalesce((extract(epoch FROM e.expires_after) * 1e9)::bigint, 0),
 	           'ThrottleWindow', coalesce((extract(epoch FROM e.throttle_window) * 1e9)::bigint, 0),

@@ -61,7 +61,7 @@ func TestEventSetup(t *testing.T) {
 		{Channel: notification.SMS, Strategy: notification.Immediate, DigestWindow: 5 * time.Minute, QuietHoursAction: notification.Drop, Roles: []string{"MANAGER"}},
 		{
 			Channel: notification.Push, Strategy: notification.Delayed, DigestWindow: 5 * time.Minute, QuietHoursAction: notification.Drop,
-			SendAtPath: "startsAt", SendBefore: 25 * time.Hour, SkipIfPast: true,
+			SendAtPath: "startsAt", SendBefore: notification.Span{Days: 1, Rest: time.Hour}, SkipIfPast: true,
 		},
 	}, setup.Routing)
 	require.Equal(t, []notification.Escalation{{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: notification.UntilRead, IfUnreachable: true}}, setup.Escalations)

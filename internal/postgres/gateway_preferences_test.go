@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,6 +36,8 @@ func withCategories(t *testing.T) *postgres.Store {
 func preferencesOf(t *testing.T, s *postgres.Store, who notification.RecipientKey) string {
 	t.Helper()
 	found := must(gatewayOf(s).Preferences(t.Context(), who))(t)
+	require.WithinDuration(t, time.Now(), *found.AsOf, time.Hour)
+	found.AsOf = nil
 	text := must(json.Marshal(found))(t)
 	return string(text)
 }
@@ -62,6 +65,7 @@ func TestPreferences(t *testing.T) {
 	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
 
 	found := must(gatewayOf(s).Preferences(t.Context(), notification.RecipientKey{UserType: "NOBODY", UserID: "1"}))(t)
+	found.AsOf = nil
 	require.Equal(t, notification.Preferences{Timezone: "UTC", Channels: []notification.ChannelPreference{}, Categories: []notification.CategoryPreference{}}, found)
 }
 
@@ -136,6 +140,103 @@ func TestSetWrongPreferences(t *testing.T) {
 	require.Contains(t, wrong.Error(), "Europe/Paris")
 
 	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
+}
+
+// off reports whether a person gets no mails about offers.
+func off(t *testing.T, s *postgres.Store) bool {
+	t.Helper()
+	return must(gatewayOf(s).Preferences(t.Context(), customer7))(t).Off("offers", notification.Email)
+}
+
+// A document that a client has read and sends back changes nothing that somebody else changed since,
+// and nothing that is mandatory now.
+func TestPreferencesKeepNewerChoices(t *testing.T) {
+	t.Parallel()
+
+	read := func(t *testing.T, s *postgres.Store) notification.Preferences {
+		return must(gatewayOf(s).Preferences(t.Context(), customer7))(t)
+	}
+	store := func(t *testing.T, s *postgres.Store, p notification.Preferences) {
+		p.Timezone = "America/New_York"
+		require.NoError(t, gatewayOf(s).SetPreferences(t.Context(), customer7, p))
+	}
+	mandatory := func(t *testing.T, s *postgres.Store, value bool) {
+		postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET mandatory = $1 WHERE channel_type = 'EMAIL'", value)
+	}
+	optional := func(t *testing.T, s *postgres.Store) {
+		postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET mandatory = false")
+	}
+	for _, category := range []string{"offers", ""} {
+		t.Run("a newer click "+category, func(t *testing.T) {
+			t.Parallel()
+
+			s := withCategories(t)
+			optional(t, s)
+			stale := read(t, s)
+			require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), customer7, category, notification.Email))
+			store(t, s, stale)
+			require.True(t, off(t, s))
+			require.Equal(t, []string{"unsubscribe link"}, postgrestest.List(t, s, "SELECT DISTINCT changed_by FROM (SELECT changed_by FROM user_category_preferences UNION ALL SELECT changed_by FROM user_notification_preferences) p"))
+			fresh := read(t, s)
+			store(t, s, fresh)
+			require.True(t, off(t, s))
+
+			fresh.AsOf = nil // an explicit choice
+			for i := range fresh.Channels {
+				fresh.Channels[i].Enabled = new(true)
+			}
+			for _, g := range fresh.Categories {
+				for i := range g.Channels {
+					g.Channels[i].Enabled = new(true)
+				}
+			}
+			store(t, s, fresh)
+			require.False(t, off(t, s))
+		})
+		t.Run("mandatory meanwhile "+category, func(t *testing.T) {
+			t.Parallel()
+
+			for _, asOf := range []bool{true, false} {
+				s := withCategories(t)
+				optional(t, s)
+				require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), customer7, category, notification.Email))
+				mandatory(t, s, true)
+				p := read(t, s)
+				require.False(t, off(t, s), "mandatory messages come")
+				if !asOf {
+					p.AsOf = nil
+				}
+				store(t, s, p)
+				mandatory(t, s, false)
+				require.True(t, off(t, s), "the choice is kept")
+			}
+		})
+	}
+}
+
+// A change may name quiet hours alone: it leaves the switch as it is. Quiet hours that end when they
+// start are refused with a sentence.
+func TestSetQuietHours(t *testing.T) {
+	t.Parallel()
+
+	s := withCategories(t)
+	require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), customer7, "offers", notification.Email))
+	require.NoError(t, set(t, s, `{"channels":[{"channel":"EMAIL","quiet_hours":{"enabled":true,"start":"22:00","end":"08:00"}}]}`))
+	require.True(t, off(t, s))
+	require.Equal(t, "true 22:00:00", postgrestest.Get[string](t, s, "SELECT enabled || ' ' || quiet_hours_start FROM user_notification_preferences"))
+	require.NoError(t, set(t, s, `{"channels":[{"channel":"SMS","quiet_hours":{"enabled":false}}]}`))
+	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM user_notification_preferences"))
+
+	var wrong *notification.PreferenceError
+	require.ErrorAs(t, set(t, s, `{"channels":[{"channel":"EMAIL"}]}`), &wrong)
+	for _, times := range [][2]string{{"00:00", "00:00"}, {"22:00", "22:00:00"}, {"10:10", "10:10:00.000"}, {"23:59:59.5", "23:59:59.50"}} {
+		err := set(t, s, fmt.Sprintf(`{"channels":[{"channel":"SMS","enabled":true,"quiet_hours":{"enabled":true,"start":%q,"end":%q}}]}`, times[0], times[1]))
+		require.ErrorAs(t, err, &wrong, times)
+		require.Equal(t, []string{"the quiet hours of SMS end when they start: to get nothing over it, switch it off"}, wrong.Problems)
+	}
+	for _, times := range [][2]string{{"10:00", "01:00"}, {"20:00", "02:00"}, {"00:00", "00:00:00.1"}, {"10:10", "10:01"}} {
+		require.NoError(t, set(t, s, fmt.Sprintf(`{"channels":[{"channel":"SMS","enabled":true,"quiet_hours":{"enabled":true,"start":%q,"end":%q}}]}`, times[0], times[1])), times)
+	}
 }
 
 // A recipient with several open pages can store from all of them.

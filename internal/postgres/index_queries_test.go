@@ -72,6 +72,9 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 			return errOf(s.Recipients(ctx, "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 20))
 		}
 	}
+	longID := func(ctx context.Context) error {
+		return errOf(gatewayOf(s).RecordReceipts(ctx, []notification.Receipt{{Provider: "vonage", ID: "V1/delivered", DeliveryID: strings.Repeat("a", 64), Word: "delivered"}}))
+	}
 	return map[string]func(ctx context.Context) error{
 		"delivery_follow_up_delivery":  purge(postgres.PurgeNotifications),
 		"delivery_receipt_of_delivery": func(ctx context.Context) error { return errOf(r.DeliveryDetail(ctx, "d7")) },
@@ -99,6 +102,8 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"notification_inbox_newest": func(ctx context.Context) error {
 			return errOf(gatewayOf(s).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
 		},
+		"notification_long_delivery_id": longID,
+		"notification_long_digest_id":   longID,
 		"notification_of_digest": func(ctx context.Context) error {
 			return errOf(s.GiveUpDigest(ctx, "digest-7", notification.Failed, "refused"))
 		},

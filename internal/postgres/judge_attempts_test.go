@@ -108,10 +108,11 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 	t.Parallel()
 
-	const always, never = "'00:00', '23:59:59.999999'", "'01:00', '01:00'"
+	const always, never = "'00:00', '23:59:59.999999'", "'23:59:59.999998', '23:59:59.999999'"
 	const own = "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, "
 	const group = "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT', '5', 'EMAIL', "
 	const deferred = "UPDATE event_type_channel_routing SET quiet_hours_action = 'DEFER'"
+	const ignored = "UPDATE event_type_channel_routing SET quiet_hours_action = 'IGNORE'"
 	tests := []struct {
 		name     string
 		sql      []string
@@ -124,6 +125,8 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 		{name: "the recipient's, deferred", sql: []string{own + always + ")", deferred}, deferred: true},
 		{name: "the group's", sql: []string{group + always + ")"}, dropped: true},
 		{name: "the group's, deferred", sql: []string{group + always + ")", deferred}, deferred: true},
+		{name: "the recipient's, ignored", sql: []string{own + always + ")", ignored}},
+		{name: "the group's, ignored", sql: []string{group + always + ")", ignored}},
 		{name: "the group's, not now", sql: []string{group + never + ")"}},
 	}
 	s := postgrestest.New(t)

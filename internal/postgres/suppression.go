@@ -109,6 +109,11 @@ func (s *Store) Lift(ctx context.Context, tx pgx.Tx, channel notification.Channe
 	return Collect(ctx, tx, "take back a suppression", pgx.RowTo[notification.SuppressionReason], query, channel, hashes, reason)
 }
 
+// SMSHashes returns the hashes of a phone number, one for each secret.
+func (s *Store) SMSHashes(number string) [][]byte {
+	return s.addressHashes(notification.NormalAddress(notification.SMS, number))
+}
+
 // suppressionKey identifies an address in recipient_suppression.
 type suppressionKey struct {
 	channel notification.Channel

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"testing"
 	"time"
 
@@ -91,6 +92,41 @@ func TestRecordOptOut(t *testing.T) {
 		require.Equal(t, answer.want, suppressedOver(t, s, notification.SMS, number), answer.id)
 	}
 	require.Equal(t, []string{"START", "STOP", "STOP"}, postgrestest.List(t, s, "SELECT status FROM delivery_receipt WHERE delivery_id IS NULL ORDER BY status"))
+}
+
+// The latest answer of a person counts, in whichever order the answers come.
+func TestRecordLateOptOut(t *testing.T) {
+	t.Parallel()
+
+	const number = "+393401234567"
+	now := time.Now()
+	type answer struct {
+		minutes int
+		lifted  bool
+	}
+	for name, tt := range map[string]struct {
+		answers []answer
+		stopped bool
+	}{
+		"START after STOP":              {[]answer{{0, false}, {1, true}}, false},
+		"late START":                    {[]answer{{1, false}, {0, true}}, true},
+		"late START after two STOPs":    {[]answer{{0, false}, {2, false}, {1, true}}, true},
+		"two STOPs, the older one late": {[]answer{{2, false}, {0, false}, {1, true}}, true},
+		"START after a late START":      {[]answer{{1, false}, {0, true}, {2, true}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			s := newWith(t)
+			for i, one := range tt.answers {
+				require.NoError(t, gatewayOf(s).RecordOptOut(t.Context(), notification.OptOut{
+					Provider: "vonage", MessageID: fmt.Sprint("V", i), Number: number, Lifted: one.lifted, At: now.Add(time.Duration(one.minutes-5) * time.Minute),
+				}))
+			}
+			require.Equal(t, tt.stopped, len(suppressedOver(t, s, notification.SMS, number)) > 0)
+			require.Equal(t, len(tt.answers), postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_receipt WHERE provider = 'vonage'"))
+		})
+	}
 }
 
 // The first suppression for a reason stays. Unsuppress removes one reason, or all reasons.

@@ -2,6 +2,8 @@ package sms
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"herald/internal/notification"
@@ -19,6 +21,22 @@ func Report(deliveryID, message, status, number string) notification.Receipt {
 		r.ID = message + "/" + status
 	}
 	return r
+}
+
+// Words that stop and resume sending: Twilio's default words. Twilio also resumes after YES, but people
+// answer YES to other questions too: it counts only with Twilio's OptOutType.
+// https://help.twilio.com/articles/223134027
+var (
+	stopWords  = []string{"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"}
+	startWords = []string{"START", "UNSTOP"}
+)
+
+// Answered reads a text message to our number. lifted: the person wants messages again; ok is false for
+// a text that neither stops nor resumes sending.
+func Answered(text string) (lifted, ok bool) {
+	word := strings.ToUpper(strings.TrimSpace(text))
+	lifted = slices.Contains(startWords, word)
+	return lifted, lifted || slices.Contains(stopWords, word)
 }
 
 // Code is a provider's reason why a message did not arrive.

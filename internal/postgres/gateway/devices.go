@@ -9,16 +9,12 @@ import (
 	"herald/internal/postgres"
 )
 
-// maxDevices limits the devices of one recipient.
-const maxDevices = 50
-
 // deviceID identifies a row d of recipient_device without its token, which is a secret.
 const deviceID = `left(encode(sha256(convert_to(d.token, 'UTF8')), 'hex'), 32)`
 
 // RegisterDevice gives a device to a recipient, makes it active and returns its id. An earlier
-// recipient of the device gets nothing more on it. At the limit, RegisterDevice first removes
-// inactive devices of the recipient; if that is not enough, the error is
-// [notification.ErrManyDevices]. If the directory's devices are a view, the error is
+// recipient of the device gets nothing more on it. Over [postgres.MaxDevices], inactive devices of
+// the recipient leave, then the oldest ones. If the directory's devices are a view, the error is
 // [notification.ErrForeignDevices].
 func (s *Store) RegisterDevice(ctx context.Context, who notification.RecipientKey, token string) (id string, err error) {
 	const lock = "SELECT pg_advisory_xact_lock(hashtextextended(name, 7311)) FROM unnest(ARRAY[$1, $2]) AS name ORDER BY name"
@@ -26,38 +22,32 @@ func (s *Store) RegisterDevice(ctx context.Context, who notification.RecipientKe
 		DELETE FROM recipient_device
 		WHERE  token = $1
 		AND    (user_type, user_id) <> ($2, $3)`
-	const inactive = `
+	const insert = `
+		INSERT INTO recipient_device AS d (user_type, user_id, token, registered_at)
+		VALUES ($1, $2, $3, clock_timestamp())
+		ON CONFLICT (user_type, user_id, token) DO UPDATE
+		SET    active        = true,
+		       registered_at = excluded.registered_at
+		RETURNING ` + deviceID
+	const oldest = `
 		DELETE FROM recipient_device
 		WHERE  user_type = $1
 		AND    user_id = $2
-		AND    NOT active
-		AND    (SELECT count(*) FROM recipient_device d WHERE d.user_type = $1 AND d.user_id = $2) >= $3`
-	const insert = `
-		INSERT INTO recipient_device AS d (user_type, user_id, token)
-		SELECT $1, $2, $3
-		WHERE  EXISTS (SELECT FROM recipient_device d WHERE d.user_type = $1 AND d.user_id = $2 AND d.token = $3)
-		OR     (SELECT count(*) FROM recipient_device d WHERE d.user_type = $1 AND d.user_id = $2) < $4
-		ON CONFLICT (user_type, user_id, token) DO UPDATE
-		SET    active = true
-		RETURNING ` + deviceID
+		AND    token IN (
+		           SELECT token
+		           FROM   recipient_device
+		           WHERE  user_type = $1
+		           AND    user_id = $2
+		           ORDER BY active DESC, registered_at DESC, token
+		           OFFSET $3)`
 
 	err = s.changeDevices(ctx, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
 		batch.Queue(lock, token, who.String())
 		batch.Queue(others, token, who.UserType, who.UserID)
-		batch.Queue(inactive, who.UserType, who.UserID, maxDevices)
-		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-			return err
-		}
-		found, err := postgres.Collect(ctx, tx, "register a device", pgx.RowTo[string], insert, who.UserType, who.UserID, token, maxDevices)
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 {
-			return notification.ErrManyDevices
-		}
-		id = found[0]
-		return nil
+		batch.Queue(insert, who.UserType, who.UserID, token).QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
+		batch.Queue(oldest, who.UserType, who.UserID, postgres.MaxDevices)
+		return tx.SendBatch(ctx, batch).Close()
 	})
 	return id, err
 }

@@ -144,8 +144,8 @@ func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, 
 
 	last, err := s.InboxPositionOf(ctx, who, until)
 	for err == nil {
-		_, read, failed := s.read(ctx, query, who.UserType, who.UserID, last.AvailableAt, last.ID, readBatch)
-		if failed == nil && read == 0 {
+		chosen, read, failed := s.read(ctx, query, who.UserType, who.UserID, last.AvailableAt, last.ID, readBatch)
+		if failed == nil && read == 0 && chosen < readBatch { // else another request has read the whole batch
 			return nil
 		}
 		err = postgres.Wrap(failed, "mark notifications as read")

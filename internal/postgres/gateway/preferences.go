@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -72,6 +73,7 @@ func (s *Store) Preferences(ctx context.Context, who notification.RecipientKey) 
 func preferences(ctx context.Context, on postgres.Querier, who notification.RecipientKey) (notification.Preferences, error) {
 	found := notification.Preferences{Categories: []notification.CategoryPreference{}}
 	batch := &pgx.Batch{}
+	batch.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&found.AsOf) })
 	batch.Queue(zonePreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Timezone) })
 	batch.Queue(digestPreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return postgres.IgnoreNoRows(row.Scan(&found.DigestAt)) })
 	postgres.QueueInto(batch, &found.Channels, scanChannelPreference, channelPreferences, who.UserType, who.UserID, notification.Channels())
@@ -115,7 +117,7 @@ func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKe
 		if wanted.Timezone == current.Timezone {
 			wanted.Timezone = "" // keeps the directory's time zone
 		}
-		return tx.SendBatch(ctx, storePreferences(who, wanted)).Close()
+		return tx.SendBatch(ctx, storePreferences(who, wanted.Touched(current))).Close()
 	})
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == "22023" {
@@ -149,13 +151,17 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 		ON CONFLICT (user_type, user_id) DO UPDATE
 		SET    digest_at = excluded.digest_at`
 	const quietHours = `
-		UPDATE user_notification_preferences p
-		SET    quiet_hours_enabled = (w.quiet_hours ->> 'enabled')::boolean,
-		       quiet_hours_start   = nullif(w.quiet_hours ->> 'start', '')::time,
-		       quiet_hours_end     = nullif(w.quiet_hours ->> 'end', '')::time
+		INSERT INTO user_notification_preferences AS p (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		SELECT $1, $2, w.channel, (w.quiet_hours ->> 'enabled')::boolean, nullif(w.quiet_hours ->> 'start', '')::time, nullif(w.quiet_hours ->> 'end', '')::time
 		FROM   jsonb_to_recordset($3) AS w (channel text, quiet_hours jsonb)
-		WHERE  (p.user_type, p.user_id, p.channel_type) = ($1, $2, w.channel)
-		AND    w.quiet_hours IS NOT NULL`
+		WHERE  w.quiet_hours IS NOT NULL
+		AND   ((w.quiet_hours ->> 'enabled')::boolean
+		    OR EXISTS (SELECT FROM user_notification_preferences o WHERE (o.user_type, o.user_id, o.channel_type) = ($1, $2, w.channel)))
+		ORDER BY w.channel
+		ON CONFLICT (user_type, user_id, channel_type) DO UPDATE
+		SET    quiet_hours_enabled = excluded.quiet_hours_enabled,
+		       quiet_hours_start   = excluded.quiet_hours_start,
+		       quiet_hours_end     = excluded.quiet_hours_end`
 
 	batch := &pgx.Batch{}
 	queueChangedBy(batch, "inbox")
@@ -165,11 +171,13 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 	}
 	var choices []choice
 	for _, c := range wanted.Channels {
-		choices = append(choices, choice{who, "", c.Channel, *c.Enabled})
+		if c.Enabled != nil {
+			choices = append(choices, choice{RecipientKey: who, Channel: c.Channel, Enabled: *c.Enabled, At: wanted.AsOf})
+		}
 	}
 	for _, g := range wanted.Categories {
 		for _, c := range g.Channels {
-			choices = append(choices, choice{who, g.Category, c.Channel, *c.Enabled})
+			choices = append(choices, choice{RecipientKey: who, Category: g.Category, Channel: c.Channel, Enabled: *c.Enabled, At: wanted.AsOf})
 		}
 	}
 	queueChoices(batch, choices)
@@ -185,25 +193,52 @@ type choice struct {
 	Category string // empty: all messages over the channel
 	Channel  notification.Channel
 	Enabled  bool
+	At       *time.Time // a choice that was made after this time stays; nil: this one is made now
+	Undoes   string     // only a choice with this changed_by is changed; empty: any
+
+	// For a choice that follows from a receipt of a delivery or digest: a later receipt with the
+	// opposite choice stays.
+	ReceiptOf string
+	Said      *time.Time
 }
 
-// queueChoices writes choices of known user types in the order of their keys.
+// queueChoices writes choices of known user types in the order of their keys. The latest of several
+// choices counts. A choice with a time that changes nothing is not written: it was only read.
 func queueChoices(batch *pgx.Batch, all []choice) {
-	const known = `
-		FROM   jsonb_to_recordset($1) AS c ("UserType" text, "UserID" text, "Category" text, "Channel" text, "Enabled" boolean)
-		JOIN   user_type t ON t.user_type = c."UserType"`
-	const channels = `
+	const wanted = `
+		WITH wanted AS (
+			SELECT DISTINCT ON ("UserType", "UserID", "Category", "Channel") c.*
+			FROM   jsonb_to_recordset($1) AS c ("UserType" text, "UserID" text, "Category" text, "Channel" text, "Enabled" boolean, "At" timestamptz, "Undoes" text,
+			                                   "ReceiptOf" text, "Said" timestamptz)
+			JOIN   user_type t ON t.user_type = c."UserType"
+			ORDER BY "UserType", "UserID", "Category", "Channel", "Said" DESC, "Enabled"
+		)`
+	const stays = `(w."At" IS NOT NULL AND coalesce(o.enabled, true) = w."Enabled")
+		       OR coalesce(o.changed_at > w."At", false)
+		       OR (w."Undoes" <> '' AND o.changed_by IS DISTINCT FROM w."Undoes")
+		       OR EXISTS (
+		              SELECT FROM delivery_receipt r
+		              WHERE  r.delivery_id = w."ReceiptOf"
+		              AND    r.at > w."Said"
+		              AND    r.status = ANY (CASE WHEN w."Enabled" THEN '{unsubscribe,group_unsubscribe}' ELSE '{group_resubscribe}' END::text[]))`
+	const channels = wanted + `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
-		SELECT DISTINCT "UserType", "UserID", "Channel", "Enabled"` + known + `
-		WHERE  "Category" = ''
-		ORDER BY "UserType", "UserID", "Channel"
+		SELECT w."UserType", w."UserID", w."Channel", w."Enabled"
+		FROM   wanted w
+		LEFT JOIN user_notification_preferences o ON (o.user_type, o.user_id, o.channel_type) = (w."UserType", w."UserID", w."Channel")
+		WHERE  w."Category" = ''
+		AND    NOT (` + stays + `)
+		ORDER BY 1, 2, 3
 		ON CONFLICT (user_type, user_id, channel_type) DO UPDATE
 		SET    enabled = excluded.enabled`
-	const categories = `
+	const categories = wanted + `
 		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
-		SELECT DISTINCT "UserType", "UserID", "Category", "Channel", "Enabled"` + known + `
-		WHERE  "Category" <> ''
-		ORDER BY "UserType", "UserID", "Category", "Channel"
+		SELECT w."UserType", w."UserID", w."Category", w."Channel", w."Enabled"
+		FROM   wanted w
+		LEFT JOIN user_category_preferences o ON (o.user_type, o.user_id, o.category, o.channel_type) = (w."UserType", w."UserID", w."Category", w."Channel")
+		WHERE  w."Category" <> ''
+		AND    NOT (` + stays + `)
+		ORDER BY 1, 2, 3, 4
 		ON CONFLICT (user_type, user_id, category, channel_type) DO UPDATE
 		SET    enabled = excluded.enabled`
 

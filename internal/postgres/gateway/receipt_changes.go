@@ -17,8 +17,11 @@ type receiptChanges struct {
 	moves        map[int64]*receiptMove // by notification.id
 	followUps    []notification.FollowUp
 	suppressions postgres.Suppressions
-	unsubscribed []choice
+	choices      []choice
 }
+
+// bySendGrid is the changed_by of preferences that follow from receipts.
+const bySendGrid = "sendgrid"
 
 // receiptMove holds what receipts report about one delivery.
 type receiptMove struct {
@@ -37,8 +40,13 @@ func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, keys [
 		if row.Attempts > 0 && r.Concerns(row.MessageID, row.MessagesBefore) {
 			c.move(r, row)
 		}
-		if r.Unsubscribes {
-			c.unsubscribed = append(c.unsubscribed, choice{notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, row.Category, row.Channel, false})
+		if r.Unsubscribes || r.Resubscribes {
+			made := choice{RecipientKey: notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, Category: row.Category, Channel: row.Channel,
+				Enabled: r.Resubscribes, ReceiptOf: r.DeliveryID, Said: &r.At}
+			if r.Resubscribes {
+				made.Undoes = bySendGrid
+			}
+			c.choices = append(c.choices, made)
 		}
 	}
 }
@@ -76,9 +84,9 @@ func (c *receiptChanges) store(ctx context.Context, tx pgx.Tx) error {
 	queueMoves(batch, c.moves)
 	queueFollowUps(batch, c.followUps)
 	c.suppressions.Queue(batch)
-	if len(c.unsubscribed) > 0 {
-		queueChangedBy(batch, "sendgrid")
-		queueChoices(batch, c.unsubscribed)
+	if len(c.choices) > 0 {
+		queueChangedBy(batch, bySendGrid)
+		queueChoices(batch, c.choices)
 	}
 	if batch.Len() == 0 {
 		return nil

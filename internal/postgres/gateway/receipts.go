@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"time"
 
@@ -28,6 +30,7 @@ func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Rece
 		if err != nil {
 			return err
 		}
+		withLongIDs(receipts, rows)
 		known := make([]notification.Receipt, 0, len(receipts))
 		for i, r := range receipts {
 			if about := rows[r.DeliveryID]; len(about) > 0 {
@@ -122,7 +125,15 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 		           UNION ALL
 		           SELECT i.id
 		           FROM   unnest($1) AS digest (id)
-		           CROSS JOIN LATERAL (SELECT m.id FROM notification_state m WHERE m.digest_id = digest.id LIMIT $2) i))
+		           CROSS JOIN LATERAL (SELECT m.id FROM notification_state m WHERE m.digest_id = digest.id LIMIT $2) i
+		           UNION ALL
+		           SELECT h.id
+		           FROM   unnest($1) AS hash (id)
+		           CROSS JOIN LATERAL (
+		               SELECT m.id FROM notification_state m WHERE m.channel = 'SMS' AND octet_length(m.delivery_id) > 100 AND long_id_hash(m.delivery_id) = hash.id
+		               UNION ALL
+		               (SELECT m.id FROM notification_state m WHERE m.channel = 'SMS' AND octet_length(m.digest_id) > 100 AND long_id_hash(m.digest_id) = hash.id LIMIT $2)) h
+		           WHERE  octet_length(hash.id) = 64))
 		ORDER BY n.id
 		FOR NO KEY UPDATE`
 	// A second statement sees rows committed while the first one waited for its locks.
@@ -151,12 +162,41 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 	rows, err := postgres.Collect(ctx, tx, "read deliveries", pgx.RowToAddrOfStructByName[receivedRow], read, ids)
 	found := map[string][]*receivedRow{}
 	for _, row := range rows {
-		found[row.DeliveryID] = append(found[row.DeliveryID], row)
-		if row.DigestID != "" {
-			found[row.DigestID] = append(found[row.DigestID], row)
+		for _, id := range []string{row.DeliveryID, row.DigestID} {
+			if id == "" {
+				continue
+			}
+			found[id] = append(found[id], row)
+			if hash := longIDHash(id); hash != "" {
+				found[hash] = append(found[hash], row)
+			}
 		}
 	}
 	return found, err
+}
+
+// withLongIDs replaces hashes of long ids by the ids.
+func withLongIDs(receipts []notification.Receipt, rows map[string][]*receivedRow) {
+	for i, r := range receipts {
+		if len(rows[r.DeliveryID]) == 0 {
+			continue
+		}
+		for _, id := range []string{rows[r.DeliveryID][0].DeliveryID, rows[r.DeliveryID][0].DigestID} {
+			if longIDHash(id) == r.DeliveryID {
+				receipts[i].DeliveryID = id
+			}
+		}
+	}
+}
+
+// longIDHash returns what a provider of text messages has of an id that does not fit into its field of
+// 100 bytes, as channel.FitID makes it; empty: the id fits.
+func longIDHash(id string) string {
+	if len(id) <= 100 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
 }
 
 // storeReceipts stores new receipts, and returns their keys.

@@ -22,6 +22,6 @@ func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, 
 	}
 	batch := &pgx.Batch{}
 	queueChangedBy(batch, "unsubscribe link")
-	queueChoices(batch, []choice{{who, category, channel, false}})
+	queueChoices(batch, []choice{{RecipientKey: who, Category: category, Channel: channel}})
 	return postgres.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
 }

@@ -21,6 +21,8 @@ type Route struct {
 	Strategy  notification.Strategy
 
 	OnEscalationOnly bool
+	Mandatory        bool
+	QuietHoursAction notification.QuietHoursAction
 	Wait             time.Duration // the shortest time from an event to its delivery, as far as the row says
 	ExpiresAfter     time.Duration // 0: no limit
 }
@@ -28,7 +30,7 @@ type Route struct {
 // Routes reads the channels of each event type.
 func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 	const query = `
-		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy, on_escalation_only,
+		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy, on_escalation_only, mandatory, quiet_hours_action,
 		       CASE WHEN delivery_strategy = 'DELAYED' THEN delay WHEN delivery_strategy = 'AGGREGATE' AND digest_at IS NULL AND NOT digest_first THEN digest_window ELSE '0' END AS wait,
 		       coalesce(expires_after, '0') AS expires_after
 		FROM   event_type_channel_routing

@@ -79,8 +79,6 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 		problem.Write(w, http.StatusNotFound, "you have no such notification")
 	case errors.Is(err, notification.ErrNoDevice):
 		problem.Write(w, http.StatusNotFound, "you have no such device")
-	case errors.Is(err, notification.ErrManyDevices):
-		_ = unchanged(w, "there are 50 active devices already: remove one first")
 	case errors.Is(err, notification.ErrForeignDevices):
 		_ = unchanged(w, "devices are not registered here, but with the system behind the view recipient_device")
 	case r.Context().Err() != nil:

@@ -40,6 +40,7 @@ type Config struct {
 type Webhooks struct {
 	Config
 	metrics     *metrics
+	unstored    unstoredAnswers
 	bodyTimeout time.Duration
 }
 
@@ -67,7 +68,10 @@ func (w *Webhooks) record(ctx context.Context, from channel.Receiver, received c
 	w.metrics.dropped(from, outcomeMalformed, received.Malformed)
 	w.metrics.dropped(from, outcomeUnknown, received.Foreign)
 	for _, answer := range received.OptOuts {
+		answer.Provider = from.Provider
+		w.unstored.date(&answer)
 		if err := w.OptOuts.RecordOptOut(ctx, answer); err != nil {
+			w.unstored.keep(answer)
 			return err
 		}
 	}

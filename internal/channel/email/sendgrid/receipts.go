@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -13,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendgrid/sendgrid-go/helpers/eventwebhook"
+
 	"herald/internal/channel"
+	"herald/internal/channel/email"
 	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
@@ -61,11 +63,11 @@ func (s *Receipts) Receivers(string) []channel.Receiver {
 	return []channel.Receiver{{Path: "/webhooks/sendgrid", BodyLimit: bodyLimit, Admit: s.admit, Read: s.read}}
 }
 
-// Headers of a signed request.
+// Headers of a signed request. The time is in seconds since 1970.
 // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
 const (
-	signatureHeader = "X-Twilio-Email-Event-Webhook-Signature"
-	timestampHeader = "X-Twilio-Email-Event-Webhook-Timestamp" // seconds since 1970
+	signatureHeader = eventwebhook.VerificationHTTPHeader
+	timestampHeader = eventwebhook.TimestampHTTPHeader
 )
 
 // admit refuses a request if Herald has no key, or if the request has no signature or an old one.
@@ -79,17 +81,13 @@ func (s *Receipts) admit(header http.Header) error {
 	return channel.CheckAge(header.Get(timestampHeader))
 }
 
-// read refuses a body without a valid signature of SendGrid: ECDSA with SHA-256 over the timestamp
-// and the unchanged body, in base64.
+// read refuses a body that SendGrid has not signed.
 func (s *Receipts) read(r *http.Request, body []byte) (channel.Received, error) {
-	signature, err := base64.StdEncoding.DecodeString(r.Header.Get(signatureHeader))
-	if err != nil {
-		return channel.Received{}, channel.Forged
+	signed := func(key *ecdsa.PublicKey) bool {
+		valid, err := eventwebhook.VerifySignature(key, body, r.Header.Get(signatureHeader), r.Header.Get(timestampHeader))
+		return err == nil && valid
 	}
-	hash := sha256.New()
-	hash.Write([]byte(r.Header.Get(timestampHeader)))
-	hash.Write(body)
-	if !slices.ContainsFunc(s.keys, func(key *ecdsa.PublicKey) bool { return ecdsa.VerifyASN1(key, hash.Sum(nil), signature) }) {
+	if !slices.ContainsFunc(s.keys, signed) {
 		return channel.Received{}, channel.Forged
 	}
 	return parse(body), nil
@@ -120,10 +118,11 @@ type event struct {
 	MessageID  string  `json:"sg_message_id"` // X-Message-Id, a dot, and names of SendGrid's servers
 	Timestamp  float64 `json:"timestamp"`     // seconds since 1970
 	Email      string  `json:"email"`
-	Type       string  `json:"type"`     // for a bounce: bounce or blocked
-	Status     string  `json:"status"`   // for a bounce, such as 5.1.1
-	Reason     string  `json:"reason"`   // for a bounce or a drop
-	Response   string  `json:"response"` // the mail server's answer, for a delivery or a deferral
+	Type       string  `json:"type"`                  // for a bounce: bounce or blocked
+	Status     string  `json:"status"`                // for a bounce, such as 5.1.1
+	Class      string  `json:"bounce_classification"` // for a bounce, such as Invalid Address
+	Reason     string  `json:"reason"`                // for a bounce or a drop
+	Response   string  `json:"response"`              // the mail server's answer, for a delivery or a deferral
 	DeliveryID string  `json:"delivery_id"`
 }
 
@@ -161,13 +160,22 @@ func (e event) judge(r *notification.Receipt) {
 		r.Suppress = notification.SuppressedComplaint
 	case "unsubscribe", "group_unsubscribe":
 		r.Unsubscribes = true
+	case "group_resubscribe":
+		r.Resubscribes = true
 	}
 }
 
-// hard reports whether a bounce means that the address is permanently invalid. With the type
-// blocked the server refused only this e-mail, and a status of 4 is temporary.
+// hard reports whether a bounce means that the address gets no mail any more. With the type blocked
+// the server refused only this e-mail. A bounce without the server's status has it in its reason.
 func (e event) hard() bool {
-	return e.Type == "bounce" && !strings.HasPrefix(e.Status, "4")
+	status := e.Status
+	if strings.Count(status, ".") != 2 {
+		status = email.StatusOf(e.Reason)
+	}
+	if e.Type != "bounce" || strings.HasPrefix(cmp.Or(status, e.Status), "4") {
+		return false
+	}
+	return email.IsDead(status) || e.Class == "Invalid Address"
 }
 
 // dropped holds SendGrid's reasons for not sending at all because of the address.

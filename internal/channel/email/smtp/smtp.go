@@ -100,7 +100,7 @@ func failureOf(ctx context.Context, err error) *notification.ProviderError {
 		failure.Class = notification.Busy
 	case failed.Reason == mail.ErrSMTPMailFrom || code == 530 || code == 535:
 		failure.Class = notification.Account // the server does not take mails from us
-	case failed.Reason == mail.ErrSMTPRcptTo && noMailbox[failed.EnhancedStatusCode()]:
+	case failed.Reason == mail.ErrSMTPRcptTo && email.IsDead(failed.EnhancedStatusCode()):
 		failure.Suppress = notification.SuppressedInvalid
 	}
 	return failure
@@ -108,13 +108,3 @@ func failureOf(ctx context.Context, err error) *notification.ProviderError {
 
 // temporary reports whether a reply asks us to come back later.
 func temporary(code int) bool { return code >= 400 && code < 500 }
-
-// noMailbox are the codes after which no later mail can reach the address.
-// https://www.iana.org/assignments/smtp-enhanced-status-codes
-var noMailbox = map[string]bool{
-	"5.1.1":  true, // no such mailbox
-	"5.1.2":  true, // no such domain
-	"5.1.3":  true, // no valid address
-	"5.1.6":  true, // the mailbox has moved
-	"5.1.10": true, // the domain takes no mail
-}

@@ -1,15 +1,12 @@
 package twilio
 
 import (
-	"crypto/hmac"
-	"crypto/sha1"
-	"encoding/base64"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
+
+	"github.com/twilio/twilio-go/client"
 
 	"herald/internal/channel"
 	"herald/internal/channel/sms"
@@ -63,8 +60,13 @@ func (s *Receipts) admit(header http.Header) error {
 // Twilio's signatures have no time, so they never expire.
 func (s *Receipts) verified(r *http.Request, body []byte) (url.Values, error) {
 	fields, err := url.ParseQuery(string(body))
+	params := make(map[string]string, len(fields))
+	for name := range fields {
+		params[name] = fields.Get(name)
+	}
 	signed := func(token environment.Secret) bool {
-		return isSigned(string(token), r.Header.Get(signatureHeader), s.publicURL+r.URL.RequestURI(), fields)
+		validator := client.NewRequestValidator(string(token))
+		return validator.Validate(s.publicURL+r.URL.RequestURI(), params, r.Header.Get(signatureHeader))
 	}
 	if err != nil || !slices.ContainsFunc(s.tokens, signed) {
 		return nil, channel.Forged
@@ -123,14 +125,6 @@ func (s *Receipts) readInbound(r *http.Request, body []byte) (received channel.R
 	return received, nil
 }
 
-// Twilio's default words that stop and resume sending. Twilio also resumes after YES, but people
-// answer YES to other questions too: it counts only with Twilio's OptOutType.
-// https://help.twilio.com/articles/223134027
-var (
-	stopWords  = []string{"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"}
-	startWords = []string{"START", "UNSTOP"}
-)
-
 // parseAnswer reads a message that stops or resumes sending. For other messages ok is false.
 func parseAnswer(fields url.Values) (answer notification.OptOut, ok bool) {
 	answer = notification.OptOut{MessageID: fields.Get("MessageSid"), Number: fields.Get("From")}
@@ -141,9 +135,8 @@ func parseAnswer(fields url.Values) (answer notification.OptOut, ok bool) {
 		answer.Lifted = true
 		return answer, true
 	case "":
-		word := strings.ToUpper(strings.TrimSpace(fields.Get("Body")))
-		answer.Lifted = slices.Contains(startWords, word)
-		return answer, answer.Lifted || slices.Contains(stopWords, word)
+		answer.Lifted, ok = sms.Answered(fields.Get("Body"))
+		return answer, ok
 	}
 	return answer, false
 }
@@ -152,43 +145,4 @@ func parseAnswer(fields url.Values) (answer notification.OptOut, ok bool) {
 func noReply(to http.ResponseWriter, _ *http.Request) {
 	to.Header().Set("Content-Type", "text/xml; charset=utf-8")
 	_, _ = io.WriteString(to, "<Response/>") // it fails only if the client has disconnected
-}
-
-// isSigned reports whether the signature of a request to an address is Twilio's.
-func isSigned(token, signature, address string, fields url.Values) bool {
-	return slices.ContainsFunc(signedAddresses(address), func(signed string) bool {
-		return hmac.Equal([]byte(signature), []byte(sign(token, signed, fields)))
-	})
-}
-
-// signedAddresses returns the forms of an address that Twilio may have signed: Twilio sometimes
-// omits the port, and sometimes adds the default port.
-func signedAddresses(address string) []string {
-	scheme, rest, _ := strings.Cut(address, "://")
-	end := len(rest)
-	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		end = i
-	}
-	host, path := rest[:end], rest[end:]
-	port := (&url.URL{Host: host}).Port()
-	host = strings.TrimSuffix(host, ":"+port)
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[scheme]
-	}
-	return []string{scheme + "://" + host + path, scheme + "://" + host + ":" + port + path}
-}
-
-// sign returns Twilio's signature: HMAC-SHA1, in base64, over the address and each field's
-// name and value, sorted by name. A repeated field counts once for each different value, sorted.
-func sign(token, address string, fields url.Values) string {
-	hash := hmac.New(sha1.New, []byte(token))
-	_, _ = io.WriteString(hash, address)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		values := slices.Clone(fields[name])
-		slices.Sort(values)
-		for _, value := range slices.Compact(values) {
-			_, _ = io.WriteString(hash, name+value)
-		}
-	}
-	return base64.StdEncoding.EncodeToString(hash.Sum(nil))
 }

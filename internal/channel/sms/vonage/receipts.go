@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"herald/internal/channel"
 	"herald/internal/channel/sms"
@@ -37,9 +38,12 @@ func (s *Receipts) Read(r *environment.Reader) {
 	})
 }
 
-// Receivers returns the receiver of delivery receipts.
+// Receivers returns the receivers of delivery receipts and of text messages to our number.
 func (s *Receipts) Receivers(string) []channel.Receiver {
-	return []channel.Receiver{{Path: callbackPath, BodyLimit: sms.BodyLimit, Admit: s.admit, Read: s.read}}
+	return []channel.Receiver{
+		{Path: callbackPath, BodyLimit: sms.BodyLimit, Admit: s.admit, Read: s.read},
+		{Path: callbackPath + "/inbound", BodyLimit: sms.BodyLimit, Admit: s.admit, Read: s.readInbound, Reply: taken},
+	}
 }
 
 // admit refuses all requests if Herald has no secret. Only bodies have signatures.
@@ -88,6 +92,26 @@ var codes = map[string]sms.Code{
 	"14": {Meaning: "the network blocks it"},
 	"15": {Meaning: "our account has no credit"},
 }
+
+// inboundTime is the form of message-timestamp, in UTC.
+const inboundTime = "2006-01-02 15:04:05"
+
+// readInbound reads a text message to our number. Only STOP and START words change anything.
+// https://developer.vonage.com/en/messaging/sms/guides/inbound-sms
+func (s *Receipts) readInbound(r *http.Request, body []byte) (received channel.Received, err error) {
+	fields, err := s.verified(r.Header, body)
+	if err != nil {
+		return received, err
+	}
+	if lifted, ok := sms.Answered(fields["text"]); ok {
+		at, _ := time.Parse(inboundTime, fields["message-timestamp"]) // zero: now
+		received.AddOptOut(notification.OptOut{MessageID: fields["messageId"], Number: "+" + fields["msisdn"], Lifted: lifted, At: at})
+	}
+	return received, nil
+}
+
+// taken answers 200: Vonage sends a text message again after any other status.
+func taken(to http.ResponseWriter, _ *http.Request) { to.WriteHeader(http.StatusOK) }
 
 // verified returns the fields of a request, and refuses a request that Vonage has not signed, or
 // signed long ago.

@@ -2,6 +2,7 @@ package vonage_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,5 +53,36 @@ func TestReports(t *testing.T) {
 	for _, fields := range []map[string]string{{}, {"messageId": "V1"}, {"status": "failed"}, {"messageId": "V\x00", "status": "failed"}} {
 		fields["client-ref"] = "d"
 		require.Equal(t, channel.Received{Malformed: 1}, receive(t, fields), "%v", fields)
+	}
+}
+
+// Text messages to our number: STOP and START count, with the time that Vonage gives.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+
+	signer := receiptstest.New("")
+	receivers := channeltest.NewReceivers(t, &vonage.Receipts{}, "", map[string]string{"VONAGE_SIGNATURE_SECRET": signer.VonageSecret})
+	header := http.Header{"Content-Type": {"application/json"}}
+	for text, want := range map[string][]bool{"STOP": {false}, " stop\n": {false}, "Unsubscribe": {false}, "START": {true}, "unstop": {true}, "YES": nil, "stop it": nil, "": nil} {
+		for stamp, at := range map[string]time.Time{"2026-11-28 05:06:07": time.Date(2026, 11, 28, 5, 6, 7, 0, time.UTC), "soon": {}} {
+			fields := map[string]string{"msisdn": "393401234567", "to": "15005550006", "messageId": "V1", "text": text, "type": "text", "message-timestamp": stamp}
+			received, err := receivers.Receive(t, "/webhooks/vonage/inbound", header, signer.Vonage(time.Now(), fields))
+			require.NoError(t, err)
+			var answers []notification.OptOut
+			for _, lifted := range want {
+				answers = append(answers, notification.OptOut{MessageID: "V1", Number: "+393401234567", Lifted: lifted, At: at})
+			}
+			require.Equal(t, channel.Received{OptOuts: answers}, received, "%q", text)
+		}
+	}
+
+	body := signer.Vonage(time.Now(), map[string]string{"msisdn": "393401234567", "messageId": "V1", "text": "STOP"})
+	for name, forged := range map[string]string{
+		"another number": strings.Replace(body, "393401234567", "393401234568", 1),
+		"no signature":   `{"msisdn":"393401234567","messageId":"V1","text":"STOP","timestamp":"1600000000"}`,
+		"old":            signer.Vonage(time.Now().Add(-26*time.Hour), map[string]string{"msisdn": "393401234567", "messageId": "V1", "text": "STOP"}),
+	} {
+		_, err := receivers.Receive(t, "/webhooks/vonage/inbound", header, forged)
+		require.Error(t, err, name)
 	}
 }

@@ -100,7 +100,8 @@ let unreadOnly = false; // the list has unread notifications only, and those rea
 function view(name) {
   document.body.dataset.view = name;
   for (const part of document.querySelectorAll("[data-in]")) part.hidden = part.dataset.in !== name;
-  byId("switch").hidden = !demo || name !== "inbox";
+  byId("switch").hidden = name !== "inbox";
+  byId("switch").textContent = demo ? "Switch" : "Sign out";
 }
 
 function paragraph(text) {
@@ -524,10 +525,12 @@ function acknowledge() {
 const channelNames = { WEBSOCKET: "This inbox", EMAIL: "E-mail", PUSH: "Push notifications", SMS: "Text messages" };
 const nameOf = (channel) => channelNames[channel] || channel[0] + channel.slice(1).toLowerCase(); // Slack
 let edited = null; // the preferences in the form
+let touched = new Set(); // those that the person has changed: only they are saved
 
 async function openPreferences() {
   try {
     edited = await api("GET", "api/preferences");
+    touched = new Set();
   } catch (error) {
     return failed(error, "Your preferences could not be loaded. Try again.");
   }
@@ -551,7 +554,10 @@ function choice(element, name, preference) {
   box.checked = preference.enabled || preference.mandatory;
   box.disabled = Boolean(preference.mandatory);
   element.querySelector(".always").hidden = !preference.mandatory;
-  box.addEventListener("change", () => (preference.enabled = box.checked));
+  box.addEventListener("change", () => {
+    preference.enabled = box.checked;
+    touched.add(preference);
+  });
 }
 
 function channelField(preference) {
@@ -574,7 +580,12 @@ function channelField(preference) {
     start.required = end.required = enabled.checked;
     preference.quiet_hours = enabled.checked ? { enabled: true, start: start.value, end: end.value } : { ...quiet, enabled: false };
   };
-  for (const input of [enabled, start, end]) input.addEventListener("input", show);
+  for (const input of [enabled, start, end]) {
+    input.addEventListener("input", () => {
+      show();
+      touched.add("quiet:" + preference.channel);
+    });
+  }
   show();
   return field;
 }
@@ -594,12 +605,33 @@ function categoryField(preference) {
   return field;
 }
 
+// changes returns what the person has changed in the form. Everything else may have changed elsewhere
+// meanwhile, such as by a link in a mail.
+function changes() {
+  const wanted = {};
+  if (byId("timezone").value !== edited.timezone) wanted.timezone = byId("timezone").value;
+  if (edited.digest_at !== undefined && byId("digest-at").value !== edited.digest_at) wanted.digest_at = byId("digest-at").value;
+  wanted.channels = edited.channels
+    .map((preference) => ({
+      channel: preference.channel,
+      ...(touched.has(preference) && { enabled: preference.enabled }),
+      ...(touched.has("quiet:" + preference.channel) && { quiet_hours: preference.quiet_hours }),
+    }))
+    .filter((change) => "enabled" in change || "quiet_hours" in change);
+  wanted.categories = edited.categories
+    .map(({ category, channels }) => ({
+      category,
+      channels: channels.filter((preference) => touched.has(preference)).map(({ channel, enabled }) => ({ channel, enabled })),
+    }))
+    .filter(({ channels }) => channels.length > 0);
+  return wanted;
+}
+
 async function savePreferences(event) {
   event.preventDefault();
   byId("save").disabled = true;
   try {
-    const digestAt = edited.digest_at === undefined ? {} : { digest_at: byId("digest-at").value };
-    await api("PUT", "api/preferences", { ...edited, ...digestAt, timezone: byId("timezone").value });
+    await api("PUT", "api/preferences", changes());
     byId("preferences").close();
     announce("Your preferences are saved.");
   } catch (error) {
@@ -675,11 +707,11 @@ async function startPush() {
 }
 
 async function stopPush() {
-  const subscription = await subscriptionOf(await navigator.serviceWorker.getRegistration());
-  await subscription?.unsubscribe();
+  const registration = hasPush ? await navigator.serviceWorker.getRegistration() : null;
+  await (await subscriptionOf(registration))?.unsubscribe();
   const id = device;
   device = null; // without a subscription, the server finds out at the next notification
-  await api("DELETE", `api/devices/${id}`);
+  if (id) await api("DELETE", `api/devices/${id}`);
 }
 
 // --- Session ---
@@ -701,6 +733,19 @@ function start() {
   quietly(resumePush());
   if (sessionStorage.getItem(wantedKey)) openPreferences();
   sessionStorage.removeItem(wantedKey);
+}
+
+// leave signs the person out. On a shared computer nobody else may see their notifications, so it also
+// ends those of this browser.
+async function leave() {
+  byId("switch").disabled = true;
+  try {
+    await stopPush();
+  } catch {
+    // The browser's subscription has ended, or the server finds out at the next notification.
+  }
+  byId("switch").disabled = false;
+  signOut();
 }
 
 // signOut removes all data of the person.
@@ -763,7 +808,7 @@ byId("open-preferences").addEventListener("click", openPreferences);
 byId("preferences-form").addEventListener("submit", savePreferences);
 byId("cancel").addEventListener("click", () => byId("preferences").close());
 byId("push").addEventListener("click", switchPush);
-byId("switch").addEventListener("click", signOut);
+byId("switch").addEventListener("click", leave);
 addEventListener("hashchange", () => location.hash && location.reload());
 addEventListener("online", connectNow);
 addEventListener("offline", () => {
