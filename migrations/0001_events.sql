@@ -16,6 +16,7 @@ CREATE TABLE event_outbox (
     lease_owner     text,
     lease_until     timestamptz,
     cancels         text,
+    cancels_types   text[],
     source          text DEFAULT 'herald' NOT NULL,
     acknowledged_at timestamptz,
     produced_at     timestamptz,
@@ -36,9 +37,12 @@ CREATE TABLE event_outbox (
     CONSTRAINT event_outbox_cancels_another CHECK (cancels <> event_id),
     CONSTRAINT event_outbox_cancels_length CHECK (octet_length(cancels) BETWEEN 1 AND 150),
     CONSTRAINT event_outbox_cancels_printable CHECK (cancels !~ '[[:cntrl:]]'),
+    CONSTRAINT event_outbox_cancels_types CHECK (cancels_types IS NULL OR cancels IS NOT NULL),
     CONSTRAINT event_outbox_collapse_key CHECK (octet_length(collapse_key) BETWEEN 1 AND 150 AND collapse_key !~ '[[:cntrl:]]'),
     CONSTRAINT event_outbox_correlation_id_length CHECK (octet_length(correlation_id) <= 255),
     CONSTRAINT event_outbox_correlation_id_printable CHECK (correlation_id !~ '[[:cntrl:]\u0080-\u009f\u2028-\u202e\u2066-\u2069]'),
+    CONSTRAINT event_outbox_created_at CHECK (created_at >= timestamptz '1970-01-01 00:00Z' AND created_at < timestamptz '10000-01-01 00:00Z'),
+    CONSTRAINT event_outbox_expires_at CHECK (expires_at < timestamptz '10000-01-01 00:00Z'),
     CONSTRAINT event_outbox_event_id_length CHECK (octet_length(event_id) BETWEEN 1 AND 150),
     CONSTRAINT event_outbox_event_id_printable CHECK (event_id !~ '[[:cntrl:]]'),
     CONSTRAINT event_outbox_event_type_length
@@ -72,11 +76,12 @@ COMMENT ON COLUMN event_outbox.error_message IS 'Why it is FAILED, or why the la
 COMMENT ON COLUMN event_outbox.lease_owner IS 'The claim that holds the row. Null: none.';
 COMMENT ON COLUMN event_outbox.lease_until IS 'End of the claim. Later another poller may claim the row.';
 COMMENT ON COLUMN event_outbox.cancels IS 'The event_id of an event to cancel: its unsent messages are cancelled, also if it comes later. Null: none.';
+COMMENT ON COLUMN event_outbox.cancels_types IS 'Event types that cancels may cancel: an event of another type stays. Null: every type. POST /api/events writes the types of the producer''s token.';
 COMMENT ON COLUMN event_outbox.source IS 'The outbox of the event; herald: a producer wrote it here.';
 COMMENT ON COLUMN event_outbox.acknowledged_at IS 'When RabbitMQ acknowledged the event''s message. Null: not yet, or the event has no message.';
 COMMENT ON COLUMN event_outbox.produced_at IS 'When the topic of Herald''s own outbox acknowledged the event. Null: not yet, or there is no topic.';
 COMMENT ON COLUMN event_outbox.withdrawn_at IS 'When an operator cancelled the event before a poller started it; it is FAILED then. Null: nobody did, or it was retried.';
-COMMENT ON COLUMN event_outbox.expires_at IS 'Nothing of the event is sent from this time on. Null: no limit.';
+COMMENT ON COLUMN event_outbox.expires_at IS 'Nothing of the event is sent from this time on. Null or infinity: no limit. A time before 1970 is stored as 1970: the event has expired.';
 COMMENT ON COLUMN event_outbox.collapse_key IS 'The event takes the place of older events of its type with the same key, for each recipient: at most 150 bytes. Null: it replaces none.';
 COMMENT ON COLUMN event_outbox.traceparent IS 'The producer''s span, as in the header traceparent of W3C: Herald''s spans continue its trace. An invalid one is ignored. Null: none.';
 
@@ -86,6 +91,20 @@ CREATE INDEX event_outbox_correlation_id ON event_outbox (correlation_id, create
 CREATE INDEX event_outbox_failed_id ON event_outbox (event_id) WHERE status = 'FAILED';
 CREATE INDEX event_outbox_latest ON event_outbox (created_at, seq);
 CREATE INDEX event_outbox_unacknowledged ON event_outbox (source, status) WHERE source <> 'herald' AND acknowledged_at IS NULL;
+
+-- An expiry is finite or null: infinity is never, and what is before 1970 has expired.
+-- +goose StatementBegin
+CREATE FUNCTION event_outbox_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.expires_at := CASE WHEN NEW.expires_at < 'infinity' THEN timestamptz '1970-01-01 00:00Z' END;
+    RETURN NEW;
+END;
+$$;
+-- +goose StatementEnd
+
+CREATE TRIGGER event_outbox_expiry
+    BEFORE INSERT OR UPDATE OF expires_at ON event_outbox
+    FOR EACH ROW WHEN (NEW.expires_at = 'infinity' OR NEW.expires_at < timestamptz '1970-01-01 00:00Z') EXECUTE FUNCTION event_outbox_expiry();
 
 -- Sending NOTIFY makes the commits of all producers wait for each other. It is only a hint, so only one transaction at a
 -- time sends it.
@@ -211,5 +230,6 @@ DROP TABLE event_type_approval;
 DROP TABLE event_approval;
 DROP TABLE processed_event;
 DROP TABLE event_outbox;
+DROP FUNCTION event_outbox_expiry();
 DROP FUNCTION notify_event_outbox();
 DROP FUNCTION keep_restarting_event();

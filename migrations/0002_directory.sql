@@ -58,10 +58,11 @@ CREATE INDEX recipient_in_order ON recipient (user_type, (CASE WHEN user_id ~ '^
     WHERE active;
 
 CREATE TABLE recipient_device (
-    user_type text,
-    user_id   text,
-    token     text,
-    active    boolean DEFAULT true NOT NULL,
+    user_type     text,
+    user_id       text,
+    token         text,
+    active        boolean DEFAULT true NOT NULL,
+    registered_at timestamptz DEFAULT now() NOT NULL,
     CONSTRAINT recipient_device_pkey PRIMARY KEY (user_type, user_id, token),
     CONSTRAINT recipient_device_of_recipient FOREIGN KEY (user_type, user_id) REFERENCES recipient ON DELETE CASCADE,
     CONSTRAINT recipient_device_token_length CHECK (octet_length(token) BETWEEN 1 AND 1024)
@@ -72,6 +73,7 @@ COMMENT ON COLUMN recipient_device.user_type IS 'Type of the recipient.';
 COMMENT ON COLUMN recipient_device.user_id IS 'Id of the recipient.';
 COMMENT ON COLUMN recipient_device.token IS 'Registration token of Firebase Cloud Messaging, or the JSON of a browser''s PushSubscription, which begins with {. Up to 1,024 bytes; a secret.';
 COMMENT ON COLUMN recipient_device.active IS 'false: the device gets nothing. Herald sets it when Firebase or the browser''s push service calls the token dead, and changes nothing else in the directory.';
+COMMENT ON COLUMN recipient_device.registered_at IS 'When the device was last registered. A push goes to the 50 newest devices. A view may leave it out.';
 
 CREATE INDEX recipient_device_token ON recipient_device (token);
 

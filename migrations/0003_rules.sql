@@ -113,7 +113,7 @@ CREATE TABLE event_type_channel_routing (
         CHECK (expires_after >= interval '00:00:01' AND expires_after <= interval '365 days'),
     CONSTRAINT event_type_channel_routing_priority CHECK (priority IN ('HIGH', 'NORMAL', 'LOW')),
     CONSTRAINT event_type_channel_routing_push_kind CHECK (push_kind IN ('NOTIFICATION', 'DATA')),
-    CONSTRAINT event_type_channel_routing_quiet_hours_action CHECK (quiet_hours_action IN ('DROP', 'DEFER')),
+    CONSTRAINT event_type_channel_routing_quiet_hours_action CHECK (quiet_hours_action IN ('DROP', 'DEFER', 'IGNORE')),
     CONSTRAINT event_type_channel_routing_send_at_path CHECK (send_at_path IS NULL OR send_at_path <> '' AND delivery_strategy = 'DELAYED'),
     CONSTRAINT event_type_channel_routing_send_before CHECK (send_before >= interval '00:00:00' AND send_before <= interval '365 days'),
     CONSTRAINT event_type_channel_routing_strategy CHECK (delivery_strategy IN ('IMMEDIATE', 'DELAYED', 'AGGREGATE')),
@@ -131,7 +131,7 @@ COMMENT ON COLUMN event_type_channel_routing.mandatory IS 'true: nobody can swit
 COMMENT ON COLUMN event_type_channel_routing.delivery_strategy IS 'IMMEDIATE: at once. DELAYED: after delay, or at send_at_path. AGGREGATE: in a digest for one recipient and channel, of at most 100 events.';
 COMMENT ON COLUMN event_type_channel_routing.delay IS 'For DELAYED: time from planning to sending, at most 30 days; 0 with send_at_path.';
 COMMENT ON COLUMN event_type_channel_routing.digest_window IS 'For AGGREGATE: time from the first event to the digest, 1 second to 7 days.';
-COMMENT ON COLUMN event_type_channel_routing.quiet_hours_action IS 'In quiet hours, mandatory or not. DROP: nothing is sent. DEFER: the delivery waits for their end, at most 48 hours. WEBSOCKET and SLACK have none.';
+COMMENT ON COLUMN event_type_channel_routing.quiet_hours_action IS 'In quiet hours, mandatory or not. DROP: nothing is sent. DEFER: the delivery waits for their end, at most 48 hours. IGNORE: it is sent at any hour, such as a code or an alarm. WEBSOCKET and SLACK have none.';
 COMMENT ON COLUMN event_type_channel_routing.priority IS 'HIGH, NORMAL or LOW: the order of waiting deliveries. Null: the recipient''s preference, else NORMAL.';
 COMMENT ON COLUMN event_type_channel_routing.push_kind IS 'For PUSH. NOTIFICATION: the phone shows it; for an offline phone, Firebase may keep only the last. DATA: your app shows it; Firebase keeps a hundred.';
 COMMENT ON COLUMN event_type_channel_routing.send_at_path IS 'For DELAYED: where the time of sending is in the payload: startsAt. With commas, the first path that exists counts. A string with a zone: 2026-11-23T09:30:00+01:00. A missing or malformed time makes the delivery FAILED. Null: delay counts.';
@@ -173,6 +173,7 @@ CREATE TABLE entity_notification_settings (
     CONSTRAINT entity_notification_settings_channel FOREIGN KEY (channel_type) REFERENCES channel,
     CONSTRAINT entity_notification_settings_max_recipients CHECK (max_recipients >= 0),
     CONSTRAINT entity_notification_settings_quiet_hours CHECK ((quiet_hours_start IS NULL) = (quiet_hours_end IS NULL)),
+    CONSTRAINT entity_notification_settings_quiet_hours_differ CHECK (quiet_hours_start <> quiet_hours_end),
     CONSTRAINT entity_notification_settings_quiet_hours_in_day
         CHECK (quiet_hours_start < time '24:00:00' AND quiet_hours_end < time '24:00:00'),
     CONSTRAINT entity_notification_settings_quiet_hours_timezone
@@ -208,6 +209,8 @@ CREATE TABLE user_notification_preferences (
     CONSTRAINT user_notification_preferences_priority CHECK (priority IN ('HIGH', 'NORMAL', 'LOW')),
     CONSTRAINT user_notification_preferences_quiet_hours
         CHECK (NOT quiet_hours_enabled OR quiet_hours_start IS NOT NULL AND quiet_hours_end IS NOT NULL),
+    CONSTRAINT user_notification_preferences_quiet_hours_differ
+        CHECK (NOT quiet_hours_enabled OR quiet_hours_start <> quiet_hours_end),
     CONSTRAINT user_notification_preferences_quiet_hours_in_day
         CHECK (quiet_hours_start < time '24:00:00' AND quiet_hours_end < time '24:00:00')
 );

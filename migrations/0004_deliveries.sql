@@ -127,6 +127,10 @@ CREATE INDEX notification_created_at ON notification (created_at);
 CREATE INDEX notification_failed_child ON notification (event_id) WHERE failed_child;
 CREATE INDEX notification_inbox_newest ON notification (user_type, user_id, coalesce(available_at, sent_at, created_at), id)
     WHERE channel = 'WEBSOCKET' AND (available_at IS NOT NULL OR status IN ('SENT', 'DELIVERED', 'FAILED')) AND replaced_by IS NULL;
+-- Vonage's reference has 100 bytes: of a longer id, its receipts have the hash.
+CREATE FUNCTION long_id_hash(id text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT encode(sha256(convert_to(id, 'UTF8')), 'hex') $$;
+CREATE INDEX notification_long_delivery_id ON notification (long_id_hash(delivery_id)) WHERE channel = 'SMS' AND octet_length(delivery_id) > 100;
+CREATE INDEX notification_long_digest_id ON notification (long_id_hash(digest_id)) WHERE channel = 'SMS' AND octet_length(digest_id) > 100;
 CREATE INDEX notification_of_digest ON notification (digest_id) WHERE digest_id IS NOT NULL;
 CREATE INDEX notification_of_user ON notification (user_type, user_id, id DESC);
 CREATE INDEX notification_to_aggregate ON notification (user_type, user_id, channel, event_type, id)
@@ -467,6 +471,7 @@ DROP TABLE throttle;
 DROP TABLE delivery_retry;
 DROP TABLE delivery_attempt;
 DROP TABLE notification;
+DROP FUNCTION long_id_hash(text);
 DROP TABLE notification_decision;
 DROP FUNCTION check_user_type();
 DROP FUNCTION refuse_change_of_view();
