@@ -89,7 +89,7 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 	}{
 		{name: "staff1 by day", arrange: func(t *testing.T, s *postgres.Store) {
 			restaurant(t, s)
-			exec(t, s, quiet, "12:00", "12:00")
+			exec(t, s, quiet, "23:59:59.999998", "23:59:59.999999")
 		}, want: []string{"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
 		{name: "staff1 in quiet hours", arrange: func(t *testing.T, s *postgres.Store) {
 			restaurant(t, s)

@@ -297,7 +297,11 @@ func (d *directory) quietHours() (start, end *string) {
 		at := d.now.Add(7*time.Minute + time.Duration(d.random.IntN(96))*15*time.Minute).UTC()
 		return ptr(at.Format("15:04"))
 	}
-	return moment(), moment()
+	start, end = moment(), moment()
+	for *start == *end { // such quiet hours are refused
+		end = moment()
+	}
+	return start, end
 }
 
 func (d *directory) someRoles() []string {
