@@ -256,7 +256,6 @@ CREATE INDEX event_outbox_claim ON event_outbox USING btree (source, seq) WHERE 
 CREATE INDEX event_outbox_correlation_id ON event_outbox USING btree (correlation_id, created_at) WHERE (correlation_id IS NOT NULL);
 CREATE INDEX event_outbox_failed_id ON event_outbox USING btree (event_id) WHERE (status = 'FAILED'::text);
 CREATE INDEX event_outbox_latest ON event_outbox USING btree (created_at, seq);
-CREATE INDEX event_outbox_unacknowledged ON event_outbox USING btree (source, status) WHERE ((source <> 'herald'::text) AND (acknowledged_at IS NULL));
 CREATE TRIGGER event_outbox_notify AFTER INSERT ON event_outbox FOR EACH STATEMENT EXECUTE FUNCTION notify_event_outbox();
 
 -- Event types that need approval if they would tell many people.
