@@ -187,6 +187,11 @@ func event(r *race) (id, queue string, workflow, input any) {
 	return r.id, workflows.EventsQueue(r.name), workflows.NotifyEvent, workflows.NotifyInput{EventID: r.id, Source: notification.HeraldSource, Publish: true}
 }
 
+// silentEvent runs an event without a message.
+func silentEvent(r *race) (id, queue string, workflow, input any) {
+	return r.id, workflows.EventsQueue(r.name), workflows.NotifyEvent, workflows.NotifyInput{EventID: r.id, Source: notification.HeraldSource}
+}
+
 // planned is the plan of a page with a delivery over each channel.
 func (r *race) planned(channels ...notification.Channel) activities.PlanResult {
 	plan := activities.PlanResult{EventType: "NEWS", Aggregate: notification.Entity{Type: "CUSTOMER", ID: "1"}}
@@ -255,6 +260,13 @@ func TestRacesOfEvents(t *testing.T) {
 				r.sees(r.id, enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED, enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED)
 				require.NoError(r.t, r.temporal.TerminateWorkflow(r.t.Context(), r.mail(), "", "it is in the way"))
 			}},
+		"nobodyApproves": {run: silentEvent, ends: completed, parts: map[string]part{
+			"PlanDeliveries": func(context.Context, call) (any, error) {
+				askedAt := time.Now().Add(time.Second - notification.ApprovalWait)
+				return activities.PlanResult{Outcome: notification.AwaitingApproval, Problem: "many people", AskedAt: askedAt}, nil
+			},
+			"AnswerApproval": func(context.Context, call) (any, error) { return notification.Rejected, nil },
+		}},
 		"idTaken":           {before: holdMail(notification.SMS), run: event, parts: map[string]part{"PlanDeliveries": plans}, ends: completed},
 		"escalationTooLate": escalationTooLate(),
 	})
