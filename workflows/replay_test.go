@@ -20,8 +20,8 @@ import (
 	"herald/workflows"
 )
 
-// recordings returns the recorded histories by folder and file. `make histories` records those of
-// the next release; the histories of a release never change.
+// recordings returns the recorded histories by folder and file. `make histories` records the folder
+// of the next release. The folder of a release never changes.
 func recordings(t *testing.T) map[string][]*historypb.HistoryEvent {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*/*.json")
@@ -84,7 +84,8 @@ func TestReplayHasEveryInputOfEvents(t *testing.T) {
 			continue
 		}
 		var in workflows.NotifyInput
-		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(events[0].GetWorkflowExecutionStartedEventAttributes().GetInput(), &in))
+		input := events[0].GetWorkflowExecutionStartedEventAttributes().GetInput()
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(input, &in))
 		cancels, publishes, silent = cancels || in.Cancels != "", publishes || in.Publish, silent || !in.Publish
 	}
 	require.Equal(t, []bool{true, true, true}, []bool{cancels, publishes, silent})

@@ -77,7 +77,8 @@ func newStage(t *testing.T, options ...grpc.DialOption) *stage {
 		queues = append(queues, queue, workflows.RecordsQueue(queue), workflows.BatchesQueue(queue))
 	}
 	for _, queue := range queues {
-		w := sdkworker.New(s.temporal, queue, sdkworker.Options{MaxHeartbeatThrottleInterval: time.Second}) // a heartbeat learns of a cancellation
+		options := sdkworker.Options{MaxHeartbeatThrottleInterval: time.Second} // a heartbeat learns of a cancellation
+		w := sdkworker.New(s.temporal, queue, options)
 		for _, workflow := range workflows.All() {
 			w.RegisterWorkflow(workflow)
 		}
@@ -260,7 +261,8 @@ func (r *race) signal(id, name string, argument any) {
 
 // unclear is a failure of a provider that is retried after a time.
 func unclear(retry time.Duration) error {
-	return temporal.NewApplicationErrorWithOptions("no clear answer: 503", string(notification.Ambiguous), temporal.ApplicationErrorOptions{NextRetryDelay: retry})
+	options := temporal.ApplicationErrorOptions{NextRetryDelay: retry}
+	return temporal.NewApplicationErrorWithOptions("no clear answer: 503", string(notification.Ambiguous), options)
 }
 
 // refused is a failure for good.
