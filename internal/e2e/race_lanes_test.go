@@ -163,7 +163,8 @@ func suggest(after int64) grpc.DialOption {
 
 // runsAgain reports whether a workflow has continued in another run.
 func (r *race) runsAgain(id string) bool {
-	info := must(r.temporal.DescribeWorkflowExecution(r.t.Context(), id, ""))(r.t).GetWorkflowExecutionInfo()
+	description := must(r.temporal.DescribeWorkflow(r.t.Context(), id, ""))(r.t)
+	info := description.RawResponse.GetWorkflowExecutionInfo()
 	return info.GetFirstRunId() != info.GetExecution().GetRunId()
 }
 
