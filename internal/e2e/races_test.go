@@ -424,7 +424,7 @@ func suggest(after int64) grpc.DialOption {
 
 // runsAgain reports whether a workflow has continued in another run.
 func (r *race) runsAgain(id string) bool {
-	info := must(r.temporal.DescribeWorkflowExecution(r.t.Context(), id, ""))(r.t).GetWorkflowExecutionInfo()
+	info := must(r.temporal.DescribeWorkflow(r.t.Context(), id, ""))(r.t).RawResponse.GetWorkflowExecutionInfo()
 	return info.GetFirstRunId() != info.GetExecution().GetRunId()
 }
 

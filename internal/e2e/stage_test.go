@@ -121,8 +121,8 @@ func (s *stage) play(races map[string]*race) {
 					r.happens(r)
 				}
 				_ = run.Get(t.Context(), nil) // its failure may be the wanted end
-				described := must(s.temporal.DescribeWorkflowExecution(t.Context(), id, first))(t)
-				require.Equal(t, r.ends.String(), described.GetWorkflowExecutionInfo().GetStatus().String())
+				described := must(s.temporal.DescribeWorkflow(t.Context(), id, first))(t)
+				require.Equal(t, r.ends.String(), described.Status.String())
 			})
 		}
 	})
