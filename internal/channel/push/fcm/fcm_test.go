@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,26 @@ func TestConformance(t *testing.T) {
 		Success:    channeltest.Answer{Status: http.StatusOK, Body: accepted},
 		ProviderID: "projects/demo/messages/0:1500415314455276",
 	})
+}
+
+// Firebase's SDK introduces itself with the version in go.mod.
+func TestSDKVersion(t *testing.T) {
+	t.Parallel()
+
+	var client string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client = r.Header.Get("X-Firebase-Client")
+		_, _ = io.WriteString(w, accepted)
+	}))
+	t.Cleanup(server.Close)
+	msg := channeltest.Message(1)
+	msg.Devices = []string{"d"}
+	_, err := newSender(t, server.URL, time.Minute).Send(t.Context(), msg)
+	require.NoError(t, err)
+
+	version, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}}", "firebase.google.com/go/v4").Output()
+	require.NoError(t, err)
+	require.Equal(t, "fire-admin-go/"+strings.TrimPrefix(strings.TrimSpace(string(version)), "v"), client)
 }
 
 func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
