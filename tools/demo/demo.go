@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"herald/internal/explain"
@@ -42,6 +43,8 @@ type Demo struct {
 	played  []example.ExpectedEvent        // events of the scenes, so far
 	readers map[string]string              // who has yet to read an event, such as CUSTOMER/42, by event id
 	told    map[string]notification.Status // last status passed to Changed, by delivery id
+	settled map[string]bool                // events that [Demo.look] does not read again, by id
+	ended   atomic.Int64
 }
 
 // expected returns all events of the run so far, with the events of the services.
@@ -51,6 +54,10 @@ func (d *Demo) expected() []example.ExpectedEvent {
 	}
 	return slices.Concat(d.Events, d.Services.Orders, d.played)
 }
+
+// Ended returns the number of deliveries so far that are no longer pending. It is safe for concurrent
+// use.
+func (d *Demo) Ended() int64 { return d.ended.Load() }
 
 // Sources returns the names of the sources whose events the demo writes.
 func (d *Demo) Sources() []string {

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -90,10 +89,8 @@ func run(ctx context.Context, out *terminal.Output, sandboxURL string, all bool)
 	if err != nil {
 		return err
 	}
-	var changes atomic.Int64
-	d.Started = func(what string) { out.Note("demo: writing %s", what) }
+	d.Started = func(what string) { out.Note("demo: writing %s, and waiting for their messages", what) }
 	d.Changed = func(line string) {
-		changes.Add(1)
 		if all {
 			progress(out, "%s  %s", notification.InstantText(time.Now()), line)
 		}
@@ -109,7 +106,7 @@ func run(ctx context.Context, out *terminal.Output, sandboxURL string, all bool)
 	out.Note("demo: the ids of this run contain %s", d.Run)
 	stop := func() {}
 	if !all {
-		stop = out.Progress(func() string { return fmt.Sprintf("demo: delivering, %d changes of deliveries so far", changes.Load()) })
+		stop = out.Progress(func() string { return fmt.Sprintf("demo: delivering; %d messages are done", d.Ended()) })
 	}
 	result, err := d.Play(ctx)
 	stop()

@@ -17,10 +17,12 @@ func show(w io.Writer, r *demo.Result, all bool) {
 	terminal.Row(w)
 	if all {
 		showAll(w, r)
+		terminal.Row(w)
 	} else {
 		showSummary(w, r.Results)
+		terminal.Row(w)
+		terminal.Row(w, "2/4: two of four possible messages were sent; the notes say why the others were not")
 	}
-	terminal.Row(w)
 	var counts []string
 	total := 0
 	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
