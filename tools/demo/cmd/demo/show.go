@@ -43,7 +43,7 @@ func show(w io.Writer, r *demo.Result, all bool) {
 		terminal.Row(w, "DEVIATION: "+deviation)
 	}
 	if len(r.Deviations) == 0 {
-		terminal.Row(w, "every delivery ended as the rules say, also those that fail on purpose, and the ledger agrees")
+		terminal.Row(w, "every delivery ended as the rules say, including the failures on purpose, and the ledger agrees")
 	}
 }
 

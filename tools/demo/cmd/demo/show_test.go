@@ -40,7 +40,7 @@ hello   CUSTOMER/42  EMAIL    SELECTED  DELIVERED  yes      -
 nobody  -            -        -         -          -        NO_ROUTING
 
 2 events, 4 deliveries: 1 DELIVERED, 1 PENDING, 2 SENT
-every delivery ended as the rules say, also those that fail on purpose, and the ledger agrees
+every delivery ended as the rules say, including the failures on purpose, and the ledger agrees
 `, printed(true))
 
 	result.Rows = []demo.ServiceRow{{Outbox: "orders.outbox", EventID: "r-1", EventType: "OrderCreated", Mark: "SENT", Sent: true}, {Outbox: "orders.outbox", EventID: "r-2", EventType: "OrderCreated", Mark: "NEW"}}

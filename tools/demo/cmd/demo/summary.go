@@ -123,7 +123,9 @@ func (l *line) note() string {
 	if mails > 0 {
 		notes = append(notes, fmt.Sprintf("%d in %s", items, counted(mails, "digest")))
 	}
-	reasons := slices.SortedFunc(maps.Keys(l.reasons), func(a, b string) int { return cmp.Or(l.reasons[b]-l.reasons[a], strings.Compare(a, b)) })
+	reasons := slices.SortedFunc(maps.Keys(l.reasons), func(a, b string) int {
+		return cmp.Or(l.reasons[b]-l.reasons[a], strings.Compare(a, b))
+	})
 	others := 0
 	for i, reason := range reasons {
 		switch {
