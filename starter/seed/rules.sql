@@ -60,11 +60,11 @@ SET    mandatory          = excluded.mandatory,
 WHERE  (event_type_channel_routing.mandatory, event_type_channel_routing.delivery_strategy, event_type_channel_routing.delay, event_type_channel_routing.quiet_hours_action, event_type_channel_routing.priority)
        IS DISTINCT FROM (excluded.mandatory, excluded.delivery_strategy, excluded.delay, excluded.quiet_hours_action, excluded.priority);
 
--- A review appears on the screen immediately. One e-mail, a digest, has all reviews of 2 seconds.
+-- A review appears on the screen immediately. One e-mail, a digest, has all reviews of 3 seconds.
 INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, quiet_hours_action)
 VALUES ('REVIEW_POSTED', 'WEBSOCKET', 'IMMEDIATE', '5 minutes', 'DROP'),
        ('REVIEW_POSTED', 'SLACK', 'IMMEDIATE', '5 minutes', 'DROP'),
-       ('REVIEW_POSTED', 'EMAIL', 'AGGREGATE', '2 seconds', 'DROP')
+       ('REVIEW_POSTED', 'EMAIL', 'AGGREGATE', '3 seconds', 'DROP')
 ON CONFLICT (event_type, channel_type) DO UPDATE
 SET    delivery_strategy  = excluded.delivery_strategy,
        digest_window      = excluded.digest_window,
