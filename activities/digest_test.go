@@ -185,7 +185,7 @@ func sealDigest(db *digests, judge bool) (activities.SealResult, error) {
 
 // eventTexts writes texts as a worker does.
 func eventTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
-	return template.NewSet(event, rows)
+	return template.Engine{}.NewSet(event, rows)
 }
 
 // dueDigest is the n-th attempt at a digest of two mails. The provider failed `ended`
@@ -206,7 +206,7 @@ func dueDigest(n, ended int) *digests {
 }
 
 func sendDigest(db *digests, mail activities.Sender) (activities.SendDigestResult, error) {
-	a := &activities.Activities{Digests: db, Attempts: db, DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
+	a := &activities.Activities{Digests: db, Attempts: db, DigestText: template.Engine{}.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
 	return run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
 }
 
@@ -269,5 +269,5 @@ func TestGiveUpDigest(t *testing.T) {
 }
 
 func escalatedTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
-	return template.NewEscalatedSet(event, rows)
+	return template.Engine{}.NewEscalatedSet(event, rows)
 }

@@ -26,8 +26,8 @@ type channelRow struct {
 	bestEffort  bool          // one attempt only; its failure is an outcome, not an error
 	firstRetry  time.Duration // default time from the first attempt to the second; 0: best effort
 	quieted     bool          // quiet hours silence it
-	html        bool          // its bodies are HTML; other channels take plain text
-	links       bool          // its messages carry a url
+	markup      Markup        // of its bodies
+	links       Links         // the urls that its messages carry
 	needsTitle  bool          // its provider refuses a message without one
 	digestBytes int           // see [Channel.DigestBytes]
 	reach       func(Recipient) (address string, ok bool)
@@ -47,7 +47,7 @@ var channelTable = []channelRow{
 	{
 		name:        WebSocket,
 		bestEffort:  true,
-		links:       true,
+		links:       EveryLink,
 		digestBytes: 48 << 10, // the limit is 64 KiB
 		reach:       func(Recipient) (string, bool) { return "", true },
 	},
@@ -55,7 +55,7 @@ var channelTable = []channelRow{
 		name:        Email,
 		firstRetry:  30 * time.Second,
 		quieted:     true,
-		html:        true,
+		markup:      HTML,
 		needsTitle:  true,
 		digestBytes: 48 << 10, // the limit is 64 KiB
 		reach:       func(r Recipient) (string, bool) { return r.Email, r.Email != "" },
@@ -70,6 +70,7 @@ var channelTable = []channelRow{
 		name:        Push,
 		firstRetry:  10 * time.Second,
 		quieted:     true,
+		links:       EveryLink,
 		digestBytes: 2500, // the limit is 4 KiB
 		reach:       func(r Recipient) (string, bool) { return "", r.HasDevice },
 		reachedBy:   "an active device",
@@ -91,6 +92,8 @@ var channelTable = []channelRow{
 	{
 		name:        Slack,
 		bestEffort:  true,
+		markup:      Mrkdwn,
+		links:       WebLinks,
 		digestBytes: 2500, // the limit is 3,000 characters
 		reach:       func(r Recipient) (string, bool) { return r.SlackWebhookURL, r.SlackWebhookURL != "" },
 		column:      "slack_webhook_url",
@@ -102,7 +105,7 @@ var channelTable = []channelRow{
 	{
 		name:        Webhook,
 		firstRetry:  10 * time.Second,
-		links:       true,
+		links:       EveryLink,
 		digestBytes: 48 << 10, // the limit is 64 KiB
 		reach:       func(r Recipient) (string, bool) { return r.WebhookURL, r.WebhookURL != "" },
 		column:      "webhook_url",
@@ -146,11 +149,30 @@ func (c Channel) FirstRetry() time.Duration { return c.row().firstRetry }
 // Quieted reports whether quiet hours silence the channel.
 func (c Channel) Quieted() bool { return c.row().quieted }
 
-// HTML reports whether the channel's bodies are HTML. Otherwise they are plain text.
-func (c Channel) HTML() bool { return c.row().html }
+// Markup is the markup of a channel's bodies. Planning escapes the data in them.
+type Markup string
 
-// Links reports whether the channel's messages carry a url.
-func (c Channel) Links() bool { return c.row().links }
+// The markups of channels.
+const (
+	PlainText Markup = ""
+	HTML      Markup = "HTML"
+	Mrkdwn    Markup = "mrkdwn" // Slack's
+)
+
+// Markup returns the markup of the channel's bodies.
+func (c Channel) Markup() Markup { return c.row().markup }
+
+// Links tells which urls a channel's messages carry.
+type Links int
+
+const (
+	NoLinks   Links = iota // readers find links in the text
+	WebLinks               // only those with a host, since readers have no page
+	EveryLink              // those of [IsLink]
+)
+
+// Links returns the urls that the channel's messages carry.
+func (c Channel) Links() Links { return c.row().links }
 
 // NeedsTitle reports whether the channel's provider refuses a message without a title.
 func (c Channel) NeedsTitle() bool { return c.row().needsTitle }

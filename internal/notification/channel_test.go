@@ -13,17 +13,18 @@ func TestChannels(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
-		channel                               notification.Channel
-		bestEffort, quieted, html, needsTitle bool
-		address                               string
-		firstRetry                            time.Duration
-		limit                                 int // the provider's limit for one message
+		channel                         notification.Channel
+		bestEffort, quieted, needsTitle bool
+		markup                          notification.Markup
+		address                         string
+		firstRetry                      time.Duration
+		limit                           int // the provider's limit for one message
 	}{
 		{channel: notification.WebSocket, bestEffort: true, limit: 64 << 10},
-		{channel: notification.Email, quieted: true, html: true, needsTitle: true, address: "mail", firstRetry: 30 * time.Second, limit: 64 << 10},
+		{channel: notification.Email, quieted: true, markup: notification.HTML, needsTitle: true, address: "mail", firstRetry: 30 * time.Second, limit: 64 << 10},
 		{channel: notification.Push, quieted: true, firstRetry: 10 * time.Second, limit: 4 << 10},
 		{channel: notification.SMS, quieted: true, address: "phone", firstRetry: 5 * time.Second, limit: 1600},
-		{channel: notification.Slack, bestEffort: true, address: "hook", limit: 3000},
+		{channel: notification.Slack, bestEffort: true, markup: notification.Mrkdwn, address: "hook", limit: 3000},
 		{channel: notification.Webhook, address: "url", firstRetry: 10 * time.Second, limit: 64 << 10},
 	}
 	recipient := notification.Recipient{Email: "mail", Phone: "phone", SlackWebhookURL: "hook", WebhookURL: "url", HasDevice: true}
@@ -31,7 +32,7 @@ func TestChannels(t *testing.T) {
 		require.Equal(t, tt.channel, notification.Channels()[i])
 		require.Equal(t, tt.bestEffort, tt.channel.BestEffort(), "%s", tt.channel)
 		require.Equal(t, tt.quieted, tt.channel.Quieted(), "%s", tt.channel)
-		require.Equal(t, tt.html, tt.channel.HTML(), "%s", tt.channel)
+		require.Equal(t, tt.markup, tt.channel.Markup(), "%s", tt.channel)
 		require.Equal(t, tt.needsTitle, tt.channel.NeedsTitle(), "%s", tt.channel)
 		require.Equal(t, tt.address, recipient.Address(tt.channel), "%s", tt.channel)
 		require.Equal(t, tt.firstRetry, tt.channel.FirstRetry(), "%s", tt.channel)

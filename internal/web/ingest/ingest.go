@@ -44,6 +44,7 @@ type Endpoint struct {
 	Verifier *signin.Verifier // of the audience INGEST_AUDIENCE
 	Shares   *signin.Shares   // limits each producer
 	Refused  func(signin.Reason)
+	Texts    template.Engine
 }
 
 // Share is the share of one producer: more than 1,000 events in each second.
@@ -184,7 +185,7 @@ func (e *Endpoint) mistakes(ctx context.Context, event outbox.Event) ([]string, 
 	if len(targets) > 0 { // some of the rules name recipients
 		mistakes = nil
 	}
-	texts := template.NewSet(setup.Event, setup.Templates)
+	texts := e.Texts.NewSet(setup.Event, setup.Templates)
 	for _, route := range setup.Routing {
 		if route.OnEscalationOnly {
 			continue
