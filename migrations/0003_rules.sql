@@ -311,7 +311,7 @@ COMMENT ON COLUMN notification_template.title IS 'Template of the title: one lin
 COMMENT ON COLUMN notification_template.body IS 'Template of the body: HTML for EMAIL, which escapes values, else plain text.';
 COMMENT ON COLUMN notification_template.channel_type IS 'channel as a reference to the table channel; null: *.';
 COMMENT ON COLUMN notification_template.shipped IS 'true: the row came with Herald, and nobody changed it. An INSERT of the same key replaces it.';
-COMMENT ON COLUMN notification_template.url IS 'Template of the link, over WEBSOCKET and WEBHOOK. Null: no link.';
+COMMENT ON COLUMN notification_template.url IS 'Template of the link, over WEBSOCKET, WEBHOOK, PUSH and SLACK. Null: no link.';
 
 -- A template that Herald ships gives way to one of the installation, which starter seed does not overwrite.
 -- +goose StatementBegin

@@ -490,7 +490,7 @@ CREATE TABLE notification_template (
     body text NOT NULL, -- Template of the body: HTML for EMAIL, which escapes values, else plain text.
     channel_type text GENERATED ALWAYS AS (NULLIF(channel, '*'::text)) STORED, -- channel as a reference to the table channel; null: *.
     shipped boolean DEFAULT false NOT NULL, -- true: the row came with Herald, and nobody changed it. An INSERT of the same key replaces it.
-    url text, -- Template of the link, over WEBSOCKET and WEBHOOK. Null: no link.
+    url text, -- Template of the link, over WEBSOCKET, WEBHOOK, PUSH and SLACK. Null: no link.
     CONSTRAINT notification_template_pkey PRIMARY KEY (event_type, channel, locale),
     CONSTRAINT notification_template_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT notification_template_size CHECK (((octet_length(title) + octet_length(body)) <= 65536))

@@ -41,14 +41,15 @@ type payload struct {
 	DeliveryID string `json:"delivery_id"`
 	Title      string `json:"title"`
 	Body       string `json:"body"`
-	Tag        string `json:"tag"` // a notification replaces the one with the same tag
+	Tag        string `json:"tag"`           // a notification replaces the one with the same tag
+	URL        string `json:"url,omitempty"` // a click opens it; empty: the inbox
 }
 
 // Send passes msg to each of its browsers, once, all within the sender's time-out. See
 // [push.SendToEach].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	topic := push.CollapseID(msg)
-	content := payload{msg.DeliveryID, msg.Title, msg.Body, topic}
+	content := payload{DeliveryID: msg.DeliveryID, Title: msg.Title, Body: msg.Body, Tag: topic, URL: msg.URL}
 	if topic == "" {
 		content.Tag = msg.DeliveryID // a repeat replaces the first message
 	}
