@@ -1,7 +1,6 @@
 package notification
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -31,16 +30,11 @@ type channelRow struct {
 	needsTitle  bool          // its provider refuses a message without one
 	digestBytes int           // see [Channel.DigestBytes]
 	reach       func(Recipient) (address string, ok bool)
-	normal      func(address string) string // returns the normal spelling of an address; nil: it only trims spaces
-	column      string                      // of the table recipient, with the address; empty: the channel uses the user id
-	form        *regexp.Regexp              // of an address in its normal spelling; nil if column is empty
-	example     string                      // an example of an address
-	reachedBy   string                      // the kind of address that reach returns; empty: everybody is reachable
-	remedy      string                      // how to give the recipient an address
+	column      string // of the table recipient, with the address; empty: the channel uses the user id
+	example     string // an example of an address
+	reachedBy   string // the kind of address that reach returns; empty: everybody is reachable
+	remedy      string // how to give the recipient an address
 }
-
-// webhookForm is the form of a webhook's URL.
-var webhookForm = regexp.MustCompile(`^https?://[^\s/]+/\S+$`)
 
 // channelTable has one row for each channel, in display order.
 var channelTable = []channelRow{
@@ -58,10 +52,8 @@ var channelTable = []channelRow{
 		markup:      HTML,
 		needsTitle:  true,
 		digestBytes: 48 << 10, // the limit is 64 KiB
-		reach:       func(r Recipient) (string, bool) { return r.Email, r.Email != "" },
-		normal:      normalMail,
+		reach:       func(r Recipient) (string, bool) { return written(r.Email) },
 		column:      "email",
-		form:        regexp.MustCompile(`^[^@\s]+@[^@\s]+$`),
 		example:     "anna@example.com",
 		reachedBy:   "an e-mail address",
 		remedy:      "enter their e-mail address (recipient)",
@@ -81,10 +73,8 @@ var channelTable = []channelRow{
 		firstRetry:  5 * time.Second,
 		quieted:     true,
 		digestBytes: 1200, // the limit is 1,600 characters
-		reach:       func(r Recipient) (string, bool) { return r.Phone, r.Phone != "" },
-		normal:      normalPhone,
+		reach:       func(r Recipient) (string, bool) { return written(r.Phone) },
 		column:      "phone",
-		form:        regexp.MustCompile(`^\+[1-9]\d{6,14}$`),
 		example:     "+41791234567",
 		reachedBy:   "a phone number",
 		remedy:      "enter their phone number (recipient)",
@@ -95,9 +85,8 @@ var channelTable = []channelRow{
 		markup:      Mrkdwn,
 		links:       WebLinks,
 		digestBytes: 2500, // the limit is 3,000 characters
-		reach:       func(r Recipient) (string, bool) { return r.SlackWebhookURL, r.SlackWebhookURL != "" },
+		reach:       func(r Recipient) (string, bool) { return written(r.SlackWebhookURL) },
 		column:      "slack_webhook_url",
-		form:        webhookForm,
 		example:     "https://hooks.slack.com/services/…",
 		reachedBy:   "a Slack webhook",
 		remedy:      "enter their Slack webhook (recipient)",
@@ -107,13 +96,20 @@ var channelTable = []channelRow{
 		firstRetry:  10 * time.Second,
 		links:       EveryLink,
 		digestBytes: 48 << 10, // the limit is 64 KiB
-		reach:       func(r Recipient) (string, bool) { return r.WebhookURL, r.WebhookURL != "" },
+		reach:       func(r Recipient) (string, bool) { return written(r.WebhookURL) },
 		column:      "webhook_url",
-		form:        webhookForm,
 		example:     "https://example.com/hooks/…",
 		reachedBy:   "a webhook",
 		remedy:      "enter their webhook (recipient)",
 	},
+}
+
+// written returns an address, unless it is blank.
+func written(address string) (string, bool) {
+	if TrimAddress(address) == "" {
+		return "", false
+	}
+	return address, true
 }
 
 // row returns the channel's row. An unknown channel gets an empty row that reaches nobody.
@@ -176,13 +172,6 @@ func (c Channel) Links() Links { return c.row().links }
 
 // NeedsTitle reports whether the channel's provider refuses a message without a title.
 func (c Channel) NeedsTitle() bool { return c.row().needsTitle }
-
-// IsAddress reports whether text, in the spelling of [NormalAddress], is an address of the channel.
-// It is false for every text if the channel uses the user id.
-func (c Channel) IsAddress(text string) bool {
-	form := c.row().form
-	return form != nil && form.MatchString(text)
-}
 
 // AddressColumn is the column of the table recipient with the channel's addresses. It is empty if
 // the channel uses the user id.

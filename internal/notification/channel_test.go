@@ -51,9 +51,21 @@ func TestEveryChannelHasACompleteRow(t *testing.T) {
 		require.Equal(t, notification.Recipient{}.Reachable(channel), notification.DecisionNoAddress.Remedy(channel) == "", "%s", channel)
 		require.Positive(t, channel.DigestBytes(), "%s", channel)
 		require.Equal(t, channel.AddressColumn() == "", channel.AddressExample() == "", "%s", channel)
-		example := notification.NormalAddress(channel, channel.AddressExample())
-		require.Equal(t, example != "", channel.IsAddress(example), "%s", channel)
 	}
+}
+
+// A blank address is none.
+func TestBlankAddress(t *testing.T) {
+	t.Parallel()
+
+	for _, blank := range []string{"", " ", "\n", "\u00a0\u3000", "\u200b\ufeff"} {
+		r := notification.Recipient{Email: blank, Phone: blank, SlackWebhookURL: blank, WebhookURL: blank}
+		for _, channel := range notification.Channels() {
+			require.Equal(t, channel == notification.WebSocket, r.Reachable(channel), "%q over %s", blank, channel)
+			require.Empty(t, r.Address(channel))
+		}
+	}
+	require.Equal(t, " pat@example.com ", notification.Recipient{Email: " pat@example.com "}.Address(notification.Email), "the stored text stays")
 }
 
 func TestUnknownChannel(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"herald/internal/address"
 	"herald/internal/advice"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -26,13 +27,13 @@ type Address struct {
 
 // Check returns an error if the text is no address of the channel.
 func (a Address) Check() error {
-	if !a.Channel.IsAddress(a.normal()) {
+	if _, flaw := address.Normal(a.Channel, a.Text); flaw != "" || a.Channel.AddressColumn() == "" {
 		return fmt.Errorf("the address is not valid for %s: give one such as %s", a.Channel, a.Channel.AddressExample())
 	}
 	return nil
 }
 
-func (a Address) normal() string { return notification.NormalAddress(a.Channel, a.Text) }
+func (a Address) key() string { return address.Key(a.Channel, a.Text) }
 
 // Hashes returns the hashes of the address in recipient_suppression, one for each key of
 // [postgres.Store.AddressKeys].
@@ -42,7 +43,7 @@ func (a Address) Hashes(keys []notification.AddressKey) ([][]byte, error) {
 	}
 	var hashes [][]byte
 	for _, key := range keys {
-		hashes = append(hashes, key.Hash(a.normal()))
+		hashes = append(hashes, key.Hash(a.key()))
 	}
 	return hashes, nil
 }
@@ -63,7 +64,7 @@ func (s Suppressing) Check() error {
 	switch {
 	case len(s.Detail) > maxSuppressionDetail:
 		return fmt.Errorf("the detail must have at most %d bytes", maxSuppressionDetail)
-	case strings.Contains(strings.ToLower(s.Detail), s.normal()):
+	case strings.Contains(strings.ToLower(s.Detail), s.key()):
 		return errors.New("the detail must not contain the address: Herald does not store it")
 	default:
 		return s.Address.Check()
