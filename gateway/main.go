@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // the same time zones on every machine
 
 	"github.com/caarlos0/env/v11"
 	"go.opentelemetry.io/otel/metric"

@@ -13,7 +13,6 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	_ "time/tzdata" // the same time zones on every machine, for quiet hours
 
 	"github.com/caarlos0/env/v11"
 	"go.temporal.io/sdk/client"

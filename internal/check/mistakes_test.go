@@ -68,6 +68,10 @@ func TestMistakes(t *testing.T) {
 		{name: "zone of a group", sql: `UPDATE entity_notification_settings SET quiet_hours_timezone = 'PST' WHERE entity_id = '5'`, where: "entity_notification_settings quiet_hours_timezone PST", problem: "does not know", remedy: "Europe/Rome"},
 		{name: "zone that somebody set", sql: `INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('CUSTOMER', '42', 'PST')`, where: "user_settings timezone PST", problem: "does not know", remedy: "Europe/Rome"},
 		{name: "value that may be an address", sql: ownDirectory + people + `SELECT 'CUSTOMER', '1', '', '', '', '', 'en', 'ada@example.com', true`, where: "recipient timezone (a value that is not shown)", problem: "does not know", remedy: "IANA"},
+		{name: "mail addresses that cannot work", sql: `UPDATE recipient SET email = CASE user_id WHEN '42' THEN 'secret smith@example.com' ELSE ' secret @example.com' END WHERE user_id IN ('42', '43')`,
+			where: "recipient email", problem: "2 rows have an e-mail address with a space inside, so each EMAIL to them fails: CUSTOMER/42, CUSTOMER/43", remedy: "correct it, or empty it"},
+		{name: "phone number that cannot work", sql: `UPDATE recipient SET phone = '+41 (0)79 123 45 67' WHERE user_id = '43'; UPDATE recipient SET phone = ' +41 79-123-45-67' WHERE user_id = '42'`,
+			where: "recipient phone", problem: "1 row has a phone number with a 0 after the country code, which is dialled only inside the country, so each SMS to them fails: CUSTOMER/43", remedy: "write a number as +41791234567"},
 		{name: "webhook elsewhere", sql: `UPDATE recipient SET slack_webhook_url = 'https://evil.example.com/services/secret' WHERE user_id IN ('42', '43')`, where: "recipient slack_webhook_url", problem: "2 rows have a webhook to which nothing is sent: the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS", remedy: "SLACK_ALLOWED_HOSTS"},
 		{name: "webhook in clear text", sql: `UPDATE recipient SET webhook_url = 'http://hooks.example.com/secret' WHERE user_id = '42'`, where: "recipient webhook_url", problem: "1 row has a webhook to which nothing is sent: webhook is not https", remedy: "WEBHOOK_ALLOWED_HOSTS"},
 

@@ -184,6 +184,10 @@ func (c Channel) AddressExample() string { return c.row().example }
 // digest. Items over the limit go into the next digest.
 func (c Channel) DigestBytes() int { return c.row().digestBytes }
 
+// AddressWord names the channel's kind of address: "an e-mail address". It is empty if the channel uses
+// the user id.
+func (c Channel) AddressWord() string { return c.row().reachedBy }
+
 // addressWord names the channel's kind of address: "an e-mail address", or "no e-mail address" if
 // it is missing.
 func (c Channel) addressWord(present bool) string {
