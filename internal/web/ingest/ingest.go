@@ -190,6 +190,9 @@ func (e *Endpoint) mistakes(ctx context.Context, event outbox.Event) ([]string, 
 		if route.OnEscalationOnly {
 			continue
 		}
+		if route.DueProblem != "" {
+			mistakes = append(mistakes, string(route.Channel)+": "+route.DueProblem)
+		}
 		if _, err := texts.Render(ctx, route.Channel, notification.Recipient{UserType: notification.Customer, UserID: "1", Name: "Ada"}); err != nil {
 			mistakes = append(mistakes, string(route.Channel)+": "+err.Error())
 		}
