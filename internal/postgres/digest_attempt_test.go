@@ -201,6 +201,9 @@ func TestDefaultDigestTemplates(t *testing.T) {
 		if channel == notification.Email {
 			want.Body = "<p>Hello Ada &amp; Bob,</p><h3>R &amp; D</h3><div><b>4 stars</b></div><h3>ttttt</h3><div>bbbbb</div>"
 		}
+		if channel == notification.Slack {
+			want.Body = "• R &amp; D: &lt;b&gt;4 stars&lt;/b&gt;\n• ttttt: bbbbb\n"
+		}
 		text, err := template.Engine{}.Digest(attempt.Templates, "REVIEW_POSTED", channel, recipient, listed)
 		require.NoError(t, err, channel)
 		require.Equal(t, want, text, channel)

@@ -144,8 +144,8 @@ func withoutPunctuation(link string) string {
 }
 
 var (
-	labelledLink = regexp.MustCompile(`<([^<>|]+)\|([^<>]*)>`)
-	plainMarkup  = regexp.MustCompile(`<([^<>]+)>`)
+	labelledLink = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9+.-]*:[^<>|]+)\|([^<>]*)>`)
+	plainMarkup  = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9+.-]*:[^<>]+|[@#!][^<>]+)>`)
 	unescape     = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 )
 
