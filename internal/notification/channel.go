@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Channel is a way to reach a recipient.
@@ -21,86 +22,84 @@ const (
 // channelRow holds Herald's facts about one channel. Only the channel's package in
 // internal/channel knows how to send.
 type channelRow struct {
-	name        Channel
-	bestEffort  bool          // one attempt only; its failure is an outcome, not an error
-	firstRetry  time.Duration // default time from the first attempt to the second; 0: best effort
-	quieted     bool          // quiet hours silence it
-	markup      Markup        // of its bodies
-	links       Links         // the urls that its messages carry
-	needsTitle  bool          // its provider refuses a message without one
-	digestBytes int           // see [Channel.DigestBytes]
-	reach       func(Recipient) (address string, ok bool)
-	column      string // of the table recipient, with the address; empty: the channel uses the user id
-	example     string // an example of an address
-	reachedBy   string // the kind of address that reach returns; empty: everybody is reachable
-	remedy      string // how to give the recipient an address
+	name       Channel
+	bestEffort bool                            // one attempt only; its failure is an outcome, not an error
+	firstRetry time.Duration                   // default time from the first attempt to the second; 0: best effort
+	quieted    bool                            // quiet hours silence it
+	markup     Markup                          // of its bodies
+	links      Links                           // the urls that its messages carry
+	needsTitle bool                            // its provider refuses a message without one
+	carries    func(id string, text Text) bool // nil: each text that a template may have; see [Channel.Carries]
+	reach      func(Recipient) (address string, ok bool)
+	column     string // of the table recipient, with the address; empty: the channel uses the user id
+	example    string // an example of an address
+	reachedBy  string // the kind of address that reach returns; empty: everybody is reachable
+	remedy     string // how to give the recipient an address
 }
 
 // channelTable has one row for each channel, in display order.
 var channelTable = []channelRow{
 	{
-		name:        WebSocket,
-		bestEffort:  true,
-		links:       EveryLink,
-		digestBytes: 48 << 10, // the limit is 64 KiB
-		reach:       func(Recipient) (string, bool) { return "", true },
+		name:       WebSocket,
+		bestEffort: true,
+		links:      EveryLink,
+		reach:      func(Recipient) (string, bool) { return "", true },
 	},
 	{
-		name:        Email,
-		firstRetry:  30 * time.Second,
-		quieted:     true,
-		markup:      HTML,
-		needsTitle:  true,
-		digestBytes: 48 << 10, // the limit is 64 KiB
-		reach:       func(r Recipient) (string, bool) { return written(r.Email) },
-		column:      "email",
-		example:     "anna@example.com",
-		reachedBy:   "an e-mail address",
-		remedy:      "enter their e-mail address (recipient)",
+		name:       Email,
+		firstRetry: 30 * time.Second,
+		quieted:    true,
+		markup:     HTML,
+		needsTitle: true,
+		reach:      func(r Recipient) (string, bool) { return written(r.Email) },
+		column:     "email",
+		example:    "anna@example.com",
+		reachedBy:  "an e-mail address",
+		remedy:     "enter their e-mail address (recipient)",
 	},
 	{
-		name:        Push,
-		firstRetry:  10 * time.Second,
-		quieted:     true,
-		links:       EveryLink,
-		digestBytes: 2500, // the limit is 4 KiB
-		reach:       func(r Recipient) (string, bool) { return "", r.HasDevice },
-		reachedBy:   "an active device",
-		remedy:      "let them register a device (recipient_device)",
+		name:       Push,
+		firstRetry: 10 * time.Second,
+		quieted:    true,
+		links:      EveryLink,
+		carries:    carriedByPush,
+		reach:      func(r Recipient) (string, bool) { return "", r.HasDevice },
+		reachedBy:  "an active device",
+		remedy:     "let them register a device (recipient_device)",
 	},
 	{
-		name:        SMS,
-		firstRetry:  5 * time.Second,
-		quieted:     true,
-		digestBytes: 1200, // the limit is 1,600 characters
-		reach:       func(r Recipient) (string, bool) { return written(r.Phone) },
-		column:      "phone",
-		example:     "+41791234567",
-		reachedBy:   "a phone number",
-		remedy:      "enter their phone number (recipient)",
+		name:       SMS,
+		firstRetry: 5 * time.Second,
+		quieted:    true,
+		carries:    func(_ string, text Text) bool { return utf8.RuneCountInString(text.Body) <= MaxSMS },
+		reach:      func(r Recipient) (string, bool) { return written(r.Phone) },
+		column:     "phone",
+		example:    "+41791234567",
+		reachedBy:  "a phone number",
+		remedy:     "enter their phone number (recipient)",
 	},
 	{
-		name:        Slack,
-		bestEffort:  true,
-		markup:      Mrkdwn,
-		links:       WebLinks,
-		digestBytes: 2500, // the limit is 3,000 characters
-		reach:       func(r Recipient) (string, bool) { return written(r.SlackWebhookURL) },
-		column:      "slack_webhook_url",
-		example:     "https://hooks.slack.com/services/…",
-		reachedBy:   "a Slack webhook",
-		remedy:      "enter their Slack webhook (recipient)",
+		name:       Slack,
+		bestEffort: true,
+		markup:     Mrkdwn,
+		links:      WebLinks,
+		carries:    func(_ string, text Text) bool { return utf8.RuneCountInString(text.Title) <= maxSlackTitle },
+		reach:      func(r Recipient) (string, bool) { return written(r.SlackWebhookURL) },
+		column:     "slack_webhook_url",
+		example:    "https://hooks.slack.com/services/…",
+		reachedBy:  "a Slack webhook",
+		remedy:     "enter their Slack webhook (recipient)",
 	},
 	{
-		name:        Webhook,
-		firstRetry:  10 * time.Second,
-		links:       EveryLink,
-		digestBytes: 48 << 10, // the limit is 64 KiB
-		reach:       func(r Recipient) (string, bool) { return written(r.WebhookURL) },
-		column:      "webhook_url",
-		example:     "https://example.com/hooks/…",
-		reachedBy:   "a webhook",
-		remedy:      "enter their webhook (recipient)",
+		name:       Webhook,
+		firstRetry: 10 * time.Second,
+		links:      EveryLink,
+		carries:    carriedByWebhook,
+		reach:      func(r Recipient) (string, bool) { return written(r.WebhookURL) },
+		column:     "webhook_url",
+		example:    "https://example.com/hooks/…",
+		reachedBy:  "a webhook",
+		remedy:     "enter their webhook (recipient)",
 	},
 }
 
@@ -179,10 +178,6 @@ func (c Channel) AddressColumn() string { return c.row().column }
 
 // AddressExample is an example of an address. It is empty if the channel uses the user id.
 func (c Channel) AddressExample() string { return c.row().example }
-
-// DigestBytes limits the texts of a digest's items, in bytes, so that the provider accepts the
-// digest. Items over the limit go into the next digest.
-func (c Channel) DigestBytes() int { return c.row().digestBytes }
 
 // AddressWord names the channel's kind of address: "an e-mail address". It is empty if the channel uses
 // the user id.

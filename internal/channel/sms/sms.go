@@ -4,17 +4,12 @@ package sms
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/nyaruka/phonenumbers"
 
 	"herald/internal/address"
 	"herald/internal/notification"
 )
-
-// bodyLimit is Twilio's limit in characters (error 21617). It applies to all providers, so that each of
-// them can send any message. Vonage documents no limit.
-const bodyLimit = 1600
 
 // Ready returns a message with its number in E.164, or why no provider can send it.
 func Ready(msg notification.Message) (ready notification.Message, flaw string) {
@@ -24,7 +19,7 @@ func Ready(msg notification.Message) (ready notification.Message, flaw string) {
 		return msg, "invalid number: " + string(wrong)
 	case strings.TrimSpace(msg.Body) == "":
 		return msg, "empty body"
-	case utf8.RuneCountInString(msg.Body) > bodyLimit:
+	case !notification.SMS.Carries(msg.DeliveryID, notification.Text{Body: msg.Body}): // Vonage documents no limit, but failover may reach each provider
 		return msg, "body too long"
 	}
 	msg.To = to
