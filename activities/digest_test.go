@@ -185,7 +185,7 @@ func TestSealDigestMeasuresTheText(t *testing.T) {
 	for body, want := range map[string][2]bool{ // of one item, and of forty
 		"{{range .Items}}{{.body}}{{end}}":                    {true, true},
 		"{{.recipient.name}}{{range .Items}}{{.body}}{{end}}": {true, false},
-		"{{range .Items}}{{.body}} and more, {{end}}":          {true, false},
+		"{{range .Items}}{{.body}} and more, {{end}}":         {true, false},
 		"{{range .Items}}{{.stars}}{{end}}":                   {true, true},
 	} {
 		digest := notification.Digest{Name: strings.Repeat("A", 401), Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Body: body}}}

@@ -48,3 +48,23 @@ func TestIngestOfUnfitPayloads(t *testing.T) {
 		require.NotContains(t, string(text), "otherapp", "it does not quote the payload")
 	}
 }
+
+// An id keeps all its digits, as a number and as a text.
+func TestIngestOfLargeIDs(t *testing.T) {
+	t.Parallel()
+
+	c, token := newContracted(t), producerToken(t, "*")
+	for id, want := range map[string]string{"653247040368672768": "653247040368672768", "18446744073709551615": "18446744073709551615", `"0042"`: "0042", "-7": "-7"} {
+		body := fmt.Sprintf(`{"event_id":%q,"event_type":"RESERVATION_REQUESTED","aggregate_type":"CUSTOMER","aggregate_id":%s,"payload":{"id":%s}}`, "large"+want, id, id)
+		_, answer, text := c.do(t, request{method: "POST", path: "/api/events", token: token, body: body})
+		require.Equal(t, 201, answer.StatusCode, "%s: %s", id, text)
+		var stored string
+		require.NoError(t, c.store.Pool.QueryRow(t.Context(), "SELECT aggregate_id || ' ' || (payload ->> 'id') FROM event_outbox WHERE event_id = $1", "large"+want).Scan(&stored))
+		require.Equal(t, want+" "+want, stored)
+	}
+	for _, id := range []string{"1.5", "1e3", "{}"} {
+		body := fmt.Sprintf(`{"event_id":"no-id","event_type":"RESERVATION_REQUESTED","aggregate_type":"CUSTOMER","aggregate_id":%s,"payload":{}}`, id)
+		_, answer, text := c.do(t, request{method: "POST", path: "/api/events", token: token, body: body})
+		require.Equal(t, 400, answer.StatusCode, "%s: %s", id, text)
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -63,14 +62,14 @@ type posted struct {
 	CollapseKey   string          `json:"collapse_key"`
 }
 
-// id is a text or an integer.
+// id is a text or an integer of any size.
 type id string
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (i *id) UnmarshalJSON(text []byte) error {
 	var number json.Number
 	if err := json.Unmarshal(text, &number); err == nil && text[0] != '"' {
-		if _, err := strconv.ParseInt(number.String(), 10, 64); err != nil {
+		if strings.ContainsAny(number.String(), ".eE") {
 			return &json.UnmarshalTypeError{Value: "number", Field: "aggregate_id"}
 		}
 		*i = id(number)
