@@ -1,5 +1,5 @@
-// Package address knows the spelling of addresses. People copy them from forms and contacts, with spaces,
-// dashes and letters of their language. Sending, suppressing and checking use the same spelling.
+// Package address normalises addresses. People copy them from forms and contacts, with spaces, dashes
+// and letters of their language. Sending, suppressing and checking use one spelling.
 package address
 
 import (

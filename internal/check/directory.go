@@ -171,10 +171,10 @@ func (d directory) addUnknown(ctx context.Context, mistakes []Mistake, table, co
 	return append(mistakes, few(unknown)...), err
 }
 
-// namedPeople is how many people a mistake about addresses names.
+// namedPeople is the number of people that a mistake about addresses names.
 const namedPeople = 3
 
-// people are those with one mistake.
+// people counts the people with one mistake.
 type people struct {
 	count int
 	first []string

@@ -2,7 +2,7 @@ package notification
 
 import "encoding/json"
 
-// What providers take of one message.
+// The limits of providers for one message.
 const (
 	MaxSMS        = 1600      // characters, by Twilio (error 21617)
 	MaxWebPush    = 3993      // bytes of JSON in a record of 4,096, which each push service takes
@@ -26,7 +26,7 @@ type WebPush struct {
 	URL        string `json:"url,omitempty"` // a click opens it; empty: the inbox
 }
 
-// carriedByPush measures the message for browsers, whose limit is below that of Firebase.
+// carriedByPush measures the message for browsers. Firebase's limit is higher.
 func carriedByPush(id string, text Text) bool {
 	return size(WebPush{DeliveryID: id, Title: text.Title, Body: text.Body, Tag: id, URL: text.URL}) <= MaxWebPush
 }

@@ -30,7 +30,7 @@ type Suppression struct {
 	Since   time.Time
 }
 
-// TrimAddress returns an address without the spaces around it, also those that nobody sees.
+// TrimAddress removes the spaces around an address, and invisible characters.
 func TrimAddress(address string) string {
 	return strings.TrimFunc(address, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
 }

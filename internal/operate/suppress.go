@@ -61,15 +61,21 @@ const maxSuppressionDetail = 1000
 // Check returns an error if the detail is too long or names the address, or if the address is
 // invalid.
 func (s Suppressing) Check() error {
+	if err := s.Address.Check(); err != nil {
+		return err
+	}
 	switch {
 	case len(s.Detail) > maxSuppressionDetail:
 		return fmt.Errorf("the detail must have at most %d bytes", maxSuppressionDetail)
-	case strings.Contains(strings.ToLower(s.Detail), s.key()):
+	case s.names(s.key()), s.names(strings.ToLower(notification.TrimAddress(s.Text))):
 		return errors.New("the detail must not contain the address: Herald does not store it")
 	default:
-		return s.Address.Check()
+		return nil
 	}
 }
+
+// names reports whether the detail contains a spelling of the address.
+func (s Suppressing) names(spelling string) bool { return strings.Contains(strings.ToLower(s.Detail), spelling) }
 
 // Suppress suppresses an address, and returns the row. A row that existed before stays as it is.
 func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Suppression, before bool, err error) {

@@ -83,8 +83,8 @@ type sealCandidate struct {
 	notification.DigestItem
 }
 
-// sealCandidates seals the deliveries that may fit, and returns them: first those that the digest
-// sealed before. next is the end of the window of the remaining deliveries; zero: none remain.
+// sealCandidates seals the deliveries that may fit, and returns them. Deliveries that the digest sealed
+// before come first. next is the end of the window of the remaining deliveries; zero: none remain.
 func sealCandidates(ctx context.Context, tx pgx.Tx, in notification.Sealing) (found []sealCandidate, next time.Time, err error) {
 	const query = `
 		WITH candidate AS MATERIALIZED (

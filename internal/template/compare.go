@@ -63,7 +63,7 @@ func ordered(accept func(order int) bool) func(a, b any) (bool, error) {
 	}
 }
 
-// comparisons replace those of text/template, which refuse a comparison of 19.90 with 10.
+// comparisons replace the functions of text/template, which cannot compare 19.90 with 10.
 func comparisons() map[string]any {
 	return map[string]any{
 		"eq": equal,

@@ -117,8 +117,8 @@ var (
 	setsDot   = regexp.MustCompile(`^\{\{-?\s*(?:range|with|else\s+with)\b`)
 )
 
-// keysAt names the keys whose value an error is about: those of the action where it occurred, or else of
-// the range or with whose dot the action uses.
+// keysAt names the keys with the wrong value: the keys of the failed action, or else of the range or the
+// with that sets its dot.
 func (p templatePart) keysAt(err error) string {
 	for at := p.offset(err); at >= 0; at = strings.LastIndex(p.source[:at], "{{") {
 		action, _, _ := strings.Cut(p.source[at:], "}}")
@@ -156,9 +156,7 @@ func keysOf(action string) []string {
 		}
 	}
 	if strings.Contains(action, "index") {
-		for _, match := range indexName.FindAllString(action, -1) {
-			keys = append(keys, match)
-		}
+		keys = append(keys, indexName.FindAllString(action, -1)...)
 	}
 	return slices.Compact(keys)
 }

@@ -34,8 +34,8 @@ func (s *Set) find(eventType, channel, locale string) (key, bool) {
 	return key{}, false
 }
 
-// locales returns a locale, then what it becomes without its last part, and so on, and the fallback:
-// the lookup of RFC 4647, section 3.4. A part of one letter only introduces the next part.
+// locales returns a locale, then the locale without its last part, and so on, and the fallback: the
+// lookup of RFC 4647, section 3.4. A part of one letter only introduces the next part.
 func locales(locale string) []string {
 	var all []string
 	parts := strings.Split(canonical(locale), "-")
@@ -47,11 +47,11 @@ func locales(locale string) []string {
 	return append(all, fallback)
 }
 
-// scripts maps POSIX's names of scripts to those of BCP 47.
+// scripts maps POSIX's names of scripts to the subtags of BCP 47.
 var scripts = map[string]string{"latin": "latn", "cyrillic": "cyrl", "arabic": "arab", "devanagari": "deva"}
 
-// canonical returns a form in which it-CH and it_ch are equal. Of what POSIX adds, it keeps a script:
-// sr_RS.UTF-8@latin is sr-latn-rs.
+// canonical returns a form in which it-CH and it_ch are equal. It keeps POSIX's script, and drops its
+// encoding: sr_RS.UTF-8@latin is sr-latn-rs.
 func canonical(locale string) string {
 	locale, modifier, _ := strings.Cut(strings.ToLower(strings.TrimSpace(locale)), "@")
 	locale, _, _ = strings.Cut(locale, ".")

@@ -45,8 +45,8 @@ func fit(text string) (string, error) {
 
 var errPlace = errors.New("not a list with such a place, or not an object")
 
-// index returns the value at keys of objects and places of lists. What is missing in an object is nil,
-// and so is every key of it.
+// index returns the value at keys of objects and places of lists. A missing key gives nil, and so does
+// every key of a missing object.
 func index(value any, keys ...any) (any, error) {
 	for _, key := range keys {
 		if value == nil || value == "" { // an object that is missing, or null
@@ -105,7 +105,7 @@ func length(value any) (int, error) {
 	return 0, errPlace
 }
 
-// each returns what a loop goes through: a number counts, and null has nothing.
+// each returns the values of a loop. A number counts up to itself, and null has no values.
 func each(value any) (any, error) {
 	if value == "" {
 		return nil, nil
@@ -116,7 +116,7 @@ func each(value any) (any, error) {
 	return value, nil
 }
 
-// shown returns what a text shows of a value: nothing of a missing one.
+// shown returns a value as a text shows it. A missing value is empty.
 func shown(value any) any {
 	if value == nil {
 		return ""

@@ -65,11 +65,11 @@ func execute(t *htmltemplate.Template) (err error) {
 	return t.Execute(stopped{}, nil)
 }
 
-// outlook matches the conditional comments by which a mail tells Outlook from other programs. Pages
-// about them: https://stackoverflow.design/email/base/mso
+// outlook matches the conditional comments by which a mail tells Outlook from other programs:
+// https://stackoverflow.design/email/base/mso
 var outlook = regexp.MustCompile(`(?i)<!(?:--\s*)?\[if\b[^\]<>]*\]>(?:\s*(?:<!--[\s-]*>|-->))?|(?:<!--[\s-]*)?<!\[endif\](?:\s*--\s*)?>`)
 
-// keepConditions keeps a template's own conditional comments. html/template would remove them, with
+// keepConditions keeps the conditional comments of a template. html/template would remove them, with
 // the HTML between them.
 func keepConditions(node parse.Node) []parse.Node {
 	text, ok := node.(*parse.TextNode)
@@ -111,7 +111,7 @@ func (e Engine) linkFilter(value any) (string, error) {
 	return link, nil
 }
 
-// schemeOf returns what browsers may take for a scheme.
+// schemeOf returns the text that browsers may read as a scheme.
 func schemeOf(link string) (scheme string, found bool) {
 	scheme, _, found = strings.Cut(link, ":")
 	return scheme, found && !strings.Contains(scheme, "/")
@@ -135,7 +135,7 @@ func (e Engine) imagesFilter(value any) (string, error) {
 	return strings.Join(images, ", "), nil
 }
 
-// styleFilter and nameFilter ask html/template, whose own filters answer with a placeholder.
+// styleFilter and nameFilter ask html/template, whose filters answer with a placeholder.
 func styleFilter(value any) (string, error) { return inStyle.ask(value, errStyle) }
 
 func nameFilter(value any) (string, error) { return inTag.ask(value, errName) }
@@ -155,10 +155,10 @@ var (
 	inTag   = newQuestion(`<p `, `>`)
 )
 
-// placeholder is what html/template writes in place of a value that it blocks.
+// placeholder is the text that html/template writes in place of a blocked value.
 const placeholder = "ZgotmplZ"
 
-// ask returns what html/template's filter makes of the value, or the error if it blocks the value.
+// ask returns the output of html/template's filter, or the error if the filter blocks the value.
 func (q question) ask(value any, blocked error) (string, error) {
 	var out strings.Builder
 	if q.template.Execute(&out, value) != nil || strings.Contains(out.String(), placeholder) {

@@ -130,8 +130,8 @@ func TestTextWithThePlaceholder(t *testing.T) {
 	require.Equal(t, `<a href="https://x/ZgotmplZ" title="#ZgotmplZ">#ZgotmplZ ZgotmplZ</a>`, got)
 }
 
-// Conditional comments of a template reach Outlook, with their data escaped as elsewhere. Other
-// comments, and those of data, do not.
+// Conditional comments of a template reach Outlook, with their data escaped. Other comments do not, and
+// data cannot add any.
 func TestConditionalComments(t *testing.T) {
 	t.Parallel()
 

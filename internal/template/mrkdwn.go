@@ -9,8 +9,8 @@ import (
 )
 
 // Slack's markup has links such as <https://example.com|Open>, and mentions such as <!channel>. A
-// template for SLACK may have both. Data stays data: mrkdwnData escapes it and marks its ends, and
-// mrkdwn reads what the template itself has put between < and >.
+// template for SLACK may have both. mrkdwnData escapes data and marks its ends. So mrkdwn knows which
+// text between < and > comes from the template.
 // https://docs.slack.dev/messaging/formatting-message-text
 const (
 	dataBegins = "\x01"
@@ -30,8 +30,8 @@ func mrkdwnData(value any) string {
 }
 
 var (
-	// ownLink and ownMention match what a template may write itself. Data may name a person or a channel,
-	// but not a group such as !here.
+	// ownLink and ownMention match the markup of a template. Data may name a person or a channel, but not
+	// a group such as !here.
 	ownLink    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^ ]`)
 	ownMention = regexp.MustCompile(`^(?:[@#]\x01?|!)[A-Za-z]`)
 	// bareLink matches a link outside of markup. Data may be a part of it.
@@ -70,7 +70,7 @@ func (e Engine) mrkdwn(text string) (string, error) {
 	return out.String(), nil
 }
 
-// escapeAmpersands escapes those that a template has written as such.
+// escapeAmpersands escapes each & that begins no entity.
 func escapeAmpersands(text string) string {
 	parts := strings.Split(text, "&")
 	for i := range parts[1:] {
@@ -81,8 +81,8 @@ func escapeAmpersands(text string) string {
 	return strings.Join(parts, "&")
 }
 
-// markup reads a link or a mention at the start of a text, and returns its length there. What is
-// neither is a plain <.
+// markup reads a link or a mention at the start of a text, and returns its length there. Any other < is
+// a plain one.
 func (e Engine) markup(text string) (markup string, length int, err error) {
 	inside, _, closed := strings.Cut(text[1:], ">")
 	target, label, labelled := cutLabel(inside)
@@ -126,7 +126,7 @@ var unmark = strings.NewReplacer(dataBegins, "", dataEnds, "")
 
 func unmarked(text string) string { return unmark.Replace(text) }
 
-// withoutPunctuation leaves out what ends the sentence, not the link.
+// withoutPunctuation removes the characters that end the sentence, not the link.
 func withoutPunctuation(link string) string {
 	for {
 		last := link[len(link)-1:]

@@ -20,8 +20,8 @@ var (
 	directive = regexp.MustCompile(`%[-+# 0]*(?:\[[^\]]*\])?[0-9]*(?:\.(?:\[[^\]]*\])?[0-9]*)?(?:\[[^\]]*\])?(?s:.)?`)
 )
 
-// printf is fmt.Sprintf, but an error instead of a text such as %!d(string=12). It does not search the
-// text for "%!", which the payload may contain.
+// printf is fmt.Sprintf, but fails instead of writing a text such as %!d(string=12). It does not search
+// the text for "%!", because the payload may contain that.
 func printf(format string, args ...any) (string, error) {
 	if len(format) > maxFormat || tooWide.MatchString(format) {
 		return "", errFormat
@@ -44,7 +44,7 @@ func printf(format string, args ...any) (string, error) {
 	return fit(fmt.Sprintf(format, args...))
 }
 
-// probe tells whether the verb fits its value.
+// probe records whether the verb fits its value.
 type probe struct {
 	value  any
 	flawed *bool

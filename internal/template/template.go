@@ -31,7 +31,7 @@ var errLongForWebSocket = errors.New("title and body are longer than 4 KiB, the 
 
 // Engine makes texts from templates.
 type Engine struct {
-	LinkSchemes []string // that links may have, apart from those of [linkSchemes]
+	LinkSchemes []string // further schemes of links from data; see [linkSchemes]
 }
 
 // linkSchemes are the schemes that a link from data may have.
@@ -106,8 +106,8 @@ func (s *Set) Render(ctx context.Context, channel notification.Channel, recipien
 	return text, err
 }
 
-// dataOf is the data of a template: of its title and its url, which are plain text, and of its body.
-// They differ in a digest.
+// dataOf is the data of a template: line for its title and its url, which are plain text, and body for
+// its body. They differ in a digest.
 type dataOf struct{ line, body map[string]any }
 
 // write fills in the most specific template of a name with data, and adds the recipient's data.
@@ -164,7 +164,7 @@ func (s *Set) tooSlow(k key, instead *compiled) {
 	}
 }
 
-// render writes the parts of a row. Its channel is that of the row.
+// render writes the parts of a row with the channel of.
 func (e Engine) render(ctx context.Context, t *compiled, of string, channel notification.Channel, data dataOf) (notification.Text, error) {
 	title, err := t.title.render(ctx, data.line)
 	if err != nil {
@@ -191,7 +191,7 @@ func (e Engine) render(ctx context.Context, t *compiled, of string, channel noti
 	return text, nil
 }
 
-// lineBreak matches what some program takes for the end of a line, and the spaces around it.
+// lineBreak matches the characters that end a line in some program, with the spaces around them.
 var lineBreak = regexp.MustCompile(`[\pZ\t]*[\n\v\f\r\x{85}\x{2028}\x{2029}][\pZ\s\x{85}]*`)
 
 // oneLine returns a title as one line. In a mail, each further line could be a header.

@@ -292,7 +292,7 @@ func TestSlowURL(t *testing.T) {
 	}
 }
 
-// A title is one line on every channel, whoever wrote the break. So nothing can add a header.
+// A title is one line on every channel. So nothing can add a header.
 func TestTitleIsOneLine(t *testing.T) {
 	t.Parallel()
 

@@ -28,7 +28,8 @@ func (f From) Check(r *environment.Reader, on bool, because string) {
 	if on {
 		r.Need("EMAIL_FROM", f.Address, because)
 	}
-	if normal, _ := address.Normal(notification.Email, f.Address); f.Address != "" && (!strings.EqualFold(normal, f.Address) || !ASCIILine.MatchString(f.Address)) {
+	normal, _ := address.Normal(notification.Email, f.Address)
+	if f.Address != "" && (!strings.EqualFold(normal, f.Address) || !ASCIILine.MatchString(f.Address)) {
 		r.Refuse("EMAIL_FROM", "must be a mail address in ASCII, without a name")
 	}
 	r.Match("EMAIL_FROM_NAME", f.Name, ASCIILine, "must be one line of ASCII")
