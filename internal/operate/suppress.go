@@ -75,7 +75,9 @@ func (s Suppressing) Check() error {
 }
 
 // names reports whether the detail contains a spelling of the address.
-func (s Suppressing) names(spelling string) bool { return strings.Contains(strings.ToLower(s.Detail), spelling) }
+func (s Suppressing) names(spelling string) bool {
+	return strings.Contains(strings.ToLower(s.Detail), spelling)
+}
 
 // Suppress suppresses an address, and returns the row. A row that existed before stays as it is.
 func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Suppression, before bool, err error) {
