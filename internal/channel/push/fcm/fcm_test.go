@@ -71,8 +71,11 @@ type message struct {
 		TTL          string
 		Notification struct{ Tag string }
 	}
-	Webpush struct{ Headers map[string]string }
-	APNS    struct {
+	Webpush struct {
+		Headers    map[string]string
+		FCMOptions struct{ Link string } `json:"fcm_options"`
+	}
+	APNS struct {
 		Headers map[string]string
 		Payload struct {
 			APS struct {
@@ -188,6 +191,21 @@ func TestSendData(t *testing.T) {
 	require.Empty(t, sent.Android.CollapseKey, "with a collapse key, FCM keeps only four messages")
 	require.Equal(t, map[string]string{"apns-push-type": "background", "apns-priority": "5"}, sent.APNS.Headers)
 	require.Equal(t, 1, sent.APNS.Payload.APS.ContentAvailable)
+}
+
+// The app gets each url. FCM opens those with https in browsers itself.
+func TestSendURL(t *testing.T) {
+	t.Parallel()
+
+	for _, kind := range []notification.PushKind{notification.PushNotification, notification.PushData} {
+		for url, link := range map[string]string{"": "", "/orders/7": "", "https://shop.example/o/7": "https://shop.example/o/7"} {
+			msg := channeltest.Message(1)
+			msg.PushKind, msg.URL = kind, url
+			sent := deliver(t, msg)
+			require.Equal(t, url, sent.Data["url"])
+			require.Equal(t, link, sent.Webpush.FCMOptions.Link)
+		}
+	}
 }
 
 func TestSendToOneDevice(t *testing.T) {
