@@ -90,7 +90,6 @@ CREATE INDEX event_outbox_claim ON event_outbox (source, seq) WHERE status = 'PE
 CREATE INDEX event_outbox_correlation_id ON event_outbox (correlation_id, created_at) WHERE correlation_id IS NOT NULL;
 CREATE INDEX event_outbox_failed_id ON event_outbox (event_id) WHERE status = 'FAILED';
 CREATE INDEX event_outbox_latest ON event_outbox (created_at, seq);
-CREATE INDEX event_outbox_unacknowledged ON event_outbox (source, status) WHERE source <> 'herald' AND acknowledged_at IS NULL;
 
 -- An expiry is finite or null: infinity is never, and what is before 1970 has expired.
 -- +goose StatementBegin

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +48,7 @@ type Endpoint struct {
 	Verifier *signin.Verifier // of the audience INGEST_AUDIENCE
 	Shares   *signin.Shares   // limits each producer
 	Refused  func(signin.Reason)
+	Texts    template.Engine
 
 	rules ruleCache
 }
@@ -68,14 +69,14 @@ type posted struct {
 	CollapseKey   string          `json:"collapse_key"`
 }
 
-// id is a text or an integer.
+// id is a text or an integer of any size.
 type id string
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (i *id) UnmarshalJSON(text []byte) error {
 	var number json.Number
 	if err := json.Unmarshal(text, &number); err == nil && text[0] != '"' {
-		if _, err := strconv.ParseInt(number.String(), 10, 64); err != nil {
+		if strings.ContainsAny(number.String(), ".eE") {
 			return &json.UnmarshalTypeError{Value: "number", Field: "aggregate_id"}
 		}
 		*i = id(number)
@@ -193,7 +194,7 @@ func (e *Endpoint) cancelsForeign(ctx context.Context, producer signin.Producer,
 // for this request refuse an event.
 func (e *Endpoint) mistakes(ctx context.Context, event outbox.Event) ([]string, error) {
 	for mustRead := false; ; mustRead = true {
-		known, cached, err := e.rules.of(ctx, e.Store, event.Type, mustRead)
+		known, cached, err := e.rules.of(ctx, e.Store, e.Texts, event.Type, mustRead)
 		if err != nil {
 			return nil, err
 		}
@@ -214,6 +215,7 @@ func (r *rules) mistakes(ctx context.Context, event outbox.Event) ([]string, err
 		}
 		return []string{"event_type: no row of event_type_channel_routing has it, so the event would tell nobody"}, nil
 	}
+	setup.Routing = slices.Clone(setup.Routing) // other requests read the same rules
 	setup.ReadPayload()
 	targets, mistakes := notification.Targets(setup.Event, setup.Recipients)
 	if len(targets) > 0 { // some of the rules name recipients
@@ -221,9 +223,13 @@ func (r *rules) mistakes(ctx context.Context, event outbox.Event) ([]string, err
 	}
 	texts := r.texts.For(setup.Event)
 	for _, route := range setup.Routing {
-		if !route.OnEscalationOnly {
-			mistakes = append(mistakes, r.unwritten(ctx, texts, route.Channel)...)
+		if route.OnEscalationOnly {
+			continue
 		}
+		if route.DueProblem != "" {
+			mistakes = append(mistakes, string(route.Channel)+": "+route.DueProblem)
+		}
+		mistakes = append(mistakes, r.unwritten(ctx, texts, route.Channel)...)
 	}
 	return mistakes, ctx.Err()
 }

@@ -34,14 +34,14 @@ type ruleCache struct {
 }
 
 // of returns the rules of an event type. cached is false if this call has read them.
-func (c *ruleCache) of(ctx context.Context, store Store, eventType string, mustRead bool) (found *rules, cached bool, err error) {
+func (c *ruleCache) of(ctx context.Context, store Store, engine template.Engine, eventType string, mustRead bool) (found *rules, cached bool, err error) {
 	c.mu.Lock()
 	found = c.byType[eventType]
 	c.mu.Unlock()
 	if !mustRead && found != nil && time.Since(found.readAt) < freshFor {
 		return found, true, nil
 	}
-	if found, err = read(ctx, store, eventType); err != nil {
+	if found, err = read(ctx, store, engine, eventType); err != nil {
 		return nil, false, err
 	}
 	c.mu.Lock()
@@ -53,7 +53,7 @@ func (c *ruleCache) of(ctx context.Context, store Store, eventType string, mustR
 	return found, false, nil
 }
 
-func read(ctx context.Context, store Store, eventType string) (*rules, error) {
+func read(ctx context.Context, store Store, engine template.Engine, eventType string) (*rules, error) {
 	found := &rules{readAt: time.Now()}
 	var err error
 	if found.setup, err = store.TypeSetup(ctx, eventType); err != nil {
@@ -65,6 +65,6 @@ func read(ctx context.Context, store Store, eventType string) (*rules, error) {
 	if len(found.locales) == 0 {
 		found.locales = []string{"en"}
 	}
-	found.texts = template.NewSet(notification.Event{Type: eventType, Payload: []byte("{}")}, found.setup.Templates)
+	found.texts = engine.NewSet(notification.Event{Type: eventType, Payload: []byte("{}")}, found.setup.Templates)
 	return found, nil
 }
