@@ -151,6 +151,7 @@ CREATE TABLE entity_notification_settings (
     CONSTRAINT entity_notification_settings_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT entity_notification_settings_max_recipients CHECK ((max_recipients >= 0)),
     CONSTRAINT entity_notification_settings_quiet_hours CHECK (((quiet_hours_start IS NULL) = (quiet_hours_end IS NULL))),
+    CONSTRAINT entity_notification_settings_quiet_hours_differ CHECK ((quiet_hours_start <> quiet_hours_end)),
     CONSTRAINT entity_notification_settings_quiet_hours_in_day CHECK (((quiet_hours_start < '24:00:00'::time without time zone) AND (quiet_hours_end < '24:00:00'::time without time zone)))
 );
 
@@ -202,11 +203,12 @@ CREATE TABLE event_outbox (
     lease_owner text, -- The claim that holds the row. Null: none.
     lease_until timestamp with time zone, -- End of the claim. Later another poller may claim the row.
     cancels text, -- The event_id of an event to cancel: its unsent messages are cancelled, also if it comes later. Null: none.
+    cancels_types text[], -- Event types that cancels may cancel: an event of another type stays. Null: every type. POST /api/events writes the types of the producer's token.
     source text DEFAULT 'herald'::text NOT NULL, -- The outbox of the event; herald: a producer wrote it here.
     acknowledged_at timestamp with time zone, -- When RabbitMQ acknowledged the event's message. Null: not yet, or the event has no message.
     produced_at timestamp with time zone, -- When the topic of Herald's own outbox acknowledged the event. Null: not yet, or there is no topic.
     withdrawn_at timestamp with time zone, -- When an operator cancelled the event before a poller started it; it is FAILED then. Null: nobody did, or it was retried.
-    expires_at timestamp with time zone, -- Nothing of the event is sent from this time on. Null: no limit.
+    expires_at timestamp with time zone, -- Nothing of the event is sent from this time on. Null or infinity: no limit. A time before 1970 is stored as 1970: the event has expired.
     collapse_key text, -- The event takes the place of older events of its type with the same key, for each recipient: at most 150 bytes. Null: it replaces none.
     traceparent text, -- The producer's span, as in the header traceparent of W3C: Herald's spans continue its trace. An invalid one is ignored. Null: none.
     CONSTRAINT event_outbox_pkey PRIMARY KEY (event_id),
@@ -228,9 +230,11 @@ END))),
     CONSTRAINT event_outbox_cancels_another CHECK ((cancels <> event_id)),
     CONSTRAINT event_outbox_cancels_length CHECK (((octet_length(cancels) >= 1) AND (octet_length(cancels) <= 150))),
     CONSTRAINT event_outbox_cancels_printable CHECK ((cancels !~ '[[:cntrl:]]'::text)),
+    CONSTRAINT event_outbox_cancels_types CHECK (((cancels_types IS NULL) OR (cancels IS NOT NULL))),
     CONSTRAINT event_outbox_collapse_key CHECK ((((octet_length(collapse_key) >= 1) AND (octet_length(collapse_key) <= 150)) AND (collapse_key !~ '[[:cntrl:]]'::text))),
     CONSTRAINT event_outbox_correlation_id_length CHECK ((octet_length(correlation_id) <= 255)),
     CONSTRAINT event_outbox_correlation_id_printable CHECK ((correlation_id !~ '[[:cntrl:]\u0080-\u009f\u2028-\u202e\u2066-\u2069]'::text)),
+    CONSTRAINT event_outbox_created_at CHECK (((created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at < '10000-01-01 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT event_outbox_event_id_length CHECK (((octet_length(event_id) >= 1) AND (octet_length(event_id) <= 150))),
     CONSTRAINT event_outbox_event_id_printable CHECK ((event_id !~ '[[:cntrl:]]'::text)),
     CONSTRAINT event_outbox_event_type_length CHECK (((octet_length(event_type) >= 1) AND (octet_length(event_type) <=
@@ -239,6 +243,7 @@ CASE source
     ELSE 255
 END))),
     CONSTRAINT event_outbox_event_type_printable CHECK ((event_type !~ '[[:cntrl:]\u0080-\u009f\u2028-\u202e\u2066-\u2069]'::text)),
+    CONSTRAINT event_outbox_expires_at CHECK ((expires_at < '10000-01-01 00:00:00+00'::timestamp with time zone)),
     CONSTRAINT event_outbox_failed_says_why CHECK (((status <> 'FAILED'::text) OR (error_message IS NOT NULL))),
     CONSTRAINT event_outbox_lease_has_end CHECK (((lease_owner IS NULL) = (lease_until IS NULL))),
     CONSTRAINT event_outbox_leased_while_pending CHECK (((status = 'PENDING'::text) OR (lease_owner IS NULL))),
@@ -255,6 +260,7 @@ CREATE INDEX event_outbox_claim ON event_outbox USING btree (source, seq) WHERE 
 CREATE INDEX event_outbox_correlation_id ON event_outbox USING btree (correlation_id, created_at) WHERE (correlation_id IS NOT NULL);
 CREATE INDEX event_outbox_failed_id ON event_outbox USING btree (event_id) WHERE (status = 'FAILED'::text);
 CREATE INDEX event_outbox_latest ON event_outbox USING btree (created_at, seq);
+CREATE TRIGGER event_outbox_expiry BEFORE INSERT OR UPDATE OF expires_at ON event_outbox FOR EACH ROW WHEN (((new.expires_at = 'infinity'::timestamp with time zone) OR (new.expires_at < '1970-01-01 00:00:00+00'::timestamp with time zone))) EXECUTE FUNCTION event_outbox_expiry();
 CREATE TRIGGER event_outbox_notify AFTER INSERT ON event_outbox FOR EACH STATEMENT EXECUTE FUNCTION notify_event_outbox();
 
 -- Event types that need approval if they would tell many people.
@@ -273,7 +279,7 @@ CREATE TABLE event_type_channel_routing (
     delivery_strategy text DEFAULT 'IMMEDIATE'::text NOT NULL, -- IMMEDIATE: at once. DELAYED: after delay, or at send_at_path. AGGREGATE: in a digest for one recipient and channel, of at most 100 events.
     delay interval DEFAULT '00:00:00'::interval NOT NULL, -- For DELAYED: time from planning to sending, at most 30 days; 0 with send_at_path.
     digest_window interval DEFAULT '00:05:00'::interval NOT NULL, -- For AGGREGATE: time from the first event to the digest, 1 second to 7 days.
-    quiet_hours_action text DEFAULT 'DROP'::text NOT NULL, -- In quiet hours, mandatory or not. DROP: nothing is sent. DEFER: the delivery waits for their end, at most 48 hours. WEBSOCKET and SLACK have none.
+    quiet_hours_action text DEFAULT 'DROP'::text NOT NULL, -- In quiet hours, mandatory or not. DROP: nothing is sent. DEFER: the delivery waits for their end, at most 48 hours. IGNORE: it is sent at any hour, such as a code or an alarm. WEBSOCKET and SLACK have none.
     priority text, -- HIGH, NORMAL or LOW: the order of waiting deliveries. Null: the recipient's preference, else NORMAL.
     push_kind text DEFAULT 'NOTIFICATION'::text NOT NULL, -- For PUSH. NOTIFICATION: the phone shows it; for an offline phone, Firebase may keep only the last. DATA: your app shows it; Firebase keeps a hundred.
     send_at_path text, -- For DELAYED: where the time of sending is in the payload: startsAt. With commas, the first path that exists counts. A text with a zone, such as 2026-11-23T09:30:00+01:00, or a number of milliseconds or seconds since 1970. A missing or malformed time makes the delivery FAILED. Null: delay counts.
@@ -298,7 +304,7 @@ CREATE TABLE event_type_channel_routing (
     CONSTRAINT event_type_channel_routing_expires_after CHECK (((expires_after >= '00:00:01'::interval) AND (expires_after <= '365 days'::interval))),
     CONSTRAINT event_type_channel_routing_priority CHECK ((priority = ANY (ARRAY['HIGH'::text, 'NORMAL'::text, 'LOW'::text]))),
     CONSTRAINT event_type_channel_routing_push_kind CHECK ((push_kind = ANY (ARRAY['NOTIFICATION'::text, 'DATA'::text]))),
-    CONSTRAINT event_type_channel_routing_quiet_hours_action CHECK ((quiet_hours_action = ANY (ARRAY['DROP'::text, 'DEFER'::text]))),
+    CONSTRAINT event_type_channel_routing_quiet_hours_action CHECK ((quiet_hours_action = ANY (ARRAY['DROP'::text, 'DEFER'::text, 'IGNORE'::text]))),
     CONSTRAINT event_type_channel_routing_send_at_path CHECK (((send_at_path IS NULL) OR ((send_at_path <> ''::text) AND (delivery_strategy = 'DELAYED'::text)))),
     CONSTRAINT event_type_channel_routing_send_before CHECK (((send_before >= '00:00:00'::interval) AND (send_before <= '365 days'::interval))),
     CONSTRAINT event_type_channel_routing_strategy CHECK ((delivery_strategy = ANY (ARRAY['IMMEDIATE'::text, 'DELAYED'::text, 'AGGREGATE'::text]))),
@@ -453,6 +459,8 @@ CREATE INDEX notification_correlation_id ON notification USING btree (correlatio
 CREATE INDEX notification_created_at ON notification USING btree (created_at);
 CREATE INDEX notification_failed_child ON notification USING btree (event_id) WHERE failed_child;
 CREATE INDEX notification_inbox_newest ON notification USING btree (user_type, user_id, COALESCE(available_at, sent_at, created_at), id) WHERE ((channel = 'WEBSOCKET'::text) AND ((available_at IS NOT NULL) OR (status = ANY (ARRAY['SENT'::text, 'DELIVERED'::text, 'FAILED'::text]))) AND (replaced_by IS NULL));
+CREATE INDEX notification_long_delivery_id ON notification USING btree (long_id_hash(delivery_id)) WHERE ((channel = 'SMS'::text) AND (octet_length(delivery_id) > 100));
+CREATE INDEX notification_long_digest_id ON notification USING btree (long_id_hash(digest_id)) WHERE ((channel = 'SMS'::text) AND (octet_length(digest_id) > 100));
 CREATE INDEX notification_of_digest ON notification USING btree (digest_id) WHERE (digest_id IS NOT NULL);
 CREATE INDEX notification_of_user ON notification USING btree (user_type, user_id, id DESC);
 CREATE INDEX notification_to_aggregate ON notification USING btree (user_type, user_id, channel, event_type, id) WHERE ((strategy = 'AGGREGATE'::text) AND (status = 'PENDING'::text));
@@ -598,6 +606,7 @@ CREATE TABLE recipient_device (
     user_id text NOT NULL, -- Id of the recipient.
     token text NOT NULL, -- Registration token of Firebase Cloud Messaging, or the JSON of a browser's PushSubscription, which begins with {. Up to 1,024 bytes; a secret.
     active boolean DEFAULT true NOT NULL, -- false: the device gets nothing. Herald sets it when Firebase or the browser's push service calls the token dead, and changes nothing else in the directory.
+    registered_at timestamp with time zone DEFAULT now() NOT NULL, -- When the device was last registered. A push goes to the 50 newest devices. A view may leave it out.
     CONSTRAINT recipient_device_pkey PRIMARY KEY (user_type, user_id, token),
     CONSTRAINT recipient_device_of_recipient FOREIGN KEY (user_type, user_id) REFERENCES recipient(user_type, user_id) ON DELETE CASCADE,
     CONSTRAINT recipient_device_token_length CHECK (((octet_length(token) >= 1) AND (octet_length(token) <= 1024)))
@@ -735,6 +744,7 @@ CREATE TABLE user_notification_preferences (
     CONSTRAINT user_notification_preferences_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),
     CONSTRAINT user_notification_preferences_priority CHECK ((priority = ANY (ARRAY['HIGH'::text, 'NORMAL'::text, 'LOW'::text]))),
     CONSTRAINT user_notification_preferences_quiet_hours CHECK (((NOT quiet_hours_enabled) OR ((quiet_hours_start IS NOT NULL) AND (quiet_hours_end IS NOT NULL)))),
+    CONSTRAINT user_notification_preferences_quiet_hours_differ CHECK (((NOT quiet_hours_enabled) OR (quiet_hours_start <> quiet_hours_end))),
     CONSTRAINT user_notification_preferences_quiet_hours_in_day CHECK (((quiet_hours_start < '24:00:00'::time without time zone) AND (quiet_hours_end < '24:00:00'::time without time zone)))
 );
 CREATE TRIGGER leave_out_erased BEFORE INSERT ON user_notification_preferences FOR EACH ROW EXECUTE FUNCTION leave_out_erased();
@@ -1102,6 +1112,16 @@ BEGIN
 END;
 $function$;
 
+CREATE OR REPLACE FUNCTION event_outbox_expiry()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    NEW.expires_at := CASE WHEN NEW.expires_at < 'infinity' THEN timestamptz '1970-01-01 00:00Z' END;
+    RETURN NEW;
+END;
+$function$;
+
 CREATE OR REPLACE FUNCTION event_type_escalation_no_circle()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1161,6 +1181,12 @@ BEGIN
     RETURN NEW;
 END
 $function$;
+
+CREATE OR REPLACE FUNCTION long_id_hash(id text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ SELECT encode(sha256(convert_to(id, 'UTF8')), 'hex') $function$;
 
 CREATE OR REPLACE FUNCTION notify_event_outbox()
  RETURNS trigger
