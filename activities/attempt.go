@@ -45,7 +45,7 @@ func leased(until time.Duration) error {
 // begin leases deliveries for the longest time that an attempt by the policy can take.
 func (a *Activities) begin(ctx context.Context, policy AttemptPolicy, in notification.Begin) ([]notification.Attempt, error) {
 	in.Owner = activity.GetInfo(ctx).WorkflowExecution.ID + " " + rand.Text()
-	in.Lease = policy.Timeout + AttemptOverhead
+	in.Lease, in.Outage = policy.Timeout+AttemptOverhead, policy.Outage
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	return a.Attempts.BeginAttempts(ctx, in)
@@ -145,6 +145,7 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer,
 	if err != nil {
 		return notification.Answer{}, permanent(err, NoText)
 	}
+	message.AnyProvider = m.tried.Tied+1 >= m.policy.MaxAttempts || m.tried.TiedFor > m.policy.Outage
 	ctx, cancel := context.WithTimeout(ctx, m.policy.Timeout)
 	defer cancel()
 	ctx, stop := untilExpiry(ctx, message)
@@ -170,6 +171,9 @@ func (m *outgoing) end(answer notification.Answer, err error) {
 	r.Provider, r.ProviderStatus, r.DeadDevices, r.Took = answer.Provider, answer.Status, answer.DeadDevices, answer.Took
 	if err == nil {
 		r.Outcome, r.ProviderID = notification.OutcomeSent, answer.ProviderID
+		if answer.MayRepeat {
+			r.Detail = "may be a repeat: another provider gave no clear answer before"
+		}
 		return
 	}
 	r.Outcome, r.Detail = notification.OutcomeError, reason(err)
