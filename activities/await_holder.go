@@ -14,8 +14,8 @@ type HolderInput struct {
 
 // HolderResult is the result of [Activities.AwaitHolder].
 type HolderResult struct {
-	Other     string `json:"Stranger,omitempty"` // the unexpected workflow that has the id; empty: none
-	Completed bool   `json:",omitempty"`         // the expected workflow has completed
+	Other     string `json:",omitempty"` // the unexpected workflow that has the id; empty: none
+	Completed bool   `json:",omitempty"` // the expected workflow has completed
 }
 
 // StillRunning is the type of failure of [Activities.AwaitHolder] while it waits.

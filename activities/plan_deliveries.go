@@ -46,7 +46,7 @@ const (
 // PlanInput is the input of [Activities.PlanDeliveries].
 type PlanInput struct {
 	EventID string
-	Source  string              `json:",omitempty"` // the outbox of the event; empty: notification.HeraldSource
+	Source  string              // the outbox of the event
 	After   notification.Cursor // the zero value: the first page
 	Pages   int                 `json:",omitempty"` // the maximum number of pages to plan
 }

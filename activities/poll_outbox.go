@@ -29,7 +29,7 @@ const (
 
 // PollOutboxInput is the input of [Activities.PollOutbox].
 type PollOutboxInput struct {
-	Source string `json:",omitempty"` // empty: notification.HeraldSource
+	Source string
 }
 
 // PollOutboxResult is the result of [Activities.PollOutbox].

@@ -23,7 +23,6 @@ type EventPublisher interface {
 // PublishEventInput is the input of [Activities.PublishEvent].
 type PublishEventInput struct {
 	EventID string
-	Source  string `json:",omitempty"` // unused, but histories contain it
 }
 
 // PublishEventResult is the result of [Activities.PublishEvent].

@@ -20,7 +20,6 @@ type RetryStore interface {
 type ReopenInput struct {
 	DeliveryID string
 	Again      bool // reopen the delivery even if it was sent
-	OwnTime    bool `json:",omitempty"` // the caller waits for the delivery's own time if it is in the future
 }
 
 // ReopenResult is the result of [Activities.ReopenDelivery].
@@ -46,7 +45,7 @@ func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (Reopen
 		return ReopenResult{}, err
 	}
 	plan.DeliveryID, plan.Again = in.DeliveryID, in.Again
-	if !in.OwnTime || plan.Problem != "" {
+	if plan.Problem != "" {
 		plan.SendAfter = nil
 	}
 	plan.RunID = activity.GetInfo(ctx).WorkflowExecution.RunID
@@ -58,7 +57,7 @@ func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (Reopen
 		return ReopenResult{}, permanent(errors.New(state.LastError), NoText)
 	}
 	result := ReopenResult{Status: state.Status, AttemptsBefore: state.Attempts, Policy: a.Policies[found.Channel]}
-	if in.OwnTime && !state.SendAfter.IsZero() {
+	if !state.SendAfter.IsZero() {
 		result.SendAfter = state.SendAfter
 		result.Wait = notification.WaitText(state.SendAfter, time.Now(), found.Recipient.Timezone, notification.WaitDelay)
 	}

@@ -46,12 +46,8 @@ func refusedMail() *retries {
 }
 
 func reopen(db *retries, plans activities.PlanStore, again bool) (activities.ReopenResult, error) {
-	return reopenBy(db, plans, activities.ReopenInput{DeliveryID: "d1", Again: again})
-}
-
-func reopenBy(db *retries, plans activities.PlanStore, in activities.ReopenInput) (activities.ReopenResult, error) {
 	a := &activities.Activities{Retries: db, Plans: plans, EventTexts: eventTexts, EscalatedTexts: escalatedTexts, Policies: policies}
-	return run[activities.ReopenResult](a, a.ReopenDelivery, in)
+	return run[activities.ReopenResult](a, a.ReopenDelivery, activities.ReopenInput{DeliveryID: "d1", Again: again})
 }
 
 // testRun is the run id that the SDK's test environment passes to activities.
@@ -71,7 +67,7 @@ func TestReopenDelivery(t *testing.T) {
 }
 
 // A reopened reminder waits until the time in its payload, or its planned time, unless the time is
-// past or the run does not wait.
+// past.
 func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
 	t.Parallel()
 
@@ -82,12 +78,10 @@ func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
 		planned time.Time
 		hasText bool
 		purged  bool
-		before  bool // release 0.2 started the run
 		want    time.Time
 		problem string
 	}{
 		{name: "future time", visit: years.Format(time.RFC3339), want: years},
-		{name: "future time, run of release 0.2", visit: years.Format(time.RFC3339), before: true},
 		{name: "past time", visit: past.Format(time.RFC3339)},
 		{name: "payload's time past, planned time in the future", visit: past.Format(time.RFC3339), planned: years, hasText: true},
 		{name: "unreadable time", visit: "soon", problem: "at is not a time with a zone"},
@@ -108,7 +102,7 @@ func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
 			if tt.purged {
 				rules.err, rules.rules = notification.ErrNoEvent, notification.EventSetup{}
 			}
-			result, err := reopenBy(db, rules, activities.ReopenInput{DeliveryID: "d1", OwnTime: !tt.before})
+			result, err := reopen(db, rules, false)
 
 			if tt.problem != "" {
 				requireFailure(t, err, activities.NoText, true, 0)

@@ -27,10 +27,10 @@ type SendInput struct {
 	Channel    notification.Channel
 	AttemptPolicy
 	AttemptsBefore int  // of earlier runs of this delivery
-	SkipQuiet      bool `json:",omitempty"`     // ignore quiet hours: an operator sends the delivery now, or Temporal's clock says that they are over
-	Ordered        bool `json:",omitempty"`     // an operator orders the delivery, which overrides preferences and group settings
-	Again          bool `json:",omitempty"`     // with --again: send even if another event cancels the delivery's event
-	StatusOnly     bool `json:"Look,omitempty"` // send nothing, and only return the status
+	SkipQuiet      bool `json:",omitempty"` // ignore quiet hours: an operator sends the delivery now, or Temporal's clock says that they are over
+	Ordered        bool `json:",omitempty"` // an operator orders the delivery, which overrides preferences and group settings
+	Again          bool `json:",omitempty"` // with --again: send even if another event cancels the delivery's event
+	StatusOnly     bool `json:",omitempty"` // send nothing, and only return the status
 }
 
 // SendResult is the result of [Activities.Send].
@@ -38,9 +38,8 @@ type SendResult struct {
 	Status    notification.Status
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent; quiet hours last until then
 	Wait      string    `json:",omitempty"` // NotBefore as text
-	Quiet     bool      // nothing was sent: the delivery is dropped because of quiet hours
-	Dropped   string    `json:",omitempty"`     // nothing was sent: the delivery is dropped for this reason
-	NotSent   bool      `json:"Full,omitempty"` // nothing was sent: [Activities.SendFirst] leaves it to Send
+	Dropped   string    `json:",omitempty"` // nothing was sent: the delivery is dropped for this reason
+	NotSent   bool      `json:",omitempty"` // nothing was sent: [Activities.SendFirst] leaves it to Send
 	// Unrecorded is set if the provider accepted the message, but the database could not record it.
 	// The workflow records it later, because sending it again would be a duplicate.
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
@@ -102,13 +101,7 @@ func single(channel notification.Channel, policy AttemptPolicy, begun notificati
 
 // held returns the result of a delivery that may not be sent.
 func held(v notification.Verdict) SendResult {
-	result := SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Wait: v.Wait}
-	if v.Dropped == string(notification.DecisionQuietHours) {
-		result.Quiet = true // as in histories of release 0.2
-	} else {
-		result.Dropped = v.Dropped
-	}
-	return result
+	return SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Wait: v.Wait, Dropped: v.Dropped}
 }
 
 // written returns the message as it was written when the delivery was planned.

@@ -49,8 +49,8 @@ type SendBatchInput struct {
 // SendBatchResult is the result of [Activities.SendBatch].
 type SendBatchResult struct {
 	BatchProgress
-	More         bool `json:",omitempty"`     // the execution ended early: some deliveries were never attempted
-	HasRemaining bool `json:"Left,omitempty"` // some attempted deliveries are PENDING: each needs a separate workflow
+	More         bool `json:",omitempty"` // the execution ended early: some deliveries were never attempted
+	HasRemaining bool `json:",omitempty"` // some attempted deliveries are PENDING: each needs a separate workflow
 	// Unrecorded holds attempts whose end the database could not record: one group at most. The
 	// workflow records them later, because sending them again would be a duplicate.
 	Unrecorded []notification.AttemptResult `json:",omitempty"`

@@ -161,7 +161,7 @@ func TestSendDropsOrDefers(t *testing.T) {
 
 	until := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 	tests := map[notification.Verdict]activities.SendResult{
-		{Dropped: string(notification.DecisionQuietHours)}: {Status: notification.Pending, Quiet: true},
+		{Dropped: string(notification.DecisionQuietHours)}: {Status: notification.Pending, Dropped: string(notification.DecisionQuietHours)},
 		{Dropped: notification.NoLongerRecipient}:          {Status: notification.Pending, Dropped: notification.NoLongerRecipient},
 		{Dropped: "USER_DISABLED"}:                         {Status: notification.Pending, Dropped: "USER_DISABLED"},
 		{NotBefore: until, Wait: "08:00 UTC: quiet hours"}: {Status: notification.Pending, NotBefore: until, Wait: "08:00 UTC: quiet hours"},

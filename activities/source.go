@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -32,11 +31,10 @@ type Outbox interface {
 // worker may know the source.
 const unknownSourceRetry = 5 * time.Second
 
-// source finds a source by its name. In old histories the name of [notification.HeraldSource] is
-// empty. Temporal retries an unknown name forever: while new settings roll out, another worker
-// knows the name, or will know it soon.
+// source finds a source by its name. Temporal retries an unknown name forever: while new settings
+// roll out, another worker knows the name, or will know it soon.
 func (a *Activities) source(name string) (Source, error) {
-	source, known := a.Sources[cmp.Or(name, notification.HeraldSource)]
+	source, known := a.Sources[name]
 	if !known {
 		return Source{}, benign(fmt.Sprintf("this worker has no outbox source named %q: see its OUTBOX_SOURCES and KAFKA_BROKERS", name), UnknownSource, unknownSourceRetry)
 	}

@@ -63,12 +63,6 @@ const (
 	deletePage, maxDeletes = 1000, 1000
 )
 
-// SweepResult is the result of [Activities.Sweep].
-type SweepResult struct {
-	notification.Sweep
-	GiveUp []GiveUpInput `json:",omitempty"` // from release 0.2: deliveries that the sweep gave up
-}
-
 // Sweep compares the tables with Temporal. It looks for old PROCESSING events and old PENDING
 // deliveries whose workflow does not run. If an operator ended the workflow, the sweep closes the
 // row too. Any other workflow was lost in a failover, never started, or ended without a record. The
@@ -78,10 +72,10 @@ type SweepResult struct {
 //
 // When its process dies, the next attempt continues after the last handled row. A second check of a
 // row does no harm.
-func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
+func (a *Activities) Sweep(ctx context.Context) (notification.Sweep, error) {
 	s, err := a.beginSweep(ctx)
 	if err != nil {
-		return SweepResult{}, err
+		return notification.Sweep{}, err
 	}
 	defer s.pace.Stop()
 	if err := a.Sweeps.CountDeliveries(ctx); err != nil { // the next sweep counts again
@@ -91,11 +85,11 @@ func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 	for i, look := range []func(context.Context) error{s.events, s.deliveries, s.waitingEvents} {
 		s.until = s.begin.Add(total * time.Duration(i+1) / 3)
 		if err := look(ctx); err != nil {
-			return SweepResult{}, err
+			return notification.Sweep{}, err
 		}
 	}
-	if err := a.Sweeps.RecordSweep(ctx, s.found.Sweep); err != nil {
-		return SweepResult{}, err
+	if err := a.Sweeps.RecordSweep(ctx, s.found); err != nil {
+		return notification.Sweep{}, err
 	}
 	countOutcomes(activity.GetMetricsHandler(ctx), SweepMetric, map[string]int{
 		sweepStartedAgain: s.found.StartedAgain, sweepClosed: s.found.Closed, sweepFailed: s.found.Failed,
@@ -122,7 +116,7 @@ func (s *sweepRun) deleteOver(ctx context.Context, what string, page func(ctx co
 // sweepRun is the state of one [Activities.Sweep].
 type sweepRun struct {
 	*Activities
-	found SweepResult
+	found notification.Sweep
 	begin time.Time
 	until time.Time // the end of the current third
 	pace  *time.Ticker

@@ -129,7 +129,7 @@ func TestSweepEvents(t *testing.T) {
 			temporal := &registry{states: map[string]activities.WorkflowState{"evt-1": tt.state}, starts: map[string]error{"evt-1": tt.refuse}}
 
 			a, m := sweeping(s, temporal), newMeters()
-			require.Equal(t, tt.found, must(execute[activities.SweepResult](newEnv(a, m.handler()), a.Sweep))(t).Sweep)
+			require.Equal(t, tt.found, must(execute[notification.Sweep](newEnv(a, m.handler()), a.Sweep))(t))
 			for outcome, count := range map[string]int{"STARTED_AGAIN": tt.found.StartedAgain, "CLOSED": tt.found.Closed, "FAILED": tt.found.Failed} {
 				require.EqualValues(t, count, m.counted()["herald_sweep "+outcome], outcome)
 			}
@@ -260,9 +260,9 @@ func TestSweepSharesItsTime(t *testing.T) {
 	require.Contains(t, asked, "evt-waits")
 }
 
-func sweep(t *testing.T, a *activities.Activities) activities.SweepResult {
+func sweep(t *testing.T, a *activities.Activities) notification.Sweep {
 	t.Helper()
-	return must(execute[activities.SweepResult](newEnv(a), a.Sweep))(t)
+	return must(execute[notification.Sweep](newEnv(a), a.Sweep))(t)
 }
 
 // The next attempt continues where a dead attempt stopped, and keeps its results.
@@ -275,8 +275,8 @@ func TestSweepResumes(t *testing.T) {
 	temporal := &registry{}
 	a := sweeping(s, temporal)
 	env := newEnv(a)
-	env.SetHeartbeatDetails(activities.SweepResult{Sweep: notification.Sweep{Looked: 1, StartedAgain: 1, AfterEvent: "evt-1"}})
-	require.Equal(t, notification.Sweep{Looked: 2, StartedAgain: 2}, must(execute[activities.SweepResult](env, a.Sweep))(t).Sweep)
+	env.SetHeartbeatDetails(notification.Sweep{Looked: 1, StartedAgain: 1, AfterEvent: "evt-1"})
+	require.Equal(t, notification.Sweep{Looked: 2, StartedAgain: 2}, must(execute[notification.Sweep](env, a.Sweep))(t))
 	require.Equal(t, "evt-2", temporal.events[0].ID)
 	require.Equal(t, 2, must(s.LastSweep(t.Context()))(t).StartedAgain)
 }

@@ -40,7 +40,7 @@ func afterApproval(ctx workflow.Context, notify NotifyInput, in activities.PlanI
 			return activities.PlanResult{Outcome: notification.EventRejected, Problem: planned.Problem}, nil
 		}
 		workflow.SetCurrentDetails(ctx, "approved; planning")
-		if planned, err = planPages(ctx, notify, in); err != nil {
+		if planned, err = planPages(ctx, in); err != nil {
 			return planned, cmp.Or(ctx.Err(), err)
 		}
 	}

@@ -26,7 +26,6 @@ type DeliverInput struct {
 	Next        time.Time                 `json:",omitzero"`  // the time of the next attempt, if the first attempt, in a batch, failed temporarily
 	Replaceable bool                      `json:",omitempty"` // a newer event may replace the delivery while it waits
 	Failed      string                    `json:",omitempty"` // the reason of a permanent failure in a batch: the workflow only shows it
-	OwnTime     bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; retries of release 0.2 do not
 }
 
 // StartsLocally reports whether the first attempt is a local activity: see [sendFirst].
@@ -130,8 +129,6 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 			return DeliverResult{}, err
 		case ordered != nil && (sent.Status == "" || sent.Status == notification.Pending):
 			next = *ordered
-		case sent.Quiet:
-			return DeliverResult{Status: notification.Pending, Reason: string(notification.DecisionQuietHours)}, nil
 		case sent.Dropped != "":
 			return DeliverResult{Status: notification.Pending, Reason: sent.Dropped}, nil
 		case sent.NotBefore.IsZero():
@@ -158,7 +155,7 @@ func present(ctx workflow.Context, in DeliverInput) notification.Status {
 
 // reopen plans the delivery again for a new run.
 func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, error) {
-	return execute[activities.ReopenResult](ctx, reopenOptions, acts.ReopenDelivery, activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again, OwnTime: in.OwnTime})
+	return execute[activities.ReopenResult](ctx, reopenOptions, acts.ReopenDelivery, activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again})
 }
 
 // send runs the attempts. The activity counts them, because an attempt that died with its worker is

@@ -240,13 +240,11 @@ func TestRetriedDeliveryWaitsForItsOwnTime(t *testing.T) {
 
 	env := newEnv(t)
 	start := env.Now()
-	in := retryInput(false)
-	in.OwnTime = true
 	reopened := activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: policy(notification.Email), SendAfter: start.Add(9 * time.Hour), Wait: "its time"}
-	env.OnActivity(acts.ReopenDelivery, mock.Anything, activities.ReopenInput{DeliveryID: deliveryID, OwnTime: true}).Return(reopened, nil).Once()
+	env.OnActivity(acts.ReopenDelivery, mock.Anything, activities.ReopenInput{DeliveryID: deliveryID}).Return(reopened, nil).Once()
 	calls := env.answersInTurn(sent)
 
-	env.ExecuteWorkflow(workflows.DeliverNotification, in)
+	env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(false))
 
 	env.requireDelivered(t, result(notification.Sent, ""))
 	require.Equal(t, hours(9), calls.at)

@@ -18,7 +18,7 @@ import (
 func TestDeliverNotificationWaits(t *testing.T) {
 	t.Parallel()
 
-	quiet := answer{result: activities.SendResult{Status: notification.Pending, Quiet: true}}
+	quiet := answer{result: activities.SendResult{Status: notification.Pending, Dropped: string(notification.DecisionQuietHours)}}
 	optedOut := answer{result: activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}}
 	tests := []struct {
 		name    string

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"strconv"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -14,11 +13,10 @@ import (
 
 // NotifyInput is the input of [NotifyEvent].
 type NotifyInput struct {
-	EventID        string
-	Source         string `json:",omitempty"` // the outbox of the event; empty: notification.HeraldSource
-	Publish        bool   // publish the event's message to RabbitMQ
-	CommandVersion int    `json:"Commands,omitempty"` // the [CommandVersion] to use, chosen at the start
-	Cancels        string `json:",omitempty"`         // the event that this event cancels; empty: none
+	EventID string
+	Source  string // the outbox of the event
+	Publish bool   // publish the event's message to RabbitMQ
+	Cancels string `json:",omitempty"` // the event that this event cancels; empty: none
 }
 
 // NotifyResult is the result of [NotifyEvent].
@@ -79,11 +77,9 @@ func awaited(options workflow.ActivityOptions) workflow.ActivityOptions {
 	return options
 }
 
-// CommandVersion is the generation of the commands that a new event's workflow issues. Release 0.2
-// had 1 to 3. From 2 on, the event publishes and begins to plan by local activities: see [first].
-// From 3 on, a successful event ends by a local activity. From 4 on, a cancelled event publishes
-// its message, too.
-const CommandVersion = 4
+// CommandVersion is the generation of the commands that the workflows of this build issue. It is the
+// build ID of the build's workers. A change of commands raises it.
+const CommandVersion = 1
 
 // pagesAtOnce limits the pages of recipients that one activity plans. A broadcast to a million
 // people adds a few hundred events to its workflow's history.
@@ -95,7 +91,6 @@ const pagesAtOnce = 100
 // [NotifyChannel] per channel, so that a slow channel does not delay other channels. It ends when
 // all children have ended. A failed delivery does not fail other deliveries or the event.
 func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
-	in.CommandVersion = min(in.CommandVersion, beginner(ctx))
 	published := publishEvent(ctx, in)
 	cancelled, err := cancelOther(ctx, in)
 	var result NotifyResult
@@ -103,31 +98,18 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 		result, err = deliverAll(ctx, in)
 	}
 	result.Cancelled = cancelled
-	err = cmp.Or(err, awaitPublished(ctx, in, published))
+	err = cmp.Or(err, awaitPublished(ctx, published))
 	result, err = finishEvent(ctx, in, result, err)
 	_ = published.Get(ctx, nil) // ready, unless the event was cancelled
 	return result, err
 }
 
-// beginner returns the generation of the worker that ran the first task, or [CommandVersion] if the
-// worker has no version. An older worker ignores a higher version in the input and issues its own
-// commands. A newer worker that continues the event must replay the same commands.
-func beginner(ctx workflow.Context) int {
-	generation, err := strconv.Atoi(workflow.GetInfo(ctx).GetCurrentBuildID())
-	if err != nil {
-		return CommandVersion
-	}
-	return generation
-}
-
 // awaitPublished waits until RabbitMQ has the event's message, or until the event is
 // cancelled.
-func awaitPublished(ctx workflow.Context, in NotifyInput, published workflow.Future) error {
-	if in.CommandVersion >= 4 {
-		if err := workflow.Await(ctx, published.IsReady); err != nil {
-			workflow.SetCurrentDetails(ctx, "cancelled; RabbitMQ does not have the event's message yet")
-			return err
-		}
+func awaitPublished(ctx workflow.Context, published workflow.Future) error {
+	if err := workflow.Await(ctx, published.IsReady); err != nil {
+		workflow.SetCurrentDetails(ctx, "cancelled; RabbitMQ does not have the event's message yet")
+		return err
 	}
 	return published.Get(ctx, nil)
 }
@@ -148,10 +130,9 @@ func cancelOther(ctx workflow.Context, in NotifyInput) (map[notification.Status]
 func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err error) (NotifyResult, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	finish := activities.FinishEventInput{
-		EventID: in.EventID, Success: err == nil && result.Outcome != notification.EventCancelled && result.Outcome != notification.EventRejected, Outcome: eventOutcome(result, err), Problem: result.Problem,
-	}
-	counts, finishErr := recordEnd(ctx, in, finish)
+	success := err == nil && result.Outcome != notification.EventCancelled && result.Outcome != notification.EventRejected
+	finish := activities.FinishEventInput{EventID: in.EventID, Success: success, Outcome: eventOutcome(result, err), Problem: result.Problem}
+	counts, finishErr := recordEnd(ctx, finish)
 	if err = cmp.Or(err, finishErr); err == nil {
 		result.Outcome = counts.Outcome
 	}
@@ -163,28 +144,23 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 // recordEnd tries once to record a success by a local activity. If its workflow task is lost, the
 // event may be cancelled before the task is repeated. The event then ends as cancelled, by an
 // activity that overwrites the row. So the row always has the workflow's end.
-func recordEnd(ctx workflow.Context, in NotifyInput, end activities.FinishEventInput) (notification.Counts, error) {
-	if in.CommandVersion >= 3 && end.Success {
+func recordEnd(ctx workflow.Context, end activities.FinishEventInput) (notification.Counts, error) {
+	if end.Success {
 		return first[notification.Counts](ctx, finishFirst, finishOptions, acts.FinishEvent, end)
 	}
 	return execute[notification.Counts](ctx, finishOptions, acts.FinishEvent, end)
 }
 
-// publishEvent starts to publish and does not wait. From [CommandVersion] 4 on, it also publishes
-// the message of a cancelled event: consumers get the messages of all events.
+// publishEvent starts to publish and does not wait. It also publishes the message of a cancelled
+// event: consumers get the messages of all events.
 func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 	published, settable := workflow.NewFuture(ctx)
 	if !in.Publish {
 		settable.Set(nil, nil)
 		return published
 	}
-	input := activities.PublishEventInput{EventID: in.EventID, Source: in.Source}
-	if in.CommandVersion < 2 {
-		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, publishOptions), acts.PublishEvent, input)
-	}
-	if in.CommandVersion >= 4 {
-		ctx, _ = workflow.NewDisconnectedContext(ctx)
-	}
+	input := activities.PublishEventInput{EventID: in.EventID}
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_, err := first[activities.PublishEventResult](ctx, publishFirst, publishOptions, acts.PublishEvent, input)
 		settable.Set(nil, err)
@@ -205,7 +181,7 @@ func deliverAll(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result NotifyResult, err error) {
 	workflow.SetCurrentDetails(ctx, "planning; one child workflow per channel already sends the planned deliveries")
 	for in := (activities.PlanInput{EventID: notify.EventID, Source: notify.Source, Pages: 1}); ; in.Pages = pagesAtOnce {
-		planned, err := planPages(ctx, notify, in)
+		planned, err := planPages(ctx, in)
 		if err != nil {
 			return result, cmp.Or(ctx.Err(), err) // after a cancellation, err may be a failure of the statement
 		}
@@ -234,8 +210,8 @@ func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result Notify
 	}
 }
 
-func planPages(ctx workflow.Context, notify NotifyInput, in activities.PlanInput) (activities.PlanResult, error) {
-	if in.Pages == 1 && notify.CommandVersion >= 2 {
+func planPages(ctx workflow.Context, in activities.PlanInput) (activities.PlanResult, error) {
+	if in.Pages == 1 {
 		return first[activities.PlanResult](ctx, planFirst, planOptions, acts.PlanDeliveries, in)
 	}
 	return execute[activities.PlanResult](ctx, planOptions, acts.PlanDeliveries, in)

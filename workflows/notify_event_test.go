@@ -17,7 +17,7 @@ import (
 	"herald/workflows"
 )
 
-var notifyInput = workflows.NotifyInput{EventID: eventID, Source: "orders", CommandVersion: workflows.CommandVersion}
+var notifyInput = workflows.NotifyInput{EventID: eventID, Source: "orders"}
 
 // firstPage asks for the planning of the first page.
 var firstPage = activities.PlanInput{EventID: eventID, Source: "orders", Pages: 1}
@@ -108,7 +108,7 @@ func TestNotifyEventPublishesConcurrently(t *testing.T) {
 		return nil
 	}
 	attempts := 0
-	env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID, Source: "orders"}).Return(func(context.Context, activities.PublishEventInput) (activities.PublishEventResult, error) {
+	env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(func(context.Context, activities.PublishEventInput) (activities.PublishEventResult, error) {
 		if attempts++; attempts < 8 {
 			return activities.PublishEventResult{}, errors.New("rabbitmq gave no clear answer")
 		}
@@ -144,7 +144,7 @@ func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
 			in, env := notifyInput, newEnv(t)
 			in.Publish = true
 			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, tt.plan).Once()
-			env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID, Source: "orders"}).Return(activities.PublishEventResult{}, tt.publishing).Once()
+			env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(activities.PublishEventResult{}, tt.publishing).Once()
 			env.finishes("FAILED")
 
 			env.ExecuteWorkflow(workflows.NotifyEvent, in)
@@ -178,33 +178,30 @@ func TestNotifyEventWithChildrenThatFail(t *testing.T) {
 }
 
 // A successful event ends by a local activity. A normal activity records an end that may overwrite
-// another end, and the ends of events that older workers began.
+// another end.
 func TestNotifyEventRecordsItsEnd(t *testing.T) {
 	t.Parallel()
 
 	const local, own = "local", "separate"
 	gone := temporal.NewNonRetryableApplicationError("no such event in event_outbox", activities.NoSuchRow, nil)
 	tests := []struct {
-		name     string
-		commands int
-		err      error // the error of planning
-		cancel   bool
-		fails    bool // the local activity fails
-		success  bool
-		want     []string
+		name    string
+		err     error // the error of planning
+		cancel  bool
+		fails   bool // the local activity fails
+		success bool
+		want    []string
 	}{
-		{name: "success", commands: workflows.CommandVersion, success: true, want: []string{local}},
-		{name: "success, but another end is recorded", commands: workflows.CommandVersion, fails: true, success: true, want: []string{local, own}},
-		{name: "failure", commands: workflows.CommandVersion, err: gone, want: []string{own}},
-		{name: "cancelled", commands: workflows.CommandVersion, cancel: true, want: []string{own}},
-		{name: "begun by an older worker", commands: 2, success: true, want: []string{own}},
+		{name: "success", success: true, want: []string{local}},
+		{name: "success, but another end is recorded", fails: true, success: true, want: []string{local, own}},
+		{name: "failure", err: gone, want: []string{own}},
+		{name: "cancelled", cancel: true, want: []string{own}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			in, env := notifyInput, newEnv(t)
-			in.CommandVersion = tt.commands
+			env := newEnv(t)
 			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, tt.err).Once().Run(func(mock.Arguments) {
 				if tt.cancel {
 					env.CancelWorkflow()
@@ -224,7 +221,7 @@ func TestNotifyEventRecordsItsEnd(t *testing.T) {
 				return counts, nil
 			})
 
-			env.ExecuteWorkflow(workflows.NotifyEvent, in)
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
 			require.True(t, env.IsWorkflowCompleted())
 			require.Equal(t, tt.success, env.GetWorkflowError() == nil)

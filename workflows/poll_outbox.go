@@ -40,7 +40,7 @@ const PausedMemo = "paused_since"
 // PollInput is the input of [PollOutbox].
 type PollInput struct {
 	PausedSince time.Time // zero: not paused
-	Source      string    `json:",omitempty"` // empty: notification.HeraldSource
+	Source      string
 }
 
 // PollOutbox polls a source until it is cancelled. Several pollers may run concurrently. A paused

@@ -15,44 +15,18 @@ import (
 	"herald/workflows"
 )
 
-// A sweep of release 0.2 ends each lost delivery by an activity, and retries an activity that
-// fails.
+// Sweep retries after a failure.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 
-	lost := []activities.GiveUpInput{
-		{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, Status: notification.Failed, Reason: "started again 3 times in vain"},
-		{DeliveryID: "evt-1-staff11-SLACK", Channel: notification.Slack, Status: notification.Failed, Reason: "started again 3 times in vain"},
-	}
-	found := notification.Sweep{Looked: 12, StartedAgain: 1, Failed: 2}
-	for _, givenUp := range [][]activities.GiveUpInput{nil, lost} {
-		env := newEnv(t)
-		env.OnActivity(acts.Sweep, mock.Anything).Return(activities.SweepResult{Sweep: found, GiveUp: givenUp}, nil).Once()
-		for _, each := range givenUp {
-			env.OnActivity(acts.GiveUp, mock.Anything, each).Return(notification.Status(""), temporal.NewApplicationError("no broker", "Busy")).Once()
-			env.OnActivity(acts.GiveUp, mock.Anything, each).Return(notification.Failed, nil).Once()
-		}
-
-		env.ExecuteWorkflow(workflows.Sweep)
-
-		env.requireFailure(t, "")
-		require.Equal(t, found, resultOf[notification.Sweep](t, env))
-	}
-}
-
-// A purged row does not stop the other rows.
-func TestSweepOfAPurgedRow(t *testing.T) {
-	t.Parallel()
-
 	env := newEnv(t)
-	first, second := activities.GiveUpInput{DeliveryID: "d1"}, activities.GiveUpInput{DeliveryID: "d2"}
-	env.OnActivity(acts.Sweep, mock.Anything).Return(activities.SweepResult{GiveUp: []activities.GiveUpInput{first, second}}, nil).Once()
-	env.OnActivity(acts.GiveUp, mock.Anything, first).Return(notification.Status(""), temporal.NewNonRetryableApplicationError("no such row", activities.NoSuchRow, nil)).Once()
-	env.OnActivity(acts.GiveUp, mock.Anything, second).Return(notification.Failed, nil).Once()
+	found := notification.Sweep{Looked: 12, StartedAgain: 1, Failed: 2}
+	env.OnActivity(acts.Sweep, mock.Anything).Return(notification.Sweep{}, errors.New("a bug")).Times(3)
+	env.OnActivity(acts.Sweep, mock.Anything).Return(found, nil).Once()
 
 	env.ExecuteWorkflow(workflows.Sweep)
 
-	env.requireFailure(t, activities.NoSuchRow)
+	require.Equal(t, found, resultOf[notification.Sweep](t, env))
 }
 
 // FollowUp survives any failure, and continues in another run before its history grows long.

@@ -49,9 +49,6 @@ func cause(err error) string {
 
 // add adds the source of an entry. The entry `herald` changes Herald's own outbox instead.
 func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
-	if e.Mode != nil {
-		e.refuse("mode", "mode is no longer needed: remove the line. Herald sends the rows of every source, also to people, in pages and in the order of their keys")
-	}
 	switch line, taken := f.names[e.Name]; {
 	case e.Name == "":
 		e.refuse("name", "the source has no `name:`")
@@ -89,7 +86,7 @@ func (e entry) herald(source *outboxes.Source) {
 // allow refuses all other keys.
 func (e entry) allow(keys []string, otherwise string) {
 	for key := range e.lines {
-		if key != "mode" && !slices.Contains(keys, key) {
+		if !slices.Contains(keys, key) {
 			e.refuse(key, e.Name+" "+otherwise, key)
 		}
 	}

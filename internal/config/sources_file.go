@@ -166,7 +166,6 @@ type keys struct {
 		IDPath string `yaml:"id_path"`
 	} `yaml:"aggregate"`
 	Retention string `yaml:"retention"`
-	Mode      any    `yaml:"mode"` // a key of release 0.2, refused
 }
 
 // heraldKeys are the permitted keys of the entry herald. OUTBOX_* settings give the rest.

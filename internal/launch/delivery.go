@@ -36,7 +36,7 @@ type RetryInput struct {
 // RetryDelivery starts a new run of a delivery with the same workflow ID, after any end of the last
 // run. If the last run has not ended, the error is [ErrRunning].
 func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.WorkflowRun, error) {
-	deliver := workflows.DeliverInput{DeliveryID: in.DeliveryID, Channel: in.Channel, Retry: true, Again: in.Again, OwnTime: true}
+	deliver := workflows.DeliverInput{DeliveryID: in.DeliveryID, Channel: in.Channel, Retry: true, Again: in.Again}
 	run, err := l.Client.ExecuteWorkflow(ctx, l.retryOptions(in, "retried"), workflows.DeliverNotification, deliver)
 	if errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted)) {
 		return nil, ErrRunning

@@ -59,7 +59,7 @@ func TestRetryDelivery(t *testing.T) {
 			StaticSummary:                            "EMAIL to RESTAURANT_USER/10, retried",
 			Memo:                                     map[string]any{"event_id": "evt-1"},
 		}
-		deliver := workflows.DeliverInput{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, Retry: true, Again: tt.again, OwnTime: true}
+		deliver := workflows.DeliverInput{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, Retry: true, Again: tt.again}
 		server, run := mocks.NewClient(t), &mocks.WorkflowRun{}
 		server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isDeliverNotification), deliver).Return(run, tt.answer).Once()
 		launcher := launch.Launcher{Client: server, Prefix: "herald"}

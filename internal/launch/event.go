@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -31,16 +30,10 @@ func (l *Launcher) StartEventAgain(ctx context.Context, event notification.Pendi
 }
 
 func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEvent, reuse enums.WorkflowIdReusePolicy) error {
-	if err := l.CheckSource(cmp.Or(event.Source, notification.HeraldSource)); err != nil {
+	if err := l.CheckSource(event.Source); err != nil {
 		return err
 	}
-	commands, err := l.commandVersion(ctx)
-	if err != nil {
-		return err
-	}
-	in := workflows.NotifyInput{
-		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, CommandVersion: commands, Cancels: event.Cancels,
-	}
+	in := workflows.NotifyInput{EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Cancels: event.Cancels}
 	options := client.StartWorkflowOptions{
 		ID:                                       event.ID,
 		TaskQueue:                                workflows.EventsQueue(l.Prefix),
@@ -52,7 +45,7 @@ func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEve
 	if event.CorrelationID != "" {
 		options.Memo = map[string]any{"correlation_id": event.CorrelationID}
 	}
-	_, err = l.Client.ExecuteWorkflow(tracing.WithParent(ctx, event.Traceparent), options, workflows.NotifyEvent, in)
+	_, err := l.Client.ExecuteWorkflow(tracing.WithParent(ctx, event.Traceparent), options, workflows.NotifyEvent, in)
 	return l.unlessStarted(ctx, err, options, workflows.NotifyEventType)
 }
 

@@ -1,19 +1,20 @@
 package launch_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/mocks"
 
 	"herald/internal/launch"
@@ -50,14 +51,14 @@ func TestStartEvent(t *testing.T) {
 		{name: "out of reach", answer: unavailable, want: unavailable},
 	}
 	for _, tt := range tests {
-		in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, CommandVersion: 4, Cancels: "evt-0"}
+		in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, Cancels: "evt-0"}
 		server := mocks.NewClient(t)
 		server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY), mock.MatchedBy(isNotifyEvent), in).
 			Return(nil, tt.answer).Once()
 		if tt.holder != nil {
 			server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
 		}
-		launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent, Generation: 4, Sources: sources}
+		launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent, Sources: sources}
 
 		require.Equal(t, tt.want, launcher.StartEvent(t.Context(), event), tt.name)
 	}
@@ -152,17 +153,16 @@ func TestStartEventOfASource(t *testing.T) {
 		want   workflows.NotifyInput
 	}{
 		{"Herald's own", "herald", outboxes.Source{}, workflows.NotifyInput{Source: "herald", Publish: true}},
-		{"Herald's outbox, named in an old history", "", outboxes.Source{}, workflows.NotifyInput{Publish: true}},
-		{"Herald's outbox with a topic", "", outboxes.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Publish: true}},
+		{"Herald's own, with a topic", "herald", outboxes.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Source: "herald", Publish: true}},
 		{"only people", "orders", outboxes.Source{Name: "orders", People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
 		{"both", "orders", outboxes.Source{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
 	}
 	for _, tt := range tests {
-		tt.want.EventID, tt.want.CommandVersion = "evt-1", 4
+		tt.want.EventID = "evt-1"
 		tt.config.Retries, tt.config.RetryInterval = 5, time.Second
 		server := mocks.NewClient(t)
 		server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.MatchedBy(isNotifyEvent), tt.want).Return(nil, nil).Once()
-		launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: true, Generation: 4}
+		launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: true}
 		if tt.config.Name != "" {
 			launcher.Sources = map[string]outboxes.Source{tt.config.Name: tt.config}
 		}
@@ -172,7 +172,7 @@ func TestStartEventOfASource(t *testing.T) {
 }
 
 // A process does not start events of a source that its configuration lacks, or of a source without
-// people. An earlier release may have stored such events.
+// people. The process that stored them may have had other settings.
 func TestStartEventOfAWrongSource(t *testing.T) {
 	t.Parallel()
 
@@ -227,44 +227,53 @@ func (e *events) Next() (*history.HistoryEvent, error) {
 	return next, nil
 }
 
-// EventRemainder reads a history of release 0.2, which may end after any event.
-func TestEventRemainder(t *testing.T) {
+// Publishes reads a history, which may end after any event.
+func TestPublishes(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		history string
-		cut     int // the number of events to read; 0: all
-		want    launch.Remainder
+	payloads := func(value any) *commonpb.Payloads {
+		encoded, err := converter.GetDefaultDataConverter().ToPayloads(value)
+		require.NoError(t, err)
+		return encoded
+	}
+	started := func(publish bool) *history.HistoryEvent {
+		return &history.HistoryEvent{EventId: 1, Attributes: &history.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &history.WorkflowExecutionStartedEventAttributes{Input: payloads(workflows.NotifyInput{Publish: publish})}}}
+	}
+	local := func(activity string, failure *failurepb.Failure) *history.HistoryEvent {
+		return &history.HistoryEvent{EventId: 5, Attributes: &history.HistoryEvent_MarkerRecordedEventAttributes{
+			MarkerRecordedEventAttributes: &history.MarkerRecordedEventAttributes{MarkerName: "LocalActivity", Failure: failure,
+				Details: map[string]*commonpb.Payloads{"data": payloads(map[string]string{"ActivityType": activity})}}}}
+	}
+	scheduled := &history.HistoryEvent{EventId: 6, Attributes: &history.HistoryEvent_ActivityTaskScheduledEventAttributes{
+		ActivityTaskScheduledEventAttributes: &history.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: "PublishEvent"}}}}
+	completed := &history.HistoryEvent{EventId: 8, Attributes: &history.HistoryEvent_ActivityTaskCompletedEventAttributes{
+		ActivityTaskCompletedEventAttributes: &history.ActivityTaskCompletedEventAttributes{ScheduledEventId: 6}}}
+	tests := map[string]struct {
+		history events
+		want    bool
+		err     string
 	}{
-		{history: "notify_first_sent", cut: 3, want: launch.Remainder{Publish: true}},
-		{history: "notify_first_sent"},
-		{history: "notify_first_again"},
-		{history: "notify_paged", cut: 7, want: launch.Remainder{Publish: true}},
-		{history: "notify_paged"},
-		{history: "notify_topic"},
-		{history: "notify_topic_only", want: launch.Remainder{TopicOnly: true}},
+		"not published yet":                   {history: events{left: []*history.HistoryEvent{started(true), local("PlanDeliveries", nil)}}, want: true},
+		"it need not be published":            {history: events{left: []*history.HistoryEvent{started(false)}}},
+		"published by the local activity":     {history: events{left: []*history.HistoryEvent{started(true), local("PublishEvent", nil)}}},
+		"the local activity failed":           {history: events{left: []*history.HistoryEvent{started(true), local("PublishEvent", &failurepb.Failure{})}}, want: true},
+		"the activity has not ended":          {history: events{left: []*history.HistoryEvent{started(true), scheduled}}, want: true},
+		"published by the activity":           {history: events{left: []*history.HistoryEvent{started(true), scheduled, completed}}},
+		"the history's retention has ended":   {history: events{err: serviceerror.NewNotFound("gone")}, want: true},
+		"the history cannot be read just now": {history: events{err: serviceerror.NewUnavailable("away")}, err: "away"},
 	}
-	for _, tt := range tests {
-		file, err := os.Open(filepath.Join("..", "..", "workflows", "testdata", "v0.2", tt.history+".json"))
-		require.NoError(t, err)
-		recorded, err := client.HistoryFromJSON(file, client.HistoryJSONOptions{LastEventID: int64(tt.cut)})
-		require.NoError(t, err)
-		require.NoError(t, file.Close())
+	for name, tt := range tests {
+		server := mocks.NewClient(t)
+		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "", false, mock.Anything).Return(&tt.history)
 
-		left, err := remainder(t, &events{left: recorded.GetEvents()})
-		require.NoError(t, err)
-		require.Equal(t, tt.want, left, "%s %d", tt.history, tt.cut)
+		publishes, err := (&launch.Launcher{Client: server}).Publishes(t.Context(), "evt-1")
+
+		if tt.err != "" {
+			require.ErrorContains(t, err, tt.err, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		require.Equal(t, tt.want, publishes, name)
 	}
-	left, err := remainder(t, &events{err: serviceerror.NewNotFound("its retention has ended")})
-	require.NoError(t, err)
-	require.Equal(t, launch.Remainder{Publish: true}, left)
-	_, err = remainder(t, &events{err: serviceerror.NewUnavailable("away")})
-	require.ErrorContains(t, err, "away")
-}
-
-func remainder(t *testing.T, recorded *events) (launch.Remainder, error) {
-	t.Helper()
-	server := mocks.NewClient(t)
-	server.On("GetWorkflowHistory", mock.Anything, "evt-1", "", false, mock.Anything).Return(recorded)
-	return (&launch.Launcher{Client: server}).EventRemainder(t.Context(), "evt-1")
 }

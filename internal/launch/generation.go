@@ -17,8 +17,8 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// Unversioned is the newest generation whose workers have no version: release 0.2.
-const Unversioned = 3
+// Unversioned is the generation of workers without a version.
+const Unversioned = 0
 
 // maxNamespace is the maximum length of a namespace's name in a deployment's name, in bytes. On
 // Postgres, Temporal stores at most 255 bytes for the deployment's name and its additions.

@@ -28,11 +28,8 @@ type Launcher struct {
 	Namespace     string // the namespace of Client; empty: Temporal's default
 	Prefix        string // TASK_QUEUE_PREFIX
 	PublishEvents bool   // PUBLISH_EVENTS
-	Generation    int    // the [workflows.CommandVersion] of started events; 0: the oldest generation that gets tasks
 
 	Sources map[string]outboxes.Source // by name; without an entry, Herald's outbox goes to no topic
-
-	routing routing
 }
 
 // IsNotFound reports whether Temporal did not find the workflow, schedule or other object.

@@ -177,7 +177,7 @@ func TestStartPoller(t *testing.T) {
 // withServer returns a launcher, and a mock of its Temporal.
 func withServer(t *testing.T) (*mocks.Client, *launch.Launcher) {
 	server := mocks.NewClient(t)
-	return server, &launch.Launcher{Client: server, Prefix: "herald", Generation: 4, Sources: sources}
+	return server, &launch.Launcher{Client: server, Prefix: "herald", Sources: sources}
 }
 
 var (

@@ -70,7 +70,7 @@ const (
 type AttemptResult struct {
 	DeliveryID     string        // set for a delivery that was sent alone
 	Number         int           // of the attempt
-	Owner          string        `json:",omitempty"` // of the lease; release 0.2 recorded none
+	Owner          string        `json:",omitempty"` // of the lease
 	DigestID       string        `json:",omitempty"`
 	Items          []ItemAttempt `json:",omitempty"` // of the digest
 	Outcome        AttemptOutcome

@@ -64,7 +64,7 @@ func (m Message) Frame() Frame {
 // successfully or not.
 type InboxItem struct {
 	Frame
-	AvailableAt time.Time  `json:"available_at"` // when its first attempt ended, UTC; rows of older releases: when it was sent or created
+	AvailableAt time.Time  `json:"available_at"` // when its first attempt ended, UTC
 	ReadAt      *time.Time `json:"read_at"`      // UTC; null: unread
 }
 

@@ -8,7 +8,7 @@ import (
 // needs.
 type PendingEvent struct {
 	ID            string
-	Source        string // where it was claimed; empty: [HeraldSource]
+	Source        string // the outbox of the event
 	Type          string
 	AggregateType string
 	AggregateID   string

@@ -52,7 +52,7 @@ func newDesk(t *testing.T) *desk {
 func (d *desk) reset(status notification.Status) {
 	d.t.Helper()
 	d.server = mocks.NewClient(d.t)
-	d.Launcher = &launch.Launcher{Client: d.server, Prefix: "test", Generation: 4}
+	d.Launcher = &launch.Launcher{Client: d.server, Prefix: "test"}
 	d.waited.Store(0)
 	d.setStatus(status)
 }

@@ -37,8 +37,6 @@ type Promoted struct {
 const (
 	// promotedPage is the number of events that a promotion reads at once.
 	promotedPage = 500
-	// forgottenPage is the number of events that one statement of a rollback reads.
-	forgottenPage = 10_000
 	// promotedAtOnce bounds the events that are checked, ended or started concurrently.
 	promotedAtOnce = 8
 	// maxClaimed is more than all pollers of an installation claim at the same time.
@@ -62,8 +60,7 @@ func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(P
 	p := &promotionRun{Operator: o, held: held, progress: progress, done: Promoted{Generation: order.Generation}}
 	p.launcher = launch.Launcher{
 		Client: o.Launcher.Client, Namespace: o.Launcher.Namespace, Prefix: o.Launcher.Prefix, Sources: o.Launcher.Sources,
-		PublishEvents: true, // EventRemainder, not the setting, decides about publishing
-		Generation:    min(order.Generation, workflows.CommandVersion),
+		PublishEvents: true, // Publishes, not the setting, decides about publishing
 	}
 	if begun, err := p.begin(ctx, order); err != nil || !begun {
 		return p.done, err
@@ -133,9 +130,6 @@ func (p *promotionRun) run(ctx context.Context) error {
 		if err := p.endAll(ctx); err != nil {
 			return err
 		}
-		if err := p.forgetAcknowledgements(ctx); err != nil {
-			return err
-		}
 		if switched {
 			break
 		}
@@ -158,25 +152,6 @@ func (p *promotionRun) switchGeneration(ctx context.Context) error {
 		}
 	}
 	return p.Launcher.SetGeneration(ctx, p.done.Generation)
-}
-
-// forgetAcknowledgements clears acknowledgements before a rollback to release 0.2. Release 0.2
-// takes RabbitMQ's acknowledgement for Kafka's: it would mark rows of other outboxes as sent
-// although Kafka does not have them.
-func (p *promotionRun) forgetAcknowledgements(ctx context.Context) error {
-	if p.done.Generation != launch.Unversioned {
-		return nil
-	}
-	for after, more := "", true; more; more = after != "" {
-		if err := p.held(ctx); err != nil {
-			return err
-		}
-		var err error
-		if after, err = p.Store.ForgetAcknowledgements(ctx, p.done.Generation, after, forgottenPage); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // each calls f for several events concurrently. It fails if the promotion lock is lost.
@@ -242,13 +217,9 @@ func (e *MissingQueuesError) Error() string {
 }
 
 // missingQueues returns the task queues that have workers of other generations, but none of this
-// generation. Release 0.2 knows no webhooks: their deliveries wait until a newer generation is
-// current.
+// generation.
 func (p *promotionRun) missingQueues(ctx context.Context, generation int) (missing []string, err error) {
 	for _, queue := range queuesOf(p.Launcher.Prefix) {
-		if generation == launch.Unversioned && queue == workflows.ChannelQueue(p.Launcher.Prefix, notification.Webhook) {
-			continue
-		}
 		workers, err := launch.WorkersOf(ctx, p.Launcher.Client, p.Launcher.Namespace, queue)
 		if err != nil {
 			return nil, err

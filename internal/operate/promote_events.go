@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,19 +89,17 @@ func (p *promotionRun) startAgain(ctx context.Context, event notification.StuckE
 	if err := p.awaitAttempts(ctx, event.ID); err != nil {
 		return err
 	}
-	left, err := p.Launcher.EventRemainder(ctx, event.ID)
+	publishes, err := p.Launcher.Publishes(ctx, event.ID)
 	switch {
 	case err != nil:
 		return err
-	case left.TopicOnly:
-		return p.Store.EndTopicOnly(ctx, event.ID)
 	case event.Purged:
 		return p.Store.EndStuckEvent(ctx, event.ID, notification.EventFailed, 0)
-	case p.launcher.CheckSource(cmp.Or(event.Source, notification.HeraldSource)) != nil:
+	case p.launcher.CheckSource(event.Source) != nil:
 		p.left.Add(1)
 		return nil
 	}
-	event.Published = !left.Publish
+	event.Published = !publishes
 	err = p.launcher.StartEventAgain(ctx, event.PendingEvent)
 	if taken := new(notification.IDTakenError); errors.As(err, &taken) {
 		return p.Store.EndStuckEvent(ctx, event.ID, notification.EventFailed, 0)

@@ -11,9 +11,9 @@ import (
 // Memory is Herald's database: the events of adopted rows, and the rows and topics that the walk
 // remembers.
 type Memory interface {
-	// BeginSource stores where the walk through Herald's own outbox begins. For a source that
-	// notifies nobody, it closes the events that release 0.2 left open.
-	BeginSource(ctx context.Context, source Source) error
+	// BeginOwnOutbox stores where the walk through Herald's own outbox begins. A repeat changes
+	// nothing.
+	BeginOwnOutbox(ctx context.Context) error
 	// TakePosition returns the position that the last owner of exactly these slots stored. nil:
 	// there is none, or a slot had another owner since. After the call, owner may store positions.
 	TakePosition(ctx context.Context, source string, slots []int, owner string) ([]byte, error)

@@ -26,8 +26,10 @@ const maxReleased = 10_000
 func (p *poll) resume(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	if err := p.Memory.BeginSource(ctx, p.Source); err != nil {
-		return err
+	if p.Source.IsHerald() {
+		if err := p.Memory.BeginOwnOutbox(ctx); err != nil {
+			return err
+		}
 	}
 	p.owner = rand.Text()
 	kept, err := p.Memory.TakePosition(ctx, p.Source.Name, slices.Sorted(maps.Keys(p.slots)), p.owner)

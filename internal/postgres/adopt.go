@@ -106,43 +106,13 @@ func refusal(err error) string {
 	}
 }
 
-// BeginSource records once where the walk through Herald's own outbox begins. For a source
-// without people, it closes the events that release 0.2 kept: the walk produces their rows.
-// Workers of release 0.2 mark the rows of closed events as sent. So BeginSource closes nothing
-// after a rollback, or until the last activities of release 0.2 have timed out.
-func (s *Store) BeginSource(ctx context.Context, source outboxes.Source) error {
-	const start = `
+// BeginOwnOutbox records once where the walk through Herald's own outbox begins.
+func (s *Store) BeginOwnOutbox(ctx context.Context) error {
+	const query = `
 		INSERT INTO source_start (source, seq)
 		SELECT 'herald', coalesce(max(seq), 0)
 		FROM  (SELECT seq FROM event_outbox ORDER BY seq DESC LIMIT 1) AS last
 		ON CONFLICT DO NOTHING`
-	const closeEvents = `
-		WITH closed AS (
-			UPDATE event_outbox
-			SET    status          = 'PROCESSED',
-			       published_at    = coalesce(published_at, now()),
-			       acknowledged_at = now(),
-			       error_message   = NULL,
-			       lease_owner     = NULL,
-			       lease_until     = NULL
-			WHERE  source = $1
-			AND    source <> 'herald' -- matches the index
-			AND    acknowledged_at IS NULL
-			AND   (SELECT generation > 3 AND ended_at < now() - interval '3 minutes' FROM worker_promotion ORDER BY id DESC LIMIT 1) -- 3: release 0.2
-			RETURNING event_id
-		)
-		INSERT INTO processed_event (event_id, status)
-		SELECT event_id, 'SUCCESS'
-		FROM   closed
-		ON CONFLICT (event_id) DO UPDATE
-		SET    status = 'SUCCESS'`
 
-	var err error
-	switch {
-	case source.IsHerald():
-		_, err = s.Pool.Exec(ctx, start)
-	case !source.People:
-		_, err = s.Pool.Exec(ctx, closeEvents, source.Name)
-	}
-	return Wrap(err, "begin the walk of a source")
+	return s.Exec(ctx, "begin the walk of Herald's outbox", query)
 }

@@ -48,12 +48,6 @@ const (
 	// other senders skip deliveries that a retry will send. The lease keeps two senders apart.
 	retried = `EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)`
 
-	// formerLease reports whether a worker of release 0.2 may be making an attempt at the
-	// delivery n. That release knew no leases.
-	formerLease = `EXISTS (
-		           SELECT FROM delivery_attempt a
-		           WHERE  a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count AND a.ended_at IS NULL AND a.started_at > now() - interval '2 minutes')`
-
 	// uncounted reports whether the last attempt at the delivery n, and an earlier attempt in this
 	// run, did not count: both found our account rejected, or both met the same outage. The next
 	// attempt then reuses the number and the row of the last one. So a day with one attempt a minute
@@ -86,8 +80,7 @@ const (
 			WHERE  n.status = ANY ((SELECT CASE WHEN $2 THEN ARRAY ['PENDING'] ELSE ARRAY ['PENDING', 'FAILED'] END)::text[])
 			AND    NOT n.receipt_failed
 			AND    (n.attempt_until IS NULL OR n.attempt_until <= now())
-			AND    CASE WHEN $2 THEN n.attempt_count = 0 AND NOT ` + retried + `
-			            ELSE n.attempt_count = 0 OR n.attempt_owner IS NOT NULL OR NOT ` + formerLease + ` END
+			AND    (NOT $2 OR (n.attempt_count = 0 AND NOT ` + retried + `))
 			ORDER BY n.id
 			FOR UPDATE OF n
 		), lost AS (
@@ -115,7 +108,7 @@ const (
 		` + messageOf + `
 		LEFT JOIN LATERAL (
 			SELECT count(*) FILTER (WHERE a.outcome IN ('REFUSED', 'UNAVAILABLE', 'AMBIGUOUS') OR a.outcome IN (` + outages + `) AND a.started_at >= a.outage + $7) AS ended,
-			       count(*) FILTER (WHERE a.outcome = 'LOST' OR a.ended_at IS NULL) AS crashed,
+			       count(*) FILTER (WHERE a.outcome = 'LOST') AS crashed,
 			       now() - min(a.started_at) FILTER (WHERE a.outcome = 'ACCOUNT') AS rejected,
 			       now() - min(a.outage) AS outage,
 			       count(*) FILTER (WHERE a.started_at >= a.tied) AS tied,
@@ -163,9 +156,7 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 func (s *Store) readStatuses(ctx context.Context, ids []string, begun attempts) error {
 	const query = `
 		SELECT n.delivery_id, n.status, n.receipt_failed,
-		       CASE WHEN n.attempt_until > now() THEN n.attempt_until - now()
-		            WHEN n.attempt_count > 0 AND n.attempt_owner IS NULL AND ` + formerLease + ` THEN interval '2 minutes'
-		            ELSE '0' END
+		       greatest(n.attempt_until - now(), '0')
 		FROM   notification n
 		WHERE  n.delivery_id = ANY ($1)`
 

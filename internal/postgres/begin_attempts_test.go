@@ -205,26 +205,6 @@ func atMost(longest time.Duration, a notification.Attempt) notification.Attempt 
 	return a
 }
 
-// Release 0.2 recorded attempts when they began, and knew no leases. Herald waits for an
-// attempt that may be in flight. It counts a dead one as lost, and records its result when
-// it ends.
-func TestAttemptsOfRelease02(t *testing.T) {
-	t.Parallel()
-
-	s := newWith(t, planMail)
-	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1")
-	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)", mail)
-	require.Equal(t, notification.Attempt{Status: notification.Pending, LeasedFor: 2 * time.Minute}, begin(t, s, mail, 0))
-
-	postgrestest.Exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '3 minutes'")
-	attempt := begin(t, s, mail, 0)
-	require.Equal(t, [2]int{2, 1}, [2]int{attempt.Number, attempt.Crashed})
-
-	must(s.EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeSent}}))(t)
-	require.Equal(t, "SENT", delivery(t, s, mail).Status)
-	require.Equal(t, "SENT", postgrestest.Get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE ended_at > started_at"))
-}
-
 // In a group that was planned a while ago, the rules judge each delivery separately. A
 // change for one delivery drops only that one. Deliveries go to the current address.
 func TestBeginAttemptsJudgesEachDelivery(t *testing.T) {

@@ -46,8 +46,8 @@ func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptR
 
 // endAttempts ends attempts. It locks rows by id, as every statement that locks several
 // rows does. The planner cannot see the number of results, so it keeps its plan: planning
-// takes as long as ending an attempt. An attempt without a lease was recorded as lost, or
-// release 0.2 began it. The provider's words about a person who was erased are not stored.
+// takes as long as ending an attempt. An attempt without a lease was recorded as lost. The
+// provider's words about a person who was erased are not stored.
 const endAttempts = `
 		WITH item AS (
 			SELECT i.*, CASE WHEN i.words = '' THEN NULL WHEN ` + Erased + ` THEN '` + erasedText + `' ELSE i.words END AS detail,
@@ -77,7 +77,7 @@ const endAttempts = `
 			WHERE  NOT i.mine
 			AND    a.delivery_id = i.delivery_id
 			AND    a.attempt = i.attempt
-			AND    (a.ended_at IS NULL OR a.outcome = 'LOST')
+			AND    a.outcome = 'LOST'
 			RETURNING i.id
 		), recorded AS (
 			UPDATE notification n

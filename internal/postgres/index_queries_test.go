@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/postgres/report"
@@ -84,7 +83,6 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"event_outbox_correlation_id":  events(report.EventFilter{CorrelationID: "c7"}),
 		"event_outbox_failed_id":       retry(postgres.RetryFilter{}),
 		"event_outbox_latest":          events(report.EventFilter{}),
-		"event_outbox_unacknowledged":  func(ctx context.Context) error { return s.BeginSource(ctx, outboxes.Source{Name: "orders"}) },
 		"gateway_ticket_expires_at":    func(ctx context.Context) error { return gatewayOf(s).NewTicket(ctx, []byte("new"), who, long, long) },
 		"notification_collapse": func(ctx context.Context) error {
 			return s.SavePlan(ctx, notification.Event{ID: "e7", Type: "T", CollapseKey: "k7"}, []notification.DecidedRecipient{decided("7", planned(notification.Push))})

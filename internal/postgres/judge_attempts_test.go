@@ -277,7 +277,7 @@ func TestQuietCheck(t *testing.T) {
 		         VALUES ('RESTAURANT', '5', 'EMAIL', NULL, '22:00', '07:00', 'Europe/Rome'), ('RESTAURANT', '5', 'SMS', NULL, '01:00', '02:00', NULL),
 		                ('RESTAURANT', '6', 'EMAIL', NULL, '03:00', '04:00', NULL), ('CUSTOMER', '0', 'EMAIL', NULL, '05:00', '06:00', NULL)`
 		ofType = "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type) VALUES ('RESTAURANT', '5', 'EMAIL', 'RESERVATION_REQUESTED')"
-		older  = "UPDATE notification SET entity_type = NULL, entity_id = NULL" // planned by a release that did not store the entity
+		older  = "UPDATE notification SET entity_type = NULL, entity_id = NULL"
 	)
 	evening := &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second, End: 7 * time.Hour}
 	night := &notification.QuietHours{Start: 22 * time.Hour, End: 7 * time.Hour}

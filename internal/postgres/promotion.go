@@ -162,44 +162,6 @@ func (s *Store) RestartingEvents(ctx context.Context, after string, limit int) (
 	return Collect(ctx, s.Pool, "read restarting events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, limit)
 }
 
-// EndTopicOnly ends an event that notifies nobody: a workflow of release 0.2 sent it only to a
-// topic. The event's source sends it there now.
-func (s *Store) EndTopicOnly(ctx context.Context, eventID string) error {
-	const query = `
-		UPDATE processed_event
-		SET    status        = 'SUCCESS',
-		       restarting_at = NULL,
-		       updated_at    = now()
-		WHERE  event_id = $1
-		AND    status = 'PROCESSING'`
-
-	return s.Exec(ctx, "end event that only goes to a topic", query, eventID)
-}
-
-// ForgetAcknowledgements clears acknowledged_at of events of other outboxes that a newer
-// generation acknowledged. It reads a page of events after an id, and returns the last id;
-// empty: there are no more.
-func (s *Store) ForgetAcknowledgements(ctx context.Context, generation int, after string, limit int) (last string, err error) {
-	const query = `
-		WITH page AS (
-			SELECT event_id, source, acknowledged_at
-			FROM   event_outbox
-			WHERE  event_id > $2
-			ORDER BY event_id
-			LIMIT  $3
-		), forgotten AS (
-			UPDATE event_outbox o
-			SET    acknowledged_at = NULL
-			FROM   page p
-			WHERE  o.event_id = p.event_id
-			AND    p.source <> 'herald'
-			AND    p.acknowledged_at >= (SELECT min(began_at) FROM worker_promotion WHERE generation > $1)
-		)
-		SELECT coalesce(max(event_id), '') FROM page`
-
-	return One(ctx, s.Pool, "forget acknowledgements", pgx.RowTo[string], query, generation, after, limit)
-}
-
 // CountRestarting counts the events that [Store.BeginRestart] has marked, up to MostCounted.
 func (s *Store) CountRestarting(ctx context.Context) (int, error) {
 	const query = `
@@ -209,8 +171,7 @@ func (s *Store) CountRestarting(ctx context.Context) (int, error) {
 	return One(ctx, s.Pool, "count restarting events", pgx.RowTo[int], query, MostCounted)
 }
 
-// AttemptsUnderWay reports whether a sender has the lease of a delivery of the event, or
-// may be making an attempt with release 0.2.
+// AttemptsUnderWay reports whether a sender has the lease of a delivery of the event.
 func (s *Store) AttemptsUnderWay(ctx context.Context, eventID string) (bool, error) {
 	const query = `
 		SELECT EXISTS (
@@ -218,8 +179,7 @@ func (s *Store) AttemptsUnderWay(ctx context.Context, eventID string) (bool, err
 			FROM   notification n
 			WHERE  n.event_id = $1
 			AND    n.status = 'PENDING'
-			AND    n.attempt_count > 0
-			AND    (n.attempt_until > now() OR (n.attempt_owner IS NULL AND ` + formerLease + `)))`
+			AND    n.attempt_until > now())`
 
 	return One(ctx, s.Pool, "look for attempts under way", pgx.RowTo[bool], query, eventID)
 }

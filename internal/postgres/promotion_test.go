@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
@@ -28,7 +27,7 @@ func TestRestartingEventKeepsItsDeliveries(t *testing.T) {
 	require.ErrorIs(t, errOf(s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled")), notification.ErrNoDelivery)
 	require.Zero(t, must(s.CancelDeliveries(t.Context(), "evt-1", "cancelled", 10))(t))
 	require.ErrorIs(t, errOf(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled})), notification.ErrEnded)
-	postgrestest.Exec(t, s, `UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-1' AND status = 'PROCESSING'`) // as a sweep of release 0.2 does
+	postgrestest.Exec(t, s, `UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-1' AND status = 'PROCESSING'`)
 	require.Equal(t, "PENDING PENDING PROCESSING", state())
 
 	postgrestest.Exec(t, s, `UPDATE notification SET status = 'SENT', sent_at = now() WHERE channel = 'SMS'`) // an attempt in flight succeeds
@@ -122,34 +121,4 @@ func TestAttemptsUnderWay(t *testing.T) {
 	require.True(t, underWay())
 	runOut(t, s)
 	require.False(t, underWay(), "its process died")
-
-	postgrestest.Exec(t, s, "UPDATE notification SET attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
-	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT delivery_id, attempt_count FROM notification")
-	require.True(t, underWay(), "release 0.2 knows no leases")
-	postgrestest.Exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '1 hour'")
-	require.False(t, underWay(), "its process died")
-}
-
-// A worker of release 0.2 marks the row of an acknowledged event as sent, even if no topic has it.
-// So the events of release 0.2 stay open while its workers may poll.
-func TestBeginSourceWhileFormerWorkersPoll(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	postgrestest.Exec(t, s, `INSERT INTO event_outbox (event_id, source, event_type) VALUES ('evt-1', 'orders', 'T')`)
-	closed := func() bool {
-		require.NoError(t, s.BeginSource(t.Context(), outboxes.Source{Name: "orders"}))
-		return postgrestest.Get[bool](t, s, `SELECT acknowledged_at IS NOT NULL FROM event_outbox`)
-	}
-
-	require.False(t, closed(), "not promoted")
-	require.NoError(t, s.BeginPromotion(t.Context(), 4, 3))
-	require.False(t, closed(), "the promotion has not ended")
-	require.NoError(t, s.EndPromotion(t.Context()))
-	require.False(t, closed(), "an activity of release 0.2 may still poll")
-	postgrestest.Exec(t, s, `UPDATE worker_promotion SET ended_at = ended_at - interval '3 minutes'`)
-	require.NoError(t, s.BeginPromotion(t.Context(), 3, 4))
-	require.False(t, closed(), "a rollback")
-	postgrestest.Exec(t, s, `DELETE FROM worker_promotion WHERE generation = 3`)
-	require.True(t, closed())
 }
