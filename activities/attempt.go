@@ -96,12 +96,19 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	if m.tried.Begun > 1 {
 		byChannel(ctx, m.channel).Counter(RetriesMetric).Inc(1)
 	}
+	failed := err
+	if err != nil {
+		failed = attemptFailure(m, err)
+	}
+	if delay := retryDelay(failed); delay >= longBackOff {
+		m.result.Next = time.Now().Add(delay).UTC()
+	}
 	recordErr := a.record(ctx, m)
 	if recordErr != nil {
 		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID), "outcome", m.result.Outcome, "error", Unquoted(recordErr))
 	}
-	if err != nil {
-		return nil, attemptFailure(m, err)
+	if failed != nil {
+		return nil, failed
 	}
 	if recordErr == nil {
 		return nil, nil

@@ -67,6 +67,15 @@ func attemptFailure(m outgoing, err error) error {
 	}
 }
 
+// retryDelay returns the time after which Temporal retries a failure; 0: never, or as the retry policy
+// says.
+func retryDelay(err error) time.Duration {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok && !application.NonRetryable() {
+		return application.NextRetryDelay()
+	}
+	return 0
+}
+
 // retried returns err as a failure that Temporal always retries.
 func retried(err error) error {
 	provider, ok := errors.AsType[*notification.ProviderError](err)
@@ -155,6 +164,10 @@ const maxRetryInterval = 15 * time.Minute
 // minOutageRetry and maxOutageRetry limit the intervals during an outage. The maximum is short, because
 // the message is due when the outage ends.
 const minOutageRetry, maxOutageRetry = time.Second, time.Minute
+
+// longBackOff is the time from which the workflow of a delivery waits for the next attempt, so that the
+// delivery gives back what others need. Temporal waits for shorter times, which costs less.
+const longBackOff = 2 * time.Minute
 
 const (
 	// accountRetry is the interval after a provider rejected our account. An operator has

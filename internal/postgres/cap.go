@@ -164,7 +164,7 @@ func count(ctx context.Context, tx pgx.Tx, in notification.Begin, messages map[s
 			row.At = room.At
 		}
 		for _, attempt := range items {
-			if attempt.Verdict = room.Verdict(); attempt.Held() {
+			if attempt.Verdict = room.Verdict().Until(attempt.Message.ExpiresAt); attempt.Held() {
 				held = append(held, attempt)
 			}
 		}
