@@ -63,8 +63,9 @@ lint: ## check format, correctness, imports, determinism and vulnerabilities; VU
 	$(lint_tool) workflowcheck -test=false ./...
 	tools/vulnerabilities.sh $(VULNERABILITIES)
 
-histories: up ## record the histories of the replay test again
-	@$(with_stack) go run ./tools/histories
+histories: up ## record the histories of the replay test again, from all end-to-end tests
+	rm -rf workflows/testdata/next
+	@$(with_stack) go test ./internal/e2e -count=1 -timeout 60m -record $(CURDIR)/workflows/testdata/next
 
 screenshots: ## take the pictures of docs/ again, from what `make demo` left running
 	@tools/screenshots.sh

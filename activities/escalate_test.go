@@ -251,7 +251,7 @@ func TestPlanDeliveriesToUnreachable(t *testing.T) {
 	db.page.Recipients = db.page.Recipients[:1]
 	db.page.Recipients[0].Phone = "+390612345678"
 
-	_, err := plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
+	_, err := plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1})
 
 	require.NoError(t, err)
 	require.Equal(t, map[notification.Channel]notification.Decision{notification.Push: notification.DecisionNoAddress, notification.SMS: notification.DecisionSelected}, db.decided[0].Decisions)
@@ -267,7 +267,7 @@ func TestPlanDeliveriesLeavesOutEscalations(t *testing.T) {
 	db.page.Recipients = db.page.Recipients[:1]
 	db.page.Recipients[0].Phone, db.page.Recipients[0].HasDevice = "+390612345678", true
 
-	must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+	must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))(t)
 
 	require.Equal(t, map[notification.Channel]notification.Decision{notification.Push: notification.DecisionSelected}, db.decided[0].Decisions)
 }

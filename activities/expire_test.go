@@ -100,7 +100,7 @@ func TestPlanExpiryByTheDatabasesClock(t *testing.T) {
 		db := reservation()
 		db.rules.Now, db.rules.Event.ExpiresAt = time.Now().Add(by), time.Now().Add(by/2)
 
-		must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
+		must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource}))(t)
 
 		require.Equal(t, want, db.decided[0].Decisions[notification.Email])
 	}

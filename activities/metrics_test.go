@@ -146,11 +146,11 @@ func TestPlanMetrics(t *testing.T) {
 	m := newMeters()
 	a := planner(db)
 
-	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
+	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))
 	require.Equal(t, map[string]int64{"herald_not_sent EMAIL SUPPRESSED": 1}, m.counted())
 
 	db.later = errors.New("connection reset")
-	require.Error(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
+	require.Error(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))
 	require.Equal(t, map[string]int64{"herald_not_sent EMAIL SUPPRESSED": 1}, m.counted())
 }
 

@@ -125,7 +125,7 @@ func TestPlanDeliveriesDecidesOnceOnBatches(t *testing.T) {
 		a := planner(db)
 		a.BulkThreshold = tt.threshold
 
-		planned, err := run[activities.PlanResult](a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", After: tt.after, Pages: 1})
+		planned, err := run[activities.PlanResult](a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: tt.after, Pages: 1})
 
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.bulk, planned.Bulk, tt.name)

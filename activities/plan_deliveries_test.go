@@ -20,7 +20,7 @@ func TestPlanDeliveries(t *testing.T) {
 
 	db := reservation()
 	db.page.Recipients[1].Preferences = []notification.Preference{{Channel: notification.Email, Enabled: false}, {Channel: notification.WebSocket, Enabled: false}}
-	result := must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
+	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource}))(t)
 
 	restaurant := notification.Entity{Type: "RESTAURANT", ID: "5"}
 	require.Equal(t, []notification.Target{{Entity: restaurant}}, db.asked)
@@ -82,7 +82,7 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 
 			db := reservation()
 			tt.change(db)
-			result := must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
+			result := must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource}))(t)
 			require.Equal(t, tt.outcome, result.Outcome)
 			require.Equal(t, tt.problem, result.Problem)
 			require.Equal(t, "RESERVATION_REQUESTED", result.EventType)
@@ -101,7 +101,7 @@ func TestPlanDeliveriesWithoutItsTime(t *testing.T) {
 	db := reservation()
 	db.page.Recipients = db.page.Recipients[:1]
 	db.rules.Routing[1].Strategy, db.rules.Routing[1].SendAtPath = notification.Delayed, "startsAt"
-	must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+	must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))(t)
 
 	planned := db.decided[0].Deliveries
 	require.Len(t, planned, 2)
@@ -116,7 +116,7 @@ func TestPlanDeliveriesReportsABrokenRule(t *testing.T) {
 
 	db := reservation()
 	db.rules.Recipients = []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"}, {EntityType: "CUSTOMER", EntityIDPath: "customer.id"}}
-	result := must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
+	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource}))(t)
 	require.Empty(t, result.Outcome)
 	require.Equal(t, "customer.id is not in the payload", result.Problem)
 	require.Len(t, result.Batch.Deliveries, 4)
@@ -134,7 +134,7 @@ func TestPlanDeliveriesReportsSkippedPeople(t *testing.T) {
 	}
 	db := reservation()
 	db.page.PassedOver = passedOver
-	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))(t)
 	require.Empty(t, result.Outcome)
 	require.Len(t, result.Batch.Deliveries, 4)
 	require.Equal(t, doctors+"; "+ids, result.Problem)
@@ -142,9 +142,9 @@ func TestPlanDeliveriesReportsSkippedPeople(t *testing.T) {
 	db.page.Recipients = nil
 	m := newMeters()
 	a := planner(db)
-	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
+	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))
 	require.Equal(t, map[string]int64{"herald_recipients_passed_over UNKNOWN_USER_TYPE": 2, "herald_recipients_passed_over UNUSABLE_USER_ID": 1}, m.counted())
-	result = must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+	result = must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))(t)
 	require.Equal(t, notification.NoRecipients, result.Outcome)
 	require.Equal(t, doctors+"; "+ids, result.Problem)
 }
@@ -156,7 +156,7 @@ func TestPlanDeliveriesWithABrokenTemplate(t *testing.T) {
 	db := reservation()
 	db.rules.Templates = append(db.rules.Templates, notification.Template{EventType: "*", Channel: "EMAIL", Locale: "it", Title: "t", Body: "{{.payload.children}}"})
 	db.page.Recipients[0].Locale = "it"
-	require.Len(t, must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t).Batch.Deliveries, 4, "the workflow of the broken delivery gives it up")
+	require.Len(t, must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource}))(t).Batch.Deliveries, 4, "the workflow of the broken delivery gives it up")
 
 	problems := map[string]string{}
 	for _, r := range db.decided {
@@ -179,14 +179,14 @@ func TestPlanDeliveriesFailure(t *testing.T) {
 
 	db := reservation()
 	db.err = fmt.Errorf("read rules: %w", notification.ErrNoEvent)
-	_, err := plan(db, activities.PlanInput{EventID: "evt-404"})
+	_, err := plan(db, activities.PlanInput{EventID: "evt-404", Source: notification.HeraldSource})
 	requireFailure(t, err, activities.NoSuchRow, true, 0)
 
 	_, err = plan(db, activities.PlanInput{EventID: "evt-1", Source: "orders"})
 	requireFailure(t, err, activities.UnknownSource, false, 5*time.Second)
 
 	for _, db := range []*plans{{err: errors.New("connection reset")}, func() *plans { db := reservation(); db.later = errors.New("connection reset"); return db }()} {
-		_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+		_, err := plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource})
 		requireFailure(t, err, "", false, 0)
 	}
 }
@@ -201,7 +201,7 @@ func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 	most := 5
 	db.page.Settings = []notification.Setting{{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.Email, Enabled: true, MaxRecipients: &most}}
 
-	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 3}))(t)
+	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 3}))(t)
 
 	require.Equal(t, 3, db.pages)
 	require.Equal(t, 250, db.limit, "pages of a large event are larger")
@@ -210,7 +210,7 @@ func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 		Next: &notification.Cursor{UserID: "11", Used: notification.Used{"RESTAURANT/5 EMAIL": 5, "RESTAURANT/5 WEBSOCKET": 6}},
 	}, result)
 	db.page.Recipients = nil // the recipients have left
-	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", After: *result.Next}))(t).Outcome, "an earlier page had recipients")
+	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: *result.Next}))(t).Outcome, "an earlier page had recipients")
 	require.Equal(t, *result.Next, db.after)
 }
 
@@ -227,7 +227,7 @@ func TestPlanDeliveriesOfOnePage(t *testing.T) {
 			for range left {
 				db.left = append(db.left, notification.Delivery{Channel: notification.Email})
 			}
-			result := must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+			result := must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))(t)
 			require.Nil(t, result.Next)
 			if inLanes {
 				require.Equal(t, lanes, result.Lanes)
@@ -253,7 +253,7 @@ func TestPlanDeliveriesKeepsDeliveriesToPeopleWhoLeft(t *testing.T) {
 		db := reservation()
 		db.left = []notification.Delivery{{DeliveryID: "evt-1-staff9-EMAIL", Channel: notification.Email}}
 		change(db)
-		result := must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+		result := must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))(t)
 		require.Equal(t, outcome, result.Outcome)
 		require.Equal(t, db.left, result.Batch.Deliveries)
 	}
@@ -268,7 +268,7 @@ func TestPlanDeliveriesCancelled(t *testing.T) {
 	cancel()
 	db := reservation()
 	a := planner(db)
-	_, err := runWithin[activities.PlanResult](ctx, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1})
+	_, err := runWithin[activities.PlanResult](ctx, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1})
 	require.ErrorContains(t, err, "cancel")
 	require.Empty(t, db.decided)
 }
@@ -286,7 +286,7 @@ func TestPlanDeliveriesWithASlowTemplate(t *testing.T) {
 	for i := range 50 {
 		db.page.Recipients = append(db.page.Recipients, staff(fmt.Sprint(i), "Ada"))
 	}
-	must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+	must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))(t)
 	for _, r := range db.decided {
 		require.Empty(t, r.Deliveries[0].Problem)
 		require.Equal(t, "template */EMAIL/en: body: took longer than 100 ms", r.Deliveries[1].Problem)

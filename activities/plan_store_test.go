@@ -53,7 +53,7 @@ func planned(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
 	var after notification.Cursor
 	for {
-		result := must(plan(s, activities.PlanInput{EventID: "evt-1", After: after}))(t)
+		result := must(plan(s, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: after}))(t)
 		require.Empty(t, result.Outcome)
 		if result.Next == nil {
 			break

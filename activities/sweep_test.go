@@ -184,7 +184,7 @@ func TestSweepDeliveries(t *testing.T) {
 
 			result := sweep(t, sweeping(s, temporal))
 
-			require.Equal(t, tt.found, result.Sweep)
+			require.Equal(t, tt.found, result)
 			require.Equal(t, tt.want, row(t, s, id))
 			require.Len(t, temporal.started, tt.found.StartedAgain)
 			if tt.found.StartedAgain > 0 {
@@ -210,7 +210,7 @@ func TestSweepReadsPages(t *testing.T) {
 
 	found := sweep(t, sweeping(s, &registry{}))
 
-	require.Equal(t, notification.Sweep{Looked: many + 1, Failed: many}, found.Sweep)
+	require.Equal(t, notification.Sweep{Looked: many + 1, Failed: many}, found)
 	require.Len(t, deadLetters(t, s), many)
 }
 
@@ -225,7 +225,7 @@ func TestSweepOfAPurgedRow(t *testing.T) {
 	a := sweeping(s, &registry{})
 	a.Deliveries = &deliveries{beginErr: notification.ErrNoDelivery}
 
-	require.Equal(t, notification.Sweep{Looked: 2}, sweep(t, a).Sweep)
+	require.Equal(t, notification.Sweep{Looked: 2}, sweep(t, a))
 }
 
 // Many due events do not use up the time for deliveries. Several sweeps reach all events, the

@@ -1,52 +1,118 @@
+-- The people, their devices, and the groups that they belong to.
 -- +goose Up
--- Who there is, and how to reach them. An installation may replace these three tables by views over its own.
-
-CREATE TABLE recipient (
-    user_type         text    NOT NULL,
-    user_id           text    NOT NULL,
-    name              text    NOT NULL DEFAULT '',
-    email             text,
-    phone             text, -- E.164
-    slack_webhook_url text, -- a secret
-    locale            text    NOT NULL DEFAULT 'en',
-    timezone          text    NOT NULL DEFAULT 'UTC', -- IANA
-    active            boolean NOT NULL DEFAULT true,
-
-    PRIMARY KEY (user_type, user_id),
-    CONSTRAINT recipient_user_type CHECK (user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')),
-    -- With the longest event id and channel, a delivery's workflow ID stays within 255 bytes.
-    CONSTRAINT recipient_user_id_length CHECK (octet_length(user_id) BETWEEN 1 AND 64),
-    CONSTRAINT recipient_user_id_printable CHECK (user_id !~ '[[:cntrl:]]'),
-    -- An unknown zone raises an error here, where it is written.
-    CONSTRAINT recipient_timezone_known CHECK ((timestamptz '2000-01-01 00:00Z' AT TIME ZONE timezone) IS NOT NULL)
+CREATE TABLE user_type (
+    user_type text,
+    who       text NOT NULL,
+    audience  text NOT NULL,
+    CONSTRAINT user_type_pkey PRIMARY KEY (user_type),
+    CONSTRAINT user_type_who_once UNIQUE (who),
+    CONSTRAINT user_type_audience CHECK (audience ~ '^[a-z][a-z0-9-]{0,29}$'),
+    CONSTRAINT user_type_audience_free CHECK (audience NOT IN ('all', 'broadcast', 'dead-letter', 'websocket')),
+    CONSTRAINT user_type_name CHECK (user_type ~ '^[A-Z][A-Z0-9_]{0,29}$'),
+    CONSTRAINT user_type_who CHECK (who ~ '^[a-z]{1,12}$')
 );
 
-CREATE TABLE recipient_device (
-    user_type text    NOT NULL,
-    user_id   text    NOT NULL,
-    token     text    NOT NULL, -- of Firebase Cloud Messaging; a secret
-    active    boolean NOT NULL DEFAULT true,
+COMMENT ON TABLE user_type IS 'The types of recipients.';
+COMMENT ON COLUMN user_type.user_type IS 'What the other tables call the type: RESTAURANT_USER, PATIENT.';
+COMMENT ON COLUMN user_type.who IS 'The word for the type in delivery ids, evt-1-staff10-EMAIL, and in the workflow ids of digests. No word may begin with the word of another type.';
+COMMENT ON COLUMN user_type.audience IS 'The last word of the queues that concern the type: notification.restaurant, notification.websocket.restaurant. Several types may share it. GUEST has no queue of the first kind.';
 
-    PRIMARY KEY (user_type, user_id, token),
+INSERT INTO user_type (user_type, who, audience) VALUES
+    ('RESTAURANT_USER', 'staff', 'restaurant'),
+    ('CUSTOMER', 'customer', 'customer'),
+    ('AGENCY_USER', 'agent', 'agency'),
+    ('ADMIN', 'admin', 'admin'),
+    ('GUEST', 'guest', 'guest');
+
+CREATE TABLE recipient (
+    user_type         text,
+    user_id           text,
+    name              text DEFAULT '' NOT NULL,
+    email             text,
+    phone             text,
+    slack_webhook_url text,
+    locale            text DEFAULT 'en' NOT NULL,
+    timezone          text DEFAULT 'UTC' NOT NULL,
+    active            boolean DEFAULT true NOT NULL,
+    webhook_url       text,
+    CONSTRAINT recipient_pkey PRIMARY KEY (user_type, user_id),
+    CONSTRAINT recipient_user_type FOREIGN KEY (user_type) REFERENCES user_type,
+    CONSTRAINT recipient_timezone_known CHECK ((timestamptz '2000-01-01 00:00:00+00' AT TIME ZONE timezone) IS NOT NULL),
+    CONSTRAINT recipient_user_id_length CHECK (octet_length(user_id) BETWEEN 1 AND 64),
+    CONSTRAINT recipient_user_id_printable CHECK (user_id !~ '[[:cntrl:]]')
+);
+
+COMMENT ON TABLE recipient IS 'The recipients and their addresses. It may be a view of your tables: Herald only reads it.';
+COMMENT ON COLUMN recipient.user_type IS 'A row of user_type, such as CUSTOMER. With user_id, the key.';
+COMMENT ON COLUMN recipient.user_id IS 'Your id of the person, unique within the type: 1 to 64 bytes, printable. It is in workflow ids and logs, so use no address. Herald orders numbers as numbers.';
+COMMENT ON COLUMN recipient.name IS 'For templates: .recipient.name.';
+COMMENT ON COLUMN recipient.email IS 'Address for EMAIL. Null or empty: decision NO_ADDRESS.';
+COMMENT ON COLUMN recipient.phone IS 'Number for SMS in E.164, such as +41791234567. Null or empty: no SMS.';
+COMMENT ON COLUMN recipient.slack_webhook_url IS 'Incoming webhook for SLACK, at one of SLACK_ALLOWED_HOSTS; a secret. Null or empty: no Slack.';
+COMMENT ON COLUMN recipient.locale IS 'Language of the texts: it, it-CH or it_CH. Herald falls back to the language, then to en.';
+COMMENT ON COLUMN recipient.timezone IS 'IANA time zone for quiet hours, such as Europe/Rome. Postgres refuses a zone that it does not know. A worker takes such a zone as UTC.';
+COMMENT ON COLUMN recipient.active IS 'false: the recipient gets nothing, not even a waiting delivery.';
+COMMENT ON COLUMN recipient.webhook_url IS 'URL for WEBHOOK, at one of WEBHOOK_ALLOWED_HOSTS; a secret. Null or empty: no webhook.';
+
+CREATE INDEX recipient_in_order ON recipient (user_type, (CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE '9223372036854775807'::bigint END), user_id)
+    WHERE active;
+
+CREATE TABLE recipient_device (
+    user_type text,
+    user_id   text,
+    token     text,
+    active    boolean DEFAULT true NOT NULL,
+    CONSTRAINT recipient_device_pkey PRIMARY KEY (user_type, user_id, token),
     CONSTRAINT recipient_device_of_recipient FOREIGN KEY (user_type, user_id) REFERENCES recipient ON DELETE CASCADE,
     CONSTRAINT recipient_device_token_length CHECK (octet_length(token) BETWEEN 1 AND 1024)
 );
 
-CREATE TABLE entity_member (
-    entity_type text    NOT NULL,
-    entity_id   text    NOT NULL,
-    user_type   text    NOT NULL,
-    user_id     text    NOT NULL,
-    role        text    NOT NULL,
-    active      boolean NOT NULL DEFAULT true,
+COMMENT ON TABLE recipient_device IS 'The devices of recipients. PUSH sends one message to each active device, and is SENT when one device took it. It may be a view whose column active can be updated.';
+COMMENT ON COLUMN recipient_device.user_type IS 'Type of the recipient.';
+COMMENT ON COLUMN recipient_device.user_id IS 'Id of the recipient.';
+COMMENT ON COLUMN recipient_device.token IS 'Registration token of Firebase Cloud Messaging, or the JSON of a browser''s PushSubscription, which begins with {. Up to 1,024 bytes; a secret.';
+COMMENT ON COLUMN recipient_device.active IS 'false: the device gets nothing. Herald sets it when Firebase or the browser''s push service calls the token dead, and changes nothing else in the directory.';
 
-    PRIMARY KEY (entity_type, entity_id, user_type, user_id),
+CREATE INDEX recipient_device_token ON recipient_device (token);
+
+CREATE TABLE entity_member (
+    entity_type text,
+    entity_id   text,
+    user_type   text,
+    user_id     text,
+    role        text NOT NULL,
+    active      boolean DEFAULT true NOT NULL,
+    CONSTRAINT entity_member_pkey PRIMARY KEY (entity_type, entity_id, user_type, user_id),
     CONSTRAINT entity_member_is_recipient FOREIGN KEY (user_type, user_id) REFERENCES recipient ON DELETE CASCADE
 );
 
+COMMENT ON TABLE entity_member IS 'The members of groups: of restaurant 5, of agency 7. It may be a view of your tables: Herald only reads it.';
+COMMENT ON COLUMN entity_member.entity_type IS 'Kind of group: any word except CUSTOMER, ADMIN and BROADCAST, which have no members here.';
+COMMENT ON COLUMN entity_member.entity_id IS 'Your id of the group, compared as text; up to 64 bytes.';
+COMMENT ON COLUMN entity_member.user_type IS 'Type of the recipient.';
+COMMENT ON COLUMN entity_member.user_id IS 'Id of the recipient.';
+COMMENT ON COLUMN entity_member.role IS 'Any word. roles and allowed_roles compare it as text. MANAGER comes first under max_recipients.';
+COMMENT ON COLUMN entity_member.active IS 'false: not a member.';
+
+CREATE INDEX entity_member_in_order ON entity_member (entity_type, entity_id, (CASE role WHEN 'MANAGER' THEN 0 ELSE 1 END), (CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE '9223372036854775807'::bigint END), user_id, user_type)
+    WHERE active;
 CREATE INDEX entity_member_user ON entity_member (user_type, user_id);
 
+CREATE TABLE erased_recipient (
+    user_type text,
+    user_id   text,
+    erased_at timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT erased_recipient_pkey PRIMARY KEY (user_type, user_id)
+);
+
+COMMENT ON TABLE erased_recipient IS 'People who were erased. Herald never tells them anything again, whatever the directory says. `starter recipient erase` writes it first.';
+COMMENT ON COLUMN erased_recipient.user_type IS 'Type of the recipient.';
+COMMENT ON COLUMN erased_recipient.user_id IS 'Id of the recipient.';
+COMMENT ON COLUMN erased_recipient.erased_at IS 'When the first run began.';
+
 -- +goose Down
+DROP TABLE erased_recipient;
 DROP TABLE entity_member;
 DROP TABLE recipient_device;
 DROP TABLE recipient;
+DROP TABLE user_type;

@@ -5,5 +5,5 @@ import "embed"
 
 // FS holds the migrations, NNNN_name.sql.
 //
-//go:embed *.sql
+//go:embed [0-9]*.sql
 var FS embed.FS

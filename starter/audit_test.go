@@ -69,7 +69,7 @@ func TestAudit(t *testing.T) {
 		c.must(t, "migrate", "down", "--yes") // down to a schema without operator_action
 	}
 	c.must(t, "migrate", "up")
-	require.Equal(t, "0007_facts.sql", read("--target", "0007_facts.sql")[0].Target)
+	require.Equal(t, "0008_operators.sql", read("--target", "0008_operators.sql")[0].Target)
 }
 
 // A delivery's audit also has the actions on its event, with their reasons.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +19,24 @@ import (
 	"herald/internal/codec"
 )
 
-const recordings = "../workflows/testdata/v0.2"
+// recording returns the shortest recorded history whose file name begins with a workflow type and an
+// end, and that has each of these texts.
+func recording(t *testing.T, name string, texts ...string) []byte {
+	t.Helper()
+	var shortest []byte
+	for _, file := range must(filepath.Glob("../workflows/testdata/*/" + name + "-*.json"))(t) {
+		text := must(os.ReadFile(file))(t)
+		lacks := func(part string) bool { return !strings.Contains(string(text), part) }
+		if !slices.ContainsFunc(texts, lacks) && (shortest == nil || len(text) < len(shortest)) {
+			shortest = text
+		}
+	}
+	require.NotNil(t, shortest, "no history of %s with %v is recorded: make histories", name, texts)
+	return shortest
+}
+
+// sent returns the history of a delivery that an activity sent.
+func sent(t *testing.T) []byte { return recording(t, "DeliverNotification-completed", `"name":"Send"`) }
 
 // Recorded histories replay in both JSON forms: the current form of the `temporal` command and
 // the Web UI, and the older form.
@@ -25,10 +44,10 @@ func TestReplayCleanly(t *testing.T) {
 	t.Parallel()
 
 	for _, name := range []string{
-		"clean_done", "deliver_delayed", "deliver_first_sent", "digest_sent", "escalate_read", "follow_up_cancelled",
-		"notify_sent", "notify_finish_sent", "poll_paused", "sweep_done",
+		"CleanOutboxes-completed", "DeliverNotification-canceled", "DeliverNotification-completed", "Digest-completed", "Escalate-completed",
+		"FollowUp", "NotifyChannel-completed", "NotifyEvent-completed", "PollOutbox-canceled", "Sweep-completed",
 	} {
-		text := must(os.ReadFile(filepath.Join(recordings, name+".json")))(t)
+		text := recording(t, name)
 		for _, written := range [][]byte{text, inCamelCase(text)} {
 			got := shell{}.run(t, "replay", "-o", "json", "--history", write(t, written))
 			require.Equal(t, succeeded, got.code, "%s: %s%s", name, got.out, got.err)
@@ -36,12 +55,13 @@ func TestReplayCleanly(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(got.out), &view))
 			require.True(t, view.Clean)
 			require.Empty(t, view.Divergence)
-			require.Positive(t, view.Events)
+			require.Equal(t, strings.Count(string(text), `"eventId"`), view.Events)
 		}
 	}
 
-	out := shell{}.must(t, "replay", "--history", recordings+"/deliver_sent.json")
-	require.Equal(t, "replays cleanly: DeliverNotification, 11 events\n", out)
+	text := sent(t)
+	out := shell{}.must(t, "replay", "--history", write(t, text))
+	require.Equal(t, fmt.Sprintf("replays cleanly: DeliverNotification, %d events\n", strings.Count(string(text), `"eventId"`)), out)
 }
 
 // Encrypted histories replay with their key, and name it without.
@@ -49,7 +69,7 @@ func TestReplayEncrypted(t *testing.T) {
 	t.Parallel()
 
 	const keys = "a:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-	files := must(filepath.Glob("../workflows/testdata/v0.3/*.json"))(t)
+	files := must(filepath.Glob("../workflows/testdata/*/*.json"))(t)
 	require.NotEmpty(t, files)
 	with := shell{environment: map[string]string{"HISTORY_KEYS": keys}}
 	for _, file := range files {
@@ -95,9 +115,8 @@ func write(t *testing.T, text []byte) string {
 
 // edited writes a changed copy of a recorded history, which stands for the history of other code,
 // and returns its path.
-func edited(t *testing.T, name string, change func(events []map[string]any) []map[string]any) string {
+func edited(t *testing.T, text []byte, change func(events []map[string]any) []map[string]any) string {
 	t.Helper()
-	text := must(os.ReadFile(filepath.Join(recordings, name+".json")))(t)
 	var recorded struct {
 		Events []map[string]any `json:"events"`
 	}
@@ -136,27 +155,29 @@ func TestReplayDiverges(t *testing.T) {
 	t.Parallel()
 
 	const activity, child = "activityTaskScheduledEventAttributes", "startChildWorkflowExecutionInitiatedEventAttributes"
+	held := recording(t, "NotifyEvent-completed", "AwaitHolder") // it starts the child of a taken id last
 	tests := []struct {
-		name, of string
-		change   func([]map[string]any) []map[string]any
-		want     []string
+		name   string
+		of     []byte
+		change func([]map[string]any) []map[string]any
+		want   []string
 	}{
-		{name: "another activity", of: "deliver_sent", change: renamed(activity, "activityType", 1), want: []string{"nondeterministic", "Name:Other", "Name:Send"}},
+		{name: "another activity", of: sent(t), change: renamed(activity, "activityType", 1), want: []string{"nondeterministic", "Name:Other", "Name:Send"}},
 		{
-			name: "another child, long after the beginning", of: "notify_waits_for_holder", change: renamed(child, "workflowType", 3),
+			name: "another child, long after the beginning", of: held, change: renamed(child, "workflowType", strings.Count(string(held), child)),
 			want: []string{"nondeterministic", `workflow_type:{name:"Other"}`},
 		},
-		{name: "signals of an unknown name", of: "poll_paused", change: renameSignals, want: []string{"TMPRL1100"}},
+		{name: "signals of an unknown name", of: recording(t, "PollOutbox-canceled", `"signalName":"pause"`), change: renameSignals, want: []string{"TMPRL1100"}},
 		{
-			name: "another end", of: "deliver_sent", change: func(events []map[string]any) []map[string]any {
-				events[10]["eventType"] = "EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW"
+			name: "another end", of: sent(t), change: func(events []map[string]any) []map[string]any {
+				events[len(events)-1]["eventType"] = "EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW"
 				return events
 			},
 			want: []string{"same result"},
 		},
 		{
-			name: "a running workflow, in a workflow task", of: "deliver_sent", change: func(events []map[string]any) []map[string]any {
-				return renamed(activity, "activityType", 1)(events[:9])
+			name: "a running workflow, in a workflow task", of: sent(t), change: func(events []map[string]any) []map[string]any {
+				return renamed(activity, "activityType", 1)(events[:len(events)-2])
 			},
 			want: []string{"nondeterministic", "Name:Other", "Name:Send"},
 		},
@@ -185,9 +206,11 @@ func TestReplayAcceptsEventsThatWaitForAWorker(t *testing.T) {
 		"WORKFLOW_EXECUTION_CANCEL_REQUESTED", "WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_TASK_TIMED_OUT",
 		"WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_EXECUTION_TERMINATED",
 	}
+	waits := recording(t, "DeliverNotification-canceled", "EVENT_TYPE_TIMER_STARTED")
 	for n := range len(tail) + 1 {
-		file := edited(t, "deliver_cancelled_waiting", func(events []map[string]any) []map[string]any {
-			events = events[:5] // up to the started timer
+		file := edited(t, waits, func(events []map[string]any) []map[string]any {
+			started := func(event map[string]any) bool { return event["eventType"] == "EVENT_TYPE_TIMER_STARTED" }
+			events = events[:slices.IndexFunc(events, started)+1]
 			for _, kind := range tail[:n] {
 				events = append(events, map[string]any{"eventId": len(events) + 1, "eventType": "EVENT_TYPE_" + kind})
 			}
@@ -205,7 +228,7 @@ func TestReplayBadInput(t *testing.T) {
 	require.NoError(t, os.WriteFile(large, nil, 0o600))
 	require.NoError(t, os.Truncate(large, 50<<20+1))
 	decoded := func(input any) string {
-		return edited(t, "deliver_sent", func(e []map[string]any) []map[string]any {
+		return edited(t, sent(t), func(e []map[string]any) []map[string]any {
 			e[0]["workflowExecutionStartedEventAttributes"].(map[string]any)["input"] = map[string]any{"payloads": []any{input}}
 			return e
 		})
@@ -227,11 +250,11 @@ func TestReplayBadInput(t *testing.T) {
 		{name: "other JSON", args: []string{"--history", write(t, []byte(`{"event_id": "evt-1"}`))}, want: "has no events"},
 		{name: "a decoded download", args: []string{"--history", decoded(map[string]string{"DeliveryID": "evt-1"})}, want: "holds decoded data, which cannot be replayed"},
 		{name: "a decoded text", args: []string{"--history", decoded("evt-1")}, want: "is not a history"},
-		{name: "a part", args: []string{"--history", edited(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[3:] })}, want: "it is incomplete"},
-		{name: "a gap", args: []string{"--history", edited(t, "deliver_sent", func(e []map[string]any) []map[string]any { return append(e[:4], e[5:]...) })}, want: "it has event 6 in place of event 5"},
+		{name: "a part", args: []string{"--history", edited(t, sent(t), func(e []map[string]any) []map[string]any { return e[3:] })}, want: "it is incomplete"},
+		{name: "a gap", args: []string{"--history", edited(t, sent(t), func(e []map[string]any) []map[string]any { return append(e[:4], e[5:]...) })}, want: "it has event 6 in place of event 5"},
 		{
 			name: "another program's",
-			args: []string{"--history", edited(t, "deliver_sent", renamed("workflowExecutionStartedEventAttributes", "workflowType", 1))},
+			args: []string{"--history", edited(t, sent(t), renamed("workflowExecutionStartedEventAttributes", "workflowType", 1))},
 			want: "is of the workflow type Other, which this build does not have; the build has Sweep, PollOutbox, NotifyEvent,",
 		},
 	}
@@ -245,7 +268,7 @@ func TestReplayBadInput(t *testing.T) {
 func TestReplayRefusesAWorkflowWithoutATask(t *testing.T) {
 	t.Parallel()
 
-	file := edited(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[:2] })
+	file := edited(t, sent(t), func(e []map[string]any) []map[string]any { return e[:2] })
 	got := shell{}.fails(t, failed, "has not begun", "replay", "--history", file)
 	require.Contains(t, got.err, "next: see `starter poller status`")
 

@@ -12,11 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 
-	"herald/internal/launch"
-	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -36,7 +32,7 @@ var buildNext = sync.OnceValues(func() (programs string, err error) {
 	const begins = "\tpublished := publishEvent(ctx, in)\n"
 	changed := strings.NewReplacer(
 		fmt.Sprintf("\nconst CommandVersion = %d\n", workflows.CommandVersion), fmt.Sprintf("\nconst CommandVersion = %d\n", next),
-		begins, fmt.Sprintf("\tif in.CommandVersion >= %d {\n\t\t_ = workflow.Sleep(ctx, time.Millisecond)\n\t}\n%s", next, begins),
+		begins, "\tif workflow.GetVersion(ctx, \"timer\", workflow.DefaultVersion, 1) == 1 {\n\t\t_ = workflow.Sleep(ctx, time.Millisecond)\n\t}\n"+begins,
 	).Replace(string(text))
 	programs = filepath.Join(binaries, "next")
 	replacement, overlay := filepath.Join(programs, "notify_event.go"), filepath.Join(programs, "overlay.json")
@@ -61,52 +57,11 @@ var buildNext = sync.OnceValues(func() (programs string, err error) {
 })
 
 // nextWorker starts a worker of the next generation.
-func (u *upgrade) nextWorker(settings ...string) *worker {
+func (u *upgrade) nextWorker() *worker {
 	u.t.Helper()
 	changed := *u.system
 	changed.programs = must(buildNext())(u.t)
-	changed.env = append(changed.env[:len(changed.env):len(changed.env)], settings...)
 	return changed.startWorker()
-}
-
-// tooNew starts an event with commands that its workers do not know. A process does that if it reads a
-// promotion before all task queues know the promotion.
-func (u *upgrade) tooNew() {
-	u.t.Helper()
-	id := u.name + "-too-new"
-	u.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at) VALUES ($1, 'RETRY', 'CUSTOMER', '2', '{}', 'PROCESSED', now())`, id)
-	u.exec(`INSERT INTO processed_event (event_id) VALUES ($1)`, id)
-	launcher := launch.Launcher{Client: u.temporal, Prefix: u.name, PublishEvents: true, Generation: next}
-	require.NoError(u.t, launcher.StartEvent(u.t.Context(), notification.PendingEvent{ID: id, Type: "RETRY"}))
-	u.events = append(u.events, id)
-	u.awaitCount(1, `SELECT count(*) FROM notification WHERE event_id = $1`, id)
-}
-
-// begunBy counts the workflows whose last task was done by a worker of a generation.
-func (u *upgrade) begunBy(generation int) int64 {
-	u.t.Helper()
-	query := fmt.Sprintf("TemporalWorkerDeploymentVersion = '%s:%d'", launch.Deployment(client.DefaultNamespace, u.name), generation)
-	return must(u.temporal.CountWorkflow(u.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: query}))(u.t).GetCount()
-}
-
-// ramp sends a percentage of the workflows to the next generation, and writes events meanwhile.
-func (u *upgrade) ramp(percent, said string) {
-	u.t.Helper()
-	u.orders(said, "ramp", percent)
-	u.load(3, func(int) {})
-}
-
-// orders repeats a command of `starter workers` until it succeeds. Temporal takes a while to learn a
-// worker's queues, and a busy server may time out.
-func (u *upgrade) orders(said string, args ...string) {
-	u.t.Helper()
-	u.eventually(func() bool {
-		output, err := u.tryStarter(append([]string{"workers"}, args...)...)
-		if err != nil {
-			u.t.Log(output)
-		}
-		return err == nil && strings.Contains(output, said)
-	}, "%v never succeeds", args)
 }
 
 // lastHasTimer reports whether the last event issued the command of the next generation.
@@ -123,39 +78,30 @@ func (u *upgrade) lastHasTimer() bool {
 	return false
 }
 
-// A changed build is deployed while workflows of every kind run. Its workers get half of the
-// workflows, then none, then all, and are promoted. Then the old workers stop.
-func TestRamp(t *testing.T) {
+// A changed build is deployed under load, while workflows of every kind run. Old and new workers run
+// side by side, and one of each is killed. Then the old workers stop.
+func TestUpgradeSideBySide(t *testing.T) {
 	t.Parallel()
 
-	u, old := newUpgradeOf(t, func(s *system) *worker { return s.startWorker() })
-	u.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('OFFER', 'PUSH')`)
-	u.exec(`INSERT INTO event_type_approval (event_type, over) VALUES ('OFFER', 0)`)
-	u.add("OFFER", "CUSTOMER/1")
-	u.awaitCount(1, `SELECT count(*) FROM processed_event WHERE outcome = 'AWAITING_APPROVAL'`)
-	u.fails(1, "is not newer than the current generation", "workers", "ramp", "50", fmt.Sprint(workflows.CommandVersion))
-	u.tooNew()
-	u.nextWorker("WORKER_PROMOTE=manual")
-
-	u.ramp("50", "generation 5 gets 50 % of all workflows, and generation 4 the rest")
-	u.eventually(func() bool { return u.begunBy(next) > 0 }, "the next generation gets no tasks")
-	listed := u.starter("workers", "list")
-	require.Regexp(t, `(?m)^5 +RAMPING 50 % +\d `, listed)
-	require.Regexp(t, `(?m)^4 +CURRENT +\d `, listed)
-	u.ramp("0", "generation 4 gets all tasks")
-	restarted := u.nextWorker()
-	require.Contains(t, restarted.output.String(), "an operator went back from generation 5 to 4")
-	require.NoError(t, restarted.stop())
-	u.ramp("100", "generation 5 gets 100 %")
-	require.False(t, u.lastHasTimer(), "before the promotion, events start with the older commands")
-	u.orders("generation 5 is current", "promote")
-	require.Regexp(t, `(?m)^4 +DRAINING +\d `, u.starter("workers", "list"))
+	u, old := newUpgrade(t)
+	u.load(1, func(int) {})
+	require.False(t, u.lastHasTimer())
+	var fresh *worker
+	u.load(30, func(second int) {
+		switch second {
+		case 3:
+			fresh = u.nextWorker()
+		case 12:
+			old.kill()
+			old = u.startWorker()
+		case 20:
+			fresh.kill()
+			fresh = u.nextWorker()
+		}
+	})
+	u.awaitGeneration(next)
 	require.NoError(t, old.stop())
-	u.load(8, func(int) {})
-
-	require.NoError(t, u.temporal.SignalWorkflow(t.Context(), u.name+"-offer", "", workflows.Approve, map[string]any{"approved": true, "by": "carla"}))
-	u.ends(0)
-	require.True(t, u.lastHasTimer(), "after the promotion, events start with the newer commands")
-	require.Equal(t, 3, u.count(`SELECT count(DISTINCT detail) FROM operator_action WHERE command = 'workers ramp'`))
-	u.eventually(func() bool { return !strings.Contains("\n"+u.starter("workers", "list"), "\n4 ") }, "the old generation never drains")
+	u.load(1, func(int) {})
+	require.True(t, u.lastHasTimer())
+	u.ends(2 * slots)
 }

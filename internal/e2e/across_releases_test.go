@@ -29,7 +29,8 @@ type upgrade struct {
 // orders is the number of orders for a topic that does not exist yet.
 const orders = 5
 
-// The numbers of recipients of the two broadcasts. In release 0.2 one has pages, the other batches.
+// The numbers of recipients of the two broadcasts. One has lanes with a workflow for each delivery,
+// the other has batches.
 const (
 	paged   = 105
 	batched = 130
@@ -45,18 +46,10 @@ const ordersFile = `
   retries: forever
 `
 
-// newUpgrade returns an installation of release 0.2, with orders that wait for their topic.
-func newUpgrade(t *testing.T) (*upgrade, *worker) {
-	t.Helper()
-	u, old := newUpgradeOf(t, (*system).worker02)
-	u.awaitCount(orders, `SELECT count(*) FROM processed_event JOIN event_outbox USING (event_id) WHERE source = 'orders' AND processed_event.status = 'PROCESSING'`)
-	return u, old
-}
-
-// newUpgradeOf returns an installation with every kind of workflow that can run during an upgrade:
+// newUpgrade returns an installation with every kind of workflow that can run during an upgrade:
 // deliveries that wait, retry, escalate or collect in a digest, orders for a topic, and two
 // half-sent broadcasts.
-func newUpgradeOf(t *testing.T, start func(*system) *worker) (*upgrade, *worker) {
+func newUpgrade(t *testing.T) (*upgrade, *worker) {
 	t.Helper()
 	services, settings := newBusiness(t)
 	cluster := kafkatest.NewCluster(t)
@@ -77,7 +70,7 @@ func newUpgradeOf(t *testing.T, start func(*system) *worker) (*upgrade, *worker)
 	u.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('ESCALATE', 'PUSH', 'SMS', '30 seconds', 'READ')`)
 	u.exec(`INSERT INTO notification_template (title, body) VALUES ('Hello', 'World')`)
 	u.fault("SMS", `{"status":503}`)
-	old := start(u.system)
+	old := u.startWorker()
 	u.starter("poller", "start")
 	for _, kind := range []string{"WAIT", "RETRY", "ESCALATE", "DIGEST"} {
 		u.add(kind, "CUSTOMER/1")
@@ -202,56 +195,4 @@ func (u *upgrade) awaitGeneration(generation int) {
 		return current.MatchString(listed)
 	}, "generation %d is not current", generation)
 	u.awaitCount(0, `SELECT count(*) FROM worker_promotion WHERE ended_at IS NULL`)
-}
-
-// Old and new workers run side by side under load. One old and one new worker are killed.
-func TestUpgradeSideBySide(t *testing.T) {
-	t.Parallel()
-
-	u, old := newUpgrade(t)
-	var fresh *worker
-	u.load(30, func(second int) {
-		switch second {
-		case 3:
-			fresh = u.startWorker()
-		case 12:
-			old.kill()
-			old = u.worker02()
-		case 20:
-			fresh.kill()
-			fresh = u.startWorker()
-		}
-	})
-	u.awaitGeneration(workflows.CommandVersion)
-	require.Regexp(t, `(?m)^`+u.name+`-events +\S+ +3 +IDLE`, u.starter("workers", "list"))
-	require.NoError(t, old.stop())
-	u.ends(2 * slots)
-}
-
-// All old workers stop before the first new worker starts. Then operators roll back to release 0.2
-// and upgrade again. No worker is killed, so no message is repeated.
-func TestUpgradeAndRollback(t *testing.T) {
-	t.Parallel()
-
-	u, old := newUpgrade(t)
-	require.NoError(t, old.stop())
-	fresh := u.startWorker()
-	u.awaitGeneration(workflows.CommandVersion)
-	require.Equal(t, 1, u.count(`SELECT count(*) FROM operator_action WHERE command = 'workers promote' AND detail = 'generation 3 to 4'`))
-	u.add("LOAD", "CUSTOMER/1")
-	u.fails(1, "generation 3 is older", "workers", "promote", "3")
-	u.fails(1, "no worker of generation 3 polls", "workers", "promote", "3", "--rollback")
-
-	u.worker02()
-	require.Contains(t, u.starter("workers", "promote", "3", "--rollback"), "generation 3 is current")
-	u.awaitGeneration(3)
-	u.load(3, func(int) {})
-	require.NoError(t, fresh.stop(), "%s", fresh.output)
-	fresh = u.startWorker()
-	u.eventually(func() bool { return strings.Contains(fresh.output.String(), "an operator went back") }, "the worker says nothing of the rollback")
-	u.awaitGeneration(3)
-
-	require.Contains(t, u.starter("workers", "promote"), "generation 4 is current")
-	u.load(3, func(int) {})
-	u.ends(0)
 }

@@ -58,7 +58,14 @@ func run(m *testing.M) int {
 	// about in the order of their files' names: the longest tests are in files whose names sort first.
 	// The flag -parallel overrides this.
 	_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
-	return m.Run()
+	code := m.Run()
+	if *record != "" {
+		if err := writeHistories(); err != nil {
+			fmt.Fprintln(os.Stderr, "record histories:", err)
+			return 1
+		}
+	}
+	return code
 }
 
 // servers holds the addresses of a local stack.
@@ -109,6 +116,7 @@ func newSystemOn(t *testing.T, on servers, settings ...string) *system {
 	s.temporal = must(client.Dial(client.Options{HostPort: on.temporalAddress, Logger: log.NewStructuredLogger(discard())}))(t)
 	t.Cleanup(s.temporal.Close)
 	t.Cleanup(s.endWorkflows)
+	t.Cleanup(func() { s.checkHistories() })
 
 	s.env = append(s.environment(), settings...)
 	return s

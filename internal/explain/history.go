@@ -6,23 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
-	enums "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/proxy"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/worker"
 
 	"herald/internal/advice"
 	"herald/internal/codec"
 	"herald/internal/launch"
+	"herald/internal/replay"
 	"herald/workflows"
 )
 
@@ -61,13 +58,8 @@ func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History,
 		return History{}, fmt.Errorf("describe %s: %w", id, err)
 	}
 	h := History{WorkflowID: id, RunID: described.GetWorkflowExecutionInfo().GetExecution().GetRunId()}
-	events := e.Temporal.GetWorkflowHistory(ctx, id, h.RunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		if err != nil {
-			return History{}, fmt.Errorf("read the history of %s: %w", id, err)
-		}
-		h.recorded = append(h.recorded, event)
+	if h.recorded, err = replay.Fetch(ctx, e.Temporal, id, h.RunID); err != nil {
+		return History{}, err
 	}
 	return h, h.check()
 }
@@ -139,7 +131,7 @@ func (h *History) check() error {
 		return badHistory("the history of %s is of the workflow type %.300s, which this build does not have; the build has %s",
 			name, h.WorkflowType, strings.Join(known, ", "))
 	}
-	if lastTask(h.recorded) < 0 {
+	if !replay.Begun(h.recorded) {
 		return advice.With(fmt.Errorf("%s has not begun: no worker has completed a task of it, so there is nothing to replay", name),
 			"see `starter poller status` for workers, and replay it later")
 	}
@@ -168,9 +160,7 @@ func Replay(ctx context.Context, h History) (problem, err error) {
 			}
 			done <- r
 		}()
-		events := h.recorded
-		events = events[:endOfTask(events, lastTask(events))] // the workflow has not processed later events yet
-		r.problem, r.err = replay(events)
+		r.problem = replay.Run(h.recorded)
 	}()
 	select {
 	case r := <-done:
@@ -178,48 +168,4 @@ func Replay(ctx context.Context, h History) (problem, err error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-}
-
-func replay(events []*historypb.HistoryEvent) (problem, err error) {
-	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		DisableDeadlockDetection: true, // on a busy machine, a step may take longer than the limit of one second
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range workflows.All() {
-		replayer.RegisterWorkflow(f)
-	}
-	return replayer.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), &historypb.History{Events: events}), nil
-}
-
-// lastTask returns the index of the last event that completed a workflow task; -1: there is none.
-func lastTask(events []*historypb.HistoryEvent) int {
-	for i, event := range slices.Backward(events) {
-		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-			return i
-		}
-	}
-	return -1
-}
-
-// endOfTask returns the index after the events that record the commands of a workflow task.
-func endOfTask(events []*historypb.HistoryEvent, task int) int {
-	end := task + 1
-	for end < len(events) && recordsCommand(events[task].GetEventId(), events[end]) {
-		end++
-	}
-	return end
-}
-
-// recordsCommand reports whether an event records a command of the workflow task.
-func recordsCommand(task int64, event *historypb.HistoryEvent) bool {
-	message := event.ProtoReflect()
-	attributes := message.WhichOneof(message.Descriptor().Oneofs().ByName("attributes"))
-	if attributes == nil {
-		return false
-	}
-	of := message.Get(attributes).Message()
-	field := of.Descriptor().Fields().ByName("workflow_task_completed_event_id")
-	return field != nil && of.Get(field).Int() == task
 }

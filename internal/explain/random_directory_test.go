@@ -242,7 +242,7 @@ func (d *directory) plan(t *testing.T, event string) {
 		EscalatedTexts: func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} },
 	}
 	env.RegisterActivity(a)
-	for in := (activities.PlanInput{EventID: event, Pages: 1}); ; {
+	for in := (activities.PlanInput{EventID: event, Source: notification.HeraldSource, Pages: 1}); ; {
 		value, err := env.ExecuteActivity(a.PlanDeliveries, in)
 		require.NoError(t, err)
 		var result activities.PlanResult

@@ -34,12 +34,12 @@ var columnsByTable = map[string]columnClasses{
 
 	// The record of deliveries: ids and times stay. So do the provider's id of a message, by which
 	// a late receipt finds it, and keys and ids of producers.
-	"delivery_attempt":      {erased: "detail", kept: "delivery_id", plain: "attempt started_at ended_at outcome provider_status took batch"},
+	"delivery_attempt":      {erased: "detail", kept: "delivery_id", plain: "attempt started_at ended_at outcome provider_status took"},
 	"delivery_follow_up":    {kept: "delivery_id", plain: "id kind since"},
 	"delivery_receipt":      {erased: "detail", kept: "receipt_id delivery_id message_id", plain: "provider at received_at status outcome"},
 	"delivery_retry":        {erased: "error_before", kept: "delivery_id message_id_before", plain: "run_id retried_at again status_before"},
 	"erased_recipient":      {kept: "user_type user_id erased_at"},
-	"event_outbox":          {erased: "payload", kept: "event_id aggregate_type aggregate_id correlation_id traceparent cancels collapse_key", plain: "seq event_type status created_at published_at attempt_count error_message lease_owner lease_until source sink_attempts acknowledged_at row_failed_at produced_at withdrawn_at expires_at"},
+	"event_outbox":          {erased: "payload", kept: "event_id aggregate_type aggregate_id correlation_id traceparent cancels collapse_key", plain: "seq event_type status created_at published_at attempt_count error_message lease_owner lease_until source acknowledged_at produced_at withdrawn_at expires_at"},
 	"lifecycle_event":       {kept: "payload correlation_id", plain: "id event_type created_at sent"},
 	"notification":          {erased: "title body url recipient_address last_error", kept: "user_type user_id delivery_id digest_id event_id correlation_id entity_type entity_id escalated_from collapse_key replaced_by provider_message_id read_at", plain: "id event_type channel status strategy priority send_after attempt_count created_at sent_at delivered_at restarts available_at receipt_failed escalates attempt_owner attempt_until attempt_began next_attempt_at failed_child expires_at collapse_seq provider"},
 	"notification_decision": {kept: "event_id user_type user_id channels throttled_by", plain: "decided_at"},

@@ -60,7 +60,6 @@ var refusals = map[string][]string{
 	"event_outbox_payload_object":                {insertEvent + `('e', 'T', 'RESTAURANT', 5, '[]')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, 'null')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, '"text"')`},
 	"event_outbox_payload_size":                  {insertEvent + `('e', 'T', 'RESTAURANT', 5, jsonb_build_object('text', repeat('x', 262144)))`},
 	"event_outbox_source":                        {`UPDATE event_outbox SET source = ''`, `UPDATE event_outbox SET source = 'Orders'`, `UPDATE event_outbox SET source = repeat('x', 31)`},
-	"event_outbox_sink_attempts":                 {`UPDATE event_outbox SET sink_attempts = -1`},
 	"event_outbox_aggregate_type_given":          {insertEvent + `('e', 'T', NULL, 5, '{}')`},
 	"event_outbox_aggregate_id_given":            {insertEvent + `('e', 'T', 'RESTAURANT', NULL, '{}')`},
 	"event_outbox_payload_given":                 {insertEvent + `('e', 'T', 'RESTAURANT', 5, NULL)`},

@@ -79,7 +79,7 @@ func describe(t *testing.T, document string, all []relation) string {
 
 // heralds lists the columns of tables with a heading that Herald fills.
 var heralds = []string{
-	"created_at", "published_at", "attempt_count", "lease_owner", "lease_until", "source", "sink_attempts", "acknowledged_at", "row_failed_at", "produced_at", "withdrawn_at",
+	"created_at", "published_at", "attempt_count", "lease_owner", "lease_until", "source", "acknowledged_at", "produced_at", "withdrawn_at",
 	"shipped", "changed_at", "changed_by",
 }
 

@@ -109,7 +109,7 @@ func plan(t *testing.T, db *postgres.Store, eventID string) string {
 		return template.NewSet(event, rows)
 	}}
 	env.RegisterActivity(acts)
-	value, err := env.ExecuteActivity(acts.PlanDeliveries, activities.PlanInput{EventID: eventID})
+	value, err := env.ExecuteActivity(acts.PlanDeliveries, activities.PlanInput{EventID: eventID, Source: notification.HeraldSource})
 	require.NoError(t, err)
 	var result activities.PlanResult
 	require.NoError(t, value.Get(&result))

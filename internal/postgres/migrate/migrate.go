@@ -29,9 +29,8 @@ type Migrator struct {
 	schema  string  // Herald's; the connections of db see no other schema
 	db      *sql.DB // its statements wait for locks without limit
 	locker  lock.SessionLocker
-	goose   lock.SessionLocker // goose's default lock, which older releases with a goose_db_version table held
-	polite  *goose.Provider    // its statements wait for a lock until lockTimeout
-	patient *goose.Provider    // its statements wait for locks without limit
+	polite  *goose.Provider // its statements wait for a lock until lockTimeout
+	patient *goose.Provider // its statements wait for locks without limit
 
 	mu       sync.Mutex
 	doing    string
@@ -61,9 +60,6 @@ func New(ctx context.Context, pool *pgxpool.Pool, files fs.FS) (*Migrator, error
 	m := &Migrator{pool: pool, files: files, schema: schema, db: openUnlimited(pool, schema, "0")}
 	forEver := lock.WithLockTimeout(1, math.MaxUint32) // tries every second, until the caller's context ends
 	if m.locker, err = lock.NewPostgresSessionLocker(lock.WithLockID(migrationLock), forEver); err != nil {
-		return nil, fmt.Errorf("migration lock: %w", err)
-	}
-	if m.goose, err = lock.NewPostgresSessionLocker(forEver); err != nil {
 		return nil, fmt.Errorf("migration lock: %w", err)
 	}
 	if m.polite, err = newProvider(openUnlimited(pool, schema, fmt.Sprint(lockTimeout.Milliseconds())), files); err != nil {
@@ -97,7 +93,7 @@ func (m *Migrator) Close() error { return errors.Join(m.polite.Close(), m.patien
 // it must not begin, the error is a [SchemaError], and nothing has changed.
 func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 	names := []string{}
-	err := m.alone(ctx, m.locker, func() error {
+	err := m.alone(ctx, func() error {
 		record, err := m.begin(ctx, true)
 		if err != nil {
 			return err
@@ -119,7 +115,7 @@ func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 // Down reverts the newest migration, deletes the data in its tables, and returns its name,
 // or "" if there is none.
 func (m *Migrator) Down(ctx context.Context) (name string, err error) {
-	err = m.alone(ctx, m.locker, func() error {
+	err = m.alone(ctx, func() error {
 		record, err := m.begin(ctx, false)
 		if err != nil {
 			return err
@@ -136,17 +132,17 @@ func (m *Migrator) Down(ctx context.Context) (name string, err error) {
 }
 
 // alone calls f while it holds the lock.
-func (m *Migrator) alone(ctx context.Context, locker lock.SessionLocker, f func() error) (err error) {
+func (m *Migrator) alone(ctx context.Context, f func() error) (err error) {
 	m.say("waiting until no other migration runs")
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := locker.SessionLock(ctx, conn); err != nil {
+	if err := m.locker.SessionLock(ctx, conn); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, locker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
+	defer func() { err = errors.Join(err, m.locker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
 	return f()
 }
 

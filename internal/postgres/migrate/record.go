@@ -16,9 +16,9 @@ import (
 // share a database with an application's own goose.
 const VersionTable = "herald_migrations"
 
-// record holds the applied migrations, and the table that lists them; "": no table does.
+// record holds the applied migrations. exists reports whether [VersionTable] does.
 type record struct {
-	table   string
+	exists  bool
 	applied map[int64]bool
 }
 
@@ -26,50 +26,35 @@ type record struct {
 func (m *Migrator) find(ctx context.Context) (record, error) {
 	own, err := m.columns(ctx, VersionTable)
 	switch {
-	case err != nil:
+	case err != nil || len(own) == 0:
 		return record{}, err
-	case len(own) == 0:
-		return m.findFormer(ctx)
 	case !has(own, "id", "version_id", "is_applied", "tstamp"):
 		return record{}, m.clash([]string{"table " + VersionTable})
 	}
+	if err := m.refuseFormer(ctx); err != nil {
+		return record{}, err
+	}
 	applied, err := m.versions(ctx, VersionTable)
-	return record{VersionTable, applied}, err
+	return record{true, applied}, err
 }
 
-// begin returns the applied migrations, and makes [VersionTable] list them. Before Up, it
-// refuses names that others use, before it creates anything.
-func (m *Migrator) begin(ctx context.Context, up bool) (found record, err error) {
-	if found, err = m.find(ctx); err != nil || found.table == VersionTable && !up {
+// begin returns the applied migrations. Before Up, it refuses names that others use, then creates
+// [VersionTable] if it is missing.
+func (m *Migrator) begin(ctx context.Context, up bool) (record, error) {
+	found, err := m.find(ctx)
+	if err != nil || !up {
 		return found, err
 	}
-	if found.table != formerTable {
-		return found, m.keep(ctx, found, up)
-	}
-	err = m.alone(ctx, m.goose, func() error { // an older release may be migrating
-		if found, err = m.find(ctx); err != nil {
-			return err
-		}
-		return m.keep(ctx, found, up)
-	})
-	return found, err
-}
-
-// keep creates [VersionTable] if it is missing, with the versions that an older release
-// wrote elsewhere. The other table stays as it is: the older release can still read it, and
-// an application may keep its own versions there.
-func (m *Migrator) keep(ctx context.Context, found record, up bool) error {
-	if up {
-		if err := m.refuseClashes(ctx, found.applied); err != nil {
-			return err
-		}
-	}
-	if found.table == VersionTable || !up && len(found.applied) == 0 {
-		return nil
+	if err := m.refuseClashes(ctx, found.applied); err != nil || found.exists {
+		return found, err
 	}
 	if err := m.ensureSchema(ctx); err != nil {
-		return err
+		return found, err
 	}
+	return found, m.createVersionTable(ctx)
+}
+
+func (m *Migrator) createVersionTable(ctx context.Context) error {
 	store, err := database.NewStore(goose.DialectPostgres, VersionTable)
 	if err != nil {
 		return err
@@ -82,12 +67,7 @@ func (m *Migrator) keep(ctx context.Context, found record, up bool) error {
 	if err := store.CreateVersionTable(ctx, tx); err != nil {
 		return err
 	}
-	statements := []string{describeVersionTable, "INSERT INTO " + VersionTable + " (version_id, is_applied) VALUES (0, true)"}
-	if found.table == formerTable {
-		statements = append(statements, takeOver)
-		m.prepared = append(m.prepared, "took over the versions in "+formerTable+", which stays as it is")
-	}
-	for _, statement := range statements {
+	for _, statement := range []string{describeVersionTable, "INSERT INTO " + VersionTable + " (version_id, is_applied) VALUES (0, true)"} {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("make %s: %w", VersionTable, err)
 		}

@@ -79,66 +79,14 @@ func (m *Migrator) ensureSchema(ctx context.Context) error {
 	return nil
 }
 
-const (
-	// formerTable is goose's default table, where Herald wrote versions up to
-	// formerVersions.
-	formerTable    = "goose_db_version"
-	formerVersions = 18
-)
-
-// findFormer reads the migrations of a release that wrote into goose_db_version. An
-// application's goose may also write there. If only the application's goose wrote there, there is
-// no event_outbox with leases. Versions that are not Herald's first ones are an error.
-func (m *Migrator) findFormer(ctx context.Context) (record, error) {
-	outbox, err := m.columns(ctx, "event_outbox")
-	if err != nil || !has(outbox, "seq", "lease_owner", "lease_until") {
-		return record{}, err
+// refuseFormer refuses a schema that a build before Herald 1.0 made. Its migrations had other numbers.
+func (m *Migrator) refuseFormer(ctx context.Context) error {
+	columns, err := m.columns(ctx, "delivery_attempt")
+	if err != nil || !has(columns, "batch") {
+		return err
 	}
-	former, err := m.columns(ctx, formerTable)
-	if err != nil || len(former) == 0 {
-		return record{}, err
-	}
-	all, err := m.versions(ctx, formerTable)
-	if err != nil {
-		return record{}, err
-	}
-	applied := map[int64]bool{}
-	for version := int64(1); version <= formerVersions && all[version]; version++ {
-		applied[version] = true
-	}
-	for version := range all {
-		if version >= 1 && version <= formerVersions && !applied[version] {
-			return record{}, m.mixed()
-		}
-	}
-	names, err := m.named(applied, true)
-	if err != nil {
-		return record{}, err
-	}
-	there, err := m.list(ctx, "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = ANY ($2)", m.schema, names.tables)
-	if err != nil {
-		return record{}, err
-	}
-	if len(applied) == 0 || !has(there, names.tables...) {
-		return record{}, m.mixed()
-	}
-	return record{formerTable, applied}, nil
-}
-
-// mixed returns the error for a goose_db_version that mixes Herald's versions with an
-// application's.
-func (m *Migrator) mixed() error {
 	return &SchemaError{
-		fmt.Sprintf("schema %s has Herald's event_outbox, but %s does not tell which of Herald's migrations 1 to %d are applied, because some of these versions are not Herald's",
-			m.schema, formerTable, formerVersions),
-		fmt.Sprintf("write down the versions that are applied: CREATE TABLE %s (LIKE %s INCLUDING ALL), with one row for 0 and for each version; see docs/upgrading.md", VersionTable, formerTable),
+		fmt.Sprintf("schema %s was made before Herald 1.0, which cannot read it; nothing was changed", m.schema),
+		"create a new database, or name a new schema by search_path in DATABASE_URL, run `starter migrate up` there, and copy the rows that you need, such as recipients, rules and templates",
 	}
 }
-
-// takeOver copies the rows of Herald's migrations.
-var takeOver = fmt.Sprintf(`
-	INSERT INTO %s (version_id, is_applied, tstamp)
-	SELECT   version_id, is_applied, coalesce(tstamp, now())
-	FROM     %s
-	WHERE    version_id BETWEEN 1 AND %d
-	ORDER BY id`, VersionTable, formerTable, formerVersions)

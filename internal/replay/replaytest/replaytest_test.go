@@ -1,0 +1,129 @@
+package replaytest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+)
+
+// history returns a history with a timer or a signal for each word, and a workflow task before it.
+func history(words ...string) []*historypb.HistoryEvent {
+	events := []*historypb.HistoryEvent{{EventType: enums.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
+			WorkflowType: &commonpb.WorkflowType{Name: "Digest"}}}}}
+	for _, word := range words {
+		event := &historypb.HistoryEvent{EventType: enums.EVENT_TYPE_TIMER_STARTED}
+		if word != "timer" {
+			event = &historypb.HistoryEvent{EventType: enums.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
+				WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: word}}}
+		}
+		events = append(events, &historypb.HistoryEvent{EventType: enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED}, event)
+	}
+	for i, event := range events {
+		event.EventId = int64(i + 1)
+	}
+	return events
+}
+
+// The corpus keeps short histories that show all transitions, in whichever order they come.
+func TestCorpusKeepsWhatIsNew(t *testing.T) {
+	t.Parallel()
+
+	all := [][]*historypb.HistoryEvent{
+		history("timer"),
+		history("timer", "join"),
+		history("timer", "join", "join"),
+		history("timer", "join", "join", "join"), // the same transitions once more
+		history("timer", "cancel"),
+	}
+	for range 2 {
+		var c Corpus
+		for _, events := range all {
+			require.NoError(t, c.Add(events))
+		}
+		var kept []int
+		for _, r := range c.kept() {
+			require.True(t, strings.HasPrefix(r.name, "Digest-open-"), r.name)
+			kept = append(kept, r.events)
+		}
+		require.Equal(t, []int{5, 7}, kept, "the one with the cancellation, and the one with two joins")
+		slices.Reverse(all)
+	}
+}
+
+func TestCorpusOfAFolder(t *testing.T) {
+	t.Parallel()
+
+	dir := filepath.Join(t.TempDir(), "next")
+	for _, words := range [][]string{{"timer"}, {"timer", "join"}, {"timer"}} {
+		var c Corpus
+		require.NoError(t, c.Load(dir))
+		require.NoError(t, c.Add(history(words...)))
+		_, err := c.Write(dir)
+		require.NoError(t, err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	events, err := Read(files[0])
+	require.NoError(t, err)
+	require.Len(t, events, 5)
+	require.Equal(t, "Digest", TypeOf(events))
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	require.Len(t, strings.Split(string(text), "\n"), 5+3, "an event has a line")
+}
+
+// A history in the corpus names no machine, and no file of it.
+func TestCorpusIsClean(t *testing.T) {
+	t.Parallel()
+
+	events := history("timer")
+	events[1].Attributes = &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{Identity: "12@host"}}
+	events = append(events, &historypb.HistoryEvent{EventId: 4, EventType: enums.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, TaskId: 7, Attributes: &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{
+		WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{
+			TaskQueue: &taskqueuepb.TaskQueue{Name: "host:1234", NormalName: "herald-email", Kind: enums.TASK_QUEUE_KIND_STICKY}}}},
+		&historypb.HistoryEvent{EventId: 5, EventType: enums.EVENT_TYPE_WORKFLOW_TASK_FAILED, Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
+			WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Failure: &failurepb.Failure{Message: "why", StackTrace: "/root/herald/x.go:3"}}}})
+
+	cleaned := clean(events)
+
+	text, err := write(cleaned)
+	require.NoError(t, err)
+	for _, word := range []string{"host", "root", "taskId"} {
+		require.NotContains(t, string(text), word)
+	}
+	require.Contains(t, string(text), "why")
+	require.Equal(t, "herald-email", cleaned[3].GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetName())
+	require.Equal(t, "12@host", events[1].GetWorkflowTaskCompletedEventAttributes().GetIdentity(), "the history itself stays")
+}
+
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string][]string{
+		"evt-1-staff10-EMAIL at 2026-11-21T07:54:00+01:00, herald/workflows": nil,
+		"ada.l+x@example.co.uk": {"ada.l+x@example.co.uk"},
+		"+41791234567":          {"+41791234567"},
+		"open /tmp/x/y: no":     {"/tmp/x/y:"},
+		"panic at send.go:12":   {"send.go:12"},
+		"dial builder-7":        {"builder-7"},
+	} {
+		events := history("timer")
+		events[0].GetWorkflowExecutionStartedEventAttributes().Input = &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte(text)}}}
+
+		found, err := private(t.Context(), events, "builder-7")
+
+		require.NoError(t, err)
+		require.Equal(t, want, found, text)
+	}
+}

@@ -1,0 +1,47 @@
+-- What operators did.
+-- +goose Up
+CREATE TABLE operator_action (
+    id      bigint GENERATED ALWAYS AS IDENTITY,
+    at      timestamptz DEFAULT now() NOT NULL,
+    actor   text NOT NULL,
+    command text NOT NULL,
+    target  text NOT NULL,
+    detail  text DEFAULT '' NOT NULL,
+    db_user text DEFAULT SESSION_USER,
+    form    text,
+    CONSTRAINT operator_action_pkey PRIMARY KEY (id)
+);
+
+COMMENT ON TABLE operator_action IS 'What operators changed through starter. Temporal''s histories hold the changes of its Web UI.';
+COMMENT ON COLUMN operator_action.id IS 'Of the row.';
+COMMENT ON COLUMN operator_action.at IS 'When it was ordered, before it was done.';
+COMMENT ON COLUMN operator_action.actor IS 'HERALD_ACTOR, else user@host: the name that the actor gives. db_user is the name that the database knows.';
+COMMENT ON COLUMN operator_action.command IS 'event retry, delivery cancel, purge.';
+COMMENT ON COLUMN operator_action.target IS 'An event id, a delivery id, a poller''s workflow ID or a table; for many: the filter.';
+COMMENT ON COLUMN operator_action.detail IS 'The flags, and how many were changed. It holds no address and no text.';
+COMMENT ON COLUMN operator_action.db_user IS 'The role that was logged in to the database.';
+COMMENT ON COLUMN operator_action.form IS 'The id of the console''s form, which works once. Null: the order came from starter.';
+
+CREATE INDEX operator_action_at ON operator_action (at);
+CREATE UNIQUE INDEX operator_action_form ON operator_action (form) WHERE form IS NOT NULL;
+CREATE INDEX operator_action_target ON operator_action (target, id);
+
+CREATE TABLE worker_promotion (
+    id              bigint GENERATED ALWAYS AS IDENTITY,
+    generation      integer NOT NULL,
+    from_generation integer NOT NULL,
+    began_at        timestamptz DEFAULT now() NOT NULL,
+    ended_at        timestamptz,
+    CONSTRAINT worker_promotion_pkey PRIMARY KEY (id)
+);
+
+COMMENT ON TABLE worker_promotion IS 'The promoted generations of workers.';
+COMMENT ON COLUMN worker_promotion.id IS 'Which promotion it is. They are in the order in which they began.';
+COMMENT ON COLUMN worker_promotion.generation IS 'The generation of commands that gets all tasks from then on.';
+COMMENT ON COLUMN worker_promotion.from_generation IS 'The generation that got them before. Greater than generation: the promotion was a rollback.';
+COMMENT ON COLUMN worker_promotion.began_at IS 'When the promotion began.';
+COMMENT ON COLUMN worker_promotion.ended_at IS 'When all events that the promotion ended were started again. Null: the promotion is under way, or was interrupted and will be resumed.';
+
+-- +goose Down
+DROP TABLE worker_promotion;
+DROP TABLE operator_action;
