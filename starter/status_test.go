@@ -179,7 +179,7 @@ func TestPrintFleet(t *testing.T) {
 	var out bytes.Buffer
 	printFleet(&out, fleet)
 	for _, line := range []string{
-		`5\s+RAMPING 12.5 %\s+1\s+3`, `4\s+CURRENT\s+1\s+12`, `3 \(no version\)\s+DRAINING\s+1\s+2`, `generation 3 to 4, began 2026-11-22 10:00:00.000Z`,
+		`5\s+RAMPING 12.5 %\s+1\s+3`, `4\s+CURRENT\s+1\s+12`, `3\s+DRAINING\s+1\s+2`, `generation 3 to 4, began 2026-11-22 10:00:00.000Z`,
 		"7 events wait to be started again; `starter workers promote 4` continues", `herald-events\s+2@b\s+3\s+IDLE`,
 	} {
 		require.Regexp(t, line, out.String())
@@ -190,7 +190,7 @@ func TestGenerationOf(t *testing.T) {
 	t.Parallel()
 
 	require.Equal(t, 3, must(generationOf(context.Background(), &launch.Launcher{}, []string{"3"}))(t))
-	for _, wrong := range []string{"2", "0.2", "four"} {
+	for _, wrong := range []string{"-1", "0.2", "four"} {
 		_, err := generationOf(context.Background(), &launch.Launcher{}, []string{wrong})
 		require.ErrorContains(t, err, "is not a generation")
 	}

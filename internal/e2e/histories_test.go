@@ -30,11 +30,11 @@ var record = flag.String("record", "", "add histories of the tests to this `fold
 var recorded replaytest.Corpus
 
 const (
-	// sampled limits the histories of an installation that a test replays, and recordedAtOnce the
-	// histories that it offers for recording.
-	sampled, recordedAtOnce = 24, 500
-	// longest limits the events of a sampled history. A long one shows the same as a short one.
-	longest = 1000
+	// sampled limits the events of the histories of an installation that a test replays, and offered
+	// those that it offers for recording. That takes a tenth of a second, or a second.
+	sampled, offered = 2_000, 50_000
+	// longest limits the events of one history. A long one shows the same as a short one.
+	longest = 1_000
 )
 
 // checkHistories replays some histories of the installation with this code, and returns their number.
@@ -42,9 +42,9 @@ const (
 func (s *system) checkHistories() (checked int) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	most := sampled
+	most := int64(sampled)
 	if *record != "" && !s.t.Failed() {
-		most = recordedAtOnce
+		most = offered
 	}
 	all, err := s.executions(ctx)
 	if err != nil {
@@ -104,8 +104,9 @@ func (s *system) executions(ctx context.Context) ([]*workflowpb.WorkflowExecutio
 	return page.GetExecutions(), err
 }
 
-// sampleOf picks workflows of each type, status and length of the history in turn.
-func sampleOf(all []*workflowpb.WorkflowExecutionInfo, most int) []*workflowpb.WorkflowExecutionInfo {
+// sampleOf picks workflows of each type, status and length of the history in turn. Together their
+// histories have at most this number of events, and longest more.
+func sampleOf(all []*workflowpb.WorkflowExecutionInfo, most int64) (picked []*workflowpb.WorkflowExecutionInfo) {
 	type shape struct {
 		kind   string
 		status enums.WorkflowExecutionStatus
@@ -119,11 +120,14 @@ func sampleOf(all []*workflowpb.WorkflowExecutionInfo, most int) []*workflowpb.W
 			lengths[of], rounds[round] = append(lengths[of], run.GetHistoryLength()), append(rounds[round], run)
 		}
 	}
-	var picked []*workflowpb.WorkflowExecutionInfo
 	for _, round := range slices.Sorted(maps.Keys(rounds)) {
-		picked = append(picked, rounds[round]...)
+		for _, run := range rounds[round] {
+			if most > 0 {
+				picked, most = append(picked, run), most-run.GetHistoryLength()
+			}
+		}
 	}
-	return picked[:min(len(picked), most)]
+	return picked
 }
 
 // compareRuns orders workflows by type, length of the history, and id.

@@ -33,8 +33,16 @@ type recorded struct {
 	text        []byte
 }
 
-// Add adds a history. Of the histories with the same transitions, the shortest remains.
+// longest limits the events of a history in a corpus. A longer one shows the same steps, in more of
+// their orders.
+const longest = 300
+
+// Add adds a history, unless it is long. Of the histories with the same transitions, the shortest
+// remains.
 func (c *Corpus) Add(events []*historypb.HistoryEvent) error {
+	if len(events) > longest {
+		return nil
+	}
 	text, err := write(clean(events))
 	if err != nil {
 		return err
