@@ -100,7 +100,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	if err != nil {
 		failed = attemptFailure(m, err)
 	}
-	if delay := retryDelay(failed); delay >= longBackOff {
+	if delay := retryDelay(failed); delay > 0 {
 		m.result.Next = time.Now().Add(delay).UTC()
 	}
 	recordErr := a.record(ctx, m)

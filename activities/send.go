@@ -106,11 +106,7 @@ func single(channel notification.Channel, policy AttemptPolicy, begun notificati
 
 // held returns the result of a delivery that may not be sent.
 func held(v notification.Verdict) SendResult {
-<<<<<<< HEAD
 	return SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Quiet: v.Quiet, Wait: v.Wait, Dropped: v.Dropped}
-=======
-	return SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Wait: v.Wait, Dropped: v.Dropped}
->>>>>>> main
 }
 
 // written returns the message as it was written when the delivery was planned.

@@ -247,7 +247,7 @@ COMMENT ON COLUMN notification_channel_send.recipient_address IS 'As in notifica
 COMMENT ON COLUMN notification_channel_send.sent IS 'notification.sent_at.';
 COMMENT ON COLUMN notification_channel_send.status IS 'SENT, also for DELIVERED; FAILED, also for CANCELLED; null: not ended.';
 COMMENT ON COLUMN notification_channel_send.attempt_count IS 'As in notification.';
-COMMENT ON COLUMN notification_channel_send.next_retry_at IS 'Not before then, of what is PENDING. Temporal alone knows when an attempt is repeated.';
+COMMENT ON COLUMN notification_channel_send.next_retry_at IS 'When the next attempt is due. Null: the delivery has ended.';
 COMMENT ON COLUMN notification_channel_send.last_error IS 'As in notification.';
 COMMENT ON COLUMN notification_channel_send.created_at IS 'As in notification.';
 

@@ -82,7 +82,7 @@ type AttemptResult struct {
 	Took           time.Duration     `json:",omitempty"` // as in [Answer]
 	Suppress       SuppressionReason `json:",omitempty"` // as in [ProviderError]
 	GiveUp         bool              `json:",omitempty"` // no attempt follows: the delivery becomes FAILED with the reason in Detail
-	Next           time.Time         `json:",omitzero"`  // when the next attempt is due, if the delivery leaves its batch
+	Next           time.Time         `json:",omitzero"`  // when the next attempt is due, after a temporary failure; zero: unknown
 }
 
 // RecordedAttempt is the effect of recording an attempt's end.
