@@ -33,8 +33,8 @@ env: ## print their settings, and Go's: eval "$(make -s env)"
 build: ## build the programs into bin/, without debug symbols
 	go build -ldflags='-s -w' -o bin/ ./worker ./gateway ./starter ./tools/sandbox/cmd/sandbox ./tools/demo/cmd/demo
 
-demo: ## start everything, deliver the example events, and show who has what
-	@tools/demo.sh
+demo: ## start everything, deliver the example events, and show who got what; ARGS=--all shows each message
+	@tools/demo.sh $(ARGS)
 
 bench: ## compare Herald with other ways, in 15 minutes; ARGS=--help lists the cases, ARGS='deliveries --events 20' picks some
 	@$(with_stack) go run ./tools/bench $(ARGS)

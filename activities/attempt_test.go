@@ -48,7 +48,7 @@ var policy = activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}
 // attempt makes the attempt, and returns its result if it could not be recorded.
 func (m *message) attempt(ctx context.Context, sender activities.Sender, policy activities.AttemptPolicy) (*notification.AttemptResult, error) {
 	a := &activities.Activities{
-		Attempts: m.deliveries, Digests: m.digest, DigestText: template.Digest,
+		Attempts: m.deliveries, Digests: m.digest, DigestText: template.Engine{}.Digest,
 		Senders: map[notification.Channel]activities.Sender{notification.Email: sender},
 	}
 	if m.digest != nil {

@@ -70,11 +70,11 @@ func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt
 	next := 0
 	for next < len(begun) {
 		granted, err := b.activities.awaitTurns(waiting, b.in.Channel, len(begun)-next, true)
-		if err != nil {
-			b.fail(err)
+		if b.ended(ctx) { // no check of b.until: no other sender can use the turns that are granted
 			break
 		}
-		if b.ended(ctx) { // no check of b.until: no other sender can use the turns that are granted
+		if err != nil {
+			b.fail(err)
 			break
 		}
 		for i := next; i < next+granted; i++ {

@@ -22,10 +22,10 @@ type CancelStore interface {
 // Canceller asks the workflows of events and deliveries to end.
 type Canceller interface {
 	// CancelEvent asks the workflow of an event to end, if one runs. It ignores any other workflow
-	// that has the id.
-	CancelEvent(ctx context.Context, eventID string) error
+	// that has the id. The workflow's history shows the reason.
+	CancelEvent(ctx context.Context, eventID, reason string) error
 	// CancelDelivery does the same for the workflow of a delivery.
-	CancelDelivery(ctx context.Context, deliveryID string) error
+	CancelDelivery(ctx context.Context, deliveryID, reason string) error
 }
 
 // cancelledAtOnce is the number of deliveries that one statement cancels.
@@ -47,15 +47,16 @@ type CancelEventResult struct {
 // deliveries sooner, and a crash or a repeat does no harm. It cancels the rows before the workflow,
 // so that the rows name the cancelling event.
 func (a *Activities) CancelEvent(ctx context.Context, in CancelEventInput) (CancelEventResult, error) {
+	reason := notification.CancelledBy(in.By)
 	for more := true; more; {
-		cancelled, err := a.Cancels.CancelDeliveries(ctx, in.EventID, notification.CancelledBy(in.By), cancelledAtOnce)
+		cancelled, err := a.Cancels.CancelDeliveries(ctx, in.EventID, reason, cancelledAtOnce)
 		if err != nil {
 			return CancelEventResult{}, err
 		}
 		activity.RecordHeartbeat(ctx)
 		more = cancelled == cancelledAtOnce
 	}
-	if err := a.Canceller.CancelEvent(ctx, in.EventID); err != nil {
+	if err := a.Canceller.CancelEvent(ctx, in.EventID, reason); err != nil {
 		return CancelEventResult{}, retried(err)
 	}
 	counts, err := a.Cancels.EventCounts(ctx, in.EventID)

@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,12 +42,12 @@ func (c *cancelling) EventCounts(context.Context, string) (map[notification.Stat
 	return map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: c.waiting}, nil
 }
 
-func (c *cancelling) CancelEvent(_ context.Context, eventID string) error {
-	c.asked = append(c.asked, eventID)
+func (c *cancelling) CancelEvent(_ context.Context, eventID, reason string) error {
+	c.asked = append(c.asked, eventID+" "+reason)
 	return c.err
 }
 
-func (c *cancelling) CancelDelivery(_ context.Context, deliveryID string) error {
+func (c *cancelling) CancelDelivery(_ context.Context, deliveryID, _ string) error {
 	c.asked = append(c.asked, deliveryID)
 	return c.err
 }
@@ -68,7 +69,7 @@ func TestCancelEvent(t *testing.T) {
 
 	c.err = nil
 	result := must(run[activities.CancelEventResult](a, a.CancelEvent, in))(t)
-	require.Equal(t, []string{"evt-1", "evt-1"}, c.asked)
+	require.Equal(t, slices.Repeat([]string{"evt-1 cancelled by event evt-2"}, 2), c.asked)
 	require.Equal(t, map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: 0}, result.Deliveries)
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +28,7 @@ type digests struct {
 
 	sealedBy string
 	window   time.Duration
+	fits     func(notification.Digest, []notification.DigestItem) bool
 	gaveUp   string
 }
 
@@ -37,8 +40,8 @@ func (d *digests) DigestQuietCheck(context.Context, notification.DigestKey) (not
 	return d.quiet, d.err
 }
 
-func (d *digests) SealDigest(_ context.Context, id string, _ notification.DigestKey, window notification.DigestWindow) (notification.SealedDigest, error) {
-	d.sealedBy, d.window = id, window.Length
+func (d *digests) SealDigest(_ context.Context, in notification.Sealing) (notification.SealedDigest, error) {
+	d.sealedBy, d.window, d.fits = in.DigestID, in.Window.Length, in.Fits
 	return d.sealed, d.err
 }
 
@@ -169,6 +172,29 @@ func TestSealDigest(t *testing.T) {
 	}
 }
 
+// A digest fits if its channel takes its text. If the template is broken, no smaller digest would help.
+func TestSealDigestMeasuresTheText(t *testing.T) {
+	t.Parallel()
+
+	db := &digests{}
+	a := &activities.Activities{Digests: db, DigestText: template.Engine{}.Digest}
+	texts := reviewMails
+	texts.Channel = notification.SMS
+	must(run[activities.SealResult](a, a.SealDigest, activities.SealInput{DigestID: "digest-1", Key: texts, Window: time.Minute}))(t)
+
+	for body, want := range map[string][2]bool{ // of one item, and of forty
+		"{{range .Items}}{{.body}}{{end}}":                    {true, true},
+		"{{.recipient.name}}{{range .Items}}{{.body}}{{end}}": {true, false},
+		"{{range .Items}}{{.body}} and more, {{end}}":         {true, false},
+		"{{range .Items}}{{.stars}}{{end}}":                   {true, true},
+	} {
+		digest := notification.Digest{Name: strings.Repeat("A", 401), Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Body: body}}}
+		items := slices.Repeat([]notification.DigestItem{{Title: "T", Body: strings.Repeat("x", 30)}}, 40)
+		require.Equal(t, want, [2]bool{db.fits(digest, items[:1]), db.fits(digest, items)}, body)
+	}
+	require.True(t, db.fits(notification.Digest{}, make([]notification.DigestItem, 2)), "no template")
+}
+
 func TestSealDigestFails(t *testing.T) {
 	t.Parallel()
 
@@ -185,7 +211,7 @@ func sealDigest(db *digests, judge bool) (activities.SealResult, error) {
 
 // eventTexts writes texts as a worker does.
 func eventTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
-	return template.NewSet(event, rows)
+	return template.Engine{}.NewSet(event, rows)
 }
 
 // dueDigest is the n-th attempt at a digest of two mails. The provider failed `ended`
@@ -206,7 +232,7 @@ func dueDigest(n, ended int) *digests {
 }
 
 func sendDigest(db *digests, mail activities.Sender) (activities.SendDigestResult, error) {
-	a := &activities.Activities{Digests: db, Attempts: db, DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
+	a := &activities.Activities{Digests: db, Attempts: db, DigestText: template.Engine{}.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
 	return run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
 }
 
@@ -269,5 +295,5 @@ func TestGiveUpDigest(t *testing.T) {
 }
 
 func escalatedTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
-	return template.NewEscalatedSet(event, rows)
+	return template.Engine{}.NewEscalatedSet(event, rows)
 }

@@ -16,5 +16,5 @@ func (a *Activities) followUpWithEscalation(ctx context.Context, deliveryID stri
 
 // followUpReplaced ends the wait of a delivery that a newer event has replaced.
 func (a *Activities) followUpReplaced(ctx context.Context, deliveryID string) error {
-	return a.Canceller.CancelDelivery(ctx, deliveryID)
+	return a.Canceller.CancelDelivery(ctx, deliveryID, "replaced by a newer event")
 }

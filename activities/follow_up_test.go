@@ -45,11 +45,11 @@ func (w *told) SettleEscalation(_ context.Context, deliveryID string) error {
 	return w.take(&w.settled, deliveryID)
 }
 
-func (w *told) CancelDelivery(_ context.Context, deliveryID string) error {
+func (w *told) CancelDelivery(_ context.Context, deliveryID, _ string) error {
 	return w.take(&w.cancelled, deliveryID)
 }
 
-func (w *told) CancelEvent(context.Context, string) error { return nil }
+func (w *told) CancelEvent(context.Context, string, string) error { return nil }
 
 // recovers ends all refusals.
 func (w *told) recovers() {

@@ -12,7 +12,7 @@ import (
 type DigestStore interface {
 	DigestPlace(ctx context.Context, deliveryID string) (notification.DigestPlace, error)
 	DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error)
-	SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window notification.DigestWindow) (notification.SealedDigest, error)
+	SealDigest(ctx context.Context, in notification.Sealing) (notification.SealedDigest, error)
 	DigestItems(ctx context.Context, digestID string) ([]string, error)
 	ReadDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.Digest, error)
 	// GiveUpDigest returns the reasons for items that the rules dropped earlier, by delivery id.

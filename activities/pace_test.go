@@ -83,7 +83,7 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	t.Parallel()
 
 	account := &provider{err: providerError(notification.Account, 401, 0)}
-	a := &activities.Activities{Attempts: due(1, 0), Digests: dueDigest(1, 0), DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{
+	a := &activities.Activities{Attempts: due(1, 0), Digests: dueDigest(1, 0), DigestText: template.Engine{}.Digest, Senders: map[notification.Channel]activities.Sender{
 		notification.Email: account, notification.SMS: account,
 	}}
 	env, logged := loggedEnv(a)

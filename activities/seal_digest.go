@@ -45,7 +45,27 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 		own := notification.Quiet(check.Preference, check.Timezone, now)
 		result.Quiet = silence.Quiet && own.Quiet
 	}
-	sealed, err := a.Digests.SealDigest(ctx, in.DigestID, in.Key, notification.DigestWindow{Length: in.Window, Timed: in.Timed, ReadyOnly: in.ReadyOnly})
+	sealed, err := a.Digests.SealDigest(ctx, notification.Sealing{
+		DigestID: in.DigestID, Key: in.Key, Window: notification.DigestWindow{Length: in.Window, Timed: in.Timed, ReadyOnly: in.ReadyOnly},
+		Fits: func(digest notification.Digest, items []notification.DigestItem) bool {
+			return a.fits(in, digest, items)
+		},
+	})
 	result.SealedDigest = sealed
 	return result, err
+}
+
+// fits reports whether the channel takes a digest with the items, by its text. If not even the first item
+// has a text, the template is the cause, and a smaller digest would not help.
+func (a *Activities) fits(in SealInput, digest notification.Digest, items []notification.DigestItem) bool {
+	recipient := notification.Recipient{UserType: in.Key.UserType, UserID: in.Key.UserID, Name: digest.Name, Locale: digest.Locale}
+	write := func(items []notification.DigestItem) (notification.Text, error) {
+		return a.DigestText(digest.Templates, in.Key.EventType, in.Key.Channel, recipient, items)
+	}
+	text, err := write(items)
+	if err != nil {
+		_, err := write(items[:1])
+		return err != nil
+	}
+	return in.Key.Channel.Carries(in.DigestID, text)
 }

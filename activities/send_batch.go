@@ -72,7 +72,8 @@ type BatchProgress struct {
 // the attempts of a group just before the group is sent, and leaves out cancelled deliveries.
 //
 // If it is cancelled, its time is over, or its worker stops, SendBatch begins no more groups and
-// waits for the messages in flight.
+// waits for the messages in flight. Not only the workflow cancels it: so does an operator who pauses
+// or resets the activity, and a worker whose stop timeout ends.
 func (a *Activities) SendBatch(ctx context.Context, in SendBatchInput) (SendBatchResult, error) {
 	ids, err := a.batchDeliveries(ctx, in)
 	if err != nil {
@@ -92,22 +93,23 @@ func (a *Activities) batchDeliveries(ctx context.Context, in SendBatchInput) ([]
 }
 
 // end returns the batch's result. If the database failed, or no turn came, the activity fails
-// and Temporal repeats it, unless the workflow has to record attempts first.
+// and Temporal repeats it, unless the workflow has to record attempts first. A cancelled batch looks
+// for remaining deliveries, too, because its workflow may continue.
 func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
 	result := SendBatchResult{BatchProgress: b.progress, More: len(b.ids) > 0, Unrecorded: b.unrecorded}
 	if len(b.unrecorded) > 0 {
 		result.More = true
 		return result, nil
 	}
-	if b.err != nil && ctx.Err() == nil {
+	if b.err != nil {
 		activity.RecordHeartbeat(ctx, b.progress)
 		return SendBatchResult{}, failure(b.err)
 	}
-	if result.More || ctx.Err() != nil {
+	if result.More {
 		return result, nil
 	}
 	var err error
-	result.HasRemaining, err = b.left(ctx)
+	result.HasRemaining, err = b.left(context.WithoutCancel(ctx))
 	return result, err
 }
 

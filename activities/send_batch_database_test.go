@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -22,7 +23,8 @@ import (
 type flaky struct {
 	*postgres.Store
 	mu         sync.Mutex
-	begins     int // the number of BeginAttempts before it fails
+	begins     int    // the number of BeginAttempts before it fails
+	failing    func() // if set, called before BeginAttempts fails
 	endsFail   bool
 	unrecorded []notification.AttemptResult
 }
@@ -33,6 +35,9 @@ func (f *flaky) BeginAttempts(ctx context.Context, in notification.Begin) ([]not
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.begins--; f.begins < 0 {
+		if f.failing != nil {
+			f.failing()
+		}
 		return nil, errAway
 	}
 	return f.Store.BeginAttempts(ctx, in)
@@ -96,6 +101,24 @@ func TestSendBatchWithoutADatabase(t *testing.T) {
 	requireFailure(t, err, "", false, 0)
 	require.Equal(t, inGroup, over.calls())
 	require.Equal(t, map[string]int{"SENT": inGroup - 1, "PENDING": 101 - inGroup}, deliveriesBy(t, db.Store, "status"))
+}
+
+// If the last group's attempts cannot begin and the batch is cancelled meanwhile, the activity fails.
+// It does not report the batch as complete.
+func TestSendBatchCancelledWithoutADatabase(t *testing.T) {
+	t.Parallel()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	db := &flaky{Store: withBatch(t, 20), begins: 0, failing: cancel}
+	a := batchActivities(db, &mails{})
+	env := newEnv(a)
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+
+	_, err := env.ExecuteActivity(a.SendBatch, batchIn(t, db.Store))
+
+	require.ErrorContains(t, err, errAway.Error())
+	requireFailure(t, err, "", false, 0)
 }
 
 // inGroup is the number of messages in a group.

@@ -233,6 +233,31 @@ func TestSendBatchStops(t *testing.T) {
 	}
 }
 
+// A batch is cancelled while its last group is with the provider: by its workflow, by an operator who
+// pauses or resets the activity, or by the end of the worker's stop timeout. It still reports the
+// deliveries that need a separate workflow.
+func TestSendBatchCancelledInItsLastGroup(t *testing.T) {
+	t.Parallel()
+
+	s := withBatch(t, 20)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	over := &mails{answer: func(_ context.Context, id string) error {
+		cancel()
+		if id == "d-1" {
+			return providerError(notification.Busy, 429, 0)
+		}
+		return nil
+	}}
+	a := batchActivities(s, over)
+	env := newEnv(a)
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+
+	got := must(execute[activities.SendBatchResult](env, a.SendBatch, batchIn(t, s)))(t)
+
+	require.Equal(t, activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 19, Retried: 1}, HasRemaining: true}, got)
+}
+
 // An execution sends heartbeats, and continues from the progress of the execution before it.
 func TestSendBatchContinues(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // the same time zones on every machine
 
 	"github.com/caarlos0/env/v11"
 	"go.opentelemetry.io/otel/metric"
@@ -25,6 +24,7 @@ import (
 	"herald/internal/postgres/gateway"
 	"herald/internal/postgres/migrate"
 	"herald/internal/rabbitmq"
+	"herald/internal/template"
 	"herald/internal/tracing"
 	"herald/internal/web/inbox"
 	"herald/internal/web/ingest"
@@ -135,7 +135,7 @@ func newRooms(cfg settings, db, hooksDB *gateway.Store, metrics *metrics, traces
 		pushKey:     cfg.WebPushKey,
 	}
 	if cfg.IngestAudience != "" {
-		served.ingest = &ingest.Endpoint{Store: db, Verifier: gate.Verifier.For(cfg.IngestAudience, cfg.signIn), Shares: signin.NewShares(ingest.Share), Refused: gate.Refused}
+		served.ingest = &ingest.Endpoint{Store: db, Verifier: gate.Verifier.For(cfg.IngestAudience, cfg.signIn), Shares: signin.NewShares(ingest.Share), Refused: gate.Refused, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}
 	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO is on: each visitor can sign in as anybody")

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
 	"testing"
 
 	cdp "github.com/chromedp/cdproto/browser"
@@ -68,4 +70,37 @@ func TestPushButton(t *testing.T) {
 	press()
 	tab.await(says(off) + " && window.gone")
 	require.Zero(t, browsers())
+}
+
+// A click on a browser's notification opens its url: with a path, on the host of the page. Without a url
+// of a page, it opens the inbox.
+func TestNotificationClick(t *testing.T) {
+	t.Parallel()
+
+	worker, err := os.ReadFile("../internal/web/inbox/page/service-worker.js")
+	require.NoError(t, err)
+	quoted, err := json.Marshal(string(worker))
+	require.NoError(t, err)
+	tab := newTab(t)
+	tab.open("about:blank")
+	tab.evaluate(`window.opened = async (url) => {
+		const handlers = {}, shown = [], urls = [];
+		const registration = { scope: "https://inbox.example.com/herald/", showNotification: (title, options) => shown.push({ ...options, close: () => {} }) };
+		const clients = { matchAll: async () => [], openWindow: (to) => urls.push(to) };
+		new Function("addEventListener", "registration", "clients", ` + string(quoted) + `)((name, handle) => (handlers[name] = handle), registration, clients);
+		const waits = [], waitUntil = (promise) => waits.push(promise);
+		handlers.push({ data: { json: () => ({ title: "Order", body: "7", tag: "t", url }) }, waitUntil });
+		handlers.notificationclick({ notification: shown[0], waitUntil });
+		await Promise.all(waits);
+		return urls.join(" ");
+	}`)
+	const inbox = "https://inbox.example.com/herald/"
+	for url, want := range map[string]string{
+		`"/orders/7"`: "https://inbox.example.com/orders/7", `"https://shop.example/o/7"`: "https://shop.example/o/7", "undefined": inbox, `""`: inbox,
+		`"javascript:alert(1)"`: inbox, `"https://"`: inbox,
+	} {
+		tab.evaluate("opened(" + url + ").then((urls) => (window.result = urls))")
+		tab.await(fmt.Sprintf("window.result === %q", want))
+		tab.evaluate("window.result = undefined")
+	}
 }

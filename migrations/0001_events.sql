@@ -85,7 +85,6 @@ CREATE INDEX event_outbox_claim ON event_outbox (source, seq) WHERE status = 'PE
 CREATE INDEX event_outbox_correlation_id ON event_outbox (correlation_id, created_at) WHERE correlation_id IS NOT NULL;
 CREATE INDEX event_outbox_failed_id ON event_outbox (event_id) WHERE status = 'FAILED';
 CREATE INDEX event_outbox_latest ON event_outbox (created_at, seq);
-CREATE INDEX event_outbox_unacknowledged ON event_outbox (source, status) WHERE source <> 'herald' AND acknowledged_at IS NULL;
 
 -- Sending NOTIFY makes the commits of all producers wait for each other. It is only a hint, so only one transaction at a
 -- time sends it.

@@ -37,7 +37,6 @@ CREATE TABLE recipient (
     webhook_url       text,
     CONSTRAINT recipient_pkey PRIMARY KEY (user_type, user_id),
     CONSTRAINT recipient_user_type FOREIGN KEY (user_type) REFERENCES user_type,
-    CONSTRAINT recipient_timezone_known CHECK ((timestamptz '2000-01-01 00:00:00+00' AT TIME ZONE timezone) IS NOT NULL),
     CONSTRAINT recipient_user_id_length CHECK (octet_length(user_id) BETWEEN 1 AND 64),
     CONSTRAINT recipient_user_id_printable CHECK (user_id !~ '[[:cntrl:]]')
 );
@@ -46,11 +45,11 @@ COMMENT ON TABLE recipient IS 'The recipients and their addresses. It may be a v
 COMMENT ON COLUMN recipient.user_type IS 'A row of user_type, such as CUSTOMER. With user_id, the key.';
 COMMENT ON COLUMN recipient.user_id IS 'Your id of the person, unique within the type: 1 to 64 bytes, printable. It is in workflow ids and logs, so use no address. Herald orders numbers as numbers.';
 COMMENT ON COLUMN recipient.name IS 'For templates: .recipient.name.';
-COMMENT ON COLUMN recipient.email IS 'Address for EMAIL. Null or empty: decision NO_ADDRESS.';
-COMMENT ON COLUMN recipient.phone IS 'Number for SMS in E.164, such as +41791234567. Null or empty: no SMS.';
+COMMENT ON COLUMN recipient.email IS 'Address for EMAIL; spaces around it and letters of any language in the domain are fine. Null or blank: decision NO_ADDRESS.';
+COMMENT ON COLUMN recipient.phone IS 'Number for SMS with its country code, such as +41791234567 or +41 79 123 45 67, but not +41 (0)79. Null or blank: no SMS.';
 COMMENT ON COLUMN recipient.slack_webhook_url IS 'Incoming webhook for SLACK, at one of SLACK_ALLOWED_HOSTS; a secret. Null or empty: no Slack.';
-COMMENT ON COLUMN recipient.locale IS 'Language of the texts: it, it-CH or it_CH. Herald falls back to the language, then to en.';
-COMMENT ON COLUMN recipient.timezone IS 'IANA time zone for quiet hours, such as Europe/Rome. Postgres refuses a zone that it does not know. A worker takes such a zone as UTC.';
+COMMENT ON COLUMN recipient.locale IS 'Language of the texts: it, it-CH, zh-Hant-TW. Herald drops the last part until it finds a template: zh-Hant, zh. Then it takes en.';
+COMMENT ON COLUMN recipient.timezone IS 'IANA time zone for quiet hours, such as Europe/Rome. An unknown one counts as UTC; `starter check` names it.';
 COMMENT ON COLUMN recipient.active IS 'false: the recipient gets nothing, not even a waiting delivery.';
 COMMENT ON COLUMN recipient.webhook_url IS 'URL for WEBHOOK, at one of WEBHOOK_ALLOWED_HOSTS; a secret. Null or empty: no webhook.';
 

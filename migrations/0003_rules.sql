@@ -134,7 +134,7 @@ COMMENT ON COLUMN event_type_channel_routing.digest_window IS 'For AGGREGATE: ti
 COMMENT ON COLUMN event_type_channel_routing.quiet_hours_action IS 'In quiet hours, mandatory or not. DROP: nothing is sent. DEFER: the delivery waits for their end, at most 48 hours. WEBSOCKET and SLACK have none.';
 COMMENT ON COLUMN event_type_channel_routing.priority IS 'HIGH, NORMAL or LOW: the order of waiting deliveries. Null: the recipient''s preference, else NORMAL.';
 COMMENT ON COLUMN event_type_channel_routing.push_kind IS 'For PUSH. NOTIFICATION: the phone shows it; for an offline phone, Firebase may keep only the last. DATA: your app shows it; Firebase keeps a hundred.';
-COMMENT ON COLUMN event_type_channel_routing.send_at_path IS 'For DELAYED: where the time of sending is in the payload: startsAt. With commas, the first path that exists counts. A string with a zone: 2026-11-23T09:30:00+01:00. A missing or malformed time makes the delivery FAILED. Null: delay counts.';
+COMMENT ON COLUMN event_type_channel_routing.send_at_path IS 'For DELAYED: where the time of sending is in the payload: startsAt. With commas, the first path that exists counts. A text with a zone, such as 2026-11-23T09:30:00+01:00, or a number of milliseconds or seconds since 1970. A missing or malformed time makes the delivery FAILED. Null: delay counts.';
 COMMENT ON COLUMN event_type_channel_routing.send_before IS 'Time between sending and the time at send_at_path, at most 365 days of 24 hours.';
 COMMENT ON COLUMN event_type_channel_routing.skip_if_past IS 'If the time at send_at_path is past at planning. true: decision SKIPPED. false: it is sent at once.';
 COMMENT ON COLUMN event_type_channel_routing.on_escalation_only IS 'true: only event_type_escalation uses the channel.';
@@ -174,9 +174,7 @@ CREATE TABLE entity_notification_settings (
     CONSTRAINT entity_notification_settings_max_recipients CHECK (max_recipients >= 0),
     CONSTRAINT entity_notification_settings_quiet_hours CHECK ((quiet_hours_start IS NULL) = (quiet_hours_end IS NULL)),
     CONSTRAINT entity_notification_settings_quiet_hours_in_day
-        CHECK (quiet_hours_start < time '24:00:00' AND quiet_hours_end < time '24:00:00'),
-    CONSTRAINT entity_notification_settings_quiet_hours_timezone
-        CHECK ((timestamptz '2000-01-01 00:00:00+00' AT TIME ZONE quiet_hours_timezone) IS NOT NULL OR quiet_hours_timezone IS NULL)
+        CHECK (quiet_hours_start < time '24:00:00' AND quiet_hours_end < time '24:00:00')
 );
 
 COMMENT ON TABLE entity_notification_settings IS 'What a group sets for its members. Without a row: on, any number, any role, no quiet hours. A row for an event type replaces the row for all event types. The rows of entity CUSTOMER, id 0, hold for all customers.';
@@ -254,9 +252,7 @@ CREATE TABLE user_settings (
     digest_at time,
     CONSTRAINT user_settings_pkey PRIMARY KEY (user_type, user_id),
     CONSTRAINT user_settings_user_type FOREIGN KEY (user_type) REFERENCES user_type,
-    CONSTRAINT user_settings_digest_at CHECK (digest_at < time '24:00:00'),
-    CONSTRAINT user_settings_timezone_known
-        CHECK (timezone IS NULL OR (timestamptz '2000-01-01 00:00:00+00' AT TIME ZONE timezone) IS NOT NULL)
+    CONSTRAINT user_settings_digest_at CHECK (digest_at < time '24:00:00')
 );
 
 COMMENT ON TABLE user_settings IS 'What recipients set for themselves. The directory may be a view, so these columns are separate.';
@@ -305,13 +301,13 @@ CREATE TABLE notification_template (
 
 COMMENT ON TABLE notification_template IS 'The texts, as Go templates. The most specific row counts: first by event type, then by channel, then by locale. A delivery without a row is FAILED.';
 COMMENT ON COLUMN notification_template.event_type IS 'The event type; *: all. digest: of digests. REVIEW_POSTED.digest: of digests of one event type.';
-COMMENT ON COLUMN notification_template.channel IS 'The channel; *: all. A body for * is plain text, which EMAIL turns into HTML.';
+COMMENT ON COLUMN notification_template.channel IS 'The channel; *: all. A body for * is plain text, which EMAIL and SLACK turn into their markup.';
 COMMENT ON COLUMN notification_template.locale IS 'en, it, it-CH. Upper and lower case, - and _ are the same.';
 COMMENT ON COLUMN notification_template.title IS 'Template of the title: one line of plain text. EMAIL needs one.';
-COMMENT ON COLUMN notification_template.body IS 'Template of the body: HTML for EMAIL, which escapes values, else plain text.';
+COMMENT ON COLUMN notification_template.body IS 'Template of the body: HTML for EMAIL, mrkdwn for SLACK, both of which escape values, else plain text.';
 COMMENT ON COLUMN notification_template.channel_type IS 'channel as a reference to the table channel; null: *.';
 COMMENT ON COLUMN notification_template.shipped IS 'true: the row came with Herald, and nobody changed it. An INSERT of the same key replaces it.';
-COMMENT ON COLUMN notification_template.url IS 'Template of the link, over WEBSOCKET and WEBHOOK. Null: no link.';
+COMMENT ON COLUMN notification_template.url IS 'Template of the link, over WEBSOCKET, WEBHOOK, PUSH and SLACK. Null: no link.';
 
 -- A template that Herald ships gives way to one of the installation, which starter seed does not overwrite.
 -- +goose StatementBegin

@@ -151,8 +151,7 @@ CREATE TABLE entity_notification_settings (
     CONSTRAINT entity_notification_settings_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT entity_notification_settings_max_recipients CHECK ((max_recipients >= 0)),
     CONSTRAINT entity_notification_settings_quiet_hours CHECK (((quiet_hours_start IS NULL) = (quiet_hours_end IS NULL))),
-    CONSTRAINT entity_notification_settings_quiet_hours_in_day CHECK (((quiet_hours_start < '24:00:00'::time without time zone) AND (quiet_hours_end < '24:00:00'::time without time zone))),
-    CONSTRAINT entity_notification_settings_quiet_hours_timezone CHECK (((('2000-01-01 00:00:00+00'::timestamp with time zone AT TIME ZONE quiet_hours_timezone) IS NOT NULL) OR (quiet_hours_timezone IS NULL)))
+    CONSTRAINT entity_notification_settings_quiet_hours_in_day CHECK (((quiet_hours_start < '24:00:00'::time without time zone) AND (quiet_hours_end < '24:00:00'::time without time zone)))
 );
 
 -- People who were erased. Herald never tells them anything again, whatever the directory says. `starter recipient erase` writes it first.
@@ -256,7 +255,6 @@ CREATE INDEX event_outbox_claim ON event_outbox USING btree (source, seq) WHERE 
 CREATE INDEX event_outbox_correlation_id ON event_outbox USING btree (correlation_id, created_at) WHERE (correlation_id IS NOT NULL);
 CREATE INDEX event_outbox_failed_id ON event_outbox USING btree (event_id) WHERE (status = 'FAILED'::text);
 CREATE INDEX event_outbox_latest ON event_outbox USING btree (created_at, seq);
-CREATE INDEX event_outbox_unacknowledged ON event_outbox USING btree (source, status) WHERE ((source <> 'herald'::text) AND (acknowledged_at IS NULL));
 CREATE TRIGGER event_outbox_notify AFTER INSERT ON event_outbox FOR EACH STATEMENT EXECUTE FUNCTION notify_event_outbox();
 
 -- Event types that need approval if they would tell many people.
@@ -278,7 +276,7 @@ CREATE TABLE event_type_channel_routing (
     quiet_hours_action text DEFAULT 'DROP'::text NOT NULL, -- In quiet hours, mandatory or not. DROP: nothing is sent. DEFER: the delivery waits for their end, at most 48 hours. WEBSOCKET and SLACK have none.
     priority text, -- HIGH, NORMAL or LOW: the order of waiting deliveries. Null: the recipient's preference, else NORMAL.
     push_kind text DEFAULT 'NOTIFICATION'::text NOT NULL, -- For PUSH. NOTIFICATION: the phone shows it; for an offline phone, Firebase may keep only the last. DATA: your app shows it; Firebase keeps a hundred.
-    send_at_path text, -- For DELAYED: where the time of sending is in the payload: startsAt. With commas, the first path that exists counts. A string with a zone: 2026-11-23T09:30:00+01:00. A missing or malformed time makes the delivery FAILED. Null: delay counts.
+    send_at_path text, -- For DELAYED: where the time of sending is in the payload: startsAt. With commas, the first path that exists counts. A text with a zone, such as 2026-11-23T09:30:00+01:00, or a number of milliseconds or seconds since 1970. A missing or malformed time makes the delivery FAILED. Null: delay counts.
     send_before interval DEFAULT '00:00:00'::interval NOT NULL, -- Time between sending and the time at send_at_path, at most 365 days of 24 hours.
     skip_if_past boolean DEFAULT false NOT NULL, -- If the time at send_at_path is past at planning. true: decision SKIPPED. false: it is sent at once.
     on_escalation_only boolean DEFAULT false NOT NULL, -- true: only event_type_escalation uses the channel.
@@ -484,13 +482,13 @@ CREATE INDEX notification_decision_recipient ON notification_decision USING btre
 -- The texts, as Go templates. The most specific row counts: first by event type, then by channel, then by locale. A delivery without a row is FAILED.
 CREATE TABLE notification_template (
     event_type text DEFAULT '*'::text NOT NULL, -- The event type; *: all. digest: of digests. REVIEW_POSTED.digest: of digests of one event type.
-    channel text DEFAULT '*'::text NOT NULL, -- The channel; *: all. A body for * is plain text, which EMAIL turns into HTML.
+    channel text DEFAULT '*'::text NOT NULL, -- The channel; *: all. A body for * is plain text, which EMAIL and SLACK turn into their markup.
     locale text DEFAULT 'en'::text NOT NULL, -- en, it, it-CH. Upper and lower case, - and _ are the same.
     title text NOT NULL, -- Template of the title: one line of plain text. EMAIL needs one.
-    body text NOT NULL, -- Template of the body: HTML for EMAIL, which escapes values, else plain text.
+    body text NOT NULL, -- Template of the body: HTML for EMAIL, mrkdwn for SLACK, both of which escape values, else plain text.
     channel_type text GENERATED ALWAYS AS (NULLIF(channel, '*'::text)) STORED, -- channel as a reference to the table channel; null: *.
     shipped boolean DEFAULT false NOT NULL, -- true: the row came with Herald, and nobody changed it. An INSERT of the same key replaces it.
-    url text, -- Template of the link, over WEBSOCKET and WEBHOOK. Null: no link.
+    url text, -- Template of the link, over WEBSOCKET, WEBHOOK, PUSH and SLACK. Null: no link.
     CONSTRAINT notification_template_pkey PRIMARY KEY (event_type, channel, locale),
     CONSTRAINT notification_template_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT notification_template_size CHECK (((octet_length(title) + octet_length(body)) <= 65536))
@@ -576,16 +574,15 @@ CREATE TABLE recipient (
     user_type text NOT NULL, -- A row of user_type, such as CUSTOMER. With user_id, the key.
     user_id text NOT NULL, -- Your id of the person, unique within the type: 1 to 64 bytes, printable. It is in workflow ids and logs, so use no address. Herald orders numbers as numbers.
     name text DEFAULT ''::text NOT NULL, -- For templates: .recipient.name.
-    email text, -- Address for EMAIL. Null or empty: decision NO_ADDRESS.
-    phone text, -- Number for SMS in E.164, such as +41791234567. Null or empty: no SMS.
+    email text, -- Address for EMAIL; spaces around it and letters of any language in the domain are fine. Null or blank: decision NO_ADDRESS.
+    phone text, -- Number for SMS with its country code, such as +41791234567 or +41 79 123 45 67, but not +41 (0)79. Null or blank: no SMS.
     slack_webhook_url text, -- Incoming webhook for SLACK, at one of SLACK_ALLOWED_HOSTS; a secret. Null or empty: no Slack.
-    locale text DEFAULT 'en'::text NOT NULL, -- Language of the texts: it, it-CH or it_CH. Herald falls back to the language, then to en.
-    timezone text DEFAULT 'UTC'::text NOT NULL, -- IANA time zone for quiet hours, such as Europe/Rome. Postgres refuses a zone that it does not know. A worker takes such a zone as UTC.
+    locale text DEFAULT 'en'::text NOT NULL, -- Language of the texts: it, it-CH, zh-Hant-TW. Herald drops the last part until it finds a template: zh-Hant, zh. Then it takes en.
+    timezone text DEFAULT 'UTC'::text NOT NULL, -- IANA time zone for quiet hours, such as Europe/Rome. An unknown one counts as UTC; `starter check` names it.
     active boolean DEFAULT true NOT NULL, -- false: the recipient gets nothing, not even a waiting delivery.
     webhook_url text, -- URL for WEBHOOK, at one of WEBHOOK_ALLOWED_HOSTS; a secret. Null or empty: no webhook.
     CONSTRAINT recipient_pkey PRIMARY KEY (user_type, user_id),
     CONSTRAINT recipient_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),
-    CONSTRAINT recipient_timezone_known CHECK ((('2000-01-01 00:00:00+00'::timestamp with time zone AT TIME ZONE timezone) IS NOT NULL)),
     CONSTRAINT recipient_user_id_length CHECK (((octet_length(user_id) >= 1) AND (octet_length(user_id) <= 64))),
     CONSTRAINT recipient_user_id_printable CHECK ((user_id !~ '[[:cntrl:]]'::text))
 );
@@ -752,8 +749,7 @@ CREATE TABLE user_settings (
     digest_at time without time zone, -- The recipient gets digests at this time of day, if their routing has a digest_at. Null: at that time.
     CONSTRAINT user_settings_pkey PRIMARY KEY (user_type, user_id),
     CONSTRAINT user_settings_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),
-    CONSTRAINT user_settings_digest_at CHECK ((digest_at < '24:00:00'::time without time zone)),
-    CONSTRAINT user_settings_timezone_known CHECK (((timezone IS NULL) OR (('2000-01-01 00:00:00+00'::timestamp with time zone AT TIME ZONE timezone) IS NOT NULL)))
+    CONSTRAINT user_settings_digest_at CHECK ((digest_at < '24:00:00'::time without time zone))
 );
 CREATE TRIGGER leave_out_erased BEFORE INSERT ON user_settings FOR EACH ROW EXECUTE FUNCTION leave_out_erased();
 CREATE TRIGGER user_settings_change AFTER INSERT OR DELETE OR UPDATE ON user_settings FOR EACH ROW EXECUTE FUNCTION record_preference_change();

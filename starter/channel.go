@@ -19,10 +19,10 @@ func (a *app) channelCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "Show the providers, in the order in which they are asked",
-		Long: `Show the providers of EMAIL, PUSH and SMS, in the order in which they are asked, and
-their states. A provider rests if too many of its calls have failed: the next provider
-takes its place. If all providers of a channel rest, its deliveries wait and use up no attempts.
-WEBSOCKET and SLACK have one attempt and never wait.
+		Long: `Show the providers of all channels, in the order in which they are asked, and their states.
+A provider rests if too many of its calls have failed: the next provider takes its place. If
+all providers of a channel rest, its deliveries wait and use up no attempts. WEBSOCKET and
+SLACK have one attempt: their providers never rest.
 
 ON is yes if the provider's settings are set in this environment.`,
 		Example: "  starter channel list\n  starter channel list -o json",

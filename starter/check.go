@@ -17,6 +17,7 @@ import (
 	"herald/internal/config"
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/template"
 	"herald/internal/terminal"
 	"herald/internal/wiring"
 	"herald/migrations"
@@ -112,7 +113,8 @@ func (a *app) checker(db *postgres.Store, cfg config.Starter, wired wiring.Wirin
 	}
 	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
 	return func(ctx context.Context, since time.Duration, further ...check.Subject) check.Result {
-		result := check.Run(ctx, slices.Concat(a.subjects(ctx, db, since, temporal, senders), check.Sources(cfg.Sources),
+		in := check.PlanningInput{Store: db, Senders: senders, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}, Since: since, Sources: temporal.Sources}
+		result := check.Run(ctx, slices.Concat(a.subjects(ctx, in, temporal), check.Sources(cfg.Sources),
 			check.Lifecycle(db, cfg.Sources), check.Topics(db, brokers, cfg.Sources), further))
 		result.Providers = senders.Providers()
 		if !config.VerifiesDatabase(cfg.DatabaseURL) {
@@ -142,14 +144,14 @@ func (a *app) runCheck(command string, run func() check.Result) error {
 }
 
 // subjects returns everything to check: only the servers if Herald's tables are unusable.
-func (a *app) subjects(ctx context.Context, db *postgres.Store, since time.Duration, temporal check.Engine, senders check.Senders) []check.Subject {
-	schema, usable := check.Schema(ctx, db, migrations.FS)
+func (a *app) subjects(ctx context.Context, in check.PlanningInput, temporal check.Engine) []check.Subject {
+	schema, usable := check.Schema(ctx, in.Store, migrations.FS)
 	subjects := []check.Subject{schema}
 	if usable {
-		subjects = append(subjects, check.Planning(db, senders, since, temporal.Sources)...)
-		subjects = append(subjects, check.Sending(db, senders)...)
+		subjects = append(subjects, check.Planning(in)...)
+		subjects = append(subjects, check.Sending(in.Store, in.Senders)...)
 	}
-	return append(subjects, a.brokerSubject(db), check.Temporal(db, temporal), check.Fairness(temporal))
+	return append(subjects, a.brokerSubject(in.Store), check.Temporal(in.Store, temporal), check.Fairness(temporal))
 }
 
 func (a *app) brokerSubject(db *postgres.Store) check.Subject {

@@ -24,6 +24,7 @@ import (
 	"herald/internal/outboxes/kafka"
 	"herald/internal/postgres"
 	"herald/internal/postgres/migrate"
+	"herald/internal/template"
 	"herald/outbox"
 )
 
@@ -114,9 +115,11 @@ func (a *app) launcher(ctx context.Context) (*launch.Launcher, error) {
 
 // explainer opens the database, and connects to Temporal if Temporal answers.
 func (a *app) explainer(ctx context.Context) (e explain.Explainer, err error) {
-	if e.Store, _, err = a.store(ctx); err != nil {
+	db, cfg, err := a.store(ctx)
+	if err != nil {
 		return e, err
 	}
+	e.Store, e.Texts = db, template.Engine{LinkSchemes: cfg.LinkSchemes}
 	e.Temporal, e.Unreachable = a.temporal(ctx)
 	e.Namespace = a.namespace()
 	return e, nil

@@ -18,6 +18,7 @@ import (
 	"herald/internal/config/secret"
 	"herald/internal/explain"
 	"herald/internal/operate"
+	"herald/internal/template"
 	"herald/internal/web/console"
 	"herald/internal/wiring"
 )
@@ -97,7 +98,7 @@ func (a *app) newConsole(ctx context.Context, access console.Access) (*console.C
 		key = []byte(rand.Text())
 	}
 	return console.New(console.Config{
-		Explain: explain.Explainer{Store: db, Temporal: launcher.Client, Namespace: a.namespace()},
+		Explain: explain.Explainer{Store: db, Temporal: launcher.Client, Namespace: a.namespace(), Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}},
 		Operator: func(order operate.Order) *operate.Operator {
 			return &operate.Operator{Order: order, Store: db, Launcher: launcher}
 		},

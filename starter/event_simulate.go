@@ -14,6 +14,7 @@ import (
 
 	"herald/internal/explain"
 	"herald/internal/notification"
+	"herald/internal/template"
 	"herald/internal/terminal"
 )
 
@@ -69,7 +70,7 @@ func (a *app) simulateEvent(ctx context.Context, in explain.SimulateRequest, pay
 		}
 		in.Event.Payload = json.RawMessage(read)
 	}
-	db, _, err := a.store(ctx)
+	db, cfg, err := a.store(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (a *app) simulateEvent(ctx context.Context, in explain.SimulateRequest, pay
 	var planned atomic.Int64
 	in.Progress = func(recipients int) { planned.Store(int64(recipients)) }
 	stop := a.Progress(func() string { return fmt.Sprintf("%d recipients planned", planned.Load()) })
-	found, err := explain.Explainer{Store: db}.Simulate(ctx, in)
+	found, err := explain.Explainer{Store: db, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}.Simulate(ctx, in)
 	stop()
 	return show(a, found, err, printSimulation)
 }

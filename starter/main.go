@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // for a machine without time zone files
 
 	"github.com/caarlos0/env/v11"
 

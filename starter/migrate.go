@@ -97,11 +97,15 @@ func (m *migration) up(ctx context.Context) error {
 		for _, done := range prepared {
 			terminal.Row(w, done)
 		}
-		for _, name := range names {
-			terminal.Row(w, "applied", name)
-		}
-		if len(names) == 0 {
+		switch {
+		case len(names) == 0:
 			terminal.Row(w, "nothing to apply: the schema is up to date")
+		case len(m.names(true)) == 0:
+			terminal.Row(w, fmt.Sprintf("created Herald's tables with %d migrations", len(names)))
+		default:
+			for _, name := range names {
+				terminal.Row(w, "applied", name)
+			}
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -73,7 +74,11 @@ func TestReplayEncrypted(t *testing.T) {
 	require.NotEmpty(t, files)
 	with := shell{environment: map[string]string{"HISTORY_KEYS": keys}}
 	for _, file := range files {
-		hidden := write(t, encrypted(t, file, keys))
+		text := encrypted(t, file, keys)
+		if !strings.Contains(string(text), base64.StdEncoding.EncodeToString([]byte("binary/encrypted"))) {
+			continue // it has no payload
+		}
+		hidden := write(t, text)
 		require.Contains(t, with.must(t, "replay", "--history", hidden), "replays cleanly", file)
 		shell{}.fails(t, calledWrong, `the key "a": add this key to HISTORY_KEYS`, "replay", "--history", hidden)
 	}

@@ -92,6 +92,9 @@ func TestSuppressionRefuses(t *testing.T) {
 		{name: "a number of mail", args: []string{"remove", "--channel", "SMS", "--address", "maria@example.com"}, want: "the address is not valid for SMS"},
 		{name: "an unknown reason", args: []string{"add", "--channel", "SMS", "--address", "+41767654321", "--reason", "OPTOUT"}, want: `"OPTOUT" is none of`},
 		{name: "a detail that names it", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", "to Maria@example.com"}, want: "must not contain the address"},
+		{name: "a detail that names it in letters", args: []string{"add", "--channel", "EMAIL", "--address", "maria@müller.example", "--reason", "BOUNCE", "--detail", "to Maria@Müller.example"}, want: "must not contain the address"},
+		{name: "a blank address", args: []string{"add", "--channel", "EMAIL", "--address", " ", "--reason", "BOUNCE"}, want: "the address is not valid for EMAIL"},
+		{name: "a zero too many", args: []string{"add", "--channel", "SMS", "--address", "+41 (0)76 765 43 21", "--reason", "OPT_OUT"}, want: "the address is not valid for SMS"},
 		{name: "a long detail", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", strings.Repeat("x", 1001)}, want: "at most 1000 bytes"},
 	}
 	for _, tt := range tests {

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/explain"
 	"herald/internal/notification"
+	"herald/internal/template"
 	"herald/internal/terminal"
 )
 
@@ -52,11 +53,11 @@ func (a *app) previewTemplate(ctx context.Context, in explain.PreviewRequest, pa
 			return misused(fmt.Errorf("--payload: %w", err))
 		}
 	}
-	db, _, err := a.store(ctx)
+	db, cfg, err := a.store(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := explain.Explainer{Store: db}.Preview(ctx, in)
+	found, err := explain.Explainer{Store: db, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}.Preview(ctx, in)
 	return show(a, found, err, printPreview)
 }
 

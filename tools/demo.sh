@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # The demo: starts the stack, the sandbox, a worker, a gateway and a console, loads the example directory,
 # delivers the example events, also events of two services with separate outboxes, and shows the
-# results for recipients and topics. Everything keeps running until `make down`.
-# The exit code is the exit code of bin/demo.
+# results for recipients and topics. With --all, it shows each change, and each person and channel.
+# Everything keeps running until `make down`. The exit code is the exit code of bin/demo.
 set -euo pipefail
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$REPO"
+if [[ $# -gt 1 || ${1:---all} != --all ]]; then
+  echo "usage: tools/demo.sh [--all]" >&2
+  exit 2
+fi
 
 # The demo's worker sends every pending event to the sandbox, and its seed overwrites rows:
 # it must not run on a database with real events and customers.
@@ -19,6 +23,7 @@ fi
 
 # shellcheck source=tools/stack/process.sh
 source tools/stack/process.sh
+say() { echo "demo: $*" >&2; }
 
 # build compiles the programs while the stack starts.
 build() { GOFLAGS="${GOFLAGS:-} -v" watched "building the programs" make --silent build; }
@@ -34,7 +39,6 @@ DEV=$(cd "${HERALD_DEV:-$REPO/.dev}" && pwd -P)
 SANDBOX_PORT=$((HERALD_STACK + 16))
 WORKER_PORT=$((HERALD_STACK + 17))
 SANDBOX_URL=http://127.0.0.1:$SANDBOX_PORT
-WORKER_URL=http://127.0.0.1:$WORKER_PORT
 GATEWAY_PORT=$((HERALD_STACK + 18))
 GATEWAY_ADMIN_PORT=$((HERALD_STACK + 19))
 CONSOLE_PORT=$((HERALD_STACK + 20))
@@ -75,13 +79,12 @@ ask() { # PORT PATH
 }
 
 wait "$building" || fail "the programs do not build"
-say "creating Herald's tables"
-bin/starter migrate up
+watched "creating Herald's tables" bin/starter migrate up
 
 # Restarts the programs each time, so that the new builds run.
 programs_stop graceful
 free "$SANDBOX_PORT" "$WORKER_PORT" "$GATEWAY_PORT" "$GATEWAY_ADMIN_PORT" "$CONSOLE_PORT"
-say "starting the sandbox"
+say "starting the sandbox, which replaces the providers"
 detach "$(program_pid sandbox)" "$DEV/log/sandbox.log" "$(program sandbox)" --local --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl" \
   --gateway "$PUBLIC_URL" --sendgrid-key "$DEV/run/sendgrid.pem" --receipts '{"delay":"300ms"}'
 answers 60 "$(program_pid sandbox)" answers_ok "$SANDBOX_PORT" /healthz || {
@@ -90,45 +93,45 @@ answers 60 "$(program_pid sandbox)" answers_ok "$SANDBOX_PORT" /healthz || {
 }
 SENDGRID_WEBHOOK_PUBLIC_KEY=$(ask "$SANDBOX_PORT" /keys/sendgrid)
 export SENDGRID_WEBHOOK_PUBLIC_KEY
-say "starting a worker"
-detach "$(program_pid worker)" "$DEV/log/worker.log" "$(program worker)"
-answers 180 "$(program_pid worker)" answers_ok "$WORKER_PORT" /readyz || {
-  tail -n 20 "$DEV/log/worker.log" >&2
-  fail "the worker does not become ready"
+
+# ready starts the worker, the gateway and the console at the same time, loads the example meanwhile,
+# and waits until all answer.
+# shellcheck disable=SC2317 # `watched` calls it
+ready() {
+  detach "$(program_pid worker)" "$DEV/log/worker.log" "$(program worker)"
+  detach "$(program_pid gateway)" "$DEV/log/gateway.log" "$(program gateway)"
+  detach "$(program_pid console)" "$DEV/log/console.log" "$(program console)" console --addr "127.0.0.1:$CONSOLE_PORT"
+  bin/starter seed --yes --slack-url "$SANDBOX_URL" || return
+  await gateway "$GATEWAY_ADMIN_PORT" /readyz && await console "$CONSOLE_PORT" /search && await worker "$WORKER_PORT" /readyz
 }
 
-say "starting a gateway"
-detach "$(program_pid gateway)" "$DEV/log/gateway.log" "$(program gateway)"
-answers 60 "$(program_pid gateway)" answers_ok "$GATEWAY_ADMIN_PORT" /readyz || {
-  tail -n 20 "$DEV/log/gateway.log" >&2
-  fail "the gateway does not become ready"
+# await waits until a program answers. If it does not, await prints the end of the program's log.
+# shellcheck disable=SC2317 # `ready` calls it
+await() { # NAME PORT PATH
+  echo "waiting for the $1"
+  answers 180 "$(program_pid "$1")" answers_ok "$2" "$3" || {
+    tail -n 20 "$DEV/log/$1.log"
+    echo "the $1 does not become ready"
+    return 1
+  }
 }
 
-say "starting the console"
-detach "$(program_pid console)" "$DEV/log/console.log" "$(program console)" console --addr "127.0.0.1:$CONSOLE_PORT"
-answers 60 "$(program_pid console)" answers_ok "$CONSOLE_PORT" /search || {
-  tail -n 20 "$DEV/log/console.log" >&2
-  fail "the console does not answer"
-}
-
-bin/starter seed --yes --slack-url "$SANDBOX_URL"
-bin/starter poller start
-say "checking all that is configured"
-bin/starter check --since 1s # an earlier demo wrote wrong events on purpose
+watched "starting a worker, a gateway and the console, and loading the example" ready
+watched "starting the pollers of the outboxes" bin/starter poller start
+watched "checking the configuration" bin/starter check --since 1s # an earlier demo wrote wrong events on purpose
 code=0
-bin/demo --sandbox-url "$SANDBOX_URL" || code=$?
+bin/demo --sandbox-url "$SANDBOX_URL" "$@" || code=$?
 
 cat <<END
 
-Everything keeps running until \`make down\`. To look at:
-  what failed, in Temporal      ${TEMPORAL_UI_URL:-(your server)}/namespaces/${TEMPORAL_NAMESPACE:-default}/workflows?query=HeraldOutcome%3D%22FAILED%22
-  what went out, in the sandbox ${SANDBOX_URL}/
-  the inbox of anybody          http://127.0.0.1:$GATEWAY_PORT/
-  who got what, and why         http://127.0.0.1:$CONSOLE_PORT/
-  RabbitMQ                      ${RABBITMQ_MANAGEMENT_URL:-(your server)}
-  the worker                    $WORKER_URL/readyz
-  the order service's topic     kcat -b $KAFKA_BROKERS -C -t order-events -e
-  the outboxes                  eval "\$(make -s env)"; bin/starter source list; bin/starter event list --source orders
-  one event, with all about it  eval "\$(make -s env)"; bin/starter event show EVENT_ID
+Look at:
+  http://127.0.0.1:$CONSOLE_PORT/   the console: who got what, and why
+  http://127.0.0.1:$SANDBOX_PORT/   the sandbox: what the providers were asked to send
+  http://127.0.0.1:$GATEWAY_PORT/   the inbox of any of these people
+  ${TEMPORAL_UI_URL:-(your server)}/   Temporal: each event and each delivery is a workflow
+  eval "\$(make -s env)"; bin/starter event list   the same in a terminal, also of the other outboxes
+
+All keeps running until \`make down\`. \`make demo ARGS=--all\` shows each person and channel.
+Next: your own notification, docs/your-own.md
 END
 exit "$code"

@@ -13,7 +13,6 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	_ "time/tzdata" // the same time zones on every machine, for quiet hours
 
 	"github.com/caarlos0/env/v11"
 	"go.temporal.io/sdk/client"
@@ -153,7 +152,7 @@ func (p *process) serve(ctx context.Context, group *errgroup.Group) error {
 		return err
 	}
 	background(group, func() { declareQueues(ctx, p.events, p.broker) })
-	background(group, func() { warnOfMistakes(ctx, p.events, p.wired, p.part, p.cfg.Sources) })
+	background(group, func() { p.warnOfMistakes(ctx) })
 	background(group, func() { p.board.Run(ctx) })
 	return p.running.run(ctx)
 }
@@ -215,18 +214,20 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 		FollowUps:   p.events,
 		Escalations: p.launcher,
 		EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
-			return template.NewSet(event, rows)
+			return p.texts().NewSet(event, rows)
 		},
 		EscalatedTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
-			return template.NewEscalatedSet(event, rows)
+			return p.texts().NewEscalatedSet(event, rows)
 		},
-		DigestText:    template.Digest,
+		DigestText:    p.texts().Digest,
 		Policies:      deliveryPolicies(p.cfg),
 		RateLimits:    rateLimits(p.cfg),
 		Turns:         p.deliveries,
 		BulkThreshold: p.cfg.BulkThreshold,
 	}
 }
+
+func (p *process) texts() template.Engine { return template.Engine{LinkSchemes: p.cfg.LinkSchemes} }
 
 // destinations holds the settings of Kafka, of the webhook for lifecycle events, and of the
 // collector of spans.

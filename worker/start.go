@@ -7,11 +7,9 @@ import (
 
 	"herald/internal/check"
 	"herald/internal/health"
-	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/migrate"
 	"herald/internal/rabbitmq"
-	"herald/internal/wiring"
 	"herald/migrations"
 )
 
@@ -37,12 +35,12 @@ func declareQueues(ctx context.Context, db *postgres.Store, broker *rabbitmq.Bro
 
 // warnOfMistakes logs the mistakes that `starter check` would find for this part of the work. The
 // start does not wait for it.
-func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring, part part, sources []outboxes.Source) {
-	senders := check.Senders{Wired: wired, Channels: part.channels}
-	schema, _ := check.Schema(ctx, db, migrations.FS)
-	subjects := append([]check.Subject{schema}, check.Sending(db, senders)...)
-	if part.events {
-		subjects = append(subjects, check.Planning(db, senders, checkedSince, sources)...)
+func (p *process) warnOfMistakes(ctx context.Context) {
+	senders := check.Senders{Wired: p.wired, Channels: p.part.channels}
+	schema, _ := check.Schema(ctx, p.events, migrations.FS)
+	subjects := append([]check.Subject{schema}, check.Sending(p.events, senders)...)
+	if p.part.events {
+		subjects = append(subjects, check.Planning(check.PlanningInput{Store: p.events, Senders: senders, Texts: p.texts(), Since: checkedSince, Sources: p.cfg.Sources})...)
 	}
 	result := check.Run(ctx, subjects)
 	if ctx.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"herald/internal/address"
 	"herald/internal/notification"
 )
 
@@ -41,12 +42,10 @@ func (r *Received) Add(receipt notification.Receipt) {
 	}
 }
 
-var phoneNumber = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
-
 // AddOptOut adds an answer. It counts an answer without a valid message id and phone number as
 // malformed.
 func (r *Received) AddOptOut(answer notification.OptOut) {
-	if !fits(answer.MessageID, idLimit) || !phoneNumber.MatchString(answer.Number) {
+	if !fits(answer.MessageID, idLimit) || !address.IsNumber(answer.Number) {
 		r.Malformed++
 		return
 	}
@@ -67,8 +66,8 @@ const (
 // hidden replaces an address.
 const hidden = "[address]"
 
-// address matches a word with an @, also with an @ encoded as in URLs.
-var address = regexp.MustCompile(`\S*(@|%40)\S*`)
+// mailAddress matches a word with an @, also with an @ encoded as in URLs.
+var mailAddress = regexp.MustCompile(`\S*(@|%40)\S*`)
 
 // withoutAddress returns a provider's reason in one line, without addresses. Mail servers often
 // quote an address, or its part before the @.
@@ -77,7 +76,7 @@ func withoutAddress(reason, email string) string {
 	if name, _, _ := strings.Cut(email, "@"); len(name) >= shortestName {
 		reason = withoutWord(reason, name)
 	}
-	reason = address.ReplaceAllString(reason, hidden)
+	reason = mailAddress.ReplaceAllString(reason, hidden)
 	reason = strings.Join(strings.Fields(reason), " ")
 	return strings.ToValidUTF8(reason[:min(len(reason), detailLimit)], "") // remove a character that the limit cuts
 }

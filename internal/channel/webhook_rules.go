@@ -1,11 +1,14 @@
 package channel
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
 
+	"herald/internal/address"
 	"herald/internal/config/environment"
+	"herald/internal/notification"
 )
 
 // WebhookRules decides which webhooks of recipients get messages. Other people write the URLs into the
@@ -17,13 +20,25 @@ type WebhookRules struct {
 	Cleartext bool     // http to other machines, too
 }
 
+// Ready returns a message with its webhook in the spelling of package address, or why it is not sent.
+func (r WebhookRules) Ready(msg notification.Message) (ready notification.Message, flaw string) {
+	to, wrong := address.Normal(notification.Webhook, msg.To)
+	if wrong != "" {
+		return msg, cmp.Or(r.Flaw(msg.To), invalidWebhook)
+	}
+	msg.To = to
+	return msg, r.Flaw(to)
+}
+
+const invalidWebhook = "invalid webhook"
+
 // Flaw returns why a webhook gets no messages, or "". It names no host, because the author of the URL
 // chose that text.
 func (r WebhookRules) Flaw(webhook string) string {
 	u, err := url.Parse(webhook)
 	switch {
 	case err != nil, u.Host == "", u.User != nil, u.Opaque != "":
-		return "invalid webhook"
+		return invalidWebhook
 	case !r.AnyHost && !r.Lists(u.Host):
 		return "the host of the recipient's webhook is not in " + r.Setting
 	case u.Scheme != "https" && (u.Scheme != "http" || !r.Cleartext && !environment.IsLocal(u.Hostname())):

@@ -18,6 +18,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/postgres"
+	"herald/internal/template"
 )
 
 // Mistake is a mistake in the configuration, or a server that does not answer.
@@ -48,17 +49,26 @@ type Subject struct {
 	find func(ctx context.Context) ([]Mistake, error)
 }
 
-// Planning checks what planning reads: the directory, the rules and the templates. It uses the
-// events of the last `since` from sources with people. Events of other sources only go to topics,
-// which these rules do not concern.
-func Planning(db *postgres.Store, senders Senders, since time.Duration, sources []outboxes.Source) []Subject {
-	recent := &recentEvents{db: db, since: since}
-	for _, source := range sources {
+// PlanningInput is the input of [Planning].
+type PlanningInput struct {
+	Store   *postgres.Store
+	Senders Senders
+	Texts   template.Engine
+	Since   time.Duration // the age of the events that it reads
+	Sources []outboxes.Source
+}
+
+// Planning checks what planning reads: the directory, the rules and the templates. It uses the last
+// events from sources with people. Events of other sources only go to topics, which these rules do not
+// concern.
+func Planning(in PlanningInput) []Subject {
+	recent := &recentEvents{db: in.Store, since: in.Since}
+	for _, source := range in.Sources {
 		if source.People {
 			recent.sources = append(recent.sources, source.Name)
 		}
 	}
-	return []Subject{directoryOf(db, senders), rulesOf(db, recent), templatesOf(db, recent)}
+	return []Subject{directoryOf(in.Store, in.Senders), rulesOf(in.Store, recent), templatesOf(in.Store, in.Texts, recent)}
 }
 
 // Sending checks the settings and the providers that sending needs.

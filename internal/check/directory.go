@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"herald/internal/address"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
@@ -47,7 +49,7 @@ func (d directory) find(ctx context.Context) ([]Mistake, error) {
 	if !whole {
 		return mistakes, nil
 	}
-	parts := []func(context.Context) ([]Mistake, error){d.inactive, d.userTypes, d.timezones, d.webhooks}
+	parts := []func(context.Context) ([]Mistake, error){d.inactive, d.userTypes, d.timezones, d.addresses, d.webhooks}
 	if views { // tables have constraints that prevent these mistakes
 		parts = append(parts, d.ids, d.unknownMembers, d.planned)
 	}
@@ -169,6 +171,53 @@ func (d directory) addUnknown(ctx context.Context, mistakes []Mistake, table, co
 	return append(mistakes, few(unknown)...), err
 }
 
+// namedPeople is the number of people that a mistake about addresses names.
+const namedPeople = 3
+
+// people counts the people with one mistake.
+type people struct {
+	count int
+	first []string
+}
+
+func (p *people) add(person string) {
+	if p.count++; len(p.first) < namedPeople {
+		p.first = append(p.first, shown(person))
+	}
+}
+
+// addresses finds people whose mail address or phone number cannot work. It names some of the people,
+// and never an address.
+func (d directory) addresses(ctx context.Context) (mistakes []Mistake, err error) {
+	relation, err := d.reader.Relation(ctx, "recipient")
+	if err != nil {
+		return nil, err
+	}
+	for _, channel := range []notification.Channel{notification.Email, notification.SMS} {
+		if relation.Columns[channel.AddressColumn()] == "" {
+			continue
+		}
+		found := map[address.Flaw]*people{}
+		err := d.reader.Addresses(ctx, channel.AddressColumn(), func(of report.PersonAddress) {
+			if _, flaw := address.Normal(channel, of.Address); flaw != "" && flaw != address.Empty {
+				if found[flaw] == nil {
+					found[flaw] = &people{}
+				}
+				found[flaw].add(of.Person)
+			}
+		})
+		if err != nil {
+			return mistakes, err
+		}
+		for _, flaw := range slices.Sorted(maps.Keys(found)) {
+			mistakes = append(mistakes, Mistake{Place: "recipient", Row: channel.AddressColumn(),
+				Problem: fmt.Sprintf("%s %s %s, so each %s to them fails: %s", have(found[flaw].count), channel.AddressWord(), flaw, channel, strings.Join(found[flaw].first, ", ")),
+				Remedy:  "correct it, or empty it; write a number as +41791234567: Herald drops spaces around an address and separators in a number, but guesses nothing"})
+		}
+	}
+	return mistakes, nil
+}
+
 // webhooks finds addresses that a channel's sender refuses. It reads only their scheme and host.
 func (d directory) webhooks(ctx context.Context) (mistakes []Mistake, err error) {
 	relation, err := d.reader.Relation(ctx, "recipient")
@@ -184,15 +233,22 @@ func (d directory) webhooks(ctx context.Context) (mistakes []Mistake, err error)
 		if err != nil {
 			return mistakes, err
 		}
-		counts := map[string]int{}
+		found := map[string]*people{}
 		for _, base := range bases {
-			if problem := flaw(base.Value); problem != "" {
-				counts[problem] += base.Count
+			if problem := flaw(base.Base); problem != "" {
+				if found[problem] == nil {
+					found[problem] = &people{}
+				}
+				found[problem].count += base.Count - len(base.People)
+				for _, person := range base.People {
+					found[problem].add(person)
+				}
 			}
 		}
-		for _, problem := range slices.Sorted(maps.Keys(counts)) {
-			mistakes = append(mistakes, Mistake{Place: "recipient", Row: column, Problem: fmt.Sprintf("%s a webhook to which nothing is sent: %s", have(counts[problem]), problem),
-				Remedy: fmt.Sprintf("correct the webhooks, or add their host to %s_ALLOWED_HOSTS where the worker runs, and here", channel)})
+		for _, problem := range slices.Sorted(maps.Keys(found)) {
+			mistakes = append(mistakes, Mistake{Place: "recipient", Row: column,
+				Problem: fmt.Sprintf("%s a webhook to which nothing is sent: %s: %s", have(found[problem].count), problem, strings.Join(found[problem].first, ", ")),
+				Remedy:  fmt.Sprintf("correct the webhooks, or add their host to %s_ALLOWED_HOSTS where the worker runs, and here", channel)})
 		}
 	}
 	return mistakes, nil

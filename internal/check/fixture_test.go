@@ -18,6 +18,7 @@ import (
 	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
+	texts "herald/internal/template"
 	"herald/internal/wiring"
 	"herald/migrations"
 	"herald/starter/seed"
@@ -73,7 +74,7 @@ func (i *installation) check(t *testing.T, changes map[string]string) check.Resu
 	schema, usable := check.Schema(t.Context(), i.Store, migrations.FS)
 	subjects := []check.Subject{schema}
 	if usable {
-		subjects = append(subjects, check.Planning(i.Store, senders, time.Hour, sources)...)
+		subjects = append(subjects, check.Planning(check.PlanningInput{Store: i.Store, Senders: senders, Texts: texts.Engine{LinkSchemes: []string{"myapp"}}, Since: time.Hour, Sources: sources})...)
 		subjects = append(subjects, check.Sending(i.Store, senders)...)
 	}
 	return check.Run(t.Context(), subjects)

@@ -26,9 +26,9 @@ const noLink = "correct the url: its notifications have no link until then"
 
 // templatesOf checks that every routed channel has a template in every locale of the recipients,
 // that each template can be parsed, and that the last events have all keys that it uses.
-func templatesOf(db *postgres.Store, recent *recentEvents) Subject {
+func templatesOf(db *postgres.Store, engine template.Engine, recent *recentEvents) Subject {
 	return Subject{"templates", func(ctx context.Context) ([]Mistake, error) {
-		t, err := readTemplates(ctx, report.Reader{Pool: db.Pool})
+		t, err := readTemplates(ctx, report.Reader{Pool: db.Pool}, engine)
 		if err != nil {
 			return nil, err
 		}
@@ -44,6 +44,7 @@ func templatesOf(db *postgres.Store, recent *recentEvents) Subject {
 }
 
 type templates struct {
+	engine  template.Engine
 	rows    []notification.Template
 	routes  []report.Route
 	locales []string
@@ -55,7 +56,8 @@ type templates struct {
 // mostLocales is the highest number of locales in which one event is rendered.
 const mostLocales = 20
 
-func readTemplates(ctx context.Context, reader report.Reader) (t templates, err error) {
+func readTemplates(ctx context.Context, reader report.Reader, engine template.Engine) (t templates, err error) {
+	t.engine = engine
 	if t.rows, err = reader.Templates(ctx); err != nil {
 		return t, err
 	}
@@ -75,14 +77,14 @@ func readTemplates(ctx context.Context, reader report.Reader) (t templates, err 
 	if len(t.locales) == 0 {
 		t.locales = []string{"en"}
 	}
-	t.set = template.NewSet(notification.Event{Payload: []byte("{}")}, t.rows)
+	t.set = engine.NewSet(notification.Event{Payload: []byte("{}")}, t.rows)
 	return t, nil
 }
 
 // unusable finds templates that fit no event.
 func (t templates) unusable() (mistakes []Mistake) {
 	for _, row := range t.rows {
-		if err := template.Usable(row); err != nil {
+		if err := t.engine.Usable(row); err != nil {
 			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(row.EventType, row.Channel, row.Locale), Problem: err.Error(), Remedy: "correct the template: every delivery that needs it fails"})
 		}
 		if err := template.UsableURL(row); err != nil {
@@ -138,7 +140,7 @@ func (t templates) digests() (mistakes []Mistake) {
 			continue
 		}
 		for _, locale := range t.locales {
-			_, err := template.Digest(t.rows, route.EventType, route.Channel, sample(locale), items)
+			_, err := t.engine.Digest(t.rows, route.EventType, route.Channel, sample(locale), items)
 			var unfit *template.RowError
 			if !errors.As(err, &unfit) || t.isUnusable(unfit) || known[unfit.Error()] {
 				continue
@@ -157,7 +159,7 @@ func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mi
 	for _, recent := range types {
 		var found []*misfit
 		for _, event := range recent.events {
-			set, escalated := template.NewSet(event, recent.setup.Templates), template.NewEscalatedSet(event, t.rows)
+			set, escalated := t.engine.NewSet(event, recent.setup.Templates), t.engine.NewEscalatedSet(event, t.rows)
 			for _, route := range recent.setup.Routing {
 				for _, set := range []*template.Set{set, escalated} {
 					if set == escalated && !t.escalated(recent.name, route.Channel) || set != escalated && route.OnEscalationOnly {
@@ -209,7 +211,7 @@ func (t templates) isUnusable(bad *template.RowError) bool {
 	i := slices.IndexFunc(t.rows, func(row notification.Template) bool {
 		return row.EventType == bad.EventType && row.Channel == bad.Channel && row.Locale == bad.Locale
 	})
-	return i >= 0 && template.Usable(t.rows[i]) != nil
+	return i >= 0 && t.engine.Usable(t.rows[i]) != nil
 }
 
 // sample returns a recipient with all fields that a template may use.

@@ -16,7 +16,7 @@ func TestNoTimeForTemplates(t *testing.T) {
 	t.Parallel()
 
 	rows := []notification.Template{{EventType: "ORDER_PAID", Channel: "EMAIL", Locale: "en", Title: "Paid", Body: "Thank you"}}
-	looked := templates{rows: rows, locales: []string{"en"}, set: template.NewSet(notification.Event{Payload: []byte("{}")}, rows)}
+	looked := templates{rows: rows, locales: []string{"en"}, set: template.Engine{}.NewSet(notification.Event{Payload: []byte("{}")}, rows)}
 	event := notification.Event{ID: "evt-1", Type: "ORDER_PAID", Payload: []byte("{}")}
 	types := []recentType{{
 		name:   event.Type,

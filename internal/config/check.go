@@ -40,6 +40,7 @@ func (c *Starter) check(r *environment.Reader) {
 	environment.Within(r, "OUTBOX_BATCH_SIZE", c.OutboxBatchSize, 1, maxBatchSize)
 	environment.Within(r, "OUTBOX_POLLERS", c.OutboxPollers, 1, maxPollers)
 	checkRetention(r, "RETENTION_EVENTS", c.RetentionEvents)
+	c.LinkSchemes = linkSchemes(r, c.LinkSchemes)
 	c.Sources = c.sources(r)
 }
 
@@ -60,6 +61,23 @@ func (c *Config) check(r *environment.Reader) {
 	if c.WorkerPromote != PromoteAuto && c.WorkerPromote != PromoteManual {
 		r.Refuse("WORKER_PROMOTE", "must be auto or manual")
 	}
+}
+
+var (
+	scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
+	// runsCode matches the schemes whose links are code or a page of the payload's author.
+	runsCode = regexp.MustCompile(`^(javascript|vbscript|data)$`)
+)
+
+// linkSchemes returns the schemes in lower case.
+func linkSchemes(r *environment.Reader, schemes []string) []string {
+	for i := range schemes {
+		schemes[i] = strings.ToLower(strings.TrimSpace(schemes[i]))
+		if !scheme.MatchString(schemes[i]) || runsCode.MatchString(schemes[i]) {
+			r.Refuse("TEMPLATE_LINK_SCHEMES", "must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data")
+		}
+	}
+	return schemes
 }
 
 func checkRetention(r *environment.Reader, key string, age time.Duration) {

@@ -24,6 +24,8 @@ type Starter struct {
 
 	RetentionEvents time.Duration `env:"RETENTION_EVENTS"` // age at which Herald deletes ended events, such as 2160h; 0: never
 
+	LinkSchemes []string `env:"TEMPLATE_LINK_SCHEMES"` // further schemes of links in texts
+
 	OutboxSources string            `env:"OUTBOX_SOURCES"` // path of a file; empty: no other outboxes
 	Sources       []outboxes.Source `env:"-"`              // the first source is Herald's own outbox
 }

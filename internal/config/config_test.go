@@ -175,6 +175,14 @@ func TestBadSettings(t *testing.T) {
 		{key: "TASK_QUEUE_PREFIX", value: strings.Repeat("h", 51), want: prefix},
 		{key: "OUTBOX_POLL_INTERVAL", value: "99ms", want: " must be from 100ms to 1m0s"},
 		{key: "OUTBOX_BATCH_SIZE", value: "0", want: " must be from 1 to 1000"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp:", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "my app", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "9app", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "javascript", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "DATA", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp,", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp,vbscript", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
+		{key: "TEMPLATE_LINK_SCHEMES", value: "myapp://", want: " must be schemes such as myapp, without a colon, with commas between them; never javascript, vbscript or data"},
 		{key: "OUTBOX_POLLERS", value: "-1", want: " must be from 1 to 16"},
 		{key: "RETENTION_EVENTS", value: "59m", want: " must be from 1h0m0s to 87600h0m0s"},
 		{key: "RETENTION_EVENT_IDS", value: "87601h", want: " must be from 1h0m0s to 87600h0m0s"},
@@ -229,4 +237,20 @@ func TestVerifiesDatabase(t *testing.T) {
 	} {
 		require.Equal(t, want, config.VerifiesDatabase(url), string(url))
 	}
+}
+
+// Links may have more schemes, for every process that writes texts.
+func TestLinkSchemes(t *testing.T) {
+	t.Parallel()
+
+	for value, want := range map[string][]string{"": nil, "myapp": {"myapp"}, " MyApp, com.example.app,web+x ": {"myapp", "com.example.app", "web+x"}} {
+		cfg, err := config.StarterFrom(map[string]string{"DATABASE_URL": "postgres://herald@localhost/herald", "TEMPLATE_LINK_SCHEMES": value})
+		require.NoError(t, err)
+		require.Equal(t, want, cfg.LinkSchemes)
+		gateway, err := gatewayWith(map[string]string{"TEMPLATE_LINK_SCHEMES": value})
+		require.NoError(t, err)
+		require.Equal(t, want, gateway.LinkSchemes)
+	}
+	_, err := gatewayWith(map[string]string{"TEMPLATE_LINK_SCHEMES": "javascript"})
+	require.ErrorContains(t, err, "TEMPLATE_LINK_SCHEMES must be")
 }

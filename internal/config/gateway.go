@@ -25,6 +25,8 @@ type Gateway struct {
 
 	IngestAudience string `env:"INGEST_AUDIENCE"` // the `aud` of producers' tokens; empty: POST /api/events is off
 
+	LinkSchemes []string `env:"TEMPLATE_LINK_SCHEMES"` // as the worker's
+
 	PublicURL  string `env:"PUBLIC_URL"`               // this gateway's URL for providers and recipients; empty: unreachable
 	WebPushKey string `env:"WEBPUSH_VAPID_PUBLIC_KEY"` // browsers subscribe with it; empty: the page offers no notifications
 	SenderName string `env:"EMAIL_FROM_NAME"`          // shown where people unsubscribe; empty: no name
@@ -62,6 +64,7 @@ func (g *Gateway) check(r *environment.Reader) {
 	r.SigningSecret("HERALD_SECRET", g.Secret)
 	r.PreviousSecret("HERALD_SECRET_PREVIOUS", g.SecretPrevious, g.Secret)
 	r.Unpublished("HERALD_SECRET_PREVIOUS", g.SecretPrevious)
+	g.LinkSchemes = linkSchemes(r, g.LinkSchemes)
 	checkListen(r, "GATEWAY_HTTP_ADDR", g.HTTPAddr)
 	checkListen(r, "GATEWAY_ADMIN_ADDR", g.AdminAddr)
 	for i, origin := range g.AllowedOrigins {

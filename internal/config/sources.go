@@ -174,8 +174,8 @@ func (e entry) database() string {
 }
 
 func (e entry) zone() *time.Location {
-	zone, err := time.LoadLocation(e.Timezone) // "" is UTC
-	if err != nil || e.Timezone == "Local" {
+	zone, known := notification.KnownZone(e.Timezone) // "" is UTC
+	if !known {
 		e.refuse("timezone", "timezone must be the name of a zone, such as UTC or Europe/Rome")
 	}
 	return zone

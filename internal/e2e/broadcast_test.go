@@ -60,14 +60,14 @@ func (s *system) requireShortHistories(eventID string, bulk bool, channels ...no
 			ids = append(ids, workflows.BatchID(eventID, channel, 1))
 		}
 	}
-	longest := int64(0)
+	longest := 0
 	for _, id := range ids {
-		described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
+		described, err := s.temporal.DescribeWorkflow(s.t.Context(), id, "")
 		require.NoError(s.t, err, id)
-		longest = max(longest, described.GetWorkflowExecutionInfo().GetHistoryLength())
+		longest = max(longest, described.HistoryLength)
 	}
 	s.t.Logf("longest history: %d events", longest)
-	require.Less(s.t, longest, int64(maxHistory))
+	require.Less(s.t, longest, maxHistory)
 }
 
 // prepareNews inserts many customers who get events of type NEWS over the channels.

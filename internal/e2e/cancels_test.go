@@ -297,17 +297,17 @@ func (s *system) cancelsRetries() {
 func (b *broadcast) cancelChildren(lane string) (cancelled []string) {
 	b.t.Helper()
 	b.eventually(func() bool {
-		described, err := b.temporal.DescribeWorkflowExecution(b.t.Context(), lane, "")
+		described, err := b.temporal.DescribeWorkflow(b.t.Context(), lane, "")
 		if err != nil {
 			return false // the lane has not started
 		}
-		for _, child := range described.GetPendingChildren() {
+		for _, child := range described.RawResponse.GetPendingChildren() {
 			id := child.GetWorkflowId()
 			if !slices.Contains(cancelled, id) && b.temporal.CancelWorkflow(b.t.Context(), id, "") == nil {
 				cancelled = append(cancelled, id)
 			}
 		}
-		return described.GetWorkflowExecutionInfo().GetCloseTime() != nil
+		return described.WorkflowCloseTime != nil
 	}, "the lane does not end")
 	require.NotEmpty(b.t, cancelled)
 	return cancelled

@@ -137,7 +137,7 @@ func TestExample(t *testing.T) {
 	s.starter("poller", "start")
 	s.ordersGrappa()
 
-	printed := s.program("demo", "--sandbox-url", s.sandbox.URL)
+	printed := s.program("demo", "--sandbox-url", s.sandbox.URL, "--all")
 	t.Log(printed)
 	require.Regexp(t, `orders\.outbox +\S+ +OrderCreated +SENT`, printed)
 	require.Less(t, s.count(`SELECT count(DISTINCT digest_id) FROM notification`), s.count(`SELECT count(*) FROM notification WHERE digest_id IS NOT NULL`),

@@ -153,12 +153,12 @@ func (d *digests) requireWorkflowsAgree(items []item) {
 // workflow returns a workflow's status, and whether the workflow ever started.
 func (d *digests) workflow(id string) (status enums.WorkflowExecutionStatus, began bool) {
 	d.t.Helper()
-	description, err := d.temporal.DescribeWorkflowExecution(d.t.Context(), id, "")
+	description, err := d.temporal.DescribeWorkflow(d.t.Context(), id, "")
 	if unknown := new(serviceerror.NotFound); errors.As(err, &unknown) {
 		return 0, false
 	}
 	require.NoError(d.t, err)
-	return description.GetWorkflowExecutionInfo().GetStatus(), true
+	return description.Status, true
 }
 
 // A digest that is reset after it chose its items still sends the same items, although the reset

@@ -195,8 +195,8 @@ func (h *help) helpValues(example, event string) string {
 	command = strings.ReplaceAll(command, "--count 100", "--count 2") // enough for a broadcast
 	command = exampleTime.ReplaceAllString(command, "--at "+time.Now().Add(time.Hour).Format(time.RFC3339))
 	if exampleRun.MatchString(command) {
-		description := must(h.temporal.DescribeWorkflowExecution(h.t.Context(), event+"-staff10-EMAIL", ""))(h.t)
-		command = exampleRun.ReplaceAllString(command, "--run-id "+description.GetWorkflowExecutionInfo().GetExecution().GetRunId())
+		description := must(h.temporal.DescribeWorkflow(h.t.Context(), event+"-staff10-EMAIL", ""))(h.t)
+		command = exampleRun.ReplaceAllString(command, "--run-id "+description.WorkflowExecution.RunID)
 	}
 	return command
 }

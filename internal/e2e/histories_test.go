@@ -24,14 +24,14 @@ import (
 )
 
 // record is the folder in which the tests record histories, for workflows/replay_test.go.
-var record = flag.String("record", "", "add histories of the tests to this `folder`, and keep those that show something new")
+var record = flag.String("record", "", "add histories of the tests to this `folder`, and keep few: each shows something new")
 
 // recorded holds the histories of all installations.
 var recorded replaytest.Corpus
 
 const (
-	// sampled limits the events of the histories of an installation that a test replays, and offered
-	// those that it offers for recording. That takes a tenth of a second, or a second.
+	// sampled limits the events that a test replays for an installation, which takes a few tenths of a
+	// second. offered limits the events that it offers for recording.
 	sampled, offered = 2_000, 50_000
 	// longest limits the events of one history. A long one shows the same as a short one.
 	longest = 1_000
@@ -99,8 +99,8 @@ func (s *system) executions(ctx context.Context) ([]*workflowpb.WorkflowExecutio
 	for _, channel := range notification.Channels() {
 		queues = append(queues, workflows.ChannelQueue(s.name, channel))
 	}
-	request := &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000, Query: fmt.Sprintf("TaskQueue IN ('%s')", strings.Join(queues, "', '"))}
-	page, err := s.temporal.ListWorkflow(ctx, request)
+	query := fmt.Sprintf("TaskQueue IN ('%s')", strings.Join(queues, "', '"))
+	page, err := s.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000, Query: query})
 	return page.GetExecutions(), err
 }
 
@@ -136,9 +136,11 @@ func compareRuns(a, b *workflowpb.WorkflowExecutionInfo) int {
 		cmp.Compare(a.GetExecution().GetWorkflowId(), b.GetExecution().GetWorkflowId()))
 }
 
-// writeHistories adds the recorded histories to the folder of -record.
+// writeHistories adds the recorded histories to the folder of -record. Histories that this code does
+// not replay leave the folder.
 func writeHistories() error {
-	if err := recorded.Load(*record); err != nil {
+	replays := func(events []*historypb.HistoryEvent) bool { return replay.Run(events) == nil }
+	if err := recorded.Load(*record, replays); err != nil {
 		return err
 	}
 	kept, err := recorded.Write(*record)

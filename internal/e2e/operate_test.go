@@ -63,8 +63,8 @@ func (o *operation) write(eventType, customer string, more ...string) string {
 func (o *operation) waits(id string) {
 	o.t.Helper()
 	o.eventually(func() bool {
-		description, err := o.temporal.DescribeWorkflowExecution(o.t.Context(), id, "")
-		return err == nil && description.GetWorkflowExecutionInfo().GetHistoryLength() > 4
+		description, err := o.temporal.DescribeWorkflow(o.t.Context(), id, "")
+		return err == nil && description.HistoryLength > 4
 	}, "%s was not started", id)
 }
 

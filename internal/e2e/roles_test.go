@@ -217,7 +217,7 @@ func (r *roles) gatewayServes() {
 	customer := notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
 	page := must(browsers.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1}))(r.t)
 	require.Len(r.t, page.Items, 1)
-	id := page.Items[0].NotificationID
+	id := int64(page.Items[0].NotificationID)
 	must(browsers.InboxAfter(ctx, customer, notification.InboxPosition{}, true, 1))(r.t)
 	must(browsers.UnreadPosition(ctx, customer, 1))(r.t)
 	must(browsers.Unread(ctx, customer))(r.t)

@@ -77,7 +77,8 @@ func newStage(t *testing.T, options ...grpc.DialOption) *stage {
 		queues = append(queues, queue, workflows.RecordsQueue(queue), workflows.BatchesQueue(queue))
 	}
 	for _, queue := range queues {
-		w := sdkworker.New(s.temporal, queue, sdkworker.Options{MaxHeartbeatThrottleInterval: time.Second}) // a heartbeat learns of a cancellation
+		options := sdkworker.Options{MaxHeartbeatThrottleInterval: time.Second} // a heartbeat learns of a cancellation
+		w := sdkworker.New(s.temporal, queue, options)
 		for _, workflow := range workflows.All() {
 			w.RegisterWorkflow(workflow)
 		}
@@ -121,8 +122,8 @@ func (s *stage) play(races map[string]*race) {
 					r.happens(r)
 				}
 				_ = run.Get(t.Context(), nil) // its failure may be the wanted end
-				described := must(s.temporal.DescribeWorkflowExecution(t.Context(), id, first))(t)
-				require.Equal(t, r.ends.String(), described.GetWorkflowExecutionInfo().GetStatus().String())
+				description := must(s.temporal.DescribeWorkflow(t.Context(), id, first))(t)
+				require.Equal(t, r.ends.String(), description.RawResponse.GetWorkflowExecutionInfo().GetStatus().String())
 			})
 		}
 	})
@@ -260,7 +261,8 @@ func (r *race) signal(id, name string, argument any) {
 
 // unclear is a failure of a provider that is retried after a time.
 func unclear(retry time.Duration) error {
-	return temporal.NewApplicationErrorWithOptions("no clear answer: 503", string(notification.Ambiguous), temporal.ApplicationErrorOptions{NextRetryDelay: retry})
+	options := temporal.ApplicationErrorOptions{NextRetryDelay: retry}
+	return temporal.NewApplicationErrorWithOptions("no clear answer: 503", string(notification.Ambiguous), options)
 }
 
 // refused is a failure for good.

@@ -138,7 +138,7 @@ func (s *system) lose(id string) {
 	})
 	require.NoError(s.t, err)
 	s.eventually(func() bool {
-		_, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
+		_, err := s.temporal.DescribeWorkflow(s.t.Context(), id, "")
 		return launch.IsNotFound(err)
 	}, "%s is not forgotten", id)
 }

@@ -308,15 +308,18 @@ func (s *system) history(id string) *historypb.History {
 
 // pending returns the activities of a workflow that have not ended, or none without the workflow.
 func (s *system) pending(id string) []*workflowpb.PendingActivityInfo {
-	described, _ := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
-	return described.GetPendingActivities()
+	described, err := s.temporal.DescribeWorkflow(s.t.Context(), id, "")
+	if err != nil {
+		return nil
+	}
+	return described.RawResponse.GetPendingActivities()
 }
 
 // awaitBegun waits until a workflow has started.
 func (s *system) awaitBegun(id string) {
 	s.t.Helper()
 	s.eventually(func() bool {
-		_, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
+		_, err := s.temporal.DescribeWorkflow(s.t.Context(), id, "")
 		return err == nil
 	}, "%s never began", id)
 }

@@ -59,12 +59,12 @@ func (e Explainer) execution(ctx context.Context, id string, result any) (*workf
 	if e.Temporal == nil {
 		return nil, WorkflowView{Status: Unreachable, Note: e.Unreachable.Error()}
 	}
-	description, err := e.Temporal.DescribeWorkflowExecution(ctx, id, "")
+	description, err := launch.Describe(ctx, e.Temporal, id, "")
 	switch {
-	case launch.IsNotFound(err):
-		return nil, WorkflowView{Status: Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}
 	case err != nil:
 		return nil, WorkflowView{Status: Unreachable, Note: err.Error()}
+	case description == nil:
+		return nil, WorkflowView{Status: Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}
 	}
 	info := description.GetWorkflowExecutionInfo()
 	execution := WorkflowView{

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/mocks"
 
@@ -39,15 +40,15 @@ func TestEventWorkflow(t *testing.T) {
 			want: explain.WorkflowView{Status: "FAILED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Failure: "event cannot be planned"}},
 		{name: "unknown to Temporal", err: serviceerror.NewNotFound("x"),
 			want: explain.WorkflowView{Status: explain.Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}},
-		{name: "out of reach", err: serviceerror.NewUnavailable("down"), want: explain.WorkflowView{Status: explain.Unreachable, Note: "down"}},
+		{name: "out of reach", err: serviceerror.NewUnavailable("down"), want: explain.WorkflowView{Status: explain.Unreachable, Note: "describe evt-1: down"}},
 	}
 	for _, tt := range tests {
 		temporal, run := mocks.NewClient(t), &mocks.WorkflowRun{}
-		temporal.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+		temporal.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
 			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
 				Status: tt.status, Execution: &commonpb.WorkflowExecution{RunId: "run-1"}, SearchAttributes: attributes,
 			},
-		}, tt.err)
+		}}, tt.err)
 		temporal.On("GetWorkflow", mock.Anything, "evt-1", "run-1").Return(run).Maybe()
 		run.On("Get", mock.Anything, mock.Anything).Run(func(args mock.Arguments) {
 			*args.Get(1).(*workflows.NotifyResult) = workflows.NotifyResult{Outcome: "NO_ROUTING", Problem: "no rows"}

@@ -13,6 +13,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
+	"herald/internal/template"
 )
 
 // Explainer reads events and deliveries. It changes nothing.
@@ -21,6 +22,7 @@ type Explainer struct {
 	Temporal    client.Client // nil: out of reach
 	Namespace   string        // in Temporal; empty: the default namespace
 	Unreachable error         // why Temporal is nil
+	Texts       template.Engine
 }
 
 func (e Explainer) reader() report.Reader { return report.Reader{Pool: e.Store.Pool} }

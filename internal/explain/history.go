@@ -47,15 +47,15 @@ func badHistory(format string, args ...any) error {
 // FetchHistory reads the history of a run from Temporal. If runID is empty, it reads the latest
 // run.
 func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History, error) {
-	described, err := e.Temporal.DescribeWorkflowExecution(ctx, id, runID)
+	described, err := launch.Describe(ctx, e.Temporal, id, runID)
 	switch {
-	case launch.IsNotFound(err):
-		return History{}, advice.With(fmt.Errorf("no workflow %s is known to Temporal", strings.TrimSpace(id+" "+runID)),
-			"check the ID; Temporal forgets a workflow when the retention after its end is over")
 	case errors.As(err, new(*serviceerror.InvalidArgument)):
 		return History{}, badHistory("workflow ID or --run-id: %w", err)
 	case err != nil:
-		return History{}, fmt.Errorf("describe %s: %w", id, err)
+		return History{}, err
+	case described == nil:
+		return History{}, advice.With(fmt.Errorf("no workflow %s is known to Temporal", strings.TrimSpace(id+" "+runID)),
+			"check the ID; Temporal forgets a workflow when the retention after its end is over")
 	}
 	h := History{WorkflowID: id, RunID: described.GetWorkflowExecutionInfo().GetExecution().GetRunId()}
 	if h.recorded, err = replay.Fetch(ctx, e.Temporal, id, h.RunID); err != nil {

@@ -32,7 +32,7 @@ type Preview struct {
 	Locale    string               `json:"locale"`
 	Template  TemplateKey          `json:"template"`
 	Title     string               `json:"title"`
-	Body      string               `json:"body"`            // HTML for e-mail
+	Body      string               `json:"body"`            // with the markup of the channel
 	Plain     string               `json:"plain,omitempty"` // the text part of an e-mail
 	URL       string               `json:"url,omitempty"`   // where it leads
 	Notes     []string             `json:"notes"`           // why the message may not be sent like this
@@ -70,7 +70,7 @@ func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, err
 }
 
 func (e Explainer) write(ctx context.Context, in PreviewRequest, setup notification.EventSetup, person notification.DirectoryEntry) (Preview, error) {
-	set := template.NewSet(setup.Event, setup.Templates)
+	set := e.Texts.NewSet(setup.Event, setup.Templates)
 	row, found := set.Chosen(in.Channel, person.Recipient.Locale)
 	text, err := set.Render(ctx, in.Channel, person.Recipient)
 	if err != nil {
@@ -88,7 +88,7 @@ func (e Explainer) write(ctx context.Context, in PreviewRequest, setup notificat
 	if text.URLProblem != nil {
 		p.Notes = append(p.Notes, "it has no link: "+text.URLProblem.Error())
 	}
-	if in.Channel.HTML() {
+	if in.Channel.Markup() == notification.HTML {
 		p.Plain = mailtext.Plain(text.Title, text.Body)
 	}
 	return p, nil
@@ -102,7 +102,7 @@ func (e Explainer) digest(ctx context.Context, channel notification.Channel, eve
 	}
 	row, found := template.ChosenDigest(rows, event.Type, channel, recipient.Locale)
 	items := []notification.DigestItem{{EventID: event.ID, Title: item.Title, Body: item.Body, CreatedAt: event.CreatedAt}}
-	text, err := template.Digest(rows, event.Type, channel, recipient, items)
+	text, err := e.Texts.Digest(rows, event.Type, channel, recipient, items)
 	if err != nil {
 		return row, text, advice.With(err, mendTemplate(row, found, template.DigestType(event.Type), channel))
 	}

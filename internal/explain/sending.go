@@ -117,7 +117,7 @@ func (e Explainer) readBatch(ctx context.Context, d report.DeliveryDetail, s *Se
 	if e.Temporal == nil {
 		return
 	}
-	batch, err := launch.BatchOf(ctx, e.Temporal, d.EventID, d.Channel, d.ID)
+	batch, err := launch.BatchOf(ctx, e.Temporal, d.EventID, d.Channel, int64(d.ID))
 	if err != nil || batch.ID == "" {
 		return
 	}

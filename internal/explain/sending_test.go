@@ -56,13 +56,13 @@ func temporalWith(t *testing.T, workers int, known map[string]sendingWorkflow) *
 	temporal.On("DescribeTaskQueue", mock.Anything, "test-email", mock.Anything).Return(queue, nil).Maybe()
 	for id, w := range known {
 		runID := "run of " + id
-		temporal.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+		temporal.On("DescribeWorkflow", mock.Anything, id, "").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
 			ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "test-email"}},
 			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: w.status, Execution: &commonpb.WorkflowExecution{RunId: runID}},
 			PendingActivities:     w.pending,
 			PendingChildren:       childrenOf(w.running),
 			PendingWorkflowTask:   w.task,
-		}, nil)
+		}}, nil)
 		run, history := &mocks.WorkflowRun{}, &mocks.HistoryEventIterator{}
 		run.On("Get", mock.Anything, nil).Return(w.failure)
 		for _, event := range w.history {
@@ -227,7 +227,7 @@ func TestDeliveryWorkflowBeforeItsStart(t *testing.T) {
 	t.Parallel()
 
 	temporal := temporalWith(t, 0, map[string]sendingWorkflow{"evt-1": {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING}})
-	temporal.On("DescribeWorkflowExecution", mock.Anything, mock.Anything, "").Return(nil, serviceerror.NewNotFound("no such workflow"))
+	temporal.On("DescribeWorkflow", mock.Anything, mock.Anything, "").Return(nil, serviceerror.NewNotFound("no such workflow"))
 	pending := report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d", EventID: "evt-1", Status: notification.Pending}}
 
 	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), pending)
@@ -255,7 +255,7 @@ func TestDeliveryWorkflowInABatch(t *testing.T) {
 		"evt-1-lane-EMAIL":    {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, running: map[string]string{"evt-1-batch-EMAIL-3": workflows.DeliverBatchType}},
 		"evt-1-batch-EMAIL-3": batchOf(notification.IDRange{First: 1001, Last: 1500}),
 	})
-	temporal.On("DescribeWorkflowExecution", mock.Anything, "d", "").Return(nil, serviceerror.NewNotFound("no such workflow"))
+	temporal.On("DescribeWorkflow", mock.Anything, "d", "").Return(nil, serviceerror.NewNotFound("no such workflow"))
 	temporal.On("DescribeTaskQueue", mock.Anything, "test-email-batches", mock.Anything).Return(&workflowservice.DescribeTaskQueueResponse{
 		Pollers: []*taskqueuepb.PollerInfo{{Identity: "1", LastAccessTime: timestamppb.Now()}, {Identity: "2", LastAccessTime: timestamppb.Now()}},
 	}, nil)

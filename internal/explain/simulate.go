@@ -126,7 +126,7 @@ type simulation struct {
 }
 
 func (e Explainer) simulatePages(ctx context.Context, s *simulation, targets []notification.Target, progress func(int)) error {
-	s.texts, s.escalated = template.NewSet(s.setup.Event, s.setup.Templates), template.NewEscalatedSet(s.setup.Event, s.setup.Templates)
+	s.texts, s.escalated = e.Texts.NewSet(s.setup.Event, s.setup.Templates), e.Texts.NewEscalatedSet(s.setup.Event, s.setup.Templates)
 	used := notification.Used{}
 	return e.pages(ctx, s.setup, targets, simulatedPage, func(page notification.RecipientPage) (done bool, err error) {
 		s.setup.Settings = page.Settings

@@ -157,13 +157,13 @@ func batchInput(ctx context.Context, temporal client.Client, id, runID string) (
 
 // CancelDelivery asks the workflow of a delivery to end, if it runs and belongs to this
 // installation.
-func (l *Launcher) CancelDelivery(ctx context.Context, deliveryID string) error {
+func (l *Launcher) CancelDelivery(ctx context.Context, deliveryID, reason string) error {
 	found, err := l.Execution(ctx, deliveryID)
 	ours := func(c notification.Channel) bool { return found.TaskQueue == workflows.ChannelQueue(l.Prefix, c) }
 	if err != nil || found.Type != workflows.DeliverNotificationType || found.State != activities.WorkflowRunning || !slices.ContainsFunc(notification.Channels(), ours) {
 		return err
 	}
-	return l.Cancel(ctx, deliveryID)
+	return l.Cancel(ctx, deliveryID, reason)
 }
 
 // SettleEscalation tells the escalation of a delivery to check the delivery. It returns no error if

@@ -107,7 +107,7 @@ func TestStartDeliveryAgain(t *testing.T) {
 		tt.want.DeliveryID, tt.want.Channel, tt.want.Policy = id, notification.Email, policy
 		server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isDeliverNotification), tt.want).Return(nil, tt.answer).Once()
 		if tt.holder != "" {
-			server.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(described(tt.holder, "herald-email"), nil).Once()
+			server.On("DescribeWorkflow", mock.Anything, id, "").Return(described(tt.holder, "herald-email"), nil).Once()
 		}
 		lost := notification.StuckDelivery{Delivery: tt.delivery, EventID: "evt-1", EventType: "T", Aggregate: restaurant, CreatedAt: planned}
 		lost.DeliveryID, lost.Channel, lost.UserType, lost.UserID = id, notification.Email, notification.RestaurantUser, "10"

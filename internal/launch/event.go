@@ -51,17 +51,19 @@ func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEve
 
 // CancelEvent asks the workflow of an event to end, if it runs and belongs to this installation. It
 // ignores any other workflow that has the id.
-func (l *Launcher) CancelEvent(ctx context.Context, eventID string) error {
+func (l *Launcher) CancelEvent(ctx context.Context, eventID, reason string) error {
 	state, err := l.EventWorkflow(ctx, eventID)
 	if err != nil || state != activities.WorkflowRunning {
 		return err
 	}
-	return l.Cancel(ctx, eventID)
+	return l.Cancel(ctx, eventID, reason)
 }
 
-// Cancel asks a workflow to end. It returns no error if the workflow has already ended.
-func (l *Launcher) Cancel(ctx context.Context, workflowID string) error {
-	return unlessGone(l.Client.CancelWorkflow(ctx, workflowID, ""), "cancel "+workflowID)
+// Cancel asks a workflow to end. Temporal stores the reason in the workflow's history, in clear text.
+// Cancel returns no error if the workflow has already ended.
+func (l *Launcher) Cancel(ctx context.Context, workflowID, reason string) error {
+	err := l.Client.CancelWorkflowWithOptions(ctx, client.CancelWorkflowOptions{WorkflowID: workflowID, Reason: reason})
+	return unlessGone(err, "cancel "+workflowID)
 }
 
 // EventWorkflow returns the state of an event's workflow.

@@ -12,7 +12,6 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/mocks"
@@ -32,10 +31,10 @@ func TestStartEvent(t *testing.T) {
 	started := serviceerror.NewWorkflowExecutionAlreadyStarted("started", "", "")
 	tests := []struct {
 		name   string
-		silent bool                                               // PUBLISH_EVENTS is false
-		answer error                                              // the error of the start
-		holder *workflowservice.DescribeWorkflowExecutionResponse // the workflow that has the id; nil: not read
-		lost   error                                              // the error when the workflow is read
+		silent bool                                 // PUBLISH_EVENTS is false
+		answer error                                // the error of the start
+		holder *client.WorkflowExecutionDescription // the workflow that has the id; nil: not read
+		lost   error                                // the error when the workflow is read
 		want   error
 	}{
 		{name: "started"},
@@ -56,7 +55,7 @@ func TestStartEvent(t *testing.T) {
 		server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY), mock.MatchedBy(isNotifyEvent), in).
 			Return(nil, tt.answer).Once()
 		if tt.holder != nil {
-			server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
+			server.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
 		}
 		launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent, Sources: sources}
 
@@ -107,10 +106,10 @@ func TestCancel(t *testing.T) {
 	}
 	for _, tt := range tests {
 		server, found := mocks.NewClient(t), described(tt.workflowType, tt.queue)
-		found.WorkflowExecutionInfo.Status = tt.status
-		server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(found, tt.unknown).Once()
+		found.RawResponse.WorkflowExecutionInfo.Status = tt.status
+		server.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(found, tt.unknown).Once()
 		if tt.asked {
-			server.On("CancelWorkflow", mock.Anything, "evt-1", "").Return(tt.answer).Once()
+			server.On("CancelWorkflowWithOptions", mock.Anything, client.CancelWorkflowOptions{WorkflowID: "evt-1", Reason: "a reason"}).Return(tt.answer).Once()
 		}
 
 		launcher := launch.Launcher{Client: server, Prefix: "herald"}
@@ -119,7 +118,7 @@ func TestCancel(t *testing.T) {
 			cancel = launcher.CancelDelivery
 		}
 
-		require.ErrorIs(t, cancel(t.Context(), "evt-1"), tt.want, tt.name)
+		require.ErrorIs(t, cancel(t.Context(), "evt-1", "a reason"), tt.want, tt.name)
 	}
 }
 

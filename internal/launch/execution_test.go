@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 
 	"herald/activities"
@@ -50,18 +50,18 @@ func TestWorkflowStateThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func requireState(t *testing.T, found *workflowservice.DescribeWorkflowExecutionResponse, status enums.WorkflowExecutionStatus, want activities.WorkflowState) {
+func requireState(t *testing.T, found *client.WorkflowExecutionDescription, status enums.WorkflowExecutionStatus, want activities.WorkflowState) {
 	t.Helper()
-	found.WorkflowExecutionInfo.Status = status
+	found.RawResponse.WorkflowExecutionInfo.Status = status
 	state, err := stateOf(t, found, nil)
 	require.NoError(t, err)
 	require.Equal(t, want, state, found)
 }
 
-func stateOf(t *testing.T, found *workflowservice.DescribeWorkflowExecutionResponse, answer error) (activities.WorkflowState, error) {
+func stateOf(t *testing.T, found *client.WorkflowExecutionDescription, answer error) (activities.WorkflowState, error) {
 	t.Helper()
 	server, launcher := withServer(t)
-	server.On("DescribeWorkflowExecution", mock.Anything, "evt-1-staff10-EMAIL", "").Return(found, answer).Once()
+	server.On("DescribeWorkflow", mock.Anything, "evt-1-staff10-EMAIL", "").Return(found, answer).Once()
 	return launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
 }
 
@@ -84,8 +84,8 @@ func TestTerminated(t *testing.T) {
 	for _, tt := range tests {
 		server := &mocks.Client{}
 		found := described("NotifyEvent", "herald-events")
-		found.WorkflowExecutionInfo.Status = tt.status
-		server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "run-1").Return(found, tt.err)
+		found.RawResponse.WorkflowExecutionInfo.Status = tt.status
+		server.On("DescribeWorkflow", mock.Anything, "evt-1", "run-1").Return(found, tt.err)
 		got, err := (&launch.Launcher{Client: server}).Terminated(t.Context(), "evt-1", "run-1")
 		require.Equal(t, tt.err == down, err != nil)
 		require.Equal(t, tt.want, got)

@@ -49,14 +49,14 @@ func unlessGone(err error, tried string) error {
 // Describe describes a run of a workflow; without runID, the last run. nil: Temporal does not know
 // the workflow.
 func Describe(ctx context.Context, temporal client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	described, err := temporal.DescribeWorkflowExecution(ctx, workflowID, runID)
+	described, err := temporal.DescribeWorkflow(ctx, workflowID, runID)
 	if IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("describe %s: %w", workflowID, err)
 	}
-	return described, nil
+	return described.RawResponse, nil
 }
 
 // errForgotten is an error that callers retry, like an outage of Temporal.

@@ -123,7 +123,7 @@ func TestStartFollowUp(t *testing.T) {
 		})
 		server.On("ExecuteWorkflow", mock.Anything, its, mock.MatchedBy(func(func(workflow.Context) error) bool { return true })).Return(nil, tt.answer).Once()
 		if tt.found != "" {
-			server.On("DescribeWorkflowExecution", mock.Anything, "herald-follow-up", "").Return(described(tt.found, "herald-events"), nil).Once()
+			server.On("DescribeWorkflow", mock.Anything, "herald-follow-up", "").Return(described(tt.found, "herald-events"), nil).Once()
 		}
 
 		err := launcher.StartFollowUp(t.Context())
@@ -189,11 +189,11 @@ var (
 )
 
 // described returns Temporal's description of a workflow of this type on this task queue.
-func described(workflowType, queue string) *workflowservice.DescribeWorkflowExecutionResponse {
-	return &workflowservice.DescribeWorkflowExecutionResponse{
+func described(workflowType, queue string) *client.WorkflowExecutionDescription {
+	return &client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Type: &commonpb.WorkflowType{Name: workflowType}},
 		ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: queue}},
-	}
+	}}
 }
 
 // Functions cannot be compared. Each workflow function has a different type, so the matchers below

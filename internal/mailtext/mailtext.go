@@ -2,14 +2,19 @@
 package mailtext
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/k3a/html2text"
 )
 
+// comment matches a comment, also one with what Outlook alone shows.
+var comment = regexp.MustCompile(`(?s)<!--.*?-->`)
+
 // Plain returns an e-mail's HTML as plain text. If the text is empty, it returns the title, because
 // SendGrid refuses an empty part.
 func Plain(title, html string) string {
+	html = comment.ReplaceAllString(html, "")
 	text := html2text.HTML2TextWithOptions(escapeStray(html), html2text.WithUnixLineBreaks(), html2text.WithLinksInnerText(), html2text.WithListSupport())
 	if text = strings.TrimSpace(text); text == "" {
 		return title

@@ -1,10 +1,10 @@
 package notification
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Channel is a way to reach a recipient.
@@ -22,95 +22,93 @@ const (
 // channelRow holds Herald's facts about one channel. Only the channel's package in
 // internal/channel knows how to send.
 type channelRow struct {
-	name        Channel
-	bestEffort  bool          // one attempt only; its failure is an outcome, not an error
-	firstRetry  time.Duration // default time from the first attempt to the second; 0: best effort
-	quieted     bool          // quiet hours silence it
-	html        bool          // its bodies are HTML; other channels take plain text
-	links       bool          // its messages carry a url
-	needsTitle  bool          // its provider refuses a message without one
-	digestBytes int           // see [Channel.DigestBytes]
-	reach       func(Recipient) (address string, ok bool)
-	normal      func(address string) string // returns the normal spelling of an address; nil: it only trims spaces
-	column      string                      // of the table recipient, with the address; empty: the channel uses the user id
-	form        *regexp.Regexp              // of an address in its normal spelling; nil if column is empty
-	example     string                      // an example of an address
-	reachedBy   string                      // the kind of address that reach returns; empty: everybody is reachable
-	remedy      string                      // how to give the recipient an address
+	name       Channel
+	bestEffort bool                            // one attempt only; its failure is an outcome, not an error
+	firstRetry time.Duration                   // default time from the first attempt to the second; 0: best effort
+	quieted    bool                            // quiet hours silence it
+	markup     Markup                          // of its bodies
+	links      Links                           // the urls that its messages carry
+	needsTitle bool                            // its provider refuses a message without one
+	carries    func(id string, text Text) bool // nil: each text that a template may have; see [Channel.Carries]
+	reach      func(Recipient) (address string, ok bool)
+	column     string // of the table recipient, with the address; empty: the channel uses the user id
+	example    string // an example of an address
+	reachedBy  string // the kind of address that reach returns; empty: everybody is reachable
+	remedy     string // how to give the recipient an address
 }
-
-// webhookForm is the form of a webhook's URL.
-var webhookForm = regexp.MustCompile(`^https?://[^\s/]+/\S+$`)
 
 // channelTable has one row for each channel, in display order.
 var channelTable = []channelRow{
 	{
-		name:        WebSocket,
-		bestEffort:  true,
-		links:       true,
-		digestBytes: 48 << 10, // the limit is 64 KiB
-		reach:       func(Recipient) (string, bool) { return "", true },
+		name:       WebSocket,
+		bestEffort: true,
+		links:      EveryLink,
+		reach:      func(Recipient) (string, bool) { return "", true },
 	},
 	{
-		name:        Email,
-		firstRetry:  30 * time.Second,
-		quieted:     true,
-		html:        true,
-		needsTitle:  true,
-		digestBytes: 48 << 10, // the limit is 64 KiB
-		reach:       func(r Recipient) (string, bool) { return r.Email, r.Email != "" },
-		normal:      normalMail,
-		column:      "email",
-		form:        regexp.MustCompile(`^[^@\s]+@[^@\s]+$`),
-		example:     "anna@example.com",
-		reachedBy:   "an e-mail address",
-		remedy:      "enter their e-mail address (recipient)",
+		name:       Email,
+		firstRetry: 30 * time.Second,
+		quieted:    true,
+		markup:     HTML,
+		needsTitle: true,
+		reach:      func(r Recipient) (string, bool) { return written(r.Email) },
+		column:     "email",
+		example:    "anna@example.com",
+		reachedBy:  "an e-mail address",
+		remedy:     "enter their e-mail address (recipient)",
 	},
 	{
-		name:        Push,
-		firstRetry:  10 * time.Second,
-		quieted:     true,
-		digestBytes: 2500, // the limit is 4 KiB
-		reach:       func(r Recipient) (string, bool) { return "", r.HasDevice },
-		reachedBy:   "an active device",
-		remedy:      "let them register a device (recipient_device)",
+		name:       Push,
+		firstRetry: 10 * time.Second,
+		quieted:    true,
+		links:      EveryLink,
+		carries:    carriedByPush,
+		reach:      func(r Recipient) (string, bool) { return "", r.HasDevice },
+		reachedBy:  "an active device",
+		remedy:     "let them register a device (recipient_device)",
 	},
 	{
-		name:        SMS,
-		firstRetry:  5 * time.Second,
-		quieted:     true,
-		digestBytes: 1200, // the limit is 1,600 characters
-		reach:       func(r Recipient) (string, bool) { return r.Phone, r.Phone != "" },
-		normal:      normalPhone,
-		column:      "phone",
-		form:        regexp.MustCompile(`^\+[1-9]\d{6,14}$`),
-		example:     "+41791234567",
-		reachedBy:   "a phone number",
-		remedy:      "enter their phone number (recipient)",
+		name:       SMS,
+		firstRetry: 5 * time.Second,
+		quieted:    true,
+		carries:    func(_ string, text Text) bool { return utf8.RuneCountInString(text.Body) <= MaxSMS },
+		reach:      func(r Recipient) (string, bool) { return written(r.Phone) },
+		column:     "phone",
+		example:    "+41791234567",
+		reachedBy:  "a phone number",
+		remedy:     "enter their phone number (recipient)",
 	},
 	{
-		name:        Slack,
-		bestEffort:  true,
-		digestBytes: 2500, // the limit is 3,000 characters
-		reach:       func(r Recipient) (string, bool) { return r.SlackWebhookURL, r.SlackWebhookURL != "" },
-		column:      "slack_webhook_url",
-		form:        webhookForm,
-		example:     "https://hooks.slack.com/services/…",
-		reachedBy:   "a Slack webhook",
-		remedy:      "enter their Slack webhook (recipient)",
+		name:       Slack,
+		bestEffort: true,
+		markup:     Mrkdwn,
+		links:      WebLinks,
+		carries:    func(_ string, text Text) bool { return utf8.RuneCountInString(text.Title) <= maxSlackTitle },
+		reach:      func(r Recipient) (string, bool) { return written(r.SlackWebhookURL) },
+		column:     "slack_webhook_url",
+		example:    "https://hooks.slack.com/services/…",
+		reachedBy:  "a Slack webhook",
+		remedy:     "enter their Slack webhook (recipient)",
 	},
 	{
-		name:        Webhook,
-		firstRetry:  10 * time.Second,
-		links:       true,
-		digestBytes: 48 << 10, // the limit is 64 KiB
-		reach:       func(r Recipient) (string, bool) { return r.WebhookURL, r.WebhookURL != "" },
-		column:      "webhook_url",
-		form:        webhookForm,
-		example:     "https://example.com/hooks/…",
-		reachedBy:   "a webhook",
-		remedy:      "enter their webhook (recipient)",
+		name:       Webhook,
+		firstRetry: 10 * time.Second,
+		links:      EveryLink,
+		carries:    carriedByWebhook,
+		reach:      func(r Recipient) (string, bool) { return written(r.WebhookURL) },
+		column:     "webhook_url",
+		example:    "https://example.com/hooks/…",
+		reachedBy:  "a webhook",
+		remedy:     "enter their webhook (recipient)",
 	},
+}
+
+// written returns an address, unless it is blank.
+func written(address string) (string, bool) {
+	if TrimAddress(address) == "" {
+		return "", false
+	}
+	return address, true
 }
 
 // row returns the channel's row. An unknown channel gets an empty row that reaches nobody.
@@ -146,21 +144,33 @@ func (c Channel) FirstRetry() time.Duration { return c.row().firstRetry }
 // Quieted reports whether quiet hours silence the channel.
 func (c Channel) Quieted() bool { return c.row().quieted }
 
-// HTML reports whether the channel's bodies are HTML. Otherwise they are plain text.
-func (c Channel) HTML() bool { return c.row().html }
+// Markup is the markup of a channel's bodies. Planning escapes the data in them.
+type Markup string
 
-// Links reports whether the channel's messages carry a url.
-func (c Channel) Links() bool { return c.row().links }
+// The markups of channels.
+const (
+	PlainText Markup = ""
+	HTML      Markup = "HTML"
+	Mrkdwn    Markup = "mrkdwn" // Slack's
+)
+
+// Markup returns the markup of the channel's bodies.
+func (c Channel) Markup() Markup { return c.row().markup }
+
+// Links tells which urls a channel's messages carry.
+type Links int
+
+const (
+	NoLinks   Links = iota // readers find links in the text
+	WebLinks               // only links with a host, since readers have no page
+	EveryLink              // each that [IsLink] accepts
+)
+
+// Links returns the urls that the channel's messages carry.
+func (c Channel) Links() Links { return c.row().links }
 
 // NeedsTitle reports whether the channel's provider refuses a message without a title.
 func (c Channel) NeedsTitle() bool { return c.row().needsTitle }
-
-// IsAddress reports whether text, in the spelling of [NormalAddress], is an address of the channel.
-// It is false for every text if the channel uses the user id.
-func (c Channel) IsAddress(text string) bool {
-	form := c.row().form
-	return form != nil && form.MatchString(text)
-}
 
 // AddressColumn is the column of the table recipient with the channel's addresses. It is empty if
 // the channel uses the user id.
@@ -169,9 +179,9 @@ func (c Channel) AddressColumn() string { return c.row().column }
 // AddressExample is an example of an address. It is empty if the channel uses the user id.
 func (c Channel) AddressExample() string { return c.row().example }
 
-// DigestBytes limits the texts of a digest's items, in bytes, so that the provider accepts the
-// digest. Items over the limit go into the next digest.
-func (c Channel) DigestBytes() int { return c.row().digestBytes }
+// AddressWord names the channel's kind of address: "an e-mail address". It is empty if the channel uses
+// the user id.
+func (c Channel) AddressWord() string { return c.row().reachedBy }
 
 // addressWord names the channel's kind of address: "an e-mail address", or "no e-mail address" if
 // it is missing.

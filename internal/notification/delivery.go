@@ -102,7 +102,7 @@ type RecordedAttempt struct {
 // Text is the title, the body and the link that a recipient gets.
 type Text struct {
 	Title string // one line, no markup
-	Body  string // HTML if [Channel.HTML], else plain text
+	Body  string // with the markup of its channel
 	URL   string // meets [IsLink]; empty: no link
 
 	URLProblem error // why the text lacks the template's url; nil: it does not

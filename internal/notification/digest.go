@@ -43,6 +43,16 @@ type DigestWindow struct {
 	ReadyOnly bool // deliveries that are not due wait for another digest
 }
 
+// Sealing is an order to decide which deliveries a digest lists.
+type Sealing struct {
+	DigestID string
+	Key      DigestKey
+	Window   DigestWindow
+	// Fits reports whether the text of a digest with these items fits into a message. Of the digest, it
+	// gets what the text needs.
+	Fits func(digest Digest, items []DigestItem) bool
+}
+
 // SealedDigest is the content of one digest.
 type SealedDigest struct {
 	Items []string  // delivery ids, in order
@@ -62,6 +72,7 @@ type DigestItem struct {
 type Digest struct {
 	Sent      int               // items that an earlier attempt sent
 	Dropped   map[string]string // why the rules dropped items, by delivery id
+	Name      string            // of the recipient
 	Locale    string            // of the recipient
 	Templates []Template
 }

@@ -25,7 +25,7 @@ var ErrNoTicket = errors.New("no such ticket")
 type Frame struct {
 	Type           string    `json:"type"` // [FrameNotification]
 	DeliveryID     string    `json:"delivery_id"`
-	NotificationID int64     `json:"notification_id"` // 0: a digest, whose items are separate notifications
+	NotificationID JSONInt   `json:"notification_id"` // 0: a digest, whose items are separate notifications
 	EventID        string    `json:"event_id"`
 	EventType      string    `json:"event_type"`
 	CorrelationID  string    `json:"correlation_id,omitempty"`
@@ -46,7 +46,7 @@ func (m Message) Frame() Frame {
 	return Frame{
 		Type:           FrameNotification,
 		DeliveryID:     m.DeliveryID,
-		NotificationID: m.NotificationID,
+		NotificationID: JSONInt(m.NotificationID),
 		EventID:        m.EventID,
 		EventType:      m.EventType,
 		CorrelationID:  m.CorrelationID,
@@ -70,7 +70,7 @@ type InboxItem struct {
 
 // Position is the item's place in the inbox.
 func (i InboxItem) Position() InboxPosition {
-	return InboxPosition{AvailableAt: i.AvailableAt, ID: i.NotificationID}
+	return InboxPosition{AvailableAt: i.AvailableAt, ID: int64(i.NotificationID)}
 }
 
 // InboxPosition is a place in a recipient's inbox. Both fields define the order. The zero value

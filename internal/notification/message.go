@@ -22,7 +22,7 @@ type Message struct {
 	To             string   // as in [Recipient.Address]: e-mail address, phone number (E.164) or webhook URL
 	Devices        []string // tokens of the active devices, of each [DeviceKind]; PUSH only
 	Title          string   // one line, no markup
-	Body           string   // HTML if [Channel.HTML], else plain text
+	Body           string   // with the markup of its channel
 	URL            string   // where it leads; empty: nowhere
 	PushKind       PushKind // PUSH only; empty: [PushNotification]
 	Category       string   // of the event type; empty: it has none

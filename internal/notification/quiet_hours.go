@@ -163,17 +163,6 @@ func zone(name string) *time.Location {
 	return location
 }
 
-// KnownZone returns the time zone of a name and whether the name is known; an unknown name gives
-// UTC. Postgres also takes names that differ from the IANA spelling, such as europe/rome and PST.
-// Local and localtime differ between machines, so they are unknown.
-func KnownZone(name string) (*time.Location, bool) {
-	location, err := time.LoadLocation(name)
-	if err != nil || name == "Local" || name == "localtime" {
-		return time.UTC, false
-	}
-	return location, true
-}
-
 // InstantText formats a moment for people, in UTC: "2026-11-22 10:00:05.000Z". If the local time
 // matters, use [WallText].
 func InstantText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000Z") }

@@ -10,10 +10,6 @@ import (
 // and far below Temporal's limit for a wait.
 const longestAhead = 10 * 365 * 24 * time.Hour
 
-// sendAtForms are the accepted formats: RFC 3339, also without seconds, as Java writes it. A time
-// without a zone would be ambiguous.
-var sendAtForms = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
-
 // ReadPayload reads the due time and the throttle key of each routing row from the event's payload.
 func (s *EventSetup) ReadPayload() {
 	payload, _ := DecodePayload(s.Event.Payload)
@@ -54,17 +50,6 @@ func (r Routing) sendAt(payload any, created time.Time) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("the payload has none of %s", strings.Join(paths, ", "))
 	}
 	return time.Time{}, fmt.Errorf("%s is not in the payload", paths[0])
-}
-
-// readTime reads a time. It rejects the year 1, which Go writes for an unset time.
-func readTime(value any) (at time.Time, found bool) {
-	text, _ := value.(string)
-	for _, form := range sendAtForms {
-		if at, err := time.Parse(form, text); err == nil && !at.IsZero() {
-			return at.UTC(), true
-		}
-	}
-	return time.Time{}, false
 }
 
 // ahead reports whether the delivery is due in the future. The rules check quiet hours at that

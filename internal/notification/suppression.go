@@ -3,6 +3,7 @@ package notification
 import (
 	"strings"
 	"time"
+	"unicode"
 )
 
 // SuppressionReason is the reason why an address gets nothing.
@@ -29,35 +30,15 @@ type Suppression struct {
 	Since   time.Time
 }
 
-// NormalAddress returns the canonical spelling of an address. Providers, operators and the
-// directory may differ in case and in spaces.
-func NormalAddress(channel Channel, address string) string {
-	if normal := channel.row().normal; normal != nil {
-		return normal(address)
-	}
-	return strings.TrimSpace(address)
-}
-
-func normalMail(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
-
-// normalPhone returns E.164 without the characters that people write between digits.
-func normalPhone(number string) string {
-	normal := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" \t\u00a0-./()", r) {
-			return -1
-		}
-		return r
-	}, number)
-	if digits, found := strings.CutPrefix(normal, "00"); found {
-		return "+" + digits
-	}
-	return normal
+// TrimAddress removes the spaces around an address, and invisible characters.
+func TrimAddress(address string) string {
+	return strings.TrimFunc(address, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
 }
 
 // AddressKey hashes suppressed addresses with one secret.
 type AddressKey struct {
 	Fingerprint string // of the secret; empty: not recorded
-	// Hash hashes an address in the spelling of [NormalAddress]. Nil: no secret.
+	// Hash hashes an address in the spelling of address.Key. Nil: no secret.
 	Hash func(address string) []byte
 }
 

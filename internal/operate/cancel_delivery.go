@@ -52,7 +52,7 @@ func (o *Operator) planCancelDelivery(ctx context.Context, id string) (plan, err
 func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Outcome, error) {
 	done := Outcome{ID: id, Done: true, Result: cancelled}
 	if runs {
-		if err := o.Launcher.Cancel(ctx, id); err != nil {
+		if err := o.Launcher.Cancel(ctx, id, o.Order.cause()); err != nil {
 			return Outcome{}, err
 		}
 		_, _ = o.awaitEnd(ctx, cancelWait, o.temporal().GetWorkflow(ctx, id, ""))

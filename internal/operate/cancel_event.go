@@ -74,7 +74,7 @@ func (o *Operator) withdrawEvent(ctx context.Context, id string) (Outcome, error
 // cancelEvent asks the event's workflow to end, waits for the end, and counts the deliveries by
 // status.
 func (o *Operator) cancelEvent(ctx context.Context, id string) (Outcome, error) {
-	if err := o.Launcher.Cancel(ctx, id); err != nil {
+	if err := o.Launcher.Cancel(ctx, id, o.Order.cause()); err != nil {
 		return Outcome{}, err
 	}
 	ended, endErr := o.awaitEnd(ctx, cancelEventWait, o.temporal().GetWorkflow(ctx, id, ""))

@@ -34,7 +34,7 @@ func (o *Operator) SelectDeliveries(ctx context.Context, filter report.DeliveryF
 		rows, err := reader.DeliveryPage(ctx, next, limit)
 		items := make([]item, len(rows))
 		for i, row := range rows {
-			items[i] = item{strconv.FormatInt(row.ID, 10), row.DeliveryID}
+			items[i] = item{strconv.FormatInt(int64(row.ID), 10), row.DeliveryID}
 		}
 		return items, err
 	}

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/mocks"
 
@@ -81,12 +82,12 @@ func (d *desk) workflow(id string, status enums.WorkflowExecutionStatus) {
 func (d *desk) batch(ids notification.IDRange) {
 	d.t.Helper()
 	d.describes("d1", unknown).Maybe()
-	d.server.On("DescribeWorkflowExecution", mock.Anything, "evt-1-lane-EMAIL", "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+	d.server.On("DescribeWorkflow", mock.Anything, "evt-1-lane-EMAIL", "").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
 		PendingChildren: []*workflowpb.PendingChildExecutionInfo{
 			{WorkflowId: "evt-1-page-EMAIL-1", WorkflowTypeName: workflows.NotifyPageType},
 			{WorkflowId: "evt-1-batch-EMAIL-2", RunId: "run", WorkflowTypeName: workflows.DeliverBatchType},
 		},
-	}, nil)
+	}}, nil)
 	input := must(converter.GetDefaultDataConverter().ToPayloads(workflows.BatchInput{IDs: ids}))(d.t)
 	history := &mocks.HistoryEventIterator{}
 	history.On("HasNext").Return(true)
@@ -101,14 +102,14 @@ func (d *desk) describes(id string, status enums.WorkflowExecutionStatus) *mock.
 	if status == unknown {
 		err = serviceerror.NewNotFound("no such workflow")
 	}
-	return d.server.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+	return d.server.On("DescribeWorkflow", mock.Anything, id, "").Return(&client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status},
-	}, err)
+	}}, err)
 }
 
 // cancels expects a cancellation of a workflow, which then ends as `end` does.
 func (d *desk) cancels(id string, end *mocks.WorkflowRun) {
-	d.server.On("CancelWorkflow", mock.Anything, id, "").Return(nil).Once()
+	d.server.On("CancelWorkflowWithOptions", mock.Anything, client.CancelWorkflowOptions{WorkflowID: id, Reason: "x by ada"}).Return(nil).Once()
 	d.server.On("GetWorkflow", mock.Anything, id, "").Return(end)
 }
 

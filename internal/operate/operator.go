@@ -29,6 +29,16 @@ type Order struct {
 	Form    string // the id of the console's form, which may give one order; empty: no form gave it
 }
 
+// cause tells in a workflow's history who ordered its end, and why. The console gives the orders of
+// many people with one Temporal identity, so the identity alone does not tell.
+func (o Order) cause() string {
+	cause := o.Command + " by " + o.Actor
+	if o.Reason != "" {
+		cause += ": " + o.Reason
+	}
+	return cause
+}
+
 // Operator carries out one order. It reads the state of deliveries and events from the database,
 // and changes them by Temporal.
 type Operator struct {

@@ -105,7 +105,7 @@ func (d *desk) obeys(status notification.Status, workflow enums.WorkflowExecutio
 	change := func(mock.Arguments) { changed = true }
 	cancel := ends(func() { d.setStatus(notification.Cancelled) }, &temporal.WorkflowExecutionError{})
 	send := ends(func() { d.setStatus(notification.Sent) }, nil)
-	d.server.On("CancelWorkflow", mock.Anything, "d1", "").Run(change).Return(nil).Maybe()
+	d.server.On("CancelWorkflowWithOptions", mock.Anything, client.CancelWorkflowOptions{WorkflowID: "d1", Reason: "x by ada"}).Run(change).Return(nil).Maybe()
 	d.server.On("GetWorkflow", mock.Anything, "d1", "").Return(cancel).Maybe()
 	d.server.On("SignalWorkflow", mock.Anything, "d1", "", workflows.SendNow, nil).Run(change).Return(nil).Maybe()
 	d.server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Run(change).Return(send, nil).Maybe()

@@ -49,7 +49,7 @@ func (o *Operator) StopPollers(ctx context.Context, ids []string) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := o.Launcher.Cancel(ctx, id); err != nil {
+		if err := o.Launcher.Cancel(ctx, id, o.Order.cause()); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func twoPollers(workers ...time.Duration) *server {
 
 func (s *server) launcher() *launch.Launcher { return &launch.Launcher{Client: s, Prefix: "test"} }
 
-func (s *server) DescribeWorkflowExecution(ctx context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (s *server) DescribeWorkflow(ctx context.Context, id, _ string) (*client.WorkflowExecutionDescription, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks++
@@ -93,7 +93,7 @@ func (s *server) DescribeWorkflowExecution(ctx context.Context, id, _ string) (*
 	if activity := s.pending[id]; activity != nil {
 		description.PendingActivities = append(description.PendingActivities, activity)
 	}
-	return description, nil
+	return &client.WorkflowExecutionDescription{RawResponse: description}, nil
 }
 
 func (s *server) DescribeTaskQueue(_ context.Context, queue string, _ enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
@@ -132,11 +132,11 @@ func (s *server) SignalWorkflow(_ context.Context, id, _, signal string, arg any
 	return nil
 }
 
-// CancelWorkflow ends the poller at once.
-func (s *server) CancelWorkflow(_ context.Context, id, _ string) error {
+// CancelWorkflowWithOptions ends the poller at once.
+func (s *server) CancelWorkflowWithOptions(_ context.Context, options client.CancelWorkflowOptions) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status[id] = canceled
+	s.status[options.WorkflowID] = canceled
 	return nil
 }
 

@@ -58,7 +58,7 @@ func (p *promotionRun) endUnlessReplayed(ctx context.Context, id string) error {
 
 // reason is the reason for the termination in the Web UI.
 func (p *promotionRun) reason() string {
-	return fmt.Sprintf("workers of generation %d cannot continue it: Herald starts the event again", p.done.Generation)
+	return fmt.Sprintf("%s; workers of generation %d cannot continue it: Herald starts the event again", p.Order.cause(), p.done.Generation)
 }
 
 // endMarked ends the events that an interrupted promotion has marked: some of their workflows may

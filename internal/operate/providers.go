@@ -19,15 +19,14 @@ type ProviderView struct {
 	notification.ProviderState
 }
 
-// ReadProviders returns the providers of the channels that retry. Each channel asks its providers
-// in this order.
+// ReadProviders returns the providers of all channels. Each channel asks its providers in this order.
 func ReadProviders(ctx context.Context, db *postgres.Store, wired wiring.Wiring) ([]ProviderView, error) {
 	states, err := db.ProviderStates(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var views []ProviderView
-	for _, name := range overridable() {
+	for _, name := range notification.Channels() {
 		for _, p := range wired[name].All {
 			view := ProviderView{name, p.On(), notification.ProviderState{Provider: p.Name}}
 			if i := slices.IndexFunc(states, func(s notification.ProviderState) bool { return s.Provider == p.Name }); i >= 0 {

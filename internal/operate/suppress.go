@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"herald/internal/address"
 	"herald/internal/advice"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -26,13 +27,13 @@ type Address struct {
 
 // Check returns an error if the text is no address of the channel.
 func (a Address) Check() error {
-	if !a.Channel.IsAddress(a.normal()) {
+	if _, flaw := address.Normal(a.Channel, a.Text); flaw != "" || a.Channel.AddressColumn() == "" {
 		return fmt.Errorf("the address is not valid for %s: give one such as %s", a.Channel, a.Channel.AddressExample())
 	}
 	return nil
 }
 
-func (a Address) normal() string { return notification.NormalAddress(a.Channel, a.Text) }
+func (a Address) key() string { return address.Key(a.Channel, a.Text) }
 
 // Hashes returns the hashes of the address in recipient_suppression, one for each key of
 // [postgres.Store.AddressKeys].
@@ -42,7 +43,7 @@ func (a Address) Hashes(keys []notification.AddressKey) ([][]byte, error) {
 	}
 	var hashes [][]byte
 	for _, key := range keys {
-		hashes = append(hashes, key.Hash(a.normal()))
+		hashes = append(hashes, key.Hash(a.key()))
 	}
 	return hashes, nil
 }
@@ -60,14 +61,22 @@ const maxSuppressionDetail = 1000
 // Check returns an error if the detail is too long or names the address, or if the address is
 // invalid.
 func (s Suppressing) Check() error {
+	if err := s.Address.Check(); err != nil {
+		return err
+	}
 	switch {
 	case len(s.Detail) > maxSuppressionDetail:
 		return fmt.Errorf("the detail must have at most %d bytes", maxSuppressionDetail)
-	case strings.Contains(strings.ToLower(s.Detail), s.normal()):
+	case s.names(s.key()), s.names(strings.ToLower(notification.TrimAddress(s.Text))):
 		return errors.New("the detail must not contain the address: Herald does not store it")
 	default:
-		return s.Address.Check()
+		return nil
 	}
+}
+
+// names reports whether the detail contains a spelling of the address.
+func (s Suppressing) names(spelling string) bool {
+	return strings.Contains(strings.ToLower(s.Detail), spelling)
 }
 
 // Suppress suppresses an address, and returns the row. A row that existed before stays as it is.

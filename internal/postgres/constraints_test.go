@@ -111,21 +111,20 @@ var refusals = map[string][]string{
 		routeWith(`delivery_strategy, send_at_path, send_before`, `'DELAYED', 'startsAt', '-1 hour'`),
 		routeWith(`delivery_strategy, send_at_path, send_before`, `'DELAYED', 'startsAt', '366 days'`),
 	},
-	"event_type_channel_routing_time_of_send_at_path":   {routeWith(`delivery_strategy, delay, send_before`, `'DELAYED', '1 hour', '1 hour'`), routeWith(`skip_if_past`, `true`)},
-	"event_outbox_cancels_length":                       {`UPDATE event_outbox SET cancels = ''`, `UPDATE event_outbox SET cancels = repeat('é', 76)`},
-	"event_outbox_cancels_printable":                    {`UPDATE event_outbox SET cancels = E'evt\n2'`},
-	"event_outbox_collapse_key":                         {`UPDATE event_outbox SET collapse_key = ''`, `UPDATE event_outbox SET collapse_key = repeat('é', 76)`, `UPDATE event_outbox SET collapse_key = E'order\n7'`},
-	"event_outbox_cancels_another":                      {`UPDATE event_outbox SET cancels = event_id`},
-	"event_type_channel_routing_quiet_hours_action":     {routeWith(`quiet_hours_action`, `'WAIT'`)},
-	"entity_notification_settings_once":                 {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'SMS'), ('RESTAURANT', '5', 'SMS')`},
-	"entity_notification_settings_channel":              {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'FAX')`},
-	"entity_notification_settings_max_recipients":       {settingWith(`max_recipients`, `-1`)},
-	"entity_notification_settings_quiet_hours":          {settingWith(`quiet_hours_start`, `'22:00'`), settingWith(`quiet_hours_end`, `'07:00'`)},
-	"entity_notification_settings_quiet_hours_in_day":   {settingWith(`quiet_hours_start, quiet_hours_end`, `'24:00', '07:00'`)},
-	"entity_notification_settings_quiet_hours_timezone": {settingWith(`quiet_hours_timezone`, `'Europe/Atlantis'`)},
-	"event_type_channel_routing_push_kind":              {`INSERT INTO event_type_channel_routing (event_type, channel_type, push_kind) VALUES ('T', 'PUSH', 'SILENT')`},
-	"user_notification_preferences_quiet_hours":         {preferenceWith(`quiet_hours_enabled, quiet_hours_start`, `true, '22:00'`), preferenceWith(`quiet_hours_enabled, quiet_hours_end`, `true, '07:00'`)},
-	"user_notification_preferences_quiet_hours_in_day":  {preferenceWith(`quiet_hours_start`, `'24:00'`), preferenceWith(`quiet_hours_end`, `'24:00'`)},
+	"event_type_channel_routing_time_of_send_at_path":  {routeWith(`delivery_strategy, delay, send_before`, `'DELAYED', '1 hour', '1 hour'`), routeWith(`skip_if_past`, `true`)},
+	"event_outbox_cancels_length":                      {`UPDATE event_outbox SET cancels = ''`, `UPDATE event_outbox SET cancels = repeat('é', 76)`},
+	"event_outbox_cancels_printable":                   {`UPDATE event_outbox SET cancels = E'evt\n2'`},
+	"event_outbox_collapse_key":                        {`UPDATE event_outbox SET collapse_key = ''`, `UPDATE event_outbox SET collapse_key = repeat('é', 76)`, `UPDATE event_outbox SET collapse_key = E'order\n7'`},
+	"event_outbox_cancels_another":                     {`UPDATE event_outbox SET cancels = event_id`},
+	"event_type_channel_routing_quiet_hours_action":    {routeWith(`quiet_hours_action`, `'WAIT'`)},
+	"entity_notification_settings_once":                {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'SMS'), ('RESTAURANT', '5', 'SMS')`},
+	"entity_notification_settings_channel":             {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'FAX')`},
+	"entity_notification_settings_max_recipients":      {settingWith(`max_recipients`, `-1`)},
+	"entity_notification_settings_quiet_hours":         {settingWith(`quiet_hours_start`, `'22:00'`), settingWith(`quiet_hours_end`, `'07:00'`)},
+	"entity_notification_settings_quiet_hours_in_day":  {settingWith(`quiet_hours_start, quiet_hours_end`, `'24:00', '07:00'`)},
+	"event_type_channel_routing_push_kind":             {`INSERT INTO event_type_channel_routing (event_type, channel_type, push_kind) VALUES ('T', 'PUSH', 'SILENT')`},
+	"user_notification_preferences_quiet_hours":        {preferenceWith(`quiet_hours_enabled, quiet_hours_start`, `true, '22:00'`), preferenceWith(`quiet_hours_enabled, quiet_hours_end`, `true, '07:00'`)},
+	"user_notification_preferences_quiet_hours_in_day": {preferenceWith(`quiet_hours_start`, `'24:00'`), preferenceWith(`quiet_hours_end`, `'24:00'`)},
 
 	"channel_user_type_channel":                 {`INSERT INTO channel_user_type (channel_type, user_type) VALUES ('FAX', 'GUEST')`},
 	"channel_user_type_user_type":               {`INSERT INTO channel_user_type (channel_type, user_type) VALUES ('SMS', 'STAFF')`},
@@ -184,15 +183,6 @@ var refusals = map[string][]string{
 	"event_approval_answer":                     {`INSERT INTO event_approval (event_id, answer, answered_by, answered_at) VALUES ('e', 'MAYBE', 'ada', now())`},
 	"event_approval_answered":                   {`INSERT INTO event_approval (event_id, answer) VALUES ('e', 'APPROVED')`},
 	"user_settings_digest_at":                   {`INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('CUSTOMER', '1', '24:00')`},
-	"user_settings_timezone_known":              {`INSERT INTO user_settings VALUES ('CUSTOMER', '1', 'Europe/Atlantis')`},
-	"recipient_timezone_known":                  {`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '2', 'Europe/Atlantis')`},
-}
-
-// raised holds the constraints whose expression fails with a separate error.
-var raised = map[string]string{
-	"recipient_timezone_known":                          `time zone "Europe/Atlantis" not recognized`,
-	"entity_notification_settings_quiet_hours_timezone": `time zone "Europe/Atlantis" not recognized`,
-	"user_settings_timezone_known":                      `time zone "Europe/Atlantis" not recognized`,
 }
 
 func TestConstraints(t *testing.T) {
@@ -221,10 +211,6 @@ func TestConstraints(t *testing.T) {
 			_, err := s.Pool.Exec(t.Context(), sql)
 			var refused *pgconn.PgError
 			require.ErrorAs(t, err, &refused, "%s accepted: %s", name, sql)
-			if text := raised[name]; text != "" {
-				require.Equal(t, text, refused.Message)
-				continue
-			}
 			require.Equal(t, name, refused.ConstraintName, sql)
 		}
 	}
@@ -241,6 +227,7 @@ func TestConstraintsAcceptLimits(t *testing.T) {
 	postgrestest.Exec(t, s, `INSERT INTO event_outbox (event_id, source, event_type) VALUES ('of-orders', 'orders', repeat('x', 255))`)
 	postgrestest.Exec(t, s, `UPDATE event_outbox SET aggregate_type = repeat('x', 255), aggregate_id = repeat('x', 255) WHERE source = 'orders'`)
 	postgrestest.Exec(t, s, `INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', repeat('1', 64), 'America/Argentina/Buenos_Aires')`)
+	postgrestest.Exec(t, s, `INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '2', 'of a newer database than the server''s')`)
 	postgrestest.Exec(t, s, `INSERT INTO event_type_recipients (event_type, entity_type, entity_id_path) VALUES ('T', 'ADMIN', NULL), ('T', 'BROADCAST', NULL), ('T', 'RESTAURANT', 'restaurantId')`)
 	postgrestest.Exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('T', 'SMS', 'DELAYED', '30 days')`)
 	postgrestest.Exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before, skip_if_past) VALUES ('T', 'PUSH', 'DELAYED', 'startsAt', '365 days', true)`)

@@ -1,7 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"sort"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -37,10 +41,54 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 //
 // It takes over deliveries that another digest sealed. Only one digest of a kind runs at a
 // time, so the other digest has died.
-func (s *Store) SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window notification.DigestWindow) (notification.SealedDigest, error) {
+func (s *Store) SealDigest(ctx context.Context, in notification.Sealing) (sealed notification.SealedDigest, err error) {
+	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		candidates, next, err := sealCandidates(ctx, tx, in)
+		if err != nil {
+			return err
+		}
+		var found notification.Digest
+		batch := &pgx.Batch{}
+		queueDigestTexts(batch, in.Key, &found)
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
+		held := mostThatFit(candidates, func(items []notification.DigestItem) bool { return in.Fits(found, items) })
+		var rest []int64
+		for _, one := range candidates[held:] {
+			rest = append(rest, one.ID)
+			if next.IsZero() || one.Due.Before(next) {
+				next = one.Due
+			}
+		}
+		if len(rest) > 0 {
+			_, err = tx.Exec(ctx, "UPDATE notification SET digest_id = NULL WHERE id = ANY ($1)", rest)
+		}
+		sealed = notification.SealedDigest{Items: []string{}, Next: next}
+		for _, item := range inOrder(candidates[:held]) {
+			sealed.Items = append(sealed.Items, item.DeliveryID)
+		}
+		return err
+	})
+	return sealed, Wrap(err, "seal digest")
+}
+
+// mostSealedBytes limits the texts that a digest may list. A text has up to 64 KiB.
+const mostSealedBytes = 48 << 10
+
+// sealCandidate is a delivery that a digest may list.
+type sealCandidate struct {
+	ID  int64
+	Due time.Time // end of its window
+	notification.DigestItem
+}
+
+// sealCandidates seals the deliveries that may fit, and returns them. Deliveries that the digest sealed
+// before come first. next is the end of the window of the remaining deliveries; zero: none remain.
+func sealCandidates(ctx context.Context, tx pgx.Tx, in notification.Sealing) (found []sealCandidate, next time.Time, err error) {
 	const query = `
 		WITH candidate AS MATERIALIZED (
-			SELECT id, delivery_id, octet_length(title) + octet_length(body) AS bytes,
+			SELECT id, octet_length(title) + octet_length(body) AS bytes,
 			       coalesce(CASE WHEN $9 THEN send_after END, created_at + $8::interval) AS due,
 			       NOT $10 OR coalesce(send_after <= now(), true) AS ready,
 			       digest_id IS NOT DISTINCT FROM $1 AS mine -- stays so, even if an older delivery commits late
@@ -65,15 +113,43 @@ func (s *Store) SealDigest(ctx context.Context, digestID string, key notificatio
 			WHERE  n.id = m.id
 			AND    (m.mine OR m.ready)
 			AND    (m.place = 1 OR (m.place <= $6 AND m.total <= $7))
-			RETURNING n.id, n.delivery_id
+			RETURNING n.id, n.delivery_id, n.event_id, n.title, n.body, n.created_at, m.due, m.place
 		)
-		SELECT coalesce((SELECT array_agg(delivery_id ORDER BY id) FROM sealed), '{}'),
-		       (SELECT min(due) FROM measured WHERE id NOT IN (SELECT id FROM sealed))`
+		SELECT (SELECT min(due) FROM measured WHERE id NOT IN (SELECT id FROM sealed)), coalesce(s.id, 0),
+		       coalesce(s.delivery_id, ''), coalesce(s.event_id, ''), coalesce(s.title, ''), coalesce(s.body, ''), s.created_at, s.due
+		FROM   (VALUES (1)) AS always
+		LEFT JOIN sealed s ON true
+		ORDER BY s.place`
 
-	var sealed notification.SealedDigest
-	err := s.Pool.QueryRow(ctx, query, digestID, key.UserType, key.UserID, key.Channel, key.EventType,
-		notification.MaxDigestItems, key.Channel.DigestBytes(), window.Length, window.Timed, window.ReadyOnly).Scan(&sealed.Items, orZero{&sealed.Next})
-	return sealed, Wrap(err, "seal digest")
+	var one sealCandidate
+	fields := []any{orZero{&next}, &one.ID, &one.DeliveryID, &one.EventID, &one.Title, &one.Body, orZero{&one.CreatedAt}, orZero{&one.Due}}
+	key, window := in.Key, in.Window
+	err = Each(ctx, tx, "seal digest", fields, func() {
+		if one.ID != 0 {
+			found = append(found, one)
+		}
+	}, query, in.DigestID, key.UserType, key.UserID, key.Channel, key.EventType,
+		notification.MaxDigestItems, mostSealedBytes, window.Length, window.Timed, window.ReadyOnly)
+	return found, next, err
+}
+
+// mostThatFit returns how many of the first candidates fit into one message. One is listed even if it
+// does not fit: it would not fit into another message either.
+func mostThatFit(candidates []sealCandidate, fits func([]notification.DigestItem) bool) int {
+	if len(candidates) < 2 || fits(inOrder(candidates)) {
+		return len(candidates)
+	}
+	return 1 + sort.Search(len(candidates)-2, func(n int) bool { return !fits(inOrder(candidates[:n+2])) })
+}
+
+// inOrder returns the items in the order of a digest: by id.
+func inOrder(candidates []sealCandidate) []notification.DigestItem {
+	sorted := slices.SortedFunc(slices.Values(candidates), func(a, b sealCandidate) int { return cmp.Compare(a.ID, b.ID) })
+	items := make([]notification.DigestItem, len(sorted))
+	for i, one := range sorted {
+		items[i] = one.DigestItem
+	}
+	return items
 }
 
 // GiveUpDigest ends the items of a digest that will not be sent, as FAILED or CANCELLED.
@@ -112,8 +188,17 @@ func (s *Store) DigestItems(ctx context.Context, digestID string) ([]string, err
 // ReadDigest reads how the other items of a digest ended, and the locale and templates for
 // its text. It needs one round trip. A delivery that an operator cancels leaves its digest.
 func (s *Store) ReadDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.Digest, error) {
-	const locale = `
-		SELECT coalesce(r.locale, '')
+	var found notification.Digest
+	batch := &pgx.Batch{}
+	queueEndedItems(batch, digestID, &found)
+	queueDigestTexts(batch, key, &found)
+	return found, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "read digest")
+}
+
+// queueDigestTexts reads what a digest's text needs, apart from its items.
+func queueDigestTexts(batch *pgx.Batch, key notification.DigestKey, into *notification.Digest) {
+	const recipient = `
+		SELECT coalesce(r.name, ''), coalesce(r.locale, '')
 		FROM   ` + directoryRecipient + ` r
 		WHERE  r.user_type = $1
 		AND    r.user_id = $2
@@ -124,12 +209,8 @@ func (s *Store) ReadDigest(ctx context.Context, digestID string, key notificatio
 		WHERE  event_type IN ('digest', $1 || '.digest')
 		LIMIT  $2`
 
-	var found notification.Digest
-	batch := &pgx.Batch{}
-	queueEndedItems(batch, digestID, &found)
-	QueueEach(batch, []any{&found.Locale}, func() {}, locale, key.UserType, key.UserID)
-	QueueInto(batch, &found.Templates, pgx.RowToStructByName, templates, key.EventType, MaxRowsPerEventType)
-	return found, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "read digest")
+	QueueEach(batch, []any{&into.Name, &into.Locale}, func() {}, recipient, key.UserType, key.UserID)
+	QueueInto(batch, &into.Templates, pgx.RowToStructByName, templates, key.EventType, MaxRowsPerEventType)
 }
 
 // queueEndedItems reads which items an earlier attempt sent, and which items the rules

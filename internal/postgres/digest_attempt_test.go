@@ -201,9 +201,12 @@ func TestDefaultDigestTemplates(t *testing.T) {
 		if channel == notification.Email {
 			want.Body = "<p>Hello Ada &amp; Bob,</p><h3>R &amp; D</h3><div><b>4 stars</b></div><h3>ttttt</h3><div>bbbbb</div>"
 		}
-		text, err := template.Digest(attempt.Templates, "REVIEW_POSTED", channel, recipient, listed)
+		if channel == notification.Slack {
+			want.Body = "• R &amp; D: &lt;b&gt;4 stars&lt;/b&gt;\n• ttttt: bbbbb\n"
+		}
+		text, err := template.Engine{}.Digest(attempt.Templates, "REVIEW_POSTED", channel, recipient, listed)
 		require.NoError(t, err, channel)
 		require.Equal(t, want, text, channel)
 	}
-	require.Equal(t, "1 notification", must(template.Digest(attempt.Templates, "REVIEW_POSTED", notification.Push, recipient, listed[:1]))(t).Title)
+	require.Equal(t, "1 notification", must(template.Engine{}.Digest(attempt.Templates, "REVIEW_POSTED", notification.Push, recipient, listed[:1]))(t).Title)
 }

@@ -1,15 +1,20 @@
 package postgres_test
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel/sms"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
+	"herald/internal/template"
 )
 
 var reviewMails = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
@@ -50,7 +55,17 @@ func waitingItems(n int) func(*testing.T, *postgres.Store) {
 
 func seal(t *testing.T, s *postgres.Store, id string, key notification.DigestKey) notification.SealedDigest {
 	t.Helper()
-	return must(s.SealDigest(t.Context(), id, key, notification.DigestWindow{Length: 5 * time.Minute}))(t)
+	return sealFor(t, s, notification.Sealing{DigestID: id, Key: key})
+}
+
+// sealFor seals a digest with a window of five minutes, of any size unless the order has a limit.
+func sealFor(t *testing.T, s *postgres.Store, in notification.Sealing) notification.SealedDigest {
+	t.Helper()
+	in.Window.Length = 5 * time.Minute
+	if in.Fits == nil {
+		in.Fits = func(notification.Digest, []notification.DigestItem) bool { return true }
+	}
+	return must(s.SealDigest(t.Context(), in))(t)
 }
 
 // digestAttempt is an attempt at a digest, as the activity makes it.
@@ -158,7 +173,7 @@ func TestSealDigestAtATime(t *testing.T) {
 	later := postgrestest.Get[time.Time](t, s, "UPDATE notification SET send_after = now() + interval '1 hour' WHERE event_id = 'evt-3' RETURNING send_after")
 	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() + interval '2 hours' WHERE event_id = 'evt-1'")
 	seal := func(id string, readyOnly bool) notification.SealedDigest {
-		return must(s.SealDigest(t.Context(), id, reviewMails, notification.DigestWindow{Length: 5 * time.Minute, Timed: true, ReadyOnly: readyOnly}))(t)
+		return sealFor(t, s, notification.Sealing{DigestID: id, Key: reviewMails, Window: notification.DigestWindow{Timed: true, ReadyOnly: readyOnly}})
 	}
 
 	sealed := seal("digest-1", true)
@@ -171,8 +186,18 @@ func TestSealDigestAtATime(t *testing.T) {
 	require.Equal(t, notification.SealedDigest{Items: []string{item(1), item(3)}}, seal("digest-2", false))
 }
 
-// A text message has 1,200 bytes for the items of a digest. One item is listed even if it
-// needs more.
+// within returns a limit of bytes for the texts of a digest's items.
+func within(limit int) func(notification.Digest, []notification.DigestItem) bool {
+	return func(_ notification.Digest, items []notification.DigestItem) bool {
+		sum := 0
+		for _, item := range items {
+			sum += len(item.Title) + len(item.Body)
+		}
+		return sum <= limit
+	}
+}
+
+// A digest lists as many items as fit. One item is listed even if it does not fit.
 func TestSealDigestBySize(t *testing.T) {
 	t.Parallel()
 
@@ -186,22 +211,84 @@ func TestSealDigestBySize(t *testing.T) {
 		{name: "a large item ends the digest", sizes: []int{400, 1000, 400}, want: 1},
 		{name: "the first item is too long", sizes: []int{5000, 10}, want: 1},
 		{name: "one item, which is too long", sizes: []int{5000}, want: 1},
+		{name: "more than a text has", sizes: []int{40_000, 40_000, 10}, want: 1},
 	}
-	texts := reviewMails
-	texts.Channel = notification.SMS
 	s := postgrestest.New(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			empty(t, s)
 			for i, size := range tt.sizes {
-				addItems(t, s, texts, i+1, i+1, size)
+				addItems(t, s, reviewMails, i+1, i+1, size)
 			}
 
-			sealed := seal(t, s, "digest-1", texts)
+			sealed := sealFor(t, s, notification.Sealing{DigestID: "digest-1", Key: reviewMails, Fits: within(1200)})
 
 			require.Len(t, sealed.Items, tt.want)
 			require.Equal(t, tt.want == len(tt.sizes), sealed.Next.IsZero())
-			require.Len(t, ofDigest(t, s, "digest-1"), tt.want)
+			require.Equal(t, sealed.Items, ofDigest(t, s, "digest-1"))
+		})
+	}
+}
+
+// The rendered text of each digest fits into a message of its channel, whatever its template adds, and
+// all items are in some digest.
+func TestSealDigestByItsText(t *testing.T) {
+	t.Parallel()
+
+	const plain = "INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('REVIEW_POSTED.digest', "
+	for name, tt := range map[string]struct {
+		channel  notification.Channel
+		count    int
+		size     int
+		template string
+	}{
+		"the shipped template of a text message":  {notification.SMS, 85, 14, ""},
+		"a wordy template of a text message":      {notification.SMS, 100, 30, plain + `'SMS', 'en', 'x', 'Dear {{.recipient.name}}, {{range .Items}}a new review came in, {{.title}}, which says: {{.body}}. {{end}}')`},
+		"a template that doubles":                 {notification.SMS, 40, 100, plain + `'SMS', 'en', 'x', '{{range .Items}}{{.body}}{{.body}}{{.body}}{{end}}')`},
+		"a push":                                  {notification.Push, 100, 60, ""},
+		"a push whose characters JSON escapes":    {notification.Push, 100, 20, plain + `'PUSH', 'en', 'x', '{{range .Items}}{{.title}}<<<>>>&&&{{end}}')`},
+		"a mail of many words":                    {notification.Email, 100, 400, plain + `'EMAIL', 'en', 'x', '{{range .Items}}<table><tr><td>` + strings.Repeat("x", 500) + `{{.title}}</td></tr></table>{{end}}')`},
+		"a post with a long title":                {notification.Slack, 100, 20, plain + `'SLACK', 'en', '{{range .Items}}{{.title}} {{end}}', 'x')`},
+		"a webhook whose characters JSON escapes": {notification.Webhook, 100, 400, plain + `'WEBHOOK', 'en', 'x', '{{range .Items}}` + strings.Repeat("<", 600) + `{{end}}')`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			s, key := postgrestest.New(t), reviewMails
+			key.Channel = tt.channel
+			postgrestest.Exec(t, s, "INSERT INTO recipient (user_type, user_id, name) VALUES ('RESTAURANT_USER', '10', repeat('Ada ', 20))")
+			if tt.template != "" {
+				postgrestest.Exec(t, s, tt.template)
+			}
+			addItems(t, s, key, 1, tt.count, tt.size)
+			write := func(digest notification.Digest, items []notification.DigestItem) (notification.Text, error) {
+				return template.Engine{}.Digest(digest.Templates, key.EventType, key.Channel, notification.Recipient{Name: digest.Name, Locale: digest.Locale}, items)
+			}
+			fits := func(digest notification.Digest, items []notification.DigestItem) bool {
+				text, err := write(digest, items)
+				return err == nil && key.Channel.Carries("digest-1", text)
+			}
+			var sent []string
+			for n := 1; len(sent) < tt.count; n++ {
+				id := fmt.Sprint("digest-", n)
+				sealed := sealFor(t, s, notification.Sealing{DigestID: id, Key: key, Fits: fits})
+				require.NotEmpty(t, sealed.Items)
+				require.Equal(t, sealed, sealFor(t, s, notification.Sealing{DigestID: id, Key: key, Fits: fits}), "a repeat")
+				digest := must(s.ReadDigest(t.Context(), id, key))(t)
+				rows := must(postgres.Collect(t.Context(), s.Pool, "", pgx.RowToStructByName[notification.DigestItem],
+					"SELECT delivery_id, event_id, title, body, created_at FROM notification WHERE digest_id = $1 ORDER BY id", id))(t)
+				require.Len(t, rows, len(sealed.Items))
+				text := must(write(digest, rows))(t)
+				require.True(t, key.Channel.Carries(id, text), "%d characters", len(text.Body))
+				if tt.channel == notification.SMS {
+					_, flaw := sms.Ready(notification.Message{To: "+41791234567", Body: text.Body})
+					require.Empty(t, flaw)
+				}
+				require.Equal(t, len(sent)+len(sealed.Items) == tt.count, sealed.Next.IsZero())
+				sent = append(sent, sealed.Items...)
+				postgrestest.Exec(t, s, "UPDATE notification SET status = 'SENT', sent_at = now(), attempt_count = 1 WHERE digest_id = $1", id)
+			}
+			require.Len(t, sent, tt.count)
 		})
 	}
 }
@@ -226,12 +313,13 @@ func TestSealDigestKeepsSealedItems(t *testing.T) {
 			key.Channel = tt.channel
 			late := postgrestest.OpenTx(t, s, addItem, key.UserType, key.UserID, key.Channel, key.EventType, 1, tt.late, tt.size)
 			addItems(t, s, key, tt.late+1, tt.late+tt.held, tt.size)
-			want := seal(t, s, "digest-1", key).Items
+			in := notification.Sealing{DigestID: "digest-1", Key: key, Fits: within(1200)}
+			want := sealFor(t, s, in).Items
 			require.Len(t, want, tt.held)
 
 			require.NoError(t, late.Commit(t.Context()))
 
-			sealed := seal(t, s, "digest-1", key)
+			sealed := sealFor(t, s, in)
 			require.Equal(t, want, sealed.Items)
 			require.Equal(t, want, ofDigest(t, s, "digest-1"))
 			require.False(t, sealed.Next.IsZero(), "the others are left for the next digest")

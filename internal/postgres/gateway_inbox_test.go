@@ -136,7 +136,7 @@ func TestInboxItem(t *testing.T) {
 
 	require.Equal(t, []notification.InboxItem{{
 		Frame: notification.Frame{
-			Type: "notification", DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: id, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
+			Type: "notification", DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: notification.JSONInt(id), EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
 			UserType: notification.RestaurantUser, UserID: "10", Title: "title of evt-1", Body: "body", URL: "/orders/7", CreatedAt: inboxStart,
 		},
 		AvailableAt: inboxStart.Add(5 * time.Second), ReadAt: &inboxStart,
@@ -167,14 +167,14 @@ func TestInboxPages(t *testing.T) {
 			break
 		}
 		pages, all = append(pages, events(page)), append(all, events(page)...)
-		before = page[len(page)-1].NotificationID
+		before = int64(page[len(page)-1].NotificationID)
 	}
 	require.Len(t, pages, 3)
 	require.Equal(t, order, all)
 
 	unread := inboxPage(t, s, notification.InboxFilter{Unread: true, Limit: 2})
 	require.Equal(t, []string{"waited", "at once 2"}, events(unread))
-	require.Equal(t, []string{"at once 0", "older"}, events(inboxPage(t, s, notification.InboxFilter{Unread: true, Before: unread[1].NotificationID})))
+	require.Equal(t, []string{"at once 0", "older"}, events(inboxPage(t, s, notification.InboxFilter{Unread: true, Before: int64(unread[1].NotificationID)})))
 
 	var after []string
 	for _, item := range inboxAfter(t, s, inboxPage(t, s, notification.InboxFilter{})[4].Position()) {
@@ -277,7 +277,7 @@ func TestInboxPagesAreBounded(t *testing.T) {
 	for page := (notification.InboxPage{More: true}); page.More; {
 		filter := notification.InboxFilter{Limit: 100}
 		if len(page.Items) > 0 {
-			filter.Before = page.Items[len(page.Items)-1].NotificationID
+			filter.Before = int64(page.Items[len(page.Items)-1].NotificationID)
 		}
 		page = checked(gatewayOf(s).InboxPage(t.Context(), staff10, filter))
 		down = append(down, events(page.Items)...)

@@ -140,7 +140,7 @@ func TestReceiptsInEveryOrder(t *testing.T) {
 			switch {
 			case step >= len(h.order):
 			case h.order[step] == isRecorded:
-				endAs(t, s, notification.AttemptResult{DeliveryID: h.id, Number: 1, Outcome: notification.OutcomeSent, ProviderID: "m"})
+				endAs(t, s, notification.AttemptResult{DeliveryID: h.id, Number: 1, Owner: "sender", Outcome: notification.OutcomeSent, ProviderID: "m"})
 			default:
 				r := said[h.order[step]]
 				r.Address = h.id + "@example.com"
@@ -162,19 +162,21 @@ func (h history) add(t *testing.T, s *postgres.Store) {
 	batch := &pgx.Batch{}
 	batch.Queue(`
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, attempt_count, escalates,
-		    status, receipt_failed, last_error, provider_message_id, sent_at, delivered_at)
+		    status, receipt_failed, last_error, provider_message_id, sent_at, delivered_at, attempt_owner, attempt_until, attempt_began)
 		SELECT $1, 'T', 'CUSTOMER', '1', 'EMAIL', $1, 't', 'b', $1 || '@example.com', 1, true,
 		       CASE b WHEN 'RECEIPT' THEN 'FAILED' ELSE b END, b = 'RECEIPT',
 		       CASE WHEN b IN ('CANCELLED', 'FAILED', 'RECEIPT') THEN 'before' END,
 		       CASE WHEN b IN ('SENT', 'DELIVERED', 'RECEIPT') THEN 'm' END,
 		       CASE WHEN b IN ('SENT', 'DELIVERED', 'RECEIPT') THEN $3::timestamptz END,
-		       CASE WHEN b = 'DELIVERED' THEN $3::timestamptz + interval '6 minutes' END
-		FROM   unnest(ARRAY [$2]) AS b`, h.id, h.before, day)
+		       CASE WHEN b = 'DELIVERED' THEN $3::timestamptz + interval '6 minutes' END, l.*
+		FROM   unnest(ARRAY [$2]) AS b
+		LEFT JOIN (SELECT 'sender', now() + interval '1 hour', now()) AS l ON b NOT IN ('SENT', 'DELIVERED', 'RECEIPT') -- the attempt is under way`, h.id, h.before, day)
 	batch.Queue(`
 		INSERT INTO delivery_attempt (delivery_id, attempt, ended_at, outcome)
-		SELECT delivery_id, 1, CASE WHEN provider_message_id IS NOT NULL THEN now() END, CASE WHEN provider_message_id IS NOT NULL THEN 'SENT' END
+		SELECT delivery_id, 1, now(), 'SENT'
 		FROM   notification
-		WHERE  delivery_id = $1`, h.id)
+		WHERE  delivery_id = $1
+		AND    provider_message_id IS NOT NULL`, h.id)
 	batch.Queue(insertRetry[:len(insertRetry)-len(") VALUES ")]+`, message_id_before) VALUES ($1, 'run', true, 'SENT', 'old')`, h.id)
 	require.NoError(t, s.Pool.SendBatch(t.Context(), batch).Close())
 }

@@ -105,7 +105,7 @@ func TestInboxReadsByIndex(t *testing.T) {
 			if len(page.Items) == 0 {
 				return 404
 			}
-			return page.Items[0].NotificationID
+			return int64(page.Items[0].NotificationID)
 		}()
 		tests := []struct {
 			name  string

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"herald/internal/address"
 	"herald/internal/notification"
 )
 
@@ -198,7 +199,7 @@ func (s *Store) countPage(ctx context.Context, channels []string, before [][]byt
 func (s *Store) hashPairs(found []addressed) (channels []string, before, after [][]byte) {
 	known := map[addressed]bool{}
 	for _, one := range found {
-		one.address = notification.NormalAddress(one.channel, one.address)
+		one.address = address.Key(one.channel, one.address)
 		if one.address == "" || known[one] {
 			continue
 		}

@@ -20,7 +20,7 @@ import (
 type Store struct {
 	Pool *pgxpool.Pool
 	// AddressHash hashes an address for recipient_suppression, as
-	// [notification.NormalAddress] spells it. Nil: this process has no HERALD_SECRET, and
+	// address.Key spells it. Nil: this process has no HERALD_SECRET, and
 	// suppresses nothing.
 	AddressHash func(address string) []byte
 	fingerprint string                  // of the secret behind AddressHash

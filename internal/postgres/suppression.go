@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"herald/internal/address"
 	"herald/internal/notification"
 )
 
@@ -31,13 +32,13 @@ type suppressionRow struct {
 
 // Add adds a row for each key. While a secret is replaced, processes that have only one of
 // the two must find the row.
-func (s *Suppressions) Add(keys []notification.AddressKey, channel notification.Channel, address string, reason notification.SuppressionReason, detail string, since time.Time) {
-	normal := notification.NormalAddress(channel, address)
-	if normal == "" {
+func (s *Suppressions) Add(keys []notification.AddressKey, channel notification.Channel, written string, reason notification.SuppressionReason, detail string, since time.Time) {
+	text := address.Key(channel, written)
+	if text == "" {
 		return
 	}
 	for i, key := range keys {
-		*s = append(*s, suppressionRow{channel, key.Hash(normal), reason, detail, since, key.Fingerprint, i > 0})
+		*s = append(*s, suppressionRow{channel, key.Hash(text), reason, detail, since, key.Fingerprint, i > 0})
 	}
 }
 
@@ -93,7 +94,7 @@ func (s *Store) Unsuppress(ctx context.Context, channel notification.Channel, ad
 
 // Lift is [Store.Unsuppress] in a transaction. It may return a reason twice. It shares
 // rekeyLock: otherwise it could miss a row that moves at the same moment.
-func (s *Store) Lift(ctx context.Context, tx pgx.Tx, channel notification.Channel, address string, reason notification.SuppressionReason) ([]notification.SuppressionReason, error) {
+func (s *Store) Lift(ctx context.Context, tx pgx.Tx, channel notification.Channel, written string, reason notification.SuppressionReason) ([]notification.SuppressionReason, error) {
 	const lock = "SELECT pg_advisory_xact_lock_shared(" + rekeyLock + ")"
 	const query = `
 		DELETE FROM recipient_suppression
@@ -105,7 +106,7 @@ func (s *Store) Lift(ctx context.Context, tx pgx.Tx, channel notification.Channe
 	if _, err := tx.Exec(ctx, lock); err != nil {
 		return nil, err
 	}
-	hashes := s.addressHashes(notification.NormalAddress(channel, address))
+	hashes := s.addressHashes(address.Key(channel, written))
 	return Collect(ctx, tx, "take back a suppression", pgx.RowTo[notification.SuppressionReason], query, channel, hashes, reason)
 }
 
@@ -156,11 +157,11 @@ func (s *Store) ownersOf(people []*notification.Recipient) (owners map[suppressi
 	owners = map[suppressionKey][]*notification.Recipient{}
 	for _, person := range people {
 		for _, channel := range notification.Channels() {
-			address := notification.NormalAddress(channel, person.Address(channel))
-			if address == "" {
+			text := address.Key(channel, person.Address(channel))
+			if text == "" {
 				continue
 			}
-			for _, hash := range s.addressHashes(address) {
+			for _, hash := range s.addressHashes(text) {
 				key := suppressionKey{channel, string(hash)}
 				if owners[key] == nil {
 					channels, hashes = append(channels, string(channel)), append(hashes, hash)

@@ -15,7 +15,7 @@ type eventMessage struct {
 	EventID       string          `json:"event_id"`
 	EventType     string          `json:"event_type"`
 	AggregateType string          `json:"aggregate_type"`
-	AggregateID   any             `json:"aggregate_id"` // a number if it is an integer
+	AggregateID   any             `json:"aggregate_id"` // see [aggregateID]
 	Payload       json.RawMessage `json:"payload"`
 }
 
@@ -78,13 +78,14 @@ func (b *Broker) PublishWebSocket(ctx context.Context, audience, deliveryID stri
 	return b.Publish(ctx, Message{RoutingKey: WebSocketQueue(audience), ID: deliveryID, Body: body})
 }
 
-// aggregateID returns a number if it prints the same as the text: 007 stays text.
+// aggregateID returns a number if it prints the same as the text, and if every program reads it exactly:
+// 007 stays text, and so does an id over 2^53.
 func aggregateID(id string) any {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || strconv.FormatInt(n, 10) != id {
 		return id
 	}
-	return n
+	return notification.JSONInt(n)
 }
 
 // encode does not escape <, > and &, so that a payload stays unchanged.

@@ -93,9 +93,9 @@ func TestTemporalSurvives(t *testing.T) {
 		require.NoError(t, err)
 		stack.Run(t, way...)
 		stack.Run(t, "up", "temporal")
-		description, err := temporal.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+		description, err := temporal.DescribeWorkflow(t.Context(), run.GetID(), run.GetRunID())
 		require.NoError(t, err, way[0])
-		require.Equal(t, "Running", description.GetWorkflowExecutionInfo().GetStatus().String(), way[0])
+		require.Equal(t, "Running", description.Status.String(), way[0])
 	}
 }
 

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	htmltemplate "html/template"
 	"io"
-	"regexp"
 	texttemplate "text/template"
 	"text/template/parse"
 
@@ -34,13 +32,16 @@ type executable interface {
 
 var errSourceTooLong = errors.New("the template is longer than 64 KiB")
 
-// compile parses a row. An HTML body escapes its data; everything else is plain text.
-func compile(row notification.Template) *compiled {
-	title, titleErr := parsePart("title", row.Title, parseText)
+// compile parses a row. A body with markup escapes its data.
+func (e Engine) compile(row notification.Template) *compiled {
 	parseBody := parseText
-	if notification.Channel(row.Channel).HTML() {
-		parseBody = parseHTML
+	switch notification.Channel(row.Channel).Markup() {
+	case notification.HTML:
+		parseBody = e.parseHTML
+	case notification.Mrkdwn:
+		parseBody = parseMrkdwn
 	}
+	title, titleErr := parsePart("title", row.Title, parseText)
 	body, bodyErr := parsePart("body", row.Body, parseBody)
 	url, urlErr := parsePart("url", row.URL, parseText)
 	return &compiled{title: title, body: body, url: url, err: cmp.Or(titleErr, bodyErr), urlErr: urlErr}
@@ -52,62 +53,85 @@ func parsePart(name, source string, parse func(name, source string) (executable,
 	}
 	t, err := parse(name, source)
 	if err != nil {
-		// The cause quotes the template, which is not secret but may be long.
-		return templatePart{}, fmt.Errorf("cannot be parsed: %.200s", err)
+		return templatePart{}, err
 	}
 	return templatePart{name: name, source: source, template: t}, nil
 }
 
+// unparsable is a mistake in a template. The cause quotes the template, which is not secret but may be
+// long.
+func unparsable(cause error) error { return fmt.Errorf("cannot be parsed: %.200s", cause) }
+
 func parseText(name, source string) (executable, error) {
+	return parsePlain(name, source, shown)
+}
+
+func parseMrkdwn(name, source string) (executable, error) {
+	return parsePlain(name, source, mrkdwnData)
+}
+
+// parsePlain parses a template of text/template, in which each value passes through print.
+func parsePlain(name, source string, print any) (executable, error) {
 	t, err := texttemplate.New(name).Option("missingkey=error").Funcs(functions()).Parse(source)
 	if err != nil {
-		return nil, err
+		return nil, unparsable(err)
 	}
 	for _, defined := range t.Templates() {
-		addCheckpoints(defined.Tree)
+		eachNode(defined.Tree, func(node parse.Node) []parse.Node {
+			if action, ok := node.(*parse.ActionNode); ok && len(action.Pipe.Decl) == 0 {
+				action.Pipe.Cmds = append(action.Pipe.Cmds, call("_print", action.Pos))
+			}
+			return []parse.Node{node}
+		})
+		prepare(defined.Tree)
 	}
-	return t, nil
+	return t.Funcs(map[string]any{"_print": print, "_each": each}), nil
 }
 
-func parseHTML(name, source string) (executable, error) {
-	t, err := htmltemplate.New(name).Option("missingkey=error").Funcs(functions()).Parse(source)
-	if err != nil {
-		return nil, err
+// prepare makes a template write an empty text at the start of each loop's body and of itself. So its
+// writer can stop an endless loop that writes nothing else.
+func prepare(tree *parse.Tree) {
+	eachNode(tree, func(node parse.Node) []parse.Node {
+		if loop, ok := node.(*parse.RangeNode); ok {
+			loop.Pipe.Cmds = append(loop.Pipe.Cmds, call("_each", loop.Pos))
+			addCheckpoint(loop.List)
+		}
+		return []parse.Node{node}
+	})
+	if tree != nil && tree.Root != nil {
+		addCheckpoint(tree.Root)
 	}
-	for _, defined := range t.Templates() {
-		addCheckpoints(defined.Tree)
-	}
-	return t, nil
 }
 
-// addCheckpoints makes a template write an empty text at the start of each loop's body and of the
-// template itself. So its writer can stop an endless loop that writes nothing else.
-func addCheckpoints(tree *parse.Tree) {
-	if tree == nil || tree.Root == nil {
-		return
+// eachNode replaces each node of a template by the nodes that edit returns, from the inside out.
+func eachNode(tree *parse.Tree, edit func(parse.Node) []parse.Node) {
+	if tree != nil {
+		editList(tree.Root, edit)
 	}
-	addToLoops(tree.Root)
-	addCheckpoint(tree.Root)
 }
 
-func addToLoops(list *parse.ListNode) {
+func editList(list *parse.ListNode, edit func(parse.Node) []parse.Node) {
 	if list == nil {
 		return
 	}
+	var nodes []parse.Node
 	for _, node := range list.Nodes {
 		switch n := node.(type) {
 		case *parse.IfNode:
-			addToLoops(n.List)
-			addToLoops(n.ElseList)
+			editBranch(&n.BranchNode, edit)
 		case *parse.WithNode:
-			addToLoops(n.List)
-			addToLoops(n.ElseList)
+			editBranch(&n.BranchNode, edit)
 		case *parse.RangeNode:
-			addToLoops(n.List)
-			addToLoops(n.ElseList)
-			addCheckpoint(n.List)
+			editBranch(&n.BranchNode, edit)
 		}
+		nodes = append(nodes, edit(node)...)
 	}
+	list.Nodes = nodes
+}
+
+func editBranch(n *parse.BranchNode, edit func(parse.Node) []parse.Node) {
+	editList(n.List, edit)
+	editList(n.ElseList, edit)
 }
 
 func addCheckpoint(list *parse.ListNode) {
@@ -115,44 +139,8 @@ func addCheckpoint(list *parse.ListNode) {
 	list.Nodes = append([]parse.Node{nothing}, list.Nodes...)
 }
 
-// functions limits the functions of text/template that could fill the memory: with a text that a
-// loop appends to itself, or with a number a million columns wide.
-func functions() map[string]any {
-	return map[string]any{
-		"print":    bounded(fmt.Sprint),
-		"println":  bounded(fmt.Sprintln),
-		"html":     bounded(texttemplate.HTMLEscaper),
-		"js":       bounded(texttemplate.JSEscaper),
-		"urlquery": bounded(texttemplate.URLQueryEscaper),
-		"printf":   boundedPrintf,
-	}
-}
-
-func bounded(f func(...any) string) func(...any) (string, error) {
-	return func(args ...any) (string, error) {
-		return fit(f(args...))
-	}
-}
-
-// maxFormat is in bytes.
-const maxFormat = 256
-
-var (
-	errFormat = errors.New("the format of printf is longer than 256 bytes, or wider than 999 columns")
-	// tooWide matches a width or precision with four digits or from an argument.
-	tooWide = regexp.MustCompile(`[0-9]{4}|\*`)
-)
-
-func boundedPrintf(format string, args ...any) (string, error) {
-	if len(format) > maxFormat || tooWide.MatchString(format) {
-		return "", errFormat
-	}
-	return fit(fmt.Sprintf(format, args...))
-}
-
-func fit(text string) (string, error) {
-	if len(text) > maxBytes {
-		return "", errTooLong
-	}
-	return text, nil
+// call returns a command that passes the pipeline's value through a function which templates cannot
+// call themselves: it is added after they are parsed.
+func call(function string, at parse.Pos) *parse.CommandNode {
+	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: at, Args: []parse.Node{parse.NewIdentifier(function).SetPos(at)}}
 }

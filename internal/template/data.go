@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	htmltemplate "html/template"
-	"strconv"
+	"maps"
 	"strings"
 
+	"herald/internal/mailtext"
 	"herald/internal/notification"
 )
 
@@ -32,18 +33,13 @@ func recipientData(r notification.Recipient) map[string]any {
 	}
 }
 
-// printable converts a JSON value for templates. It prints as its producer wrote it. Null is
-// empty, not "<nil>". Whole numbers can be compared, and 0 is false. Other numbers become texts,
-// which keep their digits (19.90).
+// printable converts a JSON value for templates. Null is empty, not "<nil>".
 func printable(value any) any {
 	switch v := value.(type) {
 	case nil:
 		return ""
 	case json.Number:
-		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
-			return n
-		}
-		return v.String()
+		return newNumber(v)
 	case map[string]any:
 		for name := range v {
 			v[name] = printable(v[name])
@@ -65,31 +61,59 @@ func DigestType(eventType string) string { return eventType + "." + DigestName }
 
 // Digest writes the text of a digest, with its items in order. It uses the most specific
 // template of [DigestType] in rows, or else of [DigestName]. The template may use .recipient,
-// .event.type and .Items, each with title, body, event_id and created_at. An HTML body is not
-// escaped again.
+// .event.type and .Items, each with title, body, event_id and created_at. A body with markup is not
+// escaped again; a template for every channel gets its plain text.
 //
 // Errors are like those from [Set.Render].
-func Digest(rows []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error) {
-	list := make([]map[string]any, len(items))
+func (e Engine) Digest(rows []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error) {
+	s := e.digestSet(eventType, rows)
+	k, _ := s.find(DigestName, string(channel), recipient.Locale)
+	plain, marked := make([]map[string]any, len(items)), make([]map[string]any, len(items))
 	for i, item := range items {
-		list[i] = map[string]any{"title": item.Title, "body": item.Body, "event_id": item.EventID, "created_at": item.CreatedAt.UTC()}
-		if channel.HTML() {
-			list[i]["body"] = htmltemplate.HTML(item.Body) // planning escaped it
+		plain[i] = map[string]any{"title": item.Title, "body": plainBody(channel, item.Body), "event_id": item.EventID, "created_at": item.CreatedAt.UTC()}
+		marked[i] = maps.Clone(plain[i])
+		if k.channel != anything {
+			marked[i]["body"] = markedBody(channel, item.Body)
 		}
 	}
-	data := map[string]any{"event": map[string]any{"type": eventType}, "Items": list}
-	return digestSet(eventType, rows).write(context.Background(), DigestName, channel, recipient, data)
+	event := map[string]any{"type": eventType}
+	data := dataOf{line: map[string]any{"event": event, "Items": plain}, body: map[string]any{"event": event, "Items": marked}}
+	return s.write(context.Background(), DigestName, channel, recipient, data)
 }
 
-func digestSet(eventType string, rows []notification.Template) *Set {
-	s := newSet(rows)
+// markedBody returns an item's body, which planning escaped, as markup.
+func markedBody(channel notification.Channel, body string) any {
+	switch channel.Markup() {
+	case notification.HTML:
+		return htmltemplate.HTML(body)
+	case notification.Mrkdwn:
+		return mrkdwnText(body)
+	default:
+		return body
+	}
+}
+
+// plainBody returns an item's body without its markup.
+func plainBody(channel notification.Channel, body string) string {
+	switch channel.Markup() {
+	case notification.HTML:
+		return mailtext.Plain("", body)
+	case notification.Mrkdwn:
+		return withoutMrkdwn(body)
+	default:
+		return body
+	}
+}
+
+func (e Engine) digestSet(eventType string, rows []notification.Template) *Set {
+	s := e.newSet(rows)
 	s.before = DigestType(eventType)
 	return s
 }
 
 // ChosenDigest returns the row that [Digest] uses; false: there is none.
 func ChosenDigest(rows []notification.Template, eventType string, channel notification.Channel, locale string) (notification.Template, bool) {
-	s := digestSet(eventType, rows)
+	s := Engine{}.digestSet(eventType, rows)
 	k, found := s.find(DigestName, string(channel), locale)
 	return s.rows[k], found
 }

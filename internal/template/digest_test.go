@@ -31,7 +31,7 @@ func TestDigestOfAType(t *testing.T) {
 	}
 	items := []notification.DigestItem{{EventID: "evt-1"}}
 	for eventType, want := range map[string]string{"REVIEW_POSTED": "1 reviews", "ORDER_PAID": "all"} {
-		text, err := template.Digest(rows, eventType, notification.SMS, notification.Recipient{Locale: "en"}, items)
+		text, err := template.Engine{}.Digest(rows, eventType, notification.SMS, notification.Recipient{Locale: "en"}, items)
 		require.NoError(t, err)
 		require.Equal(t, want, text.Body)
 	}
@@ -74,10 +74,26 @@ func TestDigest(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		got, err := template.Digest(tt.rows, "REVIEW_POSTED", tt.channel, recipient(), reviews)
+		got, err := template.Engine{}.Digest(tt.rows, "REVIEW_POSTED", tt.channel, recipient(), reviews)
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.want, got, tt.name)
 	}
+}
+
+// A template for every channel lists the plain text of its items in each kind of markup.
+func TestPlainDigest(t *testing.T) {
+	t.Parallel()
+
+	rows := []notification.Template{words("*", "en", "{{(index .Items 0).body}}", "{{range .Items}}- {{.title}}: {{.body}}\n{{end}}")}
+	items := []notification.DigestItem{
+		{Title: "Ada & <Bob>", Body: `<p>Hello &lt;b&gt; <b>Anna</b></p><!--[if mso]>Outlook<![endif]--><a href="https://x.example/?a=1&amp;b=2">Open</a>`},
+		{Title: "Zoë", Body: "Fish &amp; chips<br>2 &gt; 1"},
+	}
+	text, err := template.Engine{}.Digest(rows, "REVIEW_POSTED", notification.Email, recipient(), items)
+	require.NoError(t, err)
+	require.Equal(t, "Hello <b> Anna Open <https://x.example/?a=1&b=2>", text.Title, "a title has no tags")
+	require.Equal(t, "- Ada &amp; &lt;Bob&gt;: Hello &lt;b&gt; Anna<br>\n<br>\nOpen &lt;https://x.example/?a=1&amp;b=2&gt;<br>\n- Zoë: Fish &amp; chips<br>\n2 &gt; 1<br>\n", text.Body)
+	require.NotContains(t, text.Body, "&lt;p&gt;")
 }
 
 // Other errors match [template.Set.Render].
@@ -97,7 +113,7 @@ func TestDigestErrors(t *testing.T) {
 		{name: "too long", rows: []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.body}}!{{end}}")}, items: long, want: "template digest/EMAIL/en: body: longer than 64 KiB"},
 	}
 	for _, tt := range tests {
-		_, err := template.Digest(tt.rows, "REVIEW_POSTED", notification.Email, recipient(), tt.items)
+		_, err := template.Engine{}.Digest(tt.rows, "REVIEW_POSTED", notification.Email, recipient(), tt.items)
 		require.EqualError(t, err, tt.want, tt.name)
 	}
 }

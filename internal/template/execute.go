@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -81,6 +83,11 @@ func (p templatePart) explain(err error) error {
 			return fmt.Errorf("%s: %w", p.name, known)
 		}
 	}
+	for _, blocked := range blockedValues {
+		if errors.Is(err, blocked.err) {
+			return fmt.Errorf("%s: %s %s", p.name, p.keysAt(err), blocked.why)
+		}
+	}
 	// A key in the template is not data.
 	if match := missingKey.FindStringSubmatch(err.Error()); match != nil && strings.Contains(p.source, "."+match[1]) {
 		return fmt.Errorf("%s: key %q is missing", p.name, match[1])
@@ -89,4 +96,67 @@ func (p templatePart) explain(err error) error {
 		return fmt.Errorf("%s cannot be rendered: line %s does not fit the data", p.name, match[1])
 	}
 	return fmt.Errorf("%s cannot be rendered", p.name)
+}
+
+// blockedValues are the errors about the value of one action, with the rest of a sentence about its key.
+var blockedValues = []struct {
+	err error
+	why string
+}{
+	{errVerb, "does not fit the format of its printf"},
+	{errLink, "is not a link that is allowed: a link begins with https:, http:, mailto:, tel:, sms:, cid: or a scheme of TEMPLATE_LINK_SCHEMES"},
+	{errStyle, "is not allowed in a style"},
+	{errName, "is not allowed as a name in a tag"},
+}
+
+var (
+	column    = regexp.MustCompile(`^template: ?\w+:(\d+):(\d+):`)
+	linkData  = regexp.MustCompile(`<\{\{`)
+	fieldName = regexp.MustCompile(`\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)`)
+	indexName = regexp.MustCompile(`"([A-Za-z_]\w*)"`)
+	setsDot   = regexp.MustCompile(`^\{\{-?\s*(?:range|with|else\s+with)\b`)
+)
+
+// keysAt names the keys with the wrong value: the keys of the failed action, or else of the range or the
+// with that sets its dot.
+func (p templatePart) keysAt(err error) string {
+	for at := p.offset(err); at >= 0; at = strings.LastIndex(p.source[:at], "{{") {
+		action, _, _ := strings.Cut(p.source[at:], "}}")
+		if keys := keysOf(action); len(keys) > 0 && (at == p.offset(err) || setsDot.MatchString(action)) {
+			return "key " + strings.Join(keys, ", ")
+		}
+	}
+	return "a value"
+}
+
+// offset returns where in the source the action begins that failed; negative: unknown.
+func (p templatePart) offset(err error) int {
+	match := column.FindStringSubmatch(err.Error())
+	if match == nil { // Slack's markup is complete only after all actions
+		if found := linkData.FindStringIndex(p.source); found != nil {
+			return found[0] + len("<")
+		}
+		return -1
+	}
+	line, _ := strconv.Atoi(match[1])
+	char, _ := strconv.Atoi(match[2])
+	at := 0
+	for range line - 1 {
+		at += strings.Index(p.source[at:], "\n") + 1
+	}
+	return strings.LastIndex(p.source[:min(at+char, len(p.source))], "{{")
+}
+
+// keysOf returns the keys that an action reads: "customer.name" for .payload.customer.name.
+func keysOf(action string) []string {
+	var keys []string
+	for _, match := range fieldName.FindAllStringSubmatch(action, -1) {
+		if key := strings.TrimPrefix(match[1], "payload."); key != "payload" {
+			keys = append(keys, strconv.Quote(key))
+		}
+	}
+	if strings.Contains(action, "index") {
+		keys = append(keys, indexName.FindAllString(action, -1)...)
+	}
+	return slices.Compact(keys)
 }

@@ -1,13 +1,7 @@
 package template
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	htmltemplate "html/template"
-	"slices"
 	"strings"
-	"time"
 
 	"herald/internal/notification"
 )
@@ -40,35 +34,51 @@ func (s *Set) find(eventType, channel, locale string) (key, bool) {
 	return key{}, false
 }
 
-// locales returns a locale, its language and the fallback, without duplicates.
+// locales returns a locale, then the locale without its last part, and so on, and the fallback: the
+// lookup of RFC 4647, section 3.4. A part of one letter only introduces the next part.
 func locales(locale string) []string {
-	locale = canonical(locale)
-	language, _, _ := strings.Cut(locale, "-")
-	return slices.Compact([]string{locale, language, fallback})
+	var all []string
+	parts := strings.Split(canonical(locale), "-")
+	for n := len(parts); n > 0; n-- {
+		if len(parts[n-1]) > 1 {
+			all = append(all, strings.Join(parts[:n], "-"))
+		}
+	}
+	return append(all, fallback)
 }
 
-// canonical returns a form in which it-CH and it_ch are equal.
+// scripts maps POSIX's names of scripts to the subtags of BCP 47.
+var scripts = map[string]string{"latin": "latn", "cyrillic": "cyrl", "arabic": "arab", "devanagari": "deva"}
+
+// canonical returns a form in which it-CH and it_ch are equal. It keeps POSIX's script, and drops its
+// encoding: sr_RS.UTF-8@latin is sr-latn-rs.
 func canonical(locale string) string {
-	return strings.ToLower(strings.ReplaceAll(locale, "_", "-"))
+	locale, modifier, _ := strings.Cut(strings.ToLower(strings.TrimSpace(locale)), "@")
+	locale, _, _ = strings.Cut(locale, ".")
+	language, rest, found := strings.Cut(strings.ReplaceAll(locale, "_", "-"), "-")
+	if script := scripts[modifier]; script != "" {
+		language += "-" + script
+	}
+	if found {
+		language += "-" + rest
+	}
+	return language
 }
 
 // Usable returns why a row is unusable for every event; nil: it is usable. It checks that the
 // templates parse, that their HTML can be escaped, and that they begin with existing fields. The
 // error quotes only the template.
-func Usable(row notification.Template) error {
-	t := compile(row)
+func (e Engine) Usable(row notification.Template) error {
+	t := e.compile(row)
 	if t.err != nil {
 		return t.err
-	}
-	if err := t.body.escapable(); err != nil {
-		return err
 	}
 	return checkRoots(row.EventType, row.Title, row.Body)
 }
 
 // UsableURL returns why a row's url is wrong for every event; nil: it is not.
 func UsableURL(row notification.Template) error {
-	if err := compile(row).urlErr; err != nil {
+	if err := (Engine{}).compile(row).urlErr; err != nil {
 		return err
 	}
 	if fixed, _, varies := strings.Cut(row.URL, "{{"); !mayBegin(strings.TrimSpace(fixed), varies) {
@@ -81,22 +91,6 @@ func UsableURL(row notification.Template) error {
 func mayBegin(fixed string, varies bool) bool {
 	return fixed == "" || notification.IsLink(fixed) ||
 		varies && (notification.IsLink(fixed+"x") || strings.HasPrefix("https://", fixed) || strings.HasPrefix("http://", fixed))
-}
-
-// escapable detects HTML that the HTML package refuses only at first use.
-func (p templatePart) escapable() (err error) {
-	defer func() {
-		if recover() != nil {
-			err = fmt.Errorf("%s cannot be rendered", p.name)
-		}
-	}()
-	var refused *htmltemplate.Error
-	unused := &limited{ctx: context.Background(), start: time.Now()}
-	if err := p.template.Execute(unused, map[string]any{}); errors.As(err, &refused) {
-		cause, _, _ := strings.Cut(refused.Description, ": {") // the rest is the escaper's state
-		return fmt.Errorf("the HTML of %s cannot be escaped: %.200s", p.name, cause)
-	}
-	return nil
 }
 
 // Serves reports whether a row exists for a channel and a locale, for the event type or for all.

@@ -35,12 +35,12 @@ func TestSelection(t *testing.T) {
 		for i := len(rows) - 1; i >= 0; i-- { // the order in the table does not matter
 			reversed = append(reversed, rows[i])
 		}
-		text, err := template.NewSet(event(`{}`), reversed).Render(t.Context(), notification.SMS, recipient())
+		text, err := template.Engine{}.NewSet(event(`{}`), reversed).Render(t.Context(), notification.SMS, recipient())
 		require.NoError(t, err)
 		require.Equal(t, best.Body, text.Body)
 		rows = rows[1:]
 	}
-	_, err := template.NewSet(event(`{}`), strangers).Render(t.Context(), notification.SMS, recipient())
+	_, err := template.Engine{}.NewSet(event(`{}`), strangers).Render(t.Context(), notification.SMS, recipient())
 	require.EqualError(t, err, "no template for RESERVATION_REQUESTED/SMS/it-CH")
 }
 
@@ -60,6 +60,19 @@ func TestSelectionByLocale(t *testing.T) {
 		{name: "language of an underscore", locale: "it_IT", rows: []string{"en", "it"}, want: "it"},
 		{name: "another case", locale: "IT-it", rows: []string{"en", "it-IT"}, want: "it-IT"},
 		{name: "language of a script", locale: "zh-Hant-TW", rows: []string{"en", "zh"}, want: "zh"},
+		{name: "script", locale: "zh-Hant-TW", rows: []string{"en", "zh", "zh-Hant"}, want: "zh-Hant"},
+		{name: "another script", locale: "sr-Latn-RS", rows: []string{"en", "sr", "sr-Latn", "sr-Cyrl-RS"}, want: "sr-Latn"},
+		{name: "script without a country", locale: "zh_Hans", rows: []string{"zh-Hant", "zh"}, want: "zh"},
+		{name: "no other script", locale: "zh-Hant-HK", rows: []string{"en", "zh-Hans"}, want: "en"},
+		{name: "region by number", locale: "es-419", rows: []string{"en", "es", "es-MX"}, want: "es"},
+		{name: "variant", locale: "de-CH-1996", rows: []string{"en", "de", "de-CH"}, want: "de-CH"},
+		{name: "extension", locale: "de-DE-u-co-phonebk", rows: []string{"en", "de-DE-u", "de-DE"}, want: "de-DE"},
+		{name: "private use", locale: "x-pig-latin", rows: []string{"x", "en"}, want: "en"},
+		{name: "script of the row in another case", locale: "ZH-hant-tw", rows: []string{"zh_HANT"}, want: "zh_HANT"},
+		{name: "POSIX encoding", locale: "it_IT.UTF-8", rows: []string{"en", "it-IT"}, want: "it-IT"},
+		{name: "POSIX modifier", locale: "de_DE@euro", rows: []string{"en", "de-DE"}, want: "de-DE"},
+		{name: "POSIX script", locale: "sr_RS.UTF-8@latin", rows: []string{"sr", "sr-Latn"}, want: "sr-Latn"},
+		{name: "spaces", locale: " it-IT ", rows: []string{"en", "it"}, want: "it"},
 		{name: "unknown", rows: []string{"it", "en"}, want: "en"},
 		{name: "English of some country", locale: "en-GB", rows: []string{"en", "en-US"}, want: "en"},
 		{name: "only a country of the language", locale: "it", rows: []string{"it-IT"}},
@@ -77,7 +90,7 @@ func TestSelectionByLocale(t *testing.T) {
 			reader := recipient()
 			reader.Locale = tt.locale
 
-			text, err := template.NewSet(event(`{}`), rows).Render(t.Context(), notification.SMS, reader)
+			text, err := template.Engine{}.NewSet(event(`{}`), rows).Render(t.Context(), notification.SMS, reader)
 
 			require.Equal(t, tt.want == "", err != nil)
 			require.Equal(t, tt.want, text.Body)
@@ -105,7 +118,7 @@ func TestUsable(t *testing.T) {
 		{name: "plain text is not escaped", channel: "SMS", body: `<a {{if .payload.x}}href="{{end}}>`},
 	}
 	for _, tt := range tests {
-		err := template.Usable(notification.Template{EventType: "*", Channel: tt.channel, Locale: "en", Title: "x", Body: tt.body})
+		err := template.Engine{}.Usable(notification.Template{EventType: "*", Channel: tt.channel, Locale: "en", Title: "x", Body: tt.body})
 		if tt.want == "" {
 			require.NoError(t, err, tt.name)
 		} else {
@@ -125,7 +138,7 @@ func TestUsableURL(t *testing.T) {
 	}
 	for url, want := range tests {
 		row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "x", Body: "x", URL: url}
-		require.NoError(t, template.Usable(row), url)
+		require.NoError(t, template.Engine{}.Usable(row), url)
 		if err := template.UsableURL(row); want == "" {
 			require.NoError(t, err, url)
 		} else {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,9 +29,22 @@ const maxWebSocketBytes = 4 << 10
 
 var errLongForWebSocket = errors.New("title and body are longer than 4 KiB, the most over WEBSOCKET")
 
+// Engine makes texts from templates.
+type Engine struct {
+	LinkSchemes []string // further schemes of links from data; see [linkSchemes]
+}
+
+// linkSchemes are the schemes that a link from data may have.
+var linkSchemes = []string{"http", "https", "mailto", "tel", "sms", "cid"}
+
+func (e Engine) allows(scheme string) bool {
+	return slices.ContainsFunc(slices.Concat(linkSchemes, e.LinkSchemes), func(allowed string) bool { return strings.EqualFold(scheme, allowed) })
+}
+
 // Set holds the templates of one event. It compiles a template at first use. It is safe for
 // concurrent use.
 type Set struct {
+	engine  Engine
 	before  string // event type whose rows precede the event's own; empty: none
 	event   map[string]any
 	payload any
@@ -50,8 +65,8 @@ type key struct{ eventType, channel, locale string }
 
 // NewSet returns the templates of an event. rows may contain rows of other events. If two rows
 // have the same key, the first counts.
-func NewSet(event notification.Event, rows []notification.Template) *Set {
-	s := newSet(rows)
+func (e Engine) NewSet(event notification.Event, rows []notification.Template) *Set {
+	s := e.newSet(rows)
 	s.event = eventData(event)
 	payload, err := notification.DecodePayload(event.Payload)
 	s.payload, s.problem = printable(payload), err
@@ -60,14 +75,14 @@ func NewSet(event notification.Event, rows []notification.Template) *Set {
 
 // NewEscalatedSet returns the templates for a delivery that follows a failed one. Templates of
 // [notification.EscalatedType] precede the ordinary ones.
-func NewEscalatedSet(event notification.Event, rows []notification.Template) *Set {
-	s := NewSet(event, rows)
+func (e Engine) NewEscalatedSet(event notification.Event, rows []notification.Template) *Set {
+	s := e.NewSet(event, rows)
 	s.before = notification.EscalatedType(event.Type)
 	return s
 }
 
-func newSet(rows []notification.Template) *Set {
-	s := &Set{rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}, timeouts: map[key]int{}}
+func (e Engine) newSet(rows []notification.Template) *Set {
+	s := &Set{engine: e, rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}, timeouts: map[key]int{}}
 	for _, row := range rows {
 		k := key{row.EventType, row.Channel, canonical(row.Locale)}
 		if _, found := s.rows[k]; !found {
@@ -82,7 +97,8 @@ func newSet(rows []notification.Template) *Set {
 // recipient. If ctx has ended, an error does not mean that the template is wrong.
 func (s *Set) Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error) {
 	eventType, _ := s.event["type"].(string)
-	text, err := s.write(ctx, eventType, channel, recipient, map[string]any{"event": s.event, "payload": s.payload})
+	data := map[string]any{"event": s.event, "payload": s.payload}
+	text, err := s.write(ctx, eventType, channel, recipient, dataOf{data, data})
 	if err == nil && channel == notification.WebSocket && len(text.Title)+len(text.Body) > maxWebSocketBytes {
 		k, _ := s.find(eventType, string(channel), recipient.Locale)
 		return notification.Text{}, &RowError{k.eventType, k.channel, s.rows[k].Locale, errLongForWebSocket}
@@ -90,13 +106,17 @@ func (s *Set) Render(ctx context.Context, channel notification.Channel, recipien
 	return text, err
 }
 
+// dataOf is the data of a template: line for its title and its url, which are plain text, and body for
+// its body. They differ in a digest.
+type dataOf struct{ line, body map[string]any }
+
 // write fills in the most specific template of a name with data, and adds the recipient's data.
-func (s *Set) write(ctx context.Context, name string, channel notification.Channel, recipient notification.Recipient, data map[string]any) (notification.Text, error) {
+func (s *Set) write(ctx context.Context, name string, channel notification.Channel, recipient notification.Recipient, data dataOf) (notification.Text, error) {
 	k, found := s.find(name, string(channel), recipient.Locale)
 	if !found {
 		return notification.Text{}, fmt.Errorf("no template for %s/%s/%s", name, channel, recipient.Locale)
 	}
-	data["recipient"] = recipientData(recipient)
+	data.line["recipient"], data.body["recipient"] = recipientData(recipient), recipientData(recipient)
 	text, err := s.render(ctx, k, channel, data)
 	if err != nil {
 		row := s.rows[k]
@@ -117,7 +137,7 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-func (s *Set) render(ctx context.Context, k key, channel notification.Channel, data map[string]any) (notification.Text, error) {
+func (s *Set) render(ctx context.Context, k key, channel notification.Channel, data dataOf) (notification.Text, error) {
 	if s.problem != nil {
 		return notification.Text{}, s.problem
 	}
@@ -125,7 +145,7 @@ func (s *Set) render(ctx context.Context, k key, channel notification.Channel, d
 	if t.err != nil {
 		return notification.Text{}, t.err
 	}
-	text, err := t.render(ctx, k, channel, data)
+	text, err := s.engine.render(ctx, t, k.channel, channel, data)
 	if errors.Is(err, errTooSlow) {
 		s.tooSlow(k, &compiled{err: err})
 	}
@@ -144,26 +164,53 @@ func (s *Set) tooSlow(k key, instead *compiled) {
 	}
 }
 
-func (t *compiled) render(ctx context.Context, k key, channel notification.Channel, data map[string]any) (notification.Text, error) {
-	title, err := t.title.render(ctx, data)
+// render writes the parts of a row with the channel of.
+func (e Engine) render(ctx context.Context, t *compiled, of string, channel notification.Channel, data dataOf) (notification.Text, error) {
+	title, err := t.title.render(ctx, data.line)
 	if err != nil {
 		return notification.Text{}, err
 	}
-	if err := checkTitle(title, channel); err != nil {
-		return notification.Text{}, err
+	title = oneLine(title)
+	if channel.NeedsTitle() && title == "" {
+		return notification.Text{}, fmt.Errorf("the title is empty, and %s needs one", channel)
 	}
-	body, err := t.body.render(ctx, data)
+	body, err := t.body.render(ctx, data.body)
 	if err != nil {
 		return notification.Text{}, err
 	}
-	if channel.HTML() && k.channel == anything {
-		body, err = asHTML(body)
+	if body, err = e.markUp(body, of, channel); err != nil {
+		return notification.Text{}, t.body.explain(err)
 	}
 	text := notification.Text{Title: title, Body: body}
-	if channel.Links() {
-		text.URL, text.URLProblem = t.link(ctx, data)
+	if channel.Links() != notification.NoLinks {
+		text.URL, text.URLProblem = t.link(ctx, data.line)
 	}
-	return text, err
+	if channel.Links() == notification.WebLinks && strings.HasPrefix(text.URL, "/") {
+		text.URL = ""
+	}
+	return text, nil
+}
+
+// lineBreak matches the characters that end a line in some program, with the spaces around them.
+var lineBreak = regexp.MustCompile(`[\pZ\t]*[\n\v\f\r\x{85}\x{2028}\x{2029}][\pZ\s\x{85}]*`)
+
+// oneLine returns a title as one line. In a mail, each further line could be a header.
+func oneLine(title string) string {
+	return strings.TrimSpace(lineBreak.ReplaceAllString(title, " "))
+}
+
+// markUp completes the markup of a body. A row for every channel is plain text.
+func (e Engine) markUp(body, of string, channel notification.Channel) (string, error) {
+	switch markup := channel.Markup(); {
+	case markup == notification.HTML && of == anything:
+		return asHTML(body)
+	case markup == notification.Mrkdwn && of == anything:
+		return e.mrkdwn(mrkdwnData(body))
+	case markup == notification.Mrkdwn:
+		return e.mrkdwn(body)
+	default:
+		return body, nil
+	}
 }
 
 // ErrURL means that a notification may not lead to the url.
@@ -185,25 +232,12 @@ func (t *compiled) link(ctx context.Context, data map[string]any) (string, error
 	return url, nil
 }
 
-// checkTitle refuses a title with line breaks, which would become several mail headers. It also
-// refuses an empty title if the channel requires one.
-func checkTitle(title string, channel notification.Channel) error {
-	switch {
-	case strings.ContainsAny(title, "\r\n"):
-		return fmt.Errorf("line break in the title")
-	case channel.NeedsTitle() && strings.TrimSpace(title) == "":
-		return fmt.Errorf("the title is empty, and %s needs one", channel)
-	default:
-		return nil
-	}
-}
-
 // asHTML converts plain text from a template for every channel to HTML.
 func asHTML(text string) (string, error) {
 	text = html.EscapeString(strings.ReplaceAll(text, "\r\n", "\n"))
 	text = strings.ReplaceAll(text, "\n", "<br>\n")
 	if len(text) > maxBytes {
-		return "", fmt.Errorf("body: %w", errTooLong)
+		return "", errTooLong
 	}
 	return text, nil
 }
@@ -213,7 +247,7 @@ func (s *Set) compile(k key) *compiled {
 	defer s.mu.Unlock()
 	t, done := s.compiled[k]
 	if !done {
-		t = compile(s.rows[k])
+		t = s.engine.compile(s.rows[k])
 		s.compiled[k] = t
 	}
 	return t

@@ -40,13 +40,13 @@ func describe(ctx context.Context, temporal client.Client, ids []string) (e exec
 	var mu sync.Mutex
 	for _, id := range ids {
 		group.Go(func() error {
-			described, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+			described, err := temporal.DescribeWorkflow(ctx, id, "")
 			if err != nil {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			info := described.GetWorkflowExecutionInfo()
+			info := described.RawResponse.GetWorkflowExecutionInfo()
 			e.transitions += float64(info.GetStateTransitionCount()) / float64(len(ids))
 			e.events += float64(info.GetHistoryLength()) / float64(len(ids))
 			if at := info.GetCloseTime().AsTime(); at.After(e.closed) {
@@ -73,7 +73,7 @@ func describeBroadcast(ctx context.Context, temporal client.Client, eventID stri
 	ids := []string{eventID, workflows.LaneID(eventID, channel)}
 	for n := 1; ; n++ {
 		id := workflows.BatchID(eventID, channel, n)
-		_, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+		_, err := temporal.DescribeWorkflow(ctx, id, "")
 		var none *serviceerror.NotFound
 		if errors.As(err, &none) {
 			break

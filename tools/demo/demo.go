@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"herald/internal/explain"
@@ -32,15 +33,18 @@ type Demo struct {
 	Run       string // part of the ids of its events
 	Events    []example.ExpectedEvent
 	Services  *Services // nil: the demo leaves them out
-	Scenes    []example.Scene
+	Acts      []example.Act
 	Receipts  bool // the sandbox sends receipts; without them the demo leaves out the scenes
 	Explainer explain.Explainer
 	Sandbox   sandbox.Client
 	Changed   func(line string) // called for each change of a delivery's status
+	Started   func(what string) // called when the demo starts a part
 
-	played []example.ExpectedEvent        // events of the scenes, so far
-	reader string                         // who has yet to read the last played event, such as CUSTOMER/42; empty: nobody
-	told   map[string]notification.Status // last status passed to Changed, by delivery id
+	played  []example.ExpectedEvent        // events of the scenes, so far
+	readers map[string]string              // who has yet to read an event, such as CUSTOMER/42, by event id
+	told    map[string]notification.Status // last status passed to Changed, by delivery id
+	settled map[string]bool                // events that [Demo.look] does not read again, by id
+	ended   atomic.Int64
 }
 
 // expected returns all events of the run so far, with the events of the services.
@@ -50,6 +54,10 @@ func (d *Demo) expected() []example.ExpectedEvent {
 	}
 	return slices.Concat(d.Events, d.Services.Orders, d.played)
 }
+
+// Ended returns the number of deliveries so far that are no longer pending. It is safe for concurrent
+// use.
+func (d *Demo) Ended() int64 { return d.ended.Load() }
 
 // Sources returns the names of the sources whose events the demo writes.
 func (d *Demo) Sources() []string {
@@ -78,6 +86,7 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 	if err := d.liftSuppressions(ctx); err != nil {
 		return nil, err
 	}
+	d.Started(fmt.Sprintf("%d events", len(d.Events)))
 	began := time.Now().Add(-time.Minute) // the sandbox may have another clock
 	if err := d.Explainer.Store.InsertEvents(ctx, written); err != nil {
 		return nil, err
@@ -89,7 +98,7 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 	}
 	watchErr := d.watch(ctx)
 	if watchErr == nil && d.Receipts {
-		watchErr = d.playScenes(ctx)
+		watchErr = d.playActs(ctx)
 	}
 	if watchErr != nil && ctx.Err() != nil {
 		return nil, watchErr

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"herald/internal/notification"
 	"herald/internal/postgres/gateway"
@@ -14,78 +15,103 @@ import (
 	"herald/tools/sandbox"
 )
 
-// playScenes plays the scenes one after another.
-func (d *Demo) playScenes(ctx context.Context) error {
+// playActs plays the acts one after another.
+func (d *Demo) playActs(ctx context.Context) error {
 	shown, err := d.Sandbox.Receipts(ctx)
 	if err != nil {
 		return err
 	}
-	for _, scene := range d.Scenes {
-		if err := d.playScene(ctx, scene, shown.Receipts); err != nil {
-			return fmt.Errorf("%s: %w", scene.Event.Name, err)
+	for _, act := range d.Acts {
+		if err := d.playAct(ctx, act, shown.Receipts); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// playScene applies the scene's settings to the sandbox, writes the scene's event, and waits for
-// its deliveries.
-func (d *Demo) playScene(ctx context.Context, scene example.Scene, settings sandbox.Receipts) (err error) {
-	if err := disturb(ctx, d.Sandbox, settings, scene); err != nil {
+// playAct applies the settings of an act to the sandbox, writes the events of its scenes, and waits
+// for their deliveries.
+func (d *Demo) playAct(ctx context.Context, act example.Act, settings sandbox.Receipts) (err error) {
+	var events []outbox.Event
+	var names []string
+	for _, scene := range act {
+		events, names = append(events, scene.Event.InRun(d.Run)), append(names, scene.Event.Name)
+		d.played = append(d.played, scene.Event)
+		if scene.Reads != "" {
+			d.readers = map[string]string{scene.Event.ID(d.Run): scene.Reads}
+		}
+	}
+	d.Started("the scenes " + strings.Join(names, " and "))
+	if err := disturb(ctx, d.Sandbox, settings, act); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, mend(context.WithoutCancel(ctx), d.Sandbox, settings, scene)) }()
-	if err := d.Explainer.Store.InsertEvents(ctx, []outbox.Event{scene.Event.InRun(d.Run)}); err != nil {
+	defer func() { err = errors.Join(err, mend(context.WithoutCancel(ctx), d.Sandbox, settings, act)) }()
+	if err := d.Explainer.Store.InsertEvents(ctx, events); err != nil {
 		return err
 	}
-	d.played, d.reader = append(d.played, scene.Event), scene.Reads
 	return d.watch(ctx)
 }
 
-// disturb adds the scene's outcomes to the settings of the sandbox, and sets its faults.
-func disturb(ctx context.Context, box sandbox.Client, settings sandbox.Receipts, scene example.Scene) error {
-	outcomes := map[string]string{}
-	maps.Copy(outcomes, settings.Outcomes)
-	maps.Copy(outcomes, scene.Outcomes)
+// disturb adds the outcomes of an act to the settings of the sandbox, and sets its faults.
+func disturb(ctx context.Context, box sandbox.Client, settings sandbox.Receipts, act example.Act) error {
+	outcomes := maps.Clone(settings.Outcomes)
+	if outcomes == nil {
+		outcomes = map[string]string{}
+	}
+	for _, scene := range act {
+		maps.Copy(outcomes, scene.Outcomes)
+	}
 	settings.Outcomes = outcomes
 	err := box.SetReceipts(ctx, settings)
-	for channel, fault := range scene.Faults {
-		err = errors.Join(err, box.SetFault(ctx, string(channel), string(fault)))
+	for _, scene := range act {
+		for channel, fault := range scene.Faults {
+			err = errors.Join(err, box.SetFault(ctx, string(channel), string(fault)))
+		}
 	}
 	return err
 }
 
-// mend restores the settings, and ends the scene's faults.
-func mend(ctx context.Context, box sandbox.Client, settings sandbox.Receipts, scene example.Scene) error {
+// mend restores the settings, and ends the faults of an act.
+func mend(ctx context.Context, box sandbox.Client, settings sandbox.Receipts, act example.Act) error {
 	err := box.SetReceipts(ctx, settings)
-	for channel := range scene.Faults {
-		err = errors.Join(err, box.SetFault(ctx, string(channel), ""))
+	for _, scene := range act {
+		for channel := range scene.Faults {
+			err = errors.Join(err, box.SetFault(ctx, string(channel), ""))
+		}
 	}
 	return err
 }
 
-// read marks the last event as read in the inbox of the scene's reader, after all messages to
-// the reader were sent.
+// read marks events as read in the inboxes of their readers, each after all messages to the reader
+// were sent.
 func (d *Demo) read(ctx context.Context, details []report.EventDetail) error {
-	if d.reader == "" || len(details) == 0 {
-		return nil
+	for _, detail := range details {
+		reader := d.readers[detail.EventID]
+		for _, r := range detail.Recipients {
+			if r.Name() != reader || !isWaitedFor(r) {
+				continue
+			}
+			if err := d.readMessage(ctx, r); err != nil {
+				return err
+			}
+			delete(d.readers, detail.EventID)
+		}
 	}
-	for _, r := range details[len(details)-1].Recipients {
-		if r.Name() != d.reader || !isWaitedFor(r) {
-			continue
-		}
-		inbox := r.Deliveries[notification.WebSocket].DeliveryID
-		var id int64
-		if err := d.Explainer.Store.Pool.QueryRow(ctx, "SELECT id FROM notification WHERE delivery_id = $1", inbox).Scan(&id); err != nil {
-			return fmt.Errorf("find the message to read: %w", err)
-		}
-		who := notification.RecipientKey{UserType: r.UserType, UserID: r.UserID}
-		if err := (&gateway.Store{Store: d.Explainer.Store}).MarkRead(ctx, who, id); err != nil {
-			return err
-		}
-		d.Changed(fmt.Sprintf("%-64s %s", inbox, "read by "+d.reader))
-		d.reader = ""
+	return nil
+}
+
+// readMessage marks a recipient's message in the inbox as read.
+func (d *Demo) readMessage(ctx context.Context, r report.RecipientDetail) error {
+	inbox := r.Deliveries[notification.WebSocket].DeliveryID
+	var id int64
+	if err := d.Explainer.Store.Pool.QueryRow(ctx, "SELECT id FROM notification WHERE delivery_id = $1", inbox).Scan(&id); err != nil {
+		return fmt.Errorf("find the message to read: %w", err)
 	}
+	who := notification.RecipientKey{UserType: r.UserType, UserID: r.UserID}
+	if err := (&gateway.Store{Store: d.Explainer.Store}).MarkRead(ctx, who, id); err != nil {
+		return err
+	}
+	d.Changed(fmt.Sprintf("%-64s %s", inbox, "read by "+r.Name()))
 	return nil
 }
 

@@ -38,11 +38,15 @@ func (d *Demo) watch(ctx context.Context) error {
 	}
 }
 
-// look calls Changed for each changed delivery, and reports whether all events are settled.
+// look calls Changed for each changed delivery, and reports whether all events are settled. It does
+// not read settled events again.
 func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 	settled := true
 	var details []report.EventDetail
 	for _, event := range d.expected() {
+		if d.settled[event.ID(d.Run)] {
+			continue
+		}
 		detail, err := report.Reader{Pool: d.Explainer.Store.Pool}.EventDetail(ctx, event.ID(d.Run), everybody, 0)
 		if errors.Is(err, notification.ErrNoEvent) { // an event of a service, which no poller has seen yet
 			settled = false
@@ -51,7 +55,11 @@ func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		settled = isSettled(event, detail, horizon) && d.answered(detail) && settled
+		if isSettled(event, detail, horizon) && d.answered(detail) {
+			d.settle(detail)
+		} else {
+			settled = false
+		}
 		details = append(details, detail)
 	}
 	d.tellChanges(details)
@@ -63,6 +71,13 @@ func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 	}
 	rows, err := d.Services.rows(ctx, d.Explainer.Store, d.Run)
 	return !slices.ContainsFunc(rows, func(row ServiceRow) bool { return row.Pending }), err
+}
+
+func (d *Demo) settle(detail report.EventDetail) {
+	if d.settled == nil {
+		d.settled = map[string]bool{}
+	}
+	d.settled[detail.EventID] = true
 }
 
 // isSettled reports whether nothing more will happen to an event soon: it has ended, or its
@@ -106,6 +121,9 @@ func (d *Demo) tellChanges(details []report.EventDetail) {
 		for delivery := range deliveries(detail) {
 			seen, known := d.told[delivery.DeliveryID]
 			d.told[delivery.DeliveryID] = delivery.Status
+			if delivery.Status != notification.Pending && (!known || seen == notification.Pending) {
+				d.ended.Add(1)
+			}
 			atOnce := !known && delivery.Status == notification.Pending && delivery.SendAfter == nil
 			if seen != delivery.Status && !atOnce {
 				lines = append(lines, fmt.Sprintf("%-64s %s", delivery.DeliveryID, describe(delivery)))

@@ -106,7 +106,7 @@ func plan(t *testing.T, db *postgres.Store, eventID string) string {
 	env := suite.NewTestActivityEnvironment()
 	sources := map[string]activities.Source{notification.HeraldSource: {}}
 	acts := &activities.Activities{Sources: sources, Plans: db, EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
-		return template.NewSet(event, rows)
+		return template.Engine{}.NewSet(event, rows)
 	}}
 	env.RegisterActivity(acts)
 	value, err := env.ExecuteActivity(acts.PlanDeliveries, activities.PlanInput{EventID: eventID, Source: notification.HeraldSource})

@@ -12,22 +12,25 @@ import (
 //go:embed scenes.json
 var scenesJSON []byte
 
-// Scene is an event that shows the effects of a receipt, or of a missing receipt. The demo plays
-// the scenes one after another, after all other events have ended.
+// Act is a group of scenes that do not affect each other. The demo plays the scenes of an act at the
+// same time, and the acts one after another, after all other events have ended.
+type Act []Scene
+
+// Scene is an event that shows the effects of a receipt, or of a missing receipt.
 type Scene struct {
 	Event    ExpectedEvent                            `json:"event"`
-	Outcomes map[string]string                        `json:"outcomes"` // of messages during the scene, by address or number, with the sandbox's names
-	Faults   map[notification.Channel]json.RawMessage `json:"faults"`   // of the sandbox, during the scene
+	Outcomes map[string]string                        `json:"outcomes"` // of messages during the act, by address or number, with the sandbox's names
+	Faults   map[notification.Channel]json.RawMessage `json:"faults"`   // of the sandbox, during the act
 	Reads    string                                   `json:"reads"`    // who reads the event in the inbox, like CUSTOMER/42; empty: nobody
 }
 
-// Scenes returns the scenes in order.
-func Scenes() ([]Scene, error) {
+// Acts returns the acts in order.
+func Acts() ([]Act, error) {
 	decoder := json.NewDecoder(bytes.NewReader(scenesJSON))
 	decoder.DisallowUnknownFields()
-	var scenes []Scene
-	if err := decoder.Decode(&scenes); err != nil {
+	var acts []Act
+	if err := decoder.Decode(&acts); err != nil {
 		return nil, fmt.Errorf("read the scenes of the example: %w", err)
 	}
-	return scenes, nil
+	return acts, nil
 }

@@ -122,10 +122,11 @@ func (e *sendgridErrors) checkContent(parts []mailPart) {
 	}
 }
 
-// isAddress reports whether the text is an address without a name, in a domain with a dot.
+// isAddress reports whether the text is an address without a name, in a domain with a dot. SendGrid accepts
+// one that is not in ASCII, and drops the mail later.
 func isAddress(address string) bool {
 	parsed, err := mail.ParseAddress(address)
-	if err != nil || parsed.Address != address || len(address) > maxAddress {
+	if err != nil || parsed.Name != "" || strings.ContainsAny(address, "<>") || len(address) > maxAddress || !isASCII(address) {
 		return false
 	}
 	domain := address[strings.LastIndexByte(address, '@')+1:]

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nyaruka/phonenumbers"
 
+	"herald/internal/address"
 	"herald/internal/notification"
 )
 
@@ -156,14 +157,11 @@ var (
 	}
 )
 
-var (
-	e164         = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
-	alphanumeric = regexp.MustCompile(`^[A-Za-z0-9 ]{0,10}[A-Za-z][A-Za-z0-9 ]{0,10}$`)
-)
+var alphanumeric = regexp.MustCompile(`^[A-Za-z0-9 ]{0,10}[A-Za-z][A-Za-z0-9 ]{0,10}$`)
 
 // isPhone reports whether number is possible. It accepts unassigned numbers: the example uses them.
 func isPhone(number string) bool {
-	if !e164.MatchString(number) {
+	if !address.IsNumber(number) {
 		return false
 	}
 	parsed, err := phonenumbers.Parse(number, "")

@@ -3,10 +3,10 @@
 package email
 
 import (
-	"net/mail"
 	"regexp"
 	"strings"
 
+	"herald/internal/address"
 	"herald/internal/config/environment"
 	"herald/internal/notification"
 )
@@ -20,36 +20,35 @@ type From struct {
 // ASCIILine is one line of ASCII.
 var ASCIILine = regexp.MustCompile(`^[ -~]*$`)
 
+// OnlyASCII is the flaw of an address whose name has other letters, at a provider that does not take them.
+const OnlyASCII = "invalid address: with a letter before the @ that the provider does not take"
+
 // Check checks the address. It is required if the setting `because` switches a provider on.
 func (f From) Check(r *environment.Reader, on bool, because string) {
 	if on {
 		r.Need("EMAIL_FROM", f.Address, because)
 	}
-	if f.Address != "" && (!IsAddress(f.Address) || !ASCIILine.MatchString(f.Address)) {
+	normal, _ := address.Normal(notification.Email, f.Address)
+	if f.Address != "" && (!strings.EqualFold(normal, f.Address) || !ASCIILine.MatchString(f.Address)) {
 		r.Refuse("EMAIL_FROM", "must be a mail address in ASCII, without a name")
 	}
 	r.Match("EMAIL_FROM_NAME", f.Name, ASCIILine, "must be one line of ASCII")
 }
 
-// Flaw returns why no provider can send a message, or "". A line break in a title would let its
-// author add headers.
-func Flaw(msg notification.Message) string {
+// Ready returns a message with its address in the spelling that providers take, or why no provider can
+// send it. A line break in a title would let its author add headers.
+func Ready(msg notification.Message) (ready notification.Message, flaw string) {
+	to, wrong := address.Normal(notification.Email, msg.To)
 	switch {
 	case strings.ContainsAny(msg.Title, "\r\n"):
-		return "header injection"
-	case !IsAddress(msg.To):
-		return "invalid address"
+		return msg, "header injection"
+	case wrong != "":
+		return msg, "invalid address: " + string(wrong)
 	case strings.TrimSpace(msg.Title) == "":
-		return "empty subject"
+		return msg, "empty subject"
 	case strings.TrimSpace(msg.Body) == "":
-		return "empty body"
-	default:
-		return ""
+		return msg, "empty body"
 	}
-}
-
-// IsAddress reports whether address is a plain address without a name: ada@example.com.
-func IsAddress(address string) bool {
-	parsed, err := mail.ParseAddress(address)
-	return err == nil && parsed.Address == address
+	msg.To = to
+	return msg, ""
 }

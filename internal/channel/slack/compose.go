@@ -1,7 +1,9 @@
 package slack
 
 import (
+	"cmp"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -30,61 +32,56 @@ type block struct {
 type textObject struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
-	// Verbatim prevents Slack from turning bare URLs and names into links and mentions.
+	// Verbatim prevents Slack from finding mentions in the text. Links are in markup already.
 	Verbatim bool `json:"verbatim"`
 }
 
-// compose builds the message: the title in bold, then the body. The first block has the delivery
-// id. It returns false if the message is too long for Slack.
+// compose builds the message: the title in bold, as a link if the message leads somewhere, then the
+// body, which is in Slack's markup. The first block has the delivery id. It returns false if the message
+// is too long for Slack.
 func compose(msg notification.Message) ([]byte, bool) {
-	title, rest := cut(msg.Title, blockTextLimit-len("**\n"))
-	if rest != "" {
-		return nil, false
-	}
+	title := escape.Replace(msg.Title)
 	opening := ""
-	if title != "" {
+	switch {
+	case msg.URL != "":
+		opening = "*<" + escape.Replace(strings.ReplaceAll(msg.URL, "|", "%7C")) + "|" + cmp.Or(title, "Open") + ">*\n"
+	case title != "":
 		opening = "*" + title + "*\n"
+	}
+	if utf8.RuneCountInString(opening) > blockTextLimit {
+		return nil, false
 	}
 	var blocks []block
 	for body := msg.Body; ; opening = "" {
-		var part string
-		part, body = cut(body, blockTextLimit-utf8.RuneCountInString(opening))
+		part, rest := cut(body, blockTextLimit-utf8.RuneCountInString(opening))
 		blocks = append(blocks, block{Type: "section", Text: textObject{Type: "mrkdwn", Text: opening + part, Verbatim: true}})
-		if body == "" {
+		if rest == "" {
 			break
 		}
-	}
-	if len(blocks) > blocksLimit {
-		return nil, false
+		if len(rest) == len(body) && opening == "" || len(blocks) == blocksLimit {
+			return nil, false
+		}
+		body = rest
 	}
 	blocks[0].BlockID = channel.FitID(msg.DeliveryID, blockIDLimit)
 	encoded, err := json.Marshal(payload{Text: title, Blocks: blocks})
 	return encoded, err == nil
 }
 
-// cut escapes the part of s that fits into limit characters, and returns the rest unescaped.
-func cut(s string, limit int) (escaped, rest string) {
-	var b strings.Builder
-	for i, r := range s {
-		char := escape(r)
-		if limit -= utf8.RuneCountInString(char); limit < 0 {
-			return b.String(), s[i:]
+// whole matches what must not be cut: an escaped character, a link or a mention, a character.
+var whole = regexp.MustCompile(`^(?:&\w+;|<[^<>]*>|(?s:.))`)
+
+// cut returns the part of a text in Slack's markup that fits into limit characters, and the rest.
+func cut(text string, limit int) (part, rest string) {
+	for rest = text; rest != ""; {
+		next := whole.FindString(rest)
+		if limit -= utf8.RuneCountInString(next); limit < 0 {
+			break
 		}
-		b.WriteString(char)
+		rest = rest[len(next):]
 	}
-	return b.String(), ""
+	return text[:len(text)-len(rest)], rest
 }
 
-// escape makes a character harmless: <!channel> in a name would ping everyone.
-func escape(r rune) string {
-	switch r {
-	case '&':
-		return "&amp;"
-	case '<':
-		return "&lt;"
-	case '>':
-		return "&gt;"
-	default:
-		return string(r)
-	}
-}
+// escape makes a text harmless: <!channel> in a name would ping everyone.
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")

@@ -25,7 +25,8 @@ type Sender struct {
 // Send posts msg to its webhook, once, within the sender's time-out. Every error is a
 // [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if code := s.rules.Flaw(msg.To); code != "" {
+	msg, code := s.rules.Ready(msg)
+	if code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	payload, ok := compose(msg)

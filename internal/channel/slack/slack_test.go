@@ -75,26 +75,34 @@ func deliver(t *testing.T, msg notification.Message) payload {
 	return got
 }
 
-func TestSendEscapes(t *testing.T) {
+// A title is plain text. A body is in Slack's markup: planning escaped its data.
+func TestSendText(t *testing.T) {
 	t.Parallel()
 
-	msg := channeltest.Message(1)
-	msg.Title, msg.Body = "<!channel> & Co", "<@U123> said 1 > 0"
-	got := deliver(t, msg)
-
-	require.Equal(t, "&lt;!channel&gt; &amp; Co", got.Text)
-	require.Len(t, got.Blocks, 1)
-	require.Equal(t, "section", got.Blocks[0].Type)
-	require.Equal(t, "mrkdwn", got.Blocks[0].Text.Type)
-	require.True(t, got.Blocks[0].Text.Verbatim, "else Slack makes links of addresses in a name")
-	require.Equal(t, "*&lt;!channel&gt; &amp; Co*\n&lt;@U123&gt; said 1 &gt; 0", got.Blocks[0].Text.Text)
+	for _, tt := range []struct{ title, url, body, want string }{
+		{title: "<!channel> & Co", body: "<https://x.example/?a=1&amp;b=2|Open> &lt;!here&gt;", want: "*&lt;!channel&gt; &amp; Co*\n<https://x.example/?a=1&amp;b=2|Open> &lt;!here&gt;"},
+		{title: "A > B", url: "https://x.example/?a=1&b=|2", body: "Hi", want: "*<https://x.example/?a=1&amp;b=%7C2|A &gt; B>*\nHi"},
+		{url: "https://x.example/", body: "Hi", want: "*<https://x.example/|Open>*\nHi"},
+	} {
+		msg := channeltest.Message(1)
+		msg.Title, msg.URL, msg.Body = tt.title, tt.url, tt.body
+		got := deliver(t, msg)
+		require.Len(t, got.Blocks, 1)
+		require.Equal(t, "section", got.Blocks[0].Type)
+		require.Equal(t, "mrkdwn", got.Blocks[0].Text.Type)
+		require.True(t, got.Blocks[0].Text.Verbatim, "else Slack finds mentions in a name")
+		require.Equal(t, tt.want, got.Blocks[0].Text.Text)
+		require.NotContains(t, got.Text, "<")
+	}
 }
 
+// Neither a link nor an escaped character is cut.
 func TestSendLongBody(t *testing.T) {
 	t.Parallel()
 
+	link := "<https://x.example/?a=1&amp;b=2|Open it>"
 	msg := channeltest.Message(1)
-	msg.Body = strings.Repeat("a&é", 10_000)
+	msg.Body = strings.Repeat("a&amp;é"+link, 1500)
 	got := deliver(t, msg)
 
 	require.Equal(t, msg.DeliveryID, got.Blocks[0].BlockID)
@@ -102,9 +110,11 @@ func TestSendLongBody(t *testing.T) {
 	for i, block := range got.Blocks {
 		require.LessOrEqual(t, utf8.RuneCountInString(block.Text.Text), 3000)
 		require.Equal(t, i == 0, block.BlockID != "", "only the first has the delivery id")
+		require.Equal(t, strings.Count(block.Text.Text, "<"), strings.Count(block.Text.Text, ">"))
+		require.Equal(t, strings.Count(block.Text.Text, "&"), strings.Count(block.Text.Text, "&amp;"))
 		text.WriteString(block.Text.Text)
 	}
-	require.Equal(t, "*"+msg.Title+"*\n"+strings.Repeat("a&amp;é", 10_000), text.String())
+	require.Equal(t, "*"+msg.Title+"*\n"+msg.Body, text.String())
 }
 
 func TestSendWithoutTitleAndWithLongID(t *testing.T) {
@@ -174,7 +184,9 @@ func TestSendRefusesLocally(t *testing.T) {
 		"another scheme":              {Change: to("gopher://hooks.slack.com/services/T/B/X"), Code: "webhook is not https"},
 		"listed, but not loopback":    {Change: to("http://10.0.0.7:9090/x"), Code: "webhook is not https"},
 		"long title":                  {Change: func(m *notification.Message) { m.Title = strings.Repeat("x", 3000) }, Code: "message too long"},
+		"long url":                    {Change: func(m *notification.Message) { m.URL = "https://x.example/" + strings.Repeat("&", 800) }, Code: "message too long"},
 		"long body":                   {Change: func(m *notification.Message) { m.Body = strings.Repeat("x", 50*3000) }, Code: "message too long"},
+		"long link":                   {Change: func(m *notification.Message) { m.Body = "<https://x.example/" + strings.Repeat("x", 3000) + ">" }, Code: "message too long"},
 	})
 }
 

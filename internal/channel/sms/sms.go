@@ -3,33 +3,27 @@
 package sms
 
 import (
-	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/nyaruka/phonenumbers"
 
+	"herald/internal/address"
 	"herald/internal/notification"
 )
 
-// bodyLimit is Twilio's limit in characters (error 21617). It applies to all providers, so that each of
-// them can send any message. Vonage documents no limit.
-const bodyLimit = 1600
-
-var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
-
-// Flaw returns why no provider can send a message, or "".
-func Flaw(msg notification.Message) string {
+// Ready returns a message with its number in E.164, or why no provider can send it.
+func Ready(msg notification.Message) (ready notification.Message, flaw string) {
+	to, wrong := address.Normal(notification.SMS, msg.To)
 	switch {
-	case !e164.MatchString(msg.To):
-		return "invalid number"
+	case wrong != "":
+		return msg, "invalid number: " + string(wrong)
 	case strings.TrimSpace(msg.Body) == "":
-		return "empty body"
-	case utf8.RuneCountInString(msg.Body) > bodyLimit:
-		return "body too long"
-	default:
-		return ""
+		return msg, "empty body"
+	case !notification.SMS.Carries(msg.DeliveryID, notification.Text{Body: msg.Body}): // for Vonage too, since failover may reach each provider
+		return msg, "body too long"
 	}
+	msg.To = to
+	return msg, ""
 }
 
 // IsNumber reports whether text is a valid phone number in E.164.

@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	provider  = "webhook"
-	idLimit   = 128       // bytes
-	bodyLimit = 256 << 10 // bytes; twice the longest texts, and JSON's escapes
+	provider = "webhook"
+	idLimit  = 128 // bytes
 )
 
 // Sender posts to webhooks. It is safe for concurrent use.
@@ -30,11 +29,12 @@ type Sender struct {
 // Send posts msg to its webhook, once, within the sender's time-out. The body is a
 // [notification.Frame]. Every error is a [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if code := s.rules.Flaw(msg.To); code != "" {
+	msg, code := s.rules.Ready(msg)
+	if code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	body, err := json.Marshal(msg.Frame())
-	if err != nil || len(body) > bodyLimit {
+	if err != nil || len(body) > notification.MaxWebhook {
 		return notification.Answer{}, channel.Refuse(provider, "message too long")
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -112,15 +111,12 @@ func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKe
 		if err := wanted.Check(current); err != nil {
 			return err
 		}
-		if wanted.Timezone == current.Timezone {
+		wanted.Timezone = notification.PresentZone(wanted.Timezone)
+		if wanted.Timezone == notification.PresentZone(current.Timezone) {
 			wanted.Timezone = "" // keeps the directory's time zone
 		}
 		return tx.SendBatch(ctx, storePreferences(who, wanted)).Close()
 	})
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == "22023" {
-		return notification.UnknownZone(wanted.Timezone) // this process knows the time zone, but Postgres does not
-	}
 	var wrong *notification.PreferenceError
 	if errors.As(err, &wrong) {
 		return wrong

@@ -14,13 +14,13 @@ import (
 
 // Action is a row of operator_action: who ordered what.
 type Action struct {
-	ID      int64     `json:"id"`
-	At      time.Time `json:"at"`
-	Actor   string    `json:"actor"`   // the name that they gave
-	DBUser  string    `json:"db_user"` // the role that was logged in to the database; empty: not recorded
-	Command string    `json:"command"`
-	Target  string    `json:"target"`
-	Detail  string    `json:"detail"`
+	ID      notification.JSONInt `json:"id"`
+	At      time.Time            `json:"at"`
+	Actor   string               `json:"actor"`   // the name that they gave
+	DBUser  string               `json:"db_user"` // the role that was logged in to the database; empty: not recorded
+	Command string               `json:"command"`
+	Target  string               `json:"target"`
+	Detail  string               `json:"detail"`
 }
 
 // ActionFilter selects actions. A zero field is no condition. A target that is a delivery
@@ -51,7 +51,7 @@ func (r Reader) Actions(ctx context.Context, filter ActionFilter, after string, 
 	}
 	rows, err := postgres.Collect(ctx, r.Pool, "read what operators did", pgx.RowToStructByName[Action], query, plannedForItsFilter,
 		postgres.Optional(filter.Target), postgres.Optional(filter.Actor), postgres.Optional(filter.Command), postgres.Optional(filter.Since), ids.lowest, ids.highest, limit+1)
-	return searchedPage(rows, limit, func(a Action) string { return strconv.FormatInt(a.ID, 10) }, through), err
+	return searchedPage(rows, limit, func(a Action) string { return strconv.FormatInt(int64(a.ID), 10) }, through), err
 }
 
 // Suppression is a row of recipient_suppression.

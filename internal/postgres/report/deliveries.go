@@ -32,7 +32,7 @@ type DeliveryFilter struct {
 
 // DeliveryRow is a row of notification, without its address and its text.
 type DeliveryRow struct {
-	ID            int64                 `json:"id"`
+	ID            notification.JSONInt  `json:"id"`
 	DeliveryID    string                `json:"delivery_id"`
 	EventID       string                `json:"event_id"`
 	EventType     string                `json:"event_type"`
@@ -140,7 +140,7 @@ func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, aft
 	}
 	filter.After, filter.through = ids.lowest-1, &ids.highest
 	rows, err := r.deliveries(ctx, "read deliveries", filter, " ORDER BY n.id DESC LIMIT $14", limit+1)
-	return searchedPage(rows, limit, func(d DeliveryRow) string { return strconv.FormatInt(d.ID, 10) }, through), err
+	return searchedPage(rows, limit, func(d DeliveryRow) string { return strconv.FormatInt(int64(d.ID), 10) }, through), err
 }
 
 // eventDeliveries is [Reader.LatestDeliveries] for one event. An index has the order of recipients.

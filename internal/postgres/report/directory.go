@@ -155,27 +155,58 @@ const mostValues = 1000
 
 // Values counts the rows of each value of a column. NULL and the empty text do not count.
 func (r Reader) Values(ctx context.Context, table, column string) ([]ValueCount, error) {
-	return r.values(ctx, table, pgx.Identifier{column}.Sanitize()+"::text")
-}
-
-// URLBases counts the recipients by the scheme and host of the URLs in a column. A URL without them
-// counts as "?". The rest of a URL is a secret, and stays in the database.
-func (r Reader) URLBases(ctx context.Context, column string) ([]ValueCount, error) {
-	url := pgx.Identifier{column}.Sanitize() + "::text"
-	return r.values(ctx, "recipient", `coalesce(substring(nullif(`+url+`, '') FROM '^[a-zA-Z]+://[A-Za-z0-9.:\[\]-]+(?=/|$)'),
-		CASE WHEN `+url+` <> '' THEN '?' END)`)
-}
-
-func (r Reader) values(ctx context.Context, table, expression string) ([]ValueCount, error) {
 	query := `
 		SELECT value, count(*) AS count
-		FROM  (SELECT ` + expression + ` AS value FROM ` + pgx.Identifier{table}.Sanitize() + ` LIMIT $1) AS looked_at
+		FROM  (SELECT ` + pgx.Identifier{column}.Sanitize() + `::text AS value FROM ` + pgx.Identifier{table}.Sanitize() + ` LIMIT $1) AS looked_at
 		WHERE  value <> ''
 		GROUP BY value
 		ORDER BY count DESC, value
 		LIMIT  $2`
 
 	return postgres.Collect(ctx, r.Pool, "read values of "+table, pgx.RowToStructByName[ValueCount], query, MostLookedAt, mostValues)
+}
+
+// PersonAddress is an active person's address.
+type PersonAddress struct {
+	Person, Address string // Person is CUSTOMER/42
+}
+
+// Addresses calls do for the addresses in a column of recipient that are not empty, of [MostLookedAt]
+// people. do must not keep or show them.
+func (r Reader) Addresses(ctx context.Context, column string, do func(PersonAddress)) error {
+	query := `
+		SELECT user_type || '/' || user_id, address
+		FROM  (SELECT user_type::text, user_id::text, active::boolean, ` + pgx.Identifier{column}.Sanitize() + `::text AS address FROM recipient LIMIT $1) AS looked_at
+		WHERE  active
+		AND    address <> ''
+		AND    user_type || user_id IS NOT NULL
+		ORDER BY user_type, user_id`
+
+	var found PersonAddress
+	return postgres.Each(ctx, r.Pool, "read addresses", []any{&found.Person, &found.Address}, func() { do(found) }, query, MostLookedAt)
+}
+
+// URLBase is the scheme and the host of URLs.
+type URLBase struct {
+	Base   string
+	Count  int      // of people
+	People []string // up to three, as CUSTOMER/42
+}
+
+// URLBases counts the recipients by the scheme and host of the URLs in a column. A URL without them
+// counts as "?". The rest of a URL is a secret, and stays in the database.
+func (r Reader) URLBases(ctx context.Context, column string) ([]URLBase, error) {
+	query := `
+		SELECT coalesce(substring(url FROM '^\s*([a-zA-Z]+://[A-Za-z0-9.:\[\]-]+)(?=/|$)'), '?') AS base,
+		       count(*) AS count,
+		       (array_agg(person ORDER BY person))[:3] AS people
+		FROM  (SELECT concat(user_type::text, '/', user_id::text) AS person, ` + pgx.Identifier{column}.Sanitize() + `::text AS url FROM recipient LIMIT $1) AS looked_at
+		WHERE  url ~ '\S'
+		GROUP BY base
+		ORDER BY count DESC, base
+		LIMIT  $2`
+
+	return postgres.Collect(ctx, r.Pool, "read the hosts in "+column, pgx.RowToStructByName[URLBase], query, MostLookedAt, mostValues)
 }
 
 // maxUserTypes is the number of user types that an error names.

@@ -55,7 +55,7 @@ func TestDeliveryFilter(t *testing.T) {
 func rowIDs(rows []report.DeliveryRow) []int64 {
 	var ids []int64
 	for _, row := range rows {
-		ids = append(ids, row.ID)
+		ids = append(ids, int64(row.ID))
 	}
 	return ids
 }
@@ -140,7 +140,7 @@ func TestPartialPages(t *testing.T) {
 	actions := func(filter report.ActionFilter) func(string) (report.Page[string], error) {
 		return func(after string) (report.Page[string], error) {
 			page, err := r.Actions(t.Context(), filter, after, 1)
-			return idsOf(page, func(a report.Action) string { return strconv.FormatInt(a.ID, 10) }), err
+			return idsOf(page, func(a report.Action) string { return strconv.FormatInt(int64(a.ID), 10) }), err
 		}
 	}
 	failed, early := []notification.Status{notification.Failed}, noon.Add(-150*time.Minute)

@@ -18,17 +18,40 @@ type PeriodCount struct {
 	Count   int
 }
 
+// mostRecent limits the deliveries that [Reader.DeliveryHistory] counts itself.
+const mostRecent = 10_000
+
 // DeliveryHistory reads the counts of the sweep since a time, in periods of the given length: a
-// multiple of ten minutes.
+// multiple of ten minutes. It counts the deliveries itself from the sweep's last ten minutes on, or all
+// of them if no sweep has counted. If these are mostRecent or more, it leaves them to the sweep.
 func (r Reader) DeliveryHistory(ctx context.Context, since time.Time, period time.Duration) ([]PeriodCount, error) {
 	const query = `
+		WITH counted AS (
+			SELECT greatest(max(since), $1) AS last
+			FROM   delivery_count
+		), recent AS MATERIALIZED (
+			SELECT created_at, channel, status
+			FROM   notification
+			WHERE  created_at >= (SELECT last FROM counted)
+			ORDER BY created_at
+			LIMIT  $3
+		), live AS (
+			SELECT count(*) < $3 AS complete
+			FROM   recent
+		)
 		SELECT date_bin($2::interval, since, $1) AS since, channel, status, sum(count)::bigint AS count
-		FROM   delivery_count
-		WHERE  since >= $1
+		FROM  (SELECT since, channel, status, count
+		       FROM   delivery_count
+		       WHERE  since >= $1
+		       AND    (since < (SELECT last FROM counted) OR NOT (SELECT complete FROM live))
+		       UNION ALL
+		       SELECT created_at, channel, status, 1
+		       FROM   recent
+		       WHERE  (SELECT complete FROM live)) AS counts
 		GROUP BY 1, channel, status
 		ORDER BY 1, channel, status`
 
-	return postgres.Collect(ctx, r.Pool, "read counts of deliveries", pgx.RowToStructByName[PeriodCount], query, since, period)
+	return postgres.Collect(ctx, r.Pool, "read counts of deliveries", pgx.RowToStructByName[PeriodCount], query, since, period, mostRecent)
 }
 
 // FailureCount counts recent failed deliveries with one cause.

@@ -72,7 +72,8 @@ func hashOf(transitions map[string]bool) string {
 
 // compare orders the histories of a type: short ones first.
 func (r recorded) compare(other recorded) int {
-	return cmp.Or(cmp.Compare(r.kind, other.kind), cmp.Compare(r.events, other.events), cmp.Compare(r.name, other.name), bytes.Compare(r.text, other.text))
+	return cmp.Or(cmp.Compare(r.kind, other.kind), cmp.Compare(r.events, other.events),
+		cmp.Compare(r.name, other.name), bytes.Compare(r.text, other.text))
 }
 
 // kept returns the histories to keep. It takes each history, the short ones first, that shows a new
@@ -115,18 +116,18 @@ func (r recorded) count(shown map[string]int, by int) {
 	}
 }
 
-// Load adds the histories of a folder. The folder may be missing.
-func (c *Corpus) Load(dir string) error {
+// Load adds the histories of a folder that a condition accepts. The folder may be missing.
+func (c *Corpus) Load(dir string, accepts func([]*historypb.HistoryEvent) bool) error {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
 		return err
 	}
 	for _, path := range paths {
 		events, err := Read(path)
-		if err != nil {
-			return err
+		if err == nil && accepts(events) {
+			err = c.Add(events)
 		}
-		if err := c.Add(events); err != nil {
+		if err != nil {
 			return err
 		}
 	}

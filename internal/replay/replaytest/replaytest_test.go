@@ -17,14 +17,18 @@ import (
 
 // history returns a history with a timer or a signal for each word, and a workflow task before it.
 func history(words ...string) []*historypb.HistoryEvent {
-	events := []*historypb.HistoryEvent{{EventType: enums.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-			WorkflowType: &commonpb.WorkflowType{Name: "Digest"}}}}}
+	started := &historypb.WorkflowExecutionStartedEventAttributes{WorkflowType: &commonpb.WorkflowType{Name: "Digest"}}
+	events := []*historypb.HistoryEvent{{
+		EventType:  enums.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: started},
+	}}
 	for _, word := range words {
 		event := &historypb.HistoryEvent{EventType: enums.EVENT_TYPE_TIMER_STARTED}
+		event.Attributes = &historypb.HistoryEvent_TimerStartedEventAttributes{}
 		if word != "timer" {
-			event = &historypb.HistoryEvent{EventType: enums.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
-				WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: word}}}
+			signalled := &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: word}
+			event.EventType = enums.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+			event.Attributes = &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{WorkflowExecutionSignaledEventAttributes: signalled}
 		}
 		events = append(events, &historypb.HistoryEvent{EventType: enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED}, event)
 	}
@@ -60,13 +64,41 @@ func TestCorpusKeepsWhatIsNew(t *testing.T) {
 	}
 }
 
+// A step says what an event is about.
+func TestTransitions(t *testing.T) {
+	t.Parallel()
+
+	sends := &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: "Send"}}
+	failed := &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: 2, Failure: &failurepb.Failure{Cause: &failurepb.Failure{
+		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: "Refused"}}}}}
+	delivers := &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{WorkflowType: &commonpb.WorkflowType{Name: "Digest"}}
+	events := []*historypb.HistoryEvent{
+		{EventId: 1, EventType: enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED},
+		{EventId: 2, EventType: enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
+			Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{ActivityTaskScheduledEventAttributes: sends}},
+		{EventId: 3, EventType: enums.EVENT_TYPE_ACTIVITY_TASK_STARTED},
+		{EventId: 4, EventType: enums.EVENT_TYPE_ACTIVITY_TASK_FAILED,
+			Attributes: &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{ActivityTaskFailedEventAttributes: failed}},
+		{EventId: 5, EventType: enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED,
+			Attributes: &historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes{
+				StartChildWorkflowExecutionInitiatedEventAttributes: delivers}},
+	}
+
+	require.Equal(t, map[string]bool{
+		" | ActivityTaskScheduled Send":                                                true,
+		"ActivityTaskScheduled Send  ActivityTaskFailed Refused Send":                  true,
+		"ActivityTaskFailed Refused Send  StartChildWorkflowExecutionInitiated Digest": true,
+	}, transitions(events))
+}
+
 func TestCorpusOfAFolder(t *testing.T) {
 	t.Parallel()
 
 	dir := filepath.Join(t.TempDir(), "next")
-	for _, words := range [][]string{{"timer"}, {"timer", "join"}, {"timer"}} {
+	short := func(events []*historypb.HistoryEvent) bool { return len(events) < 7 }
+	for _, words := range [][]string{{"timer", "join", "join"}, {"timer"}, {"timer", "join"}, {"timer"}} {
 		var c Corpus
-		require.NoError(t, c.Load(dir))
+		require.NoError(t, c.Load(dir, short))
 		require.NoError(t, c.Add(history(words...)))
 		_, err := c.Write(dir)
 		require.NoError(t, err)
@@ -87,13 +119,16 @@ func TestCorpusOfAFolder(t *testing.T) {
 func TestCorpusIsClean(t *testing.T) {
 	t.Parallel()
 
-	events := history("timer")
-	events[1].Attributes = &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{Identity: "12@host"}}
-	events = append(events, &historypb.HistoryEvent{EventId: 4, EventType: enums.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, TaskId: 7, Attributes: &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{
-		WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{
-			TaskQueue: &taskqueuepb.TaskQueue{Name: "host:1234", NormalName: "herald-email", Kind: enums.TASK_QUEUE_KIND_STICKY}}}},
-		&historypb.HistoryEvent{EventId: 5, EventType: enums.EVENT_TYPE_WORKFLOW_TASK_FAILED, Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
-			WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Failure: &failurepb.Failure{Message: "why", StackTrace: "/root/herald/x.go:3"}}}})
+	completed := &historypb.WorkflowTaskCompletedEventAttributes{Identity: "12@host"}
+	scheduled := &historypb.WorkflowTaskScheduledEventAttributes{
+		TaskQueue: &taskqueuepb.TaskQueue{Name: "host:1234", NormalName: "herald-email", Kind: enums.TASK_QUEUE_KIND_STICKY},
+	}
+	failed := &historypb.WorkflowTaskFailedEventAttributes{Failure: &failurepb.Failure{Message: "why", StackTrace: "/root/herald/x.go:3"}}
+	events := []*historypb.HistoryEvent{
+		{Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{WorkflowTaskCompletedEventAttributes: completed}},
+		{TaskId: 7, Attributes: &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{WorkflowTaskScheduledEventAttributes: scheduled}},
+		{Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{WorkflowTaskFailedEventAttributes: failed}},
+	}
 
 	cleaned := clean(events)
 
@@ -103,8 +138,8 @@ func TestCorpusIsClean(t *testing.T) {
 		require.NotContains(t, string(text), word)
 	}
 	require.Contains(t, string(text), "why")
-	require.Equal(t, "herald-email", cleaned[3].GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetName())
-	require.Equal(t, "12@host", events[1].GetWorkflowTaskCompletedEventAttributes().GetIdentity(), "the history itself stays")
+	require.Equal(t, "herald-email", cleaned[1].GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetName())
+	require.Equal(t, "12@host", completed.GetIdentity(), "the history itself stays")
 }
 
 func TestPrivate(t *testing.T) {

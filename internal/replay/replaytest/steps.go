@@ -1,26 +1,27 @@
 package replaytest
 
 import (
+	"slices"
 	"strings"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // transitions returns the pairs of consecutive steps of a history. A pair with a bar has a workflow
 // task between its steps. A loop repeats its transitions, so its number of rounds does not matter.
 func transitions(events []*historypb.HistoryEvent) map[string]bool {
 	pairs, last, tasks := map[string]bool{}, "", ""
-	names := map[int64]string{}
+	activities := map[int64]string{}
 	for _, event := range events {
 		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 			tasks = "|"
 			continue
 		}
-		step := stepOf(event, names)
+		step := stepOf(event, activities)
 		if step == "" {
 			continue
 		}
@@ -32,66 +33,54 @@ func transitions(events []*historypb.HistoryEvent) map[string]bool {
 
 // ignored are the events that say nothing about a workflow's code.
 var ignored = map[enums.EventType]bool{
-	enums.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED: true, enums.EVENT_TYPE_WORKFLOW_TASK_STARTED: true, enums.EVENT_TYPE_ACTIVITY_TASK_STARTED: true,
+	enums.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED: true,
+	enums.EVENT_TYPE_WORKFLOW_TASK_STARTED:   true,
+	enums.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: true,
+	enums.EVENT_TYPE_ACTIVITY_TASK_STARTED:   true,
 }
 
-// stepOf returns the type of an event, and what it is about: an activity, a child, a signal, or a
-// failure. names has what an event with the id began.
-func stepOf(event *historypb.HistoryEvent, names map[int64]string) string {
+// stepOf returns the type of an event, and what it is about: an activity, a workflow, a signal, a
+// cause or a failure. activities has the names of scheduled activities by the event's id.
+func stepOf(event *historypb.HistoryEvent, activities map[int64]string) string {
 	kind := event.GetEventType()
 	if ignored[kind] {
 		return ""
 	}
-	about, began := aboutOf(event)
-	if began != 0 {
-		about = strings.TrimSpace(names[began] + " " + about)
-	} else {
-		names[event.GetEventId()] = about
+	words := []string{kind.String()}
+	if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled != nil {
+		activities[event.GetEventId()] = scheduled.GetActivityType().GetName()
 	}
-	return strings.TrimSpace(kind.String() + " " + about)
+	if marker := event.GetMarkerRecordedEventAttributes(); marker != nil {
+		return strings.Join(append(words, markerOf(marker)), " ")
+	}
+	message := event.ProtoReflect()
+	attributes := message.WhichOneof(message.Descriptor().Oneofs().ByName("attributes"))
+	message.Get(attributes).Message().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch field.Name() {
+		case "activity_type", "workflow_type", "failure":
+			words = append(words, nameOf(value.Message().Interface()))
+		case "scheduled_event_id":
+			words = append(words, activities[value.Int()])
+		case "signal_name":
+			words = append(words, value.String())
+		case "cause":
+			words = append(words, string(field.Enum().Values().ByNumber(value.Enum()).Name()))
+		}
+		return true
+	})
+	slices.Sort(words[1:]) // the fields come in any order
+	return strings.TrimSpace(strings.Join(words, " "))
 }
 
-// aboutOf returns what an event is about, and the id of the event that began it; 0: it begins
-// something itself.
-func aboutOf(event *historypb.HistoryEvent) (about string, began int64) {
-	switch event.GetEventType() {
-	case enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		return event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName(), 0
-	case enums.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		return "", event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId()
-	case enums.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-		failed := event.GetActivityTaskFailedEventAttributes()
-		return typeOf(failed.GetFailure()), failed.GetScheduledEventId()
-	case enums.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-		return "", event.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId()
-	case enums.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
-		return "", event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
-	case enums.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		return "", event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId()
-	case enums.EVENT_TYPE_MARKER_RECORDED:
-		return markerOf(event.GetMarkerRecordedEventAttributes()), 0
-	case enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
-		return event.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowType().GetName(), 0
-	case enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
-		return "", event.GetStartChildWorkflowExecutionFailedEventAttributes().GetInitiatedEventId()
-	case enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
-		return "", event.GetChildWorkflowExecutionStartedEventAttributes().GetInitiatedEventId()
-	case enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-		return "", event.GetChildWorkflowExecutionCompletedEventAttributes().GetInitiatedEventId()
-	case enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
-		return "", event.GetChildWorkflowExecutionFailedEventAttributes().GetInitiatedEventId()
-	case enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
-		return "", event.GetChildWorkflowExecutionCanceledEventAttributes().GetInitiatedEventId()
-	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
-		return event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName(), 0
-	case enums.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
-		return event.GetSignalExternalWorkflowExecutionInitiatedEventAttributes().GetSignalName(), 0
-	case enums.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-		return event.GetWorkflowTaskFailedEventAttributes().GetCause().String(), 0
-	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		return typeOf(event.GetWorkflowExecutionFailedEventAttributes().GetFailure()), 0
+// nameOf returns the name of an activity's or a workflow's type, or the type of a failure.
+func nameOf(message any) string {
+	switch named := message.(type) {
+	case interface{ GetName() string }:
+		return named.GetName()
+	case *failurepb.Failure:
+		return typeOf(named)
 	default:
-		return "", 0
+		return ""
 	}
 }
 
@@ -111,7 +100,7 @@ func markerOf(marker *historypb.MarkerRecordedEventAttributes) string {
 func ActivityOf(marker *historypb.MarkerRecordedEventAttributes) string {
 	var data struct{ ActivityType string }
 	if payloads, ok := marker.GetDetails()["data"]; ok {
-		_ = converter.GetDefaultDataConverter().FromPayloads(&commonpb.Payloads{Payloads: payloads.GetPayloads()}, &data) // other markers have other data
+		_ = converter.GetDefaultDataConverter().FromPayloads(payloads, &data) // other markers have other data
 	}
 	return data.ActivityType
 }

@@ -73,10 +73,15 @@ func (a changeRequest) flags() string {
 	return strings.Join(flags, " ")
 }
 
+// Kind returns delivery or event.
+func (a changeRequest) Kind() string {
+	kind, _, _ := strings.Cut(a.Name, " ")
+	return kind
+}
+
 // Subject returns the page of the delivery or event.
 func (a changeRequest) Subject() string {
-	kind, _, _ := strings.Cut(a.Name, " ")
-	return "/" + kind + "?" + url.Values{"id": {a.ID}}.Encode()
+	return "/" + a.Kind() + "?" + url.Values{"id": {a.ID}}.Encode()
 }
 
 // changing is the data of the page of a change.

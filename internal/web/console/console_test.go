@@ -186,7 +186,8 @@ func TestListsShowEachRowOnce(t *testing.T) {
 	}
 }
 
-// The overview draws the counts of the sweep, with a table for screen readers.
+// The overview draws the deliveries, also before a sweep has counted them, with a table for screen
+// readers.
 func TestOverviewCountsDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -198,8 +199,10 @@ func TestOverviewCountsDeliveries(t *testing.T) {
 			postgrestest.Add(t, d.store.Pool, postgrestest.Delivery{ID: fmt.Sprint(channel, i), EventID: fmt.Sprint(channel, i), Channel: channel, Status: status, LastError: "refused"})
 		}
 	}
-	for range 2 { // counting again changes nothing
-		require.NoError(t, d.store.CountDeliveries(t.Context()))
+	for i := range 3 { // counting again changes nothing
+		if i > 0 {
+			require.NoError(t, d.store.CountDeliveries(t.Context()))
+		}
 		for _, span := range []string{"hour", "day", "week"} {
 			_, page := d.get("/?span=" + span)
 			require.Contains(t, page, `<a href="/deliveries?channel=EMAIL&amp;status=SENT" class="status sent">2 SENT</a>`)
@@ -209,10 +212,46 @@ func TestOverviewCountsDeliveries(t *testing.T) {
 		}
 	}
 	postgrestest.Exec(t, d.store, `UPDATE notification SET status = 'SENT', sent_at = now() WHERE status = 'FAILED'`)
-	require.NoError(t, d.store.CountDeliveries(t.Context()))
+	for range 2 {
+		_, page := d.get("/")
+		require.Contains(t, page, "3 SENT")
+		require.NotContains(t, page, `<rect class="failed"`)
+		require.NoError(t, d.store.CountDeliveries(t.Context()))
+	}
+}
+
+// The overview leaves many new deliveries to the sweep, and then shows the counts of the sweep alone.
+func TestOverviewLeavesManyDeliveriesToTheSweep(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	postgrestest.Exec(t, d.store, `INSERT INTO delivery_count (since, channel, status, count) VALUES (date_bin('10 minutes', now(), 'epoch'), 'EMAIL', 'FAILED', 7)`)
+	const write = `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
+		SELECT 'many', 'T', 'CUSTOMER', n::text, 'SMS', 'many-' || n, '', '' FROM generate_series($1::int, $2::int) n`
+	postgrestest.Exec(t, d.store, write, 1, 9_999)
 	_, page := d.get("/")
-	require.Contains(t, page, "3 SENT")
-	require.NotContains(t, page, `<rect class="failed"`)
+	require.Contains(t, page, "9999 PENDING")
+	require.NotContains(t, page, "7 FAILED")
+
+	postgrestest.Exec(t, d.store, write, 10_000, 10_000)
+	_, page = d.get("/")
+	require.NotContains(t, page, "PENDING</a>")
+	require.Contains(t, page, "7 FAILED")
+}
+
+// Commands in a sentence are code, and a source without pending rows has no oldest row.
+func TestPagesSetCommandsAsCode(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.console.Sources = []outboxes.Source{{Name: notification.HeraldSource}}
+	postgrestest.Add(t, d.store.Pool, postgrestest.Event{ID: "evt-1", Status: notification.OutboxFailed},
+		postgrestest.Delivery{ID: "d1", EventID: "evt-1", Status: notification.Failed, LastError: "sendgrid refused: 400"})
+	_, page := d.get("/delivery?id=d1")
+	require.Contains(t, page, "<code>starter delivery retry d1</code>")
+	_, page = d.get("/")
+	require.Contains(t, page, `<td data-label="Oldest">–</td>`)
 }
 
 // A Temporal that never answers does not hold up the rest of the overview.
@@ -243,7 +282,7 @@ func TestOverviewWithDeadOutbox(t *testing.T) {
 	}
 	status, page := d.get("/")
 	require.Equal(t, http.StatusOK, status)
-	require.Contains(t, page, `<td data-label="Source"><a href="/events">herald</a></td>
+	require.Contains(t, page, `<td data-label="Source">herald</td>
       <td data-label="Pending">0</td>`)
 	require.Contains(t, page, "unknown: its database did not answer within 1s")
 }

@@ -73,8 +73,10 @@ var functions = template.FuncMap{
 	"clock":   clock,
 	"seconds": func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) },
 	"word":    channelWord,
-	"lower":   strings.ToLower,
+	"lower":   func(text any) string { return strings.ToLower(fmt.Sprint(text)) },
 	"list":    func(values ...any) []any { return values },
+	"parts":   func(text any) []string { return strings.Split(fmt.Sprint(text), "`") },
+	"odd":     func(n int) bool { return n%2 == 1 },
 }
 
 // age formats a duration in its largest unit.
@@ -99,12 +101,12 @@ func took(seconds *float64) string {
 	return fmt.Sprintf("%.3f s", *seconds)
 }
 
-// clock formats a time, which may be nil or zero.
+// clock formats a time in UTC. It may be nil or zero.
 func clock(at any) string {
 	switch t := at.(type) {
 	case time.Time:
 		if !t.IsZero() {
-			return t.UTC().Format("2006-01-02 15:04:05 UTC")
+			return t.UTC().Format(time.DateTime)
 		}
 	case *time.Time:
 		if t != nil {

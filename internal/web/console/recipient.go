@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"herald/internal/address"
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
@@ -79,12 +80,12 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 func (c *Console) suppressedAddresses(ctx context.Context, r notification.Recipient) (found []report.Suppression, err error) {
 	var hashes [][]byte
 	for _, channel := range notification.Channels() {
-		address := r.Address(channel)
-		if address == "" {
+		written := r.Address(channel)
+		if written == "" {
 			continue
 		}
 		for _, key := range c.Explain.Store.AddressKeys() {
-			hashes = append(hashes, key.Hash(notification.NormalAddress(channel, address)))
+			hashes = append(hashes, key.Hash(address.Key(channel, written)))
 		}
 	}
 	if hashes == nil {

@@ -23,7 +23,7 @@ const (
 // page is a part of an inbox, newest first.
 type page struct {
 	Notifications []notification.InboxItem `json:"notifications"`
-	NextBefore    *int64                   `json:"next_before"` // `before` of the next page; null on the last page
+	NextBefore    *notification.JSONInt    `json:"next_before"` // `before` of the next page; null on the last page
 }
 
 func (a *API) list(w http.ResponseWriter, r *http.Request) error {

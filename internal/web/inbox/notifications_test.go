@@ -36,7 +36,7 @@ func (g *process) page(t *testing.T, who notification.RecipientKey, query string
 func ids(page answered) []int64 {
 	var ids []int64
 	for _, item := range page.Notifications {
-		ids = append(ids, item.NotificationID)
+		ids = append(ids, int64(item.NotificationID))
 	}
 	return ids
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +43,7 @@ type Endpoint struct {
 	Verifier *signin.Verifier // of the audience INGEST_AUDIENCE
 	Shares   *signin.Shares   // limits each producer
 	Refused  func(signin.Reason)
+	Texts    template.Engine
 }
 
 // Share is the share of one producer: more than 1,000 events in each second.
@@ -62,14 +62,14 @@ type posted struct {
 	CollapseKey   string          `json:"collapse_key"`
 }
 
-// id is a text or an integer.
+// id is a text or an integer of any size.
 type id string
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (i *id) UnmarshalJSON(text []byte) error {
 	var number json.Number
 	if err := json.Unmarshal(text, &number); err == nil && text[0] != '"' {
-		if _, err := strconv.ParseInt(number.String(), 10, 64); err != nil {
+		if strings.ContainsAny(number.String(), ".eE") {
 			return &json.UnmarshalTypeError{Value: "number", Field: "aggregate_id"}
 		}
 		*i = id(number)
@@ -184,10 +184,13 @@ func (e *Endpoint) mistakes(ctx context.Context, event outbox.Event) ([]string, 
 	if len(targets) > 0 { // some of the rules name recipients
 		mistakes = nil
 	}
-	texts := template.NewSet(setup.Event, setup.Templates)
+	texts := e.Texts.NewSet(setup.Event, setup.Templates)
 	for _, route := range setup.Routing {
 		if route.OnEscalationOnly {
 			continue
+		}
+		if route.DueProblem != "" {
+			mistakes = append(mistakes, string(route.Channel)+": "+route.DueProblem)
 		}
 		if _, err := texts.Render(ctx, route.Channel, notification.Recipient{UserType: notification.Customer, UserID: "1", Name: "Ada"}); err != nil {
 			mistakes = append(mistakes, string(route.Channel)+": "+err.Error())

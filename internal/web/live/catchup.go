@@ -221,7 +221,7 @@ func (h *Hub) first(ctx context.Context, who notification.RecipientKey, r *reque
 func (s *socket) take(r request, items []notification.InboxItem) {
 	for _, item := range items {
 		s.position = item.Position()
-		if r.kind == after && item.NotificationID == r.id || r.kind == late && item.ReadAt != nil {
+		if r.kind == after && int64(item.NotificationID) == r.id || r.kind == late && item.ReadAt != nil {
 			continue // the client has the notification, or has read it elsewhere
 		}
 		f, err := frameOf(item)

@@ -18,7 +18,7 @@ const everybody = ".all"
 func (h *Hub) Deliver(routingKey string, body []byte) {
 	var message struct {
 		Type           string                `json:"type"`
-		NotificationID int64                 `json:"notification_id"`
+		NotificationID notification.JSONInt  `json:"notification_id"`
 		UserType       notification.UserType `json:"user_type"`
 		UserID         string                `json:"user_id"`
 	}
@@ -33,7 +33,7 @@ func (h *Hub) Deliver(routingKey string, body []byte) {
 		h.metrics.message(toEverybody)
 		return
 	}
-	found := h.deliver(notification.RecipientKey{UserType: message.UserType, UserID: message.UserID}, frame{kind: fresh, id: message.NotificationID, body: body})
+	found := h.deliver(notification.RecipientKey{UserType: message.UserType, UserID: message.UserID}, frame{kind: fresh, id: int64(message.NotificationID), body: body})
 	if found {
 		h.metrics.message(toSockets)
 	} else {
@@ -81,7 +81,7 @@ type frame struct {
 // frameOf returns a notification's frame, equal to the frame from the broker.
 func frameOf(item notification.InboxItem) (frame, error) {
 	body, err := json.Marshal(item.Frame)
-	return frame{kind: caughtUp, id: item.NotificationID, body: body}, err
+	return frame{kind: caughtUp, id: int64(item.NotificationID), body: body}, err
 }
 
 // sentIDs holds the ids that were last sent to a socket.

@@ -104,7 +104,7 @@ func TestProtocol(t *testing.T) {
 		{name: "no JSON", send: [][]byte{wire(opText, true, []byte(`after`))}, code: websocket.StatusProtocolError, cause: "protocol"},
 		{name: "an unknown type", send: [][]byte{wire(opText, true, []byte(`{"type":"read","id":1}`))}, code: websocket.StatusProtocolError, cause: "protocol"},
 		{name: "an acknowledgement of nothing", send: [][]byte{wire(opText, true, []byte(`{"type":"ack"}`))}, code: websocket.StatusProtocolError, cause: "protocol"},
-		{name: "an id that is a text", send: [][]byte{wire(opText, true, []byte(`{"type":"ack","id":"1"}`))}, code: websocket.StatusProtocolError, cause: "protocol"},
+		{name: "an id that is no number", send: [][]byte{wire(opText, true, []byte(`{"type":"ack","id":"x"}`))}, code: websocket.StatusProtocolError, cause: "protocol"},
 		{name: "an id below 1", send: [][]byte{wire(opText, true, []byte(`{"type":"after","id":0}`))}, code: websocket.StatusProtocolError, cause: "protocol"},
 		{name: "a reserved bit", send: [][]byte{append([]byte{0xC1}, wire(opText, true, []byte(`{}`))[1:]...)}, code: websocket.StatusProtocolError},
 		{name: "a ping in parts", send: [][]byte{wire(opPing, false, nil)}, code: websocket.StatusProtocolError},

@@ -96,7 +96,7 @@ func TestAcknowledge(t *testing.T) {
 	again.awaits(before.NotificationID, id)
 	require.Equal(t, notification.Sent, s.status(id))
 
-	tab.say(`{"type":"ack","id":%d}`, id)
+	tab.say(`{"type":"ack","id":"%d"}`, id)
 	again.say(`{"type":"ack","id":%d}`, before.NotificationID)
 
 	s.awaitStatus(id, notification.Delivered)

@@ -64,18 +64,18 @@ func (s *socket) readFrame(kind websocket.MessageType, r io.Reader) error {
 // obey executes a client's command. It returns false if the command is invalid.
 func (s *socket) obey(body []byte) bool {
 	var command struct {
-		Type string `json:"type"`
-		ID   *int64 `json:"id"`
+		Type string                `json:"type"`
+		ID   *notification.JSONInt `json:"id"`
 	}
 	if json.Unmarshal(body, &command) != nil || command.ID != nil && *command.ID <= 0 {
 		return false
 	}
 	switch {
 	case command.Type == "ack" && command.ID != nil:
-		s.acknowledge(*command.ID)
+		s.acknowledge(int64(*command.ID))
 		return true
 	case command.Type == "after" && command.ID != nil:
-		return s.ask(request{kind: after, id: *command.ID})
+		return s.ask(request{kind: after, id: int64(*command.ID)})
 	case command.Type == "after":
 		return s.ask(request{kind: unread})
 	default:

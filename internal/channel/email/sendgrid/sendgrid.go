@@ -33,7 +33,11 @@ type Sender struct {
 // Send passes msg to SendGrid, once, within the sender's time-out. Every error is a
 // [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if code := email.Flaw(msg); code != "" {
+	msg, code := email.Ready(msg)
+	if code == "" && !email.ASCIILine.MatchString(msg.To) {
+		code = email.OnlyASCII
+	}
+	if code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/address"
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/email"
@@ -100,17 +101,31 @@ func TestSendPlainText(t *testing.T) {
 	}
 }
 
+// The address is in the form that SendGrid takes, whatever its spelling in the directory.
+func TestSendToASCII(t *testing.T) {
+	t.Parallel()
+
+	for written, want := range map[string]string{
+		" ada@example.com\u00a0": "ada@example.com", "Anna@Müller.example": "Anna@xn--mller-kva.example", "ada.@docomo.example": `"ada."@docomo.example`,
+	} {
+		msg := message()
+		msg.To = written
+		require.Equal(t, want, deliver(t, msg).Personalizations[0].To[0].Email)
+	}
+}
+
 func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
 	channeltest.RunRefusals(t, newSender(t, channeltest.Nowhere, time.Minute), "sendgrid", message(), map[string]channeltest.Refusal{
 		"line feed in the title":       {Change: func(m *notification.Message) { m.Title = "a\nBcc: eve@example.com" }, Code: "header injection"},
 		"carriage return in the title": {Change: func(m *notification.Message) { m.Title = "a\rb" }, Code: "header injection"},
-		"no address":                   {Change: func(m *notification.Message) { m.To = "" }, Code: "invalid address"},
-		"no domain":                    {Change: func(m *notification.Message) { m.To = "ada" }, Code: "invalid address"},
-		"address with a name":          {Change: func(m *notification.Message) { m.To = "Ada <ada@example.com>" }, Code: "invalid address"},
-		"two addresses":                {Change: func(m *notification.Message) { m.To = "ada@example.com, eve@example.com" }, Code: "invalid address"},
-		"address with a line break":    {Change: func(m *notification.Message) { m.To = "ada@example.com\r\n" }, Code: "invalid address"},
+		"no address":                   {Change: func(m *notification.Message) { m.To = "" }, Code: "invalid address: that is empty"},
+		"no domain":                    {Change: func(m *notification.Message) { m.To = "ada" }, Code: "invalid address: " + string(address.NoAt)},
+		"address with a name":          {Change: func(m *notification.Message) { m.To = "Ada <ada@example.com>" }, Code: "invalid address: " + string(address.HasSpace)},
+		"two addresses":                {Change: func(m *notification.Message) { m.To = "ada@example.com, eve@example.com" }, Code: "invalid address: " + string(address.NoAt)},
+		"address with a line break":    {Change: func(m *notification.Message) { m.To = "ada@exam\r\nple.com" }, Code: "invalid address: " + string(address.HasSpace)},
+		"letters that SendGrid drops":  {Change: func(m *notification.Message) { m.To = "jörg@example.com" }, Code: email.OnlyASCII},
 		"no title":                     {Change: func(m *notification.Message) { m.Title = " " }, Code: "empty subject"},
 		"no body":                      {Change: func(m *notification.Message) { m.Body = "\n" }, Code: "empty body"},
 	})

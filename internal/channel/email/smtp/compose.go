@@ -11,12 +11,22 @@ import (
 	"herald/internal/notification"
 )
 
+// recipient returns the message's address. The library quotes its name again where the syntax needs it.
+func recipient(msg notification.Message) *address.Address {
+	to, err := address.ParseAddress(msg.To)
+	if err != nil { // an address in brackets, or a long one
+		to = &address.Address{Address: msg.To}
+	}
+	to.Name = msg.Name
+	return to
+}
+
 // compose builds the mail: a plain-text part, then HTML. Repeats of a message have the same
 // Message-ID, by which mailboxes recognise them.
 func (s *Sender) compose(msg notification.Message) *mail.Msg {
 	m := mail.NewMsg()
 	m.FromMailAddress(&address.Address{Name: s.settings.Name, Address: s.settings.Address})
-	m.ToMailAddress(&address.Address{Name: msg.Name, Address: msg.To})
+	m.ToMailAddress(recipient(msg))
 	sum := sha256.Sum256([]byte(msg.DeliveryID))
 	m.SetMessageIDWithValue(hex.EncodeToString(sum[:16]) + "@" + s.domain)
 	m.SetDate()

@@ -135,6 +135,12 @@ func (c *session) alive(ctx context.Context) bool {
 	return c.smtp.Noop() == nil
 }
 
+// takesEveryLetter reports whether the server takes addresses that are not in ASCII (RFC 6531).
+func (c *session) takesEveryLetter() bool {
+	takes, _ := c.smtp.Extension("SMTPUTF8")
+	return takes
+}
+
 // send sends one mail. If ctx ends first, it cuts the connection.
 func (c *session) send(ctx context.Context, m *mail.Msg) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })

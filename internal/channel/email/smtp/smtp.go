@@ -35,7 +35,8 @@ type Sender struct {
 // Send passes msg to the mail server, once, within the sender's time-out. Every error is a
 // [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if code := email.Flaw(msg); code != "" {
+	msg, code := email.Ready(msg)
+	if code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	m := s.compose(msg)
@@ -45,6 +46,10 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	connection, err := s.connect(ctx)
 	if err != nil {
 		return notification.Answer{Took: time.Since(began)}, unsent(ctx, err)
+	}
+	if !email.ASCIILine.MatchString(msg.To) && !connection.takesEveryLetter() {
+		s.keep(connection)
+		return notification.Answer{}, channel.Refuse(provider, email.OnlyASCII)
 	}
 	err = connection.send(ctx, m)
 	answer := notification.Answer{Took: time.Since(began)}

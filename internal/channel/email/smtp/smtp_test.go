@@ -22,6 +22,7 @@ import (
 
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
+	"herald/internal/channel/email"
 	"herald/internal/channel/email/smtp"
 	"herald/internal/config/environment"
 	"herald/internal/notification"
@@ -86,11 +87,13 @@ type post struct {
 	mu    sync.Mutex
 	mails []string // the data of each mail that it has read
 	auths []string // the mechanisms by which clients signed in
+	rcpts []string // the recipients
 	conns []net.Conn
 
 	mail, rcpt, data *server.SMTPError // refusals; nil: none
 	cut              string            // when it cuts the connection: at rcpt, at data, or after the data
 	mechanisms       []string          // of AUTH; nil: nobody signs in
+	takesUTF8        bool
 }
 
 func refusal(code int, enhanced ...int) *server.SMTPError {
@@ -117,10 +120,15 @@ func (v visit) reply(refused *server.SMTPError, stage string) error {
 }
 
 func (v visit) Mail(string, *server.MailOptions) error { return v.reply(v.mail, "mail") }
-func (v visit) Rcpt(string, *server.RcptOptions) error { return v.reply(v.rcpt, "rcpt") }
-func (visit) Reset()                                   {}
-func (visit) Logout() error                            { return nil }
-func (v visit) AuthMechanisms() []string               { return v.mechanisms }
+func (v visit) Rcpt(to string, _ *server.RcptOptions) error {
+	v.mu.Lock()
+	v.rcpts = append(v.rcpts, to)
+	v.mu.Unlock()
+	return v.reply(v.rcpt, "rcpt")
+}
+func (visit) Reset()                     {}
+func (visit) Logout() error              { return nil }
+func (v visit) AuthMechanisms() []string { return v.mechanisms }
 
 func (v visit) Data(r io.Reader) error {
 	text, err := io.ReadAll(r)
@@ -178,6 +186,7 @@ func (p *post) serve(t *testing.T, config *tls.Config, implicit bool) string {
 		p.conns = append(p.conns, c.Conn())
 		return visit{p, c}, nil
 	}))
+	far.EnableSMTPUTF8 = p.takesUTF8
 	far.Domain, far.ErrorLog, far.TLSConfig = "localhost", log.New(io.Discard, "", 0), config
 	listener := listen(t)
 	address := listener.Addr().String()
@@ -354,6 +363,37 @@ func TestSendComposes(t *testing.T) {
 	require.Equal(t, "List-Unsubscribe=One-Click", read.Header.Get("List-Unsubscribe-Post"))
 	require.Contains(t, p.mails[0], "Content-Type: text/plain")
 	require.Contains(t, p.mails[0], "Content-Type: text/html")
+}
+
+// The envelope has the address in ASCII, whatever its spelling in the directory. Only a server that takes
+// other letters before the @ gets them.
+func TestEnvelope(t *testing.T) {
+	t.Parallel()
+
+	for _, takesUTF8 := range []bool{false, true} {
+		p := &post{takesUTF8: takesUTF8}
+		sender := newSender(t, "smtp://"+p.serve(t, nil, false), time.Minute)
+		for _, written := range []string{" ada@example.com\u00a0", "Anna@Müller.example", "ada.@docomo.example", `"a\"b c"@example.com`, "ada@[192.0.2.1]"} {
+			msg := message(1)
+			msg.To = written
+			_, err := sender.Send(t.Context(), msg)
+			require.NoError(t, err, written)
+		}
+		require.Equal(t, []string{"ada@example.com", "Anna@xn--mller-kva.example", "ada.@docomo.example", `a"b c@example.com`, "ada@[192.0.2.1]"}, p.rcpts)
+		require.Contains(t, p.mails[1], "<Anna@xn--mller-kva.example>")
+		require.Contains(t, p.mails[2], `<"ada."@docomo.example>`)
+
+		msg := message(1)
+		msg.To = "jörg@Müller.example"
+		_, err := sender.Send(t.Context(), msg)
+		if takesUTF8 {
+			require.NoError(t, err)
+			require.Equal(t, "jörg@xn--mller-kva.example", p.rcpts[5])
+			continue
+		}
+		require.Equal(t, &notification.ProviderError{Provider: "smtp", Class: notification.Refused, Code: email.OnlyASCII, Unasked: true}, err)
+		require.Len(t, p.rcpts, 5)
+	}
 }
 
 // The test of SendGrid covers all flaws of a mail.

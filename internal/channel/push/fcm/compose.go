@@ -2,6 +2,7 @@ package fcm
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"firebase.google.com/go/v4/messaging"
@@ -23,6 +24,7 @@ const (
 	collapseIDKey = "collapse_id"
 	titleKey      = "title"
 	bodyKey       = "body"
+	urlKey        = "url"
 )
 
 // size returns the bytes of a message that count for FCM's limit.
@@ -34,6 +36,9 @@ func size(msg notification.Message) int {
 	if id := push.CollapseID(msg); id != "" {
 		all += len(collapseIDKey) + len(id)
 	}
+	if msg.URL != "" {
+		all += len(urlKey) + len(msg.URL)
+	}
 	return all
 }
 
@@ -44,6 +49,9 @@ func compose(msg notification.Message, device string) *messaging.Message {
 		message = composeData(msg, device)
 	}
 	web := map[string]string{}
+	if msg.URL != "" {
+		message.Data[urlKey] = msg.URL // for the app; a browser opens it itself, see below
+	}
 	if id := push.CollapseID(msg); id != "" {
 		replaceOlder(message, id)
 		web["Topic"] = id
@@ -53,8 +61,11 @@ func compose(msg notification.Message, device string) *messaging.Message {
 		message.APNS.Headers["apns-expiration"] = strconv.FormatInt(msg.ExpiresAt.Unix(), 10)
 		web["TTL"] = strconv.Itoa(int(left.Seconds()))
 	}
-	if len(web) > 0 {
+	if link := strings.HasPrefix(msg.URL, "https://"); link || len(web) > 0 {
 		message.Webpush = &messaging.WebpushConfig{Headers: web}
+		if link { // FCM takes no other link
+			message.Webpush.FCMOptions = &messaging.WebpushFCMOptions{Link: msg.URL}
+		}
 	}
 	return message
 }

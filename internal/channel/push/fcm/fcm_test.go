@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,26 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// Firebase's SDK introduces itself with the version in go.mod.
+func TestSDKVersion(t *testing.T) {
+	t.Parallel()
+
+	var client string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client = r.Header.Get("X-Firebase-Client")
+		_, _ = io.WriteString(w, accepted)
+	}))
+	t.Cleanup(server.Close)
+	msg := channeltest.Message(1)
+	msg.Devices = []string{"d"}
+	_, err := newSender(t, server.URL, time.Minute).Send(t.Context(), msg)
+	require.NoError(t, err)
+
+	version, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}}", "firebase.google.com/go/v4").Output()
+	require.NoError(t, err)
+	require.Equal(t, "fire-admin-go/"+strings.TrimPrefix(strings.TrimSpace(string(version)), "v"), client)
+}
+
 func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
 	t.Helper()
 	return channeltest.NewSender(t, &fcm.Settings{ProjectID: "demo", BaseURL: baseURL + "/v1"}, timeout)
@@ -51,8 +72,11 @@ type message struct {
 		TTL          string
 		Notification struct{ Tag string }
 	}
-	Webpush struct{ Headers map[string]string }
-	APNS    struct {
+	Webpush struct {
+		Headers    map[string]string
+		FCMOptions struct{ Link string } `json:"fcm_options"`
+	}
+	APNS struct {
 		Headers map[string]string
 		Payload struct {
 			APS struct {
@@ -168,6 +192,21 @@ func TestSendData(t *testing.T) {
 	require.Empty(t, sent.Android.CollapseKey, "with a collapse key, FCM keeps only four messages")
 	require.Equal(t, map[string]string{"apns-push-type": "background", "apns-priority": "5"}, sent.APNS.Headers)
 	require.Equal(t, 1, sent.APNS.Payload.APS.ContentAvailable)
+}
+
+// The app gets each url. FCM opens those with https in browsers itself.
+func TestSendURL(t *testing.T) {
+	t.Parallel()
+
+	for _, kind := range []notification.PushKind{notification.PushNotification, notification.PushData} {
+		for url, link := range map[string]string{"": "", "/orders/7": "", "https://shop.example/o/7": "https://shop.example/o/7"} {
+			msg := channeltest.Message(1)
+			msg.PushKind, msg.URL = kind, url
+			sent := deliver(t, msg)
+			require.Equal(t, url, sent.Data["url"])
+			require.Equal(t, link, sent.Webpush.FCMOptions.Link)
+		}
+	}
 }
 
 func TestSendToOneDevice(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 
 const (
 	provider      = "webpush"
-	payloadLimit  = 3993                // bytes in a record of 4,096, which each push service takes
 	maxTimeToLive = 28 * 24 * time.Hour // the longest that push services keep a message
 )
 
@@ -36,19 +35,11 @@ type Sender struct {
 	wire      http.RoundTripper
 }
 
-// payload is the text for the inbox page's service worker.
-type payload struct {
-	DeliveryID string `json:"delivery_id"`
-	Title      string `json:"title"`
-	Body       string `json:"body"`
-	Tag        string `json:"tag"` // a notification replaces the one with the same tag
-}
-
 // Send passes msg to each of its browsers, once, all within the sender's time-out. See
 // [push.SendToEach].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	topic := push.CollapseID(msg)
-	content := payload{msg.DeliveryID, msg.Title, msg.Body, topic}
+	content := notification.WebPush{DeliveryID: msg.DeliveryID, Title: msg.Title, Body: msg.Body, Tag: topic, URL: msg.URL}
 	if topic == "" {
 		content.Tag = msg.DeliveryID // a repeat replaces the first message
 	}
@@ -56,7 +47,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	switch {
 	case len(msg.Devices) == 0:
 		return notification.Answer{}, channel.Refuse(provider, push.CodeNoDevice)
-	case err != nil || len(text) > payloadLimit:
+	case err != nil || len(text) > notification.MaxWebPush:
 		return notification.Answer{}, channel.Refuse(provider, "message too big")
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)

@@ -119,6 +119,7 @@ func TestSendComposes(t *testing.T) {
 		"late":    {func(m *notification.Message) { m.SendBy = time.Now().Add(time.Hour * 24 * 60) }, map[string]string{"TTL": forever}, "evt-1-staff1-TEST"},
 		"replaces": {func(m *notification.Message) { m.EventType, m.CollapseKey = "ORDER_STATUS", "order-7" },
 			map[string]string{"Topic": topic}, topic},
+		"url": {func(m *notification.Message) { m.URL = "/orders/7" }, map[string]string{"TTL": forever}, "evt-1-staff1-TEST"},
 		"longest": {func(m *notification.Message) {
 			m.Body = strings.Repeat("x", 3993-len(`{"delivery_id":"","title":"","body":"","tag":""}`)-2*len(m.DeliveryID)-len(m.Title))
 		},
@@ -149,7 +150,11 @@ func TestSendComposes(t *testing.T) {
 				require.Equal(t, value, got.Get(header), header)
 			}
 			require.Contains(t, got.Get("Authorization"), "k="+publicKey)
-			want, err := json.Marshal(map[string]string{"delivery_id": msg.DeliveryID, "title": msg.Title, "body": msg.Body, "tag": tt.tag})
+			fields := map[string]string{"delivery_id": msg.DeliveryID, "title": msg.Title, "body": msg.Body, "tag": tt.tag}
+			if msg.URL != "" {
+				fields["url"] = msg.URL
+			}
+			want, err := json.Marshal(fields)
 			require.NoError(t, err)
 			require.JSONEq(t, string(want), text)
 		})

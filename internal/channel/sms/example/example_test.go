@@ -52,7 +52,8 @@ type Sender struct {
 
 // Send passes msg to the provider, once. Every error is a [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if code := sms.Flaw(msg); code != "" {
+	msg, code := sms.Ready(msg)
+	if code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)

@@ -40,7 +40,8 @@ type Sender struct {
 // Send passes the body of msg to Twilio, once, within the sender's time-out. It drops the title,
 // because text messages have none. Every error is a [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
-	if code := sms.Flaw(msg); code != "" {
+	msg, code := sms.Ready(msg)
+	if code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)

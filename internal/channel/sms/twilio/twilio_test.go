@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/address"
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/sms/twilio"
@@ -99,12 +100,12 @@ func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
 	channeltest.RunRefusals(t, newSender(t, channeltest.Nowhere, time.Minute), "twilio", message(), map[string]channeltest.Refusal{
-		"no number":           {Change: func(m *notification.Message) { m.To = "" }, Code: "invalid number"},
-		"national number":     {Change: func(m *notification.Message) { m.To = "3401234567" }, Code: "invalid number"},
-		"another channel":     {Change: func(m *notification.Message) { m.To = "whatsapp:+393401234567" }, Code: "invalid number"},
-		"number with a break": {Change: func(m *notification.Message) { m.To = "+393401234567\n" }, Code: "invalid number"},
-		"no body":             {Change: func(m *notification.Message) { m.Body = " \n" }, Code: "empty body"},
-		"long body":           {Change: func(m *notification.Message) { m.Body = strings.Repeat("é", 1601) }, Code: "body too long"},
+		"no number":       {Change: func(m *notification.Message) { m.To = "" }, Code: "invalid number: that is empty"},
+		"national number": {Change: func(m *notification.Message) { m.To = "3401234567" }, Code: "invalid number: " + string(address.NoCountry)},
+		"another channel": {Change: func(m *notification.Message) { m.To = "whatsapp:+393401234567" }, Code: "invalid number: " + string(address.NoCountry)},
+		"a zero too many": {Change: func(m *notification.Message) { m.To = "+41 (0)79 123 45 67" }, Code: "invalid number: " + string(address.TrunkZero)},
+		"no body":         {Change: func(m *notification.Message) { m.Body = " \n" }, Code: "empty body"},
+		"long body":       {Change: func(m *notification.Message) { m.Body = strings.Repeat("é", 1601) }, Code: "body too long"},
 	})
 }
 

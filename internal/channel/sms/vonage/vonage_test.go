@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/address"
 	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/sms/vonage"
@@ -128,7 +129,7 @@ func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
 	channeltest.RunRefusals(t, newSender(t, channeltest.Nowhere, time.Minute), "vonage", message(), map[string]channeltest.Refusal{
-		"no number": {Change: func(m *notification.Message) { m.To = "393401200001" }, Code: "invalid number"},
+		"no number": {Change: func(m *notification.Message) { m.To = "393401200001" }, Code: "invalid number: " + string(address.NoCountry)},
 	})
 }
 

@@ -199,7 +199,7 @@ const replaces = (newer, older) =>
   Boolean(newer.collapse_key) &&
   newer.collapse_key === older.collapse_key &&
   newer.event_type === older.event_type &&
-  newer.notification_id > older.notification_id;
+  BigInt(newer.notification_id) > BigInt(older.notification_id); // a large id is a text
 
 // replaceOlder drops the notifications whose place an item has taken. It returns whether one of them
 // had the keyboard focus.

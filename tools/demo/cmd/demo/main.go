@@ -48,10 +48,12 @@ func main() {
 
 func command(out *terminal.Output) *cobra.Command {
 	var sandboxURL string
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Write the example events, and check that each delivery ends as the rules say",
-		Long: `Write the example events, show their deliveries as they change, and print who has what.
+		Long: `Write the example events, and print who got what, with one line for similar events. With
+--all, show each change of a delivery, and print one line for each person and channel.
 The command fails unless every delivery ended as the rules say and the sandbox's ledger
 agrees. It needs the example directory (starter seed), a poller, and a worker whose
 providers are the sandbox. You can repeat it.
@@ -61,22 +63,23 @@ what follows: one e-mail bounces, and two events escalate. This part needs HERAL
 
 With the two services of the example in OUTBOX_SOURCES, as in "make demo", the demo also writes
 their rows and waits until Kafka has them.`,
-		Example:       "  demo --sandbox-url http://127.0.0.1:9090",
+		Example:       "  demo --sandbox-url http://127.0.0.1:9090\n  demo --sandbox-url http://127.0.0.1:9090 --all",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return run(ctx, out, sandboxURL)
+			return run(ctx, out, sandboxURL, all)
 		},
 	}
 	out.AddFlag(cmd)
 	cmd.Flags().StringVar(&sandboxURL, "sandbox-url", "http://127.0.0.1:9090", "where the sandbox is: scheme and host")
+	cmd.Flags().BoolVar(&all, "all", false, "show each change, and each person and channel")
 	return cmd
 }
 
-func run(ctx context.Context, out *terminal.Output, sandboxURL string) error {
+func run(ctx context.Context, out *terminal.Output, sandboxURL string, all bool) error {
 	environment := env.ToMap(os.Environ())
 	cfg, err := config.StarterFrom(environment)
 	if err != nil {
@@ -86,7 +89,12 @@ func run(ctx context.Context, out *terminal.Output, sandboxURL string) error {
 	if err != nil {
 		return err
 	}
-	d.Changed = func(line string) { progress(out, "%s  %s", notification.InstantText(time.Now()), line) }
+	d.Started = func(what string) { out.Note("demo: writing %s, and waiting for their messages", what) }
+	d.Changed = func(line string) {
+		if all {
+			progress(out, "%s  %s", notification.InstantText(time.Now()), line)
+		}
+	}
 	if d.Explainer, err = connect(ctx, cfg, environment); err != nil {
 		return err
 	}
@@ -95,12 +103,17 @@ func run(ctx context.Context, out *terminal.Output, sandboxURL string) error {
 	if err := ready(ctx, out, cfg, d); err != nil {
 		return err
 	}
-	progress(out, "written: %d events of the example, and the rows of its services; their ids have %s in them:", len(d.Events), d.Run)
+	out.Note("demo: the ids of this run contain %s", d.Run)
+	stop := func() {}
+	if !all {
+		stop = out.Progress(func() string { return fmt.Sprintf("demo: delivering; %d messages are done", d.Ended()) })
+	}
 	result, err := d.Play(ctx)
+	stop()
 	if result == nil {
 		return err
 	}
-	if err := out.Print(result, func(w io.Writer) { show(w, result) }); err != nil {
+	if err := out.Print(result, func(w io.Writer) { show(w, result, all) }); err != nil {
 		return err
 	}
 	if n := len(result.Deviations); n > 0 {
@@ -114,13 +127,13 @@ func newDemo(cfg config.Starter, sandboxURL string) (*demo.Demo, error) {
 	if err != nil {
 		return nil, err
 	}
-	scenes, err := example.Scenes()
+	acts, err := example.Acts()
 	if err != nil {
 		return nil, err
 	}
 	services, err := demo.FindServices(cfg.Sources, string(cfg.DatabaseURL))
 	return &demo.Demo{
-		Run: uuid.NewString()[:8], Events: events, Services: services, Scenes: scenes, Sandbox: sandbox.Client{URL: sandboxURL},
+		Run: uuid.NewString()[:8], Events: events, Services: services, Acts: acts, Sandbox: sandbox.Client{URL: sandboxURL},
 	}, err
 }
 
