@@ -122,7 +122,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 func (a *Activities) try(ctx context.Context, m *outgoing) error {
 	answer, err := a.call(ctx, *m)
 	for until := time.Now().Add(restPatience); errors.Is(err, notification.ErrProvidersRest); answer, err = a.call(ctx, *m) {
-		if m.local || ctx.Err() != nil || time.Now().After(until) {
+		if m.local || ctx.Err() != nil || stopping(ctx) || time.Now().After(until) {
 			return err
 		}
 		time.Sleep(restLook)
