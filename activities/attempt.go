@@ -45,7 +45,7 @@ func leased(until time.Duration) error {
 // begin leases deliveries for the longest time that an attempt by the policy can take.
 func (a *Activities) begin(ctx context.Context, policy AttemptPolicy, in notification.Begin) ([]notification.Attempt, error) {
 	in.Owner = activity.GetInfo(ctx).WorkflowExecution.ID + " " + rand.Text()
-	in.Lease = policy.Timeout + AttemptOverhead
+	in.Lease, in.Outage = policy.Timeout+AttemptOverhead, policy.Outage
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	return a.Attempts.BeginAttempts(ctx, in)
@@ -96,12 +96,19 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	if m.tried.Begun > 1 {
 		byChannel(ctx, m.channel).Counter(RetriesMetric).Inc(1)
 	}
+	failed := err
+	if err != nil {
+		failed = attemptFailure(m, err)
+	}
+	if delay := retryDelay(failed); delay > 0 {
+		m.result.Next = time.Now().Add(delay).UTC()
+	}
 	recordErr := a.record(ctx, m)
 	if recordErr != nil {
 		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID), "outcome", m.result.Outcome, "error", Unquoted(recordErr))
 	}
-	if err != nil {
-		return nil, attemptFailure(m, err)
+	if failed != nil {
+		return nil, failed
 	}
 	if recordErr == nil {
 		return nil, nil
@@ -115,7 +122,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 func (a *Activities) try(ctx context.Context, m *outgoing) error {
 	answer, err := a.call(ctx, *m)
 	for until := time.Now().Add(restPatience); errors.Is(err, notification.ErrProvidersRest); answer, err = a.call(ctx, *m) {
-		if m.local || ctx.Err() != nil || time.Now().After(until) {
+		if m.local || ctx.Err() != nil || stopping(ctx) || time.Now().After(until) {
 			return err
 		}
 		time.Sleep(restLook)
@@ -145,6 +152,7 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer,
 	if err != nil {
 		return notification.Answer{}, permanent(err, NoText)
 	}
+	message.AnyProvider = m.tried.Tied+1 >= m.policy.MaxAttempts || m.tried.TiedFor > m.policy.Outage
 	ctx, cancel := context.WithTimeout(ctx, m.policy.Timeout)
 	defer cancel()
 	ctx, stop := untilExpiry(ctx, message)
@@ -170,6 +178,9 @@ func (m *outgoing) end(answer notification.Answer, err error) {
 	r.Provider, r.ProviderStatus, r.DeadDevices, r.Took = answer.Provider, answer.Status, answer.DeadDevices, answer.Took
 	if err == nil {
 		r.Outcome, r.ProviderID = notification.OutcomeSent, answer.ProviderID
+		if answer.MayRepeat {
+			r.Detail = "may be a repeat: another provider gave no clear answer before"
+		}
 		return
 	}
 	r.Outcome, r.Detail = notification.OutcomeError, reason(err)

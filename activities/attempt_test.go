@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,11 +177,14 @@ func TestAttemptFails(t *testing.T) {
 		account, ours            = notification.OutcomeAccount, notification.OutcomeError
 		exhausted                = activities.AttemptsExhausted
 	)
+	elsewhere := &notification.ProviderError{Provider: "sendgrid", Class: notification.Ambiguous, Status: 500, Elsewhere: true}
 	clear, later, rejects := providerError(notification.Refused, 400, 0), providerError(notification.Busy, 429, time.Hour), providerError(notification.Account, 401, 0)
 	tests := []struct {
 		name         string
 		begun, ended int
 		rejected     time.Duration // the time since the first rejection of our account
+		outage       time.Duration // the time since the first end by an outage
+		patience     time.Duration // how long an outage uses up no attempt
 		err          error
 		wantType     string
 		permanent    bool
@@ -202,6 +206,14 @@ func TestAttemptFails(t *testing.T) {
 		{name: "account rejected for a day", begun: 3, rejected: 24 * time.Hour, err: rejects, wantType: exhausted, permanent: true, outcome: account, status: 401, detail: "sendgrid rejected our account: 401"},
 		{name: "no clear answer", begun: 1, err: providerError(notification.Ambiguous, 503, 0), wantType: "Ambiguous", outcome: ambiguous, status: 503, detail: "sendgrid gave no clear answer: 503"},
 		{name: "no answer", begun: 1, err: providerError(notification.Ambiguous, 0, 0), wantType: "Ambiguous", outcome: ambiguous, detail: "sendgrid gave no clear answer"},
+		{name: "out of reach at the third attempt", begun: 3, ended: 2, patience: time.Hour, err: providerError(notification.Unreachable, 0, 0), wantType: "Unreachable", delay: time.Second, outcome: notification.OutcomeUnreachable, detail: "sendgrid was out of reach"},
+		{name: "busy for nearly an hour", begun: 3, ended: 2, patience: time.Hour, outage: time.Hour - time.Second, err: providerError(notification.Busy, 429, time.Second), wantType: "Busy", delay: time.Minute, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
+		{name: "busy for half a minute, long Retry-After", begun: 3, ended: 2, patience: time.Hour, outage: 30 * time.Second, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
+		{name: "out of reach for an hour", begun: 3, ended: 2, patience: time.Hour, outage: time.Hour, err: providerError(notification.Unreachable, 0, 0), wantType: exhausted, permanent: true, outcome: notification.OutcomeUnreachable, detail: "sendgrid was out of reach"},
+		{name: "unavailable counts", begun: 3, ended: 2, patience: time.Hour, err: providerError(notification.Unavailable, 503, 0), wantType: exhausted, permanent: true, outcome: notification.OutcomeUnavailable, status: 503, detail: "sendgrid is unavailable: 503"},
+		{name: "no clear answer counts", begun: 3, ended: 2, patience: time.Hour, err: providerError(notification.Ambiguous, 500, 0), wantType: exhausted, permanent: true, outcome: ambiguous, status: 500, detail: "sendgrid gave no clear answer: 500"},
+		{name: "no clear answer, while another provider is busy", begun: 3, ended: 2, err: elsewhere, wantType: "Ambiguous", outcome: ambiguous, status: 500, detail: "sendgrid gave no clear answer: 500"},
+		{name: "no clear answer, while another provider is busy for long", begun: 6, ended: 5, err: elsewhere, wantType: exhausted, permanent: true, outcome: ambiguous, status: 500, detail: "sendgrid gave no clear answer: 500"},
 		{name: "a bug in Herald", begun: 1, err: errors.New("a bug"), outcome: ours, detail: "a bug"},
 		{name: "a bug in Herald at the third attempt", begun: 3, ended: 2, err: errors.New("a bug"), outcome: ours, detail: "a bug"},
 		{name: "second attempt of three", begun: 2, ended: 1, err: later, wantType: "Busy", delay: time.Hour, outcome: busy, status: 429, detail: "sendgrid is busy: 429"},
@@ -217,13 +229,23 @@ func TestAttemptFails(t *testing.T) {
 			t.Parallel()
 
 			forBoth(t, tt.begun, tt.ended, func(t *testing.T, m *message) {
-				if m.deliveries.attempt.Rejected = tt.rejected; m.digest != nil {
+				m.deliveries.attempt.Rejected, m.deliveries.attempt.Outage = tt.rejected, tt.outage
+				if m.digest != nil {
 					m.digest.items[0].Rejected, m.digest.items[1].Rejected = tt.rejected, tt.rejected
+					m.digest.items[0].Outage, m.digest.items[1].Outage = tt.outage, tt.outage
 				}
+				policy := policy
+				policy.Outage = tt.patience
 				mail := &provider{err: tt.err, receipt: notification.Answer{ProviderID: "none", DeadDevices: []string{"old"}}}
 				_, err := m.attempt(t.Context(), mail, policy)
 
-				requireFailure(t, err, tt.wantType, tt.permanent, tt.delay)
+				if m.digest == nil && tt.delay >= 2*time.Minute { // the workflow waits
+					require.NoError(t, err)
+				} else {
+					requireFailure(t, err, tt.wantType, tt.permanent, tt.delay)
+				}
+				require.Equal(t, tt.delay > 0, !m.results[0].Next.IsZero())
+				m.results[0].Next = time.Time{}
 				want := notification.AttemptResult{Outcome: tt.outcome, ProviderStatus: tt.status, Detail: tt.detail}
 				if tt.err != nil { // the provider was called
 					want.DeadDevices = []string{"old"}
@@ -259,6 +281,32 @@ func TestAttemptUnrecorded(t *testing.T) {
 	})
 }
 
+// A message that a provider may have goes to any provider at its last attempt, or after an outage of that
+// provider. The result then tells that the message may arrive twice.
+func TestAttemptWithAnyProvider(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		tied    int
+		tiedFor time.Duration
+		want    bool
+	}{{0, 0, false}, {1, time.Minute, false}, {2, time.Minute, true}, {1, 2 * time.Hour, true}} {
+		forBoth(t, 2, 1, func(t *testing.T, m *message) {
+			m.deliveries.attempt.Tied, m.deliveries.attempt.TiedFor = tt.tied, tt.tiedFor
+			if m.digest != nil {
+				m.digest.items[0].Tried, m.digest.items[1].Tried = m.deliveries.attempt.Tried, m.deliveries.attempt.Tried
+			}
+			policy := policy
+			policy.Outage = time.Hour
+			mail := accepting()
+			mail.receipt.MayRepeat = tt.want
+			require.Nil(t, must(m.attempt(t.Context(), mail, policy))(t))
+			require.Equal(t, tt.want, mail.message.AnyProvider)
+			require.Equal(t, tt.want, strings.Contains(m.results[0].Detail, "may be a repeat"))
+		})
+	}
+}
+
 // On a best-effort channel a rejection of our account fails the message.
 func TestAttemptOnABestEffortChannel(t *testing.T) {
 	t.Parallel()
@@ -276,8 +324,8 @@ func TestAttemptFailureUnrecorded(t *testing.T) {
 
 	forBoth(t, 1, 0, func(t *testing.T, m *message) {
 		m.endErr = errors.New("connection reset")
-		_, err := m.attempt(t.Context(), &provider{err: providerError(notification.Busy, 429, time.Hour)}, policy)
-		requireFailure(t, err, "Busy", false, time.Hour)
+		_, err := m.attempt(t.Context(), &provider{err: providerError(notification.Busy, 429, time.Minute)}, policy)
+		requireFailure(t, err, "Busy", false, time.Minute)
 	})
 }
 

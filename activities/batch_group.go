@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -8,15 +9,16 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 )
 
 // sendGroup begins an attempt at each delivery of a group, sends the deliveries that may be
-// sent, and records the results. A cancellation does not interrupt calls to the provider.
+// sent, and records the results. A cancellation does not interrupt calls to the provider. No call begins
+// if the leases might run out during it: the process may have been paused.
 func (b *batch) sendGroup(ctx context.Context, ids []string) {
-	whole, cancel := context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
+	leases := time.Now().Add(b.in.Timeout + AttemptOverhead)
+	whole, cancel := context.WithDeadline(context.WithoutCancel(ctx), earliest(b.deadline, leases))
 	defer cancel()
 	begun, err := b.begin(whole, ids)
 	if err != nil {
@@ -33,6 +35,13 @@ func (b *batch) sendGroup(ctx context.Context, ids []string) {
 		return
 	}
 	b.activities.noteEnds(whole, b.in.Channel, results, recorded)
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // begin starts attempts. It returns none for deliveries that may not be sent.
@@ -164,10 +173,7 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notific
 
 // delay returns the time until the next attempt: the failure's delay, or else the policy's.
 func (p AttemptPolicy) delay(err error) time.Duration {
-	if failed, ok := errors.AsType[*temporal.ApplicationError](err); ok && failed.NextRetryDelay() > 0 {
-		return failed.NextRetryDelay()
-	}
-	return p.interval(0, 0)
+	return cmp.Or(retryDelay(err), p.interval(0, 0))
 }
 
 func (b *batch) record(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {

@@ -134,8 +134,8 @@ func (s start) refused() bool {
 // blame decides which events a refusal counts against. If Temporal started another event of the
 // batch, Temporal works, and the refused event is at fault. If Temporal refused several events and
 // started none, Temporal or the request is at fault: all events are given back, and no claim
-// counts. If the batch is one refused event, the cause is unknown: the claim counts, so the event
-// ends as FAILED after maxClaims claims.
+// counts. The same holds for one event, if Temporal's answer says nothing about it. If Temporal finds one
+// event invalid, the claim counts, so the event ends as FAILED after maxClaims claims.
 func blame(starts []start) []notification.ClaimResult {
 	started, refused := 0, 0
 	for _, s := range starts {
@@ -154,7 +154,7 @@ func blame(starts []start) []notification.ClaimResult {
 		}
 		switch {
 		case !s.refused() || started > 0:
-		case refused > 1:
+		case refused > 1 || s.outcome == notification.ClaimKept:
 			result.Outcome = notification.ClaimReleased
 		default:
 			result.Outcome = notification.ClaimKept

@@ -88,6 +88,28 @@ func TestPollOutboxWithASingleEvent(t *testing.T) {
 	require.Equal(t, 10, temporal.count("evt-1"))
 }
 
+// If Temporal's answer says nothing about the one event of a batch, no claim counts.
+func TestPollOutboxWithASingleEventAndABrokenServer(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	var broken atomic.Bool
+	broken.Store(true)
+	temporal := &launcher{answer: func(notification.PendingEvent) error {
+		if broken.Load() {
+			return serviceerror.NewInternal("who knows")
+		}
+		return nil
+	}}
+	emit(t, s, 1, 1)
+	p := poll(t, s, temporal, eager)
+	require.Eventually(t, func() bool { return temporal.count("evt-1") >= 4 }, patience, time.Millisecond)
+	require.LessOrEqual(t, postgrestest.Get[int](t, s, "SELECT attempt_count FROM event_outbox"), 1, "the claim under way")
+	broken.Store(false)
+	await(t, s, 1, "status = 'PROCESSED' AND attempt_count = 1")
+	require.Zero(t, p.stop(t).Failed)
+}
+
 // If another workflow has its id, an event fails, for any result of the other events. The failure
 // names the workflow.
 func TestPollOutboxIDTaken(t *testing.T) {

@@ -38,7 +38,8 @@ func failure(err error) error {
 
 // attemptFailure returns the failure of an attempt, made permanent if no attempt follows. While the
 // provider rejects our account, the message is tried once a minute, for a day, and these attempts
-// do not count. A best-effort channel gets only one attempt.
+// do not count. Nor do attempts during an outage, until it has lasted as long as the policy says. A
+// best-effort channel gets only one attempt that counts.
 func attemptFailure(m outgoing, err error) error {
 	if off, ok := errors.AsType[*notification.NotConfiguredError](err); ok {
 		return permanent(off, ChannelNotConfigured)
@@ -57,11 +58,22 @@ func attemptFailure(m outgoing, err error) error {
 		return permanent(provider, AttemptsExhausted)
 	case ours:
 		return later(provider, jittered(accountRetry, provider.RetryAfter))
-	case m.tried.Ended+1 >= m.policy.MaxAttempts:
+	case provider.Class.IsOutage() && m.tried.Outage < m.policy.Outage:
+		return later(provider, jittered(m.policy.outageInterval(m.tried.Outage), provider.RetryAfter))
+	case m.tried.Ended+1 >= m.policy.MaxAttempts && !(provider.Elsewhere && m.tried.Ended+1 < 2*m.policy.MaxAttempts):
 		return permanent(provider, AttemptsExhausted)
 	default:
 		return later(provider, m.policy.interval(m.tried.Ended, provider.RetryAfter))
 	}
+}
+
+// retryDelay returns the time after which Temporal retries a failure; 0: never, or as the retry policy
+// says.
+func retryDelay(err error) time.Duration {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok && !application.NonRetryable() {
+		return application.NextRetryDelay()
+	}
+	return 0
 }
 
 // retried returns err as a failure that Temporal always retries.
@@ -149,6 +161,14 @@ func startOutcome(err error) notification.ClaimOutcome {
 // provider's Retry-After to the same time.
 const maxRetryInterval = 15 * time.Minute
 
+// minOutageRetry and maxOutageRetry limit the intervals during an outage. The maximum is short, because
+// the message is due when the outage ends.
+const minOutageRetry, maxOutageRetry = time.Second, time.Minute
+
+// longBackOff is the time from which the workflow of a delivery waits for the next attempt, so that the
+// delivery gives back what others need. Temporal waits for shorter times, which costs less.
+const longBackOff = 2 * time.Minute
+
 const (
 	// accountRetry is the interval after a provider rejected our account. An operator has
 	// to correct the credentials, and more attempts may lock the account.
@@ -164,6 +184,12 @@ func (p AttemptPolicy) interval(ended int, retryAfter time.Duration) time.Durati
 	}
 	grown := float64(p.FirstRetry) * math.Pow(max(p.Coefficient, 1), float64(ended))
 	return jittered(time.Duration(min(grown, float64(max(maxRetryInterval, p.FirstRetry)))), 0)
+}
+
+// outageInterval returns the time until the next attempt during an outage that has lasted for some
+// time. Each attempt comes after twice the time of the last one.
+func (p AttemptPolicy) outageInterval(lasted time.Duration) time.Duration {
+	return min(max(lasted, p.FirstRetry, minOutageRetry), max(maxOutageRetry, p.FirstRetry))
 }
 
 // jittered makes an interval up to a fifth shorter or longer, so that messages that failed together

@@ -95,7 +95,7 @@ const (
 )
 
 var attemptOutcomes = []notification.AttemptOutcome{
-	notification.OutcomeSent, notification.OutcomeRefused, notification.OutcomeBusy,
+	notification.OutcomeSent, notification.OutcomeRefused, notification.OutcomeBusy, notification.OutcomeUnreachable, notification.OutcomeUnavailable,
 	notification.OutcomeAccount, notification.OutcomeAmbiguous, notification.OutcomeOff, notification.OutcomeError,
 }
 

@@ -8,7 +8,7 @@ import (
 
 // LaneStore is the part of the database that hands out the deliveries of lanes.
 type LaneStore interface {
-	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
+	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status, limit int) (notification.Stretch, error)
 	// LaneDeliveries reads the first deliveries of a part with the status `only`; empty: PENDING
 	// and FAILED. next is the first notification.id of the next call; 0: none are left.
 	LaneDeliveries(ctx context.Context, part notification.Part, only notification.Status, limit int) (deliveries []notification.Delivery, next int64, err error)
@@ -29,6 +29,7 @@ type NextInput struct {
 	EventID string
 	Lane    notification.Lane
 	After   int64 // a notification.id
+	Last    int64 `json:",omitempty"` // the last notification.id to return; 0: no limit
 	Pending bool  `json:",omitempty"` // only PENDING deliveries; otherwise also FAILED ones
 	Bulk    bool  `json:",omitempty"` // for a batch
 }
@@ -41,7 +42,7 @@ func (in NextInput) limit() int {
 	case in.Lane.Waiting:
 		return pageDeliveries
 	default:
-		return listedAtOnce
+		return pageDeliveries / 2 // four pages of a lane share its first deliveries
 	}
 }
 
@@ -58,7 +59,7 @@ type NextResult struct {
 // NextDeliveries finds the next stretch of a lane's deliveries to send. For a batch, it first makes
 // FAILED deliveries PENDING again, because an event that is started again retries them.
 func (a *Activities) NextDeliveries(ctx context.Context, in NextInput) (NextResult, error) {
-	found, err := a.Lanes.NextDeliveries(ctx, in.EventID, in.Lane, in.After, pendingOnly(in.Pending), in.limit())
+	found, err := a.Lanes.NextDeliveries(ctx, in.EventID, in.Lane, notification.IDRange{First: in.After + 1, Last: in.Last}, pendingOnly(in.Pending), in.limit())
 	next := NextResult{IDRange: found.IDRange, Partial: found.Count < in.limit()}
 	if err != nil || !in.Bulk || found.Count == 0 {
 		return next, err

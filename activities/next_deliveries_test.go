@@ -16,15 +16,15 @@ type laneStore struct {
 	deliveries []notification.Delivery
 	next       int64
 
-	after    int64
+	ids      notification.IDRange
 	only     notification.Status
 	limit    int
 	part     notification.Part
 	reopened notification.Part
 }
 
-func (s *laneStore) NextDeliveries(_ context.Context, _ string, _ notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error) {
-	s.after, s.only, s.limit = after, only, limit
+func (s *laneStore) NextDeliveries(_ context.Context, _ string, _ notification.Lane, ids notification.IDRange, only notification.Status, limit int) (notification.Stretch, error) {
+	s.ids, s.only, s.limit = ids, only, limit
 	return s.stretch, nil
 }
 
@@ -56,13 +56,13 @@ func TestNextDeliveries(t *testing.T) {
 
 		reopened notification.Part
 	}{
-		{name: "one workflow for each delivery", in: activities.NextInput{Lane: now}, found: notification.Stretch{IDRange: ids, Count: 250, Failed: true}, limit: 250, want: activities.NextResult{IDRange: ids}},
+		{name: "a page that sends", in: activities.NextInput{Lane: now}, found: notification.Stretch{IDRange: ids, Count: 250, Failed: true}, limit: 250, want: activities.NextResult{IDRange: ids}},
 		{name: "a page", in: activities.NextInput{Lane: later}, found: notification.Stretch{IDRange: ids, Count: 500}, limit: 500, want: activities.NextResult{IDRange: ids}},
 		{name: "a batch", in: bulk, found: notification.Stretch{IDRange: ids, Count: 2000, Priority: notification.Low}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail, Priority: notification.Low}},
 		{name: "a part of a batch", in: bulk, found: notification.Stretch{IDRange: ids, Count: 300, Priority: notification.High}, limit: 2000, want: activities.NextResult{IDRange: ids, Partial: true, Policy: &mail, Priority: notification.High}},
 		{name: "a batch of an event that is started again", in: bulk, found: notification.Stretch{IDRange: ids, Count: 2000, Failed: true}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail}, reopened: notification.Part{EventID: "evt-1", Lane: now, IDs: ids}},
 		{name: "nothing", in: bulk, limit: 2000, want: activities.NextResult{Partial: true}},
-		{name: "only PENDING deliveries", in: activities.NextInput{Lane: now, Bulk: true, Pending: true}, limit: 2000, only: notification.Pending, want: activities.NextResult{Partial: true}},
+		{name: "a page of a batch", in: activities.NextInput{Lane: now, Last: 2000, Pending: true}, limit: 250, only: notification.Pending, want: activities.NextResult{Partial: true}},
 	}
 	for _, tt := range tests {
 		db := &laneStore{stretch: tt.found}
@@ -73,7 +73,7 @@ func TestNextDeliveries(t *testing.T) {
 
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.want, got, tt.name)
-		require.Equal(t, []any{int64(7), tt.limit, tt.only}, []any{db.after, db.limit, db.only}, tt.name)
+		require.Equal(t, []any{notification.IDRange{First: 8, Last: tt.in.Last}, tt.limit, tt.only}, []any{db.ids, db.limit, db.only}, tt.name)
 		require.Equal(t, tt.reopened, db.reopened, tt.name)
 	}
 }

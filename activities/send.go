@@ -36,7 +36,8 @@ type SendInput struct {
 // SendResult is the result of [Activities.Send].
 type SendResult struct {
 	Status    notification.Status
-	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent; quiet hours last until then
+	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent, and the next attempt is due then
+	Quiet     bool      `json:",omitempty"` // NotBefore is the end of quiet hours
 	Wait      string    `json:",omitempty"` // NotBefore as text
 	Dropped   string    `json:",omitempty"` // nothing was sent: the delivery is dropped for this reason
 	NotSent   bool      `json:",omitempty"` // nothing was sent: [Activities.SendFirst] leaves it to Send
@@ -83,6 +84,10 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 	if errors.Is(err, errExpired) {
 		return held(notification.Verdict{Dropped: string(notification.DecisionExpired)}), nil
 	}
+	if delay := retryDelay(err); delay >= longBackOff && !local {
+		at := time.Now().Add(delay).UTC()
+		return held(notification.Verdict{NotBefore: at, Wait: notification.InstantText(at) + ": the last attempt failed, and the next attempt is due then"}), nil
+	}
 	if err != nil {
 		return SendResult{}, err
 	}
@@ -101,7 +106,7 @@ func single(channel notification.Channel, policy AttemptPolicy, begun notificati
 
 // held returns the result of a delivery that may not be sent.
 func held(v notification.Verdict) SendResult {
-	return SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Wait: v.Wait, Dropped: v.Dropped}
+	return SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Quiet: v.Quiet, Wait: v.Wait, Dropped: v.Dropped}
 }
 
 // written returns the message as it was written when the delivery was planned.

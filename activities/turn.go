@@ -56,10 +56,20 @@ func SendSlots(rate float64, most int) int {
 	return int(min(max(2, rate*slotPatience.Seconds()), float64(most)))
 }
 
-// awaitTurn waits for the turn of one message.
+// awaitTurn waits for the turn of one message. A stopping worker waits for none, because it may have too
+// little time left to send the message.
 func (a *Activities) awaitTurn(ctx context.Context, channel notification.Channel) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
 	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-activity.GetWorkerStopChannel(ctx):
+			stop(errNoTurn)
+		case <-ctx.Done():
+		}
+	}()
 	_, err := a.awaitTurns(ctx, channel, 1, false)
 	return err
 }

@@ -224,7 +224,7 @@ SELECT id,
        sent_at AS sent,
        CASE WHEN status IN ('SENT', 'DELIVERED') THEN 'SENT' WHEN status IN ('FAILED', 'CANCELLED') THEN 'FAILED' END AS status, -- null: not ended
        attempt_count,
-       CASE WHEN status = 'PENDING' THEN coalesce(send_after, created_at) END AS next_retry_at, -- not before then; back-offs are kept by Temporal
+       CASE WHEN status = 'PENDING' THEN coalesce(greatest(send_after, next_attempt_at), created_at) END AS next_retry_at,
        last_error,
        created_at
 FROM   notification
@@ -251,7 +251,7 @@ COMMENT ON COLUMN notification_channel_send.recipient_address IS 'As in notifica
 COMMENT ON COLUMN notification_channel_send.sent IS 'notification.sent_at.';
 COMMENT ON COLUMN notification_channel_send.status IS 'SENT, also for DELIVERED; FAILED, also for CANCELLED; null: not ended.';
 COMMENT ON COLUMN notification_channel_send.attempt_count IS 'As in notification.';
-COMMENT ON COLUMN notification_channel_send.next_retry_at IS 'Not before then, of what is PENDING. Temporal alone knows when an attempt is repeated.';
+COMMENT ON COLUMN notification_channel_send.next_retry_at IS 'When the next attempt is due. Null: the delivery has ended.';
 COMMENT ON COLUMN notification_channel_send.last_error IS 'As in notification.';
 COMMENT ON COLUMN notification_channel_send.created_at IS 'As in notification.';
 
@@ -329,7 +329,7 @@ CREATE TABLE delivery_attempt (
     CONSTRAINT delivery_attempt_of_notification FOREIGN KEY (delivery_id) REFERENCES notification(delivery_id) ON DELETE CASCADE,
     CONSTRAINT delivery_attempt_ended_with_outcome CHECK ((ended_at IS NULL) = (outcome IS NULL)),
     CONSTRAINT delivery_attempt_outcome
-        CHECK (outcome IN ('SENT', 'REFUSED', 'BUSY', 'ACCOUNT', 'AMBIGUOUS', 'ERROR', 'NOT_CONFIGURED', 'LOST'))
+        CHECK (outcome IN ('SENT', 'REFUSED', 'BUSY', 'UNREACHABLE', 'UNAVAILABLE', 'ACCOUNT', 'AMBIGUOUS', 'ERROR', 'NOT_CONFIGURED', 'LOST'))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 
 COMMENT ON TABLE delivery_attempt IS 'The ended attempts to hand a delivery to its provider. notification has the attempt under way.';
@@ -337,7 +337,7 @@ COMMENT ON COLUMN delivery_attempt.delivery_id IS 'notification.delivery_id.';
 COMMENT ON COLUMN delivery_attempt.attempt IS 'Number of the attempt, from 1.';
 COMMENT ON COLUMN delivery_attempt.started_at IS 'Before the provider was called.';
 COMMENT ON COLUMN delivery_attempt.ended_at IS 'When its result was recorded; of a LOST one, when that was noticed.';
-COMMENT ON COLUMN delivery_attempt.outcome IS 'SENT: accepted. REFUSED: for ever. BUSY: the provider wants it later. AMBIGUOUS: no clear answer, so it may have gone out. ACCOUNT: our credentials were refused. NOT_CONFIGURED: the worker has no settings for the channel. ERROR: the provider was not called for another reason. LOST: the process died in it, and the next attempt may repeat the message. Null: see ended_at.';
+COMMENT ON COLUMN delivery_attempt.outcome IS 'SENT: accepted. REFUSED: never accepted. BUSY: not accepted, the provider wants it later. UNREACHABLE: there was no connection. UNAVAILABLE: not accepted, the provider was out of order. AMBIGUOUS: no clear answer, so it may have gone out. ACCOUNT: our credentials were refused. NOT_CONFIGURED: the worker has no settings for the channel. ERROR: the provider was not called for another reason. LOST: the process died in it, and the next attempt may repeat the message.';
 COMMENT ON COLUMN delivery_attempt.provider_status IS 'HTTP status of the provider''s answer; null: there was none.';
 COMMENT ON COLUMN delivery_attempt.detail IS 'What the provider said. It holds no address and no text.';
 COMMENT ON COLUMN delivery_attempt.took IS 'How long the provider took to answer, or until the call was given up; of several devices, the slowest. Null: it was not called.';

@@ -46,14 +46,14 @@ CREATE TABLE delivery_attempt (
     attempt integer NOT NULL, -- Number of the attempt, from 1.
     started_at timestamp with time zone DEFAULT now() NOT NULL, -- Before the provider was called.
     ended_at timestamp with time zone, -- When its result was recorded; of a LOST one, when that was noticed.
-    outcome text, -- SENT: accepted. REFUSED: for ever. BUSY: the provider wants it later. AMBIGUOUS: no clear answer, so it may have gone out. ACCOUNT: our credentials were refused. NOT_CONFIGURED: the worker has no settings for the channel. ERROR: the provider was not called for another reason. LOST: the process died in it, and the next attempt may repeat the message. Null: see ended_at.
+    outcome text, -- SENT: accepted. REFUSED: never accepted. BUSY: not accepted, the provider wants it later. UNREACHABLE: there was no connection. UNAVAILABLE: not accepted, the provider was out of order. AMBIGUOUS: no clear answer, so it may have gone out. ACCOUNT: our credentials were refused. NOT_CONFIGURED: the worker has no settings for the channel. ERROR: the provider was not called for another reason. LOST: the process died in it, and the next attempt may repeat the message.
     provider_status integer, -- HTTP status of the provider's answer; null: there was none.
     detail text, -- What the provider said. It holds no address and no text.
     took interval, -- How long the provider took to answer, or until the call was given up; of several devices, the slowest. Null: it was not called.
     CONSTRAINT delivery_attempt_pkey PRIMARY KEY (delivery_id, attempt),
     CONSTRAINT delivery_attempt_of_notification FOREIGN KEY (delivery_id) REFERENCES notification(delivery_id) ON DELETE CASCADE,
     CONSTRAINT delivery_attempt_ended_with_outcome CHECK (((ended_at IS NULL) = (outcome IS NULL))),
-    CONSTRAINT delivery_attempt_outcome CHECK ((outcome = ANY (ARRAY['SENT'::text, 'REFUSED'::text, 'BUSY'::text, 'ACCOUNT'::text, 'AMBIGUOUS'::text, 'ERROR'::text, 'NOT_CONFIGURED'::text, 'LOST'::text])))
+    CONSTRAINT delivery_attempt_outcome CHECK ((outcome = ANY (ARRAY['SENT'::text, 'REFUSED'::text, 'BUSY'::text, 'UNREACHABLE'::text, 'UNAVAILABLE'::text, 'ACCOUNT'::text, 'AMBIGUOUS'::text, 'ERROR'::text, 'NOT_CONFIGURED'::text, 'LOST'::text])))
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 
 -- How many deliveries were planned in each ten minutes, by channel and status. The sweep counts; rows leave after 8 days.
@@ -986,7 +986,7 @@ CREATE VIEW notification_channel_send AS
         END AS status,
     notification.attempt_count,
         CASE
-            WHEN (notification.status = 'PENDING'::text) THEN COALESCE(notification.send_after, notification.created_at)
+            WHEN (notification.status = 'PENDING'::text) THEN COALESCE(GREATEST(notification.send_after, notification.next_attempt_at), notification.created_at)
             ELSE NULL::timestamp with time zone
         END AS next_retry_at,
     notification.last_error,

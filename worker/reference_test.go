@@ -65,7 +65,7 @@ func TestSettingsOfTheReference(t *testing.T) {
 
 // policySettings returns a channel's settings and their defaults.
 func policySettings(channel notification.Channel, policy config.Policy) map[string]any {
-	settings := map[string]any{"TIMEOUT": policy.Timeout, "RATE_LIMIT": policy.RateLimit}
+	settings := map[string]any{"TIMEOUT": policy.Timeout, "OUTAGE": policy.Outage, "RATE_LIMIT": policy.RateLimit}
 	if !channel.BestEffort() {
 		settings["MAX_ATTEMPTS"], settings["RETRY_INTERVAL"], settings["RETRY_COEFFICIENT"] = policy.MaxAttempts, policy.RetryInterval, policy.RetryCoefficient
 	}

@@ -77,7 +77,7 @@ func deliveryPolicies(cfg config.Config) map[notification.Channel]activities.Del
 			TaskQueue: workflows.ChannelQueue(cfg.TaskQueuePrefix, channel),
 			Local:     policy.RateLimit == 0,
 			AttemptPolicy: activities.AttemptPolicy{
-				MaxAttempts: policy.MaxAttempts, FirstRetry: policy.RetryInterval, Coefficient: policy.RetryCoefficient, Timeout: policy.Timeout,
+				MaxAttempts: policy.MaxAttempts, FirstRetry: policy.RetryInterval, Coefficient: policy.RetryCoefficient, Outage: policy.Outage, Timeout: policy.Timeout,
 			},
 		}
 	}

@@ -9,12 +9,13 @@ import (
 
 // batchRest is a batch after its first attempts.
 type batchRest struct {
-	in   BatchInput
-	open *limiter
+	in    BatchInput
+	open  *limiter // failed workflows
+	pages *limiter
 }
 
-// openAlone limits the delivery workflows that a batch has open at once.
-const openAlone = 400
+// openFailed limits the failed workflows that a batch has open at once.
+const openFailed = 400
 
 // showFailed starts failed workflows for permanently failed deliveries.
 func (b batchRest) showFailed(ctx workflow.Context) error {
@@ -24,7 +25,7 @@ func (b batchRest) showFailed(ctx workflow.Context) error {
 			return err
 		}
 		for _, d := range claimed.Failed {
-			if err := b.open.run(ctx, func(ctx workflow.Context) { b.showOne(ctx, d) }); err != nil {
+			if err := b.open.run(ctx, d.DeliveryID, func(ctx workflow.Context) { b.showOne(ctx, d) }); err != nil {
 				return err
 			}
 		}
@@ -43,12 +44,22 @@ func (b batchRest) showOne(ctx workflow.Context, d notification.FailedDelivery) 
 	_ = workflow.ExecuteChildWorkflow(ctx, DeliverNotification, in).Get(ctx, nil)
 }
 
-// deliverLeft runs the workflows of the deliveries that have left the batch, and counts them.
+// deliverLeft sends the deliveries that have left the batch, in pages, and counts the pages. A page whose
+// deliveries only wait delays no other page.
 func (b batchRest) deliverLeft(ctx workflow.Context) (count int, err error) {
-	workflow.SetCurrentDetails(ctx, "the batch is sent; each delivery that failed temporarily has a workflow")
-	err = eachListed(ctx, activities.ListInput{Part: b.in.part(), Pending: true}, func(d notification.Delivery, _ activities.DeliveryPolicy) error {
+	workflow.SetCurrentDetails(ctx, "the batch is sent; each delivery that failed temporarily or waits has a workflow")
+	part := b.in.part()
+	for look := (activities.NextInput{EventID: b.in.EventID, Lane: part.Lane, After: b.in.IDs.First - 1, Last: b.in.IDs.Last, Pending: true}); ; {
+		next, err := execute[activities.NextResult](ctx, listOptions, acts.NextDeliveries, look)
+		if err != nil || next.Last == 0 {
+			return count, err
+		}
 		count++
-		return b.open.run(ctx, func(ctx workflow.Context) { runDelivery(ctx, b.in.event(), d, b.in.Policy) })
-	})
-	return count, err
+		look.After, part.IDs = next.Last, next.IDRange
+		options := restOptions(b.in.event(), b.in, count)
+		page := PageInput{Part: part, EventType: b.in.EventType, Aggregate: b.in.Aggregate, Pending: true}
+		if err := b.pages.run(ctx, options.WorkflowID, func(ctx workflow.Context) { runPage(ctx, options, page) }); err != nil {
+			return count, err
+		}
+	}
 }

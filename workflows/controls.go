@@ -16,8 +16,26 @@ import (
 type wait struct {
 	until    time.Time // zero: no wait
 	why      string    // the time and the reason, as text
-	quiet    bool      // the wait is for quiet hours, which end at until by the database
-	hastened bool      // an operator wants the message sent now, even in quiet hours
+	hastened bool      // the next attempt ignores quiet hours: an operator wants that, or they are over by Temporal's clock
+}
+
+// pause is the minimum time between two attempts that the database delays. Its clock may be behind
+// Temporal's, so the time that it names may be past already. The time then doubles with each attempt.
+type pause time.Duration
+
+const minPause, maxPause = pause(time.Second), pause(time.Minute)
+
+// before returns the wait that the database asks for. With hastened, the wait is for the end of quiet
+// hours. If that is past by Temporal's clock, the next attempt ignores quiet hours.
+func (p *pause) before(ctx workflow.Context, asked wait) wait {
+	now := workflow.Now(ctx)
+	if asked.until.After(now) {
+		asked.hastened = false
+	}
+	if soonest := now.Add(time.Duration(*p)); asked.until.Before(soonest) {
+		asked.until, *p = soonest, min(2**p, maxPause)
+	}
+	return asked
 }
 
 // untilNext returns the wait for the next attempt, after an attempt that failed temporarily.
@@ -58,19 +76,16 @@ func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ord
 }
 
 // run waits until the time, or until an operator sends the message now. skipQuiet reports whether
-// the next attempt ignores quiet hours: after an operator's order, or if quiet hours are over by
-// Temporal's clock but not by the database's. The only error is that ctx was cancelled.
+// the next attempt ignores quiet hours. The only error is that ctx was cancelled.
 func (w wait) run(ctx workflow.Context) (skipQuiet bool, err error) {
-	skipQuiet = w.quiet
 	for !w.until.IsZero() && workflow.Now(ctx).Before(w.until) && err == nil {
-		skipQuiet = false
 		workflow.SetCurrentDetails(ctx, "waiting until "+w.why)
 		selector := workflow.NewSelector(ctx)
 		stop := addTimer(ctx, selector, w.until, "send after "+notification.InstantText(w.until), func(ended error) { err = ended })
 		addControls(ctx, selector, func(ordered wait) { w = ordered }).Select(ctx)
 		stop()
 	}
-	return skipQuiet || w.hastened, err
+	return w.hastened, err
 }
 
 // attempts runs an activity that Temporal repeats until it ends. If an operator hastens or

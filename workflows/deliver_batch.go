@@ -27,12 +27,12 @@ type BatchInput struct {
 type BatchResult struct {
 	Sent   int // sent by the first attempt
 	Failed int `json:",omitempty"` // permanently failed by the first attempt
-	Alone  int `json:",omitempty"` // deliveries that had a separate workflow
+	Pages  int `json:",omitempty"` // of deliveries that had a separate workflow each
 }
 
 // DeliverBatch sends up to 2,000 deliveries over one channel. One activity makes the first
-// attempts, many concurrently. A delivery that fails temporarily, or was attempted before, leaves
-// the batch and becomes a [DeliverNotification]. A delivery that fails permanently gets a workflow
+// attempts, many concurrently. A delivery that fails temporarily, waits, or was attempted before,
+// leaves the batch and becomes a [DeliverNotification] of a page. A delivery that fails permanently gets a workflow
 // that fails, so that operators find it in Temporal.
 func DeliverBatch(ctx workflow.Context, in BatchInput) (BatchResult, error) {
 	result, err := deliverBatchOf(ctx, in)
@@ -45,12 +45,13 @@ func deliverBatchOf(ctx workflow.Context, in BatchInput) (BatchResult, error) {
 	if err != nil {
 		return result, err
 	}
-	b := batchRest{in: in, open: newLimiter(ctx, openAlone)}
+	b := batchRest{in: in, open: newLimiter(ctx, openFailed), pages: newLimiter(ctx, openPages)}
+	releaseWaiting(ctx, b.pages)
 	err = b.showFailed(ctx)
 	if err == nil && sent.left {
-		result.Alone, err = b.deliverLeft(ctx)
+		result.Pages, err = b.deliverLeft(ctx)
 	}
-	return result, cmp.Or(err, b.open.wait(ctx))
+	return result, cmp.Or(err, b.open.wait(ctx), b.pages.waitTelling(ctx))
 }
 
 // part names the deliveries of the batch.

@@ -79,38 +79,81 @@ func TestDeliverNotificationThatFailedInABatch(t *testing.T) {
 func TestDeliverBatchStartsWorkflowsForRemainingDeliveries(t *testing.T) {
 	t.Parallel()
 
-	env, left := newEnv(t), batch(3)
-	start := env.Now().UTC().Truncate(time.Millisecond)
-	left.Deliveries[0].Next, left.Deliveries[1].Next = start.Add(30*time.Second), start.Add(time.Hour)
+	env := newEnv(t)
 	env.sendsBatch(
 		activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 50}, More: true},
 		activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 47}, HasRemaining: true},
 	)
 	env.claims()
-	env.listsStretch(1, true, left)
+	env.findsLeft(0, notification.IDRange{First: 1, Last: 70})
+	env.findsLeft(70, notification.IDRange{First: 71, Last: 90})
+	env.findsLeft(90, notification.IDRange{})
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
-	require.Equal(t, workflows.BatchResult{Sent: 97, Alone: 3}, resultOf[workflows.BatchResult](t, env))
-	require.ElementsMatch(t, inputs(left), env.deliveries.started)
-	require.Equal(t, "herald-email", env.deliveries.queues[0])
+	require.Equal(t, workflows.BatchResult{Sent: 97, Pages: 2}, resultOf[workflows.BatchResult](t, env))
+	var want []workflows.PageInput
+	for _, ids := range []notification.IDRange{{First: 1, Last: 70}, {First: 71, Last: 90}} {
+		page := pageInput(1)
+		page.Lane, page.IDs, page.Pending = mails, ids, true
+		want = append(want, page)
+	}
+	require.ElementsMatch(t, want, env.pages.started)
+	require.ElementsMatch(t, []string{"evt-1-batch-EMAIL-1-page-1", "evt-1-batch-EMAIL-1-page-2"}, env.pages.ids)
 }
 
-// After an outage, thousands of deliveries leave the batch. The batch starts no more
-// workflows than Temporal allows.
-func TestDeliverBatchLimitsItsWorkflows(t *testing.T) {
+// findsLeft expects that a batch reads the next deliveries that have left it, after an id.
+func (e *environment) findsLeft(after int64, found notification.IDRange) {
+	in := activities.NextInput{EventID: eventID, Lane: mails, After: after, Last: stored(1).Last, Pending: true}
+	e.OnActivity(acts.NextDeliveries, mock.Anything, in).Return(activities.NextResult{IDRange: found}, nil).Once()
+}
+
+// After an outage, thousands of deliveries leave the batch. The batch has four pages open that send. When
+// all pages only wait, the batch only waits, too.
+func TestDeliverBatchLimitsItsPages(t *testing.T) {
 	t.Parallel()
 
-	env, left := newEnv(t), batch(600)
-	env.deliveries.end = takes[workflows.DeliverInput](time.Minute)
+	env := newEnv(t)
+	env.pages.end = func(ctx workflow.Context, in workflows.PageInput) error {
+		if err := workflow.Sleep(ctx, time.Minute); err != nil {
+			return err
+		}
+		tellWaiting(ctx)
+		return workflow.Sleep(ctx, time.Hour)
+	}
 	env.sendsBatch(activities.SendBatchResult{HasRemaining: true})
 	env.claims()
-	env.listsStretch(1, true, left)
+	for i := range int64(6) {
+		env.findsLeft(10*i, notification.IDRange{First: 10*i + 1, Last: 10*i + 10})
+	}
+	env.findsLeft(60, notification.IDRange{})
+	told := env.runsAsChild(realBatch, batchInput(1))
 
-	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, env.pages.started, 6)
+	require.Len(t, told, 1)
+	require.GreaterOrEqual(t, told[0], 2*time.Minute)
+	require.Less(t, told[0], time.Hour)
+}
 
-	require.Equal(t, workflows.BatchResult{Alone: 600}, resultOf[workflows.BatchResult](t, env))
-	require.Equal(t, 400, env.deliveries.mostOpen)
+// runsAsChild runs a workflow as a child, and returns the times from the start at which it told its parent
+// that it only waits.
+func (e *environment) runsAsChild(child string, in any) (told []time.Duration) {
+	start := e.Now()
+	e.ExecuteWorkflow(func(ctx workflow.Context) error {
+		run := workflow.ExecuteChildWorkflow(workflow.WithWorkflowID(ctx, "its id"), child, in)
+		signals := workflow.GetSignalChannel(ctx, "waiting")
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			for id := ""; signals.Receive(ctx, &id); {
+				if id != "its id" {
+					panic("told by another child")
+				}
+				told = append(told, workflow.Now(ctx).Sub(start))
+			}
+		})
+		return run.Get(ctx, nil)
+	})
+	return told
 }
 
 // If the database could not record sent messages, the batch records them before it sends anything

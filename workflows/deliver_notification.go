@@ -113,11 +113,16 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 			return DeliverResult{Status: status}, nil
 		}
 	}
-	next := wait{until: in.SendAfter, why: in.Wait}
+	next, pause := wait{until: in.SendAfter, why: in.Wait}, minPause
 	if !in.Next.IsZero() {
 		next = untilNext(in.Next)
 	}
+	told := !in.SendAfter.IsZero() || isLong(ctx, in.Next) // the parent gave no slot
 	for {
+		if !told && isLong(ctx, next.until) {
+			tellParent(ctx)
+			told = true
+		}
 		skipQuiet, err := next.run(ctx)
 		if err != nil {
 			return DeliverResult{}, err
@@ -134,7 +139,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		case sent.NotBefore.IsZero():
 			return DeliverResult{Status: sent.Status}, nil
 		default:
-			next = wait{until: sent.NotBefore, why: sent.Wait, quiet: true}
+			next = pause.before(ctx, wait{until: sent.NotBefore, why: sent.Wait, hastened: sent.Quiet})
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestDeliverNotificationWaits(t *testing.T) {
 		{name: "a delay that ended before the start", delay: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
 		{name: "the delay ends in quiet hours", delay: time.Hour, quietly: hours(9), last: sent, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Sent, "")},
 		{name: "quiet hours three times", delay: time.Hour, quietly: hours(9, 33, 57), last: sent, want: hours(1, 9, 33, 57), judged: []bool{true, true, true, true}, result: result(notification.Sent, "")},
-		{name: "quiet hours over by Temporal's clock", delay: 2 * time.Hour, quietly: hours(1), last: sent, want: hours(2, 2), judged: []bool{true, false}, result: result(notification.Sent, "")},
+		{name: "quiet hours over by Temporal's clock", delay: 2 * time.Hour, quietly: hours(1), last: sent, want: []time.Duration{2 * time.Hour, 2*time.Hour + time.Second}, judged: []bool{true, false}, result: result(notification.Sent, "")},
 		{name: "dropped", delay: time.Hour, last: quiet, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "QUIET_HOURS")},
 		{name: "deferred, then dropped", delay: time.Hour, quietly: hours(9), last: quiet, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "QUIET_HOURS")},
 		{name: "opted out meanwhile", delay: time.Hour, last: optedOut, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
@@ -71,6 +71,59 @@ func TestDeliverNotificationWaits(t *testing.T) {
 			require.Equal(t, tt.judged, calls.judged)
 		})
 	}
+}
+
+// A delivery that its attempt holds back for a minute or longer gives back its slot, once. The parent knows of
+// a wait that was planned.
+func TestDeliverNotificationTellsThatItWaits(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct {
+		planned time.Duration // of SendAfter; 0: none
+		until   []time.Duration
+		want    []time.Duration
+	}{
+		"no wait":          {},
+		"a short wait":     {until: []time.Duration{59 * time.Second}},
+		"a cap":            {until: hours(24), want: hours(0)},
+		"twice":            {until: hours(24, 48), want: hours(0)},
+		"short, then long": {until: []time.Duration{30 * time.Second, time.Hour}, want: []time.Duration{30 * time.Second}},
+		"planned":          {planned: time.Hour, until: hours(24)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			in, env := deliverInput(notification.Email), newEnv(t)
+			start := env.Now()
+			if tt.planned != 0 {
+				in.SendAfter = start.Add(tt.planned)
+			}
+			env.answersInTurn(append(untils(start, tt.until), sent)...)
+
+			told := env.runsAsChild(realDelivery, in)
+
+			require.NoError(t, env.GetWorkflowError())
+			require.Equal(t, tt.want, told)
+		})
+	}
+}
+
+// The database's clock may be behind Temporal's. A delivery that the database still holds back is tried
+// again after growing pauses.
+func TestDeliverNotificationPauses(t *testing.T) {
+	t.Parallel()
+
+	in, env := deliverInput(notification.Email), newEnv(t)
+	calls := env.answersInTurn(append(untils(env.Now(), hours(1, 1, 1, 1, 1, 1, 1, 1, 1)), sent)...)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	after := make([]int, 0, len(calls.at))
+	for _, at := range calls.at[1:] {
+		after = append(after, int((at - time.Hour).Seconds()))
+	}
+	require.Equal(t, []int{0, 1, 3, 7, 15, 31, 63, 123, 183}, after)
 }
 
 // A replaceable delivery checks its status once before it waits: a newer event may have replaced it
@@ -116,7 +169,7 @@ func (e *environment) answersInTurn(answers ...answer) *sendCalls {
 func untils(start time.Time, ends []time.Duration) []answer {
 	var answers []answer
 	for _, end := range ends {
-		answers = append(answers, answer{result: activities.SendResult{Status: notification.Pending, NotBefore: start.Add(end).UTC()}})
+		answers = append(answers, answer{result: activities.SendResult{Status: notification.Pending, NotBefore: start.Add(end).UTC(), Quiet: true}})
 	}
 	return answers
 }

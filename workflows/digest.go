@@ -98,7 +98,7 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 	}
 	options := sendOptions(ctx, d.Policy, fmt.Sprintf("send the digest by %s", d.Key.Channel))
 	input := activities.SendDigestInput{DigestID: d.id, Key: d.Key, AttemptPolicy: d.Policy.AttemptPolicy, SkipQuiet: d.Hastened}
-	for {
+	for pause := minPause; ; {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending %d notifications", len(sealed.Items)))
 		var sent activities.SendDigestResult
 		next, err := attempts(ctx, options, acts.SendDigest, input, &sent)
@@ -113,7 +113,8 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 		case next == nil && sent.NotBefore.IsZero(): // operators or the rules cancelled all items
 			return DigestEnded{Status: notification.Cancelled}, nil
 		case next == nil:
-			next = &wait{until: sent.NotBefore, why: sent.Wait, quiet: true}
+			asked := pause.before(ctx, wait{until: sent.NotBefore, why: sent.Wait, hastened: sent.Quiet})
+			next = &asked
 		}
 		if input.SkipQuiet, err = next.run(ctx); err != nil {
 			return DigestEnded{}, err

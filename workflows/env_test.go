@@ -48,6 +48,9 @@ type environment struct {
 	escalations children[workflows.EscalateInput]
 }
 
+// The names of children that run Herald's code, for [environment.runsAsChild].
+const realDelivery, realPage, realBatch = "real delivery", "real page", "real batch"
+
 func newEnv(t *testing.T) *environment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
@@ -60,6 +63,13 @@ func newEnv(t *testing.T) *environment {
 	for name, child := range map[string]any{
 		deliverNotification: env.deliveries.run, notifyPage: env.pages.run, notifyChannel: env.lanes.run,
 		deliverBatch: env.batches.run, escalateWorkflow: env.escalations.run,
+		realDelivery: func(ctx workflow.Context, in workflows.DeliverInput) (workflows.DeliverResult, error) {
+			return workflows.DeliverNotification(ctx, in)
+		},
+		realPage: func(ctx workflow.Context, in workflows.PageInput) error { return workflows.NotifyPage(ctx, in) },
+		realBatch: func(ctx workflow.Context, in workflows.BatchInput) (workflows.BatchResult, error) {
+			return workflows.DeliverBatch(ctx, in)
+		},
 	} {
 		env.RegisterWorkflowWithOptions(child, workflow.RegisterOptions{Name: name})
 	}

@@ -11,11 +11,17 @@ import (
 
 // lanes are the [NotifyChannel] workflows of an event.
 type lanes struct {
-	bulk      bool // deliveries without a wait go in batches
-	begun     []notification.Lane
-	cancelled []notification.Part // lanes that an operator cancelled in Temporal
-	open      *limiter
-	planned   bool // all recipients are planned
+	bulk    bool // deliveries without a wait go in batches
+	begun   []notification.Lane
+	stopped []stoppedLane // lanes that an operator cancelled or terminated in Temporal
+	open    *limiter
+	planned bool // all recipients are planned
+}
+
+// stoppedLane is a lane that an operator stopped.
+type stoppedLane struct {
+	notification.Part
+	reason notification.EndReason
 }
 
 func newLanes(ctx workflow.Context) *lanes { return &lanes{open: newLimiter(ctx, 0)} }
@@ -26,8 +32,9 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 		return
 	}
 	l.begun = append(l.begun, lane)
+	part := notification.Part{EventID: event.id, Lane: lane}
 	l.open.start(ctx, func(ctx workflow.Context) {
-		err := runPart(ctx, laneOptions(event, lane), NotifyChannelType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+		err := runPart(ctx, laneOptions(event, lane), NotifyChannelType, part, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			in := ChannelInput{EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate, Lane: lane, Bulk: l.bulk && !lane.Waiting, Planned: l.planned}
 			child := workflow.ExecuteChildWorkflow(ctx, NotifyChannel, in)
 			if !in.Planned {
@@ -35,8 +42,11 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 			}
 			return child
 		})
-		if temporal.IsCanceledError(err) {
-			l.cancelled = append(l.cancelled, notification.Part{EventID: event.id, Lane: lane})
+		switch {
+		case temporal.IsCanceledError(err):
+			l.stopped = append(l.stopped, stoppedLane{part, notification.CancelledInTemporal})
+		case isTerminated(err):
+			l.stopped = append(l.stopped, stoppedLane{part, notification.TerminatedInTemporal})
 		}
 	})
 }
@@ -48,15 +58,15 @@ func (l *lanes) tell(ctx workflow.Context, child workflow.ChildWorkflowFuture) {
 	}
 }
 
-// wait waits until all lanes have ended. If an operator cancelled a lane, wait then cancels the
+// wait waits until all lanes have ended. If an operator stopped a lane, wait then cancels the
 // deliveries that the event planned for the lane afterwards. If ctx was cancelled, the event's end
 // cancels them.
 func (l *lanes) wait(ctx workflow.Context) error {
 	l.planned = true
 	err := l.open.wait(ctx)
-	for _, part := range l.cancelled {
+	for _, lane := range l.stopped {
 		if err == nil {
-			err = cancelUnsent(ctx, part)
+			err = cancelUnsent(ctx, lane.Part, lane.reason)
 		}
 	}
 	return err

@@ -19,7 +19,6 @@ type ChannelInput struct {
 	Planned   bool  `json:",omitempty"` // all recipients are planned
 	After     int64 `json:",omitempty"` // rows up to this notification.id have a workflow
 	Parts     int   `json:",omitempty"` // the number of pages or batches so far
-	Pending   bool  `json:",omitempty"` // second pass, over all rows: only PENDING rows get a workflow
 }
 
 // event returns the lane's event.
@@ -32,16 +31,17 @@ func (in ChannelInput) event() batchEvent {
 const allPlanned = "all-planned"
 
 const (
-	// laneDeliveries limits the deliveries that a lane starts as children concurrently.
-	laneDeliveries = 400
-	// openBatches limits the batches of a lane. Most of them wait for a worker or for second
+	// openPages limits the pages of a lane that send: each sends up to 100 deliveries at once.
+	openPages = 4
+	// openBatches limits the batches of a lane that send. Most of them wait for a worker or for second
 	// attempts.
 	openBatches = 100
-	// waitingPages limits the pages of a lane that waits. Each has up to 500 deliveries.
-	waitingPages = 400
+	// waitingParts limits the pages and batches of a lane, with those that only wait. Each has up to
+	// 500 deliveries that wait.
+	waitingParts = 400
 	// waitedHistory limits the history while children run, in events. At the limit the lane waits
 	// for its children and continues as new, because Temporal would cancel running children. The
-	// wait delays further rows. It comes after about 1,000 deliveries or several hundred batches.
+	// wait delays further rows. It comes after several hundred pages or batches.
 	waitedHistory = 9_000
 	// If a lane has started all planned rows, it polls for new rows. The interval doubles from
 	// firstLook, or batchLook for batches, to seldomLook.
@@ -51,8 +51,8 @@ const (
 // NotifyChannel is a lane: it sends the deliveries of a large event over one channel, either the
 // deliveries that wait or the deliveries without a wait. So an outage of one channel does not delay
 // other channels. It works through the stored rows while the event still plans. It starts batches
-// for a bulk event, pages for deliveries that wait, and otherwise one workflow per delivery. It
-// ends after its last child, once the event has signalled that all recipients are planned.
+// for a bulk event, and otherwise pages. It ends after its last child, once the event has signalled
+// that all recipients are planned. Rows that are stored late, below the last id, wait for the sweep.
 func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
 	l := newOpenLane(ctx, in)
 	l.listen(ctx)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -15,29 +16,21 @@ import (
 )
 
 // looks returns the input of NextDeliveries for rows after an id.
-func looks(lane notification.Lane, after int64, pending bool) activities.NextInput {
-	return activities.NextInput{EventID: eventID, Lane: lane, After: after, Pending: pending}
+func looks(lane notification.Lane, after int64) activities.NextInput {
+	return activities.NextInput{EventID: eventID, Lane: lane, After: after}
 }
 
 // finds expects that the lane reads rows after an id, and answers with a stretch.
-func (e *environment) finds(lane notification.Lane, after int64, pending bool, found notification.IDRange) {
-	e.OnActivity(acts.NextDeliveries, mock.Anything, looks(lane, after, pending)).Return(activities.NextResult{IDRange: found}, nil).Once()
+func (e *environment) finds(lane notification.Lane, after int64, found notification.IDRange) {
+	e.OnActivity(acts.NextDeliveries, mock.Anything, looks(lane, after)).Return(activities.NextResult{IDRange: found}, nil).Once()
 }
 
-// findsStretches expects that a lane finds n stretches, then no rows, and no rows in the second
-// pass.
+// findsStretches expects that a lane finds n stretches, then no rows.
 func (e *environment) findsStretches(lane notification.Lane, n int) {
 	for i := range n {
-		e.finds(lane, int64(i*100), false, stored(i+1))
+		e.finds(lane, int64(i*100), stored(i+1))
 	}
-	e.finds(lane, int64(n*100), false, notification.IDRange{})
-	e.finds(lane, 0, true, notification.IDRange{})
-}
-
-// listsStretch expects that the lane of e-mails reads its n-th stretch.
-func (e *environment) listsStretch(n int, pending bool, deliveries activities.DeliveryBatch) {
-	in := activities.ListInput{Part: partOf(mails, n), Pending: pending}
-	e.OnActivity(acts.ListDeliveries, mock.Anything, in).Return(activities.ListResult{DeliveryBatch: deliveries}, nil).Once()
+	e.finds(lane, int64(n*100), notification.IDRange{})
 }
 
 // to returns one delivery by e-mail.
@@ -52,26 +45,35 @@ func wholeLane(lane notification.Lane) notification.Part {
 	return notification.Part{EventID: eventID, Lane: lane}
 }
 
-// A lane starts a workflow per delivery, and has at most 400 open.
-func TestNotifyChannelStartsDeliveries(t *testing.T) {
+// A lane starts pages, and has at most four open that send. A page whose deliveries only wait makes room
+// for the next one.
+func TestNotifyChannelStartsPages(t *testing.T) {
 	t.Parallel()
 
-	env, in := newEnv(t), laneInput(mails)
-	in.Planned = true
-	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
-	env.findsStretches(mails, 2)
-	all := batch(450)
-	head, tail := all, all
-	head.Deliveries, tail.Deliveries = all.Deliveries[:250], all.Deliveries[250:]
-	env.listsStretch(1, false, head)
-	env.listsStretch(2, false, tail)
+	for wait, want := range map[bool]int{false: 4, true: 9} {
+		env, in := newEnv(t), laneInput(mails)
+		in.Planned = true
+		env.pages.end = func(ctx workflow.Context, _ workflows.PageInput) error {
+			if wait {
+				tellWaiting(ctx)
+			}
+			return workflow.Sleep(ctx, time.Hour)
+		}
+		env.findsStretches(mails, 9)
 
-	env.ExecuteWorkflow(workflows.NotifyChannel, in)
+		env.ExecuteWorkflow(workflows.NotifyChannel, in)
 
-	require.NoError(t, env.GetWorkflowError())
-	require.ElementsMatch(t, inputs(all), env.deliveries.started)
-	require.Equal(t, 400, env.deliveries.mostOpen)
-	require.Empty(t, env.pages.started)
+		require.NoError(t, env.GetWorkflowError())
+		require.Len(t, env.pages.started, 9)
+		require.Equal(t, want, env.pages.mostOpen)
+		require.Empty(t, env.deliveries.started)
+	}
+}
+
+// tellWaiting tells a child's parent that the child only waits.
+func tellWaiting(ctx workflow.Context) {
+	info := workflow.GetInfo(ctx)
+	_ = workflow.SignalExternalWorkflow(ctx, info.ParentWorkflowExecution.ID, "", "waiting", info.WorkflowExecution.ID).Get(ctx, nil)
 }
 
 // A lane of deliveries that wait starts pages, which operators can find.
@@ -108,28 +110,25 @@ func TestIdleLanePollsWhileTheEventPlans(t *testing.T) {
 	var looked []time.Duration
 	start := env.Now()
 	nothing := func(after int64) {
-		env.OnActivity(acts.NextDeliveries, mock.Anything, looks(mails, after, false)).Return(activities.NextResult{}, nil).Once().Run(func(mock.Arguments) {
+		env.OnActivity(acts.NextDeliveries, mock.Anything, looks(mails, after)).Return(activities.NextResult{}, nil).Once().Run(func(mock.Arguments) {
 			looked = append(looked, env.Now().Sub(start))
 		})
 	}
 	for range 6 {
 		nothing(0)
 	}
-	env.finds(mails, 0, false, stored(1))
-	env.listsStretch(1, false, to("1"))
+	env.finds(mails, 0, stored(1))
 	for range 3 {
 		nothing(100)
 	}
-	env.finds(mails, 100, false, stored(2))
-	env.listsStretch(2, false, to("2"))
+	env.finds(mails, 100, stored(2))
 	nothing(200)
-	env.finds(mails, 0, true, notification.IDRange{})
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow("all-planned", nil) }, 40*time.Second)
 
 	env.ExecuteWorkflow(workflows.NotifyChannel, laneInput(mails))
 
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, env.deliveries.started, 2)
+	require.Len(t, env.pages.started, 2)
 	require.Equal(t, []time.Duration{0, 1, 3, 7, 15, 25}, seconds(looked[:6]))
 }
 
@@ -141,23 +140,53 @@ func seconds(all []time.Duration) (rounded []time.Duration) {
 	return rounded
 }
 
-// At the end the lane finds rows that were stored late, below the last id.
-func TestNotifyChannelFindsLateRows(t *testing.T) {
+// A page, batch or lane that somebody terminates sends nothing more: its parent cancels the deliveries that
+// it had not sent. The other parts continue.
+func TestPartTerminated(t *testing.T) {
 	t.Parallel()
 
-	env, in := newEnv(t), laneInput(mails)
-	in.Planned = true
-	env.finds(mails, 0, false, stored(2))
-	env.listsStretch(2, false, to("2"))
-	env.finds(mails, 200, false, notification.IDRange{})
-	env.finds(mails, 0, true, stored(1))
-	env.listsStretch(1, true, to("1"))
-	env.finds(mails, 100, true, notification.IDRange{})
+	ended := func(ctx workflow.Context, first bool) error {
+		if first {
+			return &temporal.TerminatedError{}
+		}
+		return nil
+	}
+	planned, batches := laneInput(mails), bulkInput()
+	planned.Planned, batches.Planned = true, true
+	for name, tt := range map[string]struct {
+		workflow, in any
+		part         notification.Part
+		arrange      func(env *environment)
+	}{
+		"a page": {workflows.NotifyChannel, planned, partOf(mails, 1), func(env *environment) {
+			env.findsStretches(mails, 2)
+			env.pages.end = func(ctx workflow.Context, in workflows.PageInput) error { return ended(ctx, in.IDs == stored(1)) }
+		}},
+		"a batch": {workflows.NotifyChannel, batches, partOf(mails, 1), func(env *environment) {
+			env.answersLooks(bulk(1), bulk(2), activities.NextResult{})
+			env.batches.end = func(ctx workflow.Context, in workflows.BatchInput) error { return ended(ctx, in.Number == 1) }
+		}},
+		"a page of a batch": {workflows.DeliverBatch, batchInput(1), partOf(mails, 1), func(env *environment) {
+			env.sendsBatch(activities.SendBatchResult{HasRemaining: true})
+			env.claims()
+			env.findsLeft(0, stored(1))
+			env.findsLeft(100, notification.IDRange{})
+			env.pages.end = func(ctx workflow.Context, in workflows.PageInput) error { return ended(ctx, true) }
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 
-	env.ExecuteWorkflow(workflows.NotifyChannel, in)
+			env := newEnv(t)
+			tt.arrange(env)
+			in := activities.CancelPartInput{Part: tt.part, Reason: notification.TerminatedInTemporal}
+			env.OnActivity(acts.CancelPart, mock.Anything, in).Return(activities.CancelPartResult{}, nil).Once()
 
-	require.NoError(t, env.GetWorkflowError())
-	require.ElementsMatch(t, append(inputs(to("2")), inputs(to("1"))...), env.deliveries.started)
+			env.ExecuteWorkflow(tt.workflow, tt.in)
+
+			require.NoError(t, env.GetWorkflowError())
+		})
+	}
 }
 
 // A lane with a long history continues in a new run once no children run. While children run, it
@@ -176,20 +205,16 @@ func TestNotifyChannelContinuesAsNew(t *testing.T) {
 					env.SetCurrentHistoryLength(history)
 					env.pages.end = takes[workflows.PageInput](time.Hour)
 					env.batches.end = takes[workflows.BatchInput](time.Hour)
-					env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
 					in.Planned = planned
 					env.RegisterDelayedCallback(func() { env.SignalWorkflow("all-planned", nil) }, 500*time.Millisecond)
 					env.answersLooks(bulk(1))
-					if !in.Bulk && !in.Lane.Waiting {
-						env.listsStretch(1, false, to("1"))
-					}
 					if !continues {
 						env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil)
 					}
 
 					env.ExecuteWorkflow(workflows.NotifyChannel, in)
 
-					require.Zero(t, env.pages.open+env.batches.open+env.deliveries.open)
+					require.Zero(t, env.pages.open+env.batches.open)
 					if !continues {
 						require.NoError(t, env.GetWorkflowError())
 						return
@@ -210,16 +235,13 @@ func TestPartCancelled(t *testing.T) {
 	planned, batches := laneInput(mails), bulkInput()
 	planned.Planned, batches.Planned = true, true
 	tests := []struct {
-		name                string
-		workflow, in        any
-		part                notification.Part
-		arrange             func(env *environment)
-		deliveries, batches int // children that had begun
+		name                       string
+		workflow, in               any
+		part                       notification.Part
+		arrange                    func(env *environment)
+		deliveries, pages, batches int // children that had begun
 	}{
-		{name: "deliveries", workflow: workflows.NotifyChannel, in: planned, part: wholeLane(mails), arrange: func(env *environment) {
-			env.finds(mails, 0, false, stored(1))
-			env.listsStretch(1, false, batch(500))
-		}, deliveries: 400},
+		{name: "pages", workflow: workflows.NotifyChannel, in: planned, part: wholeLane(mails), arrange: func(env *environment) { env.findsStretches(mails, 2) }, pages: 2},
 		{name: "batches", workflow: workflows.NotifyChannel, in: batches, part: wholeLane(mails), arrange: func(env *environment) { env.answersLooks(bulk(1), bulk(2), activities.NextResult{}) }, batches: 2},
 		{name: "waiting for the planning", workflow: workflows.NotifyChannel, in: laneInput(laterSMS), part: wholeLane(laterSMS), arrange: func(env *environment) {
 			env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil)
@@ -230,15 +252,16 @@ func TestPartCancelled(t *testing.T) {
 		{name: "deliveries that have left a batch", workflow: workflows.DeliverBatch, in: batchInput(1), part: partOf(mails, 1), arrange: func(env *environment) {
 			env.sendsBatch(activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 98}, HasRemaining: true})
 			env.claims()
-			env.listsStretch(1, true, batch(2))
-		}, deliveries: 2},
+			env.findsLeft(0, stored(1))
+			env.findsLeft(100, notification.IDRange{})
+		}, pages: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			env := newEnv(t)
-			env.deliveries.end, env.batches.end = takes[workflows.DeliverInput](time.Hour), takes[workflows.BatchInput](time.Hour)
+			env.deliveries.end, env.pages.end, env.batches.end = takes[workflows.DeliverInput](time.Hour), takes[workflows.PageInput](time.Hour), takes[workflows.BatchInput](time.Hour)
 			tt.arrange(env)
 			env.cancelsUnsent(tt.part)
 			env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
@@ -248,6 +271,7 @@ func TestPartCancelled(t *testing.T) {
 			env.requireStopped(t)
 			require.Len(t, env.deliveries.started, tt.deliveries)
 			require.Equal(t, tt.deliveries, env.deliveries.cancelled)
+			require.Equal(t, tt.pages, env.pages.cancelled)
 			require.Equal(t, tt.batches, env.batches.cancelled)
 		})
 	}
@@ -307,7 +331,7 @@ func TestNotifyChannelInBatches(t *testing.T) {
 		answers, want = append(answers, bulk(n)), append(want, batchInput(n))
 	}
 	answers[119].Partial = true
-	asked, _ := env.answersLooks(append(answers, activities.NextResult{}, activities.NextResult{})...)
+	asked, _ := env.answersLooks(append(answers, activities.NextResult{})...)
 
 	env.ExecuteWorkflow(workflows.NotifyChannel, in)
 

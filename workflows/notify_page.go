@@ -21,11 +21,11 @@ type PageInput struct {
 }
 
 // openDeliveries limits the deliveries that one workflow sends over one channel concurrently.
-// Deliveries that wait for a delay or for the end of quiet hours do not count, because they would
-// delay the other deliveries until the morning. A page has at most 500 deliveries.
+// Deliveries that wait, for whatever reason, do not count, because they would delay the other
+// deliveries until the morning. A page has at most 500 deliveries.
 const openDeliveries = 100
 
-// NotifyPage sends one page of deliveries that wait. Pages keep each history short, for any number
+// NotifyPage sends one page of a lane's deliveries. Pages keep each history short, for any number
 // of recipients.
 func NotifyPage(ctx workflow.Context, in PageInput) error {
 	return endPart(ctx, in.Part, deliverPage(ctx, in))
@@ -34,11 +34,12 @@ func NotifyPage(ctx workflow.Context, in PageInput) error {
 func deliverPage(ctx workflow.Context, in PageInput) error {
 	event := batchEvent{in.EventID, in.EventType, in.Aggregate}
 	open := newLimiter(ctx, openDeliveries)
+	releaseWaiting(ctx, open)
 	err := eachListed(ctx, activities.ListInput{Part: in.Part, Pending: in.Pending}, func(d notification.Delivery, policy activities.DeliveryPolicy) error {
 		return open.deliver(ctx, d, func(ctx workflow.Context) { deliverOne(ctx, event, d, policy) })
 	})
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d deliveries wait; each is a child workflow", open.open))
-	return cmp.Or(err, open.wait(ctx))
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d deliveries are sent or wait; each is a child workflow", open.open))
+	return cmp.Or(err, open.waitTelling(ctx))
 }
 
 // batchEvent is the event of a batch of deliveries.
@@ -53,9 +54,11 @@ type batchEvent struct {
 func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
 	channels := newLimiter(ctx, 0)
+	var limiters []*limiter
 	for _, deliveries := range byChannel(batch.Deliveries) {
+		open := newLimiter(ctx, openDeliveries)
+		limiters = append(limiters, open)
 		channels.start(ctx, func(ctx workflow.Context) {
-			open := newLimiter(ctx, openDeliveries)
 			for _, d := range deliveries {
 				if open.deliver(ctx, d, func(ctx workflow.Context) { deliverOne(ctx, event, d, batch.Policies[d.Channel]) }) != nil {
 					break // ctx was cancelled
@@ -64,6 +67,7 @@ func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.Deliv
 			_ = open.wait(ctx)
 		})
 	}
+	releaseWaiting(ctx, limiters...)
 	return channels.wait(ctx)
 }
 

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -200,6 +201,39 @@ func partOf(lane notification.Lane, n int) notification.Part {
 func (e *environment) lists(b activities.DeliveryBatch, err error) {
 	in := activities.ListInput{Part: partOf(laterMails, 3)}
 	e.OnActivity(acts.ListDeliveries, mock.Anything, in).Return(activities.ListResult{DeliveryBatch: b}, err).Once()
+}
+
+// Deliveries that their attempts hold back give their slots to the others. When all that are left wait, the
+// page tells its lane so.
+func TestNotifyPageGoesOnWhileDeliveriesWait(t *testing.T) {
+	t.Parallel()
+
+	const waiting, others = 400, 50
+	env, all := newEnv(t), batch(waiting+others)
+	waits := map[string]bool{}
+	for _, d := range all.Deliveries[:waiting] {
+		waits[d.DeliveryID] = true
+	}
+	start := env.Now()
+	var sent []time.Duration
+	env.deliveries.end = func(ctx workflow.Context, in workflows.DeliverInput) error {
+		if waits[in.DeliveryID] {
+			tellWaiting(ctx)
+			return workflow.Sleep(ctx, 24*time.Hour)
+		}
+		sent = append(sent, workflow.Now(ctx).Sub(start))
+		return nil
+	}
+	env.lists(all, nil)
+
+	told := env.runsAsChild(realPage, pageInput(3))
+
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, sent, others)
+	require.Less(t, slices.Max(sent), time.Minute)
+	require.Len(t, told, 1)
+	require.Less(t, told[0], time.Minute)
+	require.GreaterOrEqual(t, env.deliveries.mostOpen, waiting)
 }
 
 // cancelsUnsent expects that a part of the event cancels its unsent deliveries.

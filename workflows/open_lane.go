@@ -14,18 +14,20 @@ import (
 // openLane is a running [NotifyChannel].
 type openLane struct {
 	in   ChannelInput // also the input of the next run
-	open *limiter     // batches, pages or deliveries
+	open *limiter     // batches or pages
 }
 
 func newOpenLane(ctx workflow.Context, in ChannelInput) *openLane {
-	size := int64(laneDeliveries)
+	size := int64(openPages)
 	switch {
 	case in.Bulk:
 		size = openBatches
 	case in.Lane.Waiting:
-		size = waitingPages
+		size = waitingParts
 	}
-	return &openLane{in: in, open: newLimiter(ctx, size)}
+	l := &openLane{in: in, open: newLimiter(ctx, size)}
+	releaseWaiting(ctx, l.open)
+	return l
 }
 
 // part names a stretch of the lane.
@@ -42,21 +44,13 @@ func (l *openLane) listen(ctx workflow.Context) {
 	})
 }
 
-// run starts workflows for all rows. A second pass finds rows that were stored late, below the last
-// id.
+// run starts workflows for all rows.
 func (l *openLane) run(ctx workflow.Context) error {
-	for {
-		through, err := l.handOn(ctx)
-		switch err = cmp.Or(err, l.open.wait(ctx)); {
-		case err != nil:
-			return err
-		case !through:
-			return l.continueAsNew(ctx)
-		case l.in.Pending:
-			return nil
-		}
-		l.in.Pending, l.in.After = true, 0
+	through, err := l.handOn(ctx)
+	if err = cmp.Or(err, l.open.wait(ctx)); err != nil || through {
+		return err
 	}
+	return l.continueAsNew(ctx)
 }
 
 // handOn starts a workflow for each stretch of rows. It returns after the last row (through is
@@ -105,7 +99,7 @@ func (l *openLane) untilMore(ctx workflow.Context, d time.Duration) error {
 
 func (l *openLane) look(ctx workflow.Context) (activities.NextResult, error) {
 	return execute[activities.NextResult](ctx, listOptions, acts.NextDeliveries, activities.NextInput{
-		EventID: l.in.EventID, Lane: l.in.Lane, After: l.in.After, Pending: l.in.Pending, Bulk: l.in.Bulk,
+		EventID: l.in.EventID, Lane: l.in.Lane, After: l.in.After, Bulk: l.in.Bulk,
 	})
 }
 
@@ -113,34 +107,21 @@ func (l *openLane) look(ctx workflow.Context) (activities.NextResult, error) {
 // that ctx was cancelled.
 func (l *openLane) start(ctx workflow.Context, next activities.NextResult) error {
 	l.in.After = next.Last
-	switch {
-	case l.in.Bulk:
-		return l.startBatch(ctx, next)
-	case l.in.Lane.Waiting:
-		return l.startPage(ctx, next.IDRange)
-	default:
-		return l.startEach(ctx, next.IDRange)
+	if err := workflow.Await(ctx, func() bool { return l.open.open < waitingParts }); err != nil {
+		return err
 	}
-}
-
-func (l *openLane) startEach(ctx workflow.Context, ids notification.IDRange) error {
-	workflow.SetCurrentDetails(ctx, "each delivery is a child workflow")
-	list := activities.ListInput{Part: l.part(ids), Pending: l.in.Pending}
-	return eachListed(ctx, list, func(d notification.Delivery, policy activities.DeliveryPolicy) error {
-		return l.open.run(ctx, func(ctx workflow.Context) { deliverOne(ctx, l.in.event(), d, policy) })
-	})
+	if l.in.Bulk {
+		return l.startBatch(ctx, next)
+	}
+	return l.startPage(ctx, next.IDRange)
 }
 
 func (l *openLane) startPage(ctx workflow.Context, ids notification.IDRange) error {
 	l.in.Parts++
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d pages of deliveries begun; each is a child workflow", l.in.Parts))
 	options := pageOptions(l.in.event(), l.in.Lane, l.in.Parts)
-	page := PageInput{Part: l.part(ids), EventType: l.in.EventType, Aggregate: l.in.Aggregate, Pending: l.in.Pending}
-	return l.open.run(ctx, func(ctx workflow.Context) {
-		_ = runPart(ctx, options, NotifyPageType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
-			return workflow.ExecuteChildWorkflow(ctx, NotifyPage, page)
-		})
-	})
+	page := PageInput{Part: l.part(ids), EventType: l.in.EventType, Aggregate: l.in.Aggregate}
+	return l.open.run(ctx, options.WorkflowID, func(ctx workflow.Context) { runPage(ctx, options, page) })
 }
 
 func (l *openLane) startBatch(ctx workflow.Context, next activities.NextResult) error {
@@ -151,8 +132,8 @@ func (l *openLane) startBatch(ctx workflow.Context, next activities.NextResult) 
 		IDs: next.IDRange, Number: l.in.Parts, Priority: next.Priority, Policy: *next.Policy,
 	}
 	options := batchOptions(l.in.event(), batch)
-	return l.open.run(ctx, func(ctx workflow.Context) {
-		_ = runPart(ctx, options, DeliverBatchType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+	return l.open.run(ctx, options.WorkflowID, func(ctx workflow.Context) {
+		runPart(ctx, options, DeliverBatchType, batch.part(), func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			return workflow.ExecuteChildWorkflow(ctx, DeliverBatch, batch)
 		})
 	})

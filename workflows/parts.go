@@ -1,10 +1,13 @@
 package workflows
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -23,15 +26,15 @@ func endPart(ctx workflow.Context, part notification.Part, err error) error {
 	}
 	disconnected, release := workflow.NewDisconnectedContext(ctx)
 	defer release()
-	if err := cancelUnsent(disconnected, part); err != nil {
+	if err := cancelUnsent(disconnected, part, notification.CancelledInTemporal); err != nil {
 		return err
 	}
 	return ctx.Err()
 }
 
-func cancelUnsent(ctx workflow.Context, part notification.Part) error {
-	workflow.SetCurrentDetails(ctx, "cancelled in Temporal: marking the deliveries that were not sent")
-	in := activities.CancelPartInput{Part: part, Reason: notification.CancelledInTemporal}
+func cancelUnsent(ctx workflow.Context, part notification.Part, reason notification.EndReason) error {
+	workflow.SetCurrentDetails(ctx, "marking the deliveries that were not sent: "+string(reason))
+	in := activities.CancelPartInput{Part: part, Reason: reason}
 	if event := workflow.GetInfo(ctx).RootWorkflowExecution; event != nil {
 		in.EventRun = event.RunID
 	}
@@ -59,15 +62,32 @@ func eachListed(ctx workflow.Context, list activities.ListInput, deliver func(no
 	}
 }
 
-// runPart runs the workflow of a part of an event's deliveries and returns its error. If
-// another type of workflow has its id, the deliveries stay PENDING, and the event's outcome
-// is INCOMPLETE.
-func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) error {
+// runPart runs the workflow of a part of an event's deliveries. If another type of workflow has its
+// id, the deliveries stay PENDING, and the event's outcome is INCOMPLETE. If an operator terminated
+// the part, runPart cancels the deliveries that it had not sent: the part could not do that, and the
+// sweep knows only workflows of events and deliveries.
+func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, part notification.Part, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) (err error) {
 	holder, err := runChild(ctx, options, workflowType, start)
 	if holder != "" {
 		workflow.GetLogger(ctx).Error("cannot start a part of the deliveries: another workflow has its id", "workflow_id", options.WorkflowID, "by", holder)
 	}
+	if isTerminated(err) && ctx.Err() == nil {
+		return cmp.Or(cancelUnsent(ctx, part, notification.TerminatedInTemporal), err)
+	}
 	return err
+}
+
+// isTerminated reports whether a child ended because somebody terminated it.
+func isTerminated(err error) bool {
+	_, terminated := errors.AsType[*temporal.TerminatedError](err)
+	return terminated
+}
+
+// runPage runs [NotifyPage].
+func runPage(ctx workflow.Context, options workflow.ChildWorkflowOptions, page PageInput) {
+	_ = runPart(ctx, options, NotifyPageType, page.Part, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+		return workflow.ExecuteChildWorkflow(ctx, NotifyPage, page)
+	})
 }
 
 const allowDuplicate = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
@@ -90,6 +110,12 @@ func laneOptions(event batchEvent, lane notification.Lane) workflow.ChildWorkflo
 func pageOptions(event batchEvent, lane notification.Lane, n int) workflow.ChildWorkflowOptions {
 	id := fmt.Sprintf("%s-page-%s-%d", event.id, lane.Channel, n)
 	return partOptions(event, lane, id, fmt.Sprintf("page %d of the deliveries by %s", n, lane.Channel))
+}
+
+// restOptions are the options of the n-th page of a batch.
+func restOptions(event batchEvent, in BatchInput, n int) workflow.ChildWorkflowOptions {
+	id := fmt.Sprintf("%s-page-%d", BatchID(event.id, in.Channel, in.Number), n)
+	return partOptions(event, notification.Lane{Channel: in.Channel}, id, fmt.Sprintf("page %d of the deliveries that left batch %d by %s", n, in.Number, in.Channel))
 }
 
 func batchOptions(event batchEvent, in BatchInput) workflow.ChildWorkflowOptions {

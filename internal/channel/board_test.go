@@ -17,7 +17,7 @@ import (
 )
 
 // unreachable is the failure of a provider that cannot have the message.
-var unreachable = &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Code: channel.CodeNoConnection, Unsent: true}
+var unreachable = &notification.ProviderError{Provider: "p", Class: notification.Unreachable, Code: channel.CodeNoConnection}
 
 // aFew is a number of messages. A provider that takes none of them rests.
 const aFew = 20

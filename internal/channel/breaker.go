@@ -77,8 +77,6 @@ func (p *Provider) ask(ctx context.Context, board *Board, msg notification.Messa
 func (p *Provider) note(ctx context.Context, board *Board, err error) {
 	if board != nil && !board.resting(p.Name) && p.breaker.record(isOutage(err)) {
 		board.rest(ctx, p.Name, err, false)
-		// breaker counts a provider's calls in this process, second by second. The board holds the state of
-		// all processes.
 	}
 }
 

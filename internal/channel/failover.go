@@ -56,40 +56,50 @@ func (f *Failover) Resting() map[string]bool {
 
 // Send asks one provider after the other. It asks the next provider only if the previous provider rests,
 // is at its rate limit, or certainly does not have the message: see
-// [notification.ProviderError.PassesOn]. If a provider may have the message from an earlier attempt, Send
-// asks only that provider. If all providers rest or are at their limits, Send asks nobody, and the error
-// is a [notification.RestError]. ctx limits the calls to all providers together.
+// [notification.FailureClass.PassesOn]. If a provider may have the message from an earlier attempt, Send
+// asks only that provider, until the message may go to any provider. If all providers rest or are at their
+// limits, Send asks nobody, and the error is a [notification.RestError]. ctx limits the calls to all
+// providers together.
 //
 // If the process dies before the answer is recorded, the repeat asks in the same order again. So a
 // crash may repeat one message, even through another provider.
 func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer notification.Answer, err error) {
 	var failures []*notification.ProviderError
+	rested := false
 	providers := f.askedFor(msg)
 	for i, p := range providers {
 		answer, err = p.ask(ctx, f.board, msg)
 		if err == nil {
 			answer.Provider, answer.Failover = p.Name, i > 0
+			answer.MayRepeat = msg.Provider != "" && msg.Provider != p.Name || slices.ContainsFunc(failures, mayHave)
 			return answer, nil
 		}
 		var failure *notification.ProviderError
 		switch {
 		case errors.Is(err, notification.ErrProvidersRest):
+			rested = true
 			continue
 		case !errors.As(err, &failure):
 			return answer, err
 		}
 		failures = append(failures, failure)
-		if failure.Class == notification.Ambiguous && !failure.Unsent {
+		if mayHave(failure) {
 			answer.Provider = p.Name
 		}
-		if !failure.PassesOn() || ctx.Err() != nil || msg.Expired() {
+		if !failure.Class.PassesOn() || ctx.Err() != nil || msg.Expired() {
 			break
 		}
 	}
 	if len(failures) == 0 {
 		return answer, &notification.RestError{For: f.restsFor(providers)}
 	}
-	return answer, together(failures)
+	failure := together(failures)
+	if mayHave(failure.counts) && (rested || slices.ContainsFunc(failures, func(other *notification.ProviderError) bool { return other.Class.IsOutage() })) {
+		elsewhere := *failure.counts
+		elsewhere.Elsewhere = msg.AnyProvider
+		failure.counts = &elsewhere
+	}
+	return answer, failure
 }
 
 // restsFor returns the time until the first of providers may be asked.
@@ -102,38 +112,56 @@ func (f *Failover) restsFor(providers []*Provider) time.Duration {
 }
 
 // askedFor returns the providers to ask: first the provider that an operator chose, then the others in
-// their order. If the provider that may have the message is no longer configured, it returns all
-// providers.
+// their order. A provider that may have the message is asked alone, or last if the message may go to any
+// provider.
 func (f *Failover) askedFor(msg notification.Message) []*Provider {
-	if i := slices.IndexFunc(f.providers, func(p *Provider) bool { return p.Name == msg.Provider }); i >= 0 {
-		return f.providers[i : i+1]
+	place := func(p *Provider) int {
+		switch {
+		case p.Name == msg.Provider:
+			return 2
+		case f.board.used(p.Name):
+			return 0
+		default:
+			return 1
+		}
 	}
-	used := slices.IndexFunc(f.providers, func(p *Provider) bool { return f.board.used(p.Name) })
-	if used <= 0 {
-		return f.providers
+	ordered := slices.SortedStableFunc(slices.Values(f.providers), func(a, b *Provider) int { return place(a) - place(b) })
+	if last := ordered[len(ordered)-1:]; last[0].Name == msg.Provider && !msg.AnyProvider {
+		return last
 	}
-	first := f.providers[used]
-	return append([]*Provider{first}, slices.DeleteFunc(slices.Clone(f.providers), func(p *Provider) bool { return p == first })...)
+	return ordered
 }
 
-// together returns the failure of a message that several providers did not take. It has the class of the
-// last failure, unless that failure rejects our account and another provider is only busy.
-func together(failures []*notification.ProviderError) error {
-	counts := failures[len(failures)-1]
-	if len(failures) == 1 {
-		return counts
-	}
+// mayHave reports whether the provider may have sent the message.
+func mayHave(failure *notification.ProviderError) bool {
+	return failure.Class == notification.Ambiguous
+}
+
+// precedence orders the failures of several providers: the first of these classes is the failure of the
+// message. A provider that may have sent the message comes first, then the providers that may take it
+// soonest. A refusal counts only if no other provider may take the message later.
+var precedence = []notification.FailureClass{
+	notification.Ambiguous, notification.Busy, notification.Unreachable, notification.Unavailable, notification.Account, notification.Refused,
+}
+
+// together returns the failure of a message that several providers did not take. If a provider says that
+// the address does not work, the message is refused.
+func together(failures []*notification.ProviderError) *allFailed {
 	var texts []string
 	for _, failure := range failures {
 		texts = append(texts, failure.Error())
-		if counts.Class == notification.Account && failure.Class != notification.Account {
-			counts = failure
-		}
 	}
-	return &allFailed{strings.Join(texts, "; "), counts}
+	return &allFailed{strings.Join(texts, "; "), slices.MinFunc(failures, func(a, b *notification.ProviderError) int { return rank(a) - rank(b) })}
 }
 
-// allFailed is the failure of several providers.
+func rank(failure *notification.ProviderError) int {
+	if failure.Suppress != "" {
+		return -1
+	}
+	return slices.Index(precedence, failure.Class)
+}
+
+// allFailed is the failure of all providers that were asked.
 type allFailed struct {
 	text   string
 	counts *notification.ProviderError

@@ -32,17 +32,21 @@ func TestFailover(t *testing.T) {
 	fails := func(class notification.FailureClass) error {
 		return &notification.ProviderError{Provider: "p", Class: class}
 	}
-	unreachable := &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Code: "no connection", Unsent: true}
+	unreachable := &notification.ProviderError{Provider: "p", Class: notification.Unreachable, Code: "no connection"}
+	unavailable, noMailbox := fails(notification.Unavailable), &notification.ProviderError{Provider: "p", Class: notification.Refused, Suppress: notification.SuppressedInvalid}
 	busy, account, refused, ambiguous := fails(notification.Busy), fails(notification.Account), fails(notification.Refused), fails(notification.Ambiguous)
 	tests := []struct {
 		name     string
 		from     string // the provider that may have the message
+		free     bool   // the other provider is asked first
 		first    error
 		second   error
 		asked    [2]int
 		provider string
 		want     notification.FailureClass // empty: it is sent
 		text     string
+		repeats  bool // the message may arrive twice
+		later    bool // the other provider may take it later
 	}{
 		{name: "the first takes it", asked: [2]int{1, 0}, provider: "a"},
 		{name: "busy", first: busy, asked: [2]int{1, 1}, provider: "b"},
@@ -54,10 +58,20 @@ func TestFailover(t *testing.T) {
 		{name: "both are busy", first: busy, second: busy, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p is busy"},
 		{name: "busy, then account rejected", first: busy, second: account, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p rejected our account"},
 		{name: "both reject the account", first: account, second: account, asked: [2]int{1, 1}, want: notification.Account, text: "p rejected our account; p rejected our account"},
-		{name: "both are out of reach", first: unreachable, second: unreachable, asked: [2]int{1, 1}, want: notification.Ambiguous, text: "p gave no clear answer: no connection; p gave no clear answer: no connection"},
+		{name: "both are out of reach", first: unreachable, second: unreachable, asked: [2]int{1, 1}, want: notification.Unreachable, text: "p was out of reach: no connection; p was out of reach: no connection"},
+		{name: "unavailable", first: unavailable, asked: [2]int{1, 1}, provider: "b"},
+		{name: "busy, then refused", first: busy, second: refused, asked: [2]int{1, 1}, want: notification.Busy, text: "p is busy; p refused"},
+		{name: "account rejected, then refused", first: account, second: refused, asked: [2]int{1, 1}, want: notification.Account, text: "p rejected our account; p refused"},
+		{name: "busy, then no such mailbox", first: busy, second: noMailbox, asked: [2]int{1, 1}, want: notification.Refused, text: "p is busy; p refused"},
+		{name: "unavailable, then out of reach", first: unavailable, second: unreachable, asked: [2]int{1, 1}, want: notification.Unreachable, text: "p is unavailable; p was out of reach: no connection"},
+		{name: "the first may have it, the second takes it", from: "a", free: true, asked: [2]int{0, 1}, provider: "b", repeats: true},
+		{name: "the first may have it, the second is busy", from: "a", free: true, second: busy, asked: [2]int{1, 1}, provider: "a"},
+		{name: "the first may have it, both fail", from: "a", free: true, first: ambiguous, second: busy, asked: [2]int{1, 1}, provider: "a", want: notification.Ambiguous, text: "p is busy; p gave no clear answer", later: true},
+		{name: "the first may have it, the second refuses", from: "a", free: true, second: refused, asked: [2]int{0, 1}, want: notification.Refused, text: "p refused"},
+		{name: "the second may have it, the first takes it", from: "b", free: true, asked: [2]int{1, 0}, provider: "a", repeats: true},
 		{name: "the second may have it", from: "b", asked: [2]int{0, 1}, provider: "b"},
 		{name: "the first may have it, and is busy", from: "a", first: busy, asked: [2]int{1, 0}, want: notification.Busy, text: "p is busy"},
-		{name: "the provider that may have it is gone", from: "c", asked: [2]int{1, 0}, provider: "a"},
+		{name: "the provider that may have it is gone", from: "c", asked: [2]int{1, 0}, provider: "a", repeats: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,12 +80,13 @@ func TestFailover(t *testing.T) {
 			first, second := &told{err: tt.first}, &told{err: tt.second}
 			both := channel.NewFailover(nil, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
 
-			answer, err := both.Send(t.Context(), notification.Message{Provider: tt.from})
+			answer, err := both.Send(t.Context(), notification.Message{Provider: tt.from, AnyProvider: tt.free})
 
 			require.Equal(t, tt.asked, [2]int{first.asked, second.asked})
 			require.Equal(t, map[string]map[notification.AttemptOutcome]int64{"a": counted(tt.asked[0], tt.first), "b": counted(tt.asked[1], tt.second)}, both.Calls())
 			require.Equal(t, tt.provider, answer.Provider)
 			require.Equal(t, tt.want == "" && tt.asked[0] == 1 && tt.asked[1] == 1, answer.Failover)
+			require.Equal(t, tt.repeats, answer.MayRepeat)
 			if tt.want == "" {
 				require.NoError(t, err)
 				return
@@ -79,6 +94,7 @@ func TestFailover(t *testing.T) {
 			var failure *notification.ProviderError
 			require.ErrorAs(t, err, &failure)
 			require.Equal(t, tt.want, failure.Class)
+			require.Equal(t, tt.later, failure.Elsewhere)
 			require.EqualError(t, err, tt.text)
 		})
 	}

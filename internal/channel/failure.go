@@ -26,17 +26,15 @@ func (e *Exchange) Failure(ctx context.Context, provider string) *notification.P
 	case e.Status >= 200 && e.Status < 300 && e.err == nil:
 		return nil
 	case e.Status >= 300:
-		return &notification.ProviderError{
-			Provider:   provider,
-			Class:      notification.ClassOf(e.Status),
-			Status:     e.Status,
-			RetryAfter: RetryAfter(e.Header.Get("Retry-After"), time.Now()),
-		}
+		wait := RetryAfter(e.Header.Get("Retry-After"), time.Now())
+		return &notification.ProviderError{Provider: provider, Class: notification.ClassOf(e.Status, wait), Status: e.Status, RetryAfter: wait}
 	case !e.started && ctx.Err() == nil:
 		return Refuse(provider, CodeInvalid)
 	default:
 		failure := e.ambiguous(provider, interruption(ctx, e.err))
-		failure.Unsent = !e.connected
+		if !e.connected {
+			failure.Class = notification.Unreachable
+		}
 		return failure
 	}
 }

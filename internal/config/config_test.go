@@ -37,9 +37,9 @@ func TestDefaults(t *testing.T) {
 		Policies:       cfg.Policies,
 	}, cfg)
 	for _, channel := range notification.Channels() {
-		want := config.Policy{MaxAttempts: 3, RetryInterval: channel.FirstRetry(), RetryCoefficient: 2, Timeout: 10 * time.Second}
+		want := config.Policy{MaxAttempts: 3, RetryInterval: channel.FirstRetry(), RetryCoefficient: 2, Outage: time.Hour, Timeout: 10 * time.Second}
 		if channel.BestEffort() {
-			want = config.Policy{MaxAttempts: 1, Timeout: 10 * time.Second}
+			want = config.Policy{MaxAttempts: 1, Outage: time.Hour, Timeout: 10 * time.Second}
 		}
 		require.Equal(t, want, cfg.Policies[channel], "%s", channel)
 	}
@@ -54,8 +54,8 @@ func TestEverySetting(t *testing.T) {
 		"RABBITMQ_QUEUE_LENGTH": "1000000", "RABBITMQ_QUEUE_TTL": "720h",
 		"RETENTION_EVENTS": "720h", "RETENTION_EVENT_IDS": "87600h", "RETENTION_NOTIFICATIONS": "1h", "RETENTION_ACTIONS": "8760h", "RETENTION_PREFERENCES": "8761h",
 		"PUBLIC_URL": "https://herald.example.com/base/", "HERALD_SECRET": heraldSecret, "WORKER_HTTP_ADDR": "127.0.0.1:0", "WORKER_PROMOTE": "manual",
-		"EMAIL_MAX_ATTEMPTS": "5", "EMAIL_RETRY_INTERVAL": "10ms", "EMAIL_RETRY_COEFFICIENT": "1.5", "EMAIL_TIMEOUT": "60s", "EMAIL_RATE_LIMIT": "0.5",
-		"WEBSOCKET_TIMEOUT": "1s", "SLACK_RATE_LIMIT": "1",
+		"EMAIL_MAX_ATTEMPTS": "5", "EMAIL_RETRY_INTERVAL": "10ms", "EMAIL_RETRY_COEFFICIENT": "1.5", "EMAIL_OUTAGE": "0", "EMAIL_TIMEOUT": "60s", "EMAIL_RATE_LIMIT": "0.5",
+		"WEBSOCKET_TIMEOUT": "1s", "WEBSOCKET_OUTAGE": "24h", "SLACK_RATE_LIMIT": "1",
 	})
 
 	require.NoError(t, err)
@@ -69,9 +69,9 @@ func TestEverySetting(t *testing.T) {
 		RetentionEventIDs: 87600 * time.Hour, RetentionNotifications: time.Hour, RetentionActions: 8760 * time.Hour, RetentionPreferences: 8761 * time.Hour,
 		WorkerPromote: config.PromoteManual, Policies: cfg.Policies,
 	}, cfg)
-	require.Equal(t, config.Policy{MaxAttempts: 1, Timeout: time.Second}, cfg.Policies[notification.WebSocket])
+	require.Equal(t, config.Policy{MaxAttempts: 1, Outage: 24 * time.Hour, Timeout: time.Second}, cfg.Policies[notification.WebSocket])
 	require.Equal(t, config.Policy{MaxAttempts: 5, RetryInterval: 10 * time.Millisecond, RetryCoefficient: 1.5, Timeout: time.Minute, RateLimit: 0.5}, cfg.Policies[notification.Email])
-	require.Equal(t, config.Policy{MaxAttempts: 1, Timeout: 10 * time.Second, RateLimit: 1}, cfg.Policies[notification.Slack])
+	require.Equal(t, config.Policy{MaxAttempts: 1, Outage: time.Hour, Timeout: 10 * time.Second, RateLimit: 1}, cfg.Policies[notification.Slack])
 }
 
 // An empty setting, such as `PUBLIC_URL=` in a compose file, counts as not set.

@@ -8,11 +8,12 @@ import (
 )
 
 // Policy holds one channel's settings for sending. Their names begin with the channel's name:
-// EMAIL_MAX_ATTEMPTS. A best-effort channel has one attempt and only the last two settings.
+// EMAIL_MAX_ATTEMPTS. A best-effort channel has one attempt and only the last three settings.
 type Policy struct {
 	MaxAttempts      int           `env:"MAX_ATTEMPTS"`      // 1 to 100
 	RetryInterval    time.Duration `env:"RETRY_INTERVAL"`    // between the first attempt and the second; 10 ms to 1 h
 	RetryCoefficient float64       `env:"RETRY_COEFFICIENT"` // factor by which each further interval grows; 1 to 10
+	Outage           time.Duration `env:"OUTAGE"`            // during which attempts that a provider certainly did not accept do not count; 0 to 24 h
 	Timeout          time.Duration `env:"TIMEOUT"`           // of one attempt; 100 ms to 60 s
 	RateLimit        float64       `env:"RATE_LIMIT"`        // messages a second; 0: no limit
 }
@@ -21,11 +22,15 @@ type Policy struct {
 // does not occupy a worker's slots for long.
 const defaultTimeout = 10 * time.Second
 
+// defaultOutage is longer than most outages. A message that is later than this may do more harm than
+// good, so an operator decides.
+const defaultOutage = time.Hour
+
 func defaultPolicy(channel notification.Channel) Policy {
 	if channel.BestEffort() {
-		return Policy{MaxAttempts: 1, Timeout: defaultTimeout}
+		return Policy{MaxAttempts: 1, Outage: defaultOutage, Timeout: defaultTimeout}
 	}
-	return Policy{MaxAttempts: 3, RetryInterval: channel.FirstRetry(), RetryCoefficient: 2, Timeout: defaultTimeout}
+	return Policy{MaxAttempts: 3, RetryInterval: channel.FirstRetry(), RetryCoefficient: 2, Outage: defaultOutage, Timeout: defaultTimeout}
 }
 
 func policies(r *environment.Reader) map[notification.Channel]Policy {
@@ -58,6 +63,7 @@ func (p Policy) check(r *environment.Reader, channel notification.Channel) {
 		environment.Within(r, prefix+"RETRY_INTERVAL", p.RetryInterval, 10*time.Millisecond, time.Hour)
 		environment.Within(r, prefix+"RETRY_COEFFICIENT", p.RetryCoefficient, 1, 10)
 	}
+	environment.Within(r, prefix+"OUTAGE", p.Outage, 0, 24*time.Hour)
 	environment.Within(r, prefix+"TIMEOUT", p.Timeout, 100*time.Millisecond, time.Minute)
 	r.RateLimit(prefix+"RATE_LIMIT", p.RateLimit)
 }

@@ -156,7 +156,7 @@ func mend(d report.DeliveryDetail) string {
 		return "Correct what the provider refused: the recipient's address, or the text"
 	case notification.OutcomeAccount:
 		return fmt.Sprintf("Correct the workers' credentials for %s", d.Channel)
-	case notification.OutcomeBusy, notification.OutcomeAmbiguous:
+	case notification.OutcomeBusy, notification.OutcomeUnreachable, notification.OutcomeUnavailable, notification.OutcomeAmbiguous:
 		return "Wait until the provider answers again"
 	default:
 		return "Correct what the last error names"
@@ -211,12 +211,19 @@ func (w Why) hasten() string {
 }
 
 func (w Why) nextAttempt(p PendingActivity, at Sending) string {
-	number, rejected := 1, false
+	number, rejected, outage := 1, false, false
+	var since time.Time // the start of the outage
 	for _, attempt := range w.Delivery.Log {
 		if attempt.Attempt <= w.Workflow.Before || attempt.EndedAt == nil || attempt.Outcome == notification.OutcomeLost {
 			continue
 		}
-		rejected = attempt.Outcome == notification.OutcomeAccount
+		rejected, outage = attempt.Outcome == notification.OutcomeAccount, attempt.Outcome.IsOutage()
+		if outage && since.IsZero() {
+			since = attempt.StartedAt
+		}
+		if outage = outage && attempt.StartedAt.Sub(since) < at.Outage; outage {
+			continue
+		}
 		if !rejected && attempt.Outcome != notification.OutcomeError && attempt.Outcome != notification.OutcomeOff { // these outcomes use up no attempt
 			number++
 		}
@@ -232,6 +239,8 @@ func (w Why) nextAttempt(p PendingActivity, at Sending) string {
 		return which + " is paused: resume the activity in the Temporal Web UI"
 	case p.NextAttempt != nil && rejected:
 		return fmt.Sprintf("the provider rejects our account: it is tried once a minute, next at %s, and fails a day after the first time. Correct the workers' credentials for %s", clock(p.NextAttempt), w.Delivery.Channel)
+	case p.NextAttempt != nil && outage:
+		return fmt.Sprintf("the provider is busy or out of reach: attempts count again from %s on, and the next is due at %s. %s", notification.InstantText(since.Add(at.Outage)), clock(p.NextAttempt), w.hasten())
 	case p.NextAttempt != nil:
 		return fmt.Sprintf("the next attempt is due at %s, %s. %s", clock(p.NextAttempt), which, w.hasten())
 	default:

@@ -31,6 +31,7 @@ type Sending struct {
 	Details     string            `json:"current_details,omitempty"` // what a running workflow waits for, in its words
 	Pending     []PendingActivity `json:"pending_activities,omitempty"`
 	MaxAttempts int               `json:"max_attempts,omitempty"`    // of its run; 0: unknown
+	Outage      time.Duration     `json:"-"`                         // during which an outage uses up no attempts
 	Before      int               `json:"attempts_before,omitempty"` // of earlier runs
 	WaitsUntil  *time.Time        `json:"waits_until,omitempty"`     // the end of a running workflow's timer
 	DigestID    string            `json:"digest_workflow_id,omitempty"`
@@ -210,7 +211,7 @@ func (e Explainer) readHistory(ctx context.Context, id string, into *Sending) {
 		case sends(name):
 			var input activities.SendInput
 			if decodeFirst(scheduled.GetInput(), &input) {
-				into.MaxAttempts, into.Before = input.MaxAttempts, input.AttemptsBefore
+				into.MaxAttempts, into.Outage, into.Before = input.MaxAttempts, input.Outage, input.AttemptsBefore
 			}
 		case name == registeredName(acts.JoinDigest):
 			joining = event.GetEventId()
@@ -239,7 +240,7 @@ func (s *Sending) noteStart(event *historypb.HistoryEvent) {
 	var in workflows.DeliverInput
 	switch started := event.GetWorkflowExecutionStartedEventAttributes(); {
 	case started != nil && decodeFirst(started.GetInput(), &in) && in.DeliveryID != "":
-		s.MaxAttempts, s.first = in.Policy.MaxAttempts, in.StartsLocally()
+		s.MaxAttempts, s.Outage, s.first = in.Policy.MaxAttempts, in.Policy.Outage, in.StartsLocally()
 		s.beganWithAttempt = s.first || !in.Next.IsZero()
 	case event.GetEventType() == enums.EVENT_TYPE_MARKER_RECORDED:
 		s.first = false // the SDK records a marker when the local activity ends

@@ -23,7 +23,8 @@ type AttemptCheck struct {
 // Verdict is the rules' decision about a delivery that waited. The zero value means: send it.
 type Verdict struct {
 	Dropped   string    // the reason not to send it: a [Decision], [NoLongerRecipient] or AttemptCheck.Withdrawn; empty: send it
-	NotBefore time.Time // the end of quiet hours; zero: it is not quiet
+	NotBefore time.Time // when the rules are asked again: at the end of quiet hours, when a cap has room, or at the expiry; zero: now
+	Quiet     bool      // NotBefore is the end of quiet hours
 	Wait      string    // explains NotBefore to people
 }
 
@@ -55,6 +56,15 @@ func DroppedRemedy(reason string, channel Channel) string {
 // Held reports whether the verdict forbids sending, for now or for good.
 func (v Verdict) Held() bool { return v.Dropped != "" || !v.NotBefore.IsZero() }
 
+// Until returns the verdict with a wait that ends when the delivery expires, at the latest. The delivery
+// then ends. The zero time: it never expires.
+func (v Verdict) Until(expires time.Time) Verdict {
+	if !expires.IsZero() && v.NotBefore.After(expires) {
+		v.NotBefore, v.Quiet = expires.UTC(), false
+	}
+	return v
+}
+
 // Judge applies again the rules that planned the delivery. It skips the rules that planning
 // settles for good. If an operator ordered the delivery, only the rules that bind operators
 // apply.
@@ -79,6 +89,7 @@ func (c AttemptCheck) Judge(now time.Time) Verdict {
 	default:
 		return Verdict{
 			NotBefore: facts.Silence.Release(c.DeliveryID).UTC(),
+			Quiet:     true,
 			Wait:      WaitText(facts.Silence.Until, now, c.Recipient.Timezone, WaitQuietHours),
 		}
 	}

@@ -162,8 +162,8 @@ type Links int
 
 const (
 	NoLinks   Links = iota // readers find links in the text
-	WebLinks               // only those with a host, since readers have no page
-	EveryLink              // those of [IsLink]
+	WebLinks               // only links with a host, since readers have no page
+	EveryLink              // each that [IsLink] accepts
 )
 
 // Links returns the urls that the channel's messages carry.

@@ -10,6 +10,7 @@ type Begin struct {
 	DigestID    string        // the digest that sends the deliveries as one message; empty: each is a message
 	Owner       string        // owns the leases; unique to this call
 	Lease       time.Duration // longer than the attempts take
+	Outage      time.Duration // time from the first attempt that an outage ended, during which such attempts do not count
 	Before      int           // attempts of earlier runs of the delivery
 	First       bool          // only deliveries that are PENDING, never attempted, and not retried by an operator
 	SkipQuiet   bool          // ignores quiet hours
@@ -40,9 +41,12 @@ func (a Attempt) Due() bool { return a.Status == Pending || a.Status == Failed &
 // Tried counts the attempts of one run of a delivery by their ends.
 type Tried struct {
 	Begun    int           // includes this attempt
-	Ended    int           // failed at the provider; rejections of our account and our own failures do not count
+	Ended    int           // failed at the provider; outages, rejections of our account and our own failures do not count
 	Crashed  int           // lost, because their process died
 	Rejected time.Duration // time since the provider first rejected our account; 0: it did not
+	Outage   time.Duration // time since a provider was first busy or out of reach; 0: it was not
+	Tied     int           // since the first end that was not clear: the provider may have the message
+	TiedFor  time.Duration // time since then
 }
 
 // AttemptOutcome is how an attempt ended.
@@ -50,14 +54,16 @@ type AttemptOutcome string
 
 // The outcomes of delivery_attempt.
 const (
-	OutcomeSent      AttemptOutcome = "SENT"
-	OutcomeRefused   AttemptOutcome = "REFUSED"
-	OutcomeBusy      AttemptOutcome = "BUSY"
-	OutcomeAccount   AttemptOutcome = "ACCOUNT"
-	OutcomeAmbiguous AttemptOutcome = "AMBIGUOUS"
-	OutcomeOff       AttemptOutcome = "NOT_CONFIGURED" // the worker has no settings for the channel
-	OutcomeError     AttemptOutcome = "ERROR"          // the provider did not cause it
-	OutcomeLost      AttemptOutcome = "LOST"           // its process died; the sender that finds the expired lease records it
+	OutcomeSent        AttemptOutcome = "SENT"
+	OutcomeRefused     AttemptOutcome = "REFUSED"
+	OutcomeBusy        AttemptOutcome = "BUSY"
+	OutcomeUnreachable AttemptOutcome = "UNREACHABLE"
+	OutcomeUnavailable AttemptOutcome = "UNAVAILABLE"
+	OutcomeAccount     AttemptOutcome = "ACCOUNT"
+	OutcomeAmbiguous   AttemptOutcome = "AMBIGUOUS"
+	OutcomeOff         AttemptOutcome = "NOT_CONFIGURED" // the worker has no settings for the channel
+	OutcomeError       AttemptOutcome = "ERROR"          // the provider did not cause it
+	OutcomeLost        AttemptOutcome = "LOST"           // its process died; the sender that finds the expired lease records it
 )
 
 // AttemptResult is the end of one attempt at a delivery or a digest.
@@ -76,7 +82,7 @@ type AttemptResult struct {
 	Took           time.Duration     `json:",omitempty"` // as in [Answer]
 	Suppress       SuppressionReason `json:",omitempty"` // as in [ProviderError]
 	GiveUp         bool              `json:",omitempty"` // no attempt follows: the delivery becomes FAILED with the reason in Detail
-	Next           time.Time         `json:",omitzero"`  // when the next attempt is due, if the delivery leaves its batch
+	Next           time.Time         `json:",omitzero"`  // when the next attempt is due, after a temporary failure; zero: unknown
 }
 
 // RecordedAttempt is the effect of recording an attempt's end.

@@ -41,23 +41,29 @@ type FailureClass string
 
 // The classes of failure, according to the providers' documentation.
 const (
-	Refused   FailureClass = "Refused"   // never accepted: the message or its recipient is wrong
-	Busy      FailureClass = "Busy"      // not processed: the provider asks us to come back later
-	Account   FailureClass = "Account"   // our credentials or our account are wrong, not the recipient
-	Ambiguous FailureClass = "Ambiguous" // no usable answer: the provider may have sent the message
+	Refused     FailureClass = "Refused"     // never accepted: the message or its recipient is wrong
+	Busy        FailureClass = "Busy"        // not accepted: the provider asks us to come back later
+	Unreachable FailureClass = "Unreachable" // not accepted: there was no connection
+	Unavailable FailureClass = "Unavailable" // not accepted: the provider is out of order
+	Account     FailureClass = "Account"     // not accepted: our credentials or our account are wrong, not the recipient
+	Ambiguous   FailureClass = "Ambiguous"   // no usable answer: the provider may have sent the message
 )
 
 // failureTable has one row for each class.
 var failureTable = map[FailureClass]failureRow{
-	Refused:   {"refused", OutcomeRefused},
-	Busy:      {"is busy", OutcomeBusy},
-	Account:   {"rejected our account", OutcomeAccount},
-	Ambiguous: {"gave no clear answer", OutcomeAmbiguous},
+	Refused:     {verb: "refused", outcome: OutcomeRefused},
+	Busy:        {verb: "is busy", outcome: OutcomeBusy, passesOn: true, outage: true},
+	Unreachable: {verb: "was out of reach", outcome: OutcomeUnreachable, passesOn: true, outage: true},
+	Unavailable: {verb: "is unavailable", outcome: OutcomeUnavailable, passesOn: true},
+	Account:     {verb: "rejected our account", outcome: OutcomeAccount, passesOn: true},
+	Ambiguous:   {verb: "gave no clear answer", outcome: OutcomeAmbiguous},
 }
 
 type failureRow struct {
-	verb    string // what the provider did
-	outcome AttemptOutcome
+	verb     string // what the provider did
+	outcome  AttemptOutcome
+	passesOn bool // another provider may get the message: this provider did not take it, and the message is not the cause
+	outage   bool // during an outage, the attempt does not count
 }
 
 // row returns the class's row. An unknown class gets the row of [Ambiguous].
@@ -71,10 +77,33 @@ func (c FailureClass) row() failureRow {
 // Outcome returns the attempt outcome of the class.
 func (c FailureClass) Outcome() AttemptOutcome { return c.row().outcome }
 
-// ClassOf classifies an HTTP status outside 2xx. A 2xx without the expected body is [Ambiguous]
-// too, but only the sender can detect it.
-func ClassOf(status int) FailureClass {
+// PassesOn reports whether another provider may get the message.
+func (c FailureClass) PassesOn() bool { return c.row().passesOn }
+
+// IsOutage reports whether the provider certainly did not accept the message, and may accept it later.
+// Such attempts do not count until the outage has lasted too long.
+func (c FailureClass) IsOutage() bool { return c.row().outage }
+
+// IsOutage reports whether an attempt with this outcome does not count during an outage: see
+// [FailureClass.IsOutage].
+func (o AttemptOutcome) IsOutage() bool {
+	for _, row := range failureTable {
+		if row.outcome == o {
+			return row.outage
+		}
+	}
+	return false
+}
+
+// ClassOf classifies an HTTP status outside 2xx. An answer that names the time of the next attempt
+// was not processed. A 2xx without the expected body is [Ambiguous] too, but only the sender can
+// detect it.
+func ClassOf(status int, retryAfter time.Duration) FailureClass {
 	switch {
+	case status >= 500 && retryAfter > 0:
+		return Busy
+	case status == http.StatusServiceUnavailable:
+		return Unavailable
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
 		return Busy
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
@@ -94,17 +123,11 @@ type ProviderError struct {
 	Status     int           // HTTP status; 0: no answer
 	Code       string        // the provider's code, or a short cause such as "timeout"; may be empty
 	Unasked    bool          // Herald did not call the provider, because it would never accept the message
-	Unsent     bool          // there was no connection, so the provider cannot have the message
 	Theirs     bool          // the recipient's own server failed, which says nothing about other recipients
+	Elsewhere  bool          // another provider may take the message when its outage ends
 	RetryAfter time.Duration // the provider's request; 0: none
 
 	Suppress SuppressionReason // why nothing more may be sent to the address; empty: sending is allowed
-}
-
-// PassesOn reports whether another provider may get the message: this provider did not take it, and
-// the message is not the cause.
-func (e *ProviderError) PassesOn() bool {
-	return e.Unsent || e.Class == Busy || e.Class == Account
 }
 
 func (e *ProviderError) Error() string {

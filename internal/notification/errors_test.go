@@ -2,6 +2,7 @@ package notification_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,6 +15,7 @@ func TestClassOf(t *testing.T) {
 	special := map[int]notification.FailureClass{
 		401: notification.Account, 403: notification.Account,
 		408: notification.Busy, 425: notification.Busy, 429: notification.Busy,
+		503: notification.Unavailable,
 	}
 	for status := range 1000 {
 		want, found := special[status]
@@ -24,7 +26,11 @@ func TestClassOf(t *testing.T) {
 		default: // no answer, 1xx, 2xx without its body, 3xx, 5xx, and numbers that are no status
 			want = notification.Ambiguous
 		}
-		require.Equal(t, want, notification.ClassOf(status), "status %d", status)
+		require.Equal(t, want, notification.ClassOf(status, 0), "status %d", status)
+		if status >= 500 {
+			want = notification.Busy
+		}
+		require.Equal(t, want, notification.ClassOf(status, time.Second), "status %d with Retry-After", status)
 	}
 }
 

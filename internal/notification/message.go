@@ -31,6 +31,7 @@ type Message struct {
 	CollapseKey    string   // of the event; empty: none
 	CreatedAt      time.Time
 	Provider       string    // that may have the message from an earlier attempt without a clear answer; empty: none
+	AnyProvider    bool      // the other providers are asked before Provider, although the message may then arrive twice
 	ExpiresAt      time.Time // by the database's clock; zero: never
 	SendBy         time.Time // ExpiresAt on this process's monotonic clock; zero: never
 }
@@ -62,6 +63,7 @@ const (
 type Answer struct {
 	Provider    string   // that has the message, or may have it; empty: none
 	Failover    bool     // an earlier provider did not take it
+	MayRepeat   bool     // an earlier provider may have sent it
 	ProviderID  string   // the provider's message id; may be empty
 	Status      int      // HTTP status of the answer; 0: none
 	Segments    int      // of a text message, as the provider charges them; 0: not a text message

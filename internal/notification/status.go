@@ -24,9 +24,10 @@ type EndReason string
 
 // The reasons of deliveries that ended together with a workflow or an event.
 const (
-	CancelledInTemporal EndReason = "cancelled in Temporal" // its own workflow, or the workflow of its page, batch, lane or event
-	EventWithdrawn      EndReason = "event cancelled"       // before the start of its workflow
-	EventHasFailed      EndReason = "event failed"          // it could not be planned
+	CancelledInTemporal  EndReason = "cancelled in Temporal" // its own workflow, or the workflow of its page, batch, lane or event
+	TerminatedInTemporal EndReason = "terminated"            // the workflow of its page, batch or lane
+	EventWithdrawn       EndReason = "event cancelled"       // before the start of its workflow
+	EventHasFailed       EndReason = "event failed"          // it could not be planned
 )
 
 // CountsText summarises deliveries: "3 cancelled; 2 sent, and stay sent"; empty: there are none.

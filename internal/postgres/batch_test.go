@@ -153,7 +153,7 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 		{name: "undelivered of another event", ask: func(s *postgres.Store) error { return errOf(s.Undelivered(t.Context(), "evt-9", 10)) }},
 		{name: "lanes", ask: func(s *postgres.Store) error { return errOf(s.Lanes(t.Context(), event1.ID)) }},
 		{name: "next deliveries", ask: func(s *postgres.Store) error {
-			return errOf(s.NextDeliveries(t.Context(), event1.ID, mails, 25_000, "", 10))
+			return errOf(s.NextDeliveries(t.Context(), event1.ID, mails, notification.IDRange{First: 25_001}, "", 10))
 		}},
 		{name: "deliveries of a page", ask: func(s *postgres.Store) error {
 			return errOfTwo(s.LaneDeliveries(t.Context(), part, notification.Pending, 10))

@@ -48,11 +48,25 @@ const (
 	// other senders skip deliveries that a retry will send. The lease keeps two senders apart.
 	retried = `EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)`
 
-	// rejectedTwice reports whether the last attempt at the delivery n, and an earlier
-	// attempt in this run, found our account rejected. The next attempt then reuses the
-	// number and the row of the last one. So a day with one attempt a minute leaves two rows.
-	rejectedTwice = `EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count AND a.outcome = 'ACCOUNT')
-			           AND EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt > $6 AND a.attempt < n.attempt_count AND a.outcome = 'ACCOUNT')`
+	// uncounted reports whether the last attempt at the delivery n, and an earlier attempt in this
+	// run, did not count: both found our account rejected, or both met the same outage. The next
+	// attempt then reuses the number and the row of the last one. So a day with one attempt a minute
+	// leaves two rows.
+	uncounted = `EXISTS (
+			           SELECT FROM delivery_attempt a
+			           WHERE  a.delivery_id = n.delivery_id
+			           AND    a.attempt = n.attempt_count
+			           AND    a.outcome IN ('ACCOUNT', ` + outages + `)
+			           AND    a.started_at < (
+			               SELECT min(b.started_at) + CASE a.outcome WHEN 'ACCOUNT' THEN interval '1 year' ELSE $7 END
+			               FROM   delivery_attempt b
+			               WHERE  b.delivery_id = a.delivery_id
+			               AND    b.attempt > $6
+			               AND    b.attempt < a.attempt
+			               AND    CASE a.outcome WHEN 'ACCOUNT' THEN b.outcome = 'ACCOUNT' ELSE b.outcome IN (` + outages + `) END))`
+
+	// outages are the outcomes for which [notification.FailureClass.IsOutage] is true.
+	outages = `'BUSY', 'UNREACHABLE'`
 
 	// beginAttempts locks rows by id, as every statement that locks several rows does.
 	// After it waits for a lock, it sees the current row. Every condition that keeps two
@@ -78,7 +92,7 @@ const (
 			SET    started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = 'LOST', provider_status = NULL, detail = NULL, took = NULL
 		), begun AS (
 			UPDATE notification n
-			SET    attempt_count = n.attempt_count + CASE WHEN n.attempt_count > $6 AND d.attempt_owner IS NULL AND ` + rejectedTwice + ` THEN 0 ELSE 1 END,
+			SET    attempt_count = n.attempt_count + CASE WHEN n.attempt_count > $6 AND d.attempt_owner IS NULL AND ` + uncounted + ` THEN 0 ELSE 1 END,
 			       attempt_owner = $3,
 			       attempt_until = clock_timestamp() + $4,
 			       attempt_began = clock_timestamp()
@@ -87,19 +101,25 @@ const (
 			RETURNING n.*, d.attempt_count AS counted, (d.attempt_owner IS NOT NULL)::int AS lost
 		)
 		SELECT n.status, n.attempt_count, n.attempt_owner, n.counted,
-		       n.attempt_count - $6, t.ended, t.crashed + CASE WHEN n.counted > $6 THEN n.lost ELSE 0 END, coalesce(t.rejected, '0'),
+		       n.attempt_count - $6, t.ended, t.crashed + CASE WHEN n.counted > $6 THEN n.lost ELSE 0 END, coalesce(t.rejected, '0'), coalesce(t.outage, '0'), t.tied, coalesce(t.tied_for, '0'),
 		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR coalesce(n.expires_at <= now(), false) OR ` + Erased + ` OR ` + withdrawal + ` IS NOT NULL,
 		       CASE WHEN ` + hasCap + ` THEN n.channel ELSE '' END, n.expires_at, least(n.expires_at - clock_timestamp(), '100 years'), -- Go has no longer duration
 		       ` + messageFacts + `
 		` + messageOf + `
 		LEFT JOIN LATERAL (
-			SELECT count(*) FILTER (WHERE a.outcome IN ('REFUSED', 'BUSY', 'AMBIGUOUS')) AS ended,
+			SELECT count(*) FILTER (WHERE a.outcome IN ('REFUSED', 'UNAVAILABLE', 'AMBIGUOUS') OR a.outcome IN (` + outages + `) AND a.started_at >= a.outage + $7) AS ended,
 			       count(*) FILTER (WHERE a.outcome = 'LOST') AS crashed,
-			       now() - min(a.started_at) FILTER (WHERE a.outcome = 'ACCOUNT') AS rejected
-			FROM   delivery_attempt a
-			WHERE  a.delivery_id = n.delivery_id
-			AND    a.attempt > $6
-			AND    n.counted > $6
+			       now() - min(a.started_at) FILTER (WHERE a.outcome = 'ACCOUNT') AS rejected,
+			       now() - min(a.outage) AS outage,
+			       count(*) FILTER (WHERE a.started_at >= a.tied) AS tied,
+			       now() - min(a.tied) AS tied_for
+			FROM   (SELECT a.*,
+			               min(a.started_at) FILTER (WHERE a.outcome IN (` + outages + `)) OVER () AS outage,
+			               min(a.started_at) FILTER (WHERE a.outcome = 'AMBIGUOUS') OVER () AS tied
+			        FROM   delivery_attempt a
+			        WHERE  a.delivery_id = n.delivery_id
+			        AND    a.attempt > $6
+			        AND    n.counted > $6) a
 		) t ON true`
 )
 
@@ -114,7 +134,7 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 	var expires *time.Time
 	var left *time.Duration
 	m := &a.Message
-	fields := []any{&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge, &capped, &expires, &left,
+	fields := []any{&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &a.Outage, &a.Tied, &a.TiedFor, &judge, &capped, &expires, &left,
 		&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.URL,
 		&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional, &m.CollapseKey, &m.Provider, &m.Priority}
 	err = Each(ctx, s.Pool, "take leases", fields, func() {
@@ -128,7 +148,7 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 		if capped != "" {
 			toCount[m.DeliveryID] = capped
 		}
-	}, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, MaxDevices, in.Before)
+	}, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, MaxDevices, in.Before, in.Outage)
 	return toJudge, toCount, err
 }
 

@@ -31,8 +31,8 @@ const (
 	longestCap = `(SELECT max(greatest(f.per, f.spacing)) FROM frequency_cap f WHERE f.channel_type = k."Channel")`
 
 	// selectCounted reads the counted messages of the recipients and channels of $1. A message whose
-	// deliveries all ended unsent does not count: one delivery, or the items of a digest. $2 limits
-	// the messages of each.
+	// deliveries all ended unsent does not count: one delivery, or the items of a digest. Nor does a digest
+	// whose items have all left it. $2 limits the messages of each.
 	selectCounted = `
 		SELECT jsonb_build_object('UserType', c.user_type, 'UserID', c.user_id, 'Channel', c.channel_type, 'MessageID', c.message_id, 'Category', c.category,
 		           'At', c.at, 'Waits', c.waits, 'Place', c.place)
@@ -42,9 +42,10 @@ const (
 		       FROM   counted_message m
 		       WHERE  (m.user_type, m.user_id, m.channel_type) = (k."UserType", k."UserID", k."Channel")
 		       AND    m.at > clock_timestamp() - ` + longestCap + `
-		       AND    (SELECT bool_and(n.status IN ('FAILED', 'CANCELLED') AND n.sent_at IS NULL)
-		               FROM   notification n
-		               WHERE  m.message_id IN (n.delivery_id, n.digest_id)) IS NOT TRUE
+		       AND    EXISTS (
+		              SELECT FROM notification n
+		              WHERE  m.message_id IN (n.delivery_id, n.digest_id)
+		              AND    (n.status NOT IN ('FAILED', 'CANCELLED') OR n.sent_at IS NOT NULL))
 		       ORDER BY m.at
 		       LIMIT  $2
 		) c`
@@ -164,7 +165,7 @@ func count(ctx context.Context, tx pgx.Tx, in notification.Begin, messages map[s
 			row.At = room.At
 		}
 		for _, attempt := range items {
-			if attempt.Verdict = room.Verdict(); attempt.Held() {
+			if attempt.Verdict = room.Verdict().Until(attempt.Message.ExpiresAt); attempt.Held() {
 				held = append(held, attempt)
 			}
 		}

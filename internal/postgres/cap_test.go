@@ -47,6 +47,27 @@ func TestCapOfABatch(t *testing.T) {
 	require.Equal(t, 3, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'CANCELLED' AND last_error = 'CAPPED' AND attempt_count = 0"))
 }
 
+// A digest whose items have left it was not sent, so it does not count: its items were cancelled, retried
+// alone, or joined another digest.
+func TestCapIgnoresEmptyDigests(t *testing.T) {
+	t.Parallel()
+
+	for name, leave := range map[string]string{
+		"cancelled":      "UPDATE notification SET status = 'CANCELLED', last_error = 'by an operator', digest_id = NULL",
+		"retried alone":  "UPDATE notification SET digest_id = NULL",
+		"another digest": "UPDATE notification SET digest_id = 'digest-2'",
+	} {
+		s, ids := cappedMails(t, 2, "('EMAIL', 1, '1 day', 'DROP')")
+		postgrestest.Exec(t, s, "UPDATE notification SET digest_id = 'digest-1' WHERE delivery_id = $1", ids[0])
+		attempt := beginAs(t, s, notification.Begin{DeliveryIDs: ids[:1], DigestID: "digest-1"})
+		require.NoError(t, s.ReleaseAttempts(t.Context(), attempt))
+		postgrestest.Exec(t, s, leave+" WHERE delivery_id = $1", ids[0])
+
+		begun, dropped := begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[1:]}))
+		require.Equal(t, []int{1, 0}, []int{begun, dropped}, name)
+	}
+}
+
 // However many attempts begin at once, the limit holds.
 func TestCapOfAttemptsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -69,6 +90,7 @@ func TestCapOfADigest(t *testing.T) {
 
 	s, ids := cappedMails(t, 4, "('EMAIL', 1, '1 day', 'DROP')")
 
+	postgrestest.Exec(t, s, "UPDATE notification SET digest_id = 'digest-1' WHERE delivery_id = ANY ($1)", ids[:2])
 	begun, dropped := begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[:2], DigestID: "digest-1"}))
 	require.Equal(t, []int{2, 0}, []int{begun, dropped})
 	begun, dropped = begunOf(beginAs(t, s, notification.Begin{DeliveryIDs: ids[2:], DigestID: "digest-2"}))

@@ -21,27 +21,44 @@ import (
 // becomes FAILED. The follow-up worker then tells the queue of dead letters, except on
 // best-effort channels.
 //
-// Then it suppresses addresses if a provider says so, and switches off devices that proved
-// dead. If a device cannot be switched off, the attempt and the result tell so. That is not
+// In the same transaction it suppresses addresses if a provider says so. Then it switches off devices that
+// proved dead. If a device cannot be switched off, the attempt and the result tell so. That is not
 // an error: the directory may be an application's views.
 //
 // It returns one record per result, in their order.
 func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
 	recorded := make([]notification.RecordedAttempt, len(results))
-	var i int
-	var status notification.Status
-	var age, waited time.Duration
-	err := Each(ctx, s.Pool, "end attempt", []any{&i, &status, &age, &waited}, func() {
-		recorded[i].Age, recorded[i].Waited = max(recorded[i].Age, age), waited
-		if results[i].DigestID == "" {
-			recorded[i].Status = status
-		}
-	}, endAttempts, endingArgs(results)...)
-	if err != nil {
+	end := func(on Querier) error {
+		var i int
+		var status notification.Status
+		var age, waited time.Duration
+		return Each(ctx, on, "end attempt", []any{&i, &status, &age, &waited}, func() {
+			recorded[i].Age, recorded[i].Waited = max(recorded[i].Age, age), waited
+			if results[i].DigestID == "" {
+				recorded[i].Status = status
+			}
+		}, endAttempts, endingArgs(results)...)
+	}
+	if err := s.endAndSuppress(ctx, results, end); err != nil {
 		return nil, err
 	}
 	s.switchDevicesOff(ctx, results, recorded)
-	return recorded, Wrap(s.suppressAddressees(ctx, results), "end attempt")
+	return recorded, nil
+}
+
+// endAndSuppress ends attempts, and suppresses the addresses of the results that ask for it in the same
+// transaction. So no crash can lose an opt-out.
+func (s *Store) endAndSuppress(ctx context.Context, results []notification.AttemptResult, end func(on Querier) error) error {
+	suppresses := func(r notification.AttemptResult) bool { return r.Suppress != "" }
+	if s.AddressHash == nil || !slices.ContainsFunc(results, suppresses) {
+		return end(s.Pool)
+	}
+	return Wrap(pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		if err := end(tx); err != nil {
+			return err
+		}
+		return s.suppressAddressees(ctx, tx, results)
+	}), "end attempt")
 }
 
 // endAttempts ends attempts. It locks rows by id, as every statement that locks several
@@ -174,7 +191,7 @@ func (s *Store) switchDevicesOff(ctx context.Context, results []notification.Att
 
 // suppressAddressees suppresses the addresses of attempts whose results ask for it. All
 // items of a digest have one address.
-func (s *Store) suppressAddressees(ctx context.Context, results []notification.AttemptResult) error {
+func (s *Store) suppressAddressees(ctx context.Context, tx pgx.Tx, results []notification.AttemptResult) error {
 	const query = `
 		SELECT delivery_id, channel, coalesce(recipient_address, '')
 		FROM   notification
@@ -186,13 +203,10 @@ func (s *Store) suppressAddressees(ctx context.Context, results []notification.A
 			suppressing[items[0].DeliveryID] = r
 		}
 	}
-	if len(suppressing) == 0 || s.AddressHash == nil {
-		return nil
-	}
 	var found Suppressions
 	var id, address string
 	var channel notification.Channel
-	err := Each(ctx, s.Pool, "read the addresses of attempts", []any{&id, &channel, &address}, func() {
+	err := Each(ctx, tx, "read the addresses of attempts", []any{&id, &channel, &address}, func() {
 		found.Add(s.AddressKeys(), channel, address, suppressing[id].Suppress, suppressing[id].Detail, time.Now())
 	}, query, slices.Collect(maps.Keys(suppressing)))
 	if err != nil || len(found) == 0 {
@@ -200,5 +214,5 @@ func (s *Store) suppressAddressees(ctx context.Context, results []notification.A
 	}
 	batch := &pgx.Batch{}
 	found.Queue(batch)
-	return Wrap(s.Pool.SendBatch(ctx, batch).Close(), "suppress addresses")
+	return Wrap(tx.SendBatch(ctx, batch).Close(), "suppress addresses")
 }

@@ -112,7 +112,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 			return errOf(s.DigestQuietCheck(ctx, notification.DigestKey{UserType: who.UserType, UserID: who.UserID, Channel: notification.Email, EventType: "T"}))
 		},
 		"notification_to_deliver": func(ctx context.Context) error {
-			return errOf(s.NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, 0, "", 20))
+			return errOf(s.NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, notification.IDRange{}, "", 20))
 		},
 		"notification_unread_newest": func(ctx context.Context) error { return errOf(gatewayOf(s).Unread(ctx, who)) },
 		"notification_unsent":        func(ctx context.Context) error { _, _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },

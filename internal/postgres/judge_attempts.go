@@ -24,7 +24,7 @@ func (s *Store) judge(ctx context.Context, in notification.Begin, ids []string, 
 	for _, f := range found {
 		f.SkipQuiet, f.Ordered, f.Again = in.SkipQuiet, in.Ordered, in.Again
 		attempt, address := begun[f.DeliveryID], f.Recipient.Address(f.Channel)
-		if attempt.Verdict = f.Judge(f.now); attempt.Held() {
+		if attempt.Verdict = f.Judge(f.now).Until(f.ExpiresAt); attempt.Held() {
 			held = append(held, attempt)
 		} else if address != attempt.Message.To {
 			attempt.Message.To = address

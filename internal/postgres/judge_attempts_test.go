@@ -188,6 +188,45 @@ func TestRejectedAccountUsesUpNothing(t *testing.T) {
 	require.Equal(t, notification.Tried{Begun: 1}, begin(t, s, mail, 4).Tried, "of a run that begins here")
 }
 
+// An outage uses up no attempt for as long as the policy says, and leaves two rows meanwhile.
+func TestOutageUsesUpNothing(t *testing.T) {
+	t.Parallel()
+
+	s := newWith(t, planMail)
+	again := func() notification.Attempt {
+		return beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}, Outage: time.Hour})[0]
+	}
+	for i, outcome := range []notification.AttemptOutcome{notification.OutcomeBusy, notification.OutcomeUnreachable, notification.OutcomeBusy, notification.OutcomeBusy} {
+		attempt := again()
+		require.Zero(t, attempt.Ended)
+		require.Equal(t, i > 0, attempt.Outage > 0)
+		require.LessOrEqual(t, attempt.Number, 2)
+		endAttempt(t, s, attempt.Number, outcome, "sendgrid is busy: 429")
+	}
+	postgrestest.Exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '65 minutes' WHERE attempt = 1")
+	for ended := range 3 {
+		attempt := again()
+		require.Equal(t, ended+1, attempt.Ended, "the last attempt began after the hour")
+		require.Equal(t, 65*time.Minute, attempt.Outage.Truncate(time.Minute))
+		require.Equal(t, ended+3, attempt.Number)
+		endAttempt(t, s, attempt.Number, notification.OutcomeUnreachable, "sendgrid was out of reach: no connection")
+	}
+}
+
+// A message that a provider may have counts its attempts from then on.
+func TestTiedAttempts(t *testing.T) {
+	t.Parallel()
+
+	s := newWith(t, planMail)
+	for i, outcome := range []notification.AttemptOutcome{notification.OutcomeUnavailable, notification.OutcomeAmbiguous, notification.OutcomeBusy, notification.OutcomeSent} {
+		attempt := begin(t, s, mail, 0)
+		require.Equal(t, max(0, i-1), attempt.Tied)
+		require.Equal(t, i > 1, attempt.TiedFor > 0)
+		require.Equal(t, min(i, 3), attempt.Ended)
+		endAttempt(t, s, attempt.Number, outcome, "")
+	}
+}
+
 // The rules judge each item of a digest separately. Each attempt shows the dropped items.
 func TestBeginDigestJudgesItsItems(t *testing.T) {
 	t.Parallel()

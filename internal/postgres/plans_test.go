@@ -245,7 +245,7 @@ func runEvent(t *testing.T, s *postgres.Store, eventID string) {
 	require.NoError(t, s.SavePlan(ctx, notification.Event{ID: eventID, Type: "T"}, page))
 	stored := must(s.Undelivered(ctx, eventID, 500))(t)
 	require.Len(t, stored, 3)
-	next := must(s.NextDeliveries(ctx, eventID, mails, 0, "", 500))(t)
+	next := must(s.NextDeliveries(ctx, eventID, mails, notification.IDRange{}, "", 500))(t)
 	ids := next.IDRange
 	part := notification.Part{EventID: eventID, Lane: mails, IDs: ids}
 	require.NoError(t, errOfTwo(s.LaneDeliveries(ctx, part, "", 250)))

@@ -102,9 +102,9 @@ func (s *Store) readDeliveries(ctx context.Context, limit int, query string, arg
 }
 
 // NextDeliveries returns the stretch of the next deliveries of a lane that are still to be
-// made: up to limit deliveries after `after`, with one status; empty: any. The zero value:
+// made: up to limit deliveries with ids in a range, with one status; empty: any. The zero value:
 // there are none.
-func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error) {
+func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status, limit int) (notification.Stretch, error) {
 	const query = `
 		SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*),
 		       coalesce(mode() WITHIN GROUP (ORDER BY priority), ''), coalesce(bool_or(status = 'FAILED' AND NOT receipt_failed), false)
@@ -116,7 +116,7 @@ func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notific
 		       ORDER BY n.id
 		       LIMIT  $7) AS next`
 
-	part := notification.Part{EventID: eventID, Lane: lane, IDs: notification.IDRange{First: after + 1}}
+	part := notification.Part{EventID: eventID, Lane: lane, IDs: ids}
 	return One(ctx, s.Pool, "find next deliveries", pgx.RowToStructByPos[notification.Stretch], query, append(partArgs(part), only, limit)...)
 }
 

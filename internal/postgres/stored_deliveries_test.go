@@ -74,7 +74,7 @@ func TestNextDeliveries(t *testing.T) {
 		for _, limit := range []int{1, 3, 100} {
 			var got []string
 			for after := int64(0); ; {
-				next := must(s.NextDeliveries(t.Context(), "evt-1", tt.lane, after, tt.only, limit))(t)
+				next := must(s.NextDeliveries(t.Context(), "evt-1", tt.lane, notification.IDRange{First: after + 1}, tt.only, limit))(t)
 				if next.Last == 0 {
 					require.Zero(t, next)
 					break
@@ -137,6 +137,6 @@ func TestNextDeliveriesPriority(t *testing.T) {
 	for _, priority := range []notification.Priority{notification.High, notification.Low} {
 		postgrestest.Exec(t, s, "UPDATE notification SET priority = 'NORMAL'")
 		postgrestest.Exec(t, s, "UPDATE notification SET priority = $1 WHERE user_id IN ('2', '4', '6')", priority)
-		require.Equal(t, priority, must(s.NextDeliveries(t.Context(), "evt-1", mails, 0, "", 100))(t).Priority)
+		require.Equal(t, priority, must(s.NextDeliveries(t.Context(), "evt-1", mails, notification.IDRange{}, "", 100))(t).Priority)
 	}
 }

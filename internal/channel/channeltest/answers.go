@@ -54,7 +54,7 @@ func (p HTTP) classOf(status int) notification.FailureClass {
 	if class, ok := p.Exceptions[status]; ok {
 		return class
 	}
-	return notification.ClassOf(status)
+	return notification.ClassOf(status, 0)
 }
 
 // testRetryAfter tries a few forms of the header. The test of [channel.RetryAfter] covers every
@@ -72,7 +72,7 @@ func (s suite) testRetryAfter(t *testing.T) {
 				_, err := link.Sender.Send(ctx, msg)
 				require.NoError(t, ctx.Err(), "neither the sender nor its SDK waits")
 				failure := RequireFailure(t, err, msg, link.Secrets)
-				require.Equal(t, notification.ClassOf(status), failure.Class)
+				require.Equal(t, notification.ClassOf(status, want), failure.Class)
 				require.Equal(t, want, failure.RetryAfter)
 			}
 		})

@@ -99,7 +99,9 @@ func testConcurrent(t *testing.T, link Link) {
 func testCancelledBefore(t *testing.T, link Link) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	requireInterrupted(ctx, t, link, "cancelled")
+	msg := link.Message(1)
+	_, err := link.Sender.Send(ctx, msg)
+	require.Equal(t, "cancelled", RequireFailure(t, err, msg, link.Secrets).Code)
 }
 
 func testUnreachable(t *testing.T, link Link) {
@@ -109,7 +111,7 @@ func testUnreachable(t *testing.T, link Link) {
 	link.Break()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	requireInterrupted(ctx, t, link, "no connection")
+	requireClass(ctx, t, link, notification.Unreachable, "no connection")
 }
 
 // requireArrived waits until all messages have arrived, and compares each with the sent message.

@@ -30,14 +30,20 @@ func cut(w http.ResponseWriter, _ *http.Request, _ string) {
 	}
 }
 
-// requireInterrupted sends a message and requires an ambiguous failure with the code. The time limit
-// of the tests ends a Send that does not return.
+// requireInterrupted sends a message and requires an ambiguous failure with the code.
 func requireInterrupted(ctx context.Context, t *testing.T, link Link, code string) *notification.ProviderError {
+	t.Helper()
+	return requireClass(ctx, t, link, notification.Ambiguous, code)
+}
+
+// requireClass sends a message and requires a failure with the class and the code. The time limit of the
+// tests ends a Send that does not return.
+func requireClass(ctx context.Context, t *testing.T, link Link, class notification.FailureClass, code string) *notification.ProviderError {
 	t.Helper()
 	msg := link.Message(1)
 	_, err := link.Sender.Send(ctx, msg)
 	failure := RequireFailure(t, err, msg, link.Secrets)
-	require.Equal(t, notification.Ambiguous, failure.Class)
+	require.Equal(t, class, failure.Class)
 	require.Equal(t, code, failure.Code)
 	return failure
 }

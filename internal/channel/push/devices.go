@@ -48,6 +48,8 @@ func SendToEach(provider string, devices []string, send func(device string) Devi
 // byPromise orders the classes of failure by the chance that a retry succeeds.
 var byPromise = []notification.FailureClass{
 	notification.Busy,
+	notification.Unreachable,
+	notification.Unavailable,
 	notification.Ambiguous,
 	notification.Account,
 	notification.Refused,

@@ -116,7 +116,7 @@ func combine(results []*result) (notification.Answer, error) {
 			answer.DeadDevices = append(answer.DeadDevices, r.answer.DeadDevices...)
 			answer.Took = max(answer.Took, r.answer.Took)
 		}
-		if best.rests() && !r.rests() { // another provider was asked, so the attempt must count: without the count, retries would never end
+		if best.rests() && !r.rests() { // another provider was asked, so the attempt must end: without a record, retries would never end
 			err = &notification.ProviderError{Provider: string(best.kind), Class: notification.Busy, Code: "rests"}
 		}
 	}

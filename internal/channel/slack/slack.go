@@ -59,8 +59,9 @@ var codes = []string{
 }
 
 // refine adds Slack's code to failure. A 403 from Slack is about the webhook, because we have no
-// account there.
+// account there. A 429 is about the webhook, too: other webhooks have limits of their own.
 func refine(failure *notification.ProviderError, body []byte) {
+	failure.Theirs = failure.Status == http.StatusTooManyRequests
 	if failure.Status == http.StatusForbidden {
 		failure.Class = notification.Refused
 	}

@@ -153,7 +153,7 @@ func TestSendCodes(t *testing.T) {
 			msg := channeltest.Message(1)
 			msg.To = url + "/services/T/B/X"
 			_, err := newSender(t, url, time.Minute).Send(t.Context(), msg)
-			require.Equal(t, &notification.ProviderError{Provider: "slack", Class: tt.class, Status: tt.status, Code: tt.code}, err)
+			require.Equal(t, &notification.ProviderError{Provider: "slack", Class: tt.class, Status: tt.status, Code: tt.code, Theirs: tt.status == 429}, err)
 		})
 	}
 }

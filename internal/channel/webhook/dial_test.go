@@ -68,7 +68,7 @@ func TestSendRefusesRebinding(t *testing.T) {
 
 	_, err = sender.Send(t.Context(), msg)
 	failure := channeltest.RequireFailure(t, err, msg, []string{unroutable})
-	require.Equal(t, notification.Ambiguous, failure.Class, "the checked address was public")
+	require.Equal(t, notification.Unreachable, failure.Class, "the checked address was public")
 	require.EqualValues(t, 1, lookups.Load())
 	_, err = sender.Send(t.Context(), msg)
 	failure = channeltest.RequireFailure(t, err, msg, []string{"127.0.0.1"})

@@ -96,7 +96,7 @@ func TestFailures(t *testing.T) {
 	for status, want := range map[int]notification.ProviderError{
 		http.StatusGone:               {Class: notification.Refused, Suppress: notification.SuppressedInvalid},
 		http.StatusNotFound:           {Class: notification.Refused},
-		http.StatusServiceUnavailable: {Class: notification.Ambiguous},
+		http.StatusServiceUnavailable: {Class: notification.Unavailable},
 	} {
 		address := channeltest.Answering(t, channeltest.Answer{Status: status}, channeltest.Unseen)
 		msg := channeltest.Message(1)

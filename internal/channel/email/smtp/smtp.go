@@ -65,7 +65,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 // unsent returns the failure of a message that had no connection.
 func unsent(ctx context.Context, err error) *notification.ProviderError {
 	failure := channel.Interrupted(ctx, provider, err)
-	failure.Unsent = true
+	failure.Class = notification.Unreachable
 	var answer *textproto.Error
 	var untrusted *tls.CertificateVerificationError
 	var network net.Error
@@ -96,7 +96,9 @@ func failureOf(ctx context.Context, err error) *notification.ProviderError {
 	code := failed.ErrorCode()
 	if code < 400 || code > 599 {
 		failure := channel.Interrupted(ctx, provider, err)
-		failure.Unsent = failed.Reason != mail.ErrSMTPDataClose
+		if failed.Reason != mail.ErrSMTPDataClose {
+			failure.Class = notification.Unreachable
+		}
 		return failure
 	}
 	failure := &notification.ProviderError{Provider: provider, Class: notification.Refused, Code: strings.TrimSpace(strconv.Itoa(code) + " " + failed.EnhancedStatusCode())}

@@ -220,7 +220,7 @@ func TestReplies(t *testing.T) {
 		{name: "without an enhanced code", post: &post{rcpt: refusal(550)}, class: notification.Refused, code: "550"},
 		{name: "text refused", post: &post{data: refusal(554, 5, 6, 0)}, class: notification.Refused, code: "554 5.6.0"},
 		{name: "busy after the data", post: &post{data: refusal(421, 4, 3, 2)}, class: notification.Busy, code: "421 4.3.2", passes: true},
-		{name: "cut before the data", post: &post{cut: "rcpt"}, class: notification.Ambiguous, code: "connection lost", passes: true},
+		{name: "cut before the data", post: &post{cut: "rcpt"}, class: notification.Unreachable, code: "connection lost", passes: true},
 		{name: "cut after the data", post: &post{cut: "after"}, class: notification.Ambiguous, code: "connection lost"},
 	}
 	for _, tt := range tests {
@@ -235,7 +235,7 @@ func TestReplies(t *testing.T) {
 			require.Equal(t, tt.class, failure.Class)
 			require.Equal(t, tt.code, failure.Code)
 			require.Equal(t, tt.suppress, failure.Suppress)
-			require.Equal(t, tt.passes, failure.PassesOn())
+			require.Equal(t, tt.passes, failure.Class.PassesOn())
 		})
 	}
 }
@@ -250,7 +250,7 @@ func TestTimeout(t *testing.T) {
 	_, err := newSender(t, "smtp://"+listener.Addr().String(), 50*time.Millisecond).Send(t.Context(), msg)
 	failure := channeltest.RequireFailure(t, err, msg, nil)
 	require.Equal(t, "timeout", failure.Code)
-	require.True(t, failure.Unsent)
+	require.Equal(t, notification.Unreachable, failure.Class)
 }
 
 // The sender verifies TLS, before or after the greeting. It never sends the password without TLS.
@@ -276,8 +276,8 @@ func TestTLSAndSigningIn(t *testing.T) {
 		{name: "implicit TLS, PLAIN", url: "smtps://herald:hunter2@%s", config: config, mechanisms: []string{"LOGIN", "PLAIN"}, auth: "PLAIN"},
 		{name: "STARTTLS, LOGIN", url: "smtp://herald:hunter2@%s", config: config, mechanisms: []string{"LOGIN"}, auth: "LOGIN"},
 		{name: "wrong password", url: "smtps://herald:hunter3@%s", config: config, mechanisms: []string{"PLAIN"}, class: notification.Account, code: "535", auth: "PLAIN"},
-		{name: "unknown certificate", url: "smtps://%s", config: config, distrusts: true, class: notification.Ambiguous, code: "untrusted certificate"},
-		{name: "unknown certificate after STARTTLS", url: "smtp://%s", config: config, distrusts: true, class: notification.Ambiguous, code: "untrusted certificate"},
+		{name: "unknown certificate", url: "smtps://%s", config: config, distrusts: true, class: notification.Unreachable, code: "untrusted certificate"},
+		{name: "unknown certificate after STARTTLS", url: "smtp://%s", config: config, distrusts: true, class: notification.Unreachable, code: "untrusted certificate"},
 		{name: "no STARTTLS", url: "smtp://herald:hunter2@%s", mechanisms: []string{"PLAIN"}, class: notification.Account, code: "no STARTTLS"},
 	}
 	for _, tt := range tests {
@@ -307,7 +307,7 @@ func TestTLSAndSigningIn(t *testing.T) {
 			failure := channeltest.RequireFailure(t, err, msg, []string{"hunter"})
 			require.Equal(t, tt.class, failure.Class)
 			require.Equal(t, tt.code, failure.Code)
-			require.True(t, failure.PassesOn())
+			require.True(t, failure.Class.PassesOn())
 			require.Empty(t, p.mails)
 		})
 	}

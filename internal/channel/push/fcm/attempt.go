@@ -51,9 +51,11 @@ func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Me
 	got := push.DeviceAnswer{ID: channel.ProviderID(name), Status: exchange.Status, Took: exchange.Took}
 	switch got.Failure = exchange.Failure(ctx, provider); {
 	case got.Failure != nil:
-		got.Dead = refine(got.Failure, exchange.Body)
+		got.Dead = refine(got.Failure, exchange.Body, s.accepted.Load())
 	case err != nil || name == "":
 		got.Failure = exchange.Unexpected(provider)
+	default:
+		s.accepted.Store(true)
 	}
 	return got
 }

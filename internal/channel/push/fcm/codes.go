@@ -16,22 +16,25 @@ const quotaWait = time.Minute
 const (
 	unregistered    = "UNREGISTERED"
 	invalidArgument = "INVALID_ARGUMENT"
+	senderMismatch  = "SENDER_ID_MISMATCH"     // the token belongs to another project
+	thirdPartyAuth  = "THIRD_PARTY_AUTH_ERROR" // our key for APNs or Web Push is wrong; other devices are not affected
 )
 
 // meaning classifies FCM's codes, which are more exact than the HTTP status. Errors do not show
 // unknown codes, because these could be any text of the answer.
 // https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode
 var meaning = map[string]notification.FailureClass{
-	unregistered:             notification.Refused,
-	invalidArgument:          notification.Refused,
-	"SENDER_ID_MISMATCH":     notification.Refused,
-	"QUOTA_EXCEEDED":         notification.Busy,
-	"RESOURCE_EXHAUSTED":     notification.Busy,
-	"THIRD_PARTY_AUTH_ERROR": notification.Account,
-	"UNAUTHENTICATED":        notification.Account,
-	"PERMISSION_DENIED":      notification.Account,
-	"UNAVAILABLE":            notification.Ambiguous,
-	"INTERNAL":               notification.Ambiguous,
+	unregistered:         notification.Refused,
+	invalidArgument:      notification.Refused,
+	senderMismatch:       notification.Account,
+	"NOT_FOUND":          notification.Account, // the project
+	"QUOTA_EXCEEDED":     notification.Busy,
+	"RESOURCE_EXHAUSTED": notification.Busy,
+	thirdPartyAuth:       notification.Account,
+	"UNAUTHENTICATED":    notification.Account,
+	"PERMISSION_DENIED":  notification.Account,
+	"UNAVAILABLE":        notification.Unavailable,
+	"INTERNAL":           notification.Ambiguous,
 }
 
 // fcmError is the JSON of Google's errors.
@@ -48,9 +51,13 @@ type fcmError struct {
 }
 
 // refine adds FCM's code to failure, and reports whether the device is dead. A code may change
-// the class of a failure, except Ambiguous.
-func refine(failure *notification.ProviderError, body []byte) (dead bool) {
+// the class of a 4xx. A token of another project is dead if our project works. Otherwise our project may
+// be wrong, and all tokens may be right.
+func refine(failure *notification.ProviderError, body []byte, projectWorks bool) (dead bool) {
 	var answer fcmError
+	if failure.Status == http.StatusNotFound { // of a device only with FCM's code
+		failure.Class = notification.Account
+	}
 	if failure.Status < http.StatusBadRequest || json.Unmarshal(body, &answer) != nil {
 		return false // not in the form of Google's errors
 	}
@@ -59,8 +66,13 @@ func refine(failure *notification.ProviderError, body []byte) (dead bool) {
 		return false
 	}
 	failure.Code = answer.code()
-	if failure.Class != notification.Ambiguous {
+	if failure.Status < http.StatusInternalServerError {
 		failure.Class = class
+	}
+	failure.Theirs = failure.Code == thirdPartyAuth
+	if failure.Code == senderMismatch && projectWorks {
+		failure.Class = notification.Refused
+		return true
 	}
 	if failure.Status == http.StatusTooManyRequests {
 		failure.RetryAfter = max(failure.RetryAfter, quotaWait)

@@ -4,6 +4,7 @@ package fcm
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"herald/internal/channel"
@@ -20,6 +21,7 @@ type Sender struct {
 	tokens   *tokens
 	timeout  time.Duration
 	wire     http.RoundTripper
+	accepted atomic.Bool // FCM has accepted a message of our project
 }
 
 // Send passes msg to each of its devices, once, all within the sender's time-out. It succeeds if

@@ -32,6 +32,7 @@ func TestConformance(t *testing.T) {
 		},
 		Success:    channeltest.Answer{Status: http.StatusOK, Body: accepted},
 		ProviderID: "projects/demo/messages/0:1500415314455276",
+		Exceptions: map[int]notification.FailureClass{http.StatusNotFound: notification.Account}, // a device only with FCM's code
 	})
 }
 
@@ -217,19 +218,21 @@ func TestSendToOneDevice(t *testing.T) {
 		code   string
 		wait   time.Duration
 		dead   bool
+		theirs bool // says nothing about other devices
 	}{
 		"unregistered":   {answer: unregistered, class: notification.Refused, code: "no working device", dead: true},
 		"bad token":      {answer: badToken, class: notification.Refused, code: "no working device", dead: true},
 		"bad field":      {answer: badField, class: notification.Refused, code: "no working device", dead: true},
 		"bad payload":    {answer: badPayload, class: notification.Refused, code: "INVALID_ARGUMENT"},
-		"bad sender":     {answer: badSender, class: notification.Refused, code: "SENDER_ID_MISMATCH"},
-		"no APNs key":    {answer: badAccount, class: notification.Account, code: "THIRD_PARTY_AUTH_ERROR"},
+		"bad sender":     {answer: badSender, class: notification.Account, code: "SENDER_ID_MISMATCH"},
+		"no APNs key":    {answer: badAccount, class: notification.Account, code: "THIRD_PARTY_AUTH_ERROR", theirs: true},
 		"no access":      {answer: noAccess, class: notification.Account, code: "PERMISSION_DENIED"},
 		"quota":          {answer: quota, class: notification.Busy, code: "QUOTA_EXCEEDED", wait: time.Minute},
-		"unavailable":    {answer: unavailable, class: notification.Ambiguous, code: "UNAVAILABLE"},
+		"unavailable":    {answer: unavailable, class: notification.Unavailable, code: "UNAVAILABLE"},
 		"internal":       {answer: internal, class: notification.Ambiguous, code: "INTERNAL"},
 		"unknown code":   {answer: unknownCode, class: notification.Refused},
-		"404 of a proxy": {answer: answer{404, "not found"}, class: notification.Refused},
+		"404 of a proxy": {answer: answer{404, "not found"}, class: notification.Account},
+		"no project":     {answer: answer{404, `{"error":{"status":"NOT_FOUND"}}`}, class: notification.Account, code: "NOT_FOUND"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +240,7 @@ func TestSendToOneDevice(t *testing.T) {
 
 			receipt, err := send(t, tt.answer)
 			require.Equal(t, &notification.ProviderError{
-				Provider: "fcm", Class: tt.class, Status: tt.answer.status, Code: tt.code, RetryAfter: tt.wait,
+				Provider: "fcm", Class: tt.class, Status: tt.answer.status, Code: tt.code, RetryAfter: tt.wait, Theirs: tt.theirs,
 			}, err)
 			require.Equal(t, tt.answer.status, receipt.Status)
 			require.Equal(t, tt.dead, len(receipt.DeadDevices) == 1)
@@ -264,7 +267,7 @@ func TestSendToManyDevices(t *testing.T) {
 		"busy before ambiguous":      {answers: []answer{internal, quota}, class: notification.Busy},
 		"ambiguous before account":   {answers: []answer{badAccount, internal}, class: notification.Ambiguous},
 		"account before refused":     {answers: []answer{badPayload, badAccount, badPayload}, class: notification.Account},
-		"dead and refused":           {answers: []answer{badSender, unregistered}, class: notification.Refused, dead: []string{"1"}},
+		"dead and refused":           {answers: []answer{badPayload, unregistered}, class: notification.Refused, dead: []string{"1"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -283,6 +286,34 @@ func TestSendToManyDevices(t *testing.T) {
 			require.Equal(t, tt.class, failure.Class)
 			require.Empty(t, receipt.ProviderID)
 		})
+	}
+}
+
+// A token of another project is dead if FCM takes messages of our project. Until then, our project may be
+// the wrong one.
+func TestSenderMismatch(t *testing.T) {
+	t.Parallel()
+
+	f := newFCM(t, map[string]answer{"foreign": badSender, "ours": ok})
+	sender := newSender(t, f.URL, time.Minute)
+	for _, tt := range []struct {
+		device string
+		class  notification.FailureClass
+		dead   []string
+	}{
+		{device: "foreign", class: notification.Account},
+		{device: "ours"},
+		{device: "foreign", class: notification.Refused, dead: []string{"foreign"}},
+	} {
+		msg := channeltest.Message(1)
+		msg.Devices = []string{tt.device}
+		answer, err := sender.Send(t.Context(), msg)
+		require.Equal(t, tt.dead, answer.DeadDevices)
+		if tt.class == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.Equal(t, tt.class, channeltest.RequireFailure(t, err, msg, nil).Class)
 	}
 }
 

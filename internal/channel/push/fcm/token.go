@@ -99,10 +99,10 @@ func (t *tokens) next() <-chan singleflight.Result {
 // tokenFailure returns the failure of a delivery without an access token. It drops err itself,
 // which quotes the answer.
 func tokenFailure(err error) *notification.ProviderError {
-	failure := &notification.ProviderError{Provider: provider, Class: notification.Ambiguous, Code: "no access token"}
+	failure := &notification.ProviderError{Provider: provider, Class: notification.Unreachable, Code: "no access token"}
 	if refusal, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refusal.Response != nil {
 		failure.Status = refusal.Response.StatusCode
-		if failure.Class = notification.ClassOf(failure.Status); failure.Class == notification.Refused {
+		if failure.Class = notification.ClassOf(failure.Status, 0); failure.Class == notification.Refused {
 			failure.Class = notification.Account // 400 invalid_grant: a revoked key
 		}
 	}

@@ -119,7 +119,7 @@ func TestTokenRefused(t *testing.T) {
 		400: notification.Account, // a revoked key
 		403: notification.Account,
 		429: notification.Busy,
-		503: notification.Ambiguous,
+		503: notification.Unavailable,
 	} {
 		g := newGoogle(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		_, err := g.sender(t).Send(t.Context(), toOneDevice())

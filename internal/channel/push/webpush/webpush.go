@@ -91,10 +91,19 @@ func (s *Sender) sendTo(ctx context.Context, device string, text []byte, options
 	switch {
 	case exchange.Status == http.StatusNotFound, exchange.Status == http.StatusGone:
 		answer.Dead = true // the subscription has ended
+	case exchange.Status == http.StatusForbidden && !blamesUs(exchange.Body):
+		answer.Failure.Class, answer.Dead = notification.Refused, true // the subscription is for another key (RFC 8292, 4.2)
 	case answer.Failure == nil && !exchange.IsPlain(http.StatusCreated):
 		answer.Failure = exchange.Unexpected(provider)
 	}
 	return answer
+}
+
+// blamesUs reports whether a push service refuses our signature, for every subscription. Only Apple's
+// service says so with a 403, and names the reason.
+func blamesUs(body []byte) bool {
+	var answer struct{ Reason string }
+	return json.Unmarshal(body, &answer) == nil && (answer.Reason == "BadJwtToken" || answer.Reason == "ExpiredJwtToken")
 }
 
 // allowed reports whether a setting allows the endpoint's host. Clients choose the endpoints. Without

@@ -38,6 +38,7 @@ func TestConformance(t *testing.T) {
 		},
 		Success:      channeltest.Answer{Status: http.StatusCreated, Header: map[string]string{"Location": "https://push.example.com/message/secretmessage"}},
 		EmptySuccess: true,
+		Exceptions:   map[int]notification.FailureClass{http.StatusForbidden: notification.Refused}, // the subscription is for another key
 		Secrets:      []string{privateKey, "secretbrowser", "secretmessage", subject},
 	})
 }
@@ -71,10 +72,11 @@ func TestEndedSubscriptions(t *testing.T) {
 		"gone":              {map[string]int{"a": 410}, notification.Refused, []string{"a"}},
 		"not found":         {map[string]int{"a": 404}, notification.Refused, []string{"a"}},
 		"too large":         {map[string]int{"a": 413}, notification.Refused, nil},
-		"other keys":        {map[string]int{"a": 403}, notification.Account, nil},
+		"another key":       {map[string]int{"a": 403}, notification.Refused, []string{"a"}},
+		"our signature":     {map[string]int{"a": 401}, notification.Account, nil},
 		"busy":              {map[string]int{"a": 429}, notification.Busy, nil},
 		"one takes it":      {map[string]int{"a": 410, "b": 201, "c": 503}, "", []string{"a"}},
-		"another may do so": {map[string]int{"a": 410, "b": 503}, notification.Ambiguous, []string{"a"}},
+		"another may do so": {map[string]int{"a": 410, "b": 503}, notification.Busy, []string{"a"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -100,6 +100,7 @@ func (s *Receipts) readStatus(r *http.Request, body []byte) (received channel.Re
 var codes = map[string]sms.Code{
 	"21211": {Meaning: "it is no phone number", Suppress: notification.SuppressedInvalid},
 	"21610": {Meaning: "its owner answered STOP", Suppress: notification.SuppressedOptOut},
+	"21635": {Meaning: "it is a landline", Suppress: notification.SuppressedInvalid},
 	"21614": {Meaning: "it is not a mobile number", Suppress: notification.SuppressedInvalid},
 	"30001": {Meaning: "too many messages waited at Twilio"},
 	"30002": {Meaning: "our account is suspended"},

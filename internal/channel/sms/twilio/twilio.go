@@ -99,13 +99,19 @@ var meaning = map[int]notification.FailureClass{
 	20429: notification.Busy, // too many requests
 	21611: notification.Busy, // our number's queue is full
 
+	20404: notification.Account, // no such account
+	21212: notification.Account, // invalid sender
+	21603: notification.Account, // no sender
+	21606: notification.Account, // the sender cannot send text messages
+	21659: notification.Account, // the sender is not a number of Twilio
+	21660: notification.Account, // the sender belongs to another account
+
 	21211: notification.Refused, // invalid number
-	21212: notification.Refused, // invalid sender
 	21408: notification.Refused, // no permission for the region
-	21606: notification.Refused, // the sender cannot reach the number
 	21610: notification.Refused, // the person opted out
 	21612: notification.Refused, // no route to the number
 	21614: notification.Refused, // not a mobile number
+	21635: notification.Refused, // a landline
 	21617: notification.Refused, // body too long
 }
 

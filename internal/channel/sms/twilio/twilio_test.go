@@ -61,8 +61,13 @@ func TestSendCodes(t *testing.T) {
 		suppress notification.SuppressionReason
 	}{
 		{status: 400, code: 21211, want: notification.Refused, known: "21211", suppress: notification.SuppressedInvalid},
-		{status: 400, code: 21212, want: notification.Refused, known: "21212"},
-		{status: 400, code: 21606, want: notification.Refused, known: "21606"},
+		{status: 404, code: 20404, want: notification.Account, known: "20404"},
+		{status: 400, code: 21212, want: notification.Account, known: "21212"},
+		{status: 400, code: 21603, want: notification.Account, known: "21603"},
+		{status: 400, code: 21606, want: notification.Account, known: "21606"},
+		{status: 400, code: 21659, want: notification.Account, known: "21659"},
+		{status: 400, code: 21660, want: notification.Account, known: "21660"},
+		{status: 400, code: 21635, want: notification.Refused, known: "21635", suppress: notification.SuppressedInvalid},
 		{status: 400, code: 21610, want: notification.Refused, known: "21610", suppress: notification.SuppressedOptOut},
 		{status: 400, code: 21612, want: notification.Refused, known: "21612"},
 		{status: 400, code: 21614, want: notification.Refused, known: "21614", suppress: notification.SuppressedInvalid},

@@ -63,11 +63,17 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	if json.Unmarshal(exchange.Body, &read) != nil || len(read.Messages) == 0 {
 		return result, exchange.Unexpected(provider)
 	}
+	refused := 0
+	for _, part := range read.Messages {
+		if part.Status != accepted {
+			refused++
+		}
+	}
 	switch first := read.Messages[0]; {
-	case first.Status == accepted && first.ID != "":
+	case refused == 0 && first.ID != "":
 		result.ProviderID, result.Segments = channel.ProviderID(first.ID), sms.Segments(msg.Body)
 		return result, nil
-	case first.Status == accepted:
+	case refused < len(read.Messages): // parts of the message are on their way
 		return result, exchange.Unexpected(provider)
 	default:
 		return result, refusal(exchange, first.Status)
