@@ -220,7 +220,7 @@ SELECT id,
        sent_at AS sent,
        CASE WHEN status IN ('SENT', 'DELIVERED') THEN 'SENT' WHEN status IN ('FAILED', 'CANCELLED') THEN 'FAILED' END AS status, -- null: not ended
        attempt_count,
-       CASE WHEN status = 'PENDING' THEN coalesce(send_after, created_at) END AS next_retry_at, -- not before then; back-offs are kept by Temporal
+       CASE WHEN status = 'PENDING' THEN coalesce(greatest(send_after, next_attempt_at), created_at) END AS next_retry_at,
        last_error,
        created_at
 FROM   notification
@@ -247,7 +247,7 @@ COMMENT ON COLUMN notification_channel_send.recipient_address IS 'As in notifica
 COMMENT ON COLUMN notification_channel_send.sent IS 'notification.sent_at.';
 COMMENT ON COLUMN notification_channel_send.status IS 'SENT, also for DELIVERED; FAILED, also for CANCELLED; null: not ended.';
 COMMENT ON COLUMN notification_channel_send.attempt_count IS 'As in notification.';
-COMMENT ON COLUMN notification_channel_send.next_retry_at IS 'Not before then, of what is PENDING. Temporal alone knows when an attempt is repeated.';
+COMMENT ON COLUMN notification_channel_send.next_retry_at IS 'When the next attempt is due. Null: the delivery has ended.';
 COMMENT ON COLUMN notification_channel_send.last_error IS 'As in notification.';
 COMMENT ON COLUMN notification_channel_send.created_at IS 'As in notification.';
 
