@@ -980,7 +980,7 @@ CREATE VIEW notification_channel_send AS
         END AS status,
     notification.attempt_count,
         CASE
-            WHEN (notification.status = 'PENDING'::text) THEN COALESCE(notification.send_after, notification.created_at)
+            WHEN (notification.status = 'PENDING'::text) THEN COALESCE(GREATEST(notification.send_after, notification.next_attempt_at), notification.created_at)
             ELSE NULL::timestamp with time zone
         END AS next_retry_at,
     notification.last_error,
