@@ -47,7 +47,8 @@ func TestCompatibilityViews(t *testing.T) {
 
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	sent, delivered, later := noon.Add(time.Second), noon.Add(2*time.Second), noon.Add(time.Hour)
-	type times struct{ after, sent, delivered *time.Time }
+	latest := later.Add(time.Hour)
+	type times struct{ after, again, sent, delivered *time.Time }
 	tests := []struct {
 		name, channel, status string
 		lastError             *string
@@ -59,6 +60,9 @@ func TestCompatibilityViews(t *testing.T) {
 	}{
 		{name: "waits for its turn", channel: "EMAIL", status: "PENDING", times: times{}, outbox: "PENDING", next: &noon, retried: true},
 		{name: "waits for a time", channel: "SMS", status: "PENDING", times: times{after: &later}, outbox: "PENDING", next: &later, retried: true},
+		{name: "backs off", channel: "EMAIL", status: "PENDING", lastError: ptr("busy"), times: times{again: &later}, outbox: "PENDING", next: &later, retried: true},
+		{name: "backs off after a wait", channel: "PUSH", status: "PENDING", lastError: ptr("busy"), times: times{after: &later, again: &latest}, outbox: "PENDING", next: &latest, retried: true},
+		{name: "ended after a back-off", channel: "EMAIL", status: "FAILED", lastError: ptr("refused"), times: times{again: &later}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
 		{name: "sent", channel: "PUSH", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED", send: ptr("SENT"), retried: true},
 		{name: "delivered", channel: "SMS", status: "DELIVERED", times: times{sent: &sent, delivered: &delivered}, outbox: "DELIVERED", send: ptr("SENT"), retried: true},
 		{name: "failed", channel: "EMAIL", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
@@ -71,6 +75,7 @@ func TestCompatibilityViews(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			empty(t, s)
 			postgrestest.Exec(t, s, insertShown, "CUSTOMER", tt.channel, tt.status, tt.lastError, tt.times.after, tt.times.sent, tt.times.delivered)
+			postgrestest.Exec(t, s, "UPDATE notification SET next_attempt_at = $1", tt.times.again)
 			id := postgrestest.Get[int64](t, s, "SELECT id FROM notification")
 
 			require.Equal(t, map[string]any{
