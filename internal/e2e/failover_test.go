@@ -58,7 +58,7 @@ func TestFailover(t *testing.T) {
 	cancel()
 	s.fault("email", `{"status":403}`)
 	nobody := s.emit(s.name+"-nobody", "NEWS", "CUSTOMER/2", "{}") + "-customer2-EMAIL"
-	s.awaitCount(1, `SELECT count(*) FROM (SELECT FROM delivery_attempt WHERE delivery_id = $1 AND detail LIKE '%smtp gave no clear answer: no connection' LIMIT 1) AS tried`, nobody)
+	s.awaitCount(1, `SELECT count(*) FROM (SELECT FROM delivery_attempt WHERE delivery_id = $1 AND detail LIKE '%smtp was out of reach: no connection' LIMIT 1) AS tried`, nobody)
 	s.mend()
 	s.awaitDelivery(nobody, "SENT")
 }
