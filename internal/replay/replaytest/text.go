@@ -58,8 +58,8 @@ func Payloads(ctx context.Context, events []*historypb.HistoryEvent) (text strin
 	return contents.String(), readable, err
 }
 
-// personal matches addresses of people: of e-mails and of telephones.
-var personal = regexp.MustCompile(`[\w.+-]+@[\w-]+(\.[\w-]+)*|\+\d{7,15}\b`)
+// personal matches addresses of people: of e-mails and of telephones. An actor such as root@host is none.
+var personal = regexp.MustCompile(`[\w.+-]+@[\w-]+(\.[\w-]+)+|\+\d{7,15}\b`)
 
 // files matches names of folders and files of the machine that recorded a history.
 var files = regexp.MustCompile(`(/home|/root|/tmp|/var|/Users|/work)/\S+|\w+\.go:\d+`)
