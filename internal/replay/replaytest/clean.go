@@ -36,7 +36,7 @@ func cleanMessage(message protoreflect.Message) {
 	}
 	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
-		case dropped[field.Name()], field.Name() == "cause" && field.Kind() == protoreflect.StringKind: // of a cancel: it names who asked
+		case dropped[field.Name()]:
 			message.Clear(field)
 		case field.IsMap():
 			if field.MapValue().Message() != nil {
