@@ -64,6 +64,9 @@ func stepOf(event *historypb.HistoryEvent, activities map[int64]string) string {
 		case "signal_name":
 			words = append(words, value.String())
 		case "cause":
+			if field.Enum() == nil { // a person's words, of a cancel
+				break
+			}
 			words = append(words, string(field.Enum().Values().ByNumber(value.Enum()).Name()))
 		}
 		return true
