@@ -82,11 +82,35 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 			SELECT 'RESTAURANT', '5', c, c <> 'SMS', 3 FROM unnest('{WEBSOCKET,EMAIL,PUSH,SMS}'::text[]) AS c`)
 		event(t, s, "RESTAURANT", "5")
 	}
+	staff := func(t *testing.T, s *postgres.Store) {
+		for id, role := range map[string]string{"1": "MANAGER", "2": "CHEF", "3": "WAITER"} {
+			person(t, s, "RESTAURANT_USER", id, "RESTAURANT", "5", role)
+		}
+		exec(t, s, `
+			INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
+			SELECT 'RESTAURANT_USER', id, 'SMS', false FROM unnest('{1,2,3}'::text[]) AS id`)
+		event(t, s, "RESTAURANT", "5")
+	}
+	agency := func(t *testing.T, s *postgres.Store) {
+		person(t, s, "AGENCY_USER", "1", "AGENCY", "10", "AGENT")
+		exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('AGENCY', '10', 'PUSH', false)")
+		event(t, s, "AGENCY", "10")
+	}
 	tests := []struct {
 		name    string
 		arrange func(t *testing.T, s *postgres.Store)
 		want    []string
+		sends   int // rows of notification_channel_send; 0: not counted
 	}{
+		{name: "three members of staff: 8 messages", arrange: func(t *testing.T, s *postgres.Store) {
+			exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '3', 'PUSH', false)")
+			staff(t, s)
+		}, want: []string{
+			"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH", "staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff3-WEBSOCKET", "staff3-EMAIL",
+		}, sends: 5},
+		{name: "three members of staff: 9 rows and 6 sends", arrange: staff, want: []string{
+			"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH", "staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff3-WEBSOCKET", "staff3-EMAIL", "staff3-PUSH",
+		}, sends: 6},
 		{name: "staff1 by day", arrange: func(t *testing.T, s *postgres.Store) {
 			restaurant(t, s)
 			exec(t, s, quiet, "23:59:59.999998", "23:59:59.999999")
@@ -102,11 +126,16 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 			event(t, s, "RESTAURANT", "5")
 		}, want: []string{"staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff2-SMS", "staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
 		{name: "an agency without push", arrange: func(t *testing.T, s *postgres.Store) {
-			person(t, s, "AGENCY_USER", "1", "AGENCY", "10", "AGENT")
+			agency(t, s)
 			person(t, s, "AGENCY_USER", "2", "AGENCY", "10", "ACCOUNTANT")
-			exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('AGENCY', '10', 'PUSH', false)")
-			event(t, s, "AGENCY", "10")
 		}, want: []string{"agent1-WEBSOCKET", "agent1-EMAIL", "agent1-SMS"}},
+		{name: "an agency with its manager", arrange: func(t *testing.T, s *postgres.Store) {
+			agency(t, s)
+			person(t, s, "AGENCY_USER", "2", "AGENCY", "10", "AGENT")
+			person(t, s, "AGENCY_USER", "3", "AGENCY", "10", "MANAGER")
+		}, want: []string{
+			"agent1-WEBSOCKET", "agent1-EMAIL", "agent1-SMS", "agent2-WEBSOCKET", "agent2-EMAIL", "agent2-SMS", "agent3-WEBSOCKET", "agent3-EMAIL", "agent3-SMS",
+		}},
 		{name: "a customer", arrange: func(t *testing.T, s *postgres.Store) {
 			person(t, s, "CUSTOMER", "42", "", "", "")
 			event(t, s, "CUSTOMER", "42")
@@ -121,6 +150,10 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 			got := planned(t, s)
 			require.ElementsMatch(t, tt.want, strings.Split(strings.ReplaceAll(strings.Join(got, " "), "evt-1-", ""), " "))
 			require.Equal(t, got, planned(t, s), "a repeat returns the same deliveries")
+			if tt.sends > 0 {
+				require.Equal(t, tt.sends, get[int](t, s, "SELECT count(*) FROM notification_channel_send"))
+				require.Equal(t, len(tt.want), get[int](t, s, "SELECT count(*) FROM restaurant_notification"))
+			}
 		})
 	}
 }
