@@ -10,6 +10,7 @@ GRANT SELECT ON recipient, recipient_device, entity_member, event_type_recipient
                 user_notification_preferences, event_category, user_category_preferences, user_settings, user_type, channel_user_type, notification_template,
                 event_type_escalation, frequency_cap, event_type_approval TO herald_worker;
 GRANT SELECT ON erased_recipient TO herald_worker, herald_gateway;
+GRANT SELECT ON merged_recipient TO herald_gateway; -- whom an old link or token means
 GRANT UPDATE (active) ON recipient_device TO herald_worker;
 
 -- Events and deliveries. A worker inserts events of other outboxes only.
@@ -81,6 +82,7 @@ GRANT SELECT, DELETE ON preference_change TO herald_operator;
 
 -- Operators erase and merge people. Herald changes nothing in your views.
 GRANT INSERT ON erased_recipient, delivery_follow_up TO herald_operator;
+GRANT SELECT, INSERT, UPDATE, DELETE ON merged_recipient TO herald_operator;
 GRANT SELECT, DELETE ON recipient, recipient_device, entity_member, user_notification_preferences, user_category_preferences, user_settings, gateway_ticket TO herald_operator;
 GRANT UPDATE (user_type, user_id) ON recipient_device, user_notification_preferences, user_category_preferences, user_settings TO herald_operator;
 GRANT UPDATE (rekeyed_at), DELETE ON herald_secret TO herald_operator;

@@ -111,7 +111,27 @@ COMMENT ON COLUMN erased_recipient.user_type IS 'Type of the recipient.';
 COMMENT ON COLUMN erased_recipient.user_id IS 'Id of the recipient.';
 COMMENT ON COLUMN erased_recipient.erased_at IS 'When the first run began.';
 
+CREATE TABLE merged_recipient (
+    user_type    text,
+    user_id      text,
+    to_user_type text NOT NULL,
+    to_user_id   text NOT NULL,
+    merged_at    timestamptz DEFAULT now() NOT NULL,
+    CONSTRAINT merged_recipient_pkey PRIMARY KEY (user_type, user_id),
+    CONSTRAINT merged_recipient_differs CHECK ((user_type, user_id) <> (to_user_type, to_user_id))
+);
+
+COMMENT ON TABLE merged_recipient IS 'People who were merged into another person. What they click, choose or sign in with counts for that person. `starter recipient merge` writes it; an erasure of the other person deletes the row.';
+COMMENT ON COLUMN merged_recipient.user_type IS 'Type of the recipient.';
+COMMENT ON COLUMN merged_recipient.user_id IS 'Id of the recipient.';
+COMMENT ON COLUMN merged_recipient.to_user_type IS 'Type of the other person, who has no row here: a later merge of that person changes this row.';
+COMMENT ON COLUMN merged_recipient.to_user_id IS 'Id of the other person.';
+COMMENT ON COLUMN merged_recipient.merged_at IS 'When the first run of the merge began.';
+
+CREATE INDEX merged_recipient_to ON merged_recipient (to_user_type, to_user_id);
+
 -- +goose Down
+DROP TABLE merged_recipient;
 DROP TABLE erased_recipient;
 DROP TABLE entity_member;
 DROP TABLE recipient_device;

@@ -399,6 +399,18 @@ CREATE TABLE lifecycle_event (
     CONSTRAINT lifecycle_event_pkey PRIMARY KEY (id)
 );
 
+-- People who were merged into another person. What they click, choose or sign in with counts for that person. `starter recipient merge` writes it; an erasure of the other person deletes the row.
+CREATE TABLE merged_recipient (
+    user_type text NOT NULL, -- Type of the recipient.
+    user_id text NOT NULL, -- Id of the recipient.
+    to_user_type text NOT NULL, -- Type of the other person, who has no row here: a later merge of that person changes this row.
+    to_user_id text NOT NULL, -- Id of the other person.
+    merged_at timestamp with time zone DEFAULT now() NOT NULL, -- When the first run of the merge began.
+    CONSTRAINT merged_recipient_pkey PRIMARY KEY (user_type, user_id),
+    CONSTRAINT merged_recipient_differs CHECK (((user_type <> to_user_type) OR (user_id <> to_user_id)))
+);
+CREATE INDEX merged_recipient_to ON merged_recipient USING btree (to_user_type, to_user_id);
+
 -- The deliveries: one for each event, recipient and channel that was SELECTED. Herald alone writes it.
 CREATE TABLE notification (
     id bigint GENERATED ALWAYS AS IDENTITY, -- Of the row; notification_id in websocket messages.

@@ -58,6 +58,8 @@ digest, escalation, retry or replay. This is permanent. Then it cancels deliveri
 wait for them, deletes their directory rows, devices and settings, and empties the texts and
 addresses of their deliveries, and the payloads of events that told nobody else.
 
+It also erases people who were merged into the person.
+
 It names events that told other people too: their payloads stay. It also names views of
 the directory, where only your application can delete. docs/privacy.md lists what stays
 in other places, and until when.
@@ -179,6 +181,7 @@ func (a *app) mergeCommand() *cobra.Command {
 settings, devices, deliveries with their ids, and decisions, so that no replay tells them
 again. If both have a preference, the later choice counts. If both have another setting,
 TO keeps its value. If both got an event, each keeps the row, and FROM's waiting delivery ends.
+Old links, receipts and tokens of FROM count for TO from then on.
 
 The directory does not change: deactivate FROM there, or erase FROM. Run it again, and it
 continues until nothing is left. It moves only with --yes.`,

@@ -77,7 +77,7 @@ func TestMerge(t *testing.T) {
 	c := withPerson(t)
 	c.exec(t, `INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('GUEST', '7', 'Europe/Rome')`)
 	require.Regexp(t, `(?m)^user_settings +1$`, c.must(t, "recipient", "merge", "GUEST/7", "CUSTOMER/42", "--dry-run"))
-	require.Contains(t, c.run(t, "recipient", "merge", "GUEST/7", "CUSTOMER/42").err, "nothing moved: 1 rows match")
+	require.Contains(t, c.run(t, "recipient", "merge", "GUEST/7", "CUSTOMER/42").err, "nothing moved: 2 rows match")
 	require.Regexp(t, `(?m)^user_settings +1$`, c.must(t, "recipient", "merge", "GUEST/7", "CUSTOMER/42", "--yes"))
 	require.Contains(t, c.must(t, "recipient", "merge", "GUEST/7", "CUSTOMER/42", "--yes"), "nothing is left to move")
 }

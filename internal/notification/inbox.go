@@ -18,6 +18,9 @@ func (k RecipientKey) String() string { return string(k.UserType) + "/" + k.User
 // notification that waits, was cancelled, or belongs to another recipient.
 var ErrNoNotification = errors.New("no such notification of this recipient")
 
+// ErrNoRecipient means that the recipient does not exist or is not active.
+var ErrNoRecipient = errors.New("no such active recipient")
+
 // ErrNoTicket means that the ticket was used, has expired, or never existed.
 var ErrNoTicket = errors.New("no such ticket")
 

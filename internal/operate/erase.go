@@ -33,21 +33,34 @@ type Erasure struct {
 	Shared    []string                `json:"shared_events"`
 	More      bool                    `json:"more_events"` // more than maxNamedEvents are open, or shared
 
-	who notification.RecipientKey
+	selves postgres.Selves // the person, and the people who were merged into them
 }
 
 // PlanErase counts the rows that [Operator.Erase] would erase. If no row is about the
 // person, it returns an error, unless they were erased before.
 func (o *Operator) PlanErase(ctx context.Context, who notification.RecipientKey) (Erasure, error) {
-	e := Erasure{Recipient: who.String(), Open: []string{}, Shared: []string{}, who: who}
+	e := Erasure{Recipient: who.String(), Open: []string{}, Shared: []string{}}
 	var err error
+	if e.selves, err = o.Store.SelvesOf(ctx, who); err != nil {
+		return e, err
+	}
 	if e.ErasedAt, err = o.Store.ErasedAt(ctx, who); err != nil {
 		return e, err
 	}
-	if e.Tables, err = o.Store.CountPersonal(ctx, who, maxPersonalRows); err != nil {
-		return e, err
+	for _, self := range e.selves {
+		tables, err := o.Store.CountPersonal(ctx, self, maxPersonalRows)
+		if err != nil {
+			return e, err
+		}
+		if e.Tables == nil {
+			e.Tables = tables
+			continue
+		}
+		for _, t := range tables {
+			e.add(t.Table, t.Rows)
+		}
 	}
-	events, err := o.Store.PersonalEvents(ctx, who, "")
+	events, err := o.Store.PersonalEvents(ctx, e.selves, "")
 	if err == nil && e.Rows() == 0 && len(events) == 0 && e.ErasedAt == nil {
 		err = advice.With(fmt.Errorf("no row is about %s", who), "check the type and the id: `starter delivery list --recipient TYPE/ID`")
 	}
@@ -72,23 +85,30 @@ func (o *Operator) Erase(ctx context.Context, planned Erasure, progress func(Era
 	if err := o.Record(ctx, o.Order.Flags, e.Recipient); err != nil {
 		return e, err
 	}
-	if err := o.Store.MarkErased(ctx, e.who); err != nil {
+	if err := o.Store.MarkErased(ctx, e.selves...); err != nil {
 		return e, err
 	}
 	for i := range e.Tables {
 		e.Tables[i].Rows = 0
 	}
 	err := o.eraseDeliveries(ctx, &e, progress)
-	for i := range e.Tables {
-		if t := &e.Tables[i]; err == nil && !t.View && t.Table != postgres.DeliveryTable {
-			t.Rows, err = o.Store.ErasePerson(ctx, e.who, t.Table)
+	for _, self := range e.selves {
+		for _, t := range e.Tables {
+			if err == nil && !t.View && t.Table != postgres.DeliveryTable {
+				var rows int
+				rows, err = o.Store.ErasePerson(ctx, self, t.Table)
+				e.add(t.Table, rows)
+			}
 		}
 	}
 	if err == nil {
 		err = o.eraseEvents(ctx, &e, progress)
 	}
+	if err == nil && e.UnderWay == 0 && len(e.Open) == 0 { // else the next run needs the former keys
+		err = o.Store.UnlinkMerged(ctx, e.selves[0])
+	}
 	if err == nil {
-		e.ErasedAt, err = o.Store.ErasedAt(ctx, e.who)
+		e.ErasedAt, err = o.Store.ErasedAt(ctx, e.selves[0])
 	}
 	if err == nil && e.UnderWay > 0 {
 		err = errors.New("attempts are under way: messages that the provider accepts are sent")
@@ -100,15 +120,10 @@ func (o *Operator) Erase(ctx context.Context, planned Erasure, progress func(Era
 func (o *Operator) eraseDeliveries(ctx context.Context, e *Erasure, progress func(Erasure)) error {
 	for until := time.Now().Add(attemptsWait); ; {
 		e.UnderWay = 0
-		for after := new(int64); after != nil; {
-			page, err := o.Store.EraseDeliveries(ctx, e.who, *after)
-			if err != nil {
+		for _, self := range e.selves {
+			if err := o.eraseDeliveriesOf(ctx, self, e, progress); err != nil {
 				return err
 			}
-			e.add(postgres.DeliveryTable, page.Erased)
-			e.UnderWay += page.UnderWay
-			after = page.Next
-			progress(*e)
 		}
 		if e.UnderWay == 0 || time.Now().After(until) {
 			return nil
@@ -117,6 +132,20 @@ func (o *Operator) eraseDeliveries(ctx context.Context, e *Erasure, progress fun
 			return err
 		}
 	}
+}
+
+func (o *Operator) eraseDeliveriesOf(ctx context.Context, self notification.RecipientKey, e *Erasure, progress func(Erasure)) error {
+	for after := new(int64); after != nil; {
+		page, err := o.Store.EraseDeliveries(ctx, self, *after)
+		if err != nil {
+			return err
+		}
+		e.add(postgres.DeliveryTable, page.Erased)
+		e.UnderWay += page.UnderWay
+		after = page.Next
+		progress(*e)
+	}
+	return nil
 }
 
 func (e *Erasure) add(table string, rows int) {
@@ -129,8 +158,8 @@ func (e *Erasure) add(table string, rows int) {
 
 // eraseEvents erases the payloads of events that were only about the person.
 func (o *Operator) eraseEvents(ctx context.Context, e *Erasure, progress func(Erasure)) error {
-	return o.eachEvent(ctx, e.who, func(ids []string) error {
-		page, err := o.Store.EraseEvents(ctx, e.who, ids)
+	return o.eachEvent(ctx, e.selves, func(ids []string) error {
+		page, err := o.Store.EraseEvents(ctx, e.selves, ids)
 		e.Events += page.Erased
 		e.name(&e.Open, page.Open)
 		e.name(&e.Shared, page.Shared)
@@ -140,7 +169,7 @@ func (o *Operator) eraseEvents(ctx context.Context, e *Erasure, progress func(Er
 }
 
 // eachEvent calls each with pages of the events that concern a person.
-func (o *Operator) eachEvent(ctx context.Context, who notification.RecipientKey, each func(ids []string) error) error {
+func (o *Operator) eachEvent(ctx context.Context, who postgres.Selves, each func(ids []string) error) error {
 	for after := ""; ; {
 		ids, err := o.Store.PersonalEvents(ctx, who, after)
 		if err != nil {

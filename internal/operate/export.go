@@ -8,14 +8,21 @@ import (
 	"herald/internal/postgres"
 )
 
-// Export calls each with all rows about a person, page by page. It finds suppressions by the
+// Export calls each with all rows about a person, and about people who were merged into them, page by
+// page. It finds suppressions by the
 // addresses in the directory: of other addresses, Herald has only a hash.
 func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, each func(postgres.ExportPage) error) error {
 	if err := o.Record(ctx, o.Order.Flags, who.String()); err != nil {
 		return err
 	}
-	if err := o.Store.ExportPersonal(ctx, who, each); err != nil {
+	selves, err := o.Store.SelvesOf(ctx, who)
+	if err != nil {
 		return err
+	}
+	for _, self := range selves {
+		if err := o.Store.ExportPersonal(ctx, self, each); err != nil {
+			return err
+		}
 	}
 	person, err := o.Store.DirectoryEntry(ctx, who.UserType, who.UserID, nil)
 	if err != nil {
@@ -30,5 +37,5 @@ func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, ea
 			return err
 		}
 	}
-	return o.eachEvent(ctx, who, func(ids []string) error { return o.Store.ExportEvents(ctx, who, ids, each) })
+	return o.eachEvent(ctx, selves, func(ids []string) error { return o.Store.ExportEvents(ctx, selves, ids, each) })
 }

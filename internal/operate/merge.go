@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"herald/internal/advice"
 	"herald/internal/notification"
@@ -23,7 +24,7 @@ type Merger struct {
 }
 
 // PlanMerge counts the rows that [Operator.Merge] would move. It returns an error if the
-// target is not an active recipient.
+// target is not an active recipient, or was merged into somebody else.
 func (o *Operator) PlanMerge(ctx context.Context, from, to notification.RecipientKey) (Merger, error) {
 	m := Merger{From: from.String(), To: to.String(), from: from, to: to}
 	if from == to {
@@ -39,7 +40,22 @@ func (o *Operator) PlanMerge(ctx context.Context, from, to notification.Recipien
 	if at, err := o.Store.ErasedAt(ctx, from); err != nil || at != nil {
 		return m, cmp.Or(err, fmt.Errorf("%s was erased: there is nothing to move", from))
 	}
-	if m.Tables, err = o.Store.CountMerge(ctx, from, to, maxPersonalRows); err == nil {
+	known, err := o.Store.MergedInto(ctx, to)
+	if err == nil && known != nil && *known != from {
+		err = advice.With(fmt.Errorf("%s was merged into %s", to, known), "merge into "+known.String())
+	}
+	if err != nil {
+		return m, err
+	}
+	if m.Tables, err = o.Store.CountMerge(ctx, from, to, maxPersonalRows); err != nil {
+		return m, err
+	}
+	link := postgres.PersonalRows{Table: postgres.MergedTable}
+	if known, err = o.Store.MergedInto(ctx, from); known == nil || *known != to {
+		link.Rows = 1
+	}
+	m.Tables = slices.Insert(m.Tables, 0, link)
+	if err == nil {
 		m.Cancelled, err = o.Store.CountTwins(ctx, from, to, maxPersonalRows)
 	}
 	return m, err
@@ -69,9 +85,18 @@ func (o *Operator) Merge(ctx context.Context, planned Merger, progress func(Merg
 		t := &m.Tables[i]
 		t.Rows = 0
 		for moved := 1; err == nil && moved > 0 && !t.View; progress(m) {
-			moved, err = o.Store.MergeTable(ctx, m.from, m.to, t.Table)
+			moved, err = o.mergeTable(ctx, m, t.Table)
 			t.Rows += moved
 		}
 	}
 	return m, cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d rows to %s", m.Rows(), m.To), m.From))
+}
+
+// mergeTable moves the next rows of a table. It first records the merge, so that choices of the source
+// count for the target from then on.
+func (o *Operator) mergeTable(ctx context.Context, m Merger, table string) (rows int, err error) {
+	if table == postgres.MergedTable {
+		return o.Store.LinkMerged(ctx, m.from, m.to)
+	}
+	return o.Store.MergeTable(ctx, m.from, m.to, table)
 }

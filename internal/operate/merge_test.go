@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -41,7 +42,7 @@ func TestMerge(t *testing.T) {
 	o := plantGuest(t)
 	plan := must(o.PlanMerge(t.Context(), guest, ada))(t)
 	require.Equal(t, 1, plan.Cancelled)
-	require.Equal(t, 10, plan.Rows())
+	require.Equal(t, 11, plan.Rows())
 
 	done := must(o.Merge(t.Context(), plan, func(Merger) {}))(t)
 
@@ -75,4 +76,63 @@ func TestMergeRefuses(t *testing.T) {
 	require.NoError(t, o.Store.MarkErased(t.Context(), ada))
 	refuses(guest, ada, "CUSTOMER/42 is not an active recipient")
 	refuses(ada, guest, "CUSTOMER/42 was erased")
+}
+
+// A merge records who the source is now, and also who was merged into the source before. A merge back
+// makes the target a person again. A merge into a former person is refused.
+func TestMergeIsRecorded(t *testing.T) {
+	t.Parallel()
+
+	o := plantGuest(t)
+	first, trillian := notification.RecipientKey{UserType: notification.Guest, UserID: "1"}, notification.RecipientKey{UserType: notification.Customer, UserID: "43"}
+	merge := func(from, to notification.RecipientKey) {
+		t.Helper()
+		must(o.Merge(t.Context(), must(o.PlanMerge(t.Context(), from, to))(t), func(Merger) {}))(t)
+	}
+	recorded := func() []string {
+		return postgrestest.List(t, o.Store, "SELECT format('%s/%s %s/%s', user_type, user_id, to_user_type, to_user_id) FROM merged_recipient ORDER BY 1")
+	}
+	merge(first, guest)
+	merge(guest, ada)
+	merge(guest, ada)
+	require.Equal(t, []string{"GUEST/1 CUSTOMER/42", "GUEST/7 CUSTOMER/42"}, recorded())
+	_, err := o.PlanMerge(t.Context(), trillian, guest)
+	require.ErrorContains(t, err, "GUEST/7 was merged into CUSTOMER/42")
+	merge(ada, guest)
+	require.Equal(t, []string{"CUSTOMER/42 GUEST/7", "GUEST/1 GUEST/7"}, recorded())
+	merge(guest, trillian)
+	require.Equal(t, []string{"CUSTOMER/42 CUSTOMER/43", "GUEST/1 CUSTOMER/43", "GUEST/7 CUSTOMER/43"}, recorded())
+	require.Equal(t, postgres.Selves{trillian, ada, first, guest}, must(o.Store.SelvesOf(t.Context(), trillian))(t))
+}
+
+// An erasure also erases the people who were merged into the person, and forgets that they are one. An
+// export lists them. An erasure of a former person leaves the other one alone.
+func TestEraseAfterAMerge(t *testing.T) {
+	t.Parallel()
+
+	o := plantGuest(t)
+	postgrestest.Exec(t, o.Store, "UPDATE notification SET title = 'Zaphod' WHERE delivery_id = 'twin'")
+	postgrestest.Exec(t, o.Store, "INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('theirs', 'GUEST', '7', '{}')")
+	must(o.Merge(t.Context(), must(o.PlanMerge(t.Context(), guest, ada))(t), func(Merger) {}))(t)
+	tables := map[string]int{}
+	require.NoError(t, o.Export(t.Context(), ada, func(page postgres.ExportPage) error {
+		tables[page.Table] += len(page.Rows)
+		return nil
+	}))
+	require.Equal(t, 1, tables["merged_recipient"])
+	require.Equal(t, 7, tables["notification"], "the twin, too")
+
+	former := must(o.Erase(t.Context(), must(o.PlanErase(t.Context(), guest))(t), func(Erasure) {}))(t)
+	require.Equal(t, 1, rowsOf(former)["notification"])
+	require.Nil(t, must(o.Store.ErasedAt(t.Context(), ada))(t))
+	require.Equal(t, ada, *must(o.Store.MergedInto(t.Context(), guest))(t), "old links still count for the other person")
+
+	postgrestest.Exec(t, o.Store, "UPDATE processed_event SET status = 'SUCCESS'")
+	postgrestest.Exec(t, o.Store, "UPDATE notification SET title = 'Zaphod' WHERE delivery_id = 'twin'")
+	done := erase(t, o)
+	require.Equal(t, 4, done.Events, "event theirs told nobody but the person and their former self")
+	require.Equal(t, []string{"shared"}, done.Shared)
+	require.Empty(t, marked(t, o.Store))
+	require.NotNil(t, must(o.Store.ErasedAt(t.Context(), guest))(t))
+	require.Nil(t, must(o.Store.MergedInto(t.Context(), guest))(t))
 }

@@ -72,11 +72,24 @@ func (s *Store) ErasedAt(ctx context.Context, who notification.RecipientKey) (*t
 	return One(ctx, s.Pool, "read whether a recipient was erased", pgx.RowTo[*time.Time], query, who.UserType, who.UserID)
 }
 
-// MarkErased records that Herald sends a person nothing more, and stores nothing more about them. Then
+// MarkErased records that Herald sends people nothing more, and stores nothing more about them. Then
 // it waits for running transactions that write rows about people, because they may not see the mark.
 // It does not wait for an application that writes the directory.
-func (s *Store) MarkErased(ctx context.Context, who notification.RecipientKey) error {
-	const mark = "INSERT INTO erased_recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+func (s *Store) MarkErased(ctx context.Context, people ...notification.RecipientKey) error {
+	const mark = `
+		INSERT INTO erased_recipient (user_type, user_id)
+		SELECT "UserType", "UserID"
+		FROM   jsonb_to_recordset($1) AS p ("UserType" text, "UserID" text)
+		ON CONFLICT DO NOTHING`
+
+	if err := s.Exec(ctx, "mark a recipient as erased", mark, people); err != nil {
+		return err
+	}
+	return s.awaitWriters(ctx, append([]string{DeliveryTable, "recipient_device"}, heraldsTables...))
+}
+
+// awaitWriters waits for the transactions that write, or have locked rows of, one of the tables now.
+func (s *Store) awaitWriters(ctx context.Context, tables []string) error {
 	const writers = `
 		SELECT DISTINCT virtualtransaction
 		FROM   pg_locks
@@ -86,12 +99,9 @@ func (s *Store) MarkErased(ctx context.Context, who notification.RecipientKey) e
 		AND    mode IN ('RowShareLock', 'RowExclusiveLock')
 		AND    (virtualtransaction = ANY ($1::text[]) OR $1::text[] IS NULL)`
 
-	if err := s.Exec(ctx, "mark a recipient as erased", mark, who.UserType, who.UserID); err != nil {
-		return err
-	}
 	for running := []string(nil); ; {
 		var err error
-		running, err = Collect(ctx, s.Pool, "wait for running transactions", pgx.RowTo[string], writers, running, append([]string{DeliveryTable, "recipient_device"}, heraldsTables...))
+		running, err = Collect(ctx, s.Pool, "wait for running transactions", pgx.RowTo[string], writers, running, tables)
 		if err != nil || len(running) == 0 {
 			return err
 		}
@@ -187,17 +197,37 @@ func (s *Store) ErasePerson(ctx context.Context, who notification.RecipientKey, 
 	return int(done.RowsAffected()), Wrap(err, "erase "+table)
 }
 
+// UnlinkMerged forgets who was merged into a person.
+func (s *Store) UnlinkMerged(ctx context.Context, who notification.RecipientKey) error {
+	return s.Exec(ctx, "erase "+MergedTable, "DELETE FROM merged_recipient WHERE to_user_type = $1 AND to_user_id = $2", who.UserType, who.UserID)
+}
+
+// Selves are the keys of one person: the present one, and those of people who were merged into them.
+type Selves []notification.RecipientKey
+
+// columns returns the arguments of a statement that reads selves.
+func (s Selves) columns() (userTypes, userIDs []string) {
+	for _, key := range s {
+		userTypes, userIDs = append(userTypes, string(key.UserType)), append(userIDs, key.UserID)
+	}
+	return userTypes, userIDs
+}
+
+// selves are the keys of one person, $1 and $2.
+const selves = "unnest($1::text[], $2::text[]) AS s (user_type, user_id)"
+
 // PersonalEvents reads the ids of events with a decision about a person, or with a delivery to them:
 // the first 500 after an id.
-func (s *Store) PersonalEvents(ctx context.Context, who notification.RecipientKey, after string) ([]string, error) {
+func (s *Store) PersonalEvents(ctx context.Context, who Selves, after string) ([]string, error) {
 	const query = `
-		SELECT d.event_id FROM notification_decision d WHERE d.user_type = $1 AND d.user_id = $2 AND d.event_id > $3
+		SELECT d.event_id FROM ` + selves + ` JOIN notification_decision d USING (user_type, user_id) WHERE d.event_id > $3
 		UNION
-		SELECT n.event_id FROM notification n WHERE n.user_type = $1 AND n.user_id = $2 AND n.event_id > $3
+		SELECT n.event_id FROM ` + selves + ` JOIN notification n USING (user_type, user_id) WHERE n.event_id > $3
 		ORDER BY event_id
 		LIMIT 500`
 
-	return Collect(ctx, s.Pool, "read the events of a recipient", pgx.RowTo[string], query, who.UserType, who.UserID, after)
+	userTypes, userIDs := who.columns()
+	return Collect(ctx, s.Pool, "read the events of a recipient", pgx.RowTo[string], query, userTypes, userIDs, after)
 }
 
 // EventPlace is a place in event_outbox, in the order of creation.
@@ -209,7 +239,7 @@ type EventPlace struct {
 // EventsAbout reads the next 5000 events, and returns the ids of events whose aggregate is the
 // person, without the events of [Store.PersonalEvents]. ADMIN and BROADCAST are aggregates of many
 // people. next is where the next call begins; nil: that was all.
-func (s *Store) EventsAbout(ctx context.Context, who notification.RecipientKey, after EventPlace) (ids []string, next *EventPlace, err error) {
+func (s *Store) EventsAbout(ctx context.Context, who Selves, after EventPlace) (ids []string, next *EventPlace, err error) {
 	const query = `
 		WITH page AS (
 			SELECT event_id, aggregate_type, aggregate_id, created_at, seq
@@ -221,18 +251,18 @@ func (s *Store) EventsAbout(ctx context.Context, who notification.RecipientKey, 
 		SELECT created_at, seq, ARRAY (
 			SELECT p.event_id
 			FROM   page p
-			WHERE  p.aggregate_type = $1
-			AND    p.aggregate_id = $2
-			AND    p.aggregate_type NOT IN ('ADMIN', 'BROADCAST')
-			AND    NOT EXISTS (SELECT FROM notification_decision d WHERE (d.event_id, d.user_type, d.user_id) = (p.event_id, $1, $2))
-			AND    NOT EXISTS (SELECT FROM notification n WHERE (n.event_id, n.user_type, n.user_id) = (p.event_id, $1, $2)))
+			JOIN   ` + selves + ` ON (s.user_type, s.user_id) = (p.aggregate_type, p.aggregate_id)
+			WHERE  p.aggregate_type NOT IN ('ADMIN', 'BROADCAST')
+			AND    NOT EXISTS (SELECT FROM ` + selves + ` JOIN notification_decision d USING (user_type, user_id) WHERE d.event_id = p.event_id)
+			AND    NOT EXISTS (SELECT FROM ` + selves + ` JOIN notification n USING (user_type, user_id) WHERE n.event_id = p.event_id))
 		FROM   page
 		ORDER BY created_at DESC, seq DESC
 		LIMIT  1`
 
+	userTypes, userIDs := who.columns()
 	var last EventPlace
 	err = Each(ctx, s.Pool, "read the events about a recipient", []any{&last.CreatedAt, &last.Seq, &ids}, func() { next = &last },
-		query, who.UserType, who.UserID, after.CreatedAt, after.Seq)
+		query, userTypes, userIDs, after.CreatedAt, after.Seq)
 	return ids, next, err
 }
 
@@ -244,11 +274,11 @@ type ErasedEvents struct {
 }
 
 // onlyTheirs reports whether an event t has no decision about another person.
-const onlyTheirs = `NOT EXISTS (SELECT FROM notification_decision d WHERE d.event_id = t.event_id AND (d.user_type, d.user_id) <> ($1, $2))
-		AND    NOT EXISTS (SELECT FROM notification n WHERE n.event_id = t.event_id AND (n.user_type, n.user_id) <> ($1, $2))`
+const onlyTheirs = `NOT EXISTS (SELECT FROM notification_decision d WHERE d.event_id = t.event_id AND (d.user_type, d.user_id) NOT IN (SELECT * FROM ` + selves + `))
+		AND    NOT EXISTS (SELECT FROM notification n WHERE n.event_id = t.event_id AND (n.user_type, n.user_id) NOT IN (SELECT * FROM ` + selves + `))`
 
 // EraseEvents empties the payloads of events that have ended and were only about a person.
-func (s *Store) EraseEvents(ctx context.Context, who notification.RecipientKey, ids []string) (ErasedEvents, error) {
+func (s *Store) EraseEvents(ctx context.Context, who Selves, ids []string) (ErasedEvents, error) {
 	const erase = `
 		UPDATE event_outbox t
 		SET    payload = '{}'
@@ -265,9 +295,10 @@ func (s *Store) EraseEvents(ctx context.Context, who notification.RecipientKey, 
 		AND    t.payload <> '{}'
 		ORDER BY t.event_id`
 
+	userTypes, userIDs := who.columns()
 	var done ErasedEvents
 	batch := &pgx.Batch{}
-	batch.Queue(erase, who.UserType, who.UserID, ids).Exec(func(tag pgconn.CommandTag) error {
+	batch.Queue(erase, userTypes, userIDs, ids).Exec(func(tag pgconn.CommandTag) error {
 		done.Erased = int(tag.RowsAffected())
 		return nil
 	})
@@ -279,6 +310,6 @@ func (s *Store) EraseEvents(ctx context.Context, who notification.RecipientKey, 
 		} else {
 			done.Shared = append(done.Shared, id)
 		}
-	}, kept, who.UserType, who.UserID, ids)
+	}, kept, userTypes, userIDs, ids)
 	return done, Wrap(s.Pool.SendBatch(ctx, batch).Close(), "erase events")
 }

@@ -19,7 +19,7 @@ type ExportPage struct {
 const exportPage = 500
 
 // ExportPersonal calls each with the rows about a person, page by page: rows of tables whose rows
-// belong to one person, deliveries with their attempts, receipts and retries, decisions, and
+// belong to one person, into whom they were merged, deliveries with their attempts, receipts and retries, decisions, and
 // operators' actions on the person as a whole.
 func (s *Store) ExportPersonal(ctx context.Context, who notification.RecipientKey, each func(ExportPage) error) error {
 	for _, table := range personalTables {
@@ -27,6 +27,10 @@ func (s *Store) ExportPersonal(ctx context.Context, who notification.RecipientKe
 		if err := s.exportPage(ctx, each, table, query, who.UserType, who.UserID); err != nil {
 			return err
 		}
+	}
+	const merges = "SELECT to_jsonb(n) FROM merged_recipient n WHERE (n.user_type, n.user_id) = ($1, $2)"
+	if err := s.exportPage(ctx, each, MergedTable, merges, who.UserType, who.UserID); err != nil {
+		return err
 	}
 	const actions = "SELECT to_jsonb(n) FROM operator_action n WHERE n.target = $1 ORDER BY n.id"
 	if err := s.exportPage(ctx, each, "operator_action", actions, who.String()); err != nil {
@@ -74,13 +78,12 @@ func (s *Store) exportDeliveries(ctx context.Context, who notification.Recipient
 
 // ExportEvents calls each with the events of a page, and with the decisions about the person. An
 // event that told other people too comes without its payload.
-func (s *Store) ExportEvents(ctx context.Context, who notification.RecipientKey, ids []string, each func(ExportPage) error) error {
+func (s *Store) ExportEvents(ctx context.Context, who Selves, ids []string, each func(ExportPage) error) error {
 	const decisions = `
 		SELECT to_jsonb(d)
-		FROM   notification_decision d
-		WHERE  d.user_type = $1
-		AND    d.user_id = $2
-		AND    d.event_id = ANY ($3)
+		FROM   ` + selves + `
+		JOIN   notification_decision d USING (user_type, user_id)
+		WHERE  d.event_id = ANY ($3)
 		ORDER BY d.event_id`
 	const events = `
 		SELECT jsonb_build_object('event_id', t.event_id, 'event_type', t.event_type, 'aggregate_type', t.aggregate_type, 'aggregate_id', t.aggregate_id,
@@ -89,8 +92,9 @@ func (s *Store) ExportEvents(ctx context.Context, who notification.RecipientKey,
 		WHERE  t.event_id = ANY ($3)
 		ORDER BY t.event_id`
 
-	if err := s.exportPage(ctx, each, "notification_decision", decisions, who.UserType, who.UserID, ids); err != nil {
+	userTypes, userIDs := who.columns()
+	if err := s.exportPage(ctx, each, "notification_decision", decisions, userTypes, userIDs, ids); err != nil {
 		return err
 	}
-	return s.exportPage(ctx, each, "event_outbox", events, who.UserType, who.UserID, ids)
+	return s.exportPage(ctx, each, "event_outbox", events, userTypes, userIDs, ids)
 }

@@ -113,3 +113,37 @@ func TestOldestDeviceLeaves(t *testing.T) {
 	require.NotContains(t, tokens(), "another")
 	require.Contains(t, tokens(), "token-03")
 }
+
+// What a merged person does counts for the person whom they were merged into: sign-in, preferences,
+// unsubscribing, devices, and receipts of mails that they got.
+func TestMergedPeople(t *testing.T) {
+	t.Parallel()
+
+	s := newWith(t, sendMail)
+	gateway := gatewayOf(s)
+	staff10 := notification.RecipientKey{UserType: "RESTAURANT_USER", UserID: "10"}
+	addRecipient(t, s, notification.Customer, "7")
+	addRecipient(t, s, staff10.UserType, staff10.UserID)
+	postgrestest.Exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'news')")
+	require.Equal(t, staff10, must(gateway.ActiveRecipient(t.Context(), staff10))(t))
+	must(s.LinkMerged(t.Context(), staff10, customer7))(t)
+
+	require.Equal(t, customer7, must(gateway.ActiveRecipient(t.Context(), staff10))(t))
+	require.Equal(t, []notification.RecipientKey{customer7}, must(gateway.ActiveRecipients(t.Context(), []notification.RecipientKey{staff10, customer7}))(t), "their sockets end")
+	preferences := must(gateway.Preferences(t.Context(), staff10))(t)
+	preferences.Timezone = "Asia/Tokyo"
+	require.NoError(t, gateway.SetPreferences(t.Context(), staff10, preferences))
+	require.Equal(t, "Asia/Tokyo", must(gateway.Preferences(t.Context(), customer7))(t).Timezone)
+	id := must(gateway.RegisterDevice(t.Context(), staff10, "token"))(t)
+	require.Equal(t, []string{"CUSTOMER"}, postgrestest.List(t, s, "SELECT user_type FROM recipient_device"))
+	require.NoError(t, gateway.RemoveDevice(t.Context(), staff10, id))
+	require.NoError(t, gateway.Unsubscribe(t.Context(), staff10, "", notification.Email))
+	record(t, s, group("group_unsubscribe", 1))
+	for _, table := range []string{"user_settings", "user_notification_preferences", "user_category_preferences"} {
+		require.Equal(t, []string{"CUSTOMER 7"}, postgrestest.List(t, s, "SELECT user_type || ' ' || user_id FROM "+table), table)
+	}
+
+	postgrestest.Exec(t, s, "UPDATE recipient SET active = false WHERE user_type = 'CUSTOMER'")
+	_, err := gateway.ActiveRecipient(t.Context(), staff10)
+	require.ErrorIs(t, err, notification.ErrNoRecipient)
+}

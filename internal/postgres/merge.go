@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/notification"
 )
@@ -54,6 +55,57 @@ const (
 		       entity_type = CASE WHEN (n.entity_type, n.entity_id) = ($1, $2) THEN $3 ELSE n.entity_type END,
 		       entity_id   = CASE WHEN (n.entity_type, n.entity_id) = ($1, $2) THEN $4 ELSE n.entity_id END`
 )
+
+// MergedTable is the table of people who were merged into others.
+const MergedTable = "merged_recipient"
+
+// MergedInto returns the person whom somebody was merged into; nil: nobody.
+func (s *Store) MergedInto(ctx context.Context, who notification.RecipientKey) (*notification.RecipientKey, error) {
+	const query = "SELECT to_user_type, to_user_id FROM merged_recipient WHERE user_type = $1 AND user_id = $2"
+
+	to, err := One(ctx, s.Pool, "read whether a recipient was merged", pgx.RowToAddrOfStructByPos[notification.RecipientKey], query, who.UserType, who.UserID)
+	return to, IgnoreNoRows(err)
+}
+
+// SelvesOf returns the keys of a person, and of the people who were merged into them.
+func (s *Store) SelvesOf(ctx context.Context, who notification.RecipientKey) (Selves, error) {
+	const query = "SELECT user_type, user_id FROM merged_recipient WHERE to_user_type = $1 AND to_user_id = $2 ORDER BY 1, 2"
+
+	former, err := Collect(ctx, s.Pool, "read who was merged into a recipient", pgx.RowToStructByPos[notification.RecipientKey], query, who.UserType, who.UserID)
+	return append(Selves{who}, former...), err
+}
+
+// LinkMerged records that from is to now, as are all who were merged into from. A target that was
+// merged into from is a person again. Then it waits for running transactions that write choices or
+// devices, because they may not see the record.
+func (s *Store) LinkMerged(ctx context.Context, from, to notification.RecipientKey) (changed int, err error) {
+	const (
+		lock   = "LOCK TABLE merged_recipient IN SHARE ROW EXCLUSIVE MODE"
+		revive = "DELETE FROM merged_recipient WHERE user_type = $3 AND user_id = $4 AND to_user_type = $1 AND to_user_id = $2 AND " + neitherErased
+		relink = "UPDATE merged_recipient SET to_user_type = $3, to_user_id = $4 WHERE to_user_type = $1 AND to_user_id = $2 AND " + neitherErased
+		link   = `
+			INSERT INTO merged_recipient AS m (user_type, user_id, to_user_type, to_user_id)
+			SELECT $1, $2, $3, $4
+			WHERE  ` + neitherErased + `
+			ON CONFLICT (user_type, user_id) DO UPDATE
+			SET    to_user_type = excluded.to_user_type,
+			       to_user_id   = excluded.to_user_id
+			WHERE  (m.to_user_type, m.to_user_id) <> (excluded.to_user_type, excluded.to_user_id)`
+	)
+	batch := &pgx.Batch{}
+	batch.Queue(lock)
+	for _, statement := range []string{revive, relink, link} {
+		batch.Queue(statement, from.UserType, from.UserID, to.UserType, to.UserID).Exec(func(tag pgconn.CommandTag) error {
+			changed += int(tag.RowsAffected())
+			return nil
+		})
+	}
+	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
+	if err != nil {
+		return 0, Wrap(err, "record a merge")
+	}
+	return changed, s.awaitWriters(ctx, append([]string{"recipient_device"}, heraldsTables...))
+}
 
 // CountMerge counts the rows that [Store.MergeTable] would move or remove, up to limit in each table.
 // A recipient_device that is a view has no rows to move.

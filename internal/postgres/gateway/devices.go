@@ -42,6 +42,10 @@ func (s *Store) RegisterDevice(ctx context.Context, who notification.RecipientKe
 		           OFFSET $3)`
 
 	err = s.changeDevices(ctx, func(tx pgx.Tx) error {
+		who, err := present(ctx, tx, who)
+		if err != nil {
+			return err
+		}
 		batch := &pgx.Batch{}
 		batch.Queue(lock, token, who.String())
 		batch.Queue(others, token, who.UserType, who.UserID)
@@ -61,6 +65,10 @@ func (s *Store) RemoveDevice(ctx context.Context, who notification.RecipientKey,
 		AND    d.user_id = $2
 		AND    ` + deviceID + ` = $3`
 	return s.changeDevices(ctx, func(tx pgx.Tx) error {
+		who, err := present(ctx, tx, who)
+		if err != nil {
+			return err
+		}
 		removed, err := tx.Exec(ctx, query, who.UserType, who.UserID, id)
 		if err == nil && removed.RowsAffected() == 0 {
 			err = notification.ErrNoDevice

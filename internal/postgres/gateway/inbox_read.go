@@ -153,15 +153,16 @@ func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, 
 	return err
 }
 
-// ActiveRecipients returns the recipients who are active and have a type in user_type.
-// Herald notifies nobody else.
+// ActiveRecipients returns the recipients who are active, have a type in user_type, and were not
+// merged into another person. Herald notifies nobody else.
 func (s *Store) ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error) {
 	const query = `
 		SELECT DISTINCT r.user_type, r.user_id
 		FROM   jsonb_to_recordset($1) AS w ("UserType" text, "UserID" text)
 		JOIN   ` + postgres.DirectoryPerson + ` r ON (r.user_type, r.user_id) = (w."UserType", w."UserID")
 		JOIN   user_type u USING (user_type)
-		WHERE  r.active`
+		WHERE  r.active
+		AND    NOT EXISTS (SELECT FROM merged_recipient m WHERE (m.user_type, m.user_id) = (r.user_type, r.user_id))`
 
 	return postgres.Collect(ctx, s.Pool, "read active recipients", pgx.RowToStructByPos[notification.RecipientKey], query, who)
 }

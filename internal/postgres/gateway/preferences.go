@@ -66,7 +66,11 @@ const (
 // Preferences reads a recipient's choices, with the defaults where they have chosen
 // nothing. Mandatory notifications are on.
 func (s *Store) Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error) {
-	return preferences(ctx, s.Pool, who)
+	to, err := present(ctx, s.Pool, who)
+	if err != nil {
+		return notification.Preferences{}, postgres.Wrap(err, "read preferences")
+	}
+	return preferences(ctx, s.Pool, to)
 }
 
 func preferences(ctx context.Context, on postgres.Querier, who notification.RecipientKey) (notification.Preferences, error) {
@@ -106,6 +110,10 @@ func scanChannelPreference(row pgx.CollectableRow) (notification.ChannelPreferen
 // error is a [notification.PreferenceError].
 func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		who, err := present(ctx, tx, who)
+		if err != nil {
+			return err
+		}
 		current, err := preferences(ctx, tx, who)
 		if err != nil {
 			return err
@@ -198,16 +206,19 @@ type choice struct {
 	Said      *time.Time
 }
 
-// queueChoices writes choices of known user types in the order of their keys. The latest of several
+// queueChoices writes choices of known user types in the order of their keys. A choice of a merged
+// person counts for the person whom they were merged into. The latest of several
 // choices counts. A choice with a time that changes nothing is not written: it was only read.
 func queueChoices(batch *pgx.Batch, all []choice) {
 	const wanted = `
 		WITH wanted AS (
-			SELECT DISTINCT ON ("UserType", "UserID", "Category", "Channel") c.*
+			SELECT DISTINCT ON (p."UserType", p."UserID", "Category", "Channel") p.*, "Category", "Channel", "Enabled", "At", "Undoes", "ReceiptOf", "Said"
 			FROM   jsonb_to_recordset($1) AS c ("UserType" text, "UserID" text, "Category" text, "Channel" text, "Enabled" boolean, "At" timestamptz, "Undoes" text,
 			                                   "ReceiptOf" text, "Said" timestamptz)
-			JOIN   user_type t ON t.user_type = c."UserType"
-			ORDER BY "UserType", "UserID", "Category", "Channel", "Said" DESC, "Enabled"
+			LEFT JOIN merged_recipient m ON (m.user_type, m.user_id) = (c."UserType", c."UserID")
+			CROSS JOIN LATERAL (SELECT coalesce(m.to_user_type, c."UserType") AS "UserType", coalesce(m.to_user_id, c."UserID") AS "UserID") p
+			JOIN   user_type t ON t.user_type = p."UserType"
+			ORDER BY p."UserType", p."UserID", "Category", "Channel", "Said" DESC, "Enabled"
 		)`
 	const stays = `(w."At" IS NOT NULL AND coalesce(o.enabled, true) = w."Enabled")
 		       OR coalesce(o.changed_at > w."At", false)

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"herald/internal/notification"
-	"herald/internal/web/signin"
 )
 
 // Inbox reads the notifications in a recipient's inbox.
@@ -32,11 +31,18 @@ type Acknowledger interface {
 	MarkDelivered(ctx context.Context, acknowledgements []notification.Acknowledgement) error
 }
 
+// Directory finds the recipients who may stay connected.
+type Directory interface {
+	// ActiveRecipients returns the existing and active recipients in who, without those who were
+	// merged into others.
+	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
+}
+
 // Config holds the dependencies and limits of a [Hub].
 type Config struct {
 	Inbox        Inbox
 	Acknowledger Acknowledger
-	Directory    signin.Directory
+	Directory    Directory
 	Logger       *slog.Logger
 	Meter        metric.Meter
 

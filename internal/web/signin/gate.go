@@ -21,8 +21,9 @@ const (
 
 // Directory finds the recipients who may sign in.
 type Directory interface {
-	// ActiveRecipients returns the existing and active recipients in who.
-	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
+	// ActiveRecipient returns who if they exist and are active, or the person whom they were merged
+	// into. If that person is not active, the error is [notification.ErrNoRecipient].
+	ActiveRecipient(ctx context.Context, who notification.RecipientKey) (notification.RecipientKey, error)
 }
 
 // lookupTimeout limits the wait for the database and for the recipient's other requests.
@@ -83,7 +84,7 @@ func (g *Gate) admit(ctx context.Context, identify func(context.Context) (Identi
 	limited, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	if who, err = identify(limited); err == nil {
-		leave, err = g.enter(limited, who)
+		who, leave, err = g.enter(limited, who)
 	}
 	if err == nil {
 		return who, leave, nil
@@ -96,27 +97,21 @@ func (g *Gate) admit(ctx context.Context, identify func(context.Context) (Identi
 	return Identity{}, nil, err
 }
 
-func (g *Gate) enter(ctx context.Context, who Identity) (leave func(), err error) {
+// enter returns the recipient as whom the sender acts: who, or the person whom they were merged into.
+func (g *Gate) enter(ctx context.Context, who Identity) (present Identity, leave func(), err error) {
 	leave, err = g.Shares.Enter(ctx, who.RecipientKey)
 	if err != nil {
-		return nil, err
+		return who, nil, err
 	}
-	if err := g.active(ctx, who); err != nil {
-		leave()
-		return nil, err
+	who.RecipientKey, err = g.Directory.ActiveRecipient(ctx, who.RecipientKey)
+	if err == nil {
+		return who, leave, nil
 	}
-	return leave, nil
-}
-
-func (g *Gate) active(ctx context.Context, who Identity) error {
-	active, err := g.Directory.ActiveRecipients(ctx, []notification.RecipientKey{who.RecipientKey})
-	if err != nil {
-		return fmt.Errorf("look up who signs in: %w", err)
+	leave()
+	if errors.Is(err, notification.ErrNoRecipient) {
+		return who, nil, &Refusal{NoRecipient}
 	}
-	if len(active) == 0 {
-		return &Refusal{NoRecipient}
-	}
-	return nil
+	return who, nil, fmt.Errorf("look up who signs in: %w", err)
 }
 
 // bearer returns the token in the Authorization header, or "".

@@ -119,6 +119,22 @@ func TestUnsubscribe(t *testing.T) {
 	require.True(t, f.off(pushed))
 }
 
+// The link in a mail to a person who was merged unsubscribes the person whom they were merged into.
+func TestUnsubscribeAfterAMerge(t *testing.T) {
+	t.Parallel()
+
+	f := newFixture(t)
+	former := offers
+	former.RecipientKey = notification.RecipientKey{UserType: notification.Guest, UserID: "7"}
+	_, err := f.store.LinkMerged(t.Context(), former.RecipientKey, offers.RecipientKey)
+	require.NoError(t, err)
+	require.Contains(t, f.look(former).body, `data-state="on"`)
+	require.Equal(t, http.StatusOK, f.oneClick(links.token(former)).status)
+	require.True(t, f.off(offers))
+	require.Contains(t, f.look(former).body, `data-state="off"`)
+	require.Empty(t, postgrestest.List(t, f.store.Store, "SELECT user_id FROM user_category_preferences WHERE user_type = 'GUEST'"))
+}
+
 // A link without a category unsubscribes from the channel, if any of its messages are optional.
 func TestUnsubscribeFromTheChannel(t *testing.T) {
 	t.Parallel()
