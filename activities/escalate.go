@@ -166,7 +166,10 @@ func (a *Activities) readRecipient(ctx context.Context, e *escalating) error {
 		e.gone = notification.NoLongerRecipient
 		return nil
 	}
-	p.setup.Settings = page.Settings
+	if err := p.readHolders(ctx, page.Recipients); err != nil {
+		return err
+	}
+	p.setup.Settings, p.setup.Holders = page.Settings, p.holders
 	e.plan, e.recipient = p, page.Recipients[0]
 	return nil
 }

@@ -182,6 +182,36 @@ func TestPlanDeliveriesOfManyPages(t *testing.T) {
 	require.Equal(t, 100, get[int](t, s, "SELECT count(*) FROM notification_decision WHERE channels->>'EMAIL' = 'MAX_RECIPIENTS' AND channels->>'SMS' = 'NO_ADDRESS'"))
 }
 
+// Of people with one address, only the first gets the message, on later pages too. SLACK does so by
+// default. A repeat decides the same. The address counts as suppressions compare it.
+func TestPlanDeliveriesOncePerAddress(t *testing.T) {
+	t.Parallel()
+
+	s := installation(t)
+	exec(t, s, "DELETE FROM event_type_channel_routing")
+	exec(t, s, `
+		INSERT INTO event_type_channel_routing (event_type, channel_type, once_per_address, throttle_window)
+		VALUES ('RESERVATION_REQUESTED', 'SLACK', NULL, NULL), ('RESERVATION_REQUESTED', 'EMAIL', true, NULL), ('RESERVATION_REQUESTED', 'SMS', NULL, '1 hour')`)
+	exec(t, s, `
+		INSERT INTO recipient (user_type, user_id, email, slack_webhook_url, phone)
+		SELECT 'RESTAURANT_USER', i::text, CASE i % 2 WHEN 0 THEN 'Desk@example.com' ELSE ' desk@EXAMPLE.com' END,
+		       'https://hooks.slack.com/services/T/B/' || CASE i WHEN 230 THEN 'other' ELSE 'team' END, '+41791234567'
+		FROM   generate_series(1, 250) AS i`)
+	exec(t, s, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', '5', user_type, user_id, 'STAFF' FROM recipient")
+	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '1', 'EMAIL', false)")
+	event(t, s, "RESTAURANT", "5")
+
+	ids := planned(t, s)
+
+	require.Len(t, ids, 250+1+2)
+	require.Subset(t, ids, []string{"evt-1-staff1-SLACK", "evt-1-staff230-SLACK", "evt-1-staff2-EMAIL"})
+	require.Equal(t, 248, get[int](t, s, "SELECT count(*) FROM notification_decision WHERE channels ->> 'SLACK' = 'SAME_ADDRESS' AND channels ->> 'SMS' = 'SELECTED'"))
+	require.Equal(t, "SAME_ADDRESS", get[string](t, s, "SELECT channels ->> 'EMAIL' FROM notification_decision WHERE user_id = '250'"))
+	require.Equal(t, ids, planned(t, s), "a repeat")
+	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '1'")
+	require.Equal(t, ids, planned(t, s), "a repeat after the first has left")
+}
+
 // get reads one value.
 func get[T any](t *testing.T, s *postgres.Store, query string, args ...any) (value T) {
 	t.Helper()

@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"maps"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ type planning struct {
 	targets    []notification.Target
 	result     PlanResult
 	written    map[string]notification.PlannedDelivery // of the page, by delivery id; nil: no page is decided twice
+	holders    notification.AddressHolders              // of the addresses of the page, as stored
 	read       time.Time                               // the time by this process's clock when setup.Now was read
 }
 
@@ -56,7 +58,7 @@ func (p *planning) passOver(ctx context.Context, people []notification.PassedOve
 // selected deliveries. It also returns the used part of max_recipients.
 func (p *planning) decide(ctx context.Context, page notification.RecipientPage, before notification.Used, now time.Time) ([]notification.DecidedRecipient, notification.Used, error) {
 	used := before.Clone()
-	p.setup.Settings = page.Settings
+	p.setup.Settings, p.setup.Holders = page.Settings, maps.Clone(p.holders)
 	decided := make([]notification.DecidedRecipient, 0, len(page.Recipients))
 	for _, recipient := range page.Recipients {
 		activity.RecordHeartbeat(ctx)
@@ -86,6 +88,9 @@ func (p *planning) planned(ctx context.Context, recipient notification.Recipient
 		SendAfter:  choice.SendAfter(id),
 		ExpiresAt:  choice.ExpiresAt,
 		Problem:    choice.Problem,
+	}
+	if route, _ := p.setup.Route(choice.Channel); route.OncePerAddress {
+		delivery.AddressHash = recipient.AddressHashes[choice.Channel]
 	}
 	if written, found := p.written[id]; found {
 		delivery.Title, delivery.Body, delivery.URL, delivery.Problem = written.Title, written.Body, written.URL, written.Problem

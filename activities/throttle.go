@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 
+	"herald/internal/address"
 	"herald/internal/notification"
 )
 
@@ -21,6 +22,9 @@ func (p *planning) savePage(ctx context.Context, page notification.RecipientPage
 		if err := plans.ReadCounted(ctx, p.setup.Caps, page.Recipients); err != nil {
 			return nil, nil, err
 		}
+	}
+	if err := p.readHolders(ctx, page.Recipients); err != nil {
+		return nil, nil, err
 	}
 	decided, used, err = p.decide(ctx, page, before, p.now())
 	if err != nil {
@@ -65,4 +69,14 @@ func (p *planning) throttleOf(userType notification.UserType, userID string, del
 		ThrottleKey: notification.ThrottleKey{UserType: userType, UserID: userID, Channel: delivery.Channel, Key: key},
 		DeliveryID:  delivery.DeliveryID, Window: window,
 	}
+}
+
+// readHolders reads which recipients, of earlier pages too, get the messages at the addresses of people.
+func (p *planning) readHolders(ctx context.Context, people []notification.Recipient) (err error) {
+	p.holders = notification.AddressHolders{}
+	if p.setup.OncePerAddress() {
+		address.Identify(p.setup.Routing, people)
+		p.holders, err = p.activities.Plans.AddressHolders(ctx, p.setup.Event.ID, people)
+	}
+	return err
 }

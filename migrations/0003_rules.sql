@@ -98,6 +98,7 @@ CREATE TABLE event_type_channel_routing (
     digest_first       boolean DEFAULT false NOT NULL,
     digest_at          time,
     digest_days        text,
+    once_per_address   boolean,
     CONSTRAINT event_type_channel_routing_pkey PRIMARY KEY (event_type, channel_type),
     CONSTRAINT event_type_channel_routing_channel FOREIGN KEY (channel_type) REFERENCES channel,
     CONSTRAINT event_type_channel_routing_delay CHECK (delay >= interval '00:00:00' AND delay <= interval '30 days'),
@@ -111,6 +112,7 @@ CREATE TABLE event_type_channel_routing (
     CONSTRAINT event_type_channel_routing_digest_window CHECK (digest_window >= interval '00:00:01' AND digest_window <= interval '7 days'),
     CONSTRAINT event_type_channel_routing_expires_after
         CHECK (expires_after >= interval '00:00:01' AND expires_after <= interval '365 days'),
+    CONSTRAINT event_type_channel_routing_once_per_address CHECK (once_per_address IS NOT TRUE OR channel_type NOT IN ('WEBSOCKET', 'PUSH')),
     CONSTRAINT event_type_channel_routing_priority CHECK (priority IN ('HIGH', 'NORMAL', 'LOW')),
     CONSTRAINT event_type_channel_routing_push_kind CHECK (push_kind IN ('NOTIFICATION', 'DATA')),
     CONSTRAINT event_type_channel_routing_quiet_hours_action CHECK (quiet_hours_action IN ('DROP', 'DEFER', 'IGNORE')),
@@ -145,6 +147,7 @@ COMMENT ON COLUMN event_type_channel_routing.throttle_key_path IS 'Where the key
 COMMENT ON COLUMN event_type_channel_routing.digest_first IS 'For AGGREGATE: the first event is sent at once, and the digest collects what follows. Not with throttle_window.';
 COMMENT ON COLUMN event_type_channel_routing.digest_at IS 'For AGGREGATE: time of the digest on the recipient''s clock, instead of digest_window. user_settings.digest_at replaces it. Null: digest_window counts.';
 COMMENT ON COLUMN event_type_channel_routing.digest_days IS 'With digest_at: the days of the week, such as mon,fri. Null: every day.';
+COMMENT ON COLUMN event_type_channel_routing.once_per_address IS 'true: of several recipients of an event with the same address on the channel, only the first gets the message (SAME_ADDRESS for the others), mandatory or not. Null: true for SLACK, whose webhook belongs to a Slack channel, else false.';
 
 CREATE TABLE event_category (
     event_type text,

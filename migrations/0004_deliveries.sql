@@ -64,6 +64,7 @@ CREATE TABLE notification (
     replaced_by         text,
     provider            text,
     url                 text,
+    address_hash        bytea,
     CONSTRAINT notification_pkey PRIMARY KEY (id),
     CONSTRAINT notification_delivery_id_once UNIQUE (delivery_id),
     CONSTRAINT notification_once UNIQUE (event_id, user_type, user_id, channel),
@@ -119,7 +120,10 @@ COMMENT ON COLUMN notification.collapse_seq IS 'event_outbox.seq of its event, w
 COMMENT ON COLUMN notification.replaced_by IS 'The newer event with the collapse_key that took its place. It is not sent any more, and not in the inbox. Null: none.';
 COMMENT ON COLUMN notification.provider IS 'The provider that has the message, or may have it after an attempt without a clear end: sendgrid, twilio. Null: none.';
 COMMENT ON COLUMN notification.url IS 'Where it leads, from notification_template.url. Null: nowhere.';
+COMMENT ON COLUMN notification.address_hash IS 'Hash of the planned address, if the routing tells each address once. Of an event and a channel, each address has one row. Null: the routing does not.';
 
+CREATE UNIQUE INDEX notification_once_per_address ON notification (event_id, channel, address_hash)
+    WHERE address_hash IS NOT NULL;
 CREATE INDEX notification_collapse ON notification (user_type, user_id, event_type, collapse_key, collapse_seq)
     WHERE collapse_key IS NOT NULL AND replaced_by IS NULL;
 CREATE INDEX notification_correlation_id ON notification (correlation_id, id) WHERE correlation_id IS NOT NULL;

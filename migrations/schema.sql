@@ -293,6 +293,7 @@ CREATE TABLE event_type_channel_routing (
     digest_first boolean DEFAULT false NOT NULL, -- For AGGREGATE: the first event is sent at once, and the digest collects what follows. Not with throttle_window.
     digest_at time without time zone, -- For AGGREGATE: time of the digest on the recipient's clock, instead of digest_window. user_settings.digest_at replaces it. Null: digest_window counts.
     digest_days text, -- With digest_at: the days of the week, such as mon,fri. Null: every day.
+    once_per_address boolean, -- true: of several recipients of an event with the same address on the channel, only the first gets the message (SAME_ADDRESS for the others), mandatory or not. Null: true for SLACK, whose webhook belongs to a Slack channel, else false.
     CONSTRAINT event_type_channel_routing_pkey PRIMARY KEY (event_type, channel_type),
     CONSTRAINT event_type_channel_routing_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT event_type_channel_routing_delay CHECK (((delay >= '00:00:00'::interval) AND (delay <= '30 days'::interval))),
@@ -302,6 +303,7 @@ CREATE TABLE event_type_channel_routing (
     CONSTRAINT event_type_channel_routing_digest_first CHECK (((NOT digest_first) OR (throttle_window IS NULL))),
     CONSTRAINT event_type_channel_routing_digest_window CHECK (((digest_window >= '00:00:01'::interval) AND (digest_window <= '7 days'::interval))),
     CONSTRAINT event_type_channel_routing_expires_after CHECK (((expires_after >= '00:00:01'::interval) AND (expires_after <= '365 days'::interval))),
+    CONSTRAINT event_type_channel_routing_once_per_address CHECK (((once_per_address IS NOT TRUE) OR (channel_type <> ALL (ARRAY['WEBSOCKET'::text, 'PUSH'::text])))),
     CONSTRAINT event_type_channel_routing_priority CHECK ((priority = ANY (ARRAY['HIGH'::text, 'NORMAL'::text, 'LOW'::text]))),
     CONSTRAINT event_type_channel_routing_push_kind CHECK ((push_kind = ANY (ARRAY['NOTIFICATION'::text, 'DATA'::text]))),
     CONSTRAINT event_type_channel_routing_quiet_hours_action CHECK ((quiet_hours_action = ANY (ARRAY['DROP'::text, 'DEFER'::text, 'IGNORE'::text]))),
@@ -454,6 +456,7 @@ CREATE TABLE notification (
     replaced_by text, -- The newer event with the collapse_key that took its place. It is not sent any more, and not in the inbox. Null: none.
     provider text, -- The provider that has the message, or may have it after an attempt without a clear end: sendgrid, twilio. Null: none.
     url text, -- Where it leads, from notification_template.url. Null: nowhere.
+    address_hash bytea, -- Hash of the planned address, if the routing tells each address once. Of an event and a channel, each address has one row. Null: the routing does not.
     CONSTRAINT notification_pkey PRIMARY KEY (id),
     CONSTRAINT notification_delivery_id_once UNIQUE (delivery_id),
     CONSTRAINT notification_once UNIQUE (event_id, user_type, user_id, channel),
@@ -483,6 +486,7 @@ CASE
 END), id) WHERE ((status = ANY (ARRAY['PENDING'::text, 'FAILED'::text])) OR escalates);
 CREATE INDEX notification_unread_newest ON notification USING btree (user_type, user_id, COALESCE(available_at, sent_at, created_at), id) WHERE ((channel = 'WEBSOCKET'::text) AND ((available_at IS NOT NULL) OR (status = ANY (ARRAY['SENT'::text, 'DELIVERED'::text, 'FAILED'::text]))) AND (replaced_by IS NULL) AND (read_at IS NULL));
 CREATE INDEX notification_unsent ON notification USING btree (status, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'FAILED'::text]));
+CREATE UNIQUE INDEX notification_once_per_address ON notification USING btree (event_id, channel, address_hash) WHERE (address_hash IS NOT NULL);
 CREATE TRIGGER notification_restarting BEFORE UPDATE OF status ON notification FOR EACH ROW WHEN (((old.status = 'PENDING'::text) AND (new.status = 'CANCELLED'::text))) EXECUTE FUNCTION keep_restarting_delivery();
 
 -- The decisions about each recipient of an event.
@@ -842,7 +846,8 @@ CREATE VIEW admin_notification AS
     notification.collapse_seq,
     notification.replaced_by,
     notification.provider,
-    notification.url
+    notification.url,
+    notification.address_hash
    FROM notification
   WHERE (notification.user_type = 'ADMIN'::text);
 
@@ -888,7 +893,8 @@ CREATE VIEW agency_notification AS
     notification.collapse_seq,
     notification.replaced_by,
     notification.provider,
-    notification.url
+    notification.url,
+    notification.address_hash
    FROM notification
   WHERE (notification.user_type = 'AGENCY_USER'::text);
 
@@ -934,7 +940,8 @@ CREATE VIEW customer_notification AS
     notification.collapse_seq,
     notification.replaced_by,
     notification.provider,
-    notification.url
+    notification.url,
+    notification.address_hash
    FROM notification
   WHERE (notification.user_type = 'CUSTOMER'::text);
 
@@ -980,7 +987,8 @@ CREATE VIEW guest_notification AS
     notification.collapse_seq,
     notification.replaced_by,
     notification.provider,
-    notification.url
+    notification.url,
+    notification.address_hash
    FROM notification
   WHERE (notification.user_type = 'GUEST'::text);
 
@@ -1091,7 +1099,8 @@ CREATE VIEW restaurant_notification AS
     notification.collapse_seq,
     notification.replaced_by,
     notification.provider,
-    notification.url
+    notification.url,
+    notification.address_hash
    FROM notification
   WHERE (notification.user_type = 'RESTAURANT_USER'::text);
 

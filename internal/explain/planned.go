@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"herald/internal/address"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
 )
@@ -53,6 +54,9 @@ func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decide
 	if err := e.addAmounts(ctx, setup, page.Recipients); err != nil {
 		return plan, err
 	}
+	if setup.Holders, err = e.Store.AddressHolders(ctx, key.EventID, page.Recipients); err != nil {
+		return plan, err
+	}
 	me, used := page.Recipients[0], notification.Used{}
 	limited := func(channel notification.Channel) bool { return setup.Facts(me, channel, now, nil).Limited() }
 	plan.facts = setup.Facts(me, key.Channel, now, used)
@@ -87,8 +91,9 @@ func (e Explainer) setup(ctx context.Context, eventID string, decided report.Dec
 }
 
 // addAmounts reads the recipients' earlier messages that throttle windows and caps of the event type
-// count.
+// count, and identifies the addresses that its routes compare.
 func (e Explainer) addAmounts(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) error {
+	address.Identify(setup.Routing, people)
 	if len(setup.Caps) > 0 {
 		if err := e.Store.ReadCounted(ctx, setup.Caps, people); err != nil {
 			return err
@@ -194,6 +199,7 @@ type RoutingNow struct {
 	ExpiresAfter     string                        `json:"expires_after"`      // 0s: no limit
 	OnEscalationOnly bool                          `json:"on_escalation_only"` // planning skips the channel, unless another channel cannot reach the recipient
 	Roles            []string                      `json:"roles"`              // null: any role
+	OncePerAddress   bool                          `json:"once_per_address"`
 }
 
 // PreferenceNow is a row of user_notification_preferences.
@@ -229,7 +235,7 @@ func (p planAgain) rules() RulesNow {
 		rules.SettingsOf = f.Setting.Entity.String()
 	}
 	if r := f.Routing; slices.Contains(p.routed, r.Channel) {
-		rules.Routing = &RoutingNow{r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority, r.SendAtPath, r.SendBefore.String(), r.SkipIfPast, r.ExpiresAfter.String(), r.OnEscalationOnly, r.Roles}
+		rules.Routing = &RoutingNow{r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority, r.SendAtPath, r.SendBefore.String(), r.SkipIfPast, r.ExpiresAfter.String(), r.OnEscalationOnly, r.Roles, r.OncePerAddress}
 	}
 	if f.HasPreference() {
 		rules.Preference = &PreferenceNow{Enabled: f.Preference.Enabled, Priority: f.Preference.Priority}

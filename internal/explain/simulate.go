@@ -74,6 +74,9 @@ type SimulatedDecision struct {
 const (
 	simulatedPage    = 250
 	simulatedSamples = 3
+	// simulatedAddresses limits the addresses that a simulation remembers: it may count a person too
+	// many whose address came before them by as many.
+	simulatedAddresses = 200_000
 )
 
 // Simulate plans an event by planning's own functions, and stores nothing. Its memory does not
@@ -128,6 +131,7 @@ type simulation struct {
 func (e Explainer) simulatePages(ctx context.Context, s *simulation, targets []notification.Target, progress func(int)) error {
 	s.texts, s.escalated = e.Texts.NewSet(s.setup.Event, s.setup.Templates), e.Texts.NewEscalatedSet(s.setup.Event, s.setup.Templates)
 	used := notification.Used{}
+	s.setup.Holders = notification.AddressHolders{}
 	return e.pages(ctx, s.setup, targets, simulatedPage, func(page notification.RecipientPage) (done bool, err error) {
 		s.setup.Settings = page.Settings
 		for _, some := range page.PassedOver {
@@ -135,6 +139,9 @@ func (e Explainer) simulatePages(ctx context.Context, s *simulation, targets []n
 		}
 		for _, recipient := range page.Recipients {
 			s.plan(ctx, recipient, s.setup.Decide(recipient, s.setup.Now, used))
+		}
+		if len(s.setup.Holders) > simulatedAddresses {
+			clear(s.setup.Holders)
 		}
 		if progress != nil {
 			progress(s.Recipients)

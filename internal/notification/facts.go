@@ -23,6 +23,8 @@ type Facts struct {
 	Selected   int        // the entity's recipients already selected for the channel
 	Uncounted  bool       // Selected may be too low
 	Caps       Caps       // of the channel
+
+	SameAddress RecipientKey // who gets the message at the recipient's address instead; zero: nobody, or the route does not compare addresses
 }
 
 // Facts collects the input of the rules. A channel without a routing row counts as optional.
@@ -49,6 +51,7 @@ func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, use
 	}
 	f.Selected = used[f.Setting.key()]
 	f.Caps = s.Caps.Of(route.Channel)
+	f.SameAddress = s.Holders.other(f)
 	return f
 }
 
@@ -114,6 +117,8 @@ type Routing struct {
 	DigestFirst bool           // the first delivery is sent at once
 	DigestAt    *time.Duration // since midnight, by the recipient's clock; nil: DigestWindow counts
 	DigestDays  string         // mon,fri; empty: every day
+
+	OncePerAddress bool // of recipients with the same address, only the first gets the message
 
 	ThrottleWindow  time.Duration // the least time between two deliveries; 0: no limit
 	ThrottleKeyPath string        // the place of the key in the payload, or several with commas; empty: none

@@ -27,6 +27,8 @@ type EventSetup struct {
 
 	Caps     Caps      // of the channels in Routing
 	Settings []Setting // of the event's entities: for every event type, and for its type
+
+	Holders AddressHolders // of the event's deliveries; nil: addresses are not compared
 }
 
 // Unplanned returns the outcome of an event that is not planned, and why. Empty: it is planned,
@@ -105,6 +107,8 @@ type PlannedDelivery struct {
 	SendAfter  time.Time `json:"send_after,omitzero"` // zero: at once
 	ExpiresAt  time.Time `json:"expires_at,omitzero"` // zero: never
 	Problem    string    `json:"problem"`             // why it cannot be sent and has no text; empty: it can
+
+	AddressHash string `json:"address_hash"` // hexadecimal; empty: its route does not compare addresses
 }
 
 // Delivery is a stored delivery with the fields that a workflow may know: ids and options, no

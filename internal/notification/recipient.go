@@ -45,6 +45,8 @@ type Recipient struct {
 	Suppressions  []Suppression        // why their addresses get nothing; only suppressed addresses
 	Throttles     []Throttle           // their last deliveries over channels with a throttle window
 	Counted       []CountedMessage     // over channels with a cap
+
+	AddressHashes map[Channel]string // hexadecimal, of channels whose routes compare addresses; set by address.Identify
 }
 
 // CategoryChannelKey names a category over one channel.

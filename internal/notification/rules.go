@@ -27,6 +27,7 @@ var rules = []rule{
 	maxRecipients,
 	noAddress,
 	suppressed,
+	sameAddress,
 	throttled,
 	capped,
 }
@@ -179,6 +180,7 @@ func (s EventSetup) Decide(recipient Recipient, now time.Time, used Used) []Choi
 		if choice.Decision == DecisionSelected {
 			used[facts.Setting.key()]++
 		}
+		s.Holders.hold(facts, choice.Decision)
 		choices = append(choices, choice)
 	}
 	for _, channel := range Channels() {

@@ -155,7 +155,8 @@ const (
 			       title             = left(n.title, 0),
 			       body              = left(n.body, 0),
 			       url               = NULL,
-			       recipient_address = NULL
+			       recipient_address = NULL,
+			       address_hash      = NULL
 			FROM   chosen c
 			WHERE  n.id = c.id
 			AND    NOT c.under_way

@@ -80,6 +80,7 @@ const (
 	           'ExpiresAfter', coalesce((extract(epoch FROM e.expires_after) * 1e9)::bigint, 0),
 	           'ThrottleWindow', coalesce((extract(epoch FROM e.throttle_window) * 1e9)::bigint, 0),
 	           'ThrottleKeyPath', coalesce(e.throttle_key_path, ''),
+	           'OncePerAddress', coalesce(e.once_per_address, e.channel_type = 'SLACK'),
 	           'OnEscalationOnly', e.on_escalation_only,
 	           'Roles', e.roles)`
 )

@@ -30,7 +30,7 @@ const (
 			RETURNING user_type, user_id
 		)
 		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, entity_type, entity_id, channel, delivery_id,
-		                          title, body, url, recipient_address, status, last_error, strategy, priority, send_after, expires_at, collapse_key, collapse_seq, escalates, escalated_from)
+		                          title, body, url, recipient_address, status, last_error, strategy, priority, send_after, expires_at, collapse_key, collapse_seq, address_hash, escalates, escalated_from)
 		SELECT $1, $2, nullif($5, ''), p.user_type, p.user_id, nullif(p.entity ->> 'Type', ''), nullif(p.entity ->> 'ID', ''),
 		       p.channel, p.delivery_id || other.mark,
 		       CASE WHEN other.sendable THEN p.title END,
@@ -44,11 +44,12 @@ const (
 		       p.expires_at,
 		       (SELECT o.collapse_key FROM event_outbox o WHERE o.event_id = $1),
 		       (SELECT o.seq FROM event_outbox o WHERE o.event_id = $1 AND o.collapse_key IS NOT NULL),
+		       decode(nullif(p.address_hash, ''), 'hex'),
 		       p.strategy <> 'AGGREGATE' AND EXISTS (SELECT FROM event_type_escalation x WHERE x.event_type = $2 AND x.from_channel = p.channel),
 		       `
 	ofDecided = `
 		FROM   jsonb_to_recordset($4) AS p (user_type text, user_id text, entity jsonb, channel text, delivery_id text,
-		                                    title text, body text, url text, address text, problem text, strategy text, priority text, send_after timestamptz, expires_at timestamptz)
+		                                    title text, body text, url text, address text, problem text, strategy text, priority text, send_after timestamptz, expires_at timestamptz, address_hash text)
 		JOIN   decided USING (user_type, user_id)
 		LEFT JOIN notification n ON n.delivery_id = p.delivery_id AND (n.event_id, n.user_type, n.user_id) <> ($1, p.user_type, p.user_id)
 		CROSS JOIN LATERAL (
@@ -78,7 +79,8 @@ const (
 //
 // If two pairs of event and recipient have the same delivery id, the later row is FAILED.
 // Its id ends with ~ and its notification.id. Two pairs that are planned at the same moment
-// cannot see each other. Then the insert fails, and a repeat sees the other row.
+// cannot see each other. Then the insert fails, and a repeat sees the other row. The same holds for two
+// recipients with one address, if the route tells each address once.
 func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error {
 	return Wrap(s.Pool.SendBatch(ctx, planBatch(event, page)).Close(), "save plan")
 }
@@ -118,4 +120,26 @@ func idsOf(rows []plannedRow) []string {
 		ids[i] = r.DeliveryID
 	}
 	return ids
+}
+
+// AddressHolders reads which recipients of an event have deliveries to the addresses of people, on
+// channels whose routes tell each address once.
+func (s *Store) AddressHolders(ctx context.Context, eventID string, people []notification.Recipient) (notification.AddressHolders, error) {
+	const query = `
+		SELECT n.channel, encode(n.address_hash, 'hex'), n.user_type, n.user_id
+		FROM   unnest($2::text[], $3::text[]) AS a (channel, hash)
+		JOIN   notification n ON (n.event_id, n.channel, n.address_hash) = ($1, a.channel, decode(a.hash, 'hex'))`
+
+	var channels, hashes []string
+	for _, person := range people {
+		for channel, hash := range person.AddressHashes {
+			channels, hashes = append(channels, string(channel)), append(hashes, hash)
+		}
+	}
+	holders := notification.AddressHolders{}
+	var address notification.HeldAddress
+	var holder notification.RecipientKey
+	err := Each(ctx, s.Pool, "read who gets the messages at addresses", []any{&address.Channel, &address.Hash, &holder.UserType, &holder.UserID},
+		func() { holders[address] = holder }, query, eventID, channels, hashes)
+	return holders, err
 }
