@@ -92,7 +92,7 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 		AND    n.created_at < now() - $2::interval
 		AND    n.id > $1
 		AND    (n.id <= $3 OR $3 = 0)
-		AND    coalesce(n.send_after <= now(), true)
+		AND    coalesce(greatest(n.send_after, n.next_attempt_at) <= now(), true)
 		AND    o.status IS DISTINCT FROM 'PENDING'
 		AND    p.status IS DISTINCT FROM 'PROCESSING'
 		AND    coalesce(p.created_at < now() - $2::interval, true)
