@@ -41,7 +41,6 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 	case event.Purged || (event.Restarts >= maxRestarts && !event.Restarting):
 		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
 	}
-	event.Published = state == WorkflowCompleted // a completed run has published the event; only the start of a later run was lost
 	err = s.Sweeper.StartEventAgain(ctx, event.PendingEvent)
 	if taken, ok := errors.AsType[*notification.IDTakenError](err); ok {
 		return s.failEvent(ctx, event.ID, taken.Error())

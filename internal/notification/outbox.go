@@ -17,7 +17,7 @@ type PendingEvent struct {
 	Traceparent   string // its producer's span in W3C's form, perhaps invalid; empty: none
 	Claims        int    // number of claims, including this one
 	Processed     bool   // processed_event has it: do not start it again
-	Published     bool   // a completed run published its message
+	Published     bool   // RabbitMQ has its message
 }
 
 // ClaimOutcome is the result for one claimed event.
