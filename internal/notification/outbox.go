@@ -48,9 +48,8 @@ type OutboxState struct {
 // StuckEvent is an event that has been PROCESSING for a long time.
 type StuckEvent struct {
 	PendingEvent
-	Restarts   int  // number of restarts by the sweep
-	Restarting bool // a promotion of workers ended its workflow and will restart it
-	Purged     bool // its row in event_outbox is gone, so it cannot be planned
+	Restarts int  // number of restarts by the sweep
+	Purged   bool // its row in event_outbox is gone, so it cannot be planned
 }
 
 // StuckDelivery is a delivery that has been PENDING for a long time.
