@@ -43,7 +43,7 @@ var columnsByTable = map[string]columnClasses{
 	"lifecycle_event":       {kept: "payload correlation_id", plain: "id event_type created_at sent"},
 	"notification":          {erased: "title body url recipient_address last_error", kept: "user_type user_id delivery_id digest_id event_id correlation_id entity_type entity_id escalated_from collapse_key replaced_by provider_message_id read_at", plain: "id event_type channel status strategy priority send_after attempt_count created_at sent_at delivered_at restarts available_at receipt_failed escalates attempt_owner attempt_until attempt_began next_attempt_at failed_child expires_at collapse_seq provider"},
 	"notification_decision": {kept: "event_id user_type user_id channels throttled_by", plain: "decided_at"},
-	"processed_event":       {kept: "event_id", plain: "status created_at updated_at outcome restarts problem restarting_at"},
+	"processed_event":       {kept: "event_id", plain: "status created_at updated_at outcome restarts problem"},
 	"recipient_suppression": {kept: "address_hash detail", plain: "channel reason since secret twin"},
 	"source_row":            {kept: "row_key event_id key_hash", plain: "source refusals next_attempt_at error people_error sent_at failed_at marked_at"},
 
@@ -72,7 +72,6 @@ var columnsByTable = map[string]columnClasses{
 	"source_topic":                 {plain: "source topic resting_since next_attempt_at error"},
 	"sweep":                        {plain: "id at looked started_again closed failed after_event after_notification after_waiting_event"},
 	"user_type":                    {plain: "user_type who audience"},
-	"worker_promotion":             {plain: "id generation from_generation began_at ended_at"},
 }
 
 // Each column has one class, so nobody adds a column without a decision about privacy.
