@@ -14,6 +14,7 @@ import (
 type executions struct {
 	found      activities.Execution
 	terminated bool // every run was terminated
+	rolledBack bool // every run was cancelled by a rollback
 	err        error
 }
 
@@ -23,6 +24,10 @@ func (e executions) Execution(context.Context, string) (activities.Execution, er
 
 func (e executions) Terminated(context.Context, string, string) (bool, error) {
 	return e.terminated, e.err
+}
+
+func (e executions) RolledBack(context.Context, string, string) (bool, error) {
+	return e.rolledBack, e.err
 }
 
 func TestAwaitHolder(t *testing.T) {

@@ -1,6 +1,12 @@
 package activities
 
-import "context"
+import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+)
 
 // Executions reads workflows from Temporal.
 type Executions interface {
@@ -8,12 +14,16 @@ type Executions interface {
 	Execution(ctx context.Context, workflowID string) (Execution, error)
 	// Terminated reports whether one run of a workflow was terminated or deleted.
 	Terminated(ctx context.Context, workflowID, runID string) (bool, error)
+	// RolledBack reports whether a run was cancelled only because its event was terminated with
+	// [notification.RollbackReason].
+	RolledBack(ctx context.Context, workflowID, runID string) (bool, error)
 }
 
 // Execution is the last run of a workflow.
 type Execution struct {
 	Type      string
 	TaskQueue string
+	RunID     string
 	State     WorkflowState
 }
 
@@ -28,7 +38,20 @@ const (
 	WorkflowTerminated WorkflowState = "terminated" // by an operator
 	WorkflowCancelled  WorkflowState = "cancelled"  // by an operator
 	WorkflowFailed     WorkflowState = "failed"     // or timed out
+
+	WorkflowRolledBack WorkflowState = "rolled back" // terminated by an operator with [notification.RollbackReason]
 )
 
 // stopped reports whether an operator ended the workflow.
 func (s WorkflowState) stopped() bool { return s == WorkflowTerminated || s == WorkflowCancelled }
+
+// rolledBack reports whether the workflow of this activity ends a delivery that the next run of its
+// event shall send: a rollback terminated the event, and Temporal then cancelled this workflow.
+func (a *Activities) rolledBack(ctx context.Context, in GiveUpInput) (bool, error) {
+	if in.Status != notification.Cancelled || in.Reason != string(notification.CancelledInTemporal) {
+		return false, nil
+	}
+	own := activity.GetInfo(ctx).WorkflowExecution
+	rolledBack, err := a.Executions.RolledBack(ctx, own.ID, own.RunID)
+	return rolledBack, retried(err)
+}

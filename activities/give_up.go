@@ -18,8 +18,12 @@ type GiveUpInput struct {
 
 // GiveUp ends a delivery without sending it, and returns its new status: a delivery that was sent
 // meanwhile stays SENT. A failure on a channel with retries also gets a dead letter, which
-// [Activities.FollowUp] publishes.
+// [Activities.FollowUp] publishes. If a rollback terminated the event, the delivery stays PENDING, and
+// only its workflow ends.
 func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.Status, error) {
+	if rolledBack, err := a.rolledBack(ctx, in); err != nil || rolledBack {
+		return in.Status, err
+	}
 	status, err := a.Deliveries.GiveUp(ctx, in.DeliveryID, in.Status, in.Reason)
 	if err != nil {
 		return "", failure(err)

@@ -27,6 +27,39 @@ func (b *broker) PublishEvent(_ context.Context, event notification.Event, audie
 	return b.err
 }
 
+// A rollback cancels the workflow of a delivery, but not the delivery.
+func TestGiveUpAfterARollback(t *testing.T) {
+	t.Parallel()
+
+	const rollback = string(notification.CancelledInTemporal)
+	away := errors.New("temporal is out of reach")
+	tests := []struct {
+		status  notification.Status
+		reason  string
+		of      executions
+		written bool
+	}{
+		{status: notification.Cancelled, reason: rollback, of: executions{rolledBack: true}},
+		{status: notification.Cancelled, reason: rollback, written: true},
+		{status: notification.Cancelled, reason: rollback, of: executions{err: away}},
+		{status: notification.Cancelled, reason: "SUPPRESSED", of: executions{rolledBack: true}, written: true},
+		{status: notification.Failed, reason: "no answer", of: executions{rolledBack: true}, written: true},
+	}
+	for _, tt := range tests {
+		db := &deliveries{status: tt.status}
+		a := &activities.Activities{Deliveries: db, Executions: tt.of}
+		in := activities.GiveUpInput{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, Status: tt.status, Reason: tt.reason}
+
+		status, err := run[notification.Status](a, a.GiveUp, in)
+
+		require.Equal(t, tt.of.err != nil, err != nil)
+		if err == nil {
+			require.Equal(t, tt.status, status)
+		}
+		require.Equal(t, tt.written, db.reason != "", tt)
+	}
+}
+
 // A delivery that ended before is not counted again.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,8 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -156,6 +158,30 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The statements of docs/coming-from.md keep the other design's way: a channel that nobody chose is
+// off, and the title comes from the payload.
+func TestPlanDeliveriesAsInTheOtherDesign(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory)
+		SELECT 'RESERVATION_REQUESTED', c, c = 'WEBSOCKET' FROM unnest('{WEBSOCKET,EMAIL,PUSH,SMS}'::text[]) AS c`)
+	person(t, s, "CUSTOMER", "42", "", "", "")
+	document := must(os.ReadFile("../docs/coming-from.md"))(t)
+	statements := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllSubmatch(document, -1)
+	require.NotEmpty(t, statements)
+	for _, statement := range statements {
+		exec(t, s, string(statement[1]))
+	}
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		VALUES ('evt-1', 'RESERVATION_REQUESTED', 'CUSTOMER', '42', '{"title": "New reservation", "body": "Table for 4"}')`)
+
+	require.Equal(t, []string{"evt-1-customer42-WEBSOCKET"}, planned(t, s))
+	require.Equal(t, "New reservation: Table for 4", get[string](t, s, "SELECT title || ': ' || body FROM notification"))
 }
 
 // Planning 250 people in three pages plans each person once, and applies the entity's limit over

@@ -35,13 +35,12 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 	switch {
 	case err != nil || state == WorkflowRunning:
 		return err
-	case state.stopped() && !event.Restarting: // if Restarting, a promotion of workers was interrupted
+	case state.stopped():
 		s.found.Closed++
 		return s.Sweeps.EndStuckEvent(ctx, event.ID, notification.EventCancelled, stuckAge)
-	case event.Purged || (event.Restarts >= maxRestarts && !event.Restarting):
+	case event.Purged || (event.Restarts >= maxRestarts && state != WorkflowRolledBack):
 		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
 	}
-	event.Published = state == WorkflowCompleted // a completed run has published the event; only the start of a later run was lost
 	err = s.Sweeper.StartEventAgain(ctx, event.PendingEvent)
 	if taken, ok := errors.AsType[*notification.IDTakenError](err); ok {
 		return s.failEvent(ctx, event.ID, taken.Error())
@@ -84,7 +83,7 @@ func (s *sweepRun) stuckDelivery(ctx context.Context, delivery notification.Stuc
 		return s.endDelivery(ctx, delivery, notification.Cancelled, string(own))
 	case event.stopped():
 		return s.endDelivery(ctx, delivery, notification.Cancelled, string(event))
-	case delivery.Restarts >= maxRestarts:
+	case delivery.Restarts >= maxRestarts && own != WorkflowRolledBack:
 		return s.endDelivery(ctx, delivery, notification.Failed, fmt.Sprintf("started again %d times in vain", delivery.Restarts))
 	}
 	err = s.Sweeper.StartDeliveryAgain(ctx, delivery, s.Policies[delivery.Channel])

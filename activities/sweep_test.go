@@ -105,16 +105,19 @@ func TestSweepEvents(t *testing.T) {
 		refuse error                    // the error of the start
 		want   string                   // its row in the end
 		found  notification.Sweep
+
+		published bool // RabbitMQ has the event's message
 	}{
 		{state: activities.WorkflowRunning, want: "PROCESSING restarts 0", found: notification.Sweep{Looked: 1}},
 		{want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
 		{state: activities.WorkflowCompleted, want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
 		{state: activities.WorkflowTerminated, want: "FAILED CANCELLED restarts 0", found: notification.Sweep{Looked: 1, Closed: 1}},
 		{state: activities.WorkflowCancelled, want: "FAILED CANCELLED restarts 0", found: notification.Sweep{Looked: 1, Closed: 1}},
+		{state: activities.WorkflowRolledBack, want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
+		{state: activities.WorkflowRolledBack, before: "UPDATE processed_event SET restarts = 3", want: "PROCESSING restarts 4", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
+		{before: "UPDATE event_outbox SET acknowledged_at = now()", want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}, published: true},
 		{before: "UPDATE processed_event SET restarts = 2", want: "PROCESSING restarts 3", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
 		{before: "UPDATE processed_event SET restarts = 3", want: "FAILED FAILED restarts 3", found: notification.Sweep{Looked: 1, Failed: 1}},
-		{state: activities.WorkflowTerminated, before: "UPDATE processed_event SET restarting_at = now() - interval '16 minutes', restarts = 3", want: "PROCESSING restarts 3", found: notification.Sweep{Looked: 1, StartedAgain: 1}}, // a promotion was interrupted
-		{state: activities.WorkflowTerminated, before: "UPDATE processed_event SET restarting_at = now()", want: "PROCESSING restarts 0"},
 		{before: "DELETE FROM event_outbox", want: "FAILED FAILED restarts 0", found: notification.Sweep{Looked: 1, Failed: 1}},
 		{refuse: &notification.IDTakenError{WorkflowType: "Digest"}, want: "FAILED FAILED restarts 0", found: notification.Sweep{Looked: 1, Failed: 1}},
 		{refuse: errors.New("who knows"), want: "PROCESSING restarts 0", found: notification.Sweep{Looked: 1}},
@@ -136,7 +139,7 @@ func TestSweepEvents(t *testing.T) {
 			require.Equal(t, tt.want, row(t, s, "evt-1"))
 			require.Len(t, temporal.events, tt.found.StartedAgain)
 			for _, event := range temporal.events {
-				require.Equal(t, tt.state == activities.WorkflowCompleted, event.Published, "a completed run has published the event")
+				require.Equal(t, tt.published, event.Published)
 			}
 		})
 	}
@@ -165,6 +168,8 @@ func TestSweepDeliveries(t *testing.T) {
 		{event: closed, own: cancelled, want: "CANCELLED cancelled restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
 		{event: terminated, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
 		{event: terminated, own: closed, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
+		{event: closed, own: activities.WorkflowRolledBack, restarts: 3, want: "PENDING restarts 4", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
+		{event: activities.WorkflowRolledBack, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
 		{event: closed, restarts: 3, want: "FAILED started again 3 times in vain restarts 3", found: notification.Sweep{Looked: 2, Failed: 1}},
 		{event: closed, refuse: &notification.IDTakenError{WorkflowType: "Other", TaskQueue: "q"}, want: "FAILED the id is taken by the workflow Other of task queue q restarts 0", found: notification.Sweep{Looked: 2, Failed: 1}},
 		{event: closed, refuse: errors.New("who knows"), want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},

@@ -24,7 +24,6 @@ GRANT SELECT, UPDATE (sent), DELETE ON lifecycle_event TO herald_worker; -- trig
 GRANT SELECT, INSERT, UPDATE ON channel_turn, provider_state TO herald_worker;
 
 -- A worker promotes its generation when it starts, and records that it did.
-GRANT SELECT, INSERT, UPDATE ON worker_promotion TO herald_worker;
 GRANT INSERT (actor, command, target, detail) ON operator_action TO herald_worker;
 GRANT SELECT, INSERT, UPDATE ON recipient_suppression TO herald_worker;
 

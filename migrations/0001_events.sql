@@ -124,14 +124,13 @@ CREATE TRIGGER event_outbox_notify
     EXECUTE FUNCTION notify_event_outbox();
 
 CREATE TABLE processed_event (
-    event_id      text,
-    status        text DEFAULT 'PROCESSING' NOT NULL,
-    created_at    timestamptz DEFAULT now() NOT NULL,
-    updated_at    timestamptz DEFAULT now() NOT NULL,
-    outcome       text,
-    restarts      integer DEFAULT 0 NOT NULL,
-    problem       text,
-    restarting_at timestamptz,
+    event_id   text,
+    status     text DEFAULT 'PROCESSING' NOT NULL,
+    created_at timestamptz DEFAULT now() NOT NULL,
+    updated_at timestamptz DEFAULT now() NOT NULL,
+    outcome    text,
+    restarts   integer DEFAULT 0 NOT NULL,
+    problem    text,
     CONSTRAINT processed_event_pkey PRIMARY KEY (event_id),
     CONSTRAINT processed_event_status CHECK (status IN ('PROCESSING', 'SUCCESS', 'FAILED'))
 );
@@ -142,30 +141,14 @@ COMMENT ON COLUMN processed_event.status IS 'PROCESSING: its workflow runs. SUCC
 COMMENT ON COLUMN processed_event.created_at IS 'When its workflow was started.';
 COMMENT ON COLUMN processed_event.updated_at IS 'When the status last changed.';
 COMMENT ON COLUMN processed_event.outcome IS 'How an event ended that did not simply reach people: NO_RECIPIENTS and NO_ROUTING told nobody, PROBLEM told some and has a problem, INCOMPLETE left deliveries PENDING to the sweep, CANCELLED and FAILED ended early. Null: it reached people, or has not ended.';
-COMMENT ON COLUMN processed_event.restarts IS 'How often the sweep has started its workflow again, 3 times at most.';
+COMMENT ON COLUMN processed_event.restarts IS 'How often the sweep has started its workflow again: 3 times at most, except after a rollback of workers.';
 COMMENT ON COLUMN processed_event.problem IS 'Which rows of the rules named nobody, and why. It holds paths and types, and nothing of the payload. Null: none.';
-COMMENT ON COLUMN processed_event.restarting_at IS 'Since when a promotion of workers ends the workflows of the event, to start it again. Null: it does not. While it is set, the event does not fail and none of its deliveries is cancelled.';
 
 CREATE INDEX processed_event_created_at ON processed_event (created_at);
 CREATE INDEX processed_event_failed_id ON processed_event (event_id) WHERE status = 'FAILED';
 CREATE INDEX processed_event_outcome_at ON processed_event (outcome, updated_at) WHERE outcome IS NOT NULL;
 CREATE INDEX processed_event_outcome_id ON processed_event (outcome, event_id) WHERE outcome IS NOT NULL;
 CREATE INDEX processed_event_processing ON processed_event (event_id) WHERE status = 'PROCESSING';
-CREATE INDEX processed_event_restarting ON processed_event (event_id) WHERE restarting_at IS NOT NULL;
-
--- +goose StatementBegin
-CREATE FUNCTION keep_restarting_event() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN NULL; -- the row stays as it is
-END
-$$;
--- +goose StatementEnd
-
-CREATE TRIGGER processed_event_restarting
-    BEFORE UPDATE OF status ON processed_event
-    FOR EACH ROW
-    WHEN (old.status = 'PROCESSING' AND new.status = 'FAILED' AND new.restarting_at IS NOT NULL)
-    EXECUTE FUNCTION keep_restarting_event();
 
 CREATE TABLE event_approval (
     event_id    text,
@@ -231,4 +214,3 @@ DROP TABLE processed_event;
 DROP TABLE event_outbox;
 DROP FUNCTION event_outbox_expiry();
 DROP FUNCTION notify_event_outbox();
-DROP FUNCTION keep_restarting_event();

@@ -145,23 +145,6 @@ CREATE INDEX notification_unread_newest ON notification (user_type, user_id, coa
     WHERE channel = 'WEBSOCKET' AND (available_at IS NOT NULL OR status IN ('SENT', 'DELIVERED', 'FAILED')) AND replaced_by IS NULL AND read_at IS NULL;
 CREATE INDEX notification_unsent ON notification (status, id) WHERE status IN ('PENDING', 'FAILED');
 
--- +goose StatementBegin
-CREATE FUNCTION keep_restarting_delivery() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT FROM processed_event p WHERE p.event_id = OLD.event_id AND p.restarting_at IS NOT NULL AND p.status = 'PROCESSING') THEN
-        RETURN NULL; -- the row stays as it is
-    END IF;
-    RETURN NEW;
-END
-$$;
--- +goose StatementEnd
-
-CREATE TRIGGER notification_restarting
-    BEFORE UPDATE OF status ON notification
-    FOR EACH ROW
-    WHEN ((old.status = 'PENDING') AND (new.status = 'CANCELLED'))
-    EXECUTE FUNCTION keep_restarting_delivery();
-
 -- The deliveries of each of the first five user types.
 CREATE VIEW restaurant_notification AS SELECT * FROM notification WHERE user_type = 'RESTAURANT_USER';
 CREATE VIEW customer_notification AS SELECT * FROM notification WHERE user_type = 'CUSTOMER';
@@ -479,4 +462,3 @@ DROP FUNCTION long_id_hash(text);
 DROP TABLE notification_decision;
 DROP FUNCTION check_user_type();
 DROP FUNCTION refuse_change_of_view();
-DROP FUNCTION keep_restarting_delivery();

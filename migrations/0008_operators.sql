@@ -26,22 +26,5 @@ CREATE INDEX operator_action_at ON operator_action (at);
 CREATE UNIQUE INDEX operator_action_form ON operator_action (form) WHERE form IS NOT NULL;
 CREATE INDEX operator_action_target ON operator_action (target, id);
 
-CREATE TABLE worker_promotion (
-    id              bigint GENERATED ALWAYS AS IDENTITY,
-    generation      integer NOT NULL,
-    from_generation integer NOT NULL,
-    began_at        timestamptz DEFAULT now() NOT NULL,
-    ended_at        timestamptz,
-    CONSTRAINT worker_promotion_pkey PRIMARY KEY (id)
-);
-
-COMMENT ON TABLE worker_promotion IS 'The promoted generations of workers.';
-COMMENT ON COLUMN worker_promotion.id IS 'Which promotion it is. They are in the order in which they began.';
-COMMENT ON COLUMN worker_promotion.generation IS 'The generation of commands that gets all tasks from then on.';
-COMMENT ON COLUMN worker_promotion.from_generation IS 'The generation that got them before. Greater than generation: the promotion was a rollback.';
-COMMENT ON COLUMN worker_promotion.began_at IS 'When the promotion began.';
-COMMENT ON COLUMN worker_promotion.ended_at IS 'When all events that the promotion ended were started again. Null: the promotion is under way, or was interrupted and will be resumed.';
-
 -- +goose Down
-DROP TABLE worker_promotion;
 DROP TABLE operator_action;

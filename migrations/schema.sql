@@ -487,7 +487,6 @@ END), id) WHERE ((status = ANY (ARRAY['PENDING'::text, 'FAILED'::text])) OR esca
 CREATE INDEX notification_unread_newest ON notification USING btree (user_type, user_id, COALESCE(available_at, sent_at, created_at), id) WHERE ((channel = 'WEBSOCKET'::text) AND ((available_at IS NOT NULL) OR (status = ANY (ARRAY['SENT'::text, 'DELIVERED'::text, 'FAILED'::text]))) AND (replaced_by IS NULL) AND (read_at IS NULL));
 CREATE INDEX notification_unsent ON notification USING btree (status, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'FAILED'::text]));
 CREATE UNIQUE INDEX notification_once_per_address ON notification USING btree (event_id, channel, address_hash) WHERE (address_hash IS NOT NULL);
-CREATE TRIGGER notification_restarting BEFORE UPDATE OF status ON notification FOR EACH ROW WHEN (((old.status = 'PENDING'::text) AND (new.status = 'CANCELLED'::text))) EXECUTE FUNCTION keep_restarting_delivery();
 
 -- The decisions about each recipient of an event.
 CREATE TABLE notification_decision (
@@ -560,9 +559,8 @@ CREATE TABLE processed_event (
     created_at timestamp with time zone DEFAULT now() NOT NULL, -- When its workflow was started.
     updated_at timestamp with time zone DEFAULT now() NOT NULL, -- When the status last changed.
     outcome text, -- How an event ended that did not simply reach people: NO_RECIPIENTS and NO_ROUTING told nobody, PROBLEM told some and has a problem, INCOMPLETE left deliveries PENDING to the sweep, CANCELLED and FAILED ended early. Null: it reached people, or has not ended.
-    restarts integer DEFAULT 0 NOT NULL, -- How often the sweep has started its workflow again, 3 times at most.
+    restarts integer DEFAULT 0 NOT NULL, -- How often the sweep has started its workflow again: 3 times at most, except after a rollback of workers.
     problem text, -- Which rows of the rules named nobody, and why. It holds paths and types, and nothing of the payload. Null: none.
-    restarting_at timestamp with time zone, -- Since when a promotion of workers ends the workflows of the event, to start it again. Null: it does not. While it is set, the event does not fail and none of its deliveries is cancelled.
     CONSTRAINT processed_event_pkey PRIMARY KEY (event_id),
     CONSTRAINT processed_event_status CHECK ((status = ANY (ARRAY['PROCESSING'::text, 'SUCCESS'::text, 'FAILED'::text])))
 );
@@ -571,8 +569,6 @@ CREATE INDEX processed_event_failed_id ON processed_event USING btree (event_id)
 CREATE INDEX processed_event_outcome_at ON processed_event USING btree (outcome, updated_at) WHERE (outcome IS NOT NULL);
 CREATE INDEX processed_event_outcome_id ON processed_event USING btree (outcome, event_id) WHERE (outcome IS NOT NULL);
 CREATE INDEX processed_event_processing ON processed_event USING btree (event_id) WHERE (status = 'PROCESSING'::text);
-CREATE INDEX processed_event_restarting ON processed_event USING btree (event_id) WHERE (restarting_at IS NOT NULL);
-CREATE TRIGGER processed_event_restarting BEFORE UPDATE OF status ON processed_event FOR EACH ROW WHEN (((old.status = 'PROCESSING'::text) AND (new.status = 'FAILED'::text) AND (new.restarting_at IS NOT NULL))) EXECUTE FUNCTION keep_restarting_event();
 
 -- Providers that have rested, or that an operator has paused or chosen. All processes read it every two seconds.
 CREATE TABLE provider_state (
@@ -793,16 +789,6 @@ CREATE TABLE user_type (
     CONSTRAINT user_type_who CHECK ((who ~ '^[a-z]{1,12}$'::text))
 );
 CREATE TRIGGER user_type_check AFTER INSERT OR DELETE OR UPDATE ON user_type FOR EACH ROW EXECUTE FUNCTION check_user_type();
-
--- The promoted generations of workers.
-CREATE TABLE worker_promotion (
-    id bigint GENERATED ALWAYS AS IDENTITY, -- Which promotion it is. They are in the order in which they began.
-    generation integer NOT NULL, -- The generation of commands that gets all tasks from then on.
-    from_generation integer NOT NULL, -- The generation that got them before. Greater than generation: the promotion was a rollback.
-    began_at timestamp with time zone DEFAULT now() NOT NULL, -- When the promotion began.
-    ended_at timestamp with time zone, -- When all events that the promotion ended were started again. Null: the promotion is under way, or was interrupted and will be resumed.
-    CONSTRAINT worker_promotion_pkey PRIMARY KEY (id)
-);
 
 -- The rows of notification for ADMIN.
 CREATE VIEW admin_notification AS
@@ -1166,27 +1152,6 @@ BEGIN
     END IF;
     RETURN NEW;
 END;
-$function$;
-
-CREATE OR REPLACE FUNCTION keep_restarting_delivery()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-    IF EXISTS (SELECT FROM processed_event p WHERE p.event_id = OLD.event_id AND p.restarting_at IS NOT NULL AND p.status = 'PROCESSING') THEN
-        RETURN NULL; -- the row stays as it is
-    END IF;
-    RETURN NEW;
-END
-$function$;
-
-CREATE OR REPLACE FUNCTION keep_restarting_event()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-    RETURN NULL; -- the row stays as it is
-END
 $function$;
 
 CREATE OR REPLACE FUNCTION leave_out_erased()

@@ -81,7 +81,7 @@ const reasonUsage = "why you do it, for `TEXT` in starter audit"
 // changing lists the commands that change something, or print personal data.
 var changing = []string{
 	"event approve", "event reject", "event cancel", "event retry", "delivery cancel", "delivery send-now", "delivery reschedule", "delivery retry",
-	"poller start", "poller stop", "poller pause", "poller resume", "source migrate", "source retry", "purge", "seed", "emit", "migrate up", "migrate down", "secret rekey", "workers promote", "workers ramp", "channel pause", "channel use", "channel resume", "recipient erase", "recipient export", "recipient merge",
+	"poller start", "poller stop", "poller pause", "poller resume", "source migrate", "source retry", "purge", "seed", "emit", "migrate up", "migrate down", "secret rekey", "workers promote", "channel pause", "channel use", "channel resume", "recipient erase", "recipient export", "recipient merge",
 }
 
 // addReasons adds the flag --reason to every command in changing.

@@ -14,7 +14,6 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 	"herald/internal/terminal"
 )
@@ -174,13 +173,11 @@ func TestPrintFleet(t *testing.T) {
 			{TaskQueue: "herald-events", Worker: launch.Worker{Identity: "1@a", Status: launch.WorkerRunning, Generation: 4, LastSeen: at}},
 			{TaskQueue: "herald-events", Worker: launch.Worker{Identity: "2@b", Status: launch.WorkerIdle, Generation: 3, LastSeen: at}},
 		},
-		Promotion: &postgres.Promotion{Generation: 4, From: 3, BeganAt: at}, Restarting: 7,
 	}
 	var out bytes.Buffer
 	printFleet(&out, fleet)
 	for _, line := range []string{
-		`5\s+RAMPING 12.5 %\s+1\s+3`, `4\s+CURRENT\s+1\s+12`, `3\s+DRAINING\s+1\s+2`, `generation 3 to 4, began 2026-11-22 10:00:00.000Z`,
-		"7 events wait to be started again; `starter workers promote 4` continues", `herald-events\s+2@b\s+3\s+IDLE`,
+		`5\s+RAMPING 12.5 %\s+1\s+3`, `4\s+CURRENT\s+1\s+12`, `3\s+DRAINING\s+1\s+2`, `herald-events\s+2@b\s+3\s+IDLE`,
 	} {
 		require.Regexp(t, line, out.String())
 	}
@@ -193,17 +190,5 @@ func TestGenerationOf(t *testing.T) {
 	for _, wrong := range []string{"-1", "0.2", "four"} {
 		_, err := generationOf(context.Background(), &launch.Launcher{}, []string{wrong})
 		require.ErrorContains(t, err, "is not a generation")
-	}
-}
-
-func TestPercentOf(t *testing.T) {
-	t.Parallel()
-
-	for text, want := range map[string]float32{"0": 0, "50%": 50, "0.5": 0.5, "100": 100} {
-		require.Equal(t, want, must(percentOf(text))(t))
-	}
-	for _, wrong := range []string{"-1", "101", "NaN", "half"} {
-		_, err := percentOf(wrong)
-		require.ErrorContains(t, err, "is not a percentage")
 	}
 }

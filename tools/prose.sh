@@ -32,4 +32,10 @@ for ((i = 0; i < ${#rules[@]}; i += 2)); do
     found=1
   fi
 done
+# A table ends at a blank line: the rows after it show as raw text.
+git ls-files --cached --others --exclude-standard -z '*.md' | xargs -0 awk '
+  FNR == 1 { head = 0; blank = 1 }
+  head && !/^ *\|[-:| ]+$/ { print FILENAME ":" FNR - 1 ": a blank line ends the table above"; bad = 1 }
+  { head = blank && /^ *\|/; blank = /^$/ }
+  END { exit bad }' || found=1
 exit $found

@@ -71,17 +71,13 @@ func (w *workers) promoteOnce(ctx context.Context) error {
 		return err
 	}
 	order := operate.Promotion{Generation: workflows.CommandVersion, AtStart: true}
-	promoted, err := w.operator.Promote(ctx, order, func(p operate.Promoted) {
-		if p.Ended > 0 {
-			slog.Info("promoting", "generation", p.Generation, "events_ended", p.Ended, "events_restarted", p.Restarted)
-		}
-	})
+	promoted, err := w.operator.Promote(ctx, order)
 	if why := new(operate.NotPromotedError); errors.As(err, &why) {
 		slog.Warn("this worker's generation is not promoted", "generation", workflows.CommandVersion, "reason", why.Error())
 		return nil
 	}
 	if err == nil && promoted.Changed {
-		slog.Info("promoted", "generation", promoted.Generation, "from", promoted.From, "events_restarted", promoted.Restarted)
+		slog.Info("promoted", "generation", promoted.Generation, "from", promoted.From)
 	}
 	return err
 }

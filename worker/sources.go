@@ -131,7 +131,13 @@ func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wired
 		events := &adoptedEvents{w.events, source.Name, make(chan struct{}, 1)}
 		wired.Outbox, wired.Walk.Adopted = events, events.hint
 	}
-	wired.state = w.withRows(source.Name, table.State)
+	wired.state = w.withRows(source.Name, func(ctx context.Context) (notification.OutboxState, error) {
+		failed, err := w.events.FailedKeys(ctx, source.Name)
+		if err != nil {
+			return notification.OutboxState{}, err
+		}
+		return table.State(ctx, failed)
+	})
 	return wired, nil
 }
 

@@ -36,7 +36,7 @@ const (
 	// openBatches limits the batches of a lane that send. Most of them wait for a worker or for second
 	// attempts.
 	openBatches = 100
-	// waitingParts limits the pages and batches of a lane, with those that only wait. Each has up to
+	// waitingParts limits the pages and batches of a lane, also the waiting ones. Each has up to
 	// 500 deliveries that wait.
 	waitingParts = 400
 	// waitedHistory limits the history while children run, in events. At the limit the lane waits

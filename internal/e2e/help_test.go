@@ -239,8 +239,6 @@ var helpPreviews = map[string]string{
 	"starter migrate down":                 "repeat with --yes to do it",
 	"starter secret rekey":                 "HERALD_SECRET_PREVIOUS is not set",
 	"starter workers promote 3 --rollback": "no worker of generation 3 has polled",
-	"starter workers ramp 10":              "generation 4 is not newer than the current generation 4",
-	"starter workers ramp 50 5":            "no worker of generation 5 has polled",
 	"starter secret rekey --dry-run":       "HERALD_SECRET_PREVIOUS is not set",
 	"starter suppression remove --channel EMAIL --address ada@example.com": "repeat with --yes to remove it",
 }

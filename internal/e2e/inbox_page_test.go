@@ -79,7 +79,7 @@ func shows(text string, listed, unread int) string {
 func TestInboxPage(t *testing.T) {
 	t.Parallel()
 
-	s := newSystem(t)
+	s := newSystem(t, "WEBSOCKET_OUTAGE=0s")
 	broker, rabbitURL := stacktest.LinkTo(t, s.servers.rabbitURL)
 	s.env = append(s.env, "RABBITMQ_URL="+rabbitURL)
 	p, b := newInboxes(s), newBrowser(t)

@@ -223,7 +223,7 @@ func (o *operation) cancelMany() {
 func TestWhy(t *testing.T) {
 	t.Parallel()
 
-	s := newSystem(t, "EMAIL_RETRY_INTERVAL=10m", "SMS_TIMEOUT=1m")
+	s := newSystem(t, "EMAIL_RETRY_INTERVAL=90s", "SMS_TIMEOUT=1m")
 	started := s.starter("poller", "start") // prints a warning and succeeds
 	require.Contains(t, started, "no worker polls the task queue "+s.name+"-events")
 	require.Contains(t, started, s.name+"-outbox-poller-1")
@@ -254,7 +254,7 @@ func TestWhy(t *testing.T) {
 		require.NotContains(t, answer, "+12025550142")
 	}
 
-	says("EMAIL", "the next attempt is due at ", ", attempt 2 of 3. `starter delivery send-now", "AMBIGUOUS  503   sendgrid gave no clear answer: 503")
+	says("EMAIL", "the next attempt is due at ", ", attempt 2 of 3. `starter delivery send-now", "UNAVAILABLE  503   sendgrid is unavailable: 503")
 	says("SMS", "attempt 1 of 3 is under way, since ", "-        -     under way")
 	says("PUSH", "it is waiting until ", "Europe/Rome: quiet hours. `starter delivery send-now", "quiet hours  00:00:01-00:00 Europe/Rome, it is ")
 	says("WEBSOCKET", "it is sent in its digest "+s.name+"-digest-customer42-WEBSOCKET-T, which says: 1 of at most 100 joined", "AGGREGATE over 1h0m0s")

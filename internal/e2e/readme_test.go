@@ -143,24 +143,25 @@ func TestDocumentsAreKnown(t *testing.T) {
 	t.Parallel()
 
 	known := map[string]bool{
-		"CONTRIBUTING.md":    true, // TestContributing
-		"README.md":          true, // TestReadme
-		"docs/amount.md":     true, // TestExpiry, TestThrottlesAndCaps, TestDigestTimesAndApproval
-		"docs/containers.md": true, // TestReadme
-		"docs/directory.md":  true, // TestDirectoryOfViews
-		"docs/escalation.md": true, // TestEscalation
-		"docs/events.md":     true, // TestReadme
-		"docs/inbox.md":      true, // TestInboxDocument; TestDocumentHasTheExample in internal/web/inbox
-		"docs/ingest.md":     true, // TestIngest
-		"docs/lifecycle.md":  true, // TestLifecycle
-		"docs/metrics.md":    true, // TestMetrics
-		"docs/operations.md": true, // TestOperations
-		"docs/outboxes.md":   true, // TestExample, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
-		"docs/processes.md":  true, // TestReadme, TestRun
-		"docs/queues.md":     true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
-		"docs/roles.md":      true, // TestRoles
-		"docs/traces.md":     true, // TestTraces
-		"docs/your-own.md":   true, // TestYourOwn
+		"CONTRIBUTING.md":     true, // TestContributing
+		"README.md":           true, // TestReadme
+		"docs/amount.md":      true, // TestExpiry, TestThrottlesAndCaps, TestDigestTimesAndApproval
+		"docs/coming-from.md": true, // TestPlanDeliveriesAsInTheOtherDesign in activities
+		"docs/containers.md":  true, // TestReadme
+		"docs/directory.md":   true, // TestDirectoryOfViews
+		"docs/escalation.md":  true, // TestEscalation
+		"docs/events.md":      true, // TestReadme
+		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/web/inbox
+		"docs/ingest.md":      true, // TestIngest
+		"docs/lifecycle.md":   true, // TestLifecycle
+		"docs/metrics.md":     true, // TestMetrics
+		"docs/operations.md":  true, // TestOperations
+		"docs/outboxes.md":    true, // TestExample, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config
+		"docs/processes.md":   true, // TestReadme, TestRun
+		"docs/queues.md":      true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
+		"docs/roles.md":       true, // TestRoles
+		"docs/traces.md":      true, // TestTraces
+		"docs/your-own.md":    true, // TestYourOwn
 	}
 	documents := must(filepath.Glob("../../docs/*.md"))(t)
 	for _, path := range append(documents, "../../README.md", "../../CONTRIBUTING.md") {

@@ -76,6 +76,8 @@ func (s *system) sweepGivesUp() {
 		s.awaitCount(attempts+1, `SELECT count(*) FROM delivery_attempt WHERE outcome = 'BUSY'`)
 		require.Zero(s.t, s.sweep().StartedAgain, "it waits for its next attempt")
 		s.lose(id)
+		s.exec(`UPDATE notification SET next_attempt_at = now() WHERE delivery_id = $1`, id)
+		s.exec(`UPDATE provider_state SET rests_until = NULL, rests = 0`)
 	}
 	require.Equal(s.t, 1, s.sweep().Failed)
 

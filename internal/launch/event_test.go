@@ -7,13 +7,9 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
-	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
-	failurepb "go.temporal.io/api/failure/v1"
-	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/mocks"
 
 	"herald/internal/launch"
@@ -206,73 +202,5 @@ func TestStartEventWithAnyAggregate(t *testing.T) {
 		}), mock.Anything, mock.Anything).Return(nil, nil).Once()
 
 		require.NoError(t, launcher.StartEvent(t.Context(), tt.event), tt.name)
-	}
-}
-
-// events iterates over a history or its first events.
-type events struct {
-	left []*history.HistoryEvent
-	err  error // returned by the first call of Next
-}
-
-func (e *events) HasNext() bool { return len(e.left) > 0 || e.err != nil }
-
-func (e *events) Next() (*history.HistoryEvent, error) {
-	if e.err != nil {
-		return nil, e.err
-	}
-	next := e.left[0]
-	e.left = e.left[1:]
-	return next, nil
-}
-
-// Publishes reads a history, which may end after any event.
-func TestPublishes(t *testing.T) {
-	t.Parallel()
-
-	payloads := func(value any) *commonpb.Payloads {
-		encoded, err := converter.GetDefaultDataConverter().ToPayloads(value)
-		require.NoError(t, err)
-		return encoded
-	}
-	started := func(publish bool) *history.HistoryEvent {
-		return &history.HistoryEvent{EventId: 1, Attributes: &history.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-			WorkflowExecutionStartedEventAttributes: &history.WorkflowExecutionStartedEventAttributes{Input: payloads(workflows.NotifyInput{Publish: publish})}}}
-	}
-	local := func(activity string, failure *failurepb.Failure) *history.HistoryEvent {
-		return &history.HistoryEvent{EventId: 5, Attributes: &history.HistoryEvent_MarkerRecordedEventAttributes{
-			MarkerRecordedEventAttributes: &history.MarkerRecordedEventAttributes{MarkerName: "LocalActivity", Failure: failure,
-				Details: map[string]*commonpb.Payloads{"data": payloads(map[string]string{"ActivityType": activity})}}}}
-	}
-	scheduled := &history.HistoryEvent{EventId: 6, Attributes: &history.HistoryEvent_ActivityTaskScheduledEventAttributes{
-		ActivityTaskScheduledEventAttributes: &history.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: "PublishEvent"}}}}
-	completed := &history.HistoryEvent{EventId: 8, Attributes: &history.HistoryEvent_ActivityTaskCompletedEventAttributes{
-		ActivityTaskCompletedEventAttributes: &history.ActivityTaskCompletedEventAttributes{ScheduledEventId: 6}}}
-	tests := map[string]struct {
-		history events
-		want    bool
-		err     string
-	}{
-		"not published yet":                   {history: events{left: []*history.HistoryEvent{started(true), local("PlanDeliveries", nil)}}, want: true},
-		"it need not be published":            {history: events{left: []*history.HistoryEvent{started(false)}}},
-		"published by the local activity":     {history: events{left: []*history.HistoryEvent{started(true), local("PublishEvent", nil)}}},
-		"the local activity failed":           {history: events{left: []*history.HistoryEvent{started(true), local("PublishEvent", &failurepb.Failure{})}}, want: true},
-		"the activity has not ended":          {history: events{left: []*history.HistoryEvent{started(true), scheduled}}, want: true},
-		"published by the activity":           {history: events{left: []*history.HistoryEvent{started(true), scheduled, completed}}},
-		"the history's retention has ended":   {history: events{err: serviceerror.NewNotFound("gone")}, want: true},
-		"the history cannot be read just now": {history: events{err: serviceerror.NewUnavailable("away")}, err: "away"},
-	}
-	for name, tt := range tests {
-		server := mocks.NewClient(t)
-		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "", false, mock.Anything).Return(&tt.history)
-
-		publishes, err := (&launch.Launcher{Client: server}).Publishes(t.Context(), "evt-1")
-
-		if tt.err != "" {
-			require.ErrorContains(t, err, tt.err, name)
-			continue
-		}
-		require.NoError(t, err, name)
-		require.Equal(t, tt.want, publishes, name)
 	}
 }

@@ -2,10 +2,12 @@ package launch
 
 import (
 	"context"
+	"fmt"
 
 	enums "go.temporal.io/api/enums/v1"
 
 	"herald/activities"
+	"herald/internal/notification"
 )
 
 // Execution describes the last run of a workflow; the zero value: Temporal knows none.
@@ -18,6 +20,7 @@ func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities
 	return activities.Execution{
 		Type:      info.GetType().GetName(),
 		TaskQueue: described.GetExecutionConfig().GetTaskQueue().GetName(),
+		RunID:     info.GetExecution().GetRunId(),
 		State:     stateOf(info.GetStatus()),
 	}, nil
 }
@@ -51,5 +54,51 @@ func (l *Launcher) state(ctx context.Context, id, workflowType, queue string) (a
 	if err != nil || found.Type != workflowType || found.TaskQueue != queue {
 		return activities.WorkflowUnknown, err
 	}
+	if found.State == activities.WorkflowTerminated {
+		reason, err := l.terminationReason(ctx, id, found.RunID)
+		if err != nil {
+			return activities.WorkflowUnknown, err
+		}
+		if reason == notification.RollbackReason {
+			return activities.WorkflowRolledBack, nil
+		}
+	}
 	return found.State, nil
+}
+
+// terminationReason returns the reason with which a run was terminated; empty: it was not, or
+// Temporal forgot it.
+func (l *Launcher) terminationReason(ctx context.Context, workflowID, runID string) (string, error) {
+	history := l.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	event, err := history.Next()
+	if err != nil {
+		return "", unlessGone(err, "read the end of "+workflowID)
+	}
+	return event.GetWorkflowExecutionTerminatedEventAttributes().GetReason(), nil
+}
+
+// RolledBack reports whether a run was cancelled only because its event was terminated with
+// [notification.RollbackReason]. A request by a client, such as an operator's, has no external
+// workflow.
+func (l *Launcher) RolledBack(ctx context.Context, workflowID, runID string) (bool, error) {
+	described, err := Describe(ctx, l.Client, workflowID, runID)
+	root := described.GetWorkflowExecutionInfo().GetRootExecution()
+	if err != nil || root.GetWorkflowId() == "" || root.GetWorkflowId() == workflowID {
+		return false, err
+	}
+	reason, err := l.terminationReason(ctx, root.GetWorkflowId(), root.GetRunId())
+	if err != nil || reason != notification.RollbackReason {
+		return false, err
+	}
+	history := l.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		event, err := history.Next()
+		if err != nil {
+			return false, fmt.Errorf("read the history of %s: %w", workflowID, err)
+		}
+		if requested := event.GetWorkflowExecutionCancelRequestedEventAttributes(); requested != nil {
+			return requested.GetExternalWorkflowExecution() != nil, nil
+		}
+	}
+	return false, nil
 }

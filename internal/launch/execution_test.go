@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
@@ -62,6 +64,7 @@ func stateOf(t *testing.T, found *client.WorkflowExecutionDescription, answer er
 	t.Helper()
 	server, launcher := withServer(t)
 	server.On("DescribeWorkflow", mock.Anything, "evt-1-staff10-EMAIL", "").Return(found, answer).Once()
+	server.On("GetWorkflowHistory", mock.Anything, "evt-1-staff10-EMAIL", "", false, closeEvent).Return(&events{left: []*history.HistoryEvent{terminatedBecause("no")}}).Maybe()
 	return launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
 }
 
@@ -89,5 +92,103 @@ func TestTerminated(t *testing.T) {
 		got, err := (&launch.Launcher{Client: server}).Terminated(t.Context(), "evt-1", "run-1")
 		require.Equal(t, tt.err == down, err != nil)
 		require.Equal(t, tt.want, got)
+	}
+}
+
+const (
+	closeEvent = enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
+	allEvents  = enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
+)
+
+// events iterates over a history or its first events.
+type events struct {
+	left []*history.HistoryEvent
+	err  error // returned by the first call of Next
+}
+
+func (e *events) HasNext() bool { return len(e.left) > 0 || e.err != nil }
+
+func (e *events) Next() (*history.HistoryEvent, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	next := e.left[0]
+	e.left = e.left[1:]
+	return next, nil
+}
+
+func terminatedBecause(reason string) *history.HistoryEvent {
+	return &history.HistoryEvent{Attributes: &history.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{
+		WorkflowExecutionTerminatedEventAttributes: &history.WorkflowExecutionTerminatedEventAttributes{Reason: reason}}}
+}
+
+func cancelRequested(by *commonpb.WorkflowExecution) *history.HistoryEvent {
+	return &history.HistoryEvent{Attributes: &history.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes{
+		WorkflowExecutionCancelRequestedEventAttributes: &history.WorkflowExecutionCancelRequestedEventAttributes{ExternalWorkflowExecution: by}}}
+}
+
+// A termination is a rollback only with the reason of a rollback.
+func TestStateOfATerminatedWorkflow(t *testing.T) {
+	t.Parallel()
+
+	down := serviceerror.NewUnavailable("no connection")
+	tests := []struct {
+		end   events
+		want  activities.WorkflowState
+		fails bool
+	}{
+		{end: events{left: []*history.HistoryEvent{terminatedBecause(notification.RollbackReason)}}, want: activities.WorkflowRolledBack},
+		{end: events{left: []*history.HistoryEvent{terminatedBecause("an operator's word")}}, want: activities.WorkflowTerminated},
+		{end: events{err: serviceerror.NewNotFound("deleted")}, want: activities.WorkflowTerminated},
+		{end: events{err: down}, fails: true},
+	}
+	for _, tt := range tests {
+		server, launcher := withServer(t)
+		found := described("NotifyEvent", "herald-events")
+		found.RawResponse.WorkflowExecutionInfo.Status = enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
+		found.RawResponse.WorkflowExecutionInfo.Execution = &commonpb.WorkflowExecution{WorkflowId: "evt-1", RunId: "run-1"}
+		server.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(found, nil)
+		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "run-1", false, closeEvent).Return(&tt.end)
+
+		state, err := launcher.EventWorkflow(t.Context(), "evt-1")
+
+		require.Equal(t, tt.fails, err != nil)
+		require.Equal(t, tt.want, state)
+	}
+}
+
+// The first request to cancel a workflow decides: an operator's stays a cancellation, even if the
+// event is rolled back afterwards.
+func TestRolledBack(t *testing.T) {
+	t.Parallel()
+
+	const id = "evt-1-staff10-EMAIL"
+	event := &commonpb.WorkflowExecution{WorkflowId: "evt-1", RunId: "run-1"}
+	tests := map[string]struct {
+		root    *commonpb.WorkflowExecution
+		end     *history.HistoryEvent // of the event
+		history []*history.HistoryEvent
+		want    bool
+	}{
+		"by the rollback":                    {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}, cancelRequested(event)}, want: true},
+		"by an operator before the rollback": {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}, cancelRequested(nil), cancelRequested(event)}},
+		"not cancelled":                      {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}}},
+		"by an operator's termination":       {root: event, end: terminatedBecause("no")},
+		"the event runs":                     {root: event, end: &history.HistoryEvent{}},
+		"a delivery without an event":        {root: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-2"}},
+		"an unknown root":                    {},
+	}
+	for name, tt := range tests {
+		server, launcher := withServer(t)
+		found := described("DeliverNotification", "herald-email")
+		found.RawResponse.WorkflowExecutionInfo.RootExecution = tt.root
+		server.On("DescribeWorkflow", mock.Anything, id, "run-2").Return(found, nil)
+		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "run-1", false, closeEvent).Return(&events{left: []*history.HistoryEvent{tt.end}}).Maybe()
+		server.On("GetWorkflowHistory", mock.Anything, id, "run-2", false, allEvents).Return(&events{left: tt.history}).Maybe()
+
+		got, err := launcher.RolledBack(t.Context(), id, "run-2")
+
+		require.NoError(t, err, name)
+		require.Equal(t, tt.want, got, name)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/worker"
 )
 
 // Unversioned is the generation of workers without a version.
@@ -53,10 +52,12 @@ func Generation(buildID string) int {
 
 // Generations is Temporal's view of the generations of an installation's workers.
 type Generations struct {
-	Current int     // its workers get all tasks except the ramping generation's
-	Ramping int     // its workers get Percent of all workflows; 0: no generation is ramping
-	Percent float32 // above 0 while a generation is ramping
-	Seen    []int   // generations whose workers have polled, newest first; without [Unversioned]
+	Current   int     // its workers get all tasks except the ramping generation's
+	Ramping   int     // its workers get Percent of all workflows; 0: no generation is ramping
+	Percent   float32 // above 0 while a generation is ramping
+	Seen      []int   // generations whose workers have polled, newest first; without [Unversioned]
+	Activated []int   // those in Seen that get tasks, or got tasks before, newest first
+	Token     []byte  // identifies this state: see [RoutingChange]
 }
 
 // NoVersioningError means that a server lacks Worker Versioning.
@@ -72,7 +73,7 @@ func (e *NoVersioningError) Unwrap() error { return e.Err }
 // Versioning, the error is a [NoVersioningError].
 func (l *Launcher) Generations(ctx context.Context) (Generations, error) {
 	found := Generations{Current: Unversioned}
-	described, err := l.deployment().Describe(ctx, client.WorkerDeploymentDescribeOptions{})
+	described, err := l.Client.WorkflowService().DescribeWorkerDeployment(ctx, l.describeDeployment())
 	switch {
 	case IsNotFound(err):
 		return found, nil
@@ -81,46 +82,38 @@ func (l *Launcher) Generations(ctx context.Context) (Generations, error) {
 	case err != nil:
 		return found, fmt.Errorf("describe worker deployment: %w", err)
 	}
-	routing := described.Info.RoutingConfig
-	found.Current = generationOf(routing.CurrentVersion)
-	if found.Percent = routing.RampingVersionPercentage; found.Percent > 0 {
-		found.Ramping = generationOf(routing.RampingVersion)
+	found.Token = described.GetConflictToken()
+	routing := described.GetWorkerDeploymentInfo().GetRoutingConfig()
+	found.Current = Generation(routing.GetCurrentDeploymentVersion().GetBuildId())
+	if found.Percent = routing.GetRampingVersionPercentage(); found.Percent > 0 {
+		found.Ramping = Generation(routing.GetRampingDeploymentVersion().GetBuildId())
 	}
-	for _, version := range described.Info.VersionSummaries {
-		found.Seen = append(found.Seen, Generation(version.Version.BuildID))
+	for _, version := range described.GetWorkerDeploymentInfo().GetVersionSummaries() {
+		generation := Generation(version.GetDeploymentVersion().GetBuildId())
+		found.Seen = append(found.Seen, generation)
+		if version.GetFirstActivationTime() != nil {
+			found.Activated = append(found.Activated, generation)
+		}
 	}
-	slices.SortFunc(found.Seen, func(a, b int) int { return b - a })
+	newestFirst := func(a, b int) int { return b - a }
+	slices.SortFunc(found.Seen, newestFirst)
+	slices.SortFunc(found.Activated, newestFirst)
 	return found, nil
 }
 
-// generationOf returns the generation of a version; nil: [Unversioned].
-func generationOf(version *worker.WorkerDeploymentVersion) int {
-	if version == nil {
-		return Unversioned
-	}
-	return Generation(version.BuildID)
+// RoutingChange makes a generation current.
+type RoutingChange struct {
+	Generation int
+	Unless     []byte // the Token of [Generations]: Temporal refuses the change if the state is another one by now; nil: it does not
 }
 
 // SetGeneration gives all tasks to the workers of a generation from now on.
-func (l *Launcher) SetGeneration(ctx context.Context, generation int) error {
+func (l *Launcher) SetGeneration(ctx context.Context, change RoutingChange) error {
 	options := client.WorkerDeploymentSetCurrentVersionOptions{
-		BuildID: BuildID(generation), IgnoreMissingTaskQueues: true, // some queues may no longer be used
+		BuildID: BuildID(change.Generation), ConflictToken: change.Unless, IgnoreMissingTaskQueues: true, // some queues may no longer be used
 	}
-	return l.reroute(ctx, fmt.Sprintf("make generation %d current", generation), func(ctx context.Context) error {
+	return l.reroute(ctx, fmt.Sprintf("make generation %d current", change.Generation), func(ctx context.Context) error {
 		_, err := l.deployment().SetCurrentVersion(ctx, options)
-		return err
-	})
-}
-
-// SetRamp gives a percentage of all workflows to the workers of a generation from now on; 0: the
-// current generation gets all tasks. A workflow's id decides whether it moves.
-func (l *Launcher) SetRamp(ctx context.Context, generation int, percent float32) error {
-	options := client.WorkerDeploymentSetRampingVersionOptions{Percentage: percent, IgnoreMissingTaskQueues: true}
-	if percent > 0 {
-		options.BuildID = BuildID(generation)
-	}
-	return l.reroute(ctx, fmt.Sprintf("ramp generation %d to %g %%", generation, percent), func(ctx context.Context) error {
-		_, err := l.deployment().SetRampingVersion(ctx, options)
 		return err
 	})
 }
@@ -162,11 +155,10 @@ const (
 // If a queue is late, its workflows begin with an older generation; [workflows.NotifyEvent] allows
 // for that.
 func (l *Launcher) awaitRouting(ctx context.Context) error {
-	request := &workflowservice.DescribeWorkerDeploymentRequest{Namespace: cmp.Or(l.Namespace, client.DefaultNamespace), DeploymentName: Deployment(l.Namespace, l.Prefix)}
 	waiting, cancel := context.WithTimeout(ctx, routingPatience)
 	defer cancel()
 	for {
-		described, err := l.Client.WorkflowService().DescribeWorkerDeployment(waiting, request)
+		described, err := l.Client.WorkflowService().DescribeWorkerDeployment(waiting, l.describeDeployment())
 		if err == nil && described.GetWorkerDeploymentInfo().GetRoutingConfigUpdateState() != enums.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS {
 			return nil
 		}
@@ -186,6 +178,12 @@ func (l *Launcher) QueuesOf(ctx context.Context, generation int) ([]client.Worke
 		return nil, fmt.Errorf("describe generation %d: %w", generation, err)
 	}
 	return described.Info.TaskQueuesInfos, nil
+}
+
+func (l *Launcher) describeDeployment() *workflowservice.DescribeWorkerDeploymentRequest {
+	return &workflowservice.DescribeWorkerDeploymentRequest{
+		Namespace: cmp.Or(l.Namespace, client.DefaultNamespace), DeploymentName: Deployment(l.Namespace, l.Prefix),
+	}
 }
 
 func (l *Launcher) deployment() client.WorkerDeploymentHandle {

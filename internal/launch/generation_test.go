@@ -7,12 +7,13 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	deployment "go.temporal.io/api/deployment/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
-	"go.temporal.io/sdk/worker"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/internal/launch"
 )
@@ -39,22 +40,12 @@ func TestBuildID(t *testing.T) {
 	require.Equal(t, launch.Unversioned, launch.Generation("82372a10cf317325059cfd51f9fb5289"), "the SDK's build ID of a worker without a version")
 }
 
-// A promotion ends the events that the new generation cannot continue.
-func TestReplays(t *testing.T) {
-	t.Parallel()
-
-	for _, began := range []int{launch.Unversioned, 4, 5} {
-		require.True(t, launch.OpenEvent{Generation: began}.Replays(5))
-		require.Equal(t, began <= 4, launch.OpenEvent{Generation: began}.Replays(4))
-	}
-}
-
 // deployments is a server with one deployment.
 type deployments struct {
 	client.WorkerDeploymentClient
 	client.WorkerDeploymentHandle
 	workflowservice.WorkflowServiceClient
-	info    client.WorkerDeploymentInfo
+	info    *deployment.WorkerDeploymentInfo
 	err     error
 	answers []error // the answers to changes of the routing, in turn
 	hangs   bool    // it never answers whether all task queues know a change
@@ -62,16 +53,8 @@ type deployments struct {
 
 func (d *deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
 
-func (d *deployments) Describe(context.Context, client.WorkerDeploymentDescribeOptions) (client.WorkerDeploymentDescribeResponse, error) {
-	return client.WorkerDeploymentDescribeResponse{Info: d.info}, d.err
-}
-
 func (d *deployments) SetCurrentVersion(context.Context, client.WorkerDeploymentSetCurrentVersionOptions) (client.WorkerDeploymentSetCurrentVersionResponse, error) {
 	return client.WorkerDeploymentSetCurrentVersionResponse{}, d.answer()
-}
-
-func (d *deployments) SetRampingVersion(context.Context, client.WorkerDeploymentSetRampingVersionOptions) (client.WorkerDeploymentSetRampingVersionResponse, error) {
-	return client.WorkerDeploymentSetRampingVersionResponse{}, d.answer()
 }
 
 func (d *deployments) answer() error {
@@ -85,31 +68,33 @@ func (d *deployments) DescribeWorkerDeployment(ctx context.Context, _ *workflows
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return nil, nil
+	return &workflowservice.DescribeWorkerDeploymentResponse{WorkerDeploymentInfo: d.info, ConflictToken: []byte("t")}, d.err
 }
 
 func TestGenerations(t *testing.T) {
 	t.Parallel()
 
-	version := func(build string) client.WorkerDeploymentVersionSummary {
-		return client.WorkerDeploymentVersionSummary{Version: worker.WorkerDeploymentVersion{BuildID: build}}
+	version := func(build string) *deployment.WorkerDeploymentVersion {
+		return &deployment.WorkerDeploymentVersion{BuildId: build}
 	}
+	type summary = deployment.WorkerDeploymentInfo_WorkerDeploymentVersionSummary
+	never, activated := &summary{DeploymentVersion: version("4")}, &summary{DeploymentVersion: version("4"), FirstActivationTime: timestamppb.Now()}
 	tests := []struct {
 		name    string
-		info    client.WorkerDeploymentInfo
+		info    *deployment.WorkerDeploymentInfo
 		err     error
 		want    launch.Generations
 		lacking bool
 		fails   bool
 	}{
 		{name: "no worker yet", err: serviceerror.NewNotFound("none")},
-		{name: "not promoted", info: client.WorkerDeploymentInfo{VersionSummaries: []client.WorkerDeploymentVersionSummary{version("4")}}, want: launch.Generations{Seen: []int{4}}},
-		{name: "promoted", info: client.WorkerDeploymentInfo{
-			VersionSummaries: []client.WorkerDeploymentVersionSummary{version("4"), version("5")},
-			RoutingConfig:    client.WorkerDeploymentRoutingConfig{CurrentVersion: &worker.WorkerDeploymentVersion{BuildID: "4"}},
-		}, want: launch.Generations{Current: 4, Seen: []int{5, 4}}},
-		{name: "ramping", info: client.WorkerDeploymentInfo{RoutingConfig: client.WorkerDeploymentRoutingConfig{
-			CurrentVersion: &worker.WorkerDeploymentVersion{BuildID: "4"}, RampingVersion: &worker.WorkerDeploymentVersion{BuildID: "5"}, RampingVersionPercentage: 25,
+		{name: "not promoted", info: &deployment.WorkerDeploymentInfo{VersionSummaries: []*summary{never}}, want: launch.Generations{Seen: []int{4}}},
+		{name: "promoted", info: &deployment.WorkerDeploymentInfo{
+			VersionSummaries: []*summary{activated, {DeploymentVersion: version("5")}},
+			RoutingConfig:    &deployment.RoutingConfig{CurrentDeploymentVersion: version("4")},
+		}, want: launch.Generations{Current: 4, Seen: []int{5, 4}, Activated: []int{4}}},
+		{name: "ramping", info: &deployment.WorkerDeploymentInfo{RoutingConfig: &deployment.RoutingConfig{
+			CurrentDeploymentVersion: version("4"), RampingDeploymentVersion: version("5"), RampingVersionPercentage: 25,
 		}}, want: launch.Generations{Current: 4, Ramping: 5, Percent: 25}},
 		{name: "an old server", err: serviceerror.NewUnimplemented("unknown method"), lacking: true},
 		{name: "switched off", err: serviceerror.NewPermissionDenied("disabled on this namespace", ""), lacking: true},
@@ -117,7 +102,10 @@ func TestGenerations(t *testing.T) {
 	}
 	for _, tt := range tests {
 		server := mocks.NewClient(t)
-		server.On("WorkerDeploymentClient").Return(&deployments{info: tt.info, err: tt.err})
+		server.On("WorkflowService").Return(&deployments{info: tt.info, err: tt.err})
+		if tt.err == nil {
+			tt.want.Token = []byte("t")
+		}
 		found, err := (&launch.Launcher{Client: server, Namespace: "default", Prefix: "herald"}).Generations(t.Context())
 		require.Equal(t, tt.lacking, err != nil && strings.Contains(err.Error(), "1.28"), tt.name)
 		if tt.lacking {
@@ -139,19 +127,18 @@ func TestChangesOfTheRoutingOnALoadedServer(t *testing.T) {
 
 	late, refused := serviceerror.NewDeadlineExceeded("late"), serviceerror.NewFailedPrecondition("no")
 	for _, want := range []error{nil, refused} {
-		server := &deployments{answers: []error{late, late, want, late, want}}
+		server := &deployments{answers: []error{late, late, want}}
 		temporal := mocks.NewClient(t)
 		temporal.On("WorkerDeploymentClient").Return(server)
 		temporal.On("WorkflowService").Return(server).Maybe()
 		launcher := &launch.Launcher{Client: temporal, Prefix: "herald"}
 
-		require.ErrorIs(t, launcher.SetGeneration(t.Context(), 5), want)
-		require.ErrorIs(t, launcher.SetRamp(t.Context(), 5, 10), want)
+		require.ErrorIs(t, launcher.SetGeneration(t.Context(), launch.RoutingChange{Generation: 5}), want)
 		require.Empty(t, server.answers)
 	}
 }
 
-// A server that hangs after a change does not block the promotion, which holds a lock.
+// A server that hangs after a change does not block the promotion.
 func TestChangeOfTheRoutingOnAServerThatHangs(t *testing.T) {
 	t.Parallel()
 
@@ -162,6 +149,6 @@ func TestChangeOfTheRoutingOnAServerThatHangs(t *testing.T) {
 		temporal.On("WorkflowService").Return(server)
 		launcher := &launch.Launcher{Client: temporal, Prefix: "herald"}
 
-		require.NoError(t, launcher.SetGeneration(t.Context(), 5))
+		require.NoError(t, launcher.SetGeneration(t.Context(), launch.RoutingChange{Generation: 5}))
 	})
 }

@@ -17,7 +17,7 @@ type PendingEvent struct {
 	Traceparent   string // its producer's span in W3C's form, perhaps invalid; empty: none
 	Claims        int    // number of claims, including this one
 	Processed     bool   // processed_event has it: do not start it again
-	Published     bool   // a completed run published its message
+	Published     bool   // RabbitMQ has its message
 }
 
 // ClaimOutcome is the result for one claimed event.
@@ -48,9 +48,8 @@ type OutboxState struct {
 // StuckEvent is an event that has been PROCESSING for a long time.
 type StuckEvent struct {
 	PendingEvent
-	Restarts   int  // number of restarts by the sweep
-	Restarting bool // a promotion of workers ended its workflow and will restart it
-	Purged     bool // its row in event_outbox is gone, so it cannot be planned
+	Restarts int  // number of restarts by the sweep
+	Purged   bool // its row in event_outbox is gone, so it cannot be planned
 }
 
 // StuckDelivery is a delivery that has been PENDING for a long time.

@@ -30,6 +30,11 @@ const (
 	EventHasFailed       EndReason = "event failed"          // it could not be planned
 )
 
+// RollbackReason is the reason with which an operator terminates workflows that older workers cannot
+// continue. Any other termination means that the rest must not be sent; after this one, the sweep
+// starts the rest again.
+const RollbackReason = "herald-rollback"
+
 // CountsText summarises deliveries: "3 cancelled; 2 sent, and stay sent"; empty: there are none.
 func CountsText(counts map[Status]int) string {
 	var parts []string

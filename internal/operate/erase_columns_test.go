@@ -39,12 +39,12 @@ var columnsByTable = map[string]columnClasses{
 	"delivery_receipt":      {erased: "detail", kept: "receipt_id delivery_id message_id", plain: "provider at received_at status outcome"},
 	"delivery_retry":        {erased: "error_before", kept: "delivery_id message_id_before", plain: "run_id retried_at again status_before"},
 	"erased_recipient":      {kept: "user_type user_id erased_at"},
-	"event_outbox":          {erased: "payload", kept: "event_id aggregate_type aggregate_id correlation_id traceparent cancels collapse_key", plain: "seq event_type status created_at published_at attempt_count error_message lease_owner lease_until source acknowledged_at produced_at withdrawn_at expires_at cancels_types"},
+	"event_outbox":          {erased: "payload", kept: "event_id aggregate_type aggregate_id correlation_id traceparent cancels collapse_key", plain: "seq event_type status cancels_types created_at published_at attempt_count error_message lease_owner lease_until source acknowledged_at produced_at withdrawn_at expires_at"},
 	"lifecycle_event":       {kept: "payload correlation_id", plain: "id event_type created_at sent"},
 	"merged_recipient":      {erased: "to_user_type to_user_id merged_at", kept: "user_type user_id"},
 	"notification":          {erased: "title body url recipient_address address_hash last_error", kept: "user_type user_id delivery_id digest_id event_id correlation_id entity_type entity_id escalated_from collapse_key replaced_by provider_message_id read_at", plain: "id event_type channel status strategy priority send_after attempt_count created_at sent_at delivered_at restarts available_at receipt_failed escalates attempt_owner attempt_until attempt_began next_attempt_at failed_child expires_at collapse_seq provider"},
 	"notification_decision": {kept: "event_id user_type user_id channels throttled_by", plain: "decided_at"},
-	"processed_event":       {kept: "event_id", plain: "status created_at updated_at outcome restarts problem restarting_at"},
+	"processed_event":       {kept: "event_id", plain: "status created_at updated_at outcome restarts problem"},
 	"recipient_suppression": {kept: "address_hash detail", plain: "channel reason since secret twin"},
 	"source_row":            {kept: "row_key event_id key_hash", plain: "source refusals next_attempt_at error people_error sent_at failed_at marked_at"},
 
@@ -73,7 +73,6 @@ var columnsByTable = map[string]columnClasses{
 	"source_topic":                 {plain: "source topic resting_since next_attempt_at error"},
 	"sweep":                        {plain: "id at looked started_again closed failed after_event after_notification after_waiting_event"},
 	"user_type":                    {plain: "user_type who audience"},
-	"worker_promotion":             {plain: "id generation from_generation began_at ended_at"},
 }
 
 // Each column has one class, so nobody adds a column without a decision about privacy.

@@ -175,6 +175,7 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 		return in.EventID == "evt-1" && !in.Publish // the message was published by the first run
 	})).Return(nil, nil).Once()
 	d.Launcher.PublishEvents = true
+	require.NoError(t, d.Store.Acknowledge(t.Context(), "evt-1"))
 	require.Equal(t, "is planned again", d.run(RetryEvent(false), "evt-1").String(), "again")
 }
 

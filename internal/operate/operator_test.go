@@ -8,13 +8,14 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	deployment "go.temporal.io/api/deployment/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/worker"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/internal/advice"
 	"herald/internal/launch"
@@ -127,39 +128,21 @@ func TestNoSuchID(t *testing.T) {
 }
 
 // deployments is a Temporal with one deployment, its current generation, and a generation that gets
-// half of the workflows; 0: there is none.
+// half of the workflows; 0: there is none. activated are generations that
+// had tasks before, and seen are generations that had none.
 type deployments struct {
 	client.WorkerDeploymentClient
 	client.WorkerDeploymentHandle
 	workflowservice.WorkflowServiceClient
 	current, ramping int
+	activated, seen  []int
+	token            []byte // of the last change of the routing
 }
 
 func (d *deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
 
-func (d *deployments) Describe(context.Context, client.WorkerDeploymentDescribeOptions) (found client.WorkerDeploymentDescribeResponse, err error) {
-	if d.current == 0 {
-		return found, serviceerror.NewNotFound("none")
-	}
-	current := worker.WorkerDeploymentVersion{BuildID: launch.BuildID(d.current)}
-	found.Info.RoutingConfig.CurrentVersion = &current
-	found.Info.VersionSummaries = []client.WorkerDeploymentVersionSummary{{Version: current}}
-	if d.ramping > 0 {
-		found.Info.RoutingConfig.RampingVersion = &worker.WorkerDeploymentVersion{BuildID: launch.BuildID(d.ramping)}
-		found.Info.RoutingConfig.RampingVersionPercentage = 50
-	}
-	return found, nil
-}
-
-func (d *deployments) SetRampingVersion(_ context.Context, options client.WorkerDeploymentSetRampingVersionOptions) (response client.WorkerDeploymentSetRampingVersionResponse, err error) {
-	if options.Percentage == 0 {
-		d.ramping = 0
-	}
-	return response, nil
-}
-
 func (d *deployments) SetCurrentVersion(_ context.Context, options client.WorkerDeploymentSetCurrentVersionOptions) (response client.WorkerDeploymentSetCurrentVersionResponse, err error) {
-	d.current = launch.Generation(options.BuildID)
+	d.current, d.token = launch.Generation(options.BuildID), options.ConflictToken
 	return response, nil
 }
 
@@ -169,12 +152,30 @@ func (d *deployments) DescribeNamespace(context.Context, *workflowservice.Descri
 }
 
 func (d *deployments) DescribeWorkerDeployment(context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
-	return nil, nil
+	if d.current == 0 {
+		return nil, serviceerror.NewNotFound("none")
+	}
+	version := func(generation int) *deployment.WorkerDeploymentVersion {
+		return &deployment.WorkerDeploymentVersion{BuildId: launch.BuildID(generation)}
+	}
+	found := &deployment.WorkerDeploymentInfo{RoutingConfig: &deployment.RoutingConfig{CurrentDeploymentVersion: version(d.current)}}
+	if d.ramping > 0 {
+		found.RoutingConfig.RampingDeploymentVersion, found.RoutingConfig.RampingVersionPercentage = version(d.ramping), 50
+	}
+	for _, generation := range append(d.activated, d.current) {
+		found.VersionSummaries = append(found.VersionSummaries, &deployment.WorkerDeploymentInfo_WorkerDeploymentVersionSummary{
+			DeploymentVersion: version(generation), FirstActivationTime: timestamppb.Now(),
+		})
+	}
+	for _, generation := range d.seen {
+		found.VersionSummaries = append(found.VersionSummaries, &deployment.WorkerDeploymentInfo_WorkerDeploymentVersionSummary{DeploymentVersion: version(generation)})
+	}
+	return &workflowservice.DescribeWorkerDeploymentResponse{WorkerDeploymentInfo: found, ConflictToken: []byte("t")}, nil
 }
 
 // deploys makes the desk's Temporal answer as d.
 func (desk *desk) deploys(d *deployments) *deployments {
-	desk.server.On("WorkerDeploymentClient").Return(d)
+	desk.server.On("WorkerDeploymentClient").Return(d).Maybe()
 	desk.server.On("WorkflowService").Return(d).Maybe()
 	return d
 }
@@ -182,7 +183,7 @@ func (desk *desk) deploys(d *deployments) *deployments {
 // startsWorker promotes as a worker of a generation does when it starts. It returns the reason why
 // the worker does not promote; nil: it does.
 func (desk *desk) startsWorker(generation int) error {
-	_, err := desk.Promote(desk.t.Context(), Promotion{Generation: generation, AtStart: true}, func(Promoted) {})
+	_, err := desk.Promote(desk.t.Context(), Promotion{Generation: generation, AtStart: true})
 	if why := new(NotPromotedError); errors.As(err, &why) {
 		return why
 	}
@@ -194,22 +195,21 @@ func (desk *desk) startsWorker(generation int) error {
 func TestPromoteAtStart(t *testing.T) {
 	t.Parallel()
 
-	const upgraded, back = `INSERT INTO worker_promotion (generation, from_generation, ended_at) VALUES (4, 3, now())`, `INSERT INTO worker_promotion (generation, from_generation, ended_at) VALUES (3, 4, now())`
 	tests := []struct {
-		name    string
-		current int
-		ramping int
-		before  []string
-		own     int
-		want    string // empty: it promotes
+		name      string
+		current   int
+		ramping   int
+		activated []int // generations that had tasks before
+		seen      []int
+		own       int
+		want      string // empty: it promotes
 	}{
-		{name: "the first worker", own: 4},
-		{name: "current already", current: 4, before: []string{upgraded}, own: 4},
-		{name: "a newer one", current: 4, before: []string{upgraded}, own: 5},
-		{name: "an older one", current: 5, own: 4, want: "generation 5 is current, and 4 is older"},
-		{name: "rolled back", before: []string{upgraded, back}, own: 4, want: "an operator went back from generation 4 to 3"},
-		{name: "newer than the generation that was rolled back", before: []string{upgraded, back}, own: 5},
-		{name: "promoted again after a rollback", current: 4, before: []string{upgraded, back, upgraded}, own: 4},
+		{name: "current already", current: 4, own: 4},
+		{name: "a newer one", current: 4, seen: []int{5}, own: 5},
+		{name: "an older one", current: 5, activated: []int{4}, own: 4, want: "generation 5 is current, and 4 is older"},
+		{name: "rolled back", current: 3, activated: []int{4}, own: 4, want: "an operator went back to 3"},
+		{name: "newer than the generation that was rolled back", current: 3, activated: []int{4}, seen: []int{5}, own: 5},
+		{name: "promoted again after a rollback", current: 4, activated: []int{3}, own: 4},
 		{name: "ramping", current: 4, ramping: 5, own: 5, want: "an operator ramps generation 5"},
 		{name: "newer than the ramping generation", current: 4, ramping: 5, own: 6, want: "an operator ramps generation 5"},
 		{name: "current while another is ramping", current: 4, ramping: 5, own: 4},
@@ -219,62 +219,42 @@ func TestPromoteAtStart(t *testing.T) {
 			t.Parallel()
 
 			d := newDesk(t)
-			for _, sql := range tt.before {
-				d.exec(sql)
-			}
-			d.deploys(&deployments{current: tt.current, ramping: tt.ramping})
-			if why := d.startsWorker(tt.own); tt.want == "" {
-				require.NoError(t, why)
-			} else {
+			d.server.On("DescribeTaskQueue", mock.Anything, mock.Anything, mock.Anything).Return(nil, serviceerror.NewNotFound("none")).Maybe()
+			routing := d.deploys(&deployments{current: tt.current, ramping: tt.ramping, activated: tt.activated, seen: tt.seen})
+			why := d.startsWorker(tt.own)
+			if tt.want != "" {
 				require.ErrorContains(t, why, tt.want)
+				require.Equal(t, tt.current, routing.current)
+				return
+			}
+			require.NoError(t, why)
+			require.Equal(t, tt.own, routing.current)
+			if tt.own != tt.current {
+				require.Equal(t, "t", string(routing.token), "an operator's change meanwhile counts")
 			}
 		})
 	}
 }
 
-// After an operator has ended a ramp, only an operator promotes the generation. But a worker still
-// continues a promotion that an operator had begun.
-func TestWorkersStartAfterARamp(t *testing.T) {
-	t.Parallel()
-
-	for _, interrupted := range []bool{false, true} {
-		d := newDesk(t)
-		routing := d.deploys(&deployments{current: 4, ramping: 5})
-		if interrupted {
-			d.exec(`INSERT INTO worker_promotion (generation, from_generation) VALUES (5, 4)`)
-		}
-		require.True(t, must(d.Ramp(t.Context(), Ramp{Percent: 0}))(t).Changed)
-		require.Zero(t, routing.ramping)
-
-		if interrupted {
-			require.NoError(t, d.startsWorker(5))
-			continue
-		}
-		require.ErrorContains(t, d.startsWorker(5), "an operator went back from generation 5 to 4")
-		require.NoError(t, d.startsWorker(4))
-		require.NoError(t, d.startsWorker(6))
-		d.exec(`INSERT INTO worker_promotion (generation, from_generation, ended_at) VALUES (5, 4, now())`)
-		require.NoError(t, d.startsWorker(5), "an operator has promoted it")
-	}
-}
-
-// A promotion of the current generation ends the ramp of a newer one, and counts as a rollback.
-func TestPromoteDuringARamp(t *testing.T) {
+// An operator promotes a generation again after a rollback, and goes back with Rollback.
+func TestPromote(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	routing := d.deploys(&deployments{current: 4, ramping: 5})
 	d.server.On("DescribeTaskQueue", mock.Anything, mock.Anything, mock.Anything).Return(nil, serviceerror.NewNotFound("none"))
+	routing := d.deploys(&deployments{current: 5, activated: []int{4}})
 
-	promoted := must(d.Promote(t.Context(), Promotion{Generation: 4}, func(Promoted) {}))(t)
+	promoted := must(d.Promote(t.Context(), Promotion{Generation: 4, Rollback: true}))(t)
 
 	require.Equal(t, Promoted{Generation: 4, From: 5, Changed: true}, promoted)
-	require.Zero(t, routing.ramping)
-	require.ErrorContains(t, d.startsWorker(5), "an operator went back from generation 5 to 4")
-
-	d.exec(`INSERT INTO worker_promotion (generation, from_generation) VALUES (6, 4)`)
-	require.Equal(t, 6, must(d.Promote(t.Context(), Promotion{Generation: 4}, func(Promoted) {}))(t).From, "it ends an interrupted promotion")
-	require.ErrorContains(t, d.startsWorker(6), "an operator went back from generation 6 to 4")
+	routing.activated = []int{5}
+	require.ErrorContains(t, d.startsWorker(5), "an operator went back to 4")
+	require.Equal(t, Promoted{Generation: 5, From: 4, Changed: true}, must(d.Promote(t.Context(), Promotion{Generation: 5}))(t))
+	require.Equal(t, 5, routing.current)
+	require.Nil(t, routing.token, "an operator's order always counts")
+	var detail string
+	require.NoError(t, d.Store.Pool.QueryRow(t.Context(), `SELECT string_agg(detail, ', ' ORDER BY id) FROM operator_action`).Scan(&detail))
+	require.Equal(t, "generation 5 to 4, generation 4 to 5", detail)
 }
 
 // An older generation is promoted only with Rollback. A generation without workers is not promoted.
@@ -283,12 +263,11 @@ func TestPromoteRefuses(t *testing.T) {
 
 	d := newDesk(t)
 	d.deploys(&deployments{current: 5})
-	none := func(Promoted) {}
-	_, err := d.Promote(t.Context(), Promotion{Generation: 4}, none)
+	_, err := d.Promote(t.Context(), Promotion{Generation: 4})
 	require.ErrorContains(t, err, "generation 4 is older than the current generation 5")
-	_, err = d.Promote(t.Context(), Promotion{Generation: 6}, none)
+	_, err = d.Promote(t.Context(), Promotion{Generation: 6})
 	require.ErrorContains(t, err, "no worker of generation 6 has polled")
-	require.False(t, must(d.Promote(t.Context(), Promotion{Generation: 5}, none))(t).Changed)
+	require.False(t, must(d.Promote(t.Context(), Promotion{Generation: 5}))(t).Changed)
 	var recorded int
 	require.NoError(t, d.Store.Pool.QueryRow(t.Context(), `SELECT count(*) FROM operator_action`).Scan(&recorded))
 	require.Zero(t, recorded)

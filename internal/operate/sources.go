@@ -53,7 +53,11 @@ func readSource(ctx context.Context, store *postgres.Store, config outboxes.Sour
 		state.counted(outbox)
 		return state, err
 	}
-	switch outbox, err := readTable(ctx, config, patience); {
+	failed, err := store.FailedKeys(ctx, config.Name)
+	if err != nil {
+		return state, err
+	}
+	switch outbox, err := readTable(ctx, config, failed, patience); {
 	case errors.Is(err, context.DeadlineExceeded):
 		state.Problem = fmt.Sprintf("its database did not answer within %s", patience)
 	case err != nil:
@@ -69,8 +73,8 @@ func (s *SourceState) counted(outbox notification.OutboxState) {
 	s.Pending, s.OldestSeconds = &outbox.Pending, &oldest
 }
 
-// readTable counts the rows of another service's table.
-func readTable(ctx context.Context, config outboxes.Source, patience time.Duration) (notification.OutboxState, error) {
+// readTable counts the rows of another service's table. Some tables cannot mark failed rows.
+func readTable(ctx context.Context, config outboxes.Source, failed []string, patience time.Duration) (notification.OutboxState, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	table, err := dialects.Open(ctx, config)
@@ -78,7 +82,7 @@ func readTable(ctx context.Context, config outboxes.Source, patience time.Durati
 		return notification.OutboxState{}, err
 	}
 	defer table.Close()
-	return table.State(ctx)
+	return table.State(ctx, failed)
 }
 
 // TopicCreator creates Kafka topics that do not exist.

@@ -9,18 +9,15 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/internal/launch"
-	"herald/internal/postgres"
 	"herald/workflows"
 )
 
 // Fleet holds the workers of an installation by generation.
 type Fleet struct {
-	Deployment  string              `json:"deployment"` // its name in Temporal
-	Current     int                 `json:"current"`    // the generation that gets all tasks, except the share of a ramping one
-	Generations []FleetGeneration   `json:"generations"`
-	Workers     []FleetWorker       `json:"workers"`
-	Promotion   *postgres.Promotion `json:"last_promotion"`
-	Restarting  int                 `json:"restarting_events"` // events that a promotion has ended, and that are not started again yet
+	Deployment  string            `json:"deployment"` // its name in Temporal
+	Current     int               `json:"current"`    // the generation that gets all tasks, except the share of a ramping one
+	Generations []FleetGeneration `json:"generations"`
+	Workers     []FleetWorker     `json:"workers"`
 }
 
 // FleetGeneration is a generation that has workers, or open workflows.
@@ -68,7 +65,7 @@ type FleetWorker struct {
 }
 
 // ReadFleet reads the workers of all task queues.
-func ReadFleet(ctx context.Context, launcher *launch.Launcher, store *postgres.Store) (Fleet, error) {
+func ReadFleet(ctx context.Context, launcher *launch.Launcher) (Fleet, error) {
 	generations, err := launcher.Generations(ctx)
 	if err != nil {
 		return Fleet{}, err
@@ -92,15 +89,7 @@ func ReadFleet(ctx context.Context, launcher *launch.Launcher, store *postgres.S
 			fleet.Generations = append(fleet.Generations, found)
 		}
 	}
-	last, err := store.LastPromotion(ctx)
-	if err != nil {
-		return Fleet{}, err
-	}
-	if !last.BeganAt.IsZero() {
-		fleet.Promotion = &last
-	}
-	fleet.Restarting, err = store.CountRestarting(ctx)
-	return fleet, err
+	return fleet, nil
 }
 
 func (f Fleet) generation(ctx context.Context, launcher *launch.Launcher, generation int, all launch.Generations) (found FleetGeneration, err error) {

@@ -203,6 +203,6 @@ const (
 		LEFT JOIN event_category g ON g.event_type = n.event_type`
 )
 
-// MaxDevices limits the devices of one person: those that a gateway keeps, and those that a push goes
+// MaxDevices limits the devices of one person that a gateway keeps, and that a push goes
 // to. The newest count.
 const MaxDevices = 50

@@ -100,7 +100,6 @@ func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notificati
 	if err != nil || len(found) == 0 {
 		return notification.PendingEvent{}, false, err
 	}
-	found[0].Published = true
 	return found[0], true, nil
 }
 

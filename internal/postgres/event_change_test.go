@@ -80,7 +80,7 @@ func TestBeginAnew(t *testing.T) {
 		event, begun, err := s.BeginAnew(t.Context(), "evt-1")
 		require.NoError(t, err)
 		if begun {
-			require.Equal(t, notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: event.Type, AggregateType: event.AggregateType, AggregateID: event.AggregateID, Published: true}, event)
+			require.Equal(t, notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: event.Type, AggregateType: event.AggregateType, AggregateID: event.AggregateID}, event)
 			require.NotEmpty(t, event.Type)
 			require.Equal(t, "PROCESSING||0", postgrestest.Get[string](t, s, "SELECT concat_ws('|', status, coalesce(outcome, problem, ''), restarts) FROM processed_event"))
 			stuck, _, err := s.StuckEvents(t.Context(), "", false, time.Minute, 10)

@@ -168,6 +168,10 @@ func TestAcknowledge(t *testing.T) {
 	require.NoError(t, s.Acknowledge(t.Context(), "purged"))
 	require.Equal(t, at, postgrestest.Get[time.Time](t, s, first))
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM event_outbox WHERE acknowledged_at IS NOT NULL"))
+
+	for _, event := range must(s.ClaimEvents(t.Context(), "poller", 10, time.Minute))(t) {
+		require.Equal(t, event.ID == "evt-1", event.Published, event.ID)
+	}
 }
 
 // At the end of a large event, each statement changes few of its deliveries. One statement

@@ -129,7 +129,6 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"processed_event_outcome_at": events(report.EventFilter{Outcome: notification.NoRecipients}),
 		"processed_event_outcome_id": retry(postgres.RetryFilter{Outcome: notification.NoRecipients}),
 		"processed_event_processing": func(ctx context.Context) error { return errOfTwo(s.StuckEvents(ctx, "", false, time.Minute, 20)) },
-		"processed_event_restarting": func(ctx context.Context) error { return errOf(s.RestartingEvents(ctx, "", 20)) },
 		"recipient_device_token":     func(ctx context.Context) error { return errOf(gatewayOf(s).RegisterDevice(ctx, who, "token-7")) },
 		"recipient_in_order":         recipients(everybody),
 		"source_row_failed":          func(ctx context.Context) error { _, _, err := s.SourceState(ctx, "orders"); return err },

@@ -17,7 +17,8 @@ func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease 
 
 // pendingFacts is a row o of event_outbox as a [notification.PendingEvent]; empty: there is none.
 const pendingFacts = `coalesce(o.event_type, '') AS type, coalesce(o.aggregate_type, '') AS aggregate_type, coalesce(o.aggregate_id, '') AS aggregate_id,
-		       coalesce(o.correlation_id, '') AS correlation_id, coalesce(o.cancels, '') AS cancels, coalesce(o.traceparent, '') AS traceparent`
+		       coalesce(o.correlation_id, '') AS correlation_id, coalesce(o.cancels, '') AS cancels, coalesce(o.traceparent, '') AS traceparent,
+		       o.acknowledged_at IS NOT NULL AS published`
 
 // ClaimEventsOf leases up to limit pending events of a source to owner, in the order of
 // arrival. A lease that has run out is free again: its poller died, or lost its connection.

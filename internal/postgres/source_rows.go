@@ -227,3 +227,9 @@ func (s *Store) WritesLifecycle(ctx context.Context) (bool, error) {
 
 	return One(ctx, s.Pool, "look for triggers", pgx.RowTo[bool], query)
 }
+
+// FailedKeys returns the keys of up to 10,000 failed rows of a source.
+func (s *Store) FailedKeys(ctx context.Context, source string) ([]string, error) {
+	const most = 10_000
+	return s.FailedRows(ctx, source, []string{}, "", most)
+}

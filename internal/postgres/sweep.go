@@ -44,23 +44,20 @@ const selectStuckEvents = `
 		       coalesce(o.source, '') AS source,
 		       ` + pendingFacts + `,
 		       e.restarts,
-		       e.restarting_at IS NOT NULL AS restarting,
 		       o.event_id IS NULL AS purged
 		FROM   processed_event e
 		LEFT JOIN event_outbox o USING (event_id)`
 
 // StuckEvents reads events that are PROCESSING for longer than age, in the order of their
 // ids: up to limit events after `after`. With waiting, it reads the events that wait by
-// design, otherwise all others. It skips events that a promotion of workers began to
-// restart within age. next is the id to read on after; empty: that was all.
+// design, otherwise all others. next is the id to read on after; empty: that was all.
 func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) (events []notification.StuckEvent, next string, err error) {
 	const query = selectStuckEvents + `
 		WHERE  e.status = 'PROCESSING'
 		AND    e.created_at < now() - $2::interval
-		AND    (e.restarting_at IS NULL OR e.restarting_at < now() - $2::interval) -- an interrupted restart waits for nothing
 		AND    e.event_id > $1
 		AND    (e.event_id <= $3 OR $3 = '')
-		AND    (e.restarting_at IS NULL AND ` + waitsByDesign + `) = $4
+		AND    ` + waitsByDesign + ` = $4
 		ORDER BY e.event_id
 		LIMIT  $5`
 
@@ -92,7 +89,7 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 		AND    n.created_at < now() - $2::interval
 		AND    n.id > $1
 		AND    (n.id <= $3 OR $3 = 0)
-		AND    coalesce(n.send_after <= now(), true)
+		AND    coalesce(greatest(n.send_after, n.next_attempt_at) <= now(), true)
 		AND    o.status IS DISTINCT FROM 'PENDING'
 		AND    p.status IS DISTINCT FROM 'PROCESSING'
 		AND    coalesce(p.created_at < now() - $2::interval, true)
@@ -117,16 +114,9 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 	return stuck, next, err
 }
 
-// EventRestarted records that an event was started again. It counts a restart by the sweep, but not
-// a restart by a promotion of workers, which has marked the event.
+// EventRestarted counts a restart of an event by the sweep.
 func (s *Store) EventRestarted(ctx context.Context, eventID string) error {
-	const query = `
-		UPDATE processed_event
-		SET    restarts      = restarts + CASE WHEN restarting_at IS NULL THEN 1 ELSE 0 END,
-		       restarting_at = NULL
-		WHERE  event_id = $1`
-
-	return s.Exec(ctx, "note restart of event", query, eventID)
+	return s.Exec(ctx, "count restart of event", "UPDATE processed_event SET restarts = restarts + 1 WHERE event_id = $1", eventID)
 }
 
 // DeliveryRestarted counts a restart of a delivery by the sweep.
@@ -139,10 +129,9 @@ func (s *Store) DeliveryRestarted(ctx context.Context, deliveryID string) error 
 func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error {
 	const query = `
 		UPDATE processed_event
-		SET    status        = 'FAILED',
-		       outcome       = $2,
-		       restarting_at = NULL,
-		       updated_at    = now()
+		SET    status     = 'FAILED',
+		       outcome    = $2,
+		       updated_at = now()
 		WHERE  event_id = $1
 		AND    status = 'PROCESSING'
 		AND    created_at < now() - $3::interval`

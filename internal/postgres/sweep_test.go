@@ -94,22 +94,6 @@ func TestStuckEventsThatWait(t *testing.T) {
 	}
 }
 
-// An interrupted promotion had ended the workflow, so the event is due.
-func TestStuckEventsThatRestart(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	process(t, s, 1, "1 hour")
-	savePlan(t, s, decided("10", planned(notification.Email)))
-	postgrestest.Exec(t, s, "UPDATE notification SET send_after = now() + interval '1 day'")
-	postgrestest.Exec(t, s, "UPDATE processed_event SET restarting_at = now() - interval '1 hour'")
-
-	events, _, err := s.StuckEvents(t.Context(), "", false, quarter, 10)
-
-	require.NoError(t, err)
-	require.Len(t, events, 1)
-}
-
 func TestStuckDeliveries(t *testing.T) {
 	t.Parallel()
 

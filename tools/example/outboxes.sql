@@ -44,3 +44,4 @@ CREATE TABLE IF NOT EXISTS wallet.outbox (
 );
 
 CREATE INDEX IF NOT EXISTS idx_outbox_sent ON wallet.outbox (sent);
+CREATE INDEX IF NOT EXISTS idx_outbox_correlation_id ON wallet.outbox (correlation_id);

@@ -59,7 +59,7 @@ var codes = []string{
 }
 
 // refine adds Slack's code to failure. A 403 from Slack is about the webhook, because we have no
-// account there. A 429 is about the webhook, too: other webhooks have limits of their own.
+// account there. A 429 is about the webhook, too: other webhooks have separate limits.
 func refine(failure *notification.ProviderError, body []byte) {
 	failure.Theirs = failure.Status == http.StatusTooManyRequests
 	if failure.Status == http.StatusForbidden {

@@ -27,7 +27,7 @@ type dialect struct {
 	failed string // $1: keys, $2: message; empty: the table cannot mark failures
 	reopen string // $1: keys; empty: the table cannot mark failures
 
-	state string // $1: the maximum number of rows to count
+	state string // $1: the maximum number of rows to count; if the table cannot mark failures, $2: keys of failed rows
 
 	done       string // $1 …: the parts of a cursor; then an age and a limit
 	deleteDone string // $1: keys, $2: an age
@@ -61,9 +61,8 @@ var (
 	times    = []string{"timestamp without time zone", "timestamp with time zone"}
 )
 
-// errorLength limits a message in a service's table, in characters, to the usual column size.
-// Herald's own table stores the full message.
-const errorLength = 255
+// errorLength limits a message in a service's table, in characters. A shorter column gets the beginning.
+const errorLength = 10_000
 
 // heralds is Herald's own outbox. Migrations create the table, so Herald checks only the index. Only an
 // outbox with a topic needs that index.

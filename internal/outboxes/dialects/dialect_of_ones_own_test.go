@@ -68,6 +68,7 @@ var shipping = dialect{
 		FROM  (SELECT shipped_at
 		       FROM   {table}
 		       WHERE  delivered_at IS NULL
+		       AND    number <> ALL ($2)
 		       LIMIT  $1) AS first`,
 	done: `
 		SELECT number AS key,
@@ -122,7 +123,7 @@ func TestAddedDialect(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"IT/2"}, still)
 	require.Equal(t, `IT/2 ShipmentSent {"n": 2}`, strings.Join([]string{rows[0].AggregateID, rows[0].EventType, string(rows[0].Payload)}, " "))
-	state, err := table.State(t.Context())
+	state, err := table.State(t.Context(), []string{})
 	require.NoError(t, err)
 	require.Equal(t, 2, state.Pending)
 

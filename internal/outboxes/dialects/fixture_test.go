@@ -76,14 +76,14 @@ func (s service) text(t *testing.T, sql string, args ...any) (value string) {
 
 // state reads the backlog of the service's table. The age of its oldest row lies between two
 // readings of the database's clock.
-func (s service) state(t *testing.T, pending string) (state notification.OutboxState) {
+func (s service) state(t *testing.T, pending string, failed ...string) (state notification.OutboxState) {
 	t.Helper()
 	age := func() (age time.Duration) {
 		require.NoError(t, s.conn.QueryRow(t.Context(), "SELECT clock_timestamp() - timezone('UTC', min(created_at)) FROM "+s.config.Table+" WHERE "+pending).Scan(&age))
 		return age
 	}
 	before := age()
-	state, err := s.table(t).State(t.Context())
+	state, err := s.table(t).State(t.Context(), failed)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, state.OldestPending, before)
 	require.LessOrEqual(t, state.OldestPending, age())

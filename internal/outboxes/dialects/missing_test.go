@@ -25,7 +25,7 @@ func TestDocumentedTablesLackOnlyIndexes(t *testing.T) {
 		indexes map[string]string // by their columns
 	}{
 		{"order-service", orders, map[string]string{"status, created_at": "idx_outbox_status_created", "aggregate_id": "idx_outbox_aggregate"}},
-		{"wallet-hub", wallet, map[string]string{"sent, id": "idx_outbox_sent"}},
+		{"wallet-hub", wallet, map[string]string{"sent, id": "idx_outbox_sent", "correlation_id": "idx_outbox_correlation_id"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -68,9 +68,14 @@ const mostCounted = 100_000
 // stateQuery limits the age, because a duration cannot hold 300 years.
 const stateQuery = "SELECT pending, failed, least(oldest, '100 years') FROM (%s) AS state"
 
-// State reads the table's backlog. Failed is zero if the dialect cannot mark failures.
-func (t *Table) State(ctx context.Context) (notification.OutboxState, error) {
+// State reads the table's backlog. If the dialect cannot mark failures, the rows with the keys failed do
+// not count as pending, and Failed is zero.
+func (t *Table) State(ctx context.Context, failed []string) (notification.OutboxState, error) {
+	args := []any{mostCounted}
+	if !t.MarksFailed() {
+		args = append(args, append([]string{}, failed...)) // no keys are not NULL
+	}
 	var state notification.OutboxState
-	err := t.pool.QueryRow(ctx, t.sql(fmt.Sprintf(stateQuery, t.dialect.state)), mostCounted).Scan(&state.Pending, &state.Failed, &state.OldestPending)
+	err := t.pool.QueryRow(ctx, t.sql(fmt.Sprintf(stateQuery, t.dialect.state)), args...).Scan(&state.Pending, &state.Failed, &state.OldestPending)
 	return state, t.wrap(err, "count the rows of")
 }

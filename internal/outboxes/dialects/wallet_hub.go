@@ -12,10 +12,13 @@ var walletHub = dialect{
 		{name: "created_at", types: times},
 		{name: "sent", types: []string{"boolean"}, notNull: true, written: true},
 	},
-	indexes: []neededIndex{{
-		name: "idx_outbox_sent", columns: []string{"sent", "id"}, leading: 1,
-		partialOn: "id", pending: []string{"NOT sent", "sent = false", "sent IS FALSE"},
-	}},
+	indexes: []neededIndex{
+		{
+			name: "idx_outbox_sent", columns: []string{"sent", "id"}, leading: 1,
+			partialOn: "id", pending: []string{"NOT sent", "sent = false", "sent IS FALSE"},
+		},
+		{name: "idx_outbox_correlation_id", columns: []string{"correlation_id"}, leading: 1},
+	},
 
 	first: "-9223372036854775808",
 	pending: `
@@ -50,6 +53,7 @@ var walletHub = dialect{
 		FROM  (SELECT created_at
 		       FROM   {table}
 		       WHERE  sent = false
+		       AND    id <> ALL ($2::text[]::bigint[])
 		       ORDER BY id
 		       LIMIT  $1) AS first`,
 	// It checks the first sent rows by id. Ids follow time: if none of these rows is old, no

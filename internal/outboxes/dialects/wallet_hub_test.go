@@ -69,4 +69,7 @@ func TestWalletMarks(t *testing.T) {
 	require.Equal(t, []string{"2", "3"}, found(t, table))
 	state := s.state(t, "NOT sent")
 	require.Equal(t, [2]int{2, 0}, [2]int{state.Pending, state.Failed})
+
+	state = s.state(t, "id = 3", "2")
+	require.Equal(t, 1, state.Pending, "row 2 failed for good")
 }

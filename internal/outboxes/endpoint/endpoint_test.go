@@ -141,7 +141,7 @@ func TestReceiverAway(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	errs := newEndpoint(t, server.URL+"/secret").ProduceAll(t.Context(), []outboxes.Record{record("a", "1")})
-	require.EqualError(t, errs[0], "the destination cannot be reached, or is not ready: the receiver gave no clear answer: no connection")
+	require.EqualError(t, errs[0], "the destination cannot be reached, or is not ready: the receiver was out of reach: no connection")
 }
 
 func TestSettings(t *testing.T) {

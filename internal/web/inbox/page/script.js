@@ -525,7 +525,7 @@ function acknowledge() {
 const channelNames = { WEBSOCKET: "This inbox", EMAIL: "E-mail", PUSH: "Push notifications", SMS: "Text messages" };
 const nameOf = (channel) => channelNames[channel] || channel[0] + channel.slice(1).toLowerCase(); // Slack
 let edited = null; // the preferences in the form
-let touched = new Set(); // those that the person has changed: only they are saved
+let touched = new Set(); // what the person has changed: only this is saved
 
 async function openPreferences() {
   try {
@@ -736,7 +736,7 @@ function start() {
 }
 
 // leave signs the person out. On a shared computer nobody else may see their notifications, so it also
-// ends those of this browser.
+// ends the subscription of this browser.
 async function leave() {
   byId("switch").disabled = true;
   try {
