@@ -304,13 +304,13 @@ func TestStartFailure(t *testing.T) {
 		codes.Aborted:            notification.ClaimReleased,
 		codes.Unavailable:        notification.ClaimReleased,
 		codes.Unauthenticated:    notification.ClaimReleased,
-		codes.Unknown:            notification.ClaimKept,
-		codes.AlreadyExists:      notification.ClaimKept,
+		codes.Unknown:            notification.ClaimReleased,
+		codes.AlreadyExists:      notification.ClaimReleased,
 		codes.FailedPrecondition: notification.ClaimReleased,
-		codes.OutOfRange:         notification.ClaimKept,
-		codes.Unimplemented:      notification.ClaimKept,
-		codes.Internal:           notification.ClaimKept,
-		codes.DataLoss:           notification.ClaimKept,
+		codes.OutOfRange:         notification.ClaimReleased,
+		codes.Unimplemented:      notification.ClaimReleased,
+		codes.Internal:           notification.ClaimReleased,
+		codes.DataLoss:           notification.ClaimReleased,
 	}
 	const codesOfGRPC = 17
 	require.Len(t, outcomes, codesOfGRPC)
@@ -324,7 +324,7 @@ func TestStartFailure(t *testing.T) {
 		"namespace not found": {serviceerror.NewNamespaceNotFound("herald"), notification.ClaimReleased},
 		"id taken":            {&notification.IDTakenError{WorkflowType: "Digest", TaskQueue: "herald-email"}, notification.ClaimFailed},
 		"no such attribute":   {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute HeraldEventType"), notification.ClaimReleased},
-		"no gRPC error":       {errors.New("encode payload"), notification.ClaimKept},
+		"no gRPC error":       {errors.New("encode payload"), notification.ClaimReleased},
 	}
 	for code, want := range outcomes {
 		err := serviceerror.FromStatus(status.New(code, "why"))

@@ -211,7 +211,7 @@ func TestReplayAcceptsEventsThatWaitForAWorker(t *testing.T) {
 		"WORKFLOW_EXECUTION_CANCEL_REQUESTED", "WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_TASK_TIMED_OUT",
 		"WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_EXECUTION_TERMINATED",
 	}
-	waits := recording(t, "DeliverNotification-canceled", "EVENT_TYPE_TIMER_STARTED")
+	waits := recording(t, "DeliverNotification-completed", "EVENT_TYPE_TIMER_FIRED")
 	for n := range len(tail) + 1 {
 		file := edited(t, waits, func(events []map[string]any) []map[string]any {
 			started := func(event map[string]any) bool { return event["eventType"] == "EVENT_TYPE_TIMER_STARTED" }

@@ -12,9 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/mocks"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 
 	"herald/activities"
 	"herald/internal/config"
@@ -94,14 +95,11 @@ func TestConnectionsToAProviderAreKept(t *testing.T) {
 
 // oldServer is a Temporal server without Worker Versioning.
 type oldServer struct {
-	client.WorkerDeploymentClient
-	client.WorkerDeploymentHandle
+	workflowservice.WorkflowServiceClient
 }
 
-func (s oldServer) GetHandle(string) client.WorkerDeploymentHandle { return s }
-
-func (oldServer) Describe(context.Context, client.WorkerDeploymentDescribeOptions) (found client.WorkerDeploymentDescribeResponse, err error) {
-	return found, serviceerror.NewUnimplemented("unknown method DescribeWorkerDeployment")
+func (oldServer) DescribeWorkerDeployment(context.Context, *workflowservice.DescribeWorkerDeploymentRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+	return nil, serviceerror.NewUnimplemented("unknown method DescribeWorkerDeployment")
 }
 
 // With a server without Worker Versioning, the worker fails at once: it would get no tasks.
@@ -109,7 +107,7 @@ func TestOldServer(t *testing.T) {
 	t.Parallel()
 
 	server := mocks.NewClient(t)
-	server.On("WorkerDeploymentClient").Return(oldServer{})
+	server.On("WorkflowService").Return(oldServer{})
 	w := &workers{operator: &operate.Operator{Launcher: &launch.Launcher{Client: server, Prefix: "herald"}}}
 	require.ErrorContains(t, w.requireVersioning(t.Context()), "Herald needs a server of 1.28 or later")
 }

@@ -29,7 +29,7 @@ func TestChangeSentence(t *testing.T) {
 		{"inbox", `DELETE FROM user_category_preferences WHERE category = 'news'`, "EMAIL for news was switched on by the recipient."},
 		{"inbox", `UPDATE user_notification_preferences SET quiet_hours_start = '22:00', quiet_hours_end = '08:00:30'`, ""},
 		{"inbox", `UPDATE user_notification_preferences SET quiet_hours_enabled = true`, "Quiet hours over EMAIL changed from none to 22:00–08:00:30 by the recipient."},
-		{"inbox", `UPDATE user_notification_preferences SET quiet_hours_end = '22:00'`, "Quiet hours over EMAIL changed from 22:00–08:00:30 to none by the recipient."},
+		{"inbox", `UPDATE user_notification_preferences SET quiet_hours_end = NULL, quiet_hours_enabled = false`, "Quiet hours over EMAIL changed from 22:00–08:00:30 to none by the recipient."},
 		{"inbox", `UPDATE user_notification_preferences SET priority = 'HIGH'`, "Priority over EMAIL changed from NORMAL to HIGH by the recipient."},
 		{"inbox", `INSERT INTO user_settings VALUES ('CUSTOMER', '7', 'Europe/Rome')`, "Time zone changed from the directory's to Europe/Rome by the recipient."},
 		{"inbox", `UPDATE user_settings SET digest_at = '08:00'`, "Time of digests changed from the usual one to 08:00 by the recipient."},

@@ -1,8 +1,8 @@
 package dialects
 
 // lifecycle is the outbox for status changes of Herald's deliveries. Migrations create the table and the
-// functions. Nothing writes to the table before its triggers exist.
-var lifecycle = withTriggers(walletHub,
+// functions. Nothing writes to the table before its triggers exist, and nothing reads it by correlation id.
+var lifecycle = forLifecycle(walletHub,
 	neededTrigger{"notification", "INSERT OR UPDATE OF status, read_at, delivery_id", "", "write_delivery_lifecycle"},
 	neededTrigger{"notification_decision", "INSERT OR UPDATE OF channels", `NEW.channels @? '$.* ? (@ == "SUPPRESSED")'`, "write_decision_lifecycle"},
 	neededTrigger{"processed_event", "INSERT OR UPDATE OF status", "NEW.status <> 'PROCESSING'", "write_event_lifecycle"},
@@ -28,7 +28,7 @@ func (t neededTrigger) do() string {
 	return "WHEN (" + t.when + ") " + call
 }
 
-func withTriggers(d dialect, triggers ...neededTrigger) dialect {
-	d.triggers = triggers
+func forLifecycle(d dialect, triggers ...neededTrigger) dialect {
+	d.indexes, d.triggers = d.indexes[:1], triggers
 	return d
 }

@@ -112,6 +112,7 @@ func TestRemediesOfQuotedNames(t *testing.T) {
 func TestIndexesThatServe(t *testing.T) {
 	t.Parallel()
 
+	const byCorrelation = "; CREATE INDEX ON public.outbox (correlation_id)"
 	const newOrders = "CREATE INDEX ON orders.outbox (created_at) WHERE status = 'NEW'; CREATE INDEX ON orders.outbox (aggregate_id, created_at)"
 	tests := []struct {
 		name      string
@@ -120,11 +121,11 @@ func TestIndexesThatServe(t *testing.T) {
 		retention time.Duration
 		missing   int
 	}{
-		{"on sent alone", wallet, "CREATE INDEX ON public.outbox (sent)", 0, 0},
-		{"on sent and the time", wallet, "CREATE INDEX ON public.outbox (sent, created_at)", 0, 0},
-		{"on rows that are not sent", wallet, "CREATE INDEX ON public.outbox (id) WHERE NOT sent", 0, 0},
-		{"on rows that are not sent, said otherwise", wallet, "CREATE INDEX ON public.outbox (id) WHERE sent = false", 0, 0},
-		{"wallets that leave by their ids", wallet, "CREATE INDEX ON public.outbox (id) WHERE NOT sent", time.Hour, 0},
+		{"on sent alone", wallet, "CREATE INDEX ON public.outbox (sent)" + byCorrelation, 0, 0},
+		{"on sent and the time", wallet, "CREATE INDEX ON public.outbox (sent, created_at)" + byCorrelation, 0, 0},
+		{"on rows that are not sent", wallet, "CREATE INDEX ON public.outbox (id) WHERE NOT sent" + byCorrelation, 0, 0},
+		{"on rows that are not sent, said otherwise", wallet, "CREATE INDEX ON public.outbox (id) WHERE sent = false" + byCorrelation, 0, 0},
+		{"wallets that leave by their ids", wallet, "CREATE INDEX ON public.outbox (id) WHERE NOT sent" + byCorrelation, time.Hour, 0},
 		{"on new rows", orders, newOrders, 0, 0},
 		{"orders that leave", orders, newOrders, time.Hour, 1},
 	}
