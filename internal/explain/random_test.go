@@ -153,7 +153,7 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	var dropped string
 	for _, finding := range plan.facts.Findings() {
 		switch {
-		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped, finding.Decision == notification.DecisionThrottled, finding.Decision == notification.DecisionCapped: // it does not apply, or only planning applies it
+		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped, finding.Decision == notification.DecisionSameAddress, finding.Decision == notification.DecisionThrottled, finding.Decision == notification.DecisionCapped: // it does not apply, or only planning applies it
 			continue
 		default:
 			dropped = string(finding.Decision)

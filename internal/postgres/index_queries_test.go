@@ -87,6 +87,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"event_outbox_failed_id":       retry(postgres.RetryFilter{}),
 		"event_outbox_latest":          events(report.EventFilter{}),
 		"gateway_ticket_expires_at":    func(ctx context.Context) error { return gatewayOf(s).NewTicket(ctx, []byte("new"), who, long, long) },
+		"merged_recipient_to":          func(ctx context.Context) error { return errOf(s.SelvesOf(ctx, who)) },
 		"notification_collapse": func(ctx context.Context) error {
 			return s.SavePlan(ctx, notification.Event{ID: "e7", Type: "T", CollapseKey: "k7"}, []notification.DecidedRecipient{decided("7", planned(notification.Push))})
 		},
