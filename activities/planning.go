@@ -21,7 +21,7 @@ type planning struct {
 	targets    []notification.Target
 	result     PlanResult
 	written    map[string]notification.PlannedDelivery // of the page, by delivery id; nil: no page is decided twice
-	holders    notification.AddressHolders              // of the addresses of the page, as stored
+	holders    notification.AddressHolders             // of the addresses of the page, as stored
 	read       time.Time                               // the time by this process's clock when setup.Now was read
 }
 

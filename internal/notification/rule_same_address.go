@@ -50,7 +50,7 @@ func (h AddressHolders) other(f Facts) RecipientKey {
 }
 
 // hold makes the recipient the holder of their address, if the rule sameAddress let them pass. Later
-// rules are about the amount: whoever has the same address has got as many messages there.
+// rules limit the amount, which is the same for all people with the address.
 func (h AddressHolders) hold(f Facts, decision Decision) {
 	address := f.heldAddress()
 	if h == nil || address.Hash == "" || h[address] != (RecipientKey{}) {

@@ -163,6 +163,8 @@ func fillAllTables(t *testing.T, s *postgres.Store) {
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, received_at, status)
 		SELECT 'sendgrid', 'r' || i, 'd' || i, now(), now() - i * interval '1 minute', 'processed' FROM generate_series(1, 20000) AS i`, `
 		INSERT INTO delivery_follow_up (delivery_id, kind) SELECT 'd' || i, 'DEAD_LETTER' FROM generate_series(1, 5000) AS i`, `
+		INSERT INTO merged_recipient (user_type, user_id, to_user_type, to_user_id)
+		SELECT 'GUEST', i::text, 'CUSTOMER', (i % 1000)::text FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO operator_action (at, actor, command, target) SELECT now() - i * interval '1 minute', 'ada', 'retry', 'e' || i FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO preference_change (at, user_type, user_id, setting, old_value, new_value)
 		SELECT now() - i * interval '1 minute', 'RESTAURANT_USER', (i % 1000)::text, 'ENABLED', 'true', 'false' FROM generate_series(1, 5000) AS i`, `

@@ -14,7 +14,7 @@ import (
 	"herald/internal/web/signin"
 )
 
-// directory has one active recipient, into whom guest 7 was merged. If away is set, it fails.
+// directory has one active recipient, who was guest 7 before a merge. If away is set, it fails.
 type directory struct{ away error }
 
 func (d directory) ActiveRecipient(ctx context.Context, who notification.RecipientKey) (notification.RecipientKey, error) {

@@ -119,7 +119,7 @@ func TestUnsubscribe(t *testing.T) {
 	require.True(t, f.off(pushed))
 }
 
-// The link in a mail to a person who was merged unsubscribes the person whom they were merged into.
+// The link in a mail to a former person unsubscribes the person that they were merged into.
 func TestUnsubscribeAfterAMerge(t *testing.T) {
 	t.Parallel()
 
