@@ -102,6 +102,15 @@ func endLeases(t *testing.T, s *postgres.Store) {
 	exec(t, s, "UPDATE event_outbox SET lease_until = now() - interval '1 second' WHERE lease_owner IS NOT NULL")
 }
 
+// endLeasesAndEmit lets one batch claim the event with the events whose leases it ends.
+func endLeasesAndEmit(t *testing.T, s *postgres.Store, event int) {
+	t.Helper()
+	tx := must(s.Pool.Begin(t.Context()))(t)
+	must(tx.Exec(t.Context(), "UPDATE event_outbox SET lease_until = now() - interval '1 second' WHERE lease_owner IS NOT NULL"))(t)
+	must(tx.Exec(t.Context(), "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')", fmt.Sprint("evt-", event)))(t)
+	require.NoError(t, tx.Commit(t.Context()))
+}
+
 // Temporal refuses the second of five events, and fails to start the third. Only these two wait or
 // fail.
 func TestPollOutboxWithRefusedEvents(t *testing.T) {
@@ -121,8 +130,7 @@ func TestPollOutboxWithRefusedEvents(t *testing.T) {
 
 	const companions = 9 // alone, evt-3 counts no claim
 	for claims := 2; claims <= 1+companions; claims++ {
-		endLeases(t, s)
-		emit(t, s, 10+claims, 10+claims)
+		endLeasesAndEmit(t, s, 10+claims)
 		await(t, s, 1, fmt.Sprintf("event_id = 'evt-3' AND attempt_count = %d AND lease_until > now() AND error_message IS NOT NULL", claims))
 	}
 	require.Equal(t, 1, events(t, s, "event_id = 'evt-3' AND status = 'PENDING'"))

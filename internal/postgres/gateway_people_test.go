@@ -114,7 +114,7 @@ func TestOldestDeviceLeaves(t *testing.T) {
 	require.Contains(t, tokens(), "token-03")
 }
 
-// What a merged person does counts for the person whom they were merged into: sign-in, preferences,
+// What a merged person does counts for the target of the merge: sign-in, preferences,
 // unsubscribing, devices, and receipts of mails that they got.
 func TestMergedPeople(t *testing.T) {
 	t.Parallel()

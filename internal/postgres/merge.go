@@ -59,7 +59,7 @@ const (
 // MergedTable is the table of people who were merged into others.
 const MergedTable = "merged_recipient"
 
-// MergedInto returns the person whom somebody was merged into; nil: nobody.
+// MergedInto returns the target of the merge of a recipient; nil: they were not merged.
 func (s *Store) MergedInto(ctx context.Context, who notification.RecipientKey) (*notification.RecipientKey, error) {
 	const query = "SELECT to_user_type, to_user_id FROM merged_recipient WHERE user_type = $1 AND user_id = $2"
 

@@ -19,8 +19,8 @@ func present(ctx context.Context, on postgres.Querier, who notification.Recipien
 	return to, postgres.IgnoreNoRows(err)
 }
 
-// ActiveRecipient returns the active recipient who signs in with a token of who: the person whom who
-// was merged into, or who. If that person is not active, the error is [notification.ErrNoRecipient].
+// ActiveRecipient returns the active recipient who signs in with a token of who: the target
+// of a merge of who, else who. If that person is not active, the error is [notification.ErrNoRecipient].
 func (s *Store) ActiveRecipient(ctx context.Context, who notification.RecipientKey) (notification.RecipientKey, error) {
 	const query = `
 		SELECT r.user_type, r.user_id

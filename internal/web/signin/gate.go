@@ -21,8 +21,8 @@ const (
 
 // Directory finds the recipients who may sign in.
 type Directory interface {
-	// ActiveRecipient returns who if they exist and are active, or the person whom they were merged
-	// into. If that person is not active, the error is [notification.ErrNoRecipient].
+	// ActiveRecipient returns who if they exist and are active, or the target of a merge of who.
+	// If the target is not active, the error is [notification.ErrNoRecipient].
 	ActiveRecipient(ctx context.Context, who notification.RecipientKey) (notification.RecipientKey, error)
 }
 
@@ -97,7 +97,7 @@ func (g *Gate) admit(ctx context.Context, identify func(context.Context) (Identi
 	return Identity{}, nil, err
 }
 
-// enter returns the recipient as whom the sender acts: who, or the person whom they were merged into.
+// enter returns the recipient that the sender acts as: who, or the target of a merge of who.
 func (g *Gate) enter(ctx context.Context, who Identity) (present Identity, leave func(), err error) {
 	leave, err = g.Shares.Enter(ctx, who.RecipientKey)
 	if err != nil {
