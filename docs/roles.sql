@@ -10,7 +10,7 @@ GRANT SELECT ON recipient, recipient_device, entity_member, event_type_recipient
                 user_notification_preferences, event_category, user_category_preferences, user_settings, user_type, channel_user_type, notification_template,
                 event_type_escalation, frequency_cap, event_type_approval TO herald_worker;
 GRANT SELECT ON erased_recipient TO herald_worker, herald_gateway;
-GRANT SELECT ON merged_recipient TO herald_gateway; -- whom an old link or token means
+GRANT SELECT ON merged_recipient TO herald_gateway; -- the person that an old link or token means
 GRANT UPDATE (active) ON recipient_device TO herald_worker;
 
 -- Events and deliveries. A worker inserts events of other outboxes only.

@@ -9,8 +9,8 @@ import (
 	"herald/internal/notification"
 )
 
-// The first recipient whom the rules before let pass holds the address. Who may get nothing more at
-// this time holds it too: the message would reach the same mailbox.
+// The first recipient that the rules before let pass holds the address. A recipient who may get nothing
+// more at this time holds it too: the message would reach the same mailbox.
 func TestSameAddress(t *testing.T) {
 	t.Parallel()
 

@@ -203,7 +203,7 @@ func (s *Store) UnlinkMerged(ctx context.Context, who notification.RecipientKey)
 	return s.Exec(ctx, "erase "+MergedTable, "DELETE FROM merged_recipient WHERE to_user_type = $1 AND to_user_id = $2", who.UserType, who.UserID)
 }
 
-// Selves are the keys of one person: the present one, and those of people who were merged into them.
+// Selves are the keys of one person: the present one, and the keys of people who were merged into it.
 type Selves []notification.RecipientKey
 
 // columns returns the arguments of a statement that reads selves.

@@ -19,8 +19,8 @@ type ExportPage struct {
 const exportPage = 500
 
 // ExportPersonal calls each with the rows about a person, page by page: rows of tables whose rows
-// belong to one person, into whom they were merged, deliveries with their attempts, receipts and retries, decisions, and
-// operators' actions on the person as a whole.
+// belong to one person, the record of their merge, deliveries with their attempts, receipts and
+// retries, decisions, and operators' actions on the person as a whole.
 func (s *Store) ExportPersonal(ctx context.Context, who notification.RecipientKey, each func(ExportPage) error) error {
 	for _, table := range personalTables {
 		query := "SELECT to_jsonb(n) FROM " + table + " n WHERE n.user_type::text = $1 AND n.user_id::text = $2"

@@ -10,7 +10,7 @@ import (
 	"herald/internal/postgres"
 )
 
-// present reads the person whom somebody was merged into; without a merge, the person themselves.
+// present reads the target of the merge of who; without a merge, it returns who.
 func present(ctx context.Context, on postgres.Querier, who notification.RecipientKey) (notification.RecipientKey, error) {
 	const query = "SELECT to_user_type, to_user_id FROM merged_recipient WHERE user_type = $1 AND user_id = $2"
 

@@ -33,8 +33,8 @@ type Acknowledger interface {
 
 // Directory finds the recipients who may stay connected.
 type Directory interface {
-	// ActiveRecipients returns the existing and active recipients in who, without those who were
-	// merged into others.
+	// ActiveRecipients returns the existing and active recipients in who, without merged
+	// people.
 	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
 }
 
