@@ -33,13 +33,6 @@ func (e *environment) findsStretches(lane notification.Lane, n int) {
 	e.finds(lane, int64(n*100), notification.IDRange{})
 }
 
-// to returns one delivery by e-mail.
-func to(user string) activities.DeliveryBatch {
-	one := batch(1)
-	one.Deliveries[0].UserID, one.Deliveries[0].DeliveryID = user, notification.DeliveryID(eventID, "staff", user, notification.Email)
-	return one
-}
-
 // wholeLane returns all deliveries of a lane, as a part.
 func wholeLane(lane notification.Lane) notification.Part {
 	return notification.Part{EventID: eventID, Lane: lane}

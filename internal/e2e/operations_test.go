@@ -145,7 +145,9 @@ var situations = map[string]func(n *nightShift){
 		n.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, attempt_count)
 			VALUES ($1, 'SHIFT_PLANNED', 'RESTAURANT', '5', '{"week": 49}', 10)`, n.own("night-9"))
 	},
-	"8. Maintenance: nothing new may start for an hour": func(*nightShift) {},
+	"8. Maintenance: nothing new may start for an hour": func(n *nightShift) {
+		n.awaitSuccess(n.own("night-9"))
+	},
 	"9. Customer 42 waits for a digest": func(n *nightShift) {
 		n.awaitSuccess(n.own("night-10"))
 		for _, id := range []string{"night-11", "night-12", "night-13"} {

@@ -9,7 +9,7 @@ var sameAddress = rule{
 	applies:  func(f Facts) bool { return f.SameAddress != RecipientKey{} },
 	meaning:  "another recipient with the same address for {channel} came before them, and each address is told once",
 	remedy:   "set once_per_address to false (event_type_channel_routing), or enter another address (recipient)",
-	subject:  "same address",
+	subject:  "told once",
 	fact: func(f Facts) string {
 		switch {
 		case !f.Routing.OncePerAddress:

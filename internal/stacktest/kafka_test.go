@@ -28,7 +28,7 @@ func TestKafkaIsKilled(t *testing.T) {
 	defer producer.Close(t.Context())
 	for _, value := range []string{"1", "2"} {
 		require.NoError(t, producer.ProduceAll(t.Context(), []outboxes.Record{{Topic: "orders", Value: []byte(value)}})[0])
-		stack.Run(t, "kill", "kafka")
+		require.Contains(t, stack.Run(t, "kill", "kafka"), "stopping kafka")
 		require.Error(t, producer.Ready(t.Context()))
 		stack.Run(t, "up", "kafka")
 	}
