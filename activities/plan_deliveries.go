@@ -22,8 +22,9 @@ type PlanStore interface {
 	ReadThrottles(ctx context.Context, eventType string, people []notification.Recipient) error
 	// ReadCounted sets the messages of people that the caps count.
 	ReadCounted(ctx context.Context, caps notification.Caps, people []notification.Recipient) error
-	// AddressHolders reads which recipients of an event have deliveries to the addresses of people.
-	AddressHolders(ctx context.Context, eventID string, people []notification.Recipient) (notification.AddressHolders, error)
+	// AddressHolders reads which recipients of an event have deliveries to the addresses of people, on
+	// channels whose routes tell each address once. It sets the hashes of these addresses in people.
+	AddressHolders(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) (notification.AddressHolders, error)
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
 	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
 	// AskApproval stores that an event waits for approval, and returns the start of the wait.

@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 
-	"herald/internal/address"
 	"herald/internal/notification"
 )
 
@@ -73,10 +72,6 @@ func (p *planning) throttleOf(userType notification.UserType, userID string, del
 
 // readHolders reads which recipients, of earlier pages too, get the messages at the addresses of people.
 func (p *planning) readHolders(ctx context.Context, people []notification.Recipient) (err error) {
-	p.holders = notification.AddressHolders{}
-	if p.setup.OncePerAddress() {
-		address.Identify(p.setup.Routing, people)
-		p.holders, err = p.activities.Plans.AddressHolders(ctx, p.setup.Event.ID, people)
-	}
+	p.holders, err = p.activities.Plans.AddressHolders(ctx, p.setup, people)
 	return err
 }

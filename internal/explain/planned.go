@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"herald/internal/address"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
 )
@@ -51,10 +50,7 @@ func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decide
 		}
 		return plan, nil
 	}
-	if err := e.addAmounts(ctx, setup, page.Recipients); err != nil {
-		return plan, err
-	}
-	if setup.Holders, err = e.Store.AddressHolders(ctx, key.EventID, page.Recipients); err != nil {
+	if setup.Holders, err = e.addAmounts(ctx, setup, page.Recipients); err != nil {
 		return plan, err
 	}
 	me, used := page.Recipients[0], notification.Used{}
@@ -91,18 +87,19 @@ func (e Explainer) setup(ctx context.Context, eventID string, decided report.Dec
 }
 
 // addAmounts reads the recipients' earlier messages that throttle windows and caps of the event type
-// count, and identifies the addresses that its routes compare.
-func (e Explainer) addAmounts(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) error {
-	address.Identify(setup.Routing, people)
+// count, and returns who has the addresses that its routes compare.
+func (e Explainer) addAmounts(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) (notification.AddressHolders, error) {
 	if len(setup.Caps) > 0 {
 		if err := e.Store.ReadCounted(ctx, setup.Caps, people); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if !setup.HasThrottle() {
-		return nil
+	if setup.HasThrottle() {
+		if err := e.Store.ReadThrottles(ctx, setup.Event.Type, people); err != nil {
+			return nil, err
+		}
 	}
-	return e.Store.ReadThrottles(ctx, setup.Event.Type, people)
+	return e.Store.AddressHolders(ctx, setup, people)
 }
 
 func notNamed(targets []notification.Target, problems []string, person notification.DirectoryEntry) []string {
@@ -147,7 +144,7 @@ func (e Explainer) pages(ctx context.Context, setup notification.EventSetup, tar
 		if err != nil {
 			return err
 		}
-		if err := e.addAmounts(ctx, setup, page.Recipients); err != nil {
+		if _, err := e.addAmounts(ctx, setup, page.Recipients); err != nil {
 			return err
 		}
 		if done, err := f(page); done || err != nil || page.Next == nil {

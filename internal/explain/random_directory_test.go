@@ -151,6 +151,9 @@ func (d *directory) addRules() {
 				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action, on_escalation_only, roles, expires_after, throttle_window, throttle_key_path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"), d.odds(25), null(d, 70, d.someRoles()), null(d, 80, pick(d, 10*time.Minute, 2*time.Hour)), throttle, path)
 			}
+			if d.odds(40) {
+				d.batch.Queue("UPDATE event_type_channel_routing SET once_per_address = true WHERE event_type = $1 AND channel_type = $2 AND channel_type NOT IN ('WEBSOCKET', 'PUSH')", eventType, channel)
+			}
 			if d.odds(50) {
 				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', send_at_path = $3, skip_if_past = $4 WHERE event_type = $1 AND channel_type = $2",
 					eventType, channel, pick(d, "past", "past", "ahead", "nowhere"), d.odds(70))

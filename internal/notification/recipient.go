@@ -46,7 +46,7 @@ type Recipient struct {
 	Throttles     []Throttle           // their last deliveries over channels with a throttle window
 	Counted       []CountedMessage     // over channels with a cap
 
-	AddressHashes map[Channel]string // hexadecimal, of channels whose routes compare addresses; set by address.Identify
+	AddressHashes map[Channel]string // hexadecimal, of channels whose routes compare addresses; else not set
 }
 
 // CategoryChannelKey names a category over one channel.

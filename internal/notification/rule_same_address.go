@@ -49,25 +49,10 @@ func (h AddressHolders) other(f Facts) RecipientKey {
 	return holder
 }
 
-// hold makes the recipient the holder of their address, if the rule sameAddress let them pass. Later
-// rules limit the amount, which is the same for all people with the address.
+// hold makes the recipient the holder of their address, if they get the message.
 func (h AddressHolders) hold(f Facts, decision Decision) {
 	address := f.heldAddress()
-	if h == nil || address.Hash == "" || h[address] != (RecipientKey{}) {
-		return
-	}
-	switch decision {
-	case DecisionSelected, DecisionThrottled, DecisionCapped:
+	if h != nil && decision == DecisionSelected && address.Hash != "" && h[address] == (RecipientKey{}) {
 		h[address] = RecipientKey{UserType: f.Recipient.UserType, UserID: f.Recipient.UserID}
 	}
-}
-
-// OncePerAddress reports whether a route of the event type compares addresses.
-func (s EventSetup) OncePerAddress() bool {
-	for _, route := range s.Routing {
-		if route.OncePerAddress {
-			return true
-		}
-	}
-	return false
 }

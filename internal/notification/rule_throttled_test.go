@@ -59,7 +59,7 @@ func TestThrottled(t *testing.T) {
 			require.Equal(t, tt.want, choice.Decision)
 			require.Equal(t, tt.want == throttled, choice.ThrottledBy == "evt-0-staff1-EMAIL")
 			findings := facts.Findings()
-			require.Contains(t, findings[len(findings)-2].Fact, tt.finds)
+			require.Contains(t, findings[len(findings)-3].Fact, tt.finds)
 			require.Equal(t, tt.window > 0, setup.HasThrottle())
 		})
 	}

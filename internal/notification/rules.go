@@ -27,9 +27,9 @@ var rules = []rule{
 	maxRecipients,
 	noAddress,
 	suppressed,
-	sameAddress,
 	throttled,
 	capped,
+	sameAddress,
 }
 
 // rule is one reason not to tell a recipient over a channel.

@@ -121,25 +121,3 @@ func idsOf(rows []plannedRow) []string {
 	}
 	return ids
 }
-
-// AddressHolders reads which recipients of an event have deliveries to the addresses of people, on
-// channels whose routes tell each address once.
-func (s *Store) AddressHolders(ctx context.Context, eventID string, people []notification.Recipient) (notification.AddressHolders, error) {
-	const query = `
-		SELECT n.channel, encode(n.address_hash, 'hex'), n.user_type, n.user_id
-		FROM   unnest($2::text[], $3::text[]) AS a (channel, hash)
-		JOIN   notification n ON (n.event_id, n.channel, n.address_hash) = ($1, a.channel, decode(a.hash, 'hex'))`
-
-	var channels, hashes []string
-	for _, person := range people {
-		for channel, hash := range person.AddressHashes {
-			channels, hashes = append(channels, string(channel)), append(hashes, hash)
-		}
-	}
-	holders := notification.AddressHolders{}
-	var address notification.HeldAddress
-	var holder notification.RecipientKey
-	err := Each(ctx, s.Pool, "read who gets the messages at addresses", []any{&address.Channel, &address.Hash, &holder.UserType, &holder.UserID},
-		func() { holders[address] = holder }, query, eventID, channels, hashes)
-	return holders, err
-}
