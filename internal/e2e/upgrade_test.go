@@ -114,7 +114,7 @@ func (u *upgrade) ends(allowedDuplicates int) {
 	u.awaitCount(0, `SELECT count(*) FROM processed_event WHERE status <> 'SUCCESS'`)
 	require.Zero(u.t, u.count(`SELECT count(*) FROM notification WHERE status <> 'SENT'`))
 	require.Equal(u.t, 2*paged+batched, u.count(`SELECT count(*) FROM notification WHERE event_type IN ('PAGED', 'BATCHED')`))
-	require.Zero(u.t, u.count(`SELECT count(*) FROM processed_event WHERE outcome IS NOT NULL OR restarting_at IS NOT NULL`))
+	require.Zero(u.t, u.count(`SELECT count(*) FROM processed_event WHERE outcome IS NOT NULL`))
 	accepted, duplicates := u.accepted(), 0
 	for _, id := range u.deliveries(`SELECT delivery_id FROM notification WHERE digest_id IS NULL`) {
 		require.NotZero(u.t, accepted[id], "%s never arrived", id)
@@ -185,8 +185,7 @@ func (u *upgrade) noTaskFailed() {
 	}
 }
 
-// awaitGeneration waits until the workers of a generation get the tasks, and until all events
-// that the promotion terminated have started again.
+// awaitGeneration waits until the workers of a generation get the tasks.
 func (u *upgrade) awaitGeneration(generation int) {
 	u.t.Helper()
 	current := regexp.MustCompile(fmt.Sprintf(`"current": %d,`, generation))
@@ -194,5 +193,4 @@ func (u *upgrade) awaitGeneration(generation int) {
 		listed, _ := u.tryStarter("workers", "list", "-o", "json") // a busy server may not answer in time
 		return current.MatchString(listed)
 	}, "generation %d is not current", generation)
-	u.awaitCount(0, `SELECT count(*) FROM worker_promotion WHERE ended_at IS NULL`)
 }
