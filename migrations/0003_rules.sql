@@ -222,8 +222,8 @@ COMMENT ON COLUMN user_notification_preferences.quiet_hours_enabled IS 'true: th
 COMMENT ON COLUMN user_notification_preferences.quiet_hours_start IS 'Begin of the quiet hours, inclusive, by user_settings.timezone, else recipient.timezone. Start = end: never quiet.';
 COMMENT ON COLUMN user_notification_preferences.quiet_hours_end IS 'End of the quiet hours, exclusive. Earlier than the start: on the next day.';
 COMMENT ON COLUMN user_notification_preferences.priority IS 'HIGH, NORMAL or LOW, if the routing has no priority.';
-COMMENT ON COLUMN user_notification_preferences.changed_at IS 'When enabled last changed. Null: before this column existed.';
-COMMENT ON COLUMN user_notification_preferences.changed_by IS 'Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session. Null: before this column existed.';
+COMMENT ON COLUMN user_notification_preferences.changed_at IS 'When enabled last changed.';
+COMMENT ON COLUMN user_notification_preferences.changed_by IS 'Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session.';
 
 CREATE TABLE user_category_preferences (
     user_type    text,
@@ -245,8 +245,8 @@ COMMENT ON COLUMN user_category_preferences.user_id IS 'Of the recipient.';
 COMMENT ON COLUMN user_category_preferences.category IS 'event_category.category, compared as it stands.';
 COMMENT ON COLUMN user_category_preferences.channel_type IS 'One of channel.';
 COMMENT ON COLUMN user_category_preferences.enabled IS 'false: they have switched the category off over the channel (USER_DISABLED). Where the event type is mandatory, it is ignored.';
-COMMENT ON COLUMN user_category_preferences.changed_at IS 'When enabled was last changed. Null: before this column.';
-COMMENT ON COLUMN user_category_preferences.changed_by IS 'How: inbox, unsubscribe link, sendgrid; else the role of the session that wrote it. Null: before this column.';
+COMMENT ON COLUMN user_category_preferences.changed_at IS 'When enabled last changed.';
+COMMENT ON COLUMN user_category_preferences.changed_by IS 'Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session.';
 
 CREATE TABLE user_settings (
     user_type text,

@@ -434,7 +434,7 @@ CREATE TABLE notification (
     attempt_owner text, -- Who makes the attempt that is under way: the id of a workflow, and a random word. Null: nobody does.
     attempt_until timestamp with time zone, -- Until then nobody else may begin an attempt. In the past: the process died; who begins the next attempt writes this one down as LOST.
     attempt_began timestamp with time zone, -- When the attempt that is under way began.
-    next_attempt_at timestamp with time zone, -- When its next attempt is due, if it has left its batch: after one that failed for now, or at the end of quiet hours. Null: at once, or at send_after.
+    next_attempt_at timestamp with time zone, -- When its next attempt is due: after one that failed for now, or when the rules no longer hold it back, as at the end of quiet hours or of a cap. A batch leaves such a delivery to a workflow. Null: at once, or at send_after.
     failed_child boolean, -- true: it failed for good in a batch, and the batch starts a failed workflow for it, so that operators find it in Temporal. false: the event has 1,000 of these already. Null: it did not fail in a batch.
     expires_at timestamp with time zone, -- No attempt begins from this time on: the delivery becomes CANCELLED with the reason EXPIRED. Set at planning. Null: no limit.
     collapse_key text, -- event_outbox.collapse_key of its event. Null: the event replaces no other one.
@@ -712,8 +712,8 @@ CREATE TABLE user_category_preferences (
     category text NOT NULL, -- event_category.category, compared as it stands.
     channel_type text NOT NULL, -- One of channel.
     enabled boolean NOT NULL, -- false: they have switched the category off over the channel (USER_DISABLED). Where the event type is mandatory, it is ignored.
-    changed_at timestamp with time zone, -- When enabled was last changed. Null: before this column.
-    changed_by text, -- How: inbox, unsubscribe link, sendgrid; else the role of the session that wrote it. Null: before this column.
+    changed_at timestamp with time zone, -- When enabled last changed.
+    changed_by text, -- Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session.
     CONSTRAINT user_category_preferences_pkey PRIMARY KEY (user_type, user_id, category, channel_type),
     CONSTRAINT user_category_preferences_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT user_category_preferences_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),
@@ -733,8 +733,8 @@ CREATE TABLE user_notification_preferences (
     quiet_hours_start time without time zone, -- Begin of the quiet hours, inclusive, by user_settings.timezone, else recipient.timezone. Start = end: never quiet.
     quiet_hours_end time without time zone, -- End of the quiet hours, exclusive. Earlier than the start: on the next day.
     priority text DEFAULT 'NORMAL'::text NOT NULL, -- HIGH, NORMAL or LOW, if the routing has no priority.
-    changed_at timestamp with time zone, -- When enabled last changed. Null: before this column existed.
-    changed_by text, -- Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session. Null: before this column existed.
+    changed_at timestamp with time zone, -- When enabled last changed.
+    changed_by text, -- Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session.
     CONSTRAINT user_notification_preferences_pkey PRIMARY KEY (user_type, user_id, channel_type),
     CONSTRAINT user_notification_preferences_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT user_notification_preferences_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),
