@@ -135,7 +135,7 @@ COMMENT ON COLUMN event_type_channel_routing.quiet_hours_action IS 'In quiet hou
 COMMENT ON COLUMN event_type_channel_routing.priority IS 'HIGH, NORMAL or LOW: the order of waiting deliveries. Null: the recipient''s preference, else NORMAL.';
 COMMENT ON COLUMN event_type_channel_routing.push_kind IS 'For PUSH. NOTIFICATION: the phone shows it; for an offline phone, Firebase may keep only the last. DATA: your app shows it; Firebase keeps a hundred.';
 COMMENT ON COLUMN event_type_channel_routing.send_at_path IS 'For DELAYED: where the time of sending is in the payload: startsAt. With commas, the first path that exists counts. A text with a zone, such as 2026-11-23T09:30:00+01:00, or a number of milliseconds or seconds since 1970. A missing or malformed time makes the delivery FAILED. Null: delay counts.';
-COMMENT ON COLUMN event_type_channel_routing.send_before IS 'Time between sending and the time at send_at_path, at most 365 days of 24 hours.';
+COMMENT ON COLUMN event_type_channel_routing.send_before IS 'How long before the time at send_at_path it is sent, by the recipient''s calendar: 1 day is the same time on the day before, 24 hours are 24 hours. At most 365 days.';
 COMMENT ON COLUMN event_type_channel_routing.skip_if_past IS 'If the time at send_at_path is past at planning. true: decision SKIPPED. false: it is sent at once.';
 COMMENT ON COLUMN event_type_channel_routing.on_escalation_only IS 'true: only event_type_escalation uses the channel.';
 COMMENT ON COLUMN event_type_channel_routing.roles IS 'Only recipients with one of these roles, mandatory or not. Null: any role.';

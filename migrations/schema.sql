@@ -283,7 +283,7 @@ CREATE TABLE event_type_channel_routing (
     priority text, -- HIGH, NORMAL or LOW: the order of waiting deliveries. Null: the recipient's preference, else NORMAL.
     push_kind text DEFAULT 'NOTIFICATION'::text NOT NULL, -- For PUSH. NOTIFICATION: the phone shows it; for an offline phone, Firebase may keep only the last. DATA: your app shows it; Firebase keeps a hundred.
     send_at_path text, -- For DELAYED: where the time of sending is in the payload: startsAt. With commas, the first path that exists counts. A text with a zone, such as 2026-11-23T09:30:00+01:00, or a number of milliseconds or seconds since 1970. A missing or malformed time makes the delivery FAILED. Null: delay counts.
-    send_before interval DEFAULT '00:00:00'::interval NOT NULL, -- Time between sending and the time at send_at_path, at most 365 days of 24 hours.
+    send_before interval DEFAULT '00:00:00'::interval NOT NULL, -- How long before the time at send_at_path it is sent, by the recipient's calendar: 1 day is the same time on the day before, 24 hours are 24 hours. At most 365 days.
     skip_if_past boolean DEFAULT false NOT NULL, -- If the time at send_at_path is past at planning. true: decision SKIPPED. false: it is sent at once.
     on_escalation_only boolean DEFAULT false NOT NULL, -- true: only event_type_escalation uses the channel.
     roles text[], -- Only recipients with one of these roles, mandatory or not. Null: any role.
