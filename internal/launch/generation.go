@@ -141,8 +141,7 @@ const (
 
 // awaitRouting waits until all task queues know which generations get tasks, but only a few
 // seconds. The server may tell the queues only after it has accepted the change, or may not answer.
-// If a queue is late, its workflows begin with an older generation; [workflows.NotifyEvent] allows
-// for that.
+// The workflows of a late queue begin with an older generation, and move at their next task.
 func (l *Launcher) awaitRouting(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, routingPatience)
 	defer cancel()
