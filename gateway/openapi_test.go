@@ -32,6 +32,11 @@ func TestOpenAPI(t *testing.T) {
 	g, away, busy := newContracted(t), newContracted(t), newContractedWith(t, signin.Share{})
 	away.store.Close()
 	contract := readContract(t, g)
+	settings, err := readSettings(contractedSettings())
+	require.NoError(t, err)
+	for _, receiver := range settings.providers.Receivers("") {
+		require.NotNil(t, contract.document.Paths.Value(receiver.Path), receiver.Path)
+	}
 	mine, others := g.notify("10", 3), g.notify("11", 1)
 	signedIn := token(t, "10")
 	t.Run("answers", func(t *testing.T) {
@@ -328,10 +333,12 @@ func webhookCases() []contractCase {
 	}
 	status := url.Values{"MessageSid": {"SM1"}, "MessageStatus": {"delivered"}}
 	text := url.Values{"MessageSid": {"SM2"}, "From": {"+393401234567"}, "Body": {"STOP"}}
-	report := func(body string) request {
-		return request{method: "POST", path: "/webhooks/vonage", body: body, header: http.Header{"Content-Type": {"application/json"}}}
+	report := func(path, body string) request {
+		return request{method: "POST", path: path, body: body, header: http.Header{"Content-Type": {"application/json"}}}
 	}
+	const reports, answers = "/webhooks/vonage", "/webhooks/vonage/inbound"
 	delivered := map[string]string{"messageId": "V1", "status": "delivered", "client-ref": "evt-0-staff10-SMS", "msisdn": "393401234567"}
+	answered := map[string]string{"messageId": "V2", "msisdn": "393401234567", "text": "STOP", "message-timestamp": "2026-11-21 08:00:00"}
 	large := url.Values{"Body": {strings.Repeat("x", 64<<10)}}
 	return []contractCase{
 		{"events", events(batch, provider.SendGrid(time.Now(), batch)), 204},
@@ -341,9 +348,12 @@ func webhookCases() []contractCase {
 		{"a status", form(twilio, status, provider.Twilio(twilio, status)), 204},
 		{"a status, forged", form(twilio, status, provider.Twilio(inbound, status)), 403},
 		{"a status, too large", form(twilio, large, provider.Twilio(twilio, large)), 413},
-		{"a report", report(provider.Vonage(time.Now(), delivered)), 204},
-		{"a report, forged", report(`{"messageId": "V1", "sig": "00", "timestamp": "1"}`), 403},
-		{"a report, too large", report(strings.Repeat(" ", 65<<10)), 413},
+		{"a report", report(reports, provider.Vonage(time.Now(), delivered)), 204},
+		{"a report, forged", report(reports, `{"messageId": "V1", "sig": "00", "timestamp": "1"}`), 403},
+		{"a report, too large", report(reports, strings.Repeat(" ", 65<<10)), 413},
+		{"an answer", report(answers, provider.Vonage(time.Now(), answered)), 200},
+		{"an answer, forged", report(answers, `{"messageId": "V2", "msisdn": "1", "sig": "00", "timestamp": "1"}`), 403},
+		{"an answer, too large", report(answers, strings.Repeat(" ", 65<<10)), 413},
 		{"a text", form(inbound, text, provider.Twilio(inbound, text)), 200},
 		{"a text, forged", form(inbound, text, provider.Twilio(twilio, text)), 403},
 		{"a text, too large", form(inbound, large, provider.Twilio(inbound, large)), 413},

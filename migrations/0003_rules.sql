@@ -137,7 +137,7 @@ COMMENT ON COLUMN event_type_channel_routing.quiet_hours_action IS 'In quiet hou
 COMMENT ON COLUMN event_type_channel_routing.priority IS 'HIGH, NORMAL or LOW: the order of waiting deliveries. Null: the recipient''s preference, else NORMAL.';
 COMMENT ON COLUMN event_type_channel_routing.push_kind IS 'For PUSH. NOTIFICATION: the phone shows it; for an offline phone, Firebase may keep only the last. DATA: your app shows it; Firebase keeps a hundred.';
 COMMENT ON COLUMN event_type_channel_routing.send_at_path IS 'For DELAYED: where the time of sending is in the payload: startsAt. With commas, the first path that exists counts. A text with a zone, such as 2026-11-23T09:30:00+01:00, or a number of milliseconds or seconds since 1970. A missing or malformed time makes the delivery FAILED. Null: delay counts.';
-COMMENT ON COLUMN event_type_channel_routing.send_before IS 'Time between sending and the time at send_at_path, at most 365 days of 24 hours.';
+COMMENT ON COLUMN event_type_channel_routing.send_before IS 'How long before the time at send_at_path it is sent, by the recipient''s calendar: 1 day is the same time on the day before, 24 hours are 24 hours. At most 365 days.';
 COMMENT ON COLUMN event_type_channel_routing.skip_if_past IS 'If the time at send_at_path is past at planning. true: decision SKIPPED. false: it is sent at once.';
 COMMENT ON COLUMN event_type_channel_routing.on_escalation_only IS 'true: only event_type_escalation uses the channel.';
 COMMENT ON COLUMN event_type_channel_routing.roles IS 'Only recipients with one of these roles, mandatory or not. Null: any role.';
@@ -225,8 +225,8 @@ COMMENT ON COLUMN user_notification_preferences.quiet_hours_enabled IS 'true: th
 COMMENT ON COLUMN user_notification_preferences.quiet_hours_start IS 'Begin of the quiet hours, inclusive, by user_settings.timezone, else recipient.timezone. Start = end: never quiet.';
 COMMENT ON COLUMN user_notification_preferences.quiet_hours_end IS 'End of the quiet hours, exclusive. Earlier than the start: on the next day.';
 COMMENT ON COLUMN user_notification_preferences.priority IS 'HIGH, NORMAL or LOW, if the routing has no priority.';
-COMMENT ON COLUMN user_notification_preferences.changed_at IS 'When enabled last changed. Null: before this column existed.';
-COMMENT ON COLUMN user_notification_preferences.changed_by IS 'Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session. Null: before this column existed.';
+COMMENT ON COLUMN user_notification_preferences.changed_at IS 'When enabled last changed.';
+COMMENT ON COLUMN user_notification_preferences.changed_by IS 'Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session.';
 
 CREATE TABLE user_category_preferences (
     user_type    text,
@@ -248,8 +248,8 @@ COMMENT ON COLUMN user_category_preferences.user_id IS 'Of the recipient.';
 COMMENT ON COLUMN user_category_preferences.category IS 'event_category.category, compared as it stands.';
 COMMENT ON COLUMN user_category_preferences.channel_type IS 'One of channel.';
 COMMENT ON COLUMN user_category_preferences.enabled IS 'false: they have switched the category off over the channel (USER_DISABLED). Where the event type is mandatory, it is ignored.';
-COMMENT ON COLUMN user_category_preferences.changed_at IS 'When enabled was last changed. Null: before this column.';
-COMMENT ON COLUMN user_category_preferences.changed_by IS 'How: inbox, unsubscribe link, sendgrid; else the role of the session that wrote it. Null: before this column.';
+COMMENT ON COLUMN user_category_preferences.changed_at IS 'When enabled last changed.';
+COMMENT ON COLUMN user_category_preferences.changed_by IS 'Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session.';
 
 CREATE TABLE user_settings (
     user_type text,

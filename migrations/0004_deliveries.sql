@@ -112,7 +112,7 @@ COMMENT ON COLUMN notification.escalated_from IS 'The delivery that it follows, 
 COMMENT ON COLUMN notification.attempt_owner IS 'Who makes the attempt that is under way: the id of a workflow, and a random word. Null: nobody does.';
 COMMENT ON COLUMN notification.attempt_until IS 'Until then nobody else may begin an attempt. In the past: the process died; who begins the next attempt writes this one down as LOST.';
 COMMENT ON COLUMN notification.attempt_began IS 'When the attempt that is under way began.';
-COMMENT ON COLUMN notification.next_attempt_at IS 'When its next attempt is due, if it has left its batch: after one that failed for now, or at the end of quiet hours. Null: at once, or at send_after.';
+COMMENT ON COLUMN notification.next_attempt_at IS 'When its next attempt is due: after one that failed for now, or when the rules no longer hold it back, as at the end of quiet hours or of a cap. A batch leaves such a delivery to a workflow. Null: at once, or at send_after.';
 COMMENT ON COLUMN notification.failed_child IS 'true: it failed for good in a batch, and the batch starts a failed workflow for it, so that operators find it in Temporal. false: the event has 1,000 of these already. Null: it did not fail in a batch.';
 COMMENT ON COLUMN notification.expires_at IS 'No attempt begins from this time on: the delivery becomes CANCELLED with the reason EXPIRED. Set at planning. Null: no limit.';
 COMMENT ON COLUMN notification.collapse_key IS 'event_outbox.collapse_key of its event. Null: the event replaces no other one.';

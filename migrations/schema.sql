@@ -283,7 +283,7 @@ CREATE TABLE event_type_channel_routing (
     priority text, -- HIGH, NORMAL or LOW: the order of waiting deliveries. Null: the recipient's preference, else NORMAL.
     push_kind text DEFAULT 'NOTIFICATION'::text NOT NULL, -- For PUSH. NOTIFICATION: the phone shows it; for an offline phone, Firebase may keep only the last. DATA: your app shows it; Firebase keeps a hundred.
     send_at_path text, -- For DELAYED: where the time of sending is in the payload: startsAt. With commas, the first path that exists counts. A text with a zone, such as 2026-11-23T09:30:00+01:00, or a number of milliseconds or seconds since 1970. A missing or malformed time makes the delivery FAILED. Null: delay counts.
-    send_before interval DEFAULT '00:00:00'::interval NOT NULL, -- Time between sending and the time at send_at_path, at most 365 days of 24 hours.
+    send_before interval DEFAULT '00:00:00'::interval NOT NULL, -- How long before the time at send_at_path it is sent, by the recipient's calendar: 1 day is the same time on the day before, 24 hours are 24 hours. At most 365 days.
     skip_if_past boolean DEFAULT false NOT NULL, -- If the time at send_at_path is past at planning. true: decision SKIPPED. false: it is sent at once.
     on_escalation_only boolean DEFAULT false NOT NULL, -- true: only event_type_escalation uses the channel.
     roles text[], -- Only recipients with one of these roles, mandatory or not. Null: any role.
@@ -448,7 +448,7 @@ CREATE TABLE notification (
     attempt_owner text, -- Who makes the attempt that is under way: the id of a workflow, and a random word. Null: nobody does.
     attempt_until timestamp with time zone, -- Until then nobody else may begin an attempt. In the past: the process died; who begins the next attempt writes this one down as LOST.
     attempt_began timestamp with time zone, -- When the attempt that is under way began.
-    next_attempt_at timestamp with time zone, -- When its next attempt is due, if it has left its batch: after one that failed for now, or at the end of quiet hours. Null: at once, or at send_after.
+    next_attempt_at timestamp with time zone, -- When its next attempt is due: after one that failed for now, or when the rules no longer hold it back, as at the end of quiet hours or of a cap. A batch leaves such a delivery to a workflow. Null: at once, or at send_after.
     failed_child boolean, -- true: it failed for good in a batch, and the batch starts a failed workflow for it, so that operators find it in Temporal. false: the event has 1,000 of these already. Null: it did not fail in a batch.
     expires_at timestamp with time zone, -- No attempt begins from this time on: the delivery becomes CANCELLED with the reason EXPIRED. Set at planning. Null: no limit.
     collapse_key text, -- event_outbox.collapse_key of its event. Null: the event replaces no other one.
@@ -728,8 +728,8 @@ CREATE TABLE user_category_preferences (
     category text NOT NULL, -- event_category.category, compared as it stands.
     channel_type text NOT NULL, -- One of channel.
     enabled boolean NOT NULL, -- false: they have switched the category off over the channel (USER_DISABLED). Where the event type is mandatory, it is ignored.
-    changed_at timestamp with time zone, -- When enabled was last changed. Null: before this column.
-    changed_by text, -- How: inbox, unsubscribe link, sendgrid; else the role of the session that wrote it. Null: before this column.
+    changed_at timestamp with time zone, -- When enabled last changed.
+    changed_by text, -- Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session.
     CONSTRAINT user_category_preferences_pkey PRIMARY KEY (user_type, user_id, category, channel_type),
     CONSTRAINT user_category_preferences_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT user_category_preferences_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),
@@ -749,8 +749,8 @@ CREATE TABLE user_notification_preferences (
     quiet_hours_start time without time zone, -- Begin of the quiet hours, inclusive, by user_settings.timezone, else recipient.timezone. Start = end: never quiet.
     quiet_hours_end time without time zone, -- End of the quiet hours, exclusive. Earlier than the start: on the next day.
     priority text DEFAULT 'NORMAL'::text NOT NULL, -- HIGH, NORMAL or LOW, if the routing has no priority.
-    changed_at timestamp with time zone, -- When enabled last changed. Null: before this column existed.
-    changed_by text, -- Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session. Null: before this column existed.
+    changed_at timestamp with time zone, -- When enabled last changed.
+    changed_by text, -- Who changed it: inbox, unsubscribe link, sendgrid, else the role of the session.
     CONSTRAINT user_notification_preferences_pkey PRIMARY KEY (user_type, user_id, channel_type),
     CONSTRAINT user_notification_preferences_channel FOREIGN KEY (channel_type) REFERENCES channel(channel_type),
     CONSTRAINT user_notification_preferences_user_type FOREIGN KEY (user_type) REFERENCES user_type(user_type),

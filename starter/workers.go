@@ -72,8 +72,8 @@ docs/upgrading.md shows, and the sweep starts them again from the tables.`,
 func generationOf(ctx context.Context, launcher *launch.Launcher, args []string) (int, error) {
 	if len(args) > 0 {
 		generation, err := strconv.Atoi(args[0])
-		if err != nil || generation < launch.Unversioned {
-			return 0, misused(fmt.Errorf("%q is not a generation: give a number, at least %d", args[0], launch.Unversioned))
+		if err != nil || generation < 1 {
+			return 0, misused(fmt.Errorf("%q is not a generation: give a number, at least 1", args[0]))
 		}
 		return generation, nil
 	}
@@ -105,15 +105,11 @@ func (a *app) promote(ctx context.Context, o *operate.Operator, order operate.Pr
 func printFleet(w io.Writer, fleet operate.Fleet) {
 	terminal.Row(w, "GENERATION", "STATE", "WORKERS", "OPEN WORKFLOWS")
 	for _, g := range fleet.Generations {
-		name := strconv.Itoa(g.Generation)
-		if g.Generation == launch.Unversioned {
-			name += " (no version)"
-		}
 		state := string(g.State)
 		if g.State == operate.Ramping {
 			state += fmt.Sprintf(" %g %%", g.Percent)
 		}
-		terminal.Row(w, name, state, g.Workers, g.Open)
+		terminal.Row(w, g.Generation, state, g.Workers, g.Open)
 	}
 	terminal.Row(w)
 	terminal.Row(w, "TASK QUEUE", "WORKER", "GENERATION", "STATUS", "LAST SEEN")

@@ -19,33 +19,44 @@ import (
 // next is the generation of a changed build.
 const next = workflows.CommandVersion + 1
 
-// buildNext builds the worker of the next generation, once. Its events begin with a timer.
+// firstCommands are lines of the present build, by file. The next generation issues a timer before
+// them.
+var firstCommands = map[string]string{
+	"notify_event.go":         "\tpublished := publishEvent(ctx, in)\n",
+	"deliver_notification.go": "\tctx = onRecordsQueue(ctx)\n",
+}
+
+// buildNext builds the worker of the next generation, once.
 var buildNext = sync.OnceValues(func() (programs string, err error) {
-	source, err := filepath.Abs(filepath.Join("..", "..", "workflows", "notify_event.go"))
-	if err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(source)
-	if err != nil {
-		return "", err
-	}
-	const begins = "\tpublished := publishEvent(ctx, in)\n"
-	changed := strings.NewReplacer(
-		fmt.Sprintf("\nconst CommandVersion = %d\n", workflows.CommandVersion), fmt.Sprintf("\nconst CommandVersion = %d\n", next),
-		begins, "\tif workflow.GetVersion(ctx, \"timer\", workflow.DefaultVersion, 1) == 1 {\n\t\t_ = workflow.Sleep(ctx, time.Millisecond)\n\t}\n"+begins,
-	).Replace(string(text))
 	programs = filepath.Join(binaries, "next")
-	replacement, overlay := filepath.Join(programs, "notify_event.go"), filepath.Join(programs, "overlay.json")
-	files, err := json.Marshal(map[string]any{"Replace": map[string]string{source: replacement}})
-	if err != nil {
-		return "", err
-	}
 	if err := os.Mkdir(programs, 0o700); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(replacement, []byte(changed), 0o600); err != nil {
+	const version = "\nconst CommandVersion = %d\n"
+	replaced := map[string]string{}
+	for file, line := range firstCommands {
+		source, err := filepath.Abs(filepath.Join("..", "..", "workflows", file))
+		if err != nil {
+			return "", err
+		}
+		text, err := os.ReadFile(source)
+		if err != nil {
+			return "", err
+		}
+		changed := strings.NewReplacer(
+			fmt.Sprintf(version, workflows.CommandVersion), fmt.Sprintf(version, next),
+			line, "\tif workflow.GetVersion(ctx, \"timer\", workflow.DefaultVersion, 1) == 1 {\n\t\t_ = workflow.Sleep(ctx, time.Millisecond)\n\t}\n"+line,
+		).Replace(string(text))
+		replaced[source] = filepath.Join(programs, file)
+		if err := os.WriteFile(replaced[source], []byte(changed), 0o600); err != nil {
+			return "", err
+		}
+	}
+	files, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
 		return "", err
 	}
+	overlay := filepath.Join(programs, "overlay.json")
 	if err := os.WriteFile(overlay, files, 0o600); err != nil {
 		return "", err
 	}

@@ -2,9 +2,9 @@ package launch
 
 import (
 	"context"
-	"fmt"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -55,15 +55,46 @@ func (l *Launcher) state(ctx context.Context, id, workflowType, queue string) (a
 		return activities.WorkflowUnknown, err
 	}
 	if found.State == activities.WorkflowTerminated {
-		reason, err := l.terminationReason(ctx, id, found.RunID)
-		if err != nil {
-			return activities.WorkflowUnknown, err
-		}
-		if reason == notification.RollbackReason {
-			return activities.WorkflowRolledBack, nil
-		}
+		return l.terminated(ctx, id, found.RunID)
 	}
 	return found.State, nil
+}
+
+// terminated returns the state of a terminated run. A rollback may terminate a run before a worker
+// handles an operator's request to cancel it: the run then counts as cancelled.
+func (l *Launcher) terminated(ctx context.Context, id, runID string) (activities.WorkflowState, error) {
+	reason, err := l.terminationReason(ctx, id, runID)
+	if err != nil {
+		return activities.WorkflowUnknown, err
+	}
+	if reason != notification.RollbackReason {
+		return activities.WorkflowTerminated, nil
+	}
+	requested, err := l.cancelRequest(ctx, id, runID)
+	switch {
+	case err != nil:
+		return activities.WorkflowUnknown, err
+	case requested != nil && requested.GetExternalWorkflowExecution() == nil:
+		return activities.WorkflowCancelled, nil
+	default:
+		return activities.WorkflowRolledBack, nil
+	}
+}
+
+// cancelRequest returns the first request to cancel a run; nil: there is none, or Temporal forgot
+// the run. A request by a client, such as an operator's, has no external workflow.
+func (l *Launcher) cancelRequest(ctx context.Context, workflowID, runID string) (*history.WorkflowExecutionCancelRequestedEventAttributes, error) {
+	events := l.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return nil, unlessGone(err, "read the history of "+workflowID)
+		}
+		if requested := event.GetWorkflowExecutionCancelRequestedEventAttributes(); requested != nil {
+			return requested, nil
+		}
+	}
+	return nil, nil
 }
 
 // terminationReason returns the reason with which a run was terminated; empty: it was not, or
@@ -78,8 +109,7 @@ func (l *Launcher) terminationReason(ctx context.Context, workflowID, runID stri
 }
 
 // RolledBack reports whether a run was cancelled only because its event was terminated with
-// [notification.RollbackReason]. A request by a client, such as an operator's, has no external
-// workflow.
+// [notification.RollbackReason].
 func (l *Launcher) RolledBack(ctx context.Context, workflowID, runID string) (bool, error) {
 	described, err := Describe(ctx, l.Client, workflowID, runID)
 	root := described.GetWorkflowExecutionInfo().GetRootExecution()
@@ -90,15 +120,6 @@ func (l *Launcher) RolledBack(ctx context.Context, workflowID, runID string) (bo
 	if err != nil || reason != notification.RollbackReason {
 		return false, err
 	}
-	history := l.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for history.HasNext() {
-		event, err := history.Next()
-		if err != nil {
-			return false, fmt.Errorf("read the history of %s: %w", workflowID, err)
-		}
-		if requested := event.GetWorkflowExecutionCancelRequestedEventAttributes(); requested != nil {
-			return requested.GetExternalWorkflowExecution() != nil, nil
-		}
-	}
-	return false, nil
+	requested, err := l.cancelRequest(ctx, workflowID, runID)
+	return requested.GetExternalWorkflowExecution() != nil, err
 }

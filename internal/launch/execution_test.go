@@ -127,17 +127,24 @@ func cancelRequested(by *commonpb.WorkflowExecution) *history.HistoryEvent {
 		WorkflowExecutionCancelRequestedEventAttributes: &history.WorkflowExecutionCancelRequestedEventAttributes{ExternalWorkflowExecution: by}}}
 }
 
-// A termination is a rollback only with the reason of a rollback.
+// A termination is a rollback only with the reason of a rollback. An operator's request to cancel
+// that no worker has handled stays a cancellation.
 func TestStateOfATerminatedWorkflow(t *testing.T) {
 	t.Parallel()
 
 	down := serviceerror.NewUnavailable("no connection")
+	rollback := events{left: []*history.HistoryEvent{terminatedBecause(notification.RollbackReason)}}
+	parent := &commonpb.WorkflowExecution{WorkflowId: "evt-0", RunId: "run-0"}
 	tests := []struct {
-		end   events
-		want  activities.WorkflowState
-		fails bool
+		end, history events
+		want         activities.WorkflowState
+		fails        bool
 	}{
-		{end: events{left: []*history.HistoryEvent{terminatedBecause(notification.RollbackReason)}}, want: activities.WorkflowRolledBack},
+		{end: rollback, history: events{left: []*history.HistoryEvent{{}}}, want: activities.WorkflowRolledBack},
+		{end: rollback, history: events{left: []*history.HistoryEvent{{}, cancelRequested(parent)}}, want: activities.WorkflowRolledBack},
+		{end: rollback, history: events{left: []*history.HistoryEvent{{}, cancelRequested(nil)}}, want: activities.WorkflowCancelled},
+		{end: rollback, history: events{err: serviceerror.NewNotFound("deleted")}, want: activities.WorkflowRolledBack},
+		{end: rollback, history: events{err: down}, fails: true},
 		{end: events{left: []*history.HistoryEvent{terminatedBecause("an operator's word")}}, want: activities.WorkflowTerminated},
 		{end: events{err: serviceerror.NewNotFound("deleted")}, want: activities.WorkflowTerminated},
 		{end: events{err: down}, fails: true},
@@ -149,6 +156,7 @@ func TestStateOfATerminatedWorkflow(t *testing.T) {
 		found.RawResponse.WorkflowExecutionInfo.Execution = &commonpb.WorkflowExecution{WorkflowId: "evt-1", RunId: "run-1"}
 		server.On("DescribeWorkflow", mock.Anything, "evt-1", "").Return(found, nil)
 		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "run-1", false, closeEvent).Return(&tt.end)
+		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "run-1", false, allEvents).Return(&tt.history).Maybe()
 
 		state, err := launcher.EventWorkflow(t.Context(), "evt-1")
 

@@ -16,9 +16,6 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Unversioned is the generation of workers without a version.
-const Unversioned = 0
-
 // maxNamespace is the maximum length of a namespace's name in a deployment's name, in bytes. On
 // Postgres, Temporal stores at most 255 bytes for the deployment's name and its additions.
 const maxNamespace = 100
@@ -33,29 +30,21 @@ func Deployment(namespace, prefix string) string {
 	return namespace + "/" + prefix
 }
 
-// BuildID returns Temporal's name of a generation; empty: its workers have no version.
-func BuildID(generation int) string {
-	if generation <= Unversioned {
-		return ""
-	}
-	return strconv.Itoa(generation)
-}
+// BuildID returns Temporal's name of a generation.
+func BuildID(generation int) string { return strconv.Itoa(generation) }
 
-// Generation returns the generation of a build ID. For other build IDs it is [Unversioned].
+// Generation returns the generation of a build ID; 0: the build ID is not Herald's.
 func Generation(buildID string) int {
-	generation, err := strconv.Atoi(buildID)
-	if err != nil {
-		return Unversioned
-	}
+	generation, _ := strconv.Atoi(buildID)
 	return generation
 }
 
 // Generations is Temporal's view of the generations of an installation's workers.
 type Generations struct {
-	Current   int     // its workers get all tasks except the ramping generation's
+	Current   int     // its workers get all tasks except the ramping generation's; 0: no generation is current
 	Ramping   int     // its workers get Percent of all workflows; 0: no generation is ramping
 	Percent   float32 // above 0 while a generation is ramping
-	Seen      []int   // generations whose workers have polled, newest first; without [Unversioned]
+	Seen      []int   // generations whose workers have polled, newest first
 	Activated []int   // those in Seen that get tasks, or got tasks before, newest first
 	Token     []byte  // identifies this state: see [RoutingChange]
 }
@@ -72,7 +61,7 @@ func (e *NoVersioningError) Unwrap() error { return e.Err }
 // Generations reads the generations of the installation from Temporal. If the server has no Worker
 // Versioning, the error is a [NoVersioningError].
 func (l *Launcher) Generations(ctx context.Context) (Generations, error) {
-	found := Generations{Current: Unversioned}
+	var found Generations
 	described, err := l.Client.WorkflowService().DescribeWorkerDeployment(ctx, l.describeDeployment())
 	switch {
 	case IsNotFound(err):
@@ -152,8 +141,7 @@ const (
 
 // awaitRouting waits until all task queues know which generations get tasks, but only a few
 // seconds. The server may tell the queues only after it has accepted the change, or may not answer.
-// If a queue is late, its workflows begin with an older generation; [workflows.NotifyEvent] allows
-// for that.
+// The workflows of a late queue begin with an older generation, and move at their next task.
 func (l *Launcher) awaitRouting(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, routingPatience)
 	defer cancel()

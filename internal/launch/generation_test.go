@@ -33,11 +33,10 @@ func TestDeployment(t *testing.T) {
 func TestBuildID(t *testing.T) {
 	t.Parallel()
 
-	require.Empty(t, launch.BuildID(launch.Unversioned))
 	require.Equal(t, "1", launch.BuildID(1))
 	require.Equal(t, 4, launch.Generation("4"))
-	require.Equal(t, launch.Unversioned, launch.Generation(""))
-	require.Equal(t, launch.Unversioned, launch.Generation("82372a10cf317325059cfd51f9fb5289"), "the SDK's build ID of a worker without a version")
+	require.Zero(t, launch.Generation(""))
+	require.Zero(t, launch.Generation("82372a10cf317325059cfd51f9fb5289"), "the SDK's build ID of a worker without a version")
 }
 
 // deployments is a server with one deployment.

@@ -43,7 +43,7 @@ type Worker struct {
 	Status   WorkerStatus `json:"status"`
 	LastSeen time.Time    `json:"last_seen"` // by the worker's clock
 
-	Generation int `json:"generation"` // [Unversioned]: the worker has no version
+	Generation int `json:"generation"` // 0: the worker is not Herald's
 }
 
 // WorkerStatus is the status of a worker.

@@ -181,7 +181,7 @@ func TestWorkersOfGenerations(t *testing.T) {
 		require.Equal(t, 3, workers.Alive())
 		require.Equal(t, 1, workers.Running())
 		for _, worker := range workers {
-			require.Equal(t, map[string]int{"old": launch.Unversioned, "new": 4, "newest": 5}[worker.Identity], worker.Generation)
+			require.Equal(t, map[string]int{"new": 4, "newest": 5}[worker.Identity], worker.Generation)
 			require.Equal(t, worker.Identity == running, worker.Status == launch.WorkerRunning, worker.Identity)
 		}
 		require.Len(t, workers.Of(4), 1)

@@ -47,8 +47,8 @@ func (o *Operator) planCancelDelivery(ctx context.Context, id string) (plan, err
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.cancelDelivery(ctx, id, status == running) }}, nil
 }
 
-// cancelDelivery asks the delivery's workflow to end. If no workflow runs, it cancels the row. It
-// then reads the result from the row.
+// cancelDelivery asks the delivery's workflow to end. If no workflow runs, or no worker handles the
+// request in time, it cancels the row: a rollback may terminate the workflow before a worker does.
 func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Outcome, error) {
 	done := Outcome{ID: id, Done: true, Result: cancelled}
 	if runs {
@@ -56,13 +56,16 @@ func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Ou
 			return Outcome{}, err
 		}
 		_, _ = o.awaitEnd(ctx, cancelWait, o.temporal().GetWorkflow(ctx, id, ""))
-	} else {
-		if _, err := o.Store.GiveUp(ctx, id, notification.Cancelled, cancelled); err != nil {
-			return Outcome{}, err
-		}
-		done.Detail = inTheTable
 	}
 	state, err := o.delivery(ctx, id)
+	if err == nil && state.Status == notification.Pending {
+		if done.Detail = inTheTable; runs {
+			done.Detail = "in the table, because its workflow has not ended it"
+		}
+		if _, err = o.Store.GiveUp(ctx, id, notification.Cancelled, cancelled); err == nil {
+			state, err = o.delivery(ctx, id)
+		}
+	}
 	switch {
 	case err != nil:
 		return Outcome{}, err
@@ -71,8 +74,8 @@ func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Ou
 			done.Detail += "; an attempt is under way: if the provider accepts the message, it is sent"
 		}
 		return done, nil
-	case runs && state.Status == notification.Pending:
-		return Outcome{ID: id, Done: true, Result: "cancellation accepted", Detail: "an attempt is under way, or no worker runs; " + howItEnds(id)}, nil
+	case runs && state.Status == notification.Pending: // an attempt at its digest
+		return Outcome{ID: id, Done: true, Result: "cancellation accepted", Detail: "an attempt is under way; " + howItEnds(id)}, nil
 	default:
 		return unchanged(id, state), nil
 	}

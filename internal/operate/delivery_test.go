@@ -47,7 +47,7 @@ func TestCancelDelivery(t *testing.T) {
 		{after: notification.Sent, want: wasSent},
 		{after: notification.Delivered, want: wasSent},
 		{after: notification.Failed, want: "has failed: why"},
-		{after: notification.Pending, done: true, want: "cancellation accepted: an attempt is under way, or no worker runs; `starter delivery show d1` shows how it ends"},
+		{after: notification.Pending, done: true, want: "cancelled: in the table, because its workflow has not ended it"},
 	}
 	for _, tt := range tests {
 		d.reset(notification.Pending)
@@ -59,6 +59,19 @@ func TestCancelDelivery(t *testing.T) {
 		require.Equal(t, tt.want, got.String(), tt.after)
 		require.Equal(t, tt.done, got.Done, tt.after)
 	}
+}
+
+// While an attempt at its digest is in flight, a delivery keeps its row. Its workflow cancels it later.
+func TestCancelDeliveryInDigest(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.reset(notification.Pending)
+	d.exec("UPDATE notification SET digest_id = 'digest-1', attempt_owner = 'w', attempt_until = now() + interval '1 hour', attempt_began = now()")
+	d.workflow("d1", running)
+	d.cancels("d1", ends(func() {}, &temporal.WorkflowExecutionError{}))
+
+	require.Equal(t, "cancellation accepted: an attempt is under way; `starter delivery show d1` shows how it ends", d.run(CancelDelivery(), "d1").String())
 }
 
 // If the workflow of a pending delivery does not run, only the row is cancelled. A delivery that

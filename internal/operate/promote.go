@@ -67,7 +67,7 @@ func (o *Operator) permit(ctx context.Context, order Promotion, all launch.Gener
 		return advice.With(fmt.Errorf("generation %d is older than the current generation %d", order.Generation, all.Current),
 			"add --rollback to go back; docs/upgrading.md says what that does")
 	}
-	if order.Generation > launch.Unversioned && !slices.Contains(all.Seen, order.Generation) {
+	if !slices.Contains(all.Seen, order.Generation) {
 		return advice.With(fmt.Errorf("no worker of generation %d has polled", order.Generation), "start its workers; see `starter workers list`")
 	}
 	missing, err := o.missingQueues(ctx, order.Generation)

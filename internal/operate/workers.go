@@ -15,14 +15,14 @@ import (
 // Fleet holds the workers of an installation by generation.
 type Fleet struct {
 	Deployment  string            `json:"deployment"` // its name in Temporal
-	Current     int               `json:"current"`    // the generation that gets all tasks, except the share of a ramping one
+	Current     int               `json:"current"`    // gets all tasks, except the share of a ramping generation; 0: none is current
 	Generations []FleetGeneration `json:"generations"`
 	Workers     []FleetWorker     `json:"workers"`
 }
 
 // FleetGeneration is a generation that has workers, or open workflows.
 type FleetGeneration struct {
-	Generation int             `json:"generation"` // [launch.Unversioned]: workers of release 0.2 or before
+	Generation int             `json:"generation"`
 	State      GenerationState `json:"state"`
 	Percent    float32         `json:"ramp_percent"`   // of all workflows, if it is ramping
 	Workers    int             `json:"workers"`        // running processes
@@ -80,7 +80,7 @@ func ReadFleet(ctx context.Context, launcher *launch.Launcher) (Fleet, error) {
 			fleet.Workers = append(fleet.Workers, FleetWorker{queue, worker})
 		}
 	}
-	for _, generation := range append(generations.Seen, launch.Unversioned) {
+	for _, generation := range generations.Seen {
 		found, err := fleet.generation(ctx, launcher, generation, generations)
 		if err != nil {
 			return Fleet{}, err
@@ -117,7 +117,7 @@ func DrainingWorkflows(ctx context.Context, launcher *launch.Launcher) (int64, e
 		return 0, err
 	}
 	var old []int
-	for generation := launch.Unversioned + 1; generation <= max(slices.Max(serving), workflows.CommandVersion); generation++ {
+	for generation := 1; generation <= max(slices.Max(serving), workflows.CommandVersion); generation++ {
 		if !slices.Contains(serving, generation) {
 			old = append(old, generation)
 		}
@@ -125,28 +125,18 @@ func DrainingWorkflows(ctx context.Context, launcher *launch.Launcher) (int64, e
 	if len(old) == 0 {
 		return 0, nil
 	}
-	return countOpen(ctx, launcher, versionsOf(launcher, old...))
+	return openWorkflows(ctx, launcher, old...)
 }
 
-// openWorkflows counts the open workflows whose last task was done by a worker of a generation.
-func openWorkflows(ctx context.Context, launcher *launch.Launcher, generation int) (int64, error) {
-	if generation <= launch.Unversioned { // a workflow without a finished task has neither a version nor a build ID
-		return countOpen(ctx, launcher, fmt.Sprintf(`TemporalWorkerDeploymentVersion IS NULL AND BuildIds = 'unversioned' AND TaskQueue IN ('%s')`, strings.Join(queuesOf(launcher.Prefix), "', '")))
-	}
-	return countOpen(ctx, launcher, versionsOf(launcher, generation))
-}
-
-// versionsOf is a query for the workflows of generations that have versions.
-func versionsOf(launcher *launch.Launcher, generations ...int) string {
+// openWorkflows counts the open workflows whose last task was done by a worker of one of the
+// generations.
+func openWorkflows(ctx context.Context, launcher *launch.Launcher, generations ...int) (int64, error) {
 	var versions []string
 	for _, generation := range generations {
 		versions = append(versions, fmt.Sprintf("'%s:%s'", launch.Deployment(launcher.Namespace, launcher.Prefix), launch.BuildID(generation)))
 	}
-	return fmt.Sprintf("TemporalWorkerDeploymentVersion IN (%s)", strings.Join(versions, ", "))
-}
-
-func countOpen(ctx context.Context, launcher *launch.Launcher, query string) (int64, error) {
-	counted, err := launcher.Client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query + ` AND ExecutionStatus = 'Running'`})
+	query := fmt.Sprintf("TemporalWorkerDeploymentVersion IN (%s) AND ExecutionStatus = 'Running'", strings.Join(versions, ", "))
+	counted, err := launcher.Client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
 	if err != nil {
 		return 0, fmt.Errorf("count open workflows of generations: %w", err)
 	}

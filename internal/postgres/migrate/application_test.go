@@ -59,7 +59,7 @@ func (a *application) open(t *testing.T, parameters string) *postgres.Store {
 	return s
 }
 
-// oldGoose writes into goose_db_version, as applications do and as Herald did.
+// oldGoose writes into goose_db_version, as applications do.
 func oldGoose(t *testing.T, s *postgres.Store, files fs.FS) *goose.Provider {
 	t.Helper()
 	provider, err := goose.NewProvider(goose.DialectPostgres, stdlib.OpenDBFromPool(s.Pool), files)
