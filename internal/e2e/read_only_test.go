@@ -30,7 +30,9 @@ func TestReadOnlyDatabase(t *testing.T) {
 
 	run(database + " SET default_transaction_read_only = on")
 	run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
-	s.eventually(func() bool { return w.ready() == http.StatusServiceUnavailable && g.ready() == http.StatusServiceUnavailable }, "they are ready with a read-only database")
+	s.eventually(func() bool {
+		return w.ready() == http.StatusServiceUnavailable && g.ready() == http.StatusServiceUnavailable
+	}, "they are ready with a read-only database")
 	s.mend()
 	run(`
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
