@@ -112,7 +112,7 @@ func run(ctx context.Context, part part) (err error) {
 		return err
 	}
 	p.board = channel.NewBoard(p.deliveries)
-	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, p.board, part.channels); err != nil {
+	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, p.board, p.deliveries, part.channels); err != nil {
 		return err
 	}
 	metrics, err := newMetrics(p.watched(sources))
