@@ -90,7 +90,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	err = a.try(ctx, &m)
 	if errors.Is(err, notification.ErrProvidersRest) {
 		a.release(ctx, m.begun)
-		return nil, resting(err)
+		return nil, resting(err, activity.GetInfo(ctx).Attempt)
 	}
 	countAttempts(ctx, m.channel, m.result)
 	if m.tried.Begun > 1 {
@@ -122,6 +122,9 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 func (a *Activities) try(ctx context.Context, m *outgoing) error {
 	answer, err := a.call(ctx, *m)
 	for until := time.Now().Add(restPatience); errors.Is(err, notification.ErrProvidersRest); answer, err = a.call(ctx, *m) {
+		if rest, ok := errors.AsType[*notification.RestError](err); ok && rest.Alone {
+			return err
+		}
 		if m.local || ctx.Err() != nil || stopping(ctx) || time.Now().After(until) {
 			return err
 		}

@@ -118,7 +118,8 @@ func (b *batch) giveBack(ctx context.Context, begun []notification.Attempt) {
 }
 
 // withoutRested returns the results of the messages that a provider was asked to send. If all
-// providers rested, it gives the other messages back, and the batch begins no further group.
+// providers rested, it gives the other messages back, and the batch begins no further group. If only
+// the destinations of some messages rested, a separate workflow sends each of these messages.
 func (b *batch) withoutRested(ctx context.Context, begun []notification.Attempt, results []notification.AttemptResult) (asked []notification.AttemptResult) {
 	var rested []notification.Attempt
 	for i, result := range results {
@@ -129,9 +130,12 @@ func (b *batch) withoutRested(ctx context.Context, begun []notification.Attempt,
 			rested = append(rested, begun[i])
 		}
 	}
-	if len(rested) > 0 {
+	switch {
+	case len(rested) > 0 && b.rested != nil:
 		b.fail(b.rested)
 		b.giveBack(ctx, rested)
+	case len(rested) > 0:
+		b.activities.release(ctx, rested)
 	}
 	return asked
 }
@@ -155,10 +159,13 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notific
 		b.note(func(p *BatchProgress) { p.Sent++ })
 		return m.result
 	}
+	if rest, ok := errors.AsType[*notification.RestError](err); ok && rest.Alone {
+		return m.result
+	}
 	if errors.Is(err, notification.ErrProvidersRest) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.rested = resting(err)
+		b.rested = resting(err, 1)
 		return m.result
 	}
 	err = attemptFailure(m, err)

@@ -172,6 +172,34 @@ func TestSealDigest(t *testing.T) {
 	}
 }
 
+// A digest at the edge of quiet hours is judged by the later of two clocks: Temporal's, which says that
+// it is due, and the database's.
+func TestSealDigestByTheLaterClock(t *testing.T) {
+	t.Parallel()
+
+	now := time.Now().UTC()
+	clock := func(at time.Duration) time.Duration { return now.Add(at).Sub(now.Add(at).Truncate(24 * time.Hour)) }
+	for name, tt := range map[string]struct {
+		database   time.Duration // ahead of Temporal's clock
+		start, end time.Duration // of quiet hours, by Temporal's clock
+		quiet      bool
+	}{
+		"the database is behind":      {database: -time.Minute, start: -time.Hour, end: -time.Second},
+		"the database is far ahead":   {database: time.Hour, start: 30 * time.Minute, end: 2 * time.Hour, quiet: true},
+		"both are before quiet hours": {start: 30 * time.Minute, end: time.Hour},
+		"both are in quiet hours":     {start: -time.Hour, end: time.Hour, quiet: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			db := &digests{quiet: notification.QuietCheck{Now: now.Add(tt.database), Action: notification.Drop, Timezone: "UTC", Preference: notification.Preference{
+				Channel: notification.Email, QuietHours: &notification.QuietHours{Start: clock(tt.start), End: clock(tt.end)},
+			}}}
+			require.Equal(t, tt.quiet, must(sealDigest(db, true))(t).Quiet)
+		})
+	}
+}
+
 // A digest fits if its channel takes its text. If the template is broken, no smaller digest would help.
 func TestSealDigestMeasuresTheText(t *testing.T) {
 	t.Parallel()

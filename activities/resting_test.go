@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -53,6 +54,53 @@ func TestSendAfterRest(t *testing.T) {
 	require.Equal(t, activities.SendResult{Status: notification.Sent}, must(send(t, db, mail, sendInput))(t))
 	require.Empty(t, db.released)
 	require.Len(t, db.results, 1)
+}
+
+// A message whose destination alone takes nothing holds no slot, and comes back when the destination
+// wants it.
+func TestSendWhileTheDestinationRests(t *testing.T) {
+	t.Parallel()
+
+	for rest, retry := range map[time.Duration]time.Duration{0: time.Second, 20 * time.Second: 20 * time.Second, 90 * time.Second: 90 * time.Second} {
+		t.Run(rest.String(), func(t *testing.T) {
+			t.Parallel()
+
+			db, hook := due(1, 0), &provider{err: &notification.RestError{For: rest, Alone: true}}
+			_, err := send(t, db, hook, sendInput)
+
+			var failed *temporal.ApplicationError
+			require.ErrorAs(t, err, &failed)
+			require.Equal(t, activities.ProvidersRest, failed.Type())
+			require.GreaterOrEqual(t, failed.NextRetryDelay(), retry*4/5)
+			require.LessOrEqual(t, failed.NextRetryDelay(), retry*6/5)
+			require.Equal(t, 1, hook.calls)
+			require.Len(t, db.released, 1)
+			require.Empty(t, db.results)
+		})
+	}
+}
+
+// A batch leaves a message whose destination rests to a separate workflow, and sends the others.
+func TestSendBatchWhileADestinationRests(t *testing.T) {
+	t.Parallel()
+
+	db := withBatch(t, 100)
+	var sent atomic.Int64
+	a := batchActivities(db, &mails{answer: func(context.Context, string) error {
+		if sent.Add(1)%10 == 0 {
+			return &notification.RestError{For: time.Minute, Alone: true}
+		}
+		return nil
+	}})
+
+	result := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, db)))(t)
+
+	require.Equal(t, 90, result.Sent)
+	require.False(t, result.More)
+	require.True(t, result.HasRemaining)
+	require.Equal(t, map[string]int{"SENT": 90, "PENDING": 10}, deliveriesBy(t, db, "status"))
+	require.Zero(t, get[int](t, db, "SELECT count(*) FROM notification WHERE attempt_until > now()"))
+	require.Equal(t, 90, get[int](t, db, "SELECT count(*) FROM delivery_attempt"))
 }
 
 // If a digest waits, no item has an attempt.

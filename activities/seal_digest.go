@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+
 	"herald/internal/notification"
 )
 
@@ -34,7 +36,7 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 		if err != nil {
 			return SealResult{}, err
 		}
-		now := time.Now()
+		now := latest(check.Now, activity.GetInfo(ctx).ScheduledTime) // the digest is due by Temporal's clock: a slower one must not find quiet hours that are over
 		silence, deferred := check.Silence(now)
 		if deferred {
 			return SealResult{
@@ -53,6 +55,13 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 	})
 	result.SealedDigest = sealed
 	return result, err
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // fits reports whether the channel takes a digest with the items, by its text. If not even the first item

@@ -23,6 +23,8 @@ type SweepStore interface {
 	DeliveryRestarted(ctx context.Context, deliveryID string) error
 	// DeleteThrottles deletes up to limit windows that are over, and returns their number.
 	DeleteThrottles(ctx context.Context, limit int) (int, error)
+	// DeleteTurns deletes up to limit turns of destinations that nobody wanted for a day.
+	DeleteTurns(ctx context.Context, limit int) (int, error)
 	DeleteCounted(ctx context.Context, limit int) (int, error)
 	// CountDeliveries counts the deliveries of the last hours for the console.
 	CountDeliveries(ctx context.Context) error
@@ -95,6 +97,7 @@ func (a *Activities) Sweep(ctx context.Context) (notification.Sweep, error) {
 		sweepStartedAgain: s.found.StartedAgain, sweepClosed: s.found.Closed, sweepFailed: s.found.Failed,
 	})
 	s.deleteOver(ctx, "throttle windows that are over", a.Sweeps.DeleteThrottles)
+	s.deleteOver(ctx, "turns of unused destinations", a.Sweeps.DeleteTurns)
 	s.deleteOver(ctx, "messages that no cap counts any more", a.Sweeps.DeleteCounted)
 	return s.found, nil
 }

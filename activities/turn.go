@@ -38,10 +38,14 @@ const (
 var errNoTurn = benign("more urgent messages use up the rate limit", RateLimited, turnRetry)
 
 // resting returns the failure of an attempt that sent nothing because all providers rest. Temporal
-// retries it when the rest ends. Earlier retries would only load Temporal and the database.
-func resting(err error) error {
+// retries it when the rest ends. Earlier retries would only load Temporal and the database. attempt counts from 1.
+func resting(err error, attempt int32) error {
 	delay := turnRetry
-	if rest, ok := errors.AsType[*notification.RestError](err); ok {
+	rest, ok := errors.AsType[*notification.RestError](err)
+	switch {
+	case ok && rest.Alone:
+		delay = jittered(min(turnRetry<<min(attempt-1, 6), restRetryMost), rest.For) // many messages may wait for one destination
+	case ok:
 		delay = min(max(delay, rest.For), restRetryMost)
 	}
 	return benign(notification.ErrProvidersRest.Error(), ProvidersRest, delay)

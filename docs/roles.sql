@@ -22,6 +22,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON throttle, counted_message, delivery_coun
 GRANT SELECT, INSERT, UPDATE, DELETE ON source_row, source_topic, source_start, source_position TO herald_worker;
 GRANT SELECT, UPDATE (sent), DELETE ON lifecycle_event TO herald_worker; -- triggers write it as its owner
 GRANT SELECT, INSERT, UPDATE ON channel_turn, provider_state TO herald_worker;
+GRANT DELETE ON channel_turn TO herald_worker;
 
 -- A worker promotes its generation when it starts, and records that it did.
 GRANT INSERT (actor, command, target, detail) ON operator_action TO herald_worker;

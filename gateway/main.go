@@ -179,7 +179,7 @@ func newHub(cfg config.Gateway, db *gateway.Store, meter metric.Meter) (*live.Hu
 // inbox works, and afterwards sockets get the missed notifications.
 func needs(db *gateway.Store, verifier *signin.Verifier, public *public) []health.Need {
 	return []health.Need{
-		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: db.Ready},
+		{Name: "database", Down: "does not answer, is read-only, or has no schema of Herald's", Run: db.Ready},
 		{Name: "keys", Down: "cannot be fetched from AUTH_JWKS_URL", Run: verifier.Ready},
 		{Name: "server", Down: "has not started, or is about to stop", Run: public.ready},
 	}

@@ -70,6 +70,12 @@ func TestPushButton(t *testing.T) {
 	press()
 	tab.await(says(off) + " && window.gone")
 	require.Zero(t, browsers())
+
+	press()
+	tab.await(says(on))
+	tab.evaluate("window.gone = false; document.getElementById('switch').click()") // sign out, perhaps on a shared computer
+	tab.await("!document.getElementById('signed-out-heading').closest('[hidden]') && window.gone")
+	require.Zero(t, browsers())
 }
 
 // A click on a browser's notification opens its url: with a path, on the host of the page. Without a url

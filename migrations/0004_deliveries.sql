@@ -409,8 +409,8 @@ CREATE UNLOGGED TABLE channel_turn (
     CONSTRAINT channel_turn_pkey PRIMARY KEY (channel)
 ) WITH (fillfactor = 10);
 
-COMMENT ON TABLE channel_turn IS 'The next free turn of each channel with a rate limit, such as EMAIL_RATE_LIMIT.';
-COMMENT ON COLUMN channel_turn.channel IS 'A channel.';
+COMMENT ON TABLE channel_turn IS 'The next free turn of each channel, provider or destination with a rate limit, such as EMAIL_RATE_LIMIT.';
+COMMENT ON COLUMN channel_turn.channel IS 'A channel, or a provider. With the hash of an address: a Slack webhook, or the host of a webhook.';
 COMMENT ON COLUMN channel_turn.next_at IS 'When the first turn is due that nobody has taken, by the clock of this server. In the past: nobody waits.';
 
 CREATE TABLE provider_state (

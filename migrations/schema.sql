@@ -9,9 +9,9 @@ CREATE TABLE channel (
 );
 CREATE UNIQUE INDEX channel_confirms ON channel USING btree (channel_type, confirms);
 
--- The next free turn of each channel with a rate limit, such as EMAIL_RATE_LIMIT.
+-- The next free turn of each channel, provider or destination with a rate limit, such as EMAIL_RATE_LIMIT.
 CREATE TABLE channel_turn (
-    channel text NOT NULL, -- A channel.
+    channel text NOT NULL, -- A channel, or a provider. With the hash of an address: a Slack webhook, or the host of a webhook.
     next_at timestamp with time zone NOT NULL, -- When the first turn is due that nobody has taken, by the clock of this server. In the past: nobody waits.
     CONSTRAINT channel_turn_pkey PRIMARY KEY (channel)
 ) WITH (fillfactor=10);

@@ -78,7 +78,7 @@ func TestComposeSettings(t *testing.T) {
 		wired := wiring.New()
 		cfg, err := config.From(service.Environment, wired.Read)
 		require.NoError(t, err, name)
-		senders, _, err := newSenders(wired, cfg, nil, nil, notification.Channels())
+		senders, _, err := newSenders(wired, cfg, nil, nil, nil, notification.Channels())
 		require.NoError(t, err, name)
 		for _, channel := range notification.Channels() {
 			require.Contains(t, senders, channel, "%s: the broker or the sandbox could take its messages", name)

@@ -112,7 +112,7 @@ func run(ctx context.Context, part part) (err error) {
 		return err
 	}
 	p.board = channel.NewBoard(p.deliveries)
-	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, p.board, part.channels); err != nil {
+	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, p.board, p.deliveries, part.channels); err != nil {
 		return err
 	}
 	metrics, err := newMetrics(p.watched(sources))
@@ -279,7 +279,7 @@ func newTemporalClient(options client.Options, metrics client.MetricsHandler, tr
 
 func (p *process) needs() []health.Need {
 	needs := []health.Need{
-		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: p.events.Ready},
+		{Name: "database", Down: "does not answer, is read-only, or has no schema of Herald's", Run: p.events.Ready},
 		{Name: "broker", Down: "takes no messages", Run: func(context.Context) error { return p.broker.Ready() }},
 		{Name: "temporal", Down: "does not answer", Run: func(ctx context.Context) error {
 			_, err := p.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})

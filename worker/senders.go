@@ -27,11 +27,14 @@ const connections = slots + activities.FirstAttempts + activities.BatchSends
 
 // newSenders returns a sender for each channel that is on. For each other channel it returns the
 // reason why it is off; deliveries over it fail with this reason.
-func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker, board *channel.Board, channels []notification.Channel) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
+func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker, board *channel.Board, turns channel.Turns, channels []notification.Channel) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
 	senders, why = map[notification.Channel]activities.Sender{}, map[notification.Channel]error{}
 	for _, name := range channels {
 		process := channel.Process{
 			Timeout: cfg.Policies[name].Timeout, Slots: connections, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name), Broker: broker,
+		}
+		if name.LimitsEach() {
+			process.RateLimit, process.Turns = cfg.Policies[name].RateLimit, turns
 		}
 		if !name.BestEffort() { // a best-effort delivery has one attempt, and never waits
 			process.Board = board
@@ -75,7 +78,7 @@ func deliveryPolicies(cfg config.Config) map[notification.Channel]activities.Del
 	for channel, policy := range cfg.Policies {
 		policies[channel] = activities.DeliveryPolicy{
 			TaskQueue: workflows.ChannelQueue(cfg.TaskQueuePrefix, channel),
-			Local:     policy.RateLimit == 0,
+			Local:     limitOf(channel, policy) == 0,
 			AttemptPolicy: activities.AttemptPolicy{
 				MaxAttempts: policy.MaxAttempts, FirstRetry: policy.RetryInterval, Coefficient: policy.RetryCoefficient, Outage: policy.Outage, Timeout: policy.Timeout,
 			},
@@ -84,11 +87,19 @@ func deliveryPolicies(cfg config.Config) map[notification.Channel]activities.Del
 	return policies
 }
 
+// limitOf returns a channel's limit of messages a second; 0: none, or each destination has its own.
+func limitOf(channel notification.Channel, policy config.Policy) float64 {
+	if channel.LimitsEach() {
+		return 0
+	}
+	return policy.RateLimit
+}
+
 // rateLimits returns each channel's limit of messages a second.
 func rateLimits(cfg config.Config) map[notification.Channel]float64 {
 	limits := map[notification.Channel]float64{}
 	for channel, policy := range cfg.Policies {
-		limits[channel] = policy.RateLimit
+		limits[channel] = limitOf(channel, policy)
 	}
 	return limits
 }

@@ -41,7 +41,7 @@ func TestSenders(t *testing.T) {
 	wired := wiring.New()
 	cfg, err := config.From(workerEnvironment(map[string]string{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://localhost:9090/v1"}), wired.Read)
 	require.NoError(t, err)
-	senders, off, err := newSenders(wired, cfg, nil, nil, []notification.Channel{notification.WebSocket, notification.Email, notification.Push})
+	senders, off, err := newSenders(wired, cfg, nil, nil, nil, []notification.Channel{notification.WebSocket, notification.Email, notification.Push})
 	require.NoError(t, err)
 	require.Contains(t, senders, notification.WebSocket)
 	require.Contains(t, senders, notification.Push)
@@ -75,7 +75,7 @@ func TestConnectionsToAProviderAreKept(t *testing.T) {
 		"SENDGRID_API_KEY": "SG.test", "EMAIL_FROM": "herald@example.com", "SENDGRID_BASE_URL": provider.URL, "EMAIL_TIMEOUT": "1m",
 	}), wired.Read)
 	require.NoError(t, err)
-	senders, _, err := newSenders(wired, cfg, nil, nil, []notification.Channel{notification.Email})
+	senders, _, err := newSenders(wired, cfg, nil, nil, nil, []notification.Channel{notification.Email})
 	require.NoError(t, err)
 
 	for range 2 {

@@ -119,7 +119,7 @@ func (w *workers) addEvents() {
 func (w *workers) addChannel(channel notification.Channel) {
 	queue, policy := workflows.ChannelQueue(w.cfg.TaskQueuePrefix, channel), w.cfg.Policies[channel]
 	w.add(queue, workflows.OfDeliveries(), worker.Options{
-		MaxConcurrentActivityExecutionSize: activities.SendSlots(policy.RateLimit, slots),
+		MaxConcurrentActivityExecutionSize: activities.SendSlots(limitOf(channel, policy), slots),
 		WorkerStopTimeout:                  policy.Timeout + stopTimeout,
 	})
 	w.add(workflows.BatchesQueue(queue), nil, worker.Options{

@@ -15,7 +15,7 @@ type States interface {
 	RestProvider(ctx context.Context, provider, failure string, first, longest time.Duration, probed bool) error
 	ClaimProbe(ctx context.Context, provider string, lease time.Duration) (bool, error)
 	ProviderWorks(ctx context.Context, provider string) error
-	TakeTurns(ctx context.Context, in notification.TurnsWanted) (notification.Turns, error)
+	Turns
 }
 
 const (

@@ -56,11 +56,12 @@ func (b *breaker) record(failed bool) (rests bool) {
 // unless the message is the probe.
 func (p *Provider) ask(ctx context.Context, board *Board, msg notification.Message) (notification.Answer, error) {
 	if !board.resting(p.Name) {
-		if !p.takeTurn(ctx, board) {
-			return notification.Answer{}, notification.ErrProvidersRest
+		if err := p.takeTurn(ctx, board, msg); err != nil {
+			return notification.Answer{}, err
 		}
 		answer, err := p.Send(ctx, msg)
 		p.calls.count(err)
+		p.pauseAfter(msg, err)
 		p.note(ctx, board, err)
 		return answer, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"herald/internal/notification"
@@ -22,15 +21,16 @@ type Failover struct {
 type Provider struct {
 	Name string
 	Sender
-	RateLimit float64 // messages a second over all processes; 0: no limit
+	RateLimit float64 // messages a second over all processes, to each destination; 0: no limit
+	Turns     Turns   // of RateLimit; nil: the turns of the board
 
-	breaker   breaker
-	calls     calls
-	fullUntil atomic.Int64 // in Unix nanoseconds: no turn is free before this time
+	breaker breaker
+	calls   calls
+	pauses  pauses
 }
 
-// NewFailover returns a Failover that asks providers in this order. Without a board, no provider rests
-// or has a rate limit.
+// NewFailover returns a Failover that asks providers in this order. Without a board, no provider rests,
+// and a rate limit needs [Provider.Turns].
 func NewFailover(board *Board, providers ...*Provider) *Failover {
 	return &Failover{board, providers}
 }
@@ -75,7 +75,10 @@ func (f *Failover) Send(ctx context.Context, msg notification.Message) (answer n
 			return answer, nil
 		}
 		var failure *notification.ProviderError
+		var rest *notification.RestError
 		switch {
+		case errors.As(err, &rest) && rest.Alone:
+			return answer, err
 		case errors.Is(err, notification.ErrProvidersRest):
 			rested = true
 			continue

@@ -2,6 +2,11 @@ package channel
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"herald/internal/notification"
@@ -11,22 +16,90 @@ import (
 // next provider.
 const turnAhead = 250 * time.Millisecond
 
-// takeTurn waits for the message's turn under the provider's rate limit, which all processes share.
-// It reports false if the provider is at its limit, or if the database gives no turns.
-func (p *Provider) takeTurn(ctx context.Context, board *Board) bool {
-	if p.RateLimit == 0 || board == nil {
-		return true
+// Turns gives out the turns of a rate limit, which all processes share.
+type Turns interface {
+	TakeTurns(ctx context.Context, in notification.TurnsWanted) (notification.Turns, error)
+}
+
+// destined is a [Sender] whose messages go to many servers, or to one server that limits each address.
+// A limit of one destination says nothing about the others.
+type destined interface {
+	Destination(msg notification.Message) string
+}
+
+// destination returns the part of the provider that has its own rate limit; "": all of it.
+func (p *Provider) destination(msg notification.Message) string {
+	if sender, ok := p.Sender.(destined); ok {
+		return sender.Destination(msg)
 	}
-	if time.Now().UnixNano() < p.fullUntil.Load() {
-		return false
+	return ""
+}
+
+// pauses holds the times before which destinations take no messages.
+type pauses struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+// left returns the remaining pause of a destination; 0 or less: none.
+func (p *pauses) left(destination string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Until(p.until[destination])
+}
+
+// begin begins a pause, and forgets the pauses that are over.
+func (p *pauses) begin(destination string, length time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(p.until, func(_ string, until time.Time) bool { return until.Before(now) })
+	if p.until == nil {
+		p.until = map[string]time.Time{}
+	}
+	p.until[destination] = now.Add(length)
+}
+
+// pauseAfter begins a pause of a destination that asks for one, such as a Slack webhook by a 429.
+func (p *Provider) pauseAfter(msg notification.Message, err error) {
+	failure, ok := errors.AsType[*notification.ProviderError](err)
+	if destination := p.destination(msg); ok && failure.RetryAfter > 0 && destination != "" {
+		p.pauses.begin(destination, failure.RetryAfter)
+	}
+}
+
+// takeTurn waits for the message's turn under the rate limit of the provider, or of the message's
+// destination. If that takes no message now, or the database gives no turns, the error is
+// [notification.ErrProvidersRest].
+func (p *Provider) takeTurn(ctx context.Context, board *Board, msg notification.Message) error {
+	destination := p.destination(msg)
+	if left := p.pauses.left(destination); left > 0 {
+		return &notification.RestError{For: left, Alone: destination != ""}
+	}
+	turns := p.Turns
+	if turns == nil && board != nil {
+		turns = board.states
+	}
+	if p.RateLimit == 0 || turns == nil {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, boardTimeout)
 	defer cancel()
-	turns, err := board.states.TakeTurns(ctx, notification.TurnsWanted{Name: p.Name, Rate: p.RateLimit, Most: 1, Ahead: turnAhead})
-	if err != nil || turns.Granted == 0 {
-		p.fullUntil.Store(time.Now().Add(turns.Wait).UnixNano())
-		return false
+	taken, err := turns.TakeTurns(ctx, notification.TurnsWanted{Name: turnName(p.Name, destination), Rate: p.RateLimit, Most: 1, Ahead: turnAhead})
+	if err != nil || taken.Granted == 0 {
+		p.pauses.begin(destination, taken.Wait)
+		return &notification.RestError{For: taken.Wait, Alone: destination != ""}
 	}
-	time.Sleep(turns.Wait)
-	return true
+	time.Sleep(taken.Wait) // at most turnAhead, and the turn is taken
+	return nil
+}
+
+// turnName names the turns of a provider, or of one destination. It hides an address, which may be a
+// secret.
+func turnName(provider, destination string) string {
+	if destination == "" {
+		return provider
+	}
+	sum := sha256.Sum256([]byte(destination))
+	return provider + " " + hex.EncodeToString(sum[:16])
 }

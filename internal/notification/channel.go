@@ -24,6 +24,7 @@ const (
 type channelRow struct {
 	name       Channel
 	bestEffort bool                            // one attempt only; its failure is an outcome, not an error
+	eachLimit  bool                            // each address has its own rate limit
 	firstRetry time.Duration                   // default time from the first attempt to the second; 0: best effort
 	quieted    bool                            // quiet hours silence it
 	markup     Markup                          // of its bodies
@@ -81,6 +82,7 @@ var channelTable = []channelRow{
 	{
 		name:       Slack,
 		bestEffort: true,
+		eachLimit:  true,
 		markup:     Mrkdwn,
 		links:      WebLinks,
 		carries:    func(_ string, text Text) bool { return utf8.RuneCountInString(text.Title) <= maxSlackTitle },
@@ -93,6 +95,7 @@ var channelTable = []channelRow{
 	{
 		name:       Webhook,
 		firstRetry: 10 * time.Second,
+		eachLimit:  true,
 		links:      EveryLink,
 		carries:    carriedByWebhook,
 		reach:      func(r Recipient) (string, bool) { return written(r.WebhookURL) },
@@ -136,6 +139,10 @@ func (c Channel) Valid() bool { return slices.Contains(Channels(), c) }
 // BestEffort reports whether the channel gets one attempt, whose failure is an outcome, not an
 // error.
 func (c Channel) BestEffort() bool { return c.row().bestEffort }
+
+// LimitsEach reports whether a rate limit of the channel is for each destination: a Slack webhook, or the
+// host of a webhook.
+func (c Channel) LimitsEach() bool { return c.row().eachLimit }
 
 // FirstRetry is the default time from the first attempt to the second; 0 for a best-effort
 // channel.

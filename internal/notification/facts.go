@@ -46,6 +46,9 @@ func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, use
 		f.DeliveryID = DeliveryID(s.Event.ID, recipient.Who, recipient.UserID, route.Channel)
 		f.Routing = f.planDigest()
 	}
+	if f.Routing.OwnTime(recipient) {
+		f.Preference.QuietHours = nil
+	}
 	if !f.ahead() && route.QuietHoursAction != Ignore {
 		f.Silence = Quiet(f.Preference, recipient.Timezone, now, f.Setting)
 	}

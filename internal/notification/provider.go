@@ -11,7 +11,8 @@ var ErrProvidersRest = errors.New("all providers that may send it rest, are paus
 
 // RestError is [ErrProvidersRest] with the time until a provider may be asked.
 type RestError struct {
-	For time.Duration // 0: unknown, or now
+	For   time.Duration // 0: unknown, or now
+	Alone bool          // only the message's destination takes no messages now; other messages may be sent
 }
 
 func (e *RestError) Error() string { return ErrProvidersRest.Error() }

@@ -53,6 +53,35 @@ func TestBeginDigest(t *testing.T) {
 	require.Equal(t, []int{1, 0, 1}, []int{delivery(t, s, item(1)).Attempts, delivery(t, s, item(2)).Attempts, delivery(t, s, item(3)).Attempts})
 }
 
+// A digest whose time the recipient chose is sent in their own quiet hours, which drop other messages.
+func TestBeginDigestAtAChosenTime(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct {
+		settings string
+		items    int
+	}{
+		"the recipient's time":                   {"digest_at = '09:00', quiet_hours_action = 'DROP'", 3},
+		"the recipient's time, quiet hours wait": {"digest_at = '09:00', quiet_hours_action = 'DEFER'", 3},
+		"a window of the type's":                 {"quiet_hours_action = 'DROP'", 0},
+		"a window, quiet hours are ignored":      {"quiet_hours_action = 'IGNORE'", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			s := newWith(t, sealItems(3))
+			postgrestest.Exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('REVIEW_POSTED', 'EMAIL') ON CONFLICT DO NOTHING")
+			postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', "+tt.settings+" WHERE event_type = 'REVIEW_POSTED'")
+			postgrestest.Exec(t, s, "INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('RESTAURANT_USER', '10', '23:00')")
+			postgrestest.Exec(t, s, `
+				INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+				VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '00:00', '23:59:59.999999')`)
+
+			require.Len(t, listedIn(beginDigest(t, s, "digest-1")), tt.items)
+		})
+	}
+}
+
 // A digest of push messages goes to the recipient's current devices.
 func TestBeginDigestOfPushMessages(t *testing.T) {
 	t.Parallel()

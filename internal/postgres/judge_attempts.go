@@ -210,10 +210,7 @@ func quietCheck(deliveries []attemptFacts) notification.QuietCheck {
 	seen := map[notification.Entity]bool{}
 	for _, d := range deliveries {
 		facts := d.Setup.Facts(d.Recipient, d.Channel, d.now, nil)
-		check.Action, check.Preference, check.Timezone = facts.Routing.QuietHoursAction, facts.Preference, d.Recipient.Timezone
-		if route, _ := d.Setup.Route(d.Channel); route.OwnTime(d.Recipient) {
-			check.Preference.QuietHours = nil
-		}
+		check.Now, check.Action, check.Preference, check.Timezone = d.now, facts.Routing.QuietHoursAction, facts.Preference, d.Recipient.Timezone
 		if facts.Setting.QuietHours != nil && !seen[facts.Setting.Entity] {
 			seen[facts.Setting.Entity] = true
 			check.Groups = append(check.Groups, facts.Setting)

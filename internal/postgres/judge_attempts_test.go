@@ -281,6 +281,9 @@ func TestQuietCheck(t *testing.T) {
 		                ('RESTAURANT', '6', 'EMAIL', NULL, '03:00', '04:00', NULL), ('CUSTOMER', '0', 'EMAIL', NULL, '05:00', '06:00', NULL)`
 		ofType = "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type) VALUES ('RESTAURANT', '5', 'EMAIL', 'RESERVATION_REQUESTED')"
 		older  = "UPDATE notification SET entity_type = NULL, entity_id = NULL"
+		at     = "INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_at) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'AGGREGATE', '09:00')"
+		window = "INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'AGGREGATE')"
+		chosen = "INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('RESTAURANT_USER', '10', '23:00')"
 	)
 	evening := &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second, End: 7 * time.Hour}
 	night := &notification.QuietHours{Start: 22 * time.Hour, End: 7 * time.Hour}
@@ -299,6 +302,10 @@ func TestQuietCheck(t *testing.T) {
 		{name: "the entity's", rows: []string{group}, group: night},
 		{name: "the entity's row for the event's type, without quiet hours", rows: []string{group, ofType}},
 		{name: "an entity that was not stored", rows: []string{group, older}},
+		{name: "the type's time of digests", rows: []string{staff, own, at}, timezone: "Europe/Rome", own: evening},
+		{name: "a time that the recipient chose", rows: []string{staff, own, at, chosen}, timezone: "Europe/Rome"},
+		{name: "a time that the recipient chose, and an entity's quiet hours", rows: []string{staff, own, at, chosen, group}, timezone: "Europe/Rome", group: night},
+		{name: "a time that the recipient chose, for digests without one", rows: []string{staff, own, window, chosen}, timezone: "Europe/Rome", own: evening},
 	}
 	s := postgrestest.New(t)
 	for _, tt := range tests {
@@ -316,6 +323,8 @@ func TestQuietCheck(t *testing.T) {
 			})
 			require.NoError(t, err)
 
+			require.WithinDuration(t, time.Now(), check.Now, time.Minute)
+			ofDigest.Now = check.Now
 			require.Equal(t, check, ofDigest)
 			require.Equal(t, tt.action == notification.Defer, check.Action == notification.Defer)
 			require.Equal(t, tt.timezone, check.Timezone)

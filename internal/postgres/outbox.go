@@ -142,6 +142,10 @@ func (s *Store) InsertEvents(ctx context.Context, events []outbox.Event) error {
 // also polls, which covers the gap.
 const reconnectInterval = time.Second
 
+// listenLength is the time for which one connection listens. The next connection leads to the primary,
+// even if the server of the first has become a replica meanwhile.
+const listenLength = time.Minute
+
 // listen calls wake once it listens to a NOTIFY channel, and at each notification, until
 // ctx ends.
 func (s *Store) listen(ctx context.Context, channel string, wake func()) {
@@ -155,6 +159,8 @@ func (s *Store) listen(ctx context.Context, channel string, wake func()) {
 }
 
 func (s *Store) listenOnce(ctx context.Context, channel string, wake func()) error {
+	ctx, cancel := context.WithTimeout(ctx, listenLength)
+	defer cancel()
 	pooled, err := s.Pool.Acquire(ctx)
 	if err != nil {
 		return err
@@ -164,6 +170,9 @@ func (s *Store) listenOnce(ctx context.Context, channel string, wake func()) err
 
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return err
+	}
+	if !writable(conn) {
+		return errReadOnly
 	}
 	wake() // for rows that were written while nobody listened
 	for {

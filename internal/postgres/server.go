@@ -2,9 +2,20 @@ package postgres
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 )
+
+var errReadOnly = errors.New("the database is read-only")
+
+// writable reports whether the server took writes at its last answer. A pool closes other connections:
+// after a failover, a new connection leads to the new primary, and a session keeps the settings of its
+// database and role from its start.
+func writable(conn *pgx.Conn) bool {
+	reported := conn.PgConn().ParameterStatus
+	return reported("in_hot_standby") != "on" && reported("default_transaction_read_only") != "on"
+}
 
 // ReplicaRemedy is the next step after a [ReplicaError].
 const ReplicaRemedy = "set DATABASE_URL to the primary's address; if it names several hosts, add target_session_attrs=primary"

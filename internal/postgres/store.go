@@ -84,6 +84,7 @@ func open(ctx context.Context, url, applicationName string, stores int32, usesIn
 	if usesIndexes {
 		params["enable_seqscan"] = "off"
 	}
+	config.AfterRelease = writable
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, Wrap(err, "open database")
@@ -94,9 +95,14 @@ func open(ctx context.Context, url, applicationName string, stores int32, usesIn
 // Close ends all connections, after the running statements.
 func (s *Store) Close() { s.Pool.Close() }
 
-// Ready returns nil if the database answers and has its schema.
+// Ready returns nil if the database answers, has its schema and takes writes.
 func (s *Store) Ready(ctx context.Context) error {
-	return s.Exec(ctx, "database", "SELECT FROM delivery_attempt LIMIT 0")
+	const query = "SELECT current_setting('transaction_read_only')::boolean OR EXISTS (SELECT FROM delivery_attempt LIMIT 0)"
+	readOnly, err := One(ctx, s.Pool, "database", pgx.RowTo[bool], query)
+	if err == nil && readOnly {
+		return errReadOnly
+	}
+	return err
 }
 
 // Wrap adds the failed step to an error; nil stays nil.

@@ -86,6 +86,21 @@ func scanThrottle(row pgx.CollectableRow) (notification.Throttle, error) {
 	return t, err
 }
 
+// DeleteTurns deletes up to limit rows of destinations that nobody wanted for a day, and returns their number.
+func (s *Store) DeleteTurns(ctx context.Context, limit int) (int, error) {
+	const query = `
+		DELETE FROM channel_turn
+		WHERE  channel IN (
+		           SELECT channel
+		           FROM   channel_turn
+		           WHERE  next_at < now() - interval '1 day'
+		           LIMIT  $1
+		           FOR UPDATE SKIP LOCKED)`
+
+	tag, err := s.Pool.Exec(ctx, query, limit)
+	return int(tag.RowsAffected()), Wrap(err, "delete turns")
+}
+
 // DeleteThrottles deletes up to limit rows whose window is over, and returns their number.
 func (s *Store) DeleteThrottles(ctx context.Context, limit int) (int, error) {
 	const query = `

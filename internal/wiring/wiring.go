@@ -210,7 +210,7 @@ func (p *Providers) NewSender(process channel.Process) (channel.Sender, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", provider.Name, err)
 		default:
-			senders = append(senders, &channel.Provider{Name: provider.Name, Sender: sender, RateLimit: p.limits[provider.Name]})
+			senders = append(senders, &channel.Provider{Name: provider.Name, Sender: sender, RateLimit: cmp.Or(p.limits[provider.Name], process.RateLimit), Turns: process.Turns})
 		}
 	}
 	if len(senders) == 0 {

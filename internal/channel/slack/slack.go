@@ -49,6 +49,12 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	return answer, nil
 }
 
+// Destination returns the webhook: Slack limits each.
+func (s *Sender) Destination(msg notification.Message) string {
+	ready, _ := s.rules.Ready(msg)
+	return ready.To
+}
+
 // codes are Slack's codes. Errors show no other text of an answer.
 // https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks#handling_errors
 var codes = []string{

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"regexp"
 	"time"
 
@@ -51,6 +52,16 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 		refine(failure)
 		return answer, failure
 	}
+}
+
+// Destination returns the server of the webhook, which limits all of its webhooks together.
+func (s *Sender) Destination(msg notification.Message) string {
+	ready, _ := s.rules.Ready(msg)
+	u, err := url.Parse(ready.To)
+	if err != nil {
+		return ready.To
+	}
+	return u.Host
 }
 
 // plain matches an id that is allowed in a header. It has no dot, because dots separate the signed parts.

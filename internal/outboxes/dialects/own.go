@@ -26,7 +26,7 @@ var keepalives = map[string]string{"tcp_keepalives_idle": "5", "tcp_keepalives_i
 // Own takes up to share of the free [outboxes.Slots]. No other poller, in any process or
 // installation, holds them at the same time. The slots are advisory locks of a separate
 // connection, so any end of the process frees them. The context owned ends when that connection is lost,
-// or does not answer.
+// does not answer, or leads to a server that turned read-only.
 func (t *Table) Own(ctx context.Context, share int) (owned context.Context, slots map[int]bool, release func(), err error) {
 	config := t.pool.Config().ConnConfig
 	for name, value := range keepalives {
@@ -59,7 +59,7 @@ func (t *Table) Own(ctx context.Context, share int) (owned context.Context, slot
 	}, nil
 }
 
-// watch returns when ctx has ended, or when the connection is lost or does not answer.
+// watch returns when ctx has ended, or when the connection is lost, does not answer or is read-only.
 func watch(ctx context.Context, conn *pgx.Conn) {
 	answers := true
 	for answers && ctx.Err() == nil {
@@ -67,7 +67,7 @@ func watch(ctx context.Context, conn *pgx.Conn) {
 		_, _ = conn.WaitForNotification(waiting) // nobody notifies; the wait ends early if the connection is lost
 		cancel()
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), watchTimeout)
-		answers = conn.Ping(asking) == nil
+		answers = conn.Ping(asking) == nil && writable(conn)
 		cancel()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/outboxes"
@@ -57,6 +58,32 @@ func TestOwnOverAConnectionThatHangs(t *testing.T) {
 	case <-owned.Done():
 	case <-time.After(20 * time.Second):
 		require.Fail(t, "the owner of a hanging connection still owns its slots")
+	}
+}
+
+// While a database is read-only, as after a failover, nobody keeps its slots or its connections. So
+// everything continues when it takes writes, or when its address leads to another server.
+func TestDatabaseTurnsWritable(t *testing.T) {
+	t.Parallel()
+
+	s := orders(t)
+	const uuid = "00000000-0000-0000-0000-000000000001"
+	set := func(sql string) {
+		s.exec(t, "ALTER DATABASE "+pgx.Identifier{s.conn.Config().Database}.Sanitize()+" "+sql)
+	}
+	set("SET default_transaction_read_only = on")
+	table := s.table(t)
+	owned, _, release, err := table.Own(t.Context(), outboxes.Slots)
+	require.NoError(t, err)
+	t.Cleanup(release)
+	require.ErrorContains(t, table.MarkSent(t.Context(), []string{uuid}), "read-only transaction")
+	set("RESET default_transaction_read_only")
+
+	require.NoError(t, table.MarkSent(t.Context(), []string{uuid}))
+	select {
+	case <-owned.Done():
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "the owner keeps a read-only connection")
 	}
 }
 

@@ -75,11 +75,19 @@ func open(ctx context.Context, source outboxes.Source, dialect dialect) (*Table,
 	params["plan_cache_mode"] = "force_custom_plan" // a generic plan would sort the whole backlog for each page
 	params["enable_seqscan"] = "off"                // pages are read by key, even while the table is small: it grows
 	params["jit"] = "off"                           // Postgres would compile the query of a page without an index, which takes 0.4 s
+	config.AfterRelease = writable
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: open its database: %w", source.Name, err)
 	}
 	return &Table{pool, source, dialect, strings.Split(source.Table, ".")}, nil
+}
+
+// writable reports whether the server took writes at its last answer. The pool closes other connections,
+// because a new connection may lead to a new primary.
+func writable(conn *pgx.Conn) bool {
+	reported := conn.PgConn().ParameterStatus
+	return reported("in_hot_standby") != "on" && reported("default_transaction_read_only") != "on"
 }
 
 // zone returns the session's time zone, which Postgres applies to timestamps without a zone.
