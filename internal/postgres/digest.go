@@ -186,7 +186,7 @@ func (s *Store) DigestItems(ctx context.Context, digestID string) ([]string, err
 }
 
 // ReadDigest reads how the other items of a digest ended, and the locale and templates for
-// its text. It needs one round trip. A delivery that an operator cancels leaves its digest.
+// its text. It needs one round trip.
 func (s *Store) ReadDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.Digest, error) {
 	var found notification.Digest
 	batch := &pgx.Batch{}

@@ -80,7 +80,18 @@ const (
 // Its id ends with ~ and its notification.id. Two pairs that are planned at the same moment
 // cannot see each other. Then the insert fails, and a repeat sees the other row.
 func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error {
-	return Wrap(s.Pool.SendBatch(ctx, planBatch(event, page)).Close(), "save plan")
+	if event.CollapseKey == "" {
+		return Wrap(s.Pool.SendBatch(ctx, planBatch(event, page)).Close(), "save plan")
+	}
+	return Wrap(pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return savePlan(ctx, tx, event, page) }), "save plan")
+}
+
+// savePlan is [Store.SavePlan] in a transaction, for an event that may replace others.
+func savePlan(ctx context.Context, tx pgx.Tx, event notification.Event, page []notification.DecidedRecipient) error {
+	if err := tx.SendBatch(ctx, planBatch(event, page)).Close(); err != nil {
+		return err
+	}
+	return replace(ctx, tx, event, plannedRows(page))
 }
 
 // planBatch returns the statements that store a page.
@@ -90,7 +101,6 @@ func planBatch(event notification.Event, page []notification.DecidedRecipient) *
 	batch := &pgx.Batch{}
 	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
 	batch.Queue(numberTaken, idsOf(deliveries))
-	queueReplace(batch, event, deliveries)
 	return batch
 }
 

@@ -22,9 +22,11 @@ func (s *Store) SaveThrottledPlan(ctx context.Context, event notification.Event,
 		if err != nil {
 			return err
 		}
-		batch := planBatch(event, page)
-		batch.Queue(recordThrottles, event.Type, keys)
-		return tx.SendBatch(ctx, batch).Close()
+		if err := savePlan(ctx, tx, event, page); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, recordThrottles, event.Type, keys)
+		return err
 	})
 	return Wrap(err, "save plan")
 }
