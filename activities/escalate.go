@@ -86,7 +86,7 @@ func (a *Activities) follow(ctx context.Context, e *escalating, to notification.
 		key.Limited = e.facts.Setting.Entity
 	}
 	if e.plan != nil && e.planned.DeliveryID != "" {
-		key.Throttle = e.plan.throttleOf(e.recipient.UserType, e.recipient.UserID, e.planned)
+		key.Throttle = e.plan.setup.ThrottleKey(e.recipient, to)
 	}
 	var stored []notification.DecidedRecipient
 	follower, err := a.Followers.Follow(ctx, key, func(now notification.Escalating) *notification.DecidedRecipient {

@@ -94,10 +94,13 @@ func (e Explainer) addAmounts(ctx context.Context, setup notification.EventSetup
 			return err
 		}
 	}
-	if !setup.HasThrottle() {
+	keys := setup.ThrottleKeys(people)
+	if len(keys) == 0 {
 		return nil
 	}
-	return e.Store.ReadThrottles(ctx, setup.Event.Type, people)
+	last, err := e.Store.Throttles(ctx, setup.Event.Type, keys)
+	notification.AddThrottles(people, last)
+	return err
 }
 
 func notNamed(targets []notification.Target, problems []string, person notification.DirectoryEntry) []string {
