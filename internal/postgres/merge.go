@@ -114,12 +114,12 @@ func (m mergedTable) moveAll() (statements []string) {
 
 // movePage returns a statement that moves some rows whose key the target does not have.
 func (m mergedTable) movePage() string {
-	entity := ""
+	entity, order := "", ""
 	if m.name == DeliveryTable {
-		entity = movedEntity
+		entity, order = movedEntity, " ORDER BY n.id"
 	}
 	return "UPDATE " + m.name + " n SET user_type = $3, user_id = $4" + entity + " WHERE n.ctid = ANY (ARRAY (" +
-		"SELECT n.ctid FROM " + m.name + " n WHERE " + ofSource + " AND NOT " + m.taken() + " LIMIT 500 FOR UPDATE))"
+		"SELECT n.ctid FROM " + m.name + " n WHERE " + ofSource + " AND NOT " + m.taken() + order + " LIMIT 500 FOR UPDATE))"
 }
 
 // twins are waiting deliveries n to the source of a merge that the target gets already.

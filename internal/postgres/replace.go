@@ -58,8 +58,8 @@ const (
 )
 
 // replace replaces older events with the event's collapse key, for the recipients of rows, and cancels
-// their deliveries that wait. Call it after the rows are stored, in the same transaction: if a newer event
-// was planned earlier, it replaces the rows.
+// their deliveries that wait. Call it after lockPlan and after the rows are stored, in the same
+// transaction: if a newer event was planned earlier, it replaces the rows.
 func replace(ctx context.Context, tx pgx.Tx, event notification.Event, rows []plannedRow) error {
 	if event.CollapseKey == "" || len(rows) == 0 {
 		return nil
@@ -68,14 +68,9 @@ func replace(ctx context.Context, tx pgx.Tx, event notification.Event, rows []pl
 	for i, r := range rows {
 		userTypes[i], userIDs[i] = string(r.UserType), r.UserID
 	}
-	var ids []int64
-	batch := &pgx.Batch{}
-	batch.Queue(lockVersions, event.Type, event.CollapseKey)
-	batch.Queue(lockDeliveries, event.Type, event.CollapseKey, userTypes, userIDs)
-	QueueInto(batch, &ids, pgx.RowTo, replaceOlder, event.Type, event.CollapseKey, userTypes, userIDs)
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil || len(ids) == 0 {
-		return err
+	ids, err := Collect(ctx, tx, "replace older events", pgx.RowTo[int64], replaceOlder, event.Type, event.CollapseKey, userTypes, userIDs)
+	if err == nil && len(ids) > 0 {
+		_, err = cancellation{tell: true}.locked(ctx, tx, ids) // the reason is the replacement
 	}
-	_, err := cancellation{tell: true}.locked(ctx, tx, ids) // the reason is the replacement
 	return err
 }

@@ -83,15 +83,11 @@ func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []n
 	if event.CollapseKey == "" {
 		return Wrap(s.Pool.SendBatch(ctx, planBatch(event, page)).Close(), "save plan")
 	}
-	return Wrap(pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return savePlan(ctx, tx, event, page) }), "save plan")
-}
-
-// savePlan is [Store.SavePlan] in a transaction, for an event that may replace others.
-func savePlan(ctx context.Context, tx pgx.Tx, event notification.Event, page []notification.DecidedRecipient) error {
-	if err := tx.SendBatch(ctx, planBatch(event, page)).Close(); err != nil {
-		return err
+	var people notification.RecipientPage
+	for _, r := range page {
+		people.Recipients = append(people.Recipients, notification.Recipient{UserType: r.UserType, UserID: r.UserID})
 	}
-	return replace(ctx, tx, event, plannedRows(page))
+	return s.SaveLockedPlan(ctx, event, people, nil, func(notification.Used) ([]notification.DecidedRecipient, error) { return page, nil })
 }
 
 // planBatch returns the statements that store a page.

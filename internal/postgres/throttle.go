@@ -32,10 +32,14 @@ func (s *Store) SaveLockedPlan(ctx context.Context, event notification.Event, pa
 		if err != nil {
 			return err
 		}
-		if err := savePlan(ctx, tx, event, decided); err != nil || len(keys) == 0 {
+		if err := tx.SendBatch(ctx, planBatch(event, decided)).Close(); err != nil {
 			return err
 		}
-		planned := idsOf(plannedRows(decided))
+		rows := plannedRows(decided)
+		if err := replace(ctx, tx, event, rows); err != nil || len(keys) == 0 {
+			return err
+		}
+		planned := idsOf(rows)
 		keys = slices.DeleteFunc(slices.Clone(keys), func(k notification.Throttle) bool { return !slices.Contains(planned, k.DeliveryID) })
 		_, err = tx.Exec(ctx, recordThrottles, event.Type, keys)
 		return err
