@@ -12,9 +12,8 @@ import (
 type CancelStore interface {
 	// MayCancel reports whether the event `by` may cancel an event.
 	MayCancel(ctx context.Context, by, eventID string) (bool, error)
-	// CancelDeliveries cancels up to limit deliveries of an event that were not sent yet, and
-	// returns their number.
-	CancelDeliveries(ctx context.Context, eventID, reason string, limit int) (int, error)
+	// Lanes reads the lanes of an event in which a delivery is still to be made.
+	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
 	// CancelPart cancels the first deliveries of a part of an event, up to limit. next is the first
 	// notification.id of the next call; 0: none are left.
 	CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error)
@@ -53,13 +52,12 @@ func (a *Activities) CancelEvent(ctx context.Context, in CancelEventInput) (Canc
 		return CancelEventResult{}, err
 	}
 	reason := notification.CancelledBy(in.By)
-	for more := true; more; {
-		cancelled, err := a.Cancels.CancelDeliveries(ctx, in.EventID, reason, cancelledAtOnce)
-		if err != nil {
-			return CancelEventResult{}, err
-		}
-		activity.RecordHeartbeat(ctx)
-		more = cancelled == cancelledAtOnce
+	lanes, err := a.Cancels.Lanes(ctx, in.EventID)
+	for i := 0; err == nil && i < len(lanes); i++ {
+		_, err = a.cancelPart(ctx, notification.Part{EventID: in.EventID, Lane: lanes[i]}, notification.EndReason(reason))
+	}
+	if err != nil {
+		return CancelEventResult{}, err
 	}
 	if err := a.Canceller.CancelEvent(ctx, in.EventID, reason); err != nil {
 		return CancelEventResult{}, retried(err)
@@ -93,15 +91,17 @@ func (a *Activities) CancelPart(ctx context.Context, in CancelPartInput) (Cancel
 			return CancelPartResult{}, nil
 		}
 	}
-	var result CancelPartResult
-	for next := int64(1); next > 0; in.IDs.First = next {
-		var cancelled int
-		var err error
-		if cancelled, next, err = a.Cancels.CancelPart(ctx, in.Part, in.Reason, cancelledAtOnce); err != nil {
-			return CancelPartResult{}, err
-		}
-		result.Cancelled += cancelled
+	cancelled, err := a.cancelPart(ctx, in.Part, in.Reason)
+	return CancelPartResult{Cancelled: cancelled}, err
+}
+
+// cancelPart cancels the deliveries of a part that were not sent yet.
+func (a *Activities) cancelPart(ctx context.Context, part notification.Part, reason notification.EndReason) (cancelled int, err error) {
+	for next := int64(1); err == nil && next > 0; part.IDs.First = next {
+		var some int
+		some, next, err = a.Cancels.CancelPart(ctx, part, reason, cancelledAtOnce)
+		cancelled += some
 		activity.RecordHeartbeat(ctx)
 	}
-	return result, nil
+	return cancelled, err
 }

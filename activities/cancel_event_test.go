@@ -25,20 +25,20 @@ type cancelling struct {
 
 func (c *cancelling) MayCancel(_ context.Context, _, _ string) (bool, error) { return !c.foreign, nil }
 
-func (c *cancelling) CancelDeliveries(_ context.Context, _, reason string, limit int) (int, error) {
-	cancelled := min(c.waiting, limit)
-	c.waiting -= cancelled
-	c.reason = reason
-	c.statements++
-	return cancelled, nil
+func (c *cancelling) Lanes(context.Context, string) ([]notification.Lane, error) {
+	return []notification.Lane{{Channel: notification.Email}}, nil
 }
 
-func (c *cancelling) CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
+func (c *cancelling) CancelPart(_ context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
 	c.from = append(c.from, part.IDs.First)
-	if cancelled, err = c.CancelDeliveries(ctx, part.EventID, string(reason), limit); cancelled == limit {
+	cancelled = min(c.waiting, limit)
+	c.waiting -= cancelled
+	c.reason = string(reason)
+	c.statements++
+	if cancelled == limit {
 		next = part.IDs.First + int64(limit)
 	}
-	return cancelled, next, err
+	return cancelled, next, nil
 }
 
 func (c *cancelling) EventCounts(context.Context, string) (map[notification.Status]int, error) {

@@ -86,7 +86,7 @@ func (a *Activities) follow(ctx context.Context, e *escalating, to notification.
 		key.Limited = e.facts.Setting.Entity
 	}
 	if e.plan != nil && e.planned.DeliveryID != "" {
-		key.Throttle = e.plan.throttleOf(e.recipient.UserType, e.recipient.UserID, e.planned)
+		key.Throttle = e.plan.setup.ThrottleKey(e.recipient, to)
 	}
 	var stored []notification.DecidedRecipient
 	follower, err := a.Followers.Follow(ctx, key, func(now notification.Escalating) *notification.DecidedRecipient {
@@ -169,7 +169,7 @@ func (a *Activities) readRecipient(ctx context.Context, e *escalating) error {
 	if err := p.readHolders(ctx, page.Recipients); err != nil {
 		return err
 	}
-	p.setup.Settings, p.setup.Holders = page.Settings, p.holders
+	p.setup.Settings = page.Settings
 	e.plan, e.recipient = p, page.Recipients[0]
 	return nil
 }

@@ -15,11 +15,9 @@ type PlanStore interface {
 	EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error)
 	Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error)
 	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error
-	// SaveThrottledPlan stores the page that decide returns. It locks the keys meanwhile, and
-	// passes the last delivery for each.
-	SaveThrottledPlan(ctx context.Context, event notification.Event, keys []notification.Throttle, decide func(last []notification.Throttle) ([]notification.DecidedRecipient, error)) error
-	// ReadThrottles sets the last deliveries of people, for the throttle keys of an event type.
-	ReadThrottles(ctx context.Context, eventType string, people []notification.Recipient) error
+	// SaveLockedPlan stores the page that decide returns. It locks the keys meanwhile, sets what its
+	// people were told before, and passes the recipients that the event has selected so far.
+	SaveLockedPlan(ctx context.Context, event notification.Event, page notification.RecipientPage, keys []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) error
 	// ReadCounted sets the messages of people that the caps count.
 	ReadCounted(ctx context.Context, caps notification.Caps, people []notification.Recipient) error
 	// AddressHolders reads which recipients of an event have deliveries to the addresses of people, on
@@ -77,7 +75,7 @@ type DeliveryBatch struct {
 
 // PlanDeliveries plans some pages of an event's recipients. It reads the recipients and their
 // settings, applies the rules, renders the texts and stores the result, in four round trips for
-// each page. It ends early when half of its time is used. A repeat returns the result that the
+// each page. It ends early when half of its time is used. A repeat keeps the decisions that the
 // first call stored. PlanDeliveries uses the source only for a check: a worker plans only for the
 // sources in its settings.
 func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResult, error) {
@@ -126,7 +124,7 @@ func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) e
 				return err
 			}
 		}
-		if err := a.planPage(ctx, p, found, after.Used); err != nil {
+		if err := a.planPage(ctx, p, found); err != nil {
 			return err
 		}
 		if p.result.Next == nil || page >= in.Pages || halfOver(ctx, started) {
@@ -155,17 +153,14 @@ func halfOver(ctx context.Context, started time.Time) bool {
 	return found && time.Since(started) > time.Until(deadline)
 }
 
-func (a *Activities) planPage(ctx context.Context, p *planning, found notification.RecipientPage, before notification.Used) error {
-	decided, used, err := p.savePage(ctx, found, before)
+func (a *Activities) planPage(ctx context.Context, p *planning, found notification.RecipientPage) error {
+	decided, err := p.savePage(ctx, found)
 	if err != nil {
 		return err
 	}
 	countNotSent(ctx, decided)
 	activity.RecordHeartbeat(ctx)
 	p.result.Next = found.Next
-	if found.Next != nil {
-		p.result.Next.Used = used
-	}
 	activity.GetLogger(ctx).Info("planned", "event_id", p.setup.Event.ID, "recipients", len(found.Recipients))
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
 )
 
 func TestPlanDeliveries(t *testing.T) {
@@ -192,26 +194,82 @@ func TestPlanDeliveriesFailure(t *testing.T) {
 }
 
 // One call plans as many pages as the input asks for. It returns the lanes with
-// deliveries, and the cursor, which carries the used part of max_recipients.
+// deliveries, and the cursor.
 func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 	t.Parallel()
 
 	db := reservation()
 	db.page.Next = &notification.Cursor{UserID: "11"}
-	most := 5
-	db.page.Settings = []notification.Setting{{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.Email, Enabled: true, MaxRecipients: &most}}
-
 	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 3}))(t)
 
 	require.Equal(t, 3, db.pages)
 	require.Equal(t, 250, db.limit, "pages of a large event are larger")
 	require.Equal(t, activities.PlanResult{
 		EventType: "RESERVATION_REQUESTED", Aggregate: notification.Entity{Type: "RESTAURANT", ID: "5"}, Lanes: lanes,
-		Next: &notification.Cursor{UserID: "11", Used: notification.Used{"RESTAURANT/5 EMAIL": 5, "RESTAURANT/5 WEBSOCKET": 6}},
+		Next: &notification.Cursor{UserID: "11"},
 	}, result)
 	db.page.Recipients = nil // the recipients have left
 	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: *result.Next}))(t).Outcome, "an earlier page had recipients")
 	require.Equal(t, *result.Next, db.after)
+}
+
+// losing stores pages, but loses the first result of each.
+type losing struct {
+	*postgres.Store
+	lost bool
+}
+
+func (l *losing) SaveLockedPlan(ctx context.Context, event notification.Event, page notification.RecipientPage, keys []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) error {
+	err := l.Store.SaveLockedPlan(ctx, event, page, keys, decide)
+	if !l.lost {
+		l.lost = true
+		return errors.New("connection reset")
+	}
+	return err
+}
+
+// A page that is planned again counts the stored decisions for max_recipients, not those of today. So
+// does an event that an operator retries.
+func TestPlanDeliveriesTwiceKeepsMaxRecipients(t *testing.T) {
+	t.Parallel()
+
+	s := installation(t)
+	for i := range 103 {
+		person(t, s, "RESTAURANT_USER", fmt.Sprint(i+1), "RESTAURANT", "5", "STAFF")
+	}
+	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', true, 1)")
+	event(t, s, "RESTAURANT", "5")
+	in := activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 2}
+	db := &losing{Store: s}
+
+	_, err := plan(db, in)
+	require.Error(t, err)
+	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '1', 'EMAIL', false)")
+	exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '0', 'new@example.com')")
+	exec(t, s, "INSERT INTO entity_member (user_type, user_id, entity_type, entity_id, role) VALUES ('RESTAURANT_USER', '0', 'RESTAURANT', '5', 'MANAGER')")
+	must(plan(db, in))(t)
+	must(plan(db, in))(t)
+
+	require.Equal(t, []string{"1"}, postgrestest.List(t, s, "SELECT user_id FROM notification WHERE channel = 'EMAIL'"))
+	require.Equal(t, 104, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_decision"))
+}
+
+// A throttle window that ends while the event waits for its row throttles nothing, and the event begins
+// the next window.
+func TestPlanDeliveriesDecidesUnderTheLock(t *testing.T) {
+	t.Parallel()
+
+	s := installation(t)
+	exec(t, s, "UPDATE event_type_channel_routing SET throttle_window = '1 second' WHERE channel_type = 'EMAIL'")
+	person(t, s, "RESTAURANT_USER", "1", "RESTAURANT", "5", "STAFF")
+	event(t, s, "RESTAURANT", "5")
+	exec(t, s, "INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) VALUES ('evt-0', 'RESERVATION_REQUESTED', 'RESTAURANT_USER', '1', 'EMAIL', 'evt-0-staff1-EMAIL', 't', 'b')")
+	exec(t, s, "INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key, delivery_id, began_at, ends_at) SELECT 'RESTAURANT_USER', '1', 'RESERVATION_REQUESTED', 'EMAIL', '', 'evt-0-staff1-EMAIL', now(), now() + '1 second'")
+	other := postgrestest.OpenTx(t, s, "SELECT FROM throttle FOR UPDATE")
+	time.AfterFunc(1100*time.Millisecond, func() { _ = other.Rollback(context.Background()) })
+
+	require.Contains(t, planned(t, s), "evt-1-staff1-EMAIL")
+	require.Equal(t, "evt-1-staff1-EMAIL", postgrestest.Get[string](t, s, "SELECT delivery_id FROM throttle"))
 }
 
 // For an event of one page the result holds all deliveries from the rows, if one workflow can send

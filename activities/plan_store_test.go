@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -277,6 +278,11 @@ func (p *plans) Recipients(_ context.Context, _ string, targets []notification.T
 func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notification.DecidedRecipient) error {
 	p.decided = page
 	return p.later
+}
+
+func (p *plans) SaveLockedPlan(_ context.Context, _ notification.Event, _ notification.RecipientPage, _ []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) (err error) {
+	p.decided, err = decide(notification.Used{})
+	return cmp.Or(err, p.later)
 }
 
 func (p *plans) Undelivered(_ context.Context, _ string, limit int) ([]notification.Delivery, error) {

@@ -3,7 +3,6 @@ package activities
 import (
 	"cmp"
 	"context"
-	"maps"
 	"strings"
 	"time"
 
@@ -20,9 +19,7 @@ type planning struct {
 	escalated  EventTexts // nil: not needed yet
 	targets    []notification.Target
 	result     PlanResult
-	written    map[string]notification.PlannedDelivery // of the page, by delivery id; nil: no page is decided twice
-	holders    notification.AddressHolders             // of the addresses of the page, as stored
-	read       time.Time                               // the time by this process's clock when setup.Now was read
+	read       time.Time // the time by this process's clock when setup.Now was read
 }
 
 // now returns the time by the database's clock. The rules use the same clock before an attempt.
@@ -55,13 +52,16 @@ func (p *planning) passOver(ctx context.Context, people []notification.PassedOve
 }
 
 // decide applies the rules to a page of recipients and renders the texts of the
-// selected deliveries. It also returns the used part of max_recipients.
-func (p *planning) decide(ctx context.Context, page notification.RecipientPage, before notification.Used, now time.Time) ([]notification.DecidedRecipient, notification.Used, error) {
-	used := before.Clone()
-	p.setup.Settings, p.setup.Holders = page.Settings, maps.Clone(p.holders)
+// selected deliveries. It leaves out recipients who were decided about before.
+func (p *planning) decide(ctx context.Context, page notification.RecipientPage, used notification.Used) ([]notification.DecidedRecipient, error) {
+	now := p.now()
+	p.setup.Settings = page.Settings
 	decided := make([]notification.DecidedRecipient, 0, len(page.Recipients))
 	for _, recipient := range page.Recipients {
 		activity.RecordHeartbeat(ctx)
+		if recipient.Decided {
+			continue
+		}
 		r := notification.NewDecided(recipient)
 		for _, choice := range p.setup.Decide(recipient, now, used) {
 			r.Add(choice)
@@ -70,11 +70,11 @@ func (p *planning) decide(ctx context.Context, page notification.RecipientPage, 
 			}
 		}
 		if err := ctx.Err(); err != nil { // no workflow waits for the result, and perhaps only the end of ctx prevented texts
-			return nil, nil, err
+			return nil, err
 		}
 		decided = append(decided, r)
 	}
-	return decided, used, nil
+	return decided, nil
 }
 
 func (p *planning) planned(ctx context.Context, recipient notification.Recipient, choice notification.Choice) notification.PlannedDelivery {
@@ -92,18 +92,11 @@ func (p *planning) planned(ctx context.Context, recipient notification.Recipient
 	if route, _ := p.setup.Route(choice.Channel); route.OncePerAddress {
 		delivery.AddressHash = recipient.AddressHashes[choice.Channel]
 	}
-	if written, found := p.written[id]; found {
-		delivery.Title, delivery.Body, delivery.URL, delivery.Problem = written.Title, written.Body, written.URL, written.Problem
-		return delivery
-	}
 	text, err := p.textsOf(choice).Render(ctx, choice.Channel, recipient)
 	if err != nil {
 		delivery.Problem = cmp.Or(delivery.Problem, err.Error())
 	}
 	delivery.Title, delivery.Body, delivery.URL = text.Title, text.Body, text.URL
-	if p.written != nil {
-		p.written[id] = delivery
-	}
 	return delivery
 }
 

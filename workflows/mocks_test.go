@@ -149,7 +149,7 @@ func cursor(n int) notification.Cursor {
 	if n == 0 {
 		return notification.Cursor{}
 	}
-	return notification.Cursor{Rank: 1, Number: int64(n * 100), UserID: strconv.Itoa(n * 100), UserType: notification.RestaurantUser, Used: notification.Used{"RESTAURANT/5 EMAIL": n}}
+	return notification.Cursor{Rank: 1, Number: int64(n * 100), UserID: strconv.Itoa(n * 100), UserType: notification.RestaurantUser}
 }
 
 func sorted(ids []string) []string { return slices.Sorted(slices.Values(ids)) }

@@ -94,10 +94,12 @@ func (e Explainer) addAmounts(ctx context.Context, setup notification.EventSetup
 			return nil, err
 		}
 	}
-	if setup.HasThrottle() {
-		if err := e.Store.ReadThrottles(ctx, setup.Event.Type, people); err != nil {
+	if keys := setup.ThrottleKeys(people); len(keys) > 0 {
+		last, err := e.Store.Throttles(ctx, setup.Event.Type, keys)
+		if err != nil {
 			return nil, err
 		}
+		notification.AddThrottles(people, last)
 	}
 	return e.Store.AddressHolders(ctx, setup, people)
 }

@@ -1,6 +1,9 @@
 package notification
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Template is one row of notification_template. "*" means every event type or every channel.
 type Template struct {
@@ -53,7 +56,6 @@ type Cursor struct {
 	Number   int64  // the user id if it is a number; else the highest number
 	UserID   string // empty: before the first recipient
 	UserType UserType
-	Used     Used // part of max_recipients that earlier recipients used
 }
 
 // RecipientPage is a page of an event's recipients.
@@ -62,6 +64,11 @@ type RecipientPage struct {
 	Settings   []Setting    // of the event's entities; the same for every page
 	PassedOver []PassedOver // people on no page; only in the first page
 	Next       *Cursor      // nil: this is the last page
+}
+
+// Limited reports whether an entity limits the number of recipients.
+func (p RecipientPage) Limited() bool {
+	return slices.ContainsFunc(p.Settings, func(s Setting) bool { return s.MaxRecipients != nil })
 }
 
 // DecidedRecipient is the rules' decision about one recipient of an event. Its JSON names and its

@@ -45,6 +45,7 @@ type Recipient struct {
 	Suppressions  []Suppression        // why their addresses get nothing; only suppressed addresses
 	Throttles     []Throttle           // their last deliveries over channels with a throttle window
 	Counted       []CountedMessage     // over channels with a cap
+	Decided       bool                 // an earlier planning of the event stored its decisions
 
 	AddressHashes map[Channel]string // hexadecimal, of channels whose routes compare addresses; else not set
 }

@@ -67,8 +67,7 @@ func (f Facts) lastOf(key string) Throttle {
 	return Throttle{}
 }
 
-// AddThrottles gives each person their last deliveries. They replace deliveries with the same keys
-// from an earlier call.
+// AddThrottles gives each person their last deliveries.
 func AddThrottles(people []Recipient, last []Throttle) {
 	of := map[RecipientKey][]Throttle{}
 	for _, t := range last {
@@ -78,18 +77,35 @@ func AddThrottles(people []Recipient, last []Throttle) {
 		}
 	}
 	for i := range people {
-		people[i].Throttles = append(of[RecipientKey{UserType: people[i].UserType, UserID: people[i].UserID}], people[i].Throttles...)
+		people[i].Throttles = of[RecipientKey{UserType: people[i].UserType, UserID: people[i].UserID}]
 	}
 }
 
-// HasThrottle reports whether a route of the event type has a row of throttle.
-func (s EventSetup) HasThrottle() bool {
+// ThrottleKeys returns the rows of throttle that the event's deliveries to people may have.
+func (s EventSetup) ThrottleKeys(people []Recipient) []Throttle {
+	var keys []Throttle
 	for _, route := range s.Routing {
-		if _, window := route.Throttle(); window > 0 {
-			return true
+		for _, person := range people {
+			if key := s.ThrottleKey(person, route.Channel); key != nil {
+				keys = append(keys, *key)
+			}
 		}
 	}
-	return false
+	return keys
+}
+
+// ThrottleKey returns the row of throttle of the event's delivery to a person; nil: no throttle window
+// limits the channel.
+func (s EventSetup) ThrottleKey(person Recipient, channel Channel) *Throttle {
+	route, _ := s.Route(channel)
+	key, window := route.Throttle()
+	if window == 0 {
+		return nil
+	}
+	return &Throttle{
+		ThrottleKey: ThrottleKey{UserType: person.UserType, UserID: person.UserID, Channel: channel, Key: key},
+		DeliveryID:  DeliveryID(s.Event.ID, person.Who, person.UserID, channel), Window: window,
+	}
 }
 
 // Throttle returns the key of the route's row in throttle, and the longest time for which it

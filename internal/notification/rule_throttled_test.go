@@ -60,7 +60,7 @@ func TestThrottled(t *testing.T) {
 			require.Equal(t, tt.want == throttled, choice.ThrottledBy == "evt-0-staff1-EMAIL")
 			findings := facts.Findings()
 			require.Contains(t, findings[len(findings)-3].Fact, tt.finds)
-			require.Equal(t, tt.window > 0, setup.HasThrottle())
+			require.Equal(t, tt.window > 0, len(setup.ThrottleKeys([]notification.Recipient{recipient})) == 1)
 		})
 	}
 }

@@ -156,8 +156,7 @@ func (c Choice) SendAfter(key string) time.Time {
 	return c.Wait.Release(key)
 }
 
-// Used counts the recipients selected so far, by entity and channel ("RESTAURANT/5 EMAIL"). Each
-// page of recipients passes it to the next.
+// Used counts the recipients selected so far, by entity and channel ("RESTAURANT/5 EMAIL").
 type Used map[string]int
 
 // Clone returns a copy, never nil.

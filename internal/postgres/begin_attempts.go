@@ -15,22 +15,17 @@ import (
 // again, with facts committed after the leases were taken; see [Store.judge]. These
 // deliveries were planned more than a minute ago, had to wait, have expired, are withdrawn by
 // another event, or go to an erased person. Then the caps of the channel count the messages; see
-// [Store.countMessages]. One more statement reads the status of deliveries that were not begun.
+// [Store.countMessages]. One more statement reads the status of deliveries that were not begun. If a
+// statement fails, the leases are given back.
 func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
-	begun := attempts{}
-	if !in.StatusOnly {
-		toJudge, toCount, err := s.takeLeases(ctx, in, begun)
-		if err == nil && len(toJudge) > 0 {
-			err = s.judge(ctx, in, toJudge, begun)
-		}
-		if err == nil && len(toCount) > 0 {
-			err = s.countMessages(ctx, in, toCount, begun)
-		}
-		if err != nil {
-			return nil, Wrap(err, "begin attempts")
-		}
+	begun, err := s.begin(ctx, in)
+	if err == nil {
+		err = s.readStatuses(ctx, in.DeliveryIDs, begun)
 	}
-	if err := s.readStatuses(ctx, in.DeliveryIDs, begun); err != nil {
+	if err != nil {
+		if !in.StatusOnly {
+			s.releaseOwner(ctx, in)
+		}
 		return nil, Wrap(err, "begin attempts")
 	}
 	ordered := make([]notification.Attempt, len(in.DeliveryIDs))
@@ -38,6 +33,22 @@ func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]not
 		ordered[i] = begun[id]
 	}
 	return ordered, nil
+}
+
+// begin takes leases, and asks the rules and the caps.
+func (s *Store) begin(ctx context.Context, in notification.Begin) (attempts, error) {
+	begun := attempts{}
+	if in.StatusOnly {
+		return begun, nil
+	}
+	toJudge, toCount, err := s.takeLeases(ctx, in, begun)
+	if err == nil && len(toJudge) > 0 {
+		err = s.judge(ctx, in, toJudge, begun)
+	}
+	if err == nil && len(toCount) > 0 {
+		err = s.countMessages(ctx, in, toCount, begun)
+	}
+	return begun, err
 }
 
 // attempts holds attempts by delivery id.

@@ -1,11 +1,16 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
@@ -239,6 +244,52 @@ func TestBeginAttemptsFailsWithoutRules(t *testing.T) {
 
 	require.ErrorContains(t, errOf(s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: ids, Owner: "me", Lease: time.Minute, First: true})), "begin attempts")
 	require.Equal(t, 2, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_owner IS NULL AND attempt_count = 0 AND status = 'PENDING'"))
+}
+
+// deafConn drops the next answer of the server, once.
+type deafConn struct {
+	net.Conn
+	deaf *atomic.Bool
+}
+
+func (c deafConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.deaf.CompareAndSwap(true, false) {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// If leases are taken but the answer is lost, the leases are given back: no call has begun, so nothing
+// counts as an attempt, and nothing as a crash of this one.
+func TestBeginAttemptsGivesLeasesBack(t *testing.T) {
+	t.Parallel()
+
+	s, ids := mailsTo(t, 3)
+	var deaf atomic.Bool
+	config := s.Pool.Config()
+	config.MaxConns = 1
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return deafConn{conn, &deaf}, err
+	}
+	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
+	t.Cleanup(pool.Close)
+	store := &postgres.Store{Pool: pool}
+	begin := func(owner string, ids ...string) error {
+		return errOf(store.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: ids, Owner: owner, Lease: time.Hour}))
+	}
+	require.NoError(t, begin("another", ids[0])) // prepares the statement
+	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'dead', attempt_began = now() - interval '1 hour', attempt_until = now() - interval '1 minute' WHERE delivery_id = $1", ids[2])
+
+	for range 12 {
+		deaf.Store(true)
+		require.ErrorContains(t, begin("me", ids...), "begin attempts")
+	}
+
+	require.Equal(t, []string{ids[0] + " another 1", ids[1] + "  0", ids[2] + "  1"},
+		postgrestest.List(t, s, "SELECT format('%s %s %s', delivery_id, attempt_owner, attempt_count) FROM notification ORDER BY id"))
+	require.Equal(t, []string{ids[2] + " 1 LOST"}, postgrestest.List(t, s, "SELECT concat_ws(' ', delivery_id, attempt, outcome) FROM delivery_attempt"), "only the process that died lost an attempt")
 }
 
 // The run of an operator's retry sends the delivery.

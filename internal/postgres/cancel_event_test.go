@@ -117,11 +117,11 @@ func addRecipientOnce(t *testing.T, s *postgres.Store) {
 }
 
 // An item of a digest is cancelled, alone or with its event, unless it has ended. While its digest is
-// with the provider, nobody knows whether the item can still be cancelled.
+// with the provider, its workflow waits for the result.
 func TestCancelAnItemOfADigest(t *testing.T) {
 	t.Parallel()
 
-	const pending, sent, delivered, cancelled = notification.Pending, notification.Sent, notification.Delivered, notification.Cancelled
+	const sent, delivered, cancelled = notification.Sent, notification.Delivered, notification.Cancelled
 	type step = func(t *testing.T, s *postgres.Store)
 	sends := func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }
 	failsOnce := func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy) }
@@ -136,7 +136,9 @@ func TestCancelAnItemOfADigest(t *testing.T) {
 	fails := func(t *testing.T, s *postgres.Store) {
 		must(s.GiveUp(t.Context(), item(1), notification.Failed, "why"))(t)
 	}
-	withItsEvent := func(t *testing.T, s *postgres.Store) { must(s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10))(t) }
+	withItsEvent := func(t *testing.T, s *postgres.Store) {
+		require.NoError(t, errOfTwo(s.CancelPart(t.Context(), notification.Part{EventID: "evt-1", Lane: laterMails}, byEvent2, 10)))
+	}
 	tests := []struct {
 		name   string
 		before []step
@@ -144,10 +146,12 @@ func TestCancelAnItemOfADigest(t *testing.T) {
 		want   notification.Status
 	}{
 		{name: "sealed", by: []step{alone, withItsEvent}, want: cancelled},
-		{name: "being sent", before: []step{sends}, by: []step{alone, withItsEvent}, want: pending},
+		{name: "being sent", before: []step{sends}, by: []step{withItsEvent}, want: cancelled},
+		{name: "being sent, alone", before: []step{sends}, by: []step{alone}, want: notification.Pending},
 		{name: "being sent, and failed by its workflow", before: []step{sends}, by: []step{fails}, want: notification.Failed},
 		{name: "between two attempts", before: []step{failsOnce}, by: []step{alone, withItsEvent}, want: cancelled},
-		{name: "at the second attempt", before: []step{failsOnce, sends}, by: []step{alone, withItsEvent}, want: pending},
+		{name: "at the second attempt", before: []step{failsOnce, sends}, by: []step{withItsEvent}, want: cancelled},
+		{name: "at the second attempt, alone", before: []step{failsOnce, sends}, by: []step{alone}, want: notification.Pending},
 		{name: "after an attempt died", before: []step{sends, runOut}, by: []step{alone, withItsEvent}, want: cancelled},
 		{name: "being sent by itself", before: []step{sendsAlone}, by: []step{alone, withItsEvent}, want: cancelled},
 		{name: "sent", before: []step{becomes(sent)}, by: []step{alone, withItsEvent}, want: sent},
@@ -173,27 +177,11 @@ func TestCancelAnItemOfADigest(t *testing.T) {
 	}
 }
 
-// A single delivery that is with its provider is cancelled too; it still becomes SENT.
-func TestCancelDeliveriesInBatches(t *testing.T) {
-	t.Parallel()
-
-	s := newWith(t, planMail)
-	begin(t, s, mail, 0)
-	saveOf(t, s, "evt-1", toCustomer("evt-1", "1"), toCustomer("evt-1", "2"))
-	for _, want := range []int{2, 1, 0} {
-		require.Equal(t, want, must(s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 2))(t))
-	}
-}
-
-// Cancelling a part does not change the rest of the event, nor deliveries that have another
-// workflow.
+// Cancelling a part does not change the rest of the event.
 func TestCancelPart(t *testing.T) {
 	t.Parallel()
 
 	s := largeEvent(t)
-	savePlan(t, s, decided("12", planned(notification.Email)), decided("16", planned(notification.Email)))
-	postgrestest.Exec(t, s, "UPDATE notification SET escalated_from = 'evt-1-staff4-PUSH' WHERE delivery_id = $1", staffMail(12))
-	postgrestest.Exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'run-1', false, 'FAILED')", staffMail(16))
 	id := func(n int) int64 {
 		return postgrestest.Get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", staffMail(n))
 	}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,70 +13,92 @@ import (
 // million.
 const chunk = 1000
 
-// cancelPending cancels the PENDING deliveries of an event in chunks, when its workflow has
-// ended or never starts. It skips a delivery that an operator retries, since the retry has
-// its own workflow. If it is interrupted, a repeat cancels the rest.
-func (s *Store) cancelPending(ctx context.Context, eventID string, reason notification.EndReason) error {
-	lanes, err := s.Lanes(ctx, eventID)
-	if err != nil {
-		return err
-	}
-	for _, lane := range lanes {
-		part := notification.Part{EventID: eventID, Lane: lane}
-		for next := int64(1); next > 0; part.IDs.First = next {
-			if _, next, err = s.cancelChunk(ctx, part, true, reason, chunk); err != nil {
-				return Wrap(err, "cancel deliveries")
-			}
-		}
-	}
-	return nil
+// cancellation selects deliveries to cancel.
+type cancellation struct {
+	which  string // a condition of deliveries n
+	args   []any  // of which
+	reason string // unless another event withdraws the delivery
+	limit  int
+	own    bool // the workflow of the delivery ends it
+	tell   bool // a worker ends the workflows
 }
 
-// CancelPart cancels the first PENDING deliveries of a part of an event, up to limit, in
-// the order of notification.id. It skips a delivery that an operator retries. It also skips
-// a delivery that follows another one: the workflow that waits for the other one handles
-// it. next is the first id to read after them; 0: that was all.
-func (s *Store) CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
-	cancelled, next, err = s.cancelChunk(ctx, part, false, reason, limit)
-	return cancelled, next, Wrap(err, "cancel a part of an event")
-}
+const (
+	// mayCancel reports whether the delivery n can be cancelled: it waits, or an attempt is in flight. If
+	// the provider accepts the message, the delivery still becomes SENT. A delivery that an operator
+	// retries has a workflow of its own, so only that workflow cancels it. A subquery hides the status
+	// from the planner, which so keeps the index of the selection.
+	mayCancel = `n.status = (SELECT 'PENDING') AND NOT ` + retried
+	mayEnd    = `(n.status = 'PENDING' OR n.status = 'FAILED' AND NOT n.receipt_failed AND NOT ` + Erased + `)`
+)
 
-// cancelChunk is [Store.CancelPart]. With followers, it also cancels deliveries that follow
-// others.
-func (s *Store) cancelChunk(ctx context.Context, part notification.Part, followers bool, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
-	const lock = `
-		SELECT n.id
-		FROM   notification n
-		WHERE  ` + inPart + `
-		AND    ` + undelivered + `
-		AND    n.status = (SELECT 'PENDING') -- keeps the planner on the index of the lane
-		AND    ($6 OR n.escalated_from IS NULL)
-		ORDER BY n.id
-		LIMIT  $7
-		FOR UPDATE`
-	// A second statement sees a retry that committed while the first one waited for its
-	// row.
-	const cancel = `
-		UPDATE notification n
-		SET    status     = 'CANCELLED',
-		       last_error = coalesce(` + withdrawal + `, $2)
-		WHERE  n.id = ANY ($1)
-		AND    NOT ` + retried
+// cancel cancels the first deliveries of a selection, in the order of notification.id. A cancelled
+// delivery stays in its digest, which reads there why not to send it. next is the first id to read after
+// them; 0: that was all.
+func (s *Store) cancel(ctx context.Context, c cancellation) (cancelled int, next int64, err error) {
+	lock := fmt.Sprintf(`SELECT n.id FROM notification n WHERE %s AND %s ORDER BY n.id LIMIT %d FOR UPDATE`, c.which, c.may(), c.limit)
 
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, lock, append(partArgs(part), followers, limit)...) // CollectRows returns its error
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-		if err != nil || len(ids) == 0 {
-			return err
+		ids, err := Collect(ctx, tx, "lock deliveries", pgx.RowTo[int64], lock, c.args...)
+		if len(ids) > 0 && len(ids) == c.limit {
+			next = ids[c.limit-1] + 1
 		}
-		if len(ids) == limit {
-			next = ids[limit-1] + 1
+		if err == nil && len(ids) > 0 {
+			cancelled, err = c.locked(ctx, tx, ids)
 		}
-		done, err := tx.Exec(ctx, cancel, ids, reason)
-		cancelled = int(done.RowsAffected())
 		return err
 	})
-	return cancelled, next, err
+	return cancelled, next, Wrap(err, "cancel deliveries")
+}
+
+// locked cancels deliveries that the transaction has locked. A second statement sees a retry that
+// committed while the first one waited for its row.
+func (c cancellation) locked(ctx context.Context, tx pgx.Tx, ids []int64) (cancelled int, err error) {
+	query := `
+		WITH cancelled AS (
+			UPDATE notification n
+			SET    status     = 'CANCELLED',
+			       last_error = coalesce(` + withdrawal + `, $2)
+			WHERE  n.id = ANY ($1)
+			AND    ` + c.may() + `
+			RETURNING n.delivery_id
+		), told AS (
+			INSERT INTO delivery_follow_up (delivery_id, kind)
+			SELECT delivery_id, 'REPLACED'
+			FROM   cancelled
+			WHERE  $3
+			RETURNING pg_notify('delivery_follow_up', '')
+		)
+		SELECT (SELECT count(*) FROM cancelled), (SELECT count(*) FROM told)`
+
+	err = tx.QueryRow(ctx, query, ids, c.reason, c.tell).Scan(&cancelled, nil)
+	return cancelled, err
+}
+
+func (c cancellation) may() string {
+	if c.own {
+		return mayEnd
+	}
+	return mayCancel
+}
+
+// cancelPending cancels the waiting deliveries of an event, when its workflow has ended or never
+// starts. If it is interrupted, a repeat cancels the rest.
+func (s *Store) cancelPending(ctx context.Context, eventID string, reason notification.EndReason) error {
+	lanes, err := s.Lanes(ctx, eventID)
+	for _, lane := range lanes {
+		part := notification.Part{EventID: eventID, Lane: lane}
+		for next := int64(1); err == nil && next > 0; part.IDs.First = next {
+			_, next, err = s.CancelPart(ctx, part, reason, chunk)
+		}
+	}
+	return err
+}
+
+// CancelPart cancels the first waiting deliveries of a part of an event, up to limit; see
+// [Store.cancel].
+func (s *Store) CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
+	return s.cancel(ctx, cancellation{which: inPart + " AND " + undelivered, args: partArgs(part), reason: string(reason), limit: limit})
 }
 
 // canceller is the id of the event that cancels the event of the row n; null: none does. n has the
@@ -99,27 +122,4 @@ func (s *Store) MayCancel(ctx context.Context, by, eventID string) (bool, error)
 		                 WHERE  y.event_id = $1), false)`
 
 	return One(ctx, s.Pool, "read the types that an event cancels", pgx.RowTo[bool], query, by, eventID)
-}
-
-// CancelDeliveries cancels up to limit PENDING deliveries of an event, and returns their
-// number. It skips deliveries whose digest is with the provider. A single delivery that is
-// with the provider still becomes SENT if the provider accepts it. A cancelled delivery
-// stays in its digest, which reads there why not to send it.
-func (s *Store) CancelDeliveries(ctx context.Context, eventID, reason string, limit int) (int, error) {
-	const query = `
-		UPDATE notification
-		SET    status     = 'CANCELLED',
-		       last_error = $2
-		WHERE  id = ANY (ARRAY (
-			SELECT n.id
-			FROM   notification n
-			WHERE  n.event_id = $1
-			AND    n.status = 'PENDING'
-			AND    NOT (` + digestUnderWay + `)
-			ORDER BY n.id
-			LIMIT  $3
-			FOR UPDATE))`
-
-	done, err := s.Pool.Exec(ctx, query, eventID, reason, limit)
-	return int(done.RowsAffected()), Wrap(err, "cancel deliveries")
 }

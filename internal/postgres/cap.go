@@ -80,7 +80,7 @@ func (s *Store) ReadCounted(ctx context.Context, caps notification.Caps, people 
 // countMessages asks the caps about messages whose leases were just taken. It counts messages that
 // may be sent, and messages that wait for room. It locks the recipients meanwhile, so the count is
 // exact, however many workers send. A message over a limit loses its lease, and becomes CANCELLED or waits. If
-// the caps cannot be asked, no attempt begins.
+// the caps cannot be asked, no attempt begins: the caller gives the leases back.
 func (s *Store) countMessages(ctx context.Context, in notification.Begin, channels map[string]notification.Channel, begun attempts) error {
 	messages := map[string]toCount{}
 	for id, channel := range channels {
@@ -105,7 +105,6 @@ func (s *Store) countMessages(ctx context.Context, in notification.Begin, channe
 		err = s.settle(ctx, held, nil)
 	}
 	if err != nil {
-		s.releaseAll(ctx, begun)
 		return err
 	}
 	for _, attempt := range held {

@@ -48,42 +48,44 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 
 // GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns its
 // status after that. If another event withdraws the delivery, that is the reason of a
-// cancellation. A delivery that was sent meanwhile stays sent, or FAILED by a receipt. A
-// delivery to cancel stays PENDING while an attempt at its digest is in flight. A failed delivery
-// to a person who was erased keeps its reason. If all attempts died with their processes, the first
-// attempt counts as ended now. With a failure, GiveUp stores the follow-up that publishes its dead
-// letter.
-func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error) {
-	const query = `
-		WITH given_up AS (
-			UPDATE notification n
-			SET    status       = CASE WHEN open THEN $2 ELSE status END,
-			       last_error   = CASE WHEN open THEN coalesce(CASE WHEN $2 = 'CANCELLED' THEN ` + withdrawal + ` END, $3) ELSE last_error END,
-			       digest_id    = CASE WHEN open AND $2 = 'CANCELLED' THEN NULL ELSE digest_id END,
-			       available_at = CASE WHEN open AND $2 = 'FAILED' AND attempt_count > 0 THEN coalesce(available_at, now()) ELSE available_at END
-			FROM  (SELECT delivery_id,
-			              (status = 'FAILED' AND NOT receipt_failed AND NOT ` + Erased + `) OR (status = 'PENDING' AND NOT (
-			                  $2 = 'CANCELLED' AND ` + digestUnderWay + `)) AS open
-			       FROM   notification n
-			       WHERE  delivery_id = $1
-			       FOR UPDATE) AS o
-			WHERE  n.delivery_id = o.delivery_id
-			RETURNING n.delivery_id, n.channel, status, open
-		), told AS (
-			INSERT INTO delivery_follow_up (delivery_id, kind)
-			SELECT delivery_id, 'DEAD_LETTER'
-			FROM   given_up
-			WHERE  open
-			AND    status = 'FAILED'
-			AND    channel <> ALL ($4)
-			RETURNING pg_notify('delivery_follow_up', '')
-		)
-		SELECT status
-		FROM   given_up`
+// cancellation. A delivery that was sent meanwhile stays sent, or FAILED by a receipt. A delivery to
+// cancel stays PENDING while an attempt at its digest is in flight, and its workflow asks again.
+func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (now notification.Status, err error) {
+	const read = `SELECT status FROM notification WHERE delivery_id = $1`
 
-	var now notification.Status
-	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID, status, reason, bestEffort()), "give up delivery", &now)
+	if status == notification.Failed {
+		err = s.fail(ctx, deliveryID, reason)
+	} else {
+		_, _, err = s.cancel(ctx, cancellation{which: "n.delivery_id = $1 AND NOT (" + digestUnderWay + ")", args: []any{deliveryID}, reason: reason, limit: 1, own: true})
+	}
+	if err != nil {
+		return "", err
+	}
+	err = scanDelivery(s.Pool.QueryRow(ctx, read, deliveryID), "give up delivery", &now)
 	return now, err
+}
+
+// fail ends a delivery as FAILED, and stores the follow-up that publishes its dead letter. A failed
+// delivery to a person who was erased keeps its reason. If all attempts died with their processes, the
+// first attempt counts as ended now.
+func (s *Store) fail(ctx context.Context, deliveryID, reason string) error {
+	const query = `
+		WITH failed AS (
+			UPDATE notification n
+			SET    status       = 'FAILED',
+			       last_error   = $2,
+			       available_at = CASE WHEN attempt_count > 0 THEN coalesce(available_at, now()) ELSE available_at END
+			WHERE  n.delivery_id = $1
+			AND    ` + mayEnd + `
+			RETURNING n.delivery_id, n.channel
+		)
+		INSERT INTO delivery_follow_up (delivery_id, kind)
+		SELECT delivery_id, 'DEAD_LETTER'
+		FROM   failed
+		WHERE  channel <> ALL ($3)
+		RETURNING pg_notify('delivery_follow_up', '')`
+
+	return s.Exec(ctx, "give up delivery", query, deliveryID, reason, bestEffort())
 }
 
 // digestUnderWay reports whether an attempt at the digest of a delivery n is in flight.

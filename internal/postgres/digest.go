@@ -88,20 +88,24 @@ type sealCandidate struct {
 func sealCandidates(ctx context.Context, tx pgx.Tx, in notification.Sealing) (found []sealCandidate, next time.Time, err error) {
 	const query = `
 		WITH candidate AS MATERIALIZED (
-			SELECT id, octet_length(title) + octet_length(body) AS bytes,
-			       coalesce(CASE WHEN $9 THEN send_after END, created_at + $8::interval) AS due,
-			       NOT $10 OR coalesce(send_after <= now(), true) AS ready,
-			       digest_id IS NOT DISTINCT FROM $1 AS mine -- stays so, even if an older delivery commits late
-			FROM   notification
-			WHERE  user_type = $2
-			AND    user_id = $3
-			AND    channel = $4
-			AND    event_type = $5
-			AND    strategy = 'AGGREGATE'
-			AND    status = 'PENDING'
-			ORDER BY mine DESC, ready DESC, id
-			LIMIT  $6 + 1
-			FOR UPDATE
+			SELECT n.id, octet_length(n.title) + octet_length(n.body) AS bytes, c.due, c.ready, c.mine
+			FROM  (SELECT id,
+			              coalesce(CASE WHEN $9 THEN send_after END, created_at + $8::interval) AS due,
+			              NOT $10 OR coalesce(send_after <= now(), true) AS ready,
+			              digest_id IS NOT DISTINCT FROM $1 AS mine -- stays so, even if an older delivery commits late
+			       FROM   notification
+			       WHERE  user_type = $2
+			       AND    user_id = $3
+			       AND    channel = $4
+			       AND    event_type = $5
+			       AND    strategy = 'AGGREGATE'
+			       AND    status = 'PENDING'
+			       ORDER BY mine DESC, ready DESC, id
+			       LIMIT  $6 + 1) AS c
+			JOIN   notification n ON n.id = c.id
+			WHERE  n.status = 'PENDING'
+			ORDER BY n.id
+			FOR UPDATE OF n
 		), measured AS (
 			SELECT c.*, row_number() OVER w AS place, sum(bytes) OVER w AS total
 			FROM   candidate c
@@ -161,8 +165,13 @@ func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notifi
 		SET    status       = $2,
 		       last_error   = $3,
 		       available_at = CASE WHEN $2 = 'FAILED' AND attempt_count > 0 THEN coalesce(available_at, now()) ELSE available_at END
-		WHERE  digest_id = $1
-		AND    status = 'PENDING'`
+		WHERE  id = ANY (ARRAY (
+			SELECT id
+			FROM   notification
+			WHERE  digest_id = $1
+			AND    status = 'PENDING'
+			ORDER BY id
+			FOR UPDATE))`
 
 	var found notification.Digest
 	batch := &pgx.Batch{}
@@ -186,7 +195,7 @@ func (s *Store) DigestItems(ctx context.Context, digestID string) ([]string, err
 }
 
 // ReadDigest reads how the other items of a digest ended, and the locale and templates for
-// its text. It needs one round trip. A delivery that an operator cancels leaves its digest.
+// its text. It needs one round trip.
 func (s *Store) ReadDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.Digest, error) {
 	var found notification.Digest
 	batch := &pgx.Batch{}

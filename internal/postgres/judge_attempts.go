@@ -13,11 +13,10 @@ import (
 // judge asks the rules about deliveries whose leases were just taken, with all facts that
 // may have changed since planning. A delivery that must not be sent becomes CANCELLED. That
 // delivery, and a delivery that must wait, lose their leases. All others go to the current
-// address. If the rules cannot be asked, no attempt begins.
+// address. If the rules cannot be asked, no attempt begins: the caller gives the leases back.
 func (s *Store) judge(ctx context.Context, in notification.Begin, ids []string, begun attempts) error {
 	found, err := s.attemptFacts(ctx, ids)
 	if err != nil {
-		s.releaseAll(ctx, begun)
 		return err
 	}
 	var held, moved []notification.Attempt
@@ -33,7 +32,6 @@ func (s *Store) judge(ctx context.Context, in notification.Begin, ids []string, 
 		begun[f.DeliveryID] = attempt
 	}
 	if err := s.settle(ctx, held, moved); err != nil {
-		s.releaseAll(ctx, begun)
 		return err
 	}
 	for _, attempt := range held {
@@ -50,20 +48,33 @@ func heldBack(attempt notification.Attempt) notification.Attempt {
 	return notification.Attempt{Status: attempt.Status, Verdict: attempt.Verdict}
 }
 
-// releaseTimeout limits the statement that gives leases back after judging failed.
+// releaseTimeout limits the statement that gives leases back after a failure.
 const releaseTimeout = 2 * time.Second
 
-// releaseAll gives back all begun attempts. A lease that it cannot give back runs out, and
-// counts as LOST.
-func (s *Store) releaseAll(ctx context.Context, begun attempts) {
+// releaseOwner gives back the leases of an owner after a failure: perhaps the statement that took them was
+// committed, and only its result was lost. No call has begun, so the attempts do not count, and are not
+// lost. The statement first locks the rows, so that it sees a commit that is under way.
+func (s *Store) releaseOwner(ctx context.Context, in notification.Begin) {
+	const query = `
+		WITH taken AS MATERIALIZED (
+			SELECT n.id, n.attempt_owner
+			FROM   notification n
+			WHERE  n.delivery_id = ANY ($1)
+			ORDER BY n.id
+			FOR UPDATE
+		)
+		UPDATE notification n
+		SET    attempt_count = n.attempt_count - CASE WHEN EXISTS (SELECT FROM delivery_attempt a WHERE (a.delivery_id, a.attempt) = (n.delivery_id, n.attempt_count)) THEN 0 ELSE 1 END,
+		       attempt_owner = NULL,
+		       attempt_until = NULL,
+		       attempt_began = NULL
+		FROM   taken t
+		WHERE  n.id = t.id
+		AND    t.attempt_owner = $2`
+
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	var all []notification.Attempt
-	for _, attempt := range begun {
-		attempt.Verdict = notification.Verdict{}
-		all = append(all, attempt)
-	}
-	_ = s.ReleaseAttempts(ctx, all) // the caller returns the error that led here
+	_ = s.Exec(ctx, "release attempts", query, in.DeliveryIDs, in.Owner) // the caller returns the error that led here
 }
 
 // ReleaseAttempts gives back the leases of attempts that were not made, in one statement.

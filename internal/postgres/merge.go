@@ -166,18 +166,16 @@ func (m mergedTable) moveAll() (statements []string) {
 
 // movePage returns a statement that moves some rows whose key the target does not have.
 func (m mergedTable) movePage() string {
-	entity := ""
+	entity, order := "", ""
 	if m.name == DeliveryTable {
-		entity = movedEntity
+		entity, order = movedEntity, " ORDER BY n.id"
 	}
 	return "UPDATE " + m.name + " n SET user_type = $3, user_id = $4" + entity + " WHERE n.ctid = ANY (ARRAY (" +
-		"SELECT n.ctid FROM " + m.name + " n WHERE " + ofSource + " AND NOT " + m.taken() + " LIMIT 500 FOR UPDATE))"
+		"SELECT n.ctid FROM " + m.name + " n WHERE " + ofSource + " AND NOT " + m.taken() + order + " LIMIT 500 FOR UPDATE))"
 }
 
 // twins are waiting deliveries n to the source of a merge that the target gets already.
-func twins() string {
-	return ofSource + ` AND n.status = 'PENDING' AND coalesce(n.attempt_until <= now(), true) AND ` + merged(DeliveryTable).taken()
-}
+func twins() string { return ofSource + ` AND ` + mayCancel + ` AND ` + merged(DeliveryTable).taken() }
 
 // CountTwins counts deliveries that [Store.CancelTwins] would cancel, up to limit.
 func (s *Store) CountTwins(ctx context.Context, from, to notification.RecipientKey, limit int) (int, error) {
@@ -189,19 +187,8 @@ func (s *Store) CountTwins(ctx context.Context, from, to notification.RecipientK
 // CancelTwins cancels up to 500 waiting deliveries to the source of a merge that the target gets
 // already. A worker ends their workflows.
 func (s *Store) CancelTwins(ctx context.Context, from, to notification.RecipientKey) (cancelled int, err error) {
-	query := `
-		WITH cancelled AS (
-			UPDATE notification u
-			SET    status     = 'CANCELLED',
-			       last_error = '` + notification.NoLongerRecipient + `'
-			WHERE  u.id = ANY (ARRAY (SELECT n.id FROM notification n WHERE ` + twins() + ` ORDER BY n.id LIMIT 500 FOR UPDATE))
-			RETURNING u.delivery_id
-		), told AS (
-			INSERT INTO delivery_follow_up (delivery_id, kind)
-			SELECT delivery_id, 'REPLACED' FROM cancelled
-			RETURNING pg_notify('delivery_follow_up', '')
-		)
-		SELECT count(*) FROM told`
-
-	return One(ctx, s.Pool, "cancel deliveries that the target gets", pgx.RowTo[int], query, from.UserType, from.UserID, to.UserType, to.UserID)
+	cancelled, _, err = s.cancel(ctx, cancellation{
+		which: twins(), args: []any{from.UserType, from.UserID, to.UserType, to.UserID}, reason: notification.NoLongerRecipient, limit: 500, tell: true,
+	})
+	return cancelled, err
 }

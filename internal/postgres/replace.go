@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"context"
+
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
@@ -26,15 +28,14 @@ const (
 		ORDER BY n.id
 		FOR UPDATE OF n`
 
-	// replaceOlder replaces all deliveries of a recipient except the newest event's. An attempt that is
-	// under way may end. A delivery that throttles the newest event stays, since the recipient
-	// gets it instead.
+	// replaceOlder replaces all deliveries of a recipient except the newest event's, and returns their ids. A
+	// delivery that throttles the newest event stays, since the recipient gets it instead.
 	replaceOlder = `
 		WITH version AS (
 			SELECT n.*, first_value(n.event_id) OVER newest AS by, first_value(n.collapse_seq) OVER newest AS by_seq` + versions + `
 			WINDOW newest AS (PARTITION BY n.user_type, n.user_id ORDER BY n.collapse_seq DESC)
 		), older AS (
-			SELECT v.id, v.by, v.escalates, v.status = 'PENDING' AND coalesce(v.attempt_until <= now(), true) AS waits
+			SELECT v.id, v.by, v.escalates
 			FROM   version v
 			WHERE  v.collapse_seq < v.by_seq
 			AND    NOT EXISTS (
@@ -44,34 +45,32 @@ const (
 		), replaced AS (
 			UPDATE notification n
 			SET    replaced_by = o.by,
-			       escalates   = false,
-			       status      = CASE WHEN o.waits THEN 'CANCELLED' ELSE n.status END,
-			       last_error  = CASE WHEN o.waits THEN '` + notification.ReplacedByEvent + `' || o.by ELSE n.last_error END
+			       escalates   = false
 			FROM   older o
 			WHERE  n.id = o.id
-			RETURNING n.delivery_id, o.waits, o.escalates
+			RETURNING n.id, n.delivery_id, o.escalates
 		), told AS (
 			INSERT INTO delivery_follow_up (delivery_id, kind)
-			SELECT delivery_id, 'REPLACED' FROM replaced WHERE waits
-			UNION ALL
 			SELECT delivery_id, 'ESCALATION' FROM replaced WHERE escalates
-			RETURNING 1
+			RETURNING pg_notify('delivery_follow_up', '')
 		)
-		SELECT pg_notify('delivery_follow_up', '') FROM told LIMIT 1`
+		SELECT id FROM replaced CROSS JOIN (SELECT count(*) FROM told) AS t`
 )
 
-// queueReplace queues the statements by which an event replaces older events with its collapse key,
-// for the recipients of rows. Call it after the rows are stored, in the same transaction: if a newer
-// event was planned earlier, it replaces the rows.
-func queueReplace(batch *pgx.Batch, event notification.Event, rows []plannedRow) {
+// replace replaces older events with the event's collapse key, for the recipients of rows, and cancels
+// their deliveries that wait. Call it after lockPlan and after the rows are stored, in the same
+// transaction: if a newer event was planned earlier, it replaces the rows.
+func replace(ctx context.Context, tx pgx.Tx, event notification.Event, rows []plannedRow) error {
 	if event.CollapseKey == "" || len(rows) == 0 {
-		return
+		return nil
 	}
 	userTypes, userIDs := make([]string, len(rows)), make([]string, len(rows))
 	for i, r := range rows {
 		userTypes[i], userIDs[i] = string(r.UserType), r.UserID
 	}
-	batch.Queue(lockVersions, event.Type, event.CollapseKey)
-	batch.Queue(lockDeliveries, event.Type, event.CollapseKey, userTypes, userIDs)
-	batch.Queue(replaceOlder, event.Type, event.CollapseKey, userTypes, userIDs)
+	ids, err := Collect(ctx, tx, "replace older events", pgx.RowTo[int64], replaceOlder, event.Type, event.CollapseKey, userTypes, userIDs)
+	if err == nil && len(ids) > 0 {
+		_, err = cancellation{tell: true}.locked(ctx, tx, ids) // the reason is the replacement
+	}
+	return err
 }

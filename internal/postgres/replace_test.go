@@ -111,8 +111,8 @@ func TestReplaceOnlyOlderEvents(t *testing.T) {
 	require.Contains(t, rowsBy(t, s), "v3-staff10-PUSH PENDING")
 }
 
-// A sent delivery stays sent, and is replaced. An attempt that is under way may end. No other attempt
-// begins, unless an operator's order overrides the replacement.
+// A sent delivery stays sent, and is replaced. A delivery that is being sent is cancelled, and still
+// becomes SENT if the provider accepts it. No other attempt begins, unless an operator's order overrides the replacement.
 func TestReplaceDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 
@@ -125,7 +125,8 @@ func TestReplaceDuringAnAttempt(t *testing.T) {
 	event := emitVersion(t, s, 2, "order-7")
 	saveVersion(t, s, event, version(event, "10", notification.Slack))
 
-	require.Equal(t, []string{"v1-staff10-EMAIL PENDING v2", "v1-staff10-SMS SENT v2", "v2-staff10-SLACK PENDING"}, rowsBy(t, s))
+	require.Equal(t, []string{"v1-staff10-EMAIL CANCELLED v2", "v1-staff10-SMS SENT v2", "v2-staff10-SLACK PENDING"}, rowsBy(t, s))
+	setStatus(t, s, "v1-staff10-EMAIL", notification.Pending)
 	for _, in := range []notification.Begin{{}, {SkipQuiet: true}, {Ordered: true}} {
 		runOut(t, s)
 		in.DeliveryIDs = []string{"v1-staff10-EMAIL"}

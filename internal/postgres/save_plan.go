@@ -82,7 +82,14 @@ const (
 // cannot see each other. Then the insert fails, and a repeat sees the other row. The same holds for two
 // recipients with one address, if the route tells each address once.
 func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error {
-	return Wrap(s.Pool.SendBatch(ctx, planBatch(event, page)).Close(), "save plan")
+	if event.CollapseKey == "" {
+		return Wrap(s.Pool.SendBatch(ctx, planBatch(event, page)).Close(), "save plan")
+	}
+	var people notification.RecipientPage
+	for _, r := range page {
+		people.Recipients = append(people.Recipients, notification.Recipient{UserType: r.UserType, UserID: r.UserID})
+	}
+	return s.SaveLockedPlan(ctx, event, people, nil, func(notification.Used) ([]notification.DecidedRecipient, error) { return page, nil })
 }
 
 // planBatch returns the statements that store a page.
@@ -92,7 +99,6 @@ func planBatch(event notification.Event, page []notification.DecidedRecipient) *
 	batch := &pgx.Batch{}
 	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
 	batch.Queue(numberTaken, idsOf(deliveries))
-	queueReplace(batch, event, deliveries)
 	return batch
 }
 

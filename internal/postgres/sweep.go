@@ -22,14 +22,14 @@ func scanEnd[K any](ctx context.Context, s *Store, key, rows string, after K) (K
 }
 
 // waitsByDesign reports whether a PROCESSING event e waits for a later time: a delivery for
-// send_after, a digest for its window, an escalation for its recipient. No other
+// send_after or its next attempt, a digest for its window, an escalation for its recipient. No other
 // delivery of the event is due. It reads a hundred deliveries: a larger event counts as waiting if these
 // deliveries wait.
 const waitsByDesign = `(
 		SELECT coalesce(bool_or(w.waits) AND NOT bool_or(w.status = 'PENDING' AND NOT w.waits), false)
 		FROM  (SELECT n.status,
-		              coalesce(CASE WHEN n.status = 'PENDING' AND n.strategy = 'AGGREGATE' THEN greatest(n.send_after, n.created_at + p.digest_window) > now()
-		                            WHEN n.status = 'PENDING' THEN n.send_after > now()
+		              coalesce(CASE WHEN n.status = 'PENDING' AND n.strategy = 'AGGREGATE' THEN greatest(n.send_after, n.next_attempt_at, n.created_at + p.digest_window) > now()
+		                            WHEN n.status = 'PENDING' THEN greatest(n.send_after, n.next_attempt_at) > now()
 		                            ELSE coalesce(n.send_after, n.created_at) + x.after > now() END, false) AS waits
 		       FROM   notification n
 		       LEFT JOIN event_type_channel_routing p ON (p.event_type, p.channel_type) = (n.event_type, n.channel)

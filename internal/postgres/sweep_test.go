@@ -62,7 +62,8 @@ func TestStuckEventsThatWait(t *testing.T) {
 	postgrestest.Exec(t, s, "INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'SMS', '2 hours', 'READ')")
 	savePlan(t, s, decided("10", planned(notification.Email)), decided("11", planned(notification.Email)))
 	const first, second = "UPDATE notification SET %s WHERE user_id = '10'", "UPDATE notification SET %s WHERE user_id = '11'"
-	const pending = "status = 'PENDING', sent_at = NULL, send_after = NULL, strategy = 'IMMEDIATE', escalates = false, created_at = now() - interval '1 hour'"
+	const pending = "status = 'PENDING', sent_at = NULL, send_after = NULL, next_attempt_at = NULL, strategy = 'IMMEDIATE', escalates = false, created_at = now() - interval '1 hour'"
+	const deferred = "next_attempt_at = now() + interval '1 hour'"
 	const sent, later, digest = "status = 'SENT', sent_at = now()", "send_after = now() + interval '1 hour'", "strategy = 'AGGREGATE'"
 	const escalates, longAgo, past = "escalates = true, status = 'SENT', sent_at = now()", "created_at = now() - interval '3 days'", "send_after = now() - interval '1 second'"
 	for _, tt := range []struct {
@@ -73,6 +74,8 @@ func TestStuckEventsThatWait(t *testing.T) {
 		{one: sent, two: sent},
 		{one: later, two: later, waits: true},
 		{one: later, two: sent, waits: true},
+		{one: deferred, two: sent, waits: true},
+		{one: deferred, two: pending},
 		{one: later, two: pending},
 		{one: past, two: sent},
 		{one: digest, two: sent, waits: true},

@@ -2,31 +2,86 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
 )
 
-// SaveThrottledPlan locks the rows of throttle that keys name, and passes the last deliveries to
-// decide. It stores the page that decide returns, like [Store.SavePlan], and its deliveries in the
-// locked rows. All of that is one transaction, so concurrent events take turns, and a crash
-// changes nothing.
-func (s *Store) SaveThrottledPlan(ctx context.Context, event notification.Event, keys []notification.Throttle, decide func([]notification.Throttle) ([]notification.DecidedRecipient, error)) error {
-	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+// SaveLockedPlan stores the page that decide returns, like [Store.SavePlan], and its deliveries in the
+// rows of throttle that keys name. Before it calls decide, it locks these rows, sets the last deliveries of
+// its people and whether they were decided about, and counts the recipients that the event has selected. All of
+// that is one transaction, so concurrent events take turns, and a crash changes nothing.
+//
+// As everywhere, it locks deliveries, by id, before it locks other rows: these are the older deliveries
+// that the event may replace.
+func (s *Store) SaveLockedPlan(ctx context.Context, event notification.Event, page notification.RecipientPage, keys []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) error {
+	// Each statement has to see what others committed before it got the locks.
+	err := pgx.BeginTxFunc(ctx, s.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		used, err := lockPlan(ctx, tx, event, page)
+		if err != nil {
+			return err
+		}
 		last, err := lockThrottles(ctx, tx, event.Type, keys)
 		if err != nil {
 			return err
 		}
-		page, err := decide(last)
+		notification.AddThrottles(page.Recipients, last)
+		decided, err := decide(used)
 		if err != nil {
 			return err
 		}
-		batch := planBatch(event, page)
-		batch.Queue(recordThrottles, event.Type, keys)
-		return tx.SendBatch(ctx, batch).Close()
+		if err := tx.SendBatch(ctx, planBatch(event, decided)).Close(); err != nil {
+			return err
+		}
+		rows := plannedRows(decided)
+		if err := replace(ctx, tx, event, rows); err != nil || len(keys) == 0 {
+			return err
+		}
+		planned := idsOf(rows)
+		keys = slices.DeleteFunc(slices.Clone(keys), func(k notification.Throttle) bool { return !slices.Contains(planned, k.DeliveryID) })
+		_, err = tx.Exec(ctx, recordThrottles, event.Type, keys)
+		return err
 	})
 	return Wrap(err, "save plan")
+}
+
+// lockPlan makes plannings of an event take turns, and locks the deliveries that the event may replace. It
+// counts the stored deliveries, by entity and channel, and finds the people who were decided about.
+func lockPlan(ctx context.Context, tx pgx.Tx, event notification.Event, page notification.RecipientPage) (notification.Used, error) {
+	const lock = `SELECT pg_advisory_xact_lock(hashtextextended('plan ' || $1::text, 0))`
+	const decided = `
+		SELECT d.user_type, d.user_id
+		FROM   unnest($2::text[], $3::text[]) AS r (user_type, user_id)
+		JOIN   notification_decision d USING (user_type, user_id)
+		WHERE  d.event_id = $1`
+	const selected = `
+		SELECT CASE n.user_type WHEN 'CUSTOMER' THEN 'CUSTOMER/0' ELSE concat(n.entity_type, '/', n.entity_id) END || ' ' || n.channel, count(*)
+		FROM   notification n
+		WHERE  n.event_id = $1
+		GROUP BY 1`
+
+	people := page.Recipients
+	userTypes, userIDs := make([]string, len(people)), make([]string, len(people))
+	of := map[notification.RecipientKey]*notification.Recipient{}
+	for i := range people {
+		userTypes[i], userIDs[i] = string(people[i].UserType), people[i].UserID
+		of[notification.RecipientKey{UserType: people[i].UserType, UserID: people[i].UserID}] = &people[i]
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(lock, event.ID)
+	if event.CollapseKey != "" {
+		batch.Queue(lockVersions, event.Type, event.CollapseKey)
+		batch.Queue(lockDeliveries, event.Type, event.CollapseKey, userTypes, userIDs)
+	}
+	var who notification.RecipientKey
+	QueueEach(batch, []any{&who.UserType, &who.UserID}, func() { of[who].Decided = true }, decided, event.ID, userTypes, userIDs)
+	used := notification.Used{}
+	if page.Limited() {
+		QueueCounts(batch, used, selected, event.ID)
+	}
+	return used, tx.SendBatch(ctx, batch).Close()
 }
 
 // lastDelivery is the delivery of a row t of throttle, unless it ended FAILED or CANCELLED.
@@ -36,18 +91,39 @@ const lastDelivery = `coalesce(CASE WHEN NOT EXISTS (SELECT FROM notification n 
 const throttleKeys = `jsonb_to_recordset($2) AS k (user_type text, user_id text, channel_type text, throttle_key text, delivery_id text, "window" bigint)`
 
 // lockThrottles locks rows in the order of their keys, and returns their deliveries. It inserts
-// missing rows.
+// missing rows. A second statement sees the end of a delivery that was stored while the first one waited
+// for the row.
 func lockThrottles(ctx context.Context, tx pgx.Tx, eventType string, keys []notification.Throttle) ([]notification.Throttle, error) {
-	const query = `
+	const lock = `
 		INSERT INTO throttle AS t (user_type, user_id, event_type, channel_type, throttle_key)
 		SELECT k.user_type, k.user_id, $1, k.channel_type, k.throttle_key
 		FROM   ` + throttleKeys + `
 		ORDER BY k.user_type, k.user_id, k.channel_type, k.throttle_key
 		ON CONFLICT (user_type, user_id, event_type, channel_type, throttle_key) DO UPDATE
-		SET    ends_at = t.ends_at
-		RETURNING t.user_type, t.user_id, t.channel_type, t.throttle_key, ` + lastDelivery + `, t.began_at`
+		SET    ends_at = t.ends_at`
 
-	return Collect(ctx, tx, "lock throttles", scanThrottle, query, eventType, keys)
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	if _, err := tx.Exec(ctx, lock, eventType, keys); err != nil {
+		return nil, err
+	}
+	return throttles(ctx, tx, eventType, keys)
+}
+
+// Throttles reads the last deliveries for keys of an event type.
+func (s *Store) Throttles(ctx context.Context, eventType string, keys []notification.Throttle) ([]notification.Throttle, error) {
+	return throttles(ctx, s.Pool, eventType, keys)
+}
+
+func throttles(ctx context.Context, on Querier, eventType string, keys []notification.Throttle) ([]notification.Throttle, error) {
+	const query = `
+		SELECT t.user_type, t.user_id, t.channel_type, t.throttle_key, ` + lastDelivery + `, t.began_at
+		FROM   throttle t
+		JOIN   ` + throttleKeys + ` USING (user_type, user_id, channel_type, throttle_key)
+		WHERE  t.event_type = $1`
+
+	return Collect(ctx, on, "read throttles", scanThrottle, query, eventType, keys)
 }
 
 // recordThrottles stores the planned deliveries in rows that are locked. A repeated call, or a
@@ -61,24 +137,6 @@ const recordThrottles = `
 		WHERE  (t.user_type, t.user_id, t.event_type, t.channel_type, t.throttle_key) = (k.user_type, k.user_id, $1, k.channel_type, k.throttle_key)
 		AND    t.delivery_id IS DISTINCT FROM k.delivery_id
 		AND    EXISTS (SELECT FROM notification n WHERE n.delivery_id = k.delivery_id AND NOT (k.throttle_key = '` + notification.FirstOfDigest + `' AND n.strategy = 'AGGREGATE'))`
-
-// ReadThrottles adds the last deliveries for an event type to people.
-func (s *Store) ReadThrottles(ctx context.Context, eventType string, people []notification.Recipient) error {
-	const query = `
-		SELECT t.user_type, t.user_id, t.channel_type, t.throttle_key, ` + lastDelivery + `, t.began_at
-		FROM   throttle t
-		JOIN   ` + throttleKeys + ` USING (user_type, user_id)
-		WHERE  t.event_type = $1
-		AND    t.ends_at > now()`
-
-	keys := make([]notification.ThrottleKey, len(people))
-	for i, person := range people {
-		keys[i] = notification.ThrottleKey{UserType: person.UserType, UserID: person.UserID}
-	}
-	last, err := Collect(ctx, s.Pool, "read throttles", scanThrottle, query, eventType, keys)
-	notification.AddThrottles(people, last)
-	return err
-}
 
 func scanThrottle(row pgx.CollectableRow) (notification.Throttle, error) {
 	var t notification.Throttle

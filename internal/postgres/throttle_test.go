@@ -20,10 +20,13 @@ func alarm(t *testing.T, s *postgres.Store, n int) (instead string, err error) {
 	event := notification.Event{ID: fmt.Sprint("alarm-", n), Type: "ALARM"}
 	id := event.ID + "-staff10-EMAIL"
 	keys := []notification.Throttle{{ThrottleKey: notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, Key: "k"}, DeliveryID: id, Window: time.Hour}}
-	err = s.SaveThrottledPlan(t.Context(), event, keys, func(last []notification.Throttle) ([]notification.DecidedRecipient, error) {
-		require.Len(t, last, 1)
+	people := []notification.Recipient{{UserType: notification.RestaurantUser, UserID: "10"}}
+	err = s.SaveLockedPlan(t.Context(), event, notification.RecipientPage{Recipients: people}, keys, func(notification.Used) ([]notification.DecidedRecipient, error) {
 		recipient := decidedOf(event.ID, "10", planned(notification.Email))
-		if instead = last[0].DeliveryID; instead != "" && instead != id {
+		if last := people[0].Throttles; len(last) > 0 {
+			instead = last[0].DeliveryID
+		}
+		if instead != "" && instead != id {
 			recipient.Deliveries = nil
 			recipient.Decisions = map[notification.Channel]notification.Decision{notification.Email: notification.DecisionThrottled}
 			recipient.ThrottledBy = map[notification.Channel]string{notification.Email: instead}
@@ -34,7 +37,7 @@ func alarm(t *testing.T, s *postgres.Store, n int) (instead string, err error) {
 }
 
 // One of many concurrent events notifies the recipient. The other events' decisions name its delivery.
-func TestSaveThrottledPlan(t *testing.T) {
+func TestSaveLockedPlan(t *testing.T) {
 	t.Parallel()
 
 	const alarms = 100
@@ -48,13 +51,13 @@ func TestSaveThrottledPlan(t *testing.T) {
 }
 
 // A repeat of the first event, after a crash, changes nothing. A failure stores nothing.
-func TestSaveThrottledPlanRepeated(t *testing.T) {
+func TestSaveLockedPlanRepeated(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
 	broken := errors.New("no text")
-	err := s.SaveThrottledPlan(t.Context(), notification.Event{ID: "e", Type: "ALARM"}, []notification.Throttle{{ThrottleKey: notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email}}},
-		func([]notification.Throttle) ([]notification.DecidedRecipient, error) { return nil, broken })
+	keys := []notification.Throttle{{ThrottleKey: notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email}}}
+	err := s.SaveLockedPlan(t.Context(), notification.Event{ID: "e", Type: "ALARM"}, notification.RecipientPage{}, keys, func(notification.Used) ([]notification.DecidedRecipient, error) { return nil, broken })
 	require.ErrorIs(t, err, broken)
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM throttle"))
 
@@ -64,11 +67,32 @@ func TestSaveThrottledPlanRepeated(t *testing.T) {
 	require.Equal(t, "alarm-1-staff10-EMAIL", must(alarm(t, s, 2))(t))
 	require.True(t, before.Equal(postgrestest.Get[time.Time](t, s, "SELECT began_at FROM throttle")))
 
-	people := []notification.Recipient{{UserType: notification.RestaurantUser, UserID: "11"}, {UserType: notification.RestaurantUser, UserID: "10"}}
-	require.NoError(t, s.ReadThrottles(t.Context(), "ALARM", people))
-	require.Empty(t, people[0].Throttles)
-	require.Len(t, people[1].Throttles, 1)
-	require.Equal(t, "alarm-1-staff10-EMAIL", people[1].Throttles[0].DeliveryID)
+	keys = append(keys, keys[0])
+	keys[0].UserID, keys[1].Key = "11", "k"
+	last := must(s.Throttles(t.Context(), "ALARM", keys))(t)
+	require.Len(t, last, 1)
+	require.Equal(t, "alarm-1-staff10-EMAIL", last[0].DeliveryID)
+}
+
+// A delivery that is stored as FAILED while the next event waits for its row throttles nothing.
+func TestSaveLockedPlanSeesTheEndOfTheLastDelivery(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	require.Empty(t, must(alarm(t, s, 1))(t))
+	setStatus(t, s, "alarm-1-staff10-EMAIL", notification.Cancelled)
+	other := postgrestest.OpenTx(t, s, `
+		WITH planned AS (UPDATE throttle SET delivery_id = 'alarm-2-staff10-EMAIL')
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, status, last_error)
+		VALUES ('alarm-2', 'ALARM', 'RESTAURANT_USER', '10', 'EMAIL', 'alarm-2-staff10-EMAIL', 'FAILED', 'no text')`)
+	var instead string
+	commitDuring(t, s, other, func() (err error) {
+		instead, err = alarm(t, s, 3)
+		return err
+	})
+
+	require.Empty(t, instead)
+	require.Equal(t, "alarm-3-staff10-EMAIL", postgrestest.Get[string](t, s, "SELECT delivery_id FROM throttle"))
 }
 
 // A delivery that failed or was cancelled throttles nothing: the next event is the first again.
