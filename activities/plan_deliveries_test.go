@@ -228,8 +228,8 @@ func (l *losing) SaveLockedPlan(ctx context.Context, event notification.Event, p
 	return err
 }
 
-// A page that is planned again counts the stored decisions for max_recipients, not those of today. So
-// does an event that an operator retries.
+// A page that is planned again counts the stored decisions for max_recipients, not what the
+// rules say today. So does an event that an operator retries.
 func TestPlanDeliveriesTwiceKeepsMaxRecipients(t *testing.T) {
 	t.Parallel()
 

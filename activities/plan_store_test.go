@@ -285,6 +285,10 @@ func (p *plans) SaveLockedPlan(_ context.Context, _ notification.Event, _ notifi
 	return cmp.Or(err, p.later)
 }
 
+func (p *plans) AddressHolders(context.Context, notification.EventSetup, []notification.Recipient) (notification.AddressHolders, error) {
+	return notification.AddressHolders{}, nil
+}
+
 func (p *plans) Undelivered(_ context.Context, _ string, limit int) ([]notification.Delivery, error) {
 	left := append(p.left, stored(p.decided)...)
 	return left[:min(len(left), limit)], p.later

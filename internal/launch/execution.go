@@ -97,10 +97,13 @@ func (l *Launcher) cancelRequest(ctx context.Context, workflowID, runID string) 
 	return nil, nil
 }
 
-// terminationReason returns the reason with which a run was terminated; empty: it was not, or
-// Temporal forgot it.
+// terminationReason returns the reason with which a run was terminated; empty: it was not, it still
+// runs, or Temporal forgot it.
 func (l *Launcher) terminationReason(ctx context.Context, workflowID, runID string) (string, error) {
 	history := l.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	if !history.HasNext() {
+		return "", nil
+	}
 	event, err := history.Next()
 	if err != nil {
 		return "", unlessGone(err, "read the end of "+workflowID)

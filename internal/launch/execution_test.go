@@ -109,6 +109,9 @@ type events struct {
 func (e *events) HasNext() bool { return len(e.left) > 0 || e.err != nil }
 
 func (e *events) Next() (*history.HistoryEvent, error) {
+	if !e.HasNext() {
+		panic("the SDK's iterator panics, too")
+	}
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -174,7 +177,7 @@ func TestRolledBack(t *testing.T) {
 	event := &commonpb.WorkflowExecution{WorkflowId: "evt-1", RunId: "run-1"}
 	tests := map[string]struct {
 		root    *commonpb.WorkflowExecution
-		end     *history.HistoryEvent // of the event
+		end     *history.HistoryEvent // of the event; nil: it runs
 		history []*history.HistoryEvent
 		want    bool
 	}{
@@ -182,7 +185,7 @@ func TestRolledBack(t *testing.T) {
 		"by an operator before the rollback": {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}, cancelRequested(nil), cancelRequested(event)}},
 		"not cancelled":                      {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}}},
 		"by an operator's termination":       {root: event, end: terminatedBecause("no")},
-		"the event runs":                     {root: event, end: &history.HistoryEvent{}},
+		"the event runs":                     {root: event},
 		"a delivery without an event":        {root: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-2"}},
 		"an unknown root":                    {},
 	}
@@ -191,7 +194,11 @@ func TestRolledBack(t *testing.T) {
 		found := described("DeliverNotification", "herald-email")
 		found.RawResponse.WorkflowExecutionInfo.RootExecution = tt.root
 		server.On("DescribeWorkflow", mock.Anything, id, "run-2").Return(found, nil)
-		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "run-1", false, closeEvent).Return(&events{left: []*history.HistoryEvent{tt.end}}).Maybe()
+		end := &events{}
+		if tt.end != nil {
+			end.left = append(end.left, tt.end)
+		}
+		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "run-1", false, closeEvent).Return(end).Maybe()
 		server.On("GetWorkflowHistory", mock.Anything, id, "run-2", false, allEvents).Return(&events{left: tt.history}).Maybe()
 
 		got, err := launcher.RolledBack(t.Context(), id, "run-2")
