@@ -52,6 +52,7 @@ func TestRollback(t *testing.T) {
 	}
 
 	fresh = u.nextWorker()
+	u.documented("temporal worker deployment set-ramping-version")
 	u.starter("workers", "promote")
 	u.awaitGeneration(next)
 	require.NoError(t, old.stop())
@@ -117,15 +118,14 @@ func (u *upgrade) doneBy(id string) string {
 func (u *upgrade) documented(begins string) string {
 	u.t.Helper()
 	document := string(must(os.ReadFile("../../docs/upgrading.md"))(u.t))
-	_, section, _ := strings.Cut(document, "## Going back")
-	found := regexp.MustCompile(regexp.QuoteMeta(begins) + "[^`\n]*").FindString(section)
+	found := regexp.MustCompile(regexp.QuoteMeta(begins) + "[^`\n]*").FindString(document)
 	require.NotEmpty(u.t, found, begins)
-	command := strings.NewReplacer("`", "", " 4 ", fmt.Sprintf(" %d ", workflows.CommandVersion),
-		"default/herald:5", fmt.Sprintf("default/%s:%d", u.name, next), "herald-events", workflows.EventsQueue(u.name), "herald-sweep", workflows.SweepID(u.name),
+	command := strings.NewReplacer(" 4 ", fmt.Sprintf(" %d ", workflows.CommandVersion),
+		"default/herald:5", fmt.Sprintf("default/%s:%d", u.name, next), "default/herald --build-id 5", fmt.Sprintf("default/%s --build-id %d", u.name, next), "herald-events", workflows.EventsQueue(u.name), "herald-sweep", workflows.SweepID(u.name),
 	).Replace(found)
 	run := exec.CommandContext(u.t.Context(), "bash", "-euc", "PATH="+binaries+":$PATH:"+must(filepath.Abs("../../.dev/bin"))(u.t)+"; "+command)
 	run.Env = u.env
-	run.Stdin = strings.NewReader("y\n") // Temporal's CLI asks before it terminates
+	run.Stdin = strings.NewReader("y\n") // Temporal's CLI asks first
 	said, err := run.CombinedOutput()
 	require.NoError(u.t, err, "%s\n%s", command, said)
 	u.t.Logf("%s\n%s", command, said)
