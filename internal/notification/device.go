@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/url"
 	"strings"
 )
@@ -74,7 +73,7 @@ func ParseSubscription(token string) (Subscription, error) {
 }
 
 func isSafe(u *url.URL) bool {
-	return u.Scheme == "https" || u.Scheme == "http" && net.ParseIP(u.Hostname()).IsLoopback()
+	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u)
 }
 
 // Token encodes the subscription as a token. Equal subscriptions have equal tokens.

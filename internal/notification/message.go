@@ -97,6 +97,10 @@ func (d DeadLetter) MarshalJSON() ([]byte, error) {
 // maxLink limits a link, in bytes.
 const maxLink = 2048
 
+func isLoopback(u *url.URL) bool {
+	return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
+}
+
 // IsLink reports whether a notification may lead to an address: https, http to this machine, or a
 // path on the page's host. Browsers read a backslash as a slash, so it could name another host.
 func IsLink(address string) bool {
@@ -110,7 +114,7 @@ func IsLink(address string) bool {
 	case u.Scheme == "https":
 		return u.Hostname() != ""
 	case u.Scheme == "http":
-		return u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
+		return isLoopback(u)
 	default:
 		return strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "//")
 	}
