@@ -228,7 +228,7 @@ func (l *losing) SaveLockedPlan(ctx context.Context, event notification.Event, p
 	return err
 }
 
-// A page that is planned again counts the stored decisions for max_recipients, not those of today. So
+// A page that is planned again counts the stored deliveries for max_recipients, not today's decisions. So
 // does an event that an operator retries.
 func TestPlanDeliveriesTwiceKeepsMaxRecipients(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 		if err != nil {
 			return SealResult{}, err
 		}
-		now := time.Now()
+		now := check.Now
 		silence, deferred := check.Silence(now)
 		if deferred {
 			return SealResult{

@@ -110,6 +110,7 @@ type Text struct {
 
 // QuietCheck holds the input for the check of a delivery's quiet hours.
 type QuietCheck struct {
+	Now        time.Time // by the database's clock; zero: no delivery was found
 	Action     QuietHoursAction
 	Preference Preference
 	Timezone   string

@@ -26,8 +26,8 @@ type cancellation struct {
 const (
 	// mayCancel reports whether the delivery n can be cancelled: it waits, or an attempt is in flight. If
 	// the provider accepts the message, the delivery still becomes SENT. A delivery that an operator
-	// retries has a workflow of its own, so only that workflow cancels it. A subquery hides the status
-	// from the planner, which so keeps the index of the selection.
+	// retries has a separate workflow, and only that workflow cancels it. A subquery hides the status from
+	// the planner, so it keeps the index of the selection.
 	mayCancel = `n.status = (SELECT 'PENDING') AND NOT ` + retried
 	mayEnd    = `(n.status = 'PENDING' OR n.status = 'FAILED' AND NOT n.receipt_failed AND NOT ` + Erased + `)`
 )

@@ -221,6 +221,7 @@ func quietCheck(deliveries []attemptFacts) notification.QuietCheck {
 	seen := map[notification.Entity]bool{}
 	for _, d := range deliveries {
 		facts := d.Setup.Facts(d.Recipient, d.Channel, d.now, nil)
+		check.Now = d.now
 		check.Action, check.Preference, check.Timezone = facts.Routing.QuietHoursAction, facts.Preference, d.Recipient.Timezone
 		if route, _ := d.Setup.Route(d.Channel); route.OwnTime(d.Recipient) {
 			check.Preference.QuietHours = nil

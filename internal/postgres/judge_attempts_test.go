@@ -316,6 +316,8 @@ func TestQuietCheck(t *testing.T) {
 			})
 			require.NoError(t, err)
 
+			require.WithinDuration(t, check.Now, ofDigest.Now, time.Minute)
+			ofDigest.Now = check.Now
 			require.Equal(t, check, ofDigest)
 			require.Equal(t, tt.action == notification.Defer, check.Action == notification.Defer)
 			require.Equal(t, tt.timezone, check.Timezone)
