@@ -152,7 +152,7 @@ func TestSealDigest(t *testing.T) {
 			t.Parallel()
 
 			db := &digests{sealed: sealed, quiet: notification.QuietCheck{
-				Action: tt.action, Timezone: "Europe/Rome", Preference: notification.Preference{Channel: notification.Email, QuietHours: tt.hours}, Groups: []notification.Setting{{QuietHours: tt.group}},
+				Now: time.Now(), Action: tt.action, Timezone: "Europe/Rome", Preference: notification.Preference{Channel: notification.Email, QuietHours: tt.hours}, Groups: []notification.Setting{{QuietHours: tt.group}},
 			}}
 			result := must(sealDigest(db, tt.judge))(t)
 

@@ -10,9 +10,10 @@ import (
 )
 
 // SaveLockedPlan stores the page that decide returns, like [Store.SavePlan], and its deliveries in the
-// rows of throttle that keys name. Before it calls decide, it locks these rows, sets the last deliveries of
-// its people and whether they were decided about, and counts the recipients that the event has selected. All of
-// that is one transaction, so concurrent events take turns, and a crash changes nothing.
+// rows of throttle that keys name. Before it calls decide, it locks these rows. It then sets the last
+// deliveries of the page's recipients and whether they were decided about, and counts the recipients that the
+// event has selected. All of that is one transaction, so concurrent events take turns, and a crash changes
+// nothing.
 //
 // As everywhere, it locks deliveries, by id, before it locks other rows: these are the older deliveries
 // that the event may replace.
