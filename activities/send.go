@@ -35,7 +35,8 @@ type SendInput struct {
 
 // SendResult is the result of [Activities.Send].
 type SendResult struct {
-	Status    notification.Status
+	Status notification.Status
+	notification.SentBy
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent, and the next attempt is due then
 	Quiet     bool      `json:",omitempty"` // NotBefore is the end of quiet hours
 	Wait      string    `json:",omitempty"` // NotBefore as text
@@ -72,7 +73,7 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 	case begun.Held():
 		return held(begun.Verdict), nil
 	case !begun.Due():
-		return SendResult{Status: begun.Status}, nil
+		return SendResult{Status: begun.Status, SentBy: begun.SentBy}, nil
 	case in.StatusOnly:
 		return SendResult{Status: begun.Status, NotSent: true}, nil
 	case begun.Number == 0:
@@ -80,7 +81,7 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 	}
 	m := single(in.Channel, in.AttemptPolicy, all[0])
 	m.local = local
-	unrecorded, err := a.attempt(ctx, m)
+	by, unrecorded, err := a.attempt(ctx, m)
 	if errors.Is(err, errExpired) {
 		return held(notification.Verdict{Dropped: string(notification.DecisionExpired)}), nil
 	}
@@ -92,7 +93,7 @@ func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendRe
 		return SendResult{}, err
 	}
 	countDeliveries(ctx, in.Channel, notification.Sent, 1) // even if not recorded: nothing sends it again
-	return SendResult{Status: notification.Sent, Unrecorded: unrecorded}, nil
+	return SendResult{Status: notification.Sent, SentBy: by, Unrecorded: unrecorded}, nil
 }
 
 // single returns the message of one delivery.

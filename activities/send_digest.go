@@ -17,6 +17,7 @@ type SendDigestInput struct {
 
 // SendDigestResult is the result of [Activities.SendDigest].
 type SendDigestResult struct {
+	notification.SentBy
 	Items int // the number of items in the message; 0: all items were cancelled, and nothing was sent
 	// Dropped holds the reasons why items are CANCELLED, by delivery id.
 	Dropped   map[string]string `json:",omitempty"`
@@ -44,12 +45,12 @@ func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDi
 	if len(begun) == 0 {
 		return SendDigestResult{Items: digest.Sent, Dropped: digest.Dropped}, nil
 	}
-	unrecorded, err := a.attempt(ctx, a.digestMessage(in, digest, begun))
+	by, unrecorded, err := a.attempt(ctx, a.digestMessage(in, digest, begun))
 	if err != nil {
 		return SendDigestResult{}, err
 	}
 	countDigest(ctx, in.Key.Channel, notification.Sent, len(begun))
-	return SendDigestResult{Items: len(begun), Dropped: digest.Dropped, Unrecorded: unrecorded}, nil
+	return SendDigestResult{SentBy: by, Items: len(begun), Dropped: digest.Dropped, Unrecorded: unrecorded}, nil
 }
 
 // beginDigest leases all items or none: if some items are leased or have to wait, it releases the

@@ -42,7 +42,7 @@ func (d *deliveries) BeginAttempts(ctx context.Context, in notification.Begin) (
 		return []notification.Attempt{{Status: d.attempt.Status, LeasedFor: d.leasedFor}}, nil
 	}
 	if d.beginErr != nil || in.StatusOnly || !d.attempt.Due() || d.attempt.Held() {
-		return []notification.Attempt{{Status: d.attempt.Status, Verdict: d.attempt.Verdict}}, d.beginErr
+		return []notification.Attempt{{Status: d.attempt.Status, SentBy: d.attempt.SentBy, Verdict: d.attempt.Verdict}}, d.beginErr
 	}
 	d.begun++
 	return []notification.Attempt{d.attempt}, nil
@@ -62,7 +62,8 @@ func (d *deliveries) EndAttempts(ctx context.Context, results []notification.Att
 	for i, result := range results {
 		recorded[i].DeadTokensKept = d.tokensKept
 		if d.endErr == nil && result.Outcome == notification.OutcomeSent {
-			d.attempt.Status, recorded[i].Age, recorded[i].Waited = notification.Sent, d.age, d.waited
+			d.attempt.Status, d.attempt.SentBy = notification.Sent, result.SentBy()
+			recorded[i].Age, recorded[i].Waited = d.age, d.waited
 		}
 	}
 	return recorded, d.endErr
@@ -106,10 +107,27 @@ func TestSendAccepted(t *testing.T) {
 
 	result := must(send(t, db, mail, in))(t)
 
-	require.Equal(t, activities.SendResult{Status: notification.Sent}, result)
+	require.Equal(t, activities.SendResult{Status: notification.Sent, SentBy: notification.SentBy{ProviderMessageID: "sg-1"}}, result)
 	require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Before: 7, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
 	require.Equal(t, result, must(send(t, db, mail, in))(t), "if Temporal lost the result, a repeat returns the same result")
 	require.Equal(t, 1, mail.calls)
+}
+
+// The result names who took the message, also if an earlier attempt sent it, or the record failed.
+func TestSendNamesTheProvider(t *testing.T) {
+	t.Parallel()
+
+	want := notification.SentBy{Provider: "sendgrid", ProviderMessageID: "p1"}
+	for _, endErr := range []error{nil, errors.New("database out of reach")} {
+		db, mail := due(1, 0), &provider{receipt: notification.Answer{Provider: "sendgrid", ProviderID: "p1", Status: 202}}
+		db.endErr = endErr
+		result := must(send(t, db, mail, sendInput))(t)
+		require.Equal(t, want, result.SentBy)
+		require.Equal(t, endErr != nil, result.Unrecorded != nil)
+	}
+	db := due(1, 0)
+	db.attempt.Status, db.attempt.SentBy = notification.Sent, want
+	require.Equal(t, want, must(send(t, db, &provider{}, sendInput))(t).SentBy)
 }
 
 func TestSendOnlyDueDeliveries(t *testing.T) {

@@ -36,6 +36,7 @@ func (in DeliverInput) StartsLocally() bool {
 // DeliverResult is the result of [DeliverNotification].
 type DeliverResult struct {
 	Status notification.Status
+	notification.SentBy
 	Reason string `json:",omitempty"` // the reason why nothing was sent
 }
 
@@ -137,7 +138,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		case sent.Dropped != "":
 			return DeliverResult{Status: notification.Pending, Reason: sent.Dropped}, nil
 		case sent.NotBefore.IsZero():
-			return DeliverResult{Status: sent.Status}, nil
+			return DeliverResult{Status: sent.Status, SentBy: sent.SentBy}, nil
 		default:
 			next = pause.before(ctx, wait{until: sent.NotBefore, why: sent.Wait, hastened: sent.Quiet})
 		}

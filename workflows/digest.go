@@ -29,6 +29,7 @@ type DigestInput struct {
 // DigestResult is the result of [Digest].
 type DigestResult struct {
 	Status notification.Status // the status of its items; empty: it had no items
+	notification.SentBy
 	Reason string              `json:",omitempty"` // the reason why it was not sent
 	Items  int                 // the number of sealed items
 }
@@ -73,7 +74,7 @@ func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	if next, more := d.next(ctx, sealed); more {
 		return DigestResult{}, workflow.NewContinueAsNewError(ctx, Digest, next)
 	}
-	result := DigestResult{Status: ended.Status, Reason: ended.Reason, Items: len(sealed.Items)}
+	result := DigestResult{Status: ended.Status, SentBy: ended.SentBy, Reason: ended.Reason, Items: len(sealed.Items)}
 	if ended.Status == notification.Sent {
 		return result, nil // even if the digest was cancelled meanwhile
 	}
@@ -107,9 +108,9 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 		case err != nil:
 			return DigestEnded{}, err
 		case sent.Unrecorded != nil:
-			return DigestEnded{Status: notification.Sent}, record(ctx, acts.RecordDigest, *sent.Unrecorded, nil)
+			return DigestEnded{Status: notification.Sent, SentBy: sent.SentBy}, record(ctx, acts.RecordDigest, *sent.Unrecorded, nil)
 		case sent.Items > 0:
-			return DigestEnded{Status: notification.Sent}, nil
+			return DigestEnded{Status: notification.Sent, SentBy: sent.SentBy}, nil
 		case next == nil && sent.NotBefore.IsZero(): // operators or the rules cancelled all items
 			return DigestEnded{Status: notification.Cancelled}, nil
 		case next == nil:

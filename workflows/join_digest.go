@@ -13,6 +13,7 @@ import (
 // DigestEnded is the argument of the signal that a digest sends to each item when it ends.
 type DigestEnded struct {
 	Status notification.Status // SENT, FAILED or CANCELLED
+	notification.SentBy
 	Reason string              `json:",omitempty"` // the reason why it was not sent
 }
 
@@ -55,7 +56,7 @@ func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, erro
 		case ended.Status == notification.Cancelled:
 			return DeliverResult{Status: notification.Pending, Reason: ended.Reason}, nil
 		default:
-			return DeliverResult{Status: ended.Status}, nil
+			return DeliverResult{Status: ended.Status, SentBy: ended.SentBy}, nil
 		}
 	}
 }

@@ -20,10 +20,11 @@ type Begin struct {
 }
 
 // Attempt is an attempt that was begun and counted, with everything needed to send it. If Number
-// is 0, nothing was begun, and only Status, ReceiptFailed, the verdict and LeasedFor are set.
+// is 0, nothing was begun, and only Status, ReceiptFailed, SentBy, the verdict and LeasedFor are set.
 type Attempt struct {
 	Status        Status // empty: the delivery does not exist
 	ReceiptFailed bool   // a receipt reported FAILED, which no attempt changes
+	SentBy               // by an earlier attempt
 	Verdict
 	LeasedFor time.Duration // positive: another sender holds the lease for this long
 
@@ -83,6 +84,21 @@ type AttemptResult struct {
 	Suppress       SuppressionReason `json:",omitempty"` // as in [ProviderError]
 	GiveUp         bool              `json:",omitempty"` // no attempt follows: the delivery becomes FAILED with the reason in Detail
 	Next           time.Time         `json:",omitzero"`  // when the next attempt is due, after a temporary failure; zero: unknown
+}
+
+// SentBy names the provider that took a message, and the provider's id of the message. It is empty if
+// the message was not sent, or if the provider returns no ids.
+type SentBy struct {
+	Provider          string `json:",omitempty"` // as in [Answer]
+	ProviderMessageID string `json:",omitempty"`
+}
+
+// SentBy returns who took the message of the attempt.
+func (r AttemptResult) SentBy() SentBy {
+	if r.Outcome != OutcomeSent {
+		return SentBy{}
+	}
+	return SentBy{Provider: r.Provider, ProviderMessageID: r.ProviderID}
 }
 
 // RecordedAttempt is the effect of recording an attempt's end.

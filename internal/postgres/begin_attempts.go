@@ -156,6 +156,7 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 func (s *Store) readStatuses(ctx context.Context, ids []string, begun attempts) error {
 	const query = `
 		SELECT n.delivery_id, n.status, n.receipt_failed,
+		       CASE WHEN n.sent_at IS NOT NULL THEN coalesce(n.provider, '') ELSE '' END, coalesce(n.provider_message_id, ''),
 		       greatest(n.attempt_until - now(), '0')
 		FROM   notification n
 		WHERE  n.delivery_id = ANY ($1)`
@@ -171,7 +172,7 @@ func (s *Store) readStatuses(ctx context.Context, ids []string, begun attempts) 
 	}
 	var id string
 	var a notification.Attempt
-	return Each(ctx, s.Pool, "read statuses", []any{&id, &a.Status, &a.ReceiptFailed, &a.LeasedFor}, func() { begun[id] = a }, query, others)
+	return Each(ctx, s.Pool, "read statuses", []any{&id, &a.Status, &a.ReceiptFailed, &a.Provider, &a.ProviderMessageID, &a.LeasedFor}, func() { begun[id] = a }, query, others)
 }
 
 const (
