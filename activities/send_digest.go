@@ -12,7 +12,7 @@ type SendDigestInput struct {
 	DigestID string
 	Key      notification.DigestKey
 	AttemptPolicy
-	SkipQuiet bool `json:",omitempty"` // as in [SendInput]
+	SkipQuiet bool `json:",omitempty"` // ignore quiet hours: an operator sends the digest now
 }
 
 // SendDigestResult is the result of [Activities.SendDigest].
@@ -22,7 +22,6 @@ type SendDigestResult struct {
 	// Dropped holds the reasons why items are CANCELLED, by delivery id.
 	Dropped   map[string]string `json:",omitempty"`
 	NotBefore time.Time         `json:",omitzero"`  // set: nothing was sent, and the next attempt is due then
-	Quiet     bool              `json:",omitempty"` // NotBefore is the end of quiet hours
 	Wait      string            `json:",omitempty"` // NotBefore as text
 	// Unrecorded is as in [SendResult].
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
@@ -35,7 +34,7 @@ type SendDigestResult struct {
 func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDigestResult, error) {
 	begun, held, err := a.beginDigest(ctx, in)
 	if err != nil || !held.NotBefore.IsZero() {
-		return SendDigestResult{NotBefore: held.NotBefore, Quiet: held.Quiet, Wait: held.Wait}, err
+		return SendDigestResult{NotBefore: held.NotBefore, Wait: held.Wait}, err
 	}
 	digest, err := a.readDigest(ctx, in)
 	if err != nil {

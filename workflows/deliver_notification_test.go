@@ -103,7 +103,7 @@ func TestDeliveryNamesItsProvider(t *testing.T) {
 		"in a digest": func(env *environment) workflows.DeliverInput {
 			env.joinsDigest(notification.Email).Return(waitsInDigest, nil)
 			env.signals(window, digestEnded, workflows.DigestEnded{Status: notification.Sent, SentBy: by})
-			return inDigest(notification.Email)
+			return env.inDigest(notification.Email)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +287,8 @@ func TestRetriedDeliveryWaitsForItsOwnTime(t *testing.T) {
 
 	env := newEnv(t)
 	start := env.Now()
-	reopened := activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: policy(notification.Email), SendAfter: start.Add(9 * time.Hour), Wait: "its time"}
+	reopened := activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: policy(notification.Email), Waits: true}
+	env.row.until = start.Add(9 * time.Hour)
 	env.OnActivity(acts.ReopenDelivery, mock.Anything, activities.ReopenInput{DeliveryID: deliveryID}).Return(reopened, nil).Once()
 	calls := env.answersInTurn(sent)
 

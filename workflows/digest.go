@@ -30,8 +30,8 @@ type DigestInput struct {
 type DigestResult struct {
 	Status notification.Status // the status of its items; empty: it had no items
 	notification.SentBy
-	Reason string              `json:",omitempty"` // the reason why it was not sent
-	Items  int                 // the number of sealed items
+	Reason string `json:",omitempty"` // the reason why it was not sent
+	Items  int    // the number of sealed items
 }
 
 var sealOptions = eventOptions(20*time.Second, "decide which items the digest lists")
@@ -102,7 +102,7 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 	for pause := minPause; ; {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending %d notifications", len(sealed.Items)))
 		var sent activities.SendDigestResult
-		next, err := attempts(ctx, options, acts.SendDigest, input, &sent)
+		ordered, err := attempts(ctx, options, acts.SendDigest, input, &sent)
 		d.dropped = sent.Dropped
 		switch {
 		case err != nil:
@@ -111,13 +111,16 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 			return DigestEnded{Status: notification.Sent, SentBy: sent.SentBy}, record(ctx, acts.RecordDigest, *sent.Unrecorded, nil)
 		case sent.Items > 0:
 			return DigestEnded{Status: notification.Sent, SentBy: sent.SentBy}, nil
-		case next == nil && sent.NotBefore.IsZero(): // operators or the rules cancelled all items
+		case ordered == nil && sent.NotBefore.IsZero(): // operators or the rules cancelled all items
 			return DigestEnded{Status: notification.Cancelled}, nil
-		case next == nil:
-			asked := pause.before(ctx, wait{until: sent.NotBefore, why: sent.Wait, hastened: sent.Quiet})
-			next = &asked
+		case ordered == nil:
+			input.SkipQuiet = false
+			ordered, err = pause.before(ctx, wait{sent.NotBefore, sent.Wait}).run(ctx)
 		}
-		if input.SkipQuiet, err = next.run(ctx); err != nil {
+		for ; ordered != nil && err == nil; ordered, err = ordered.wait().run(ctx) {
+			input.SkipQuiet = ordered.until.IsZero()
+		}
+		if err != nil {
 			return DigestEnded{}, err
 		}
 	}

@@ -51,11 +51,11 @@ func (d *digest) addSignals(ctx workflow.Context, selector workflow.Selector) wo
 		c.Receive(ctx, nil)
 		d.Joined++
 	})
-	return addControls(ctx, selector, func(ordered wait) {
-		if ordered.hastened {
+	return addControls(ctx, selector, func(ordered order) {
+		if ordered.until.IsZero() {
 			d.Hastened = true
 		} else {
-			d.Until, d.Wait = ordered.until, ordered.why
+			d.Until, d.Wait = ordered.until, ordered.wait().why
 		}
 	})
 }

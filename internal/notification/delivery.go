@@ -13,19 +13,21 @@ type Begin struct {
 	Outage      time.Duration // time from the first attempt that an outage ended, during which such attempts do not count
 	Before      int           // attempts of earlier runs of the delivery
 	First       bool          // only deliveries that are PENDING, never attempted, and not retried by an operator
-	SkipQuiet   bool          // ignores quiet hours
+	SkipQuiet   bool          // ignores quiet hours: an operator sends the digest now
 	Ordered     bool          // an operator ordered the attempt, which overrides preferences and groups
 	Again       bool          // the order also overrides [AttemptCheck].Withdrawn
 	StatusOnly  bool          // begins nothing and returns the statuses only
 }
 
 // Attempt is an attempt that was begun and counted, with everything needed to send it. If Number
-// is 0, nothing was begun, and only Status, ReceiptFailed, SentBy, the verdict and LeasedFor are set.
+// is 0, nothing was begun, and only Status, ReceiptFailed, SentBy, the
+// verdict, InDigest and LeasedFor are set.
 type Attempt struct {
 	Status        Status // empty: the delivery does not exist
 	ReceiptFailed bool   // a receipt reported FAILED, which no attempt changes
 	SentBy               // by an earlier attempt
 	Verdict
+	InDigest  bool          // its digest sends it
 	LeasedFor time.Duration // positive: another sender holds the lease for this long
 
 	Number  int    // counts over all runs of the delivery
