@@ -42,7 +42,8 @@ var sealOptions = eventOptions(20*time.Second, "decide which items the digest li
 // start and count, so a lost signal loses no item.
 //
 // One digest for each recipient, channel and event type runs at a time. Items that join while it
-// sends go to the next run. Cancelling a digest cancels its items.
+// sends go to the next run. Cancelling a digest cancels all its items, however many
+// messages they would fill.
 func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	ctx = onRecordsQueue(ctx)
 	if in.Until.IsZero() {
@@ -63,7 +64,7 @@ func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	defer cancel()
 	if err != nil {
 		ended = DigestEnded{Status: notification.Failed, Reason: reason(err)}
-		if cancelled != nil {
+		if d.cancelled = cancelled != nil; d.cancelled {
 			ended = DigestEnded{Status: notification.Cancelled, Reason: "digest cancelled"}
 		}
 		if sealed, err = d.giveUp(ctx, sealed, ended); err != nil {
@@ -88,6 +89,8 @@ type digest struct {
 	id      string
 	dropped map[string]string // the reasons of dropped items, by delivery id
 	long    bool              // the history is long: another run continues collecting
+
+	cancelled bool // all waiting items end, however many messages they would fill
 }
 
 // send sends the sealed items, or drops them in quiet hours. If it sends nothing, the error is the

@@ -84,6 +84,6 @@ func (d *digest) details() string {
 }
 
 func (d *digest) seal(ctx workflow.Context, judgeQuiet bool) (activities.SealResult, error) {
-	input := activities.SealInput{DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet, Timed: d.Timed, ReadyOnly: d.ReadyOnly && !d.Hastened && d.Wait == ""}
+	input := activities.SealInput{DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet, Timed: d.Timed, ReadyOnly: d.ReadyOnly && !d.Hastened && d.Wait == "" && !d.cancelled, Unsent: d.cancelled}
 	return execute[activities.SealResult](ctx, sealOptions, acts.SealDigest, input)
 }

@@ -40,7 +40,7 @@ const lookAgain = time.Second
 // from the delivery's row; the workflow only waits.
 func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
 	since := workflow.Now(ctx)
-	until := in.Escalation.Due(since, time.Time{}) // the row then says whether the delivery waits itself
+	until := in.Escalation.Due(since, time.Time{}) // a delivery that waits itself gives the escalation a later time then
 	wait := notification.InstantText(until) + in.Escalation.Then()
 	look := activities.EscalateInput{
 		EventID: in.EventID, DeliveryID: in.DeliveryID, UserType: in.UserType, UserID: in.UserID, Escalation: in.Escalation, Since: since,

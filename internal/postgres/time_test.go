@@ -88,7 +88,7 @@ func TestStatusNamesTheProvider(t *testing.T) {
 	require.Equal(t, notification.Attempt{Status: notification.Sent, SentBy: result.SentBy()}, look(t, s, mail))
 }
 
-// An operator's order is in the row: whoever starts the delivery's workflow again obeys it.
+// An operator's order is in the row, so a workflow that the sweep starts again obeys it.
 func TestReschedule(t *testing.T) {
 	t.Parallel()
 
