@@ -73,24 +73,25 @@ type outgoing struct {
 	local   bool                                 // a local activity: does not wait while all providers rest
 }
 
-// attempt waits for the message's turn, hands it to its provider and records the answer. If the
-// provider accepted the message but the record failed, attempt returns the record.
+// attempt waits for the message's turn, hands it to its provider and records the answer. It returns
+// who took the message. If the provider accepted the message but the record failed, attempt also
+// returns the record.
 //
 // A failed attempt that could not be recorded counts as a crash once its lease has expired, and is
 // repeated. An attempt does not count if it gets no turn, or if all providers rest.
-func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
+func (a *Activities) attempt(ctx context.Context, m outgoing) (by notification.SentBy, unrecorded *notification.AttemptResult, err error) {
 	if err := a.awaitTurn(ctx, m.channel); err != nil {
 		a.release(ctx, m.begun)
-		return nil, failure(err)
+		return by, nil, failure(err)
 	}
 	if m.expired() {
 		a.releaseExpired(ctx, m.begun)
-		return nil, errExpired
+		return by, nil, errExpired
 	}
 	err = a.try(ctx, &m)
 	if errors.Is(err, notification.ErrProvidersRest) {
 		a.release(ctx, m.begun)
-		return nil, resting(err, activity.GetInfo(ctx).Attempt)
+		return by, nil, resting(err, activity.GetInfo(ctx).Attempt)
 	}
 	countAttempts(ctx, m.channel, m.result)
 	if m.tried.Begun > 1 {
@@ -108,13 +109,13 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID), "outcome", m.result.Outcome, "error", Unquoted(recordErr))
 	}
 	if failed != nil {
-		return nil, failed
+		return by, nil, failed
 	}
 	if recordErr == nil {
-		return nil, nil
+		return m.result.SentBy(), nil, nil
 	}
 	m.result.DeadDevices = nil // tokens stay out of the history; the next push finds them again
-	return &m.result, nil
+	return m.result.SentBy(), &m.result, nil
 }
 
 // try calls the provider, and completes the result with the answer or the failure. If all providers

@@ -312,7 +312,7 @@ func TestGiveUpDigest(t *testing.T) {
 	t.Parallel()
 
 	db := &digests{digest: notification.Digest{Dropped: map[string]string{"d3": "USER_DISABLED"}}}
-	a := &activities.Activities{Digests: db, Deliveries: db}
+	a := &activities.Activities{Digests: db, Deliveries: &deliveries{}}
 	in := activities.GiveUpDigestInput{DigestID: "digest-1", Channel: notification.Email, Status: notification.Failed, Reason: "sendgrid refused: 400"}
 	require.Equal(t, activities.GiveUpDigestResult{Dropped: db.digest.Dropped}, must(run[activities.GiveUpDigestResult](a, a.GiveUpDigest, in))(t))
 	require.Equal(t, "digest-1 FAILED sendgrid refused: 400", db.gaveUp)

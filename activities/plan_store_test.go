@@ -310,7 +310,7 @@ func stored(page []notification.DecidedRecipient) []notification.Delivery {
 	var deliveries []notification.Delivery
 	for _, r := range page {
 		for _, d := range r.Deliveries {
-			deliveries = append(deliveries, notification.Delivery{DeliveryID: d.DeliveryID, Channel: d.Channel, UserType: r.UserType, UserID: r.UserID, Priority: d.Priority, SendAfter: d.SendAfter})
+			deliveries = append(deliveries, notification.Delivery{DeliveryID: d.DeliveryID, Channel: d.Channel, UserType: r.UserType, UserID: r.UserID, Priority: d.Priority, Later: !d.SendAfter.IsZero()})
 		}
 	}
 	return deliveries

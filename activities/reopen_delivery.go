@@ -27,8 +27,7 @@ type ReopenResult struct {
 	Status         notification.Status // PENDING: the delivery may be sent; otherwise it ended meanwhile
 	AttemptsBefore int                 // the attempts of earlier runs
 	Policy         DeliveryPolicy      // of its channel, on this worker
-	SendAfter      time.Time           `json:",omitzero"`  // the delivery's own time, in the future; zero: at once
-	Wait           string              `json:",omitempty"` // SendAfter as text
+	Waits          bool                `json:",omitempty"` // the delivery waits for its own time, and the rules then apply as in its first run
 }
 
 // ReopenDelivery plans one delivery again, for the run that calls it. It reads the current
@@ -56,12 +55,9 @@ func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (Reopen
 	case state.Status == notification.Failed:
 		return ReopenResult{}, permanent(errors.New(state.LastError), NoText)
 	}
-	result := ReopenResult{Status: state.Status, AttemptsBefore: state.Attempts, Policy: a.Policies[found.Channel]}
-	if !state.SendAfter.IsZero() {
-		result.SendAfter = state.SendAfter
-		result.Wait = notification.WaitText(state.SendAfter, time.Now(), found.Recipient.Timezone, notification.WaitDelay)
-	}
-	return result, nil
+	return ReopenResult{
+		Status: state.Status, AttemptsBefore: state.Attempts, Policy: a.Policies[found.Channel], Waits: !state.SendAfter.IsZero(),
+	}, nil
 }
 
 // planAnew writes the text of one delivery, or keeps its old text if the event's row was purged.

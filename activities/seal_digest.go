@@ -17,6 +17,7 @@ type SealInput struct {
 	JudgeQuiet bool // check the recipient's quiet hours first
 	Timed      bool `json:",omitempty"` // as in [notification.DigestWindow]
 	ReadyOnly  bool `json:",omitempty"` // as in [notification.DigestWindow]
+	Unsent     bool `json:",omitempty"` // the items are cancelled, so they need not fit into one message
 }
 
 // SealResult is the result of [Activities.SealDigest].
@@ -50,7 +51,7 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 	sealed, err := a.Digests.SealDigest(ctx, notification.Sealing{
 		DigestID: in.DigestID, Key: in.Key, Window: notification.DigestWindow{Length: in.Window, Timed: in.Timed, ReadyOnly: in.ReadyOnly},
 		Fits: func(digest notification.Digest, items []notification.DigestItem) bool {
-			return a.fits(in, digest, items)
+			return in.Unsent || a.fits(in, digest, items)
 		},
 	})
 	result.SealedDigest = sealed

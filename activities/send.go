@@ -16,9 +16,11 @@ type AttemptStore interface {
 	EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error)
 }
 
-// DeliveryStore is the part of the database that gives up deliveries.
+// DeliveryStore is the part of the database that gives up and reschedules deliveries.
 type DeliveryStore interface {
 	GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error)
+	// Reschedule stores when an operator wants a delivery to be sent; zero: now, even in quiet hours.
+	Reschedule(ctx context.Context, deliveryID string, until time.Time) error
 }
 
 // SendInput is the input of [Activities.Send].
@@ -27,27 +29,27 @@ type SendInput struct {
 	Channel    notification.Channel
 	AttemptPolicy
 	AttemptsBefore int  // of earlier runs of this delivery
-	SkipQuiet      bool `json:",omitempty"` // ignore quiet hours: an operator sends the delivery now, or Temporal's clock says that they are over
 	Ordered        bool `json:",omitempty"` // an operator orders the delivery, which overrides preferences and group settings
 	Again          bool `json:",omitempty"` // with --again: send even if another event cancels the delivery's event
-	StatusOnly     bool `json:",omitempty"` // send nothing, and only return the status
 }
 
 // SendResult is the result of [Activities.Send].
 type SendResult struct {
-	Status    notification.Status
+	Status notification.Status
+	notification.SentBy
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent, and the next attempt is due then
-	Quiet     bool      `json:",omitempty"` // NotBefore is the end of quiet hours
-	Wait      string    `json:",omitempty"` // NotBefore as text
+	Wait      string    `json:",omitempty"` // NotBefore and the reason of the wait, as text
+	InDigest  bool      `json:",omitempty"` // nothing was sent: its digest sends the delivery
 	Dropped   string    `json:",omitempty"` // nothing was sent: the delivery is dropped for this reason
-	NotSent   bool      `json:",omitempty"` // nothing was sent: [Activities.SendFirst] leaves it to Send
+	NotSent   bool      `json:",omitempty"` // nothing was sent, and [Activities.Send] may send it now
 	// Unrecorded is set if the provider accepted the message, but the database could not record it.
 	// The workflow records it later, because sending it again would be a duplicate.
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
 }
 
-// Send makes one attempt to hand a delivery to its provider, and records the result. If the
-// delivery was sent or cancelled before, Send does nothing. If the process dies between the
+// Send asks the delivery's row what to do. If the delivery is due, Send makes one attempt to hand it to
+// its provider, and records the result. Otherwise it returns the status, or until when the delivery
+// waits and why. If the process dies between the
 // provider's answer and the record, the next attempt waits until the lease expires. It may then
 // send the message a second time.
 //
@@ -61,38 +63,51 @@ func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error)
 
 func (a *Activities) send(ctx context.Context, in SendInput, local bool) (SendResult, error) {
 	all, err := a.begin(ctx, in.AttemptPolicy, notification.Begin{
-		DeliveryIDs: []string{in.DeliveryID}, Before: in.AttemptsBefore, SkipQuiet: in.SkipQuiet, Ordered: in.Ordered, Again: in.Again, StatusOnly: in.StatusOnly,
+		DeliveryIDs: []string{in.DeliveryID}, Before: in.AttemptsBefore, Ordered: in.Ordered, Again: in.Again,
 	})
 	if err != nil {
 		return SendResult{}, failure(err)
 	}
-	switch begun := all[0]; {
-	case begun.Status == "":
-		return SendResult{}, failure(notification.ErrNoDelivery)
-	case begun.Held():
-		return held(begun.Verdict), nil
-	case !begun.Due():
-		return SendResult{Status: begun.Status}, nil
-	case in.StatusOnly:
-		return SendResult{Status: begun.Status, NotSent: true}, nil
-	case begun.Number == 0:
-		return SendResult{}, leased(begun.LeasedFor)
+	switch {
+	case all[0].Number > 0:
+	case all[0].LeasedFor > 0:
+		return SendResult{}, leased(all[0].LeasedFor)
+	default:
+		result, err := stepOf(all[0])
+		if err == nil && result.NotSent { // the row became due after the attempt was refused
+			err = leased(0)
+		}
+		return result, err
 	}
 	m := single(in.Channel, in.AttemptPolicy, all[0])
 	m.local = local
-	unrecorded, err := a.attempt(ctx, m)
+	by, unrecorded, err := a.attempt(ctx, m)
 	if errors.Is(err, errExpired) {
 		return held(notification.Verdict{Dropped: string(notification.DecisionExpired)}), nil
 	}
 	if delay := retryDelay(err); delay >= longBackOff && !local {
 		at := time.Now().Add(delay).UTC()
-		return held(notification.Verdict{NotBefore: at, Wait: notification.InstantText(at) + ": the last attempt failed, and the next attempt is due then"}), nil
+		return held(notification.Verdict{NotBefore: at, Wait: notification.InstantText(at) + ": " + notification.WaitRetry}), nil
 	}
 	if err != nil {
 		return SendResult{}, err
 	}
 	countDeliveries(ctx, in.Channel, notification.Sent, 1) // even if not recorded: nothing sends it again
-	return SendResult{Status: notification.Sent, Unrecorded: unrecorded}, nil
+	return SendResult{Status: notification.Sent, SentBy: by, Unrecorded: unrecorded}, nil
+}
+
+// stepOf returns what a delivery without an attempt has to do next.
+func stepOf(found notification.Attempt) (SendResult, error) {
+	switch {
+	case found.Status == "":
+		return SendResult{}, failure(notification.ErrNoDelivery)
+	case found.Held():
+		return held(found.Verdict), nil
+	case !found.Due():
+		return SendResult{Status: found.Status, SentBy: found.SentBy}, nil
+	default:
+		return SendResult{Status: found.Status, InDigest: found.InDigest, NotSent: !found.InDigest}, nil
+	}
 }
 
 // single returns the message of one delivery.
@@ -106,7 +121,7 @@ func single(channel notification.Channel, policy AttemptPolicy, begun notificati
 
 // held returns the result of a delivery that may not be sent.
 func held(v notification.Verdict) SendResult {
-	return SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Quiet: v.Quiet, Wait: v.Wait, Dropped: v.Dropped}
+	return SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Wait: v.Wait, Dropped: v.Dropped}
 }
 
 // written returns the message as it was written when the delivery was planned.

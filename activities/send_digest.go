@@ -12,16 +12,16 @@ type SendDigestInput struct {
 	DigestID string
 	Key      notification.DigestKey
 	AttemptPolicy
-	SkipQuiet bool `json:",omitempty"` // as in [SendInput]
+	SkipQuiet bool `json:",omitempty"` // ignore quiet hours: an operator sends the digest now
 }
 
 // SendDigestResult is the result of [Activities.SendDigest].
 type SendDigestResult struct {
+	notification.SentBy
 	Items int // the number of items in the message; 0: all items were cancelled, and nothing was sent
 	// Dropped holds the reasons why items are CANCELLED, by delivery id.
 	Dropped   map[string]string `json:",omitempty"`
 	NotBefore time.Time         `json:",omitzero"`  // set: nothing was sent, and the next attempt is due then
-	Quiet     bool              `json:",omitempty"` // NotBefore is the end of quiet hours
 	Wait      string            `json:",omitempty"` // NotBefore as text
 	// Unrecorded is as in [SendResult].
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
@@ -34,7 +34,7 @@ type SendDigestResult struct {
 func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDigestResult, error) {
 	begun, held, err := a.beginDigest(ctx, in)
 	if err != nil || !held.NotBefore.IsZero() {
-		return SendDigestResult{NotBefore: held.NotBefore, Quiet: held.Quiet, Wait: held.Wait}, err
+		return SendDigestResult{NotBefore: held.NotBefore, Wait: held.Wait}, err
 	}
 	digest, err := a.readDigest(ctx, in)
 	if err != nil {
@@ -44,12 +44,12 @@ func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDi
 	if len(begun) == 0 {
 		return SendDigestResult{Items: digest.Sent, Dropped: digest.Dropped}, nil
 	}
-	unrecorded, err := a.attempt(ctx, a.digestMessage(in, digest, begun))
+	by, unrecorded, err := a.attempt(ctx, a.digestMessage(in, digest, begun))
 	if err != nil {
 		return SendDigestResult{}, err
 	}
 	countDigest(ctx, in.Key.Channel, notification.Sent, len(begun))
-	return SendDigestResult{Items: len(begun), Dropped: digest.Dropped, Unrecorded: unrecorded}, nil
+	return SendDigestResult{SentBy: by, Items: len(begun), Dropped: digest.Dropped, Unrecorded: unrecorded}, nil
 }
 
 // beginDigest leases all items or none: if some items are leased or have to wait, it releases the

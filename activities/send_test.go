@@ -19,6 +19,8 @@ type deliveries struct {
 	beginErr   error
 	hang       func(ctx context.Context) // runs in BeginAttempts
 	leasedFor  time.Duration             // another sender has the lease for this time
+	inDigest   bool                      // its digest sends it
+	notBegun   bool                      // it became due after BeginAttempts
 	endErr     error
 	age        time.Duration // the event's age when its message is recorded as sent
 	waited     time.Duration // the time from planning until then
@@ -29,7 +31,9 @@ type deliveries struct {
 	results  []notification.AttemptResult
 	released []notification.Attempt
 	status   notification.Status // after GiveUp
-	reason   string
+
+	rescheduled []time.Time
+	reason      string
 }
 
 func (d *deliveries) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
@@ -41,8 +45,11 @@ func (d *deliveries) BeginAttempts(ctx context.Context, in notification.Begin) (
 	if d.leasedFor > 0 {
 		return []notification.Attempt{{Status: d.attempt.Status, LeasedFor: d.leasedFor}}, nil
 	}
-	if d.beginErr != nil || in.StatusOnly || !d.attempt.Due() || d.attempt.Held() {
-		return []notification.Attempt{{Status: d.attempt.Status, Verdict: d.attempt.Verdict}}, d.beginErr
+	if d.inDigest {
+		return []notification.Attempt{{Status: d.attempt.Status, InDigest: true}}, nil
+	}
+	if d.beginErr != nil || d.notBegun || in.StatusOnly || !d.attempt.Due() || d.attempt.Held() {
+		return []notification.Attempt{{Status: d.attempt.Status, SentBy: d.attempt.SentBy, Verdict: d.attempt.Verdict}}, d.beginErr
 	}
 	d.begun++
 	return []notification.Attempt{d.attempt}, nil
@@ -62,10 +69,16 @@ func (d *deliveries) EndAttempts(ctx context.Context, results []notification.Att
 	for i, result := range results {
 		recorded[i].DeadTokensKept = d.tokensKept
 		if d.endErr == nil && result.Outcome == notification.OutcomeSent {
-			d.attempt.Status, recorded[i].Age, recorded[i].Waited = notification.Sent, d.age, d.waited
+			d.attempt.Status, d.attempt.SentBy = notification.Sent, result.SentBy()
+			recorded[i].Age, recorded[i].Waited = d.age, d.waited
 		}
 	}
 	return recorded, d.endErr
+}
+
+func (d *deliveries) Reschedule(_ context.Context, _ string, until time.Time) error {
+	d.rescheduled = append(d.rescheduled, until)
+	return d.beginErr
 }
 
 func (d *deliveries) GiveUp(_ context.Context, _ string, status notification.Status, reason string) (notification.Status, error) {
@@ -106,10 +119,27 @@ func TestSendAccepted(t *testing.T) {
 
 	result := must(send(t, db, mail, in))(t)
 
-	require.Equal(t, activities.SendResult{Status: notification.Sent}, result)
+	require.Equal(t, activities.SendResult{Status: notification.Sent, SentBy: notification.SentBy{ProviderMessageID: "sg-1"}}, result)
 	require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Before: 7, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
 	require.Equal(t, result, must(send(t, db, mail, in))(t), "if Temporal lost the result, a repeat returns the same result")
 	require.Equal(t, 1, mail.calls)
+}
+
+// The result names who took the message, also if an earlier attempt sent it, or the record failed.
+func TestSendNamesTheProvider(t *testing.T) {
+	t.Parallel()
+
+	want := notification.SentBy{Provider: "sendgrid", ProviderMessageID: "p1"}
+	for _, endErr := range []error{nil, errors.New("database out of reach")} {
+		db, mail := due(1, 0), &provider{receipt: notification.Answer{Provider: "sendgrid", ProviderID: "p1", Status: 202}}
+		db.endErr = endErr
+		result := must(send(t, db, mail, sendInput))(t)
+		require.Equal(t, want, result.SentBy)
+		require.Equal(t, endErr != nil, result.Unrecorded != nil)
+	}
+	db := due(1, 0)
+	db.attempt.Status, db.attempt.SentBy = notification.Sent, want
+	require.Equal(t, want, must(send(t, db, &provider{}, sendInput))(t).SentBy)
 }
 
 func TestSendOnlyDueDeliveries(t *testing.T) {
@@ -126,6 +156,48 @@ func TestSendOnlyDueDeliveries(t *testing.T) {
 		if wantCalls == 0 {
 			require.Equal(t, activities.SendResult{Status: status}, result)
 		}
+	}
+}
+
+// An item of a digest is left to its digest.
+func TestSendLeavesAnItemToItsDigest(t *testing.T) {
+	t.Parallel()
+
+	db, mail := due(1, 0), &provider{}
+	db.inDigest = true
+	require.Equal(t, activities.SendResult{Status: notification.Pending, InDigest: true}, must(send(t, db, mail, sendInput))(t))
+	require.Zero(t, mail.calls)
+}
+
+// If the delivery becomes due between the attempt and the look at its row, Temporal repeats the attempt.
+func TestSendOfADeliveryThatJustBecameDue(t *testing.T) {
+	t.Parallel()
+
+	db, mail := due(1, 0), &provider{}
+	db.notBegun = true
+	_, err := send(t, db, mail, sendInput)
+	requireFailure(t, err, activities.AttemptLost, false, time.Second)
+}
+
+// Reschedule stores an operator's time, and returns what the row says then. It sends nothing.
+func TestReschedule(t *testing.T) {
+	t.Parallel()
+
+	until := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		found notification.Attempt
+		want  activities.SendResult
+	}{
+		{found: notification.Attempt{Status: notification.Pending}, want: activities.SendResult{Status: notification.Pending, NotSent: true}},
+		{found: notification.Attempt{Status: notification.Pending, Verdict: notification.Verdict{NotBefore: until, Wait: "w"}}, want: activities.SendResult{Status: notification.Pending, NotBefore: until, Wait: "w"}},
+		{found: notification.Attempt{Status: notification.Sent, SentBy: notification.SentBy{Provider: "sendgrid"}}, want: activities.SendResult{Status: notification.Sent, SentBy: notification.SentBy{Provider: "sendgrid"}}},
+	} {
+		db := &deliveries{attempt: tt.found}
+		a := &activities.Activities{Attempts: db, Deliveries: db}
+
+		require.Equal(t, tt.want, must(run[activities.SendResult](a, a.Reschedule, activities.RescheduleInput{DeliveryID: "d1", Until: until}))(t))
+		require.Equal(t, []time.Time{until}, db.rescheduled)
+		require.True(t, db.asked.StatusOnly)
 	}
 }
 
@@ -170,10 +242,10 @@ func TestSendDropsOrDefers(t *testing.T) {
 		db, mail := due(1, 0), &provider{}
 		db.attempt.Verdict = verdict
 		in := sendInput
-		in.SkipQuiet, in.Ordered, in.Again = true, true, true
+		in.Ordered, in.Again = true, true
 
 		require.Equal(t, want, must(send(t, db, mail, in))(t))
-		require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, SkipQuiet: true, Ordered: true, Again: true, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
+		require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Ordered: true, Again: true, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
 		require.Zero(t, mail.calls)
 		require.Zero(t, db.begun)
 		require.Empty(t, db.results)
@@ -194,7 +266,7 @@ func TestSendSkipsALeasedDelivery(t *testing.T) {
 	require.Empty(t, db.results)
 }
 
-// SendFirst makes an attempt, or leaves the delivery to Send: with StatusOnly, under a rate limit
+// SendFirst makes an attempt, or leaves the delivery to Send: under a rate limit
 // of this worker, or while all providers rest. If its task was lost, the second run waits until the
 // first run's lease expires.
 func TestSendFirst(t *testing.T) {
@@ -203,7 +275,6 @@ func TestSendFirst(t *testing.T) {
 	left := activities.SendResult{Status: notification.Pending, NotSent: true}
 	tests := []struct {
 		name     string
-		looks    bool
 		rate     float64
 		leased   time.Duration
 		err      error // of the provider
@@ -212,7 +283,6 @@ func TestSendFirst(t *testing.T) {
 		released int
 	}{
 		{name: "sent", want: activities.SendResult{Status: notification.Sent}, calls: 1},
-		{name: "status only", looks: true, want: left},
 		{name: "a rate limit", rate: 1, want: left},
 		{name: "all providers rest", err: notification.ErrProvidersRest, want: left, calls: 1, released: 1},
 		{name: "first run in flight", leased: time.Minute},
@@ -221,11 +291,11 @@ func TestSendFirst(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			db, mail, in := due(1, 0), &provider{err: tt.err}, sendInput
+			db, mail := due(1, 0), &provider{err: tt.err}
 			a := mailer(db, mail)
-			db.leasedFor, in.StatusOnly, a.RateLimits = tt.leased, tt.looks, map[notification.Channel]float64{notification.Email: tt.rate}
+			db.leasedFor, a.RateLimits = tt.leased, map[notification.Channel]float64{notification.Email: tt.rate}
 
-			got, err := run[activities.SendResult](a, a.SendFirst, in)
+			got, err := run[activities.SendResult](a, a.SendFirst, sendInput)
 
 			if tt.leased > 0 {
 				requireFailure(t, err, activities.AttemptLost, false, tt.leased)
@@ -236,7 +306,7 @@ func TestSendFirst(t *testing.T) {
 			require.Equal(t, tt.calls, mail.calls)
 			require.Len(t, db.released, tt.released)
 			if tt.rate == 0 {
-				require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, StatusOnly: in.StatusOnly, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
+				require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
 			} else {
 				require.Zero(t, db.asked)
 			}

@@ -57,6 +57,7 @@ CREATE TABLE notification (
     attempt_until       timestamptz,
     attempt_began       timestamptz,
     next_attempt_at     timestamptz,
+    operator_time       text,
     failed_child        boolean,
     expires_at          timestamptz,
     collapse_key        text,
@@ -71,6 +72,7 @@ CREATE TABLE notification (
     CONSTRAINT notification_attempt_lease CHECK (num_nulls(attempt_owner, attempt_until, attempt_began) IN (0, 3)),
     CONSTRAINT notification_delivered_has_time CHECK (status <> 'DELIVERED' OR delivered_at IS NOT NULL),
     CONSTRAINT notification_failed_says_why CHECK (status <> 'FAILED' OR last_error IS NOT NULL),
+    CONSTRAINT notification_operator_time CHECK (operator_time IN ('NOW', 'LATER')),
     CONSTRAINT notification_priority CHECK (priority IN ('HIGH', 'NORMAL', 'LOW')),
     CONSTRAINT notification_sent_has_time CHECK (status NOT IN ('SENT', 'DELIVERED') OR sent_at IS NOT NULL),
     CONSTRAINT notification_status CHECK (status IN ('PENDING', 'SENT', 'DELIVERED', 'FAILED', 'CANCELLED')),
@@ -92,7 +94,7 @@ COMMENT ON COLUMN notification.recipient_address IS 'Address, number or webhook 
 COMMENT ON COLUMN notification.status IS 'PENDING: not sent yet. SENT: the provider accepted it. DELIVERED: a receipt says that it arrived; of WEBSOCKET, a client of the recipient acknowledged it, or they read it. FAILED: refused, attempts used up, or no text; or a receipt says that it did not arrive (receipt_failed). CANCELLED: by an operator, or dropped after a wait; last_error says which.';
 COMMENT ON COLUMN notification.strategy IS 'IMMEDIATE, DELAYED or AGGREGATE, as routed when it was planned.';
 COMMENT ON COLUMN notification.priority IS 'HIGH, NORMAL or LOW, by the routing or the preference.';
-COMMENT ON COLUMN notification.send_after IS 'When the wait for a delay or for quiet hours ends, as planned; a later reschedule by an operator does not change it. Null: it does not wait.';
+COMMENT ON COLUMN notification.send_after IS 'When it is to be sent: as planned for a delay or for the end of quiet hours, or as an operator rescheduled it. Null: at once, or with its digest.';
 COMMENT ON COLUMN notification.attempt_count IS 'Attempts that were begun, including the attempt under way and the attempts of its digest.';
 COMMENT ON COLUMN notification.last_error IS 'Why it is FAILED or CANCELLED, or what the last attempt met. It holds no address and no text.';
 COMMENT ON COLUMN notification.provider_message_id IS 'The provider''s id of the message; null: it gave none.';
@@ -112,7 +114,8 @@ COMMENT ON COLUMN notification.escalated_from IS 'The delivery that it follows, 
 COMMENT ON COLUMN notification.attempt_owner IS 'Who makes the attempt that is under way: the id of a workflow, and a random word. Null: nobody does.';
 COMMENT ON COLUMN notification.attempt_until IS 'Until then nobody else may begin an attempt. In the past: the process died; who begins the next attempt writes this one down as LOST.';
 COMMENT ON COLUMN notification.attempt_began IS 'When the attempt that is under way began.';
-COMMENT ON COLUMN notification.next_attempt_at IS 'When its next attempt is due: after one that failed for now, or when the rules no longer hold it back, as at the end of quiet hours or of a cap. A batch leaves such a delivery to a workflow. Null: at once, or at send_after.';
+COMMENT ON COLUMN notification.next_attempt_at IS 'When its next attempt is due: after one that failed for now, at the end of quiet hours or of a cap''s wait, or when an operator wants it. No attempt begins before. Null: at once, or at send_after.';
+COMMENT ON COLUMN notification.operator_time IS 'NOW: an operator sends it now, even in quiet hours. LATER: an operator has rescheduled it, and no attempt has begun since. Null: neither.';
 COMMENT ON COLUMN notification.failed_child IS 'true: it failed for good in a batch, and the batch starts a failed workflow for it, so that operators find it in Temporal. false: the event has 1,000 of these already. Null: it did not fail in a batch.';
 COMMENT ON COLUMN notification.expires_at IS 'No attempt begins from this time on: the delivery becomes CANCELLED with the reason EXPIRED. Set at planning. Null: no limit.';
 COMMENT ON COLUMN notification.collapse_key IS 'event_outbox.collapse_key of its event. Null: the event replaces no other one.';

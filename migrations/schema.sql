@@ -428,7 +428,7 @@ CREATE TABLE notification (
     status text DEFAULT 'PENDING'::text NOT NULL, -- PENDING: not sent yet. SENT: the provider accepted it. DELIVERED: a receipt says that it arrived; of WEBSOCKET, a client of the recipient acknowledged it, or they read it. FAILED: refused, attempts used up, or no text; or a receipt says that it did not arrive (receipt_failed). CANCELLED: by an operator, or dropped after a wait; last_error says which.
     strategy text DEFAULT 'IMMEDIATE'::text NOT NULL, -- IMMEDIATE, DELAYED or AGGREGATE, as routed when it was planned.
     priority text DEFAULT 'NORMAL'::text NOT NULL, -- HIGH, NORMAL or LOW, by the routing or the preference.
-    send_after timestamp with time zone, -- When the wait for a delay or for quiet hours ends, as planned; a later reschedule by an operator does not change it. Null: it does not wait.
+    send_after timestamp with time zone, -- When it is to be sent: as planned for a delay or for the end of quiet hours, or as an operator rescheduled it. Null: at once, or with its digest.
     attempt_count integer DEFAULT 0 NOT NULL, -- Attempts that were begun, including the attempt under way and the attempts of its digest.
     last_error text, -- Why it is FAILED or CANCELLED, or what the last attempt met. It holds no address and no text.
     provider_message_id text, -- The provider's id of the message; null: it gave none.
@@ -448,7 +448,8 @@ CREATE TABLE notification (
     attempt_owner text, -- Who makes the attempt that is under way: the id of a workflow, and a random word. Null: nobody does.
     attempt_until timestamp with time zone, -- Until then nobody else may begin an attempt. In the past: the process died; who begins the next attempt writes this one down as LOST.
     attempt_began timestamp with time zone, -- When the attempt that is under way began.
-    next_attempt_at timestamp with time zone, -- When its next attempt is due: after one that failed for now, or when the rules no longer hold it back, as at the end of quiet hours or of a cap. A batch leaves such a delivery to a workflow. Null: at once, or at send_after.
+    next_attempt_at timestamp with time zone, -- When its next attempt is due: after one that failed for now, at the end of quiet hours or of a cap's wait, or when an operator wants it. No attempt begins before. Null: at once, or at send_after.
+    operator_time text, -- NOW: an operator sends it now, even in quiet hours. LATER: an operator has rescheduled it, and no attempt has begun since. Null: neither.
     failed_child boolean, -- true: it failed for good in a batch, and the batch starts a failed workflow for it, so that operators find it in Temporal. false: the event has 1,000 of these already. Null: it did not fail in a batch.
     expires_at timestamp with time zone, -- No attempt begins from this time on: the delivery becomes CANCELLED with the reason EXPIRED. Set at planning. Null: no limit.
     collapse_key text, -- event_outbox.collapse_key of its event. Null: the event replaces no other one.
@@ -463,6 +464,7 @@ CREATE TABLE notification (
     CONSTRAINT notification_attempt_lease CHECK ((num_nulls(attempt_owner, attempt_until, attempt_began) = ANY (ARRAY[0, 3]))),
     CONSTRAINT notification_delivered_has_time CHECK (((status <> 'DELIVERED'::text) OR (delivered_at IS NOT NULL))),
     CONSTRAINT notification_failed_says_why CHECK (((status <> 'FAILED'::text) OR (last_error IS NOT NULL))),
+    CONSTRAINT notification_operator_time CHECK ((operator_time = ANY (ARRAY['NOW'::text, 'LATER'::text]))),
     CONSTRAINT notification_priority CHECK ((priority = ANY (ARRAY['HIGH'::text, 'NORMAL'::text, 'LOW'::text]))),
     CONSTRAINT notification_sent_has_time CHECK (((status <> ALL (ARRAY['SENT'::text, 'DELIVERED'::text])) OR (sent_at IS NOT NULL))),
     CONSTRAINT notification_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'SENT'::text, 'DELIVERED'::text, 'FAILED'::text, 'CANCELLED'::text]))),
@@ -826,6 +828,7 @@ CREATE VIEW admin_notification AS
     notification.attempt_until,
     notification.attempt_began,
     notification.next_attempt_at,
+    notification.operator_time,
     notification.failed_child,
     notification.expires_at,
     notification.collapse_key,
@@ -873,6 +876,7 @@ CREATE VIEW agency_notification AS
     notification.attempt_until,
     notification.attempt_began,
     notification.next_attempt_at,
+    notification.operator_time,
     notification.failed_child,
     notification.expires_at,
     notification.collapse_key,
@@ -920,6 +924,7 @@ CREATE VIEW customer_notification AS
     notification.attempt_until,
     notification.attempt_began,
     notification.next_attempt_at,
+    notification.operator_time,
     notification.failed_child,
     notification.expires_at,
     notification.collapse_key,
@@ -967,6 +972,7 @@ CREATE VIEW guest_notification AS
     notification.attempt_until,
     notification.attempt_began,
     notification.next_attempt_at,
+    notification.operator_time,
     notification.failed_child,
     notification.expires_at,
     notification.collapse_key,
@@ -1079,6 +1085,7 @@ CREATE VIEW restaurant_notification AS
     notification.attempt_until,
     notification.attempt_began,
     notification.next_attempt_at,
+    notification.operator_time,
     notification.failed_child,
     notification.expires_at,
     notification.collapse_key,

@@ -12,11 +12,28 @@ import (
 	"herald/internal/notification"
 )
 
-// wait is the time until which nothing is sent. An operator may end the wait early or replace it.
+// wait is the time until which nothing is sent.
 type wait struct {
-	until    time.Time // zero: no wait
-	why      string    // the time and the reason, as text
-	hastened bool      // the next attempt ignores quiet hours: an operator wants that, or they are over by Temporal's clock
+	until time.Time
+	why   string // the time and the reason, as text
+}
+
+// order is a signal of an operator: another time to send the message.
+type order struct {
+	until time.Time // zero: now, even in quiet hours
+}
+
+// wait returns the wait that the order asks for.
+func (o order) wait() wait {
+	return wait{until: o.until, why: notification.InstantText(o.until) + ": " + notification.WaitOperator}
+}
+
+// unlessEnded returns the order if the delivery has not ended.
+func (o *order) unlessEnded(result activities.SendResult) *order {
+	if result.Status == "" || result.Status == notification.Pending {
+		return o
+	}
+	return nil
 }
 
 // pause is the minimum time between two attempts that the database delays. Its clock may be behind
@@ -25,27 +42,12 @@ type pause time.Duration
 
 const minPause, maxPause = pause(time.Second), pause(time.Minute)
 
-// before returns the wait that the database asks for. With hastened, the wait is for the end of quiet
-// hours. If that is past by Temporal's clock, the next attempt ignores quiet hours.
+// before returns the wait that the database asks for, with the minimum time.
 func (p *pause) before(ctx workflow.Context, asked wait) wait {
-	now := workflow.Now(ctx)
-	if asked.until.After(now) {
-		asked.hastened = false
-	}
-	if soonest := now.Add(time.Duration(*p)); asked.until.Before(soonest) {
+	if soonest := workflow.Now(ctx).Add(time.Duration(*p)); asked.until.Before(soonest) {
 		asked.until, *p = soonest, min(2**p, maxPause)
 	}
 	return asked
-}
-
-// untilNext returns the wait for the next attempt, after an attempt that failed temporarily.
-func untilNext(at time.Time) wait {
-	return wait{until: at, why: notification.InstantText(at) + ": the last attempt failed, and the next attempt is due then"}
-}
-
-// rescheduled returns the wait that the signal Reschedule orders.
-func rescheduled(until time.Time) wait {
-	return wait{until: until, why: notification.InstantText(until) + ": rescheduled by an operator"}
 }
 
 // addTimer adds a timer to a selector. If ctx was cancelled, ended gets an error. The caller stops
@@ -59,40 +61,49 @@ func addTimer(ctx workflow.Context, selector workflow.Selector, until time.Time,
 	return stop
 }
 
-// addControls adds the operators' signals to a selector. Each signal calls obey with the wait that
-// it orders. A Reschedule without a valid time is ignored.
-func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ordered wait)) workflow.Selector {
+// addControls adds the operators' signals to a selector. Each signal calls obey with its order. A
+// Reschedule without a valid time is ignored.
+func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ordered order)) workflow.Selector {
 	return selector.
 		AddReceive(workflow.GetSignalChannel(ctx, SendNow), func(c workflow.ReceiveChannel, _ bool) {
 			c.Receive(ctx, nil)
-			obey(wait{hastened: true})
+			obey(order{})
 		}).
 		AddReceive(workflow.GetSignalChannel(ctx, Reschedule), func(c workflow.ReceiveChannel, _ bool) {
 			var until time.Time
 			if c.ReceiveAsync(&until) && !until.IsZero() { // Receive would block until the next signal
-				obey(rescheduled(until))
+				obey(order{until: until})
 			}
 		})
 }
 
-// run waits until the time, or until an operator sends the message now. skipQuiet reports whether
-// the next attempt ignores quiet hours. The only error is that ctx was cancelled.
-func (w wait) run(ctx workflow.Context) (skipQuiet bool, err error) {
-	for !w.until.IsZero() && workflow.Now(ctx).Before(w.until) && err == nil {
+// pendingOrder returns the last pending order of an operator; nil: none.
+func pendingOrder(ctx workflow.Context) (ordered *order) {
+	selector := addControls(ctx, workflow.NewSelector(ctx), func(o order) { ordered = &o })
+	for selector.HasPending() {
+		selector.Select(ctx)
+	}
+	return ordered
+}
+
+// run waits until the time, or until an operator orders another time. The only error is that ctx was
+// cancelled.
+func (w wait) run(ctx workflow.Context) (ordered *order, err error) {
+	for workflow.Now(ctx).Before(w.until) && ordered == nil && err == nil {
 		workflow.SetCurrentDetails(ctx, "waiting until "+w.why)
 		selector := workflow.NewSelector(ctx)
 		stop := addTimer(ctx, selector, w.until, "send after "+notification.InstantText(w.until), func(ended error) { err = ended })
-		addControls(ctx, selector, func(ordered wait) { w = ordered }).Select(ctx)
+		addControls(ctx, selector, func(o order) { ordered = &o }).Select(ctx)
 		stop()
 	}
-	return w.hastened, err
+	return ordered, err
 }
 
 // attempts runs an activity that Temporal repeats until it ends. If an operator hastens or
 // reschedules the message, the activity ends after the current attempt, or at once between two
-// attempts. attempts then returns the operator's wait. The caller needs it if the activity sent
+// attempts. attempts then returns the operator's order. The caller needs it if the activity sent
 // nothing.
-func attempts(ctx workflow.Context, options workflow.ActivityOptions, activity, input, result any) (ordered *wait, err error) {
+func attempts(ctx workflow.Context, options workflow.ActivityOptions, activity, input, result any) (ordered *order, err error) {
 	attempt, stop := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	defer stop()
 	ordered, err = heed(ctx, workflow.ExecuteActivity(attempt, activity, input), stop, result)
@@ -102,15 +113,15 @@ func attempts(ctx workflow.Context, options workflow.ActivityOptions, activity, 
 	return nil, err
 }
 
-// heed waits for the result of an activity. It calls stop for each wait that an operator
-// orders meanwhile, and returns the last wait.
-func heed(ctx workflow.Context, activity workflow.Future, stop func(), result any) (ordered *wait, err error) {
+// heed waits for the result of an activity. It calls stop for each order of an operator
+// meanwhile, and returns the last order.
+func heed(ctx workflow.Context, activity workflow.Future, stop func(), result any) (ordered *order, err error) {
 	ended := false
 	selector := workflow.NewSelector(ctx).AddFuture(activity, func(f workflow.Future) {
 		ended, err = true, f.Get(ctx, result)
 	})
-	addControls(ctx, selector, func(w wait) {
-		ordered = &w
+	addControls(ctx, selector, func(o order) {
+		ordered = &o
 		stop()
 	})
 	for !ended {

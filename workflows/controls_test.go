@@ -26,22 +26,19 @@ func controlledWorkflows() []controlled {
 	}
 	return []controlled{
 		{name: "a delivery that waits", signalled: time.Hour, otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
-			later := deliverInput(notification.Email)
-			later.SendAfter = env.Now().Add(night)
-			return workflows.DeliverNotification, later, env.answersInTurn(sent)
+			env.row.until = env.Now().Add(night)
+			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(sent)
 		}},
 		{name: "a delivery in quiet hours", signalled: 90 * time.Minute, otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
-			later := deliverInput(notification.Email)
-			later.SendAfter = env.Now().Add(time.Hour)
-			return workflows.DeliverNotification, later, env.answersInTurn(append(untils(env.Now(), hours(8)), sent)...)
+			env.row.until = env.Now().Add(time.Hour)
+			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(append(untils(env.Now(), hours(8)), sent)...)
 		}},
 		{name: "a delivery between attempts", signalled: 10 * time.Second, otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(outage, sent)
 		}},
 		{name: "a delivery whose first attempt failed in a batch", signalled: 10 * time.Second, otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
-			next := deliverInput(notification.Email)
-			next.Next = env.Now().Add(30 * time.Second)
-			return workflows.DeliverNotification, next, env.answersInTurn(sent)
+			env.row.until = env.Now().Add(30 * time.Second)
+			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(sent)
 		}},
 		{name: "a digest that collects", signalled: time.Minute, otherwise: window, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			sendsTo(env)

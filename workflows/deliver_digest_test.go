@@ -20,11 +20,10 @@ const digestWorkflowID = "herald-digest-staff10-EMAIL-REVIEW_POSTED"
 
 var waitsInDigest = activities.JoinResult{Status: notification.Pending, DigestID: digestWorkflowID, Window: window}
 
-// inDigest is the input of a delivery that is sent in a digest.
-func inDigest(channel notification.Channel) workflows.DeliverInput {
-	in := deliverInput(channel)
-	in.Digest = true
-	return in
+// inDigest returns the input of a delivery whose row says that its digest sends it.
+func (e *environment) inDigest(channel notification.Channel) workflows.DeliverInput {
+	e.OnActivity(acts.Send, mock.Anything, sendInput(channel)).Return(activities.SendResult{Status: notification.Pending, InDigest: true}, nil).Once()
+	return deliverInput(channel)
 }
 
 // joinsDigest expects one call of JoinDigest.
@@ -73,7 +72,7 @@ func TestDeliverInDigest(t *testing.T) {
 				env.givesUp(tt.channel, tt.ended.Status, tt.ended.Reason).Return(tt.gaveUp, nil).Once()
 			}
 
-			env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(tt.channel))
+			env.ExecuteWorkflow(workflows.DeliverNotification, env.inDigest(tt.channel))
 
 			env.requireEnd(t, tt.failure, tt.want)
 		})
@@ -91,7 +90,7 @@ func TestDeliverInDigestEndedWhileItJoined(t *testing.T) {
 		env.SignalWorkflow(digestEnded, workflows.DigestEnded{Status: notification.Sent})
 	})
 
-	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+	env.ExecuteWorkflow(workflows.DeliverNotification, env.inDigest(notification.Email))
 
 	env.requireDelivered(t, result(notification.Sent, ""))
 	require.Less(t, env.Now().Sub(start), window)
@@ -113,7 +112,7 @@ func TestDeliverInDigestThatIsSilent(t *testing.T) {
 		return waitsInDigest, nil
 	}).Times(8)
 
-	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+	env.ExecuteWorkflow(workflows.DeliverNotification, env.inDigest(notification.Email))
 
 	env.requireDelivered(t, result(notification.Sent, ""))
 	var silences []time.Duration
@@ -139,7 +138,7 @@ func TestDeliverInDigestForwardsSignals(t *testing.T) {
 	same := mock.MatchedBy(func(at time.Time) bool { return at.Equal(until) })
 	env.OnSignalExternalWorkflow(mock.Anything, digestWorkflowID, "", workflows.Reschedule, same).Return(errGone).Once()
 
-	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+	env.ExecuteWorkflow(workflows.DeliverNotification, env.inDigest(notification.Email))
 
 	env.requireDelivered(t, result(notification.Sent, ""))
 }
@@ -177,7 +176,7 @@ func TestDeliverInDigestCancelled(t *testing.T) {
 				env.cancels(status)
 			}
 
-			env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+			env.ExecuteWorkflow(workflows.DeliverNotification, env.inDigest(notification.Email))
 
 			require.Equal(t, time.Minute+tt.want, env.Now().Sub(start))
 			env.requireCancelledAs(t, tt.found[len(tt.found)-1])
@@ -192,7 +191,7 @@ func TestDeliverInDigestCancelledWhileItJoins(t *testing.T) {
 	env.joinsDigest(notification.Email).Return(waitsInDigest, nil).Run(func(mock.Arguments) { env.CancelWorkflow() })
 	env.cancels(notification.Cancelled)
 
-	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+	env.ExecuteWorkflow(workflows.DeliverNotification, env.inDigest(notification.Email))
 
 	env.requireCancelled(t)
 }

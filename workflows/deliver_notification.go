@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -12,30 +13,23 @@ import (
 	"herald/internal/notification"
 )
 
-// DeliverInput is the input of [DeliverNotification]. It names one planned delivery. The text and
-// the address stay in the database, so Temporal's history does not contain them.
+// DeliverInput is the input of [DeliverNotification]. It names one planned delivery. Everything else,
+// also the time to send it, is in the delivery's row. The text and the address stay there, so
+// Temporal's history does not contain them.
 type DeliverInput struct {
-	DeliveryID  string
-	Channel     notification.Channel
-	SendAfter   time.Time                 `json:",omitzero"`  // zero: at once
-	Wait        string                    `json:",omitempty"` // the time and the reason of the wait, as text
-	Digest      bool                      `json:",omitempty"` // the delivery is sent in a digest
-	Policy      activities.DeliveryPolicy `json:",omitzero"`  // a retry reads its policy again
-	Retry       bool                      `json:",omitempty"` // a new run that an operator started
-	Again       bool                      `json:",omitempty"` // send even if the delivery was sent, or its event is cancelled
-	Next        time.Time                 `json:",omitzero"`  // the time of the next attempt, if the first attempt, in a batch, failed temporarily
-	Replaceable bool                      `json:",omitempty"` // a newer event may replace the delivery while it waits
-	Failed      string                    `json:",omitempty"` // the reason of a permanent failure in a batch: the workflow only shows it
-}
-
-// StartsLocally reports whether the first attempt is a local activity: see [sendFirst].
-func (in DeliverInput) StartsLocally() bool {
-	return in.Policy.Local && in.SendAfter.IsZero() && in.Next.IsZero() && !in.Retry && !in.Digest
+	DeliveryID string
+	Channel    notification.Channel
+	Policy     activities.DeliveryPolicy `json:",omitzero"`  // a retry reads its policy again
+	Retry      bool                      `json:",omitempty"` // a new run that an operator started
+	Again      bool                      `json:",omitempty"` // send even if the delivery was sent, or its event is cancelled
+	HoldsSlot  bool                      `json:",omitempty"` // the parent keeps a slot for the delivery until it hears of a wait
+	Failed     string                    `json:",omitempty"` // the reason of a permanent failure in a batch: the workflow only shows it
 }
 
 // DeliverResult is the result of [DeliverNotification].
 type DeliverResult struct {
 	Status notification.Status
+	notification.SentBy
 	Reason string `json:",omitempty"` // the reason why nothing was sent
 }
 
@@ -44,12 +38,14 @@ const DeliveryFailed = "DeliveryFailed"
 
 // recordOptions retries forever: losing an outcome is worse than waiting for it.
 var (
-	recordOptions = eventOptions(20*time.Second, "record the outcome")
-	reopenOptions = awaited(eventOptions(30*time.Second, "plan the delivery again")) // awaited: it must not reopen the row after a cancellation was recorded
+	recordOptions     = eventOptions(20*time.Second, "record the outcome")
+	rescheduleOptions = eventOptions(20*time.Second, "store the time that an operator orders")
+	reopenOptions     = awaited(eventOptions(30*time.Second, "plan the delivery again")) // awaited: it must not reopen the row after a cancellation was recorded
 )
 
-// DeliverNotification sends one delivery over one channel. It waits for the time to send, if there
-// is one. Temporal retries failed attempts.
+// DeliverNotification sends one delivery over one channel. It is a loop over the delivery's row: each
+// attempt asks the row whether to send now, to wait, or to end. A signal of an operator changes the
+// row. Temporal retries failed attempts.
 //
 // If the delivery fails, the workflow fails, so that operators find it and can run it again. On a
 // best-effort channel it completes with status FAILED.
@@ -88,14 +84,11 @@ func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error)
 	return result, temporal.NewApplicationError(in.Failed, DeliveryFailed)
 }
 
-// deliver waits and sends until the delivery has ended. The status PENDING means that the rules
+// deliver sends and waits until the delivery has ended. The status PENDING means that the rules
 // drop the delivery, for the reason in the result.
 func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
-	if in.Digest {
-		return deliverInDigest(ctx, in)
-	}
 	attemptsBefore, attempt := 0, send
-	if in.StartsLocally() {
+	if in.Policy.Local {
 		attempt = sendFirst
 	}
 	if in.Retry {
@@ -103,59 +96,45 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		if err != nil || reopened.Status != notification.Pending {
 			return DeliverResult{Status: reopened.Status}, err
 		}
-		in.Policy, attemptsBefore = reopened.Policy, reopened.AttemptsBefore
-		if !reopened.SendAfter.IsZero() { // the delivery waits, and the rules then apply as in its first run
-			in.Retry, in.SendAfter, in.Wait = false, reopened.SendAfter, reopened.Wait
-		}
+		in.Policy, attemptsBefore, in.Retry = reopened.Policy, reopened.AttemptsBefore, !reopened.Waits
 	}
-	if in.Replaceable && !in.SendAfter.IsZero() {
-		if status := present(ctx, in); status != notification.Pending {
-			return DeliverResult{Status: status}, nil
+	var obeyed *order
+	for ordered, pause := pendingOrder(ctx), minPause; ; {
+		var step activities.SendResult
+		var err error
+		if ordered != nil {
+			step, err = reschedule(ctx, in, *ordered)
+			obeyed, ordered = ordered, nil
+		} else {
+			step, ordered, err = attempt(ctx, in, attemptsBefore)
+			attempt = send
 		}
-	}
-	next, pause := wait{until: in.SendAfter, why: in.Wait}, minPause
-	if !in.Next.IsZero() {
-		next = untilNext(in.Next)
-	}
-	told := !in.SendAfter.IsZero() || isLong(ctx, in.Next) // the parent gave no slot
-	for {
-		if !told && isLong(ctx, next.until) {
-			tellParent(ctx)
-			told = true
-		}
-		skipQuiet, err := next.run(ctx)
-		if err != nil {
-			return DeliverResult{}, err
-		}
-		sent, ordered, err := attempt(ctx, in, attemptsBefore, skipQuiet)
-		attempt = send
 		switch {
 		case err != nil:
 			return DeliverResult{}, err
-		case ordered != nil && (sent.Status == "" || sent.Status == notification.Pending):
-			next = *ordered
-		case sent.Dropped != "":
-			return DeliverResult{Status: notification.Pending, Reason: sent.Dropped}, nil
-		case sent.NotBefore.IsZero():
-			return DeliverResult{Status: sent.Status}, nil
+		case step.InDigest:
+			return deliverInDigest(ctx, in, cmp.Or(ordered, obeyed))
+		case step.Dropped != "":
+			return DeliverResult{Status: notification.Pending, Reason: step.Dropped}, nil
+		case ordered != nil || step.NotSent:
+		case step.NotBefore.IsZero():
+			return DeliverResult{Status: step.Status, SentBy: step.SentBy}, nil
 		default:
-			next = pause.before(ctx, wait{until: sent.NotBefore, why: sent.Wait, hastened: sent.Quiet})
+			until := pause.before(ctx, wait{step.NotBefore, step.Wait})
+			if in.HoldsSlot && isLong(ctx, until.until) {
+				tellParent(ctx)
+				in.HoldsSlot = false
+			}
+			if ordered, err = until.run(ctx); err != nil {
+				return DeliverResult{}, err
+			}
 		}
 	}
 }
 
-// present returns the status of a delivery. A newer event may have replaced it before this workflow
-// started, and nothing could cancel the workflow then. If the status cannot be read, the delivery
-// waits.
-func present(ctx workflow.Context, in DeliverInput) notification.Status {
-	input := sendInput(in, 0, false)
-	input.StatusOnly = true
-	var found activities.SendResult
-	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, firstOptions(in)), acts.Send, input).Get(ctx, &found)
-	if err != nil {
-		return notification.Pending
-	}
-	return found.Status
+// reschedule stores an operator's order in the delivery's row, and returns what the row says then.
+func reschedule(ctx workflow.Context, in DeliverInput, ordered order) (activities.SendResult, error) {
+	return execute[activities.SendResult](ctx, rescheduleOptions, acts.Reschedule, activities.RescheduleInput{DeliveryID: in.DeliveryID, Until: ordered.until})
 }
 
 // reopen plans the delivery again for a new run.
@@ -164,23 +143,23 @@ func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, err
 }
 
 // send runs the attempts. The activity counts them, because an attempt that died with its worker is
-// not the provider's failure. If an operator orders a wait meanwhile, send returns the wait. The
-// caller needs it if nothing was sent.
-func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQuiet bool) (activities.SendResult, *wait, error) {
+// not the provider's failure. If an operator orders another time meanwhile, and nothing was sent, send
+// returns the order.
+func send(ctx workflow.Context, in DeliverInput, attemptsBefore int) (activities.SendResult, *order, error) {
 	workflow.SetCurrentDetails(ctx, "sending; see Pending Activities for failed attempts and the time of the next attempt")
 	options := sendOptions(ctx, in.Policy, sendSummary(in))
 	var result activities.SendResult
-	ordered, err := attempts(ctx, options, acts.Send, sendInput(in, attemptsBefore, skipQuiet), &result)
+	ordered, err := attempts(ctx, options, acts.Send, sendInput(in, attemptsBefore), &result)
 	if err != nil || result.Unrecorded == nil {
-		return result, ordered, err
+		return result, ordered.unlessEnded(result), err
 	}
 	return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded, nil)
 }
 
-func sendInput(in DeliverInput, attemptsBefore int, skipQuiet bool) activities.SendInput {
+func sendInput(in DeliverInput, attemptsBefore int) activities.SendInput {
 	return activities.SendInput{
 		DeliveryID: in.DeliveryID, Channel: in.Channel, AttemptPolicy: in.Policy.AttemptPolicy,
-		AttemptsBefore: attemptsBefore, SkipQuiet: skipQuiet, Ordered: in.Retry, Again: in.Again,
+		AttemptsBefore: attemptsBefore, Ordered: in.Retry, Again: in.Again,
 	}
 }
 

@@ -85,6 +85,53 @@ func TestDeliverNotification(t *testing.T) {
 	}
 }
 
+// The result names the provider and its id of the message, so that Temporal shows who sent it.
+func TestDeliveryNamesItsProvider(t *testing.T) {
+	t.Parallel()
+
+	by := notification.SentBy{Provider: "sendgrid", ProviderMessageID: "m-1"}
+	bySendgrid := answer{result: activities.SendResult{Status: notification.Sent, SentBy: by}}
+	for name, run := range map[string]func(*environment) workflows.DeliverInput{
+		"local": func(env *environment) workflows.DeliverInput {
+			env.sendsFirst(bySendgrid)
+			return localInput(notification.Email)
+		},
+		"under a rate limit": func(env *environment) workflows.DeliverInput {
+			env.sends(sendInput(notification.Email), bySendgrid)
+			return deliverInput(notification.Email)
+		},
+		"in a digest": func(env *environment) workflows.DeliverInput {
+			env.joinsDigest(notification.Email).Return(waitsInDigest, nil)
+			env.signals(window, digestEnded, workflows.DigestEnded{Status: notification.Sent, SentBy: by})
+			return env.inDigest(notification.Email)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			env.ExecuteWorkflow(workflows.DeliverNotification, run(env))
+
+			env.requireDelivered(t, workflows.DeliverResult{Status: notification.Sent, SentBy: by})
+		})
+	}
+}
+
+// The result of a digest names the provider as well, and tells it to the digest's items.
+func TestDigestNamesItsProvider(t *testing.T) {
+	t.Parallel()
+
+	env, by := newEnv(t), notification.SentBy{Provider: "sendgrid", ProviderMessageID: "m-1"}
+	env.joins(0, items(2)...)
+	env.seals(sealed(2))
+	env.sendsDigest(digestAnswer{result: activities.SendDigestResult{SentBy: by, Items: 2}})
+	env.tells(workflows.DigestEnded{Status: notification.Sent, SentBy: by}, items(2)...)
+
+	env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+	env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, SentBy: by, Items: 2})
+}
+
 // If the activity could not record a sent message, the workflow records it later, even if the
 // delivery is cancelled meanwhile. It does not send the message again.
 func TestDeliverNotificationRecordsLater(t *testing.T) {
@@ -240,7 +287,8 @@ func TestRetriedDeliveryWaitsForItsOwnTime(t *testing.T) {
 
 	env := newEnv(t)
 	start := env.Now()
-	reopened := activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: policy(notification.Email), SendAfter: start.Add(9 * time.Hour), Wait: "its time"}
+	reopened := activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: policy(notification.Email), Waits: true}
+	env.row.until = start.Add(9 * time.Hour)
 	env.OnActivity(acts.ReopenDelivery, mock.Anything, activities.ReopenInput{DeliveryID: deliveryID}).Return(reopened, nil).Once()
 	calls := env.answersInTurn(sent)
 

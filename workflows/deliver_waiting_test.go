@@ -22,8 +22,7 @@ func TestDeliverNotificationWaits(t *testing.T) {
 	optedOut := answer{result: activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}}
 	tests := []struct {
 		name    string
-		delay   time.Duration   // of SendAfter; 0: none
-		next    time.Duration   // of Next, after a first attempt in a batch; 0: none
+		delay   time.Duration   // the time in the row, from the start; 0: none
 		outages int             // failed attempts before the last answer
 		quietly []time.Duration // ends of the quiet hours that the calls of Send find, except the last call; from the start
 		last    answer
@@ -36,14 +35,14 @@ func TestDeliverNotificationWaits(t *testing.T) {
 		{name: "a delay that ended before the start", delay: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
 		{name: "the delay ends in quiet hours", delay: time.Hour, quietly: hours(9), last: sent, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Sent, "")},
 		{name: "quiet hours three times", delay: time.Hour, quietly: hours(9, 33, 57), last: sent, want: hours(1, 9, 33, 57), judged: []bool{true, true, true, true}, result: result(notification.Sent, "")},
-		{name: "quiet hours over by Temporal's clock", delay: 2 * time.Hour, quietly: hours(1), last: sent, want: []time.Duration{2 * time.Hour, 2*time.Hour + time.Second}, judged: []bool{true, false}, result: result(notification.Sent, "")},
+		{name: "quiet hours over by Temporal's clock", delay: 2 * time.Hour, quietly: hours(1), last: sent, want: []time.Duration{2 * time.Hour, 2*time.Hour + time.Second}, judged: []bool{true, true}, result: result(notification.Sent, "")},
 		{name: "dropped", delay: time.Hour, last: quiet, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "QUIET_HOURS")},
 		{name: "deferred, then dropped", delay: time.Hour, quietly: hours(9), last: quiet, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "QUIET_HOURS")},
 		{name: "opted out meanwhile", delay: time.Hour, last: optedOut, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
 		{name: "opted out of a backlog", last: optedOut, want: hours(0), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
-		{name: "attempted in a batch, due", next: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
-		{name: "attempted in a batch, not due yet", next: time.Hour, last: sent, want: hours(1), judged: []bool{true}, result: result(notification.Sent, "")},
-		{name: "attempted in a batch, second attempt fails", next: time.Hour, outages: 1, last: sent, want: []time.Duration{time.Hour, time.Hour + 30*time.Second}, judged: []bool{true, true}, result: result(notification.Sent, "")},
+		{name: "attempted in a batch, due", delay: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
+		{name: "attempted in a batch, not due yet", delay: time.Hour, last: sent, want: hours(1), judged: []bool{true}, result: result(notification.Sent, "")},
+		{name: "attempted in a batch, second attempt fails", delay: time.Hour, outages: 1, last: sent, want: []time.Duration{time.Hour, time.Hour + 30*time.Second}, judged: []bool{true, true}, result: result(notification.Sent, "")},
 		{name: "deferred, then opted out", delay: time.Hour, quietly: hours(9), last: optedOut, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "USER_DISABLED")},
 	}
 	for _, tt := range tests {
@@ -53,10 +52,7 @@ func TestDeliverNotificationWaits(t *testing.T) {
 			in, env := deliverInput(notification.Email), newEnv(t)
 			start := env.Now()
 			if tt.delay != 0 {
-				in.SendAfter = start.Add(tt.delay)
-			}
-			if tt.next != 0 {
-				in.Next = start.Add(tt.next)
+				env.row.until = start.Add(tt.delay)
 			}
 			answers := append(untils(start, tt.quietly), slices.Repeat([]answer{outage}, tt.outages)...)
 			calls := env.answersInTurn(append(answers, tt.last)...)
@@ -79,7 +75,7 @@ func TestDeliverNotificationTellsThatItWaits(t *testing.T) {
 	t.Parallel()
 
 	for name, tt := range map[string]struct {
-		planned time.Duration // of SendAfter; 0: none
+		planned time.Duration // the time in the row, from the start; 0: none
 		until   []time.Duration
 		want    []time.Duration
 	}{
@@ -95,8 +91,8 @@ func TestDeliverNotificationTellsThatItWaits(t *testing.T) {
 
 			in, env := deliverInput(notification.Email), newEnv(t)
 			start := env.Now()
-			if tt.planned != 0 {
-				in.SendAfter = start.Add(tt.planned)
+			if in.HoldsSlot = tt.planned == 0; !in.HoldsSlot {
+				env.row.until = start.Add(tt.planned)
 			}
 			env.answersInTurn(append(untils(start, tt.until), sent)...)
 
@@ -126,28 +122,6 @@ func TestDeliverNotificationPauses(t *testing.T) {
 	require.Equal(t, []int{0, 1, 3, 7, 15, 31, 63, 123, 183}, after)
 }
 
-// A replaceable delivery checks its status once before it waits: a newer event may have replaced it
-// before its workflow started. If the check fails, it waits.
-func TestDeliverNotificationReplacedBeforeTheStart(t *testing.T) {
-	t.Parallel()
-
-	for _, look := range []answer{found(notification.Cancelled), full, panicky} {
-		in, env := deliverInput(notification.Email), newEnv(t)
-		in.SendAfter, in.Replaceable = env.Now().Add(time.Hour), true
-		looks, want := sendInput(notification.Email), notification.Cancelled
-		looks.StatusOnly = true
-		env.sends(looks, look)
-		if look != found(want) {
-			want = notification.Sent
-			env.sends(sendInput(notification.Email), sent)
-		}
-
-		env.ExecuteWorkflow(workflows.DeliverNotification, in)
-
-		env.requireDelivered(t, result(want, ""))
-	}
-}
-
 // sendCalls holds the times of the calls of Send, from the start, and whether each call
 // checked quiet hours.
 type sendCalls struct {
@@ -155,21 +129,55 @@ type sendCalls struct {
 	judged []bool
 }
 
+// row plays the time in a delivery's row, and an operator's order.
+type row struct {
+	until time.Time
+	why   string
+	now   bool // an operator sends the delivery now
+}
+
+// next returns what the row says at a time.
+func (r row) next(at time.Time) activities.SendResult {
+	if r.until.After(at) {
+		return activities.SendResult{Status: notification.Pending, NotBefore: r.until.UTC(), Wait: r.why}
+	}
+	return activities.SendResult{Status: notification.Pending, NotSent: true}
+}
+
+// answersInTurn plays Send and Reschedule. Before the time in the row, Send only answers what the row
+// says, and this is no call of sendCalls.
 func (e *environment) answersInTurn(answers ...answer) *sendCalls {
 	calls, start := &sendCalls{}, e.Now()
-	e.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.SendInput) (activities.SendResult, error) {
-		calls.at, calls.judged = append(calls.at, e.Now().Sub(start)), append(calls.judged, !in.SkipQuiet)
+	e.unanswered += len(answers)
+	e.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendInput) (activities.SendResult, error) {
+		if step := e.row.next(e.Now()); !step.NotSent {
+			return step, nil
+		}
+		calls.at, calls.judged = append(calls.at, e.Now().Sub(start)), append(calls.judged, !e.row.now)
 		now := answers[len(calls.at)-1]
+		e.unanswered--
+		if !now.result.NotBefore.IsZero() {
+			e.row.until, e.row.why = now.result.NotBefore, now.result.Wait
+		}
 		return now.result, now.err
-	}).Times(len(answers))
+	}).Maybe()
+	e.reschedules()
 	return calls
+}
+
+// reschedules plays Reschedule.
+func (e *environment) reschedules() {
+	e.OnActivity(acts.Reschedule, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.RescheduleInput) (activities.SendResult, error) {
+		e.row = row{until: in.Until, why: notification.InstantText(in.Until) + ": " + notification.WaitOperator, now: in.Until.IsZero()}
+		return e.row.next(e.Now()), nil
+	}).Maybe()
 }
 
 // untils returns answers with quiet hours until some hours after start.
 func untils(start time.Time, ends []time.Duration) []answer {
 	var answers []answer
 	for _, end := range ends {
-		answers = append(answers, answer{result: activities.SendResult{Status: notification.Pending, NotBefore: start.Add(end).UTC(), Quiet: true}})
+		answers = append(answers, answer{result: activities.SendResult{Status: notification.Pending, NotBefore: start.Add(end).UTC()}})
 	}
 	return answers
 }
@@ -188,7 +196,7 @@ func TestDeliverNotificationSignalAfterSignal(t *testing.T) {
 
 	in, env := deliverInput(notification.Email), newEnv(t)
 	start := env.Now()
-	in.SendAfter = start.Add(8 * time.Hour)
+	env.row.until = start.Add(8 * time.Hour)
 	for i, arg := range []any{start.Add(20 * time.Hour), "tomorrow", start.Add(30 * time.Hour), start.Add(10 * time.Hour)} {
 		env.signals(time.Duration(i+1)*time.Hour, workflows.Reschedule, arg)
 	}
@@ -268,6 +276,7 @@ func TestDeliverNotificationCancelledAfterASignal(t *testing.T) {
 					env.SignalWorkflow(tt.signal, until)
 				}
 			})
+			env.reschedules()
 			if tt.later > 0 {
 				env.signals(10*time.Second, tt.signal, until)
 				env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second+tt.later)
@@ -290,8 +299,7 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 
 	tests := []struct {
 		name  string
-		delay time.Duration // of SendAfter; 0: none
-		next  time.Duration // of Next; 0: none
+		delay time.Duration // the time in the row, from the start; 0: none
 		when  time.Duration // time of the cancellation
 		sends []answer
 		ends  notification.Status // the status of its row; empty: cancelled outside an attempt
@@ -299,7 +307,7 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 		{name: "before the start"},
 		{name: "before the wait", delay: time.Hour},
 		{name: "during the wait", delay: time.Hour, when: time.Minute},
-		{name: "during the wait for the second attempt", next: time.Hour, when: time.Minute},
+		{name: "during the wait for the second attempt", delay: time.Hour, when: time.Minute},
 		{name: "between two attempts", when: 10 * time.Second, sends: []answer{outage}},
 		{name: "between two attempts after a delay", delay: time.Hour, when: time.Hour + 10*time.Second, sends: []answer{outage}},
 		{name: "during an attempt", ends: notification.Cancelled},
@@ -312,14 +320,11 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 
 			in, env := deliverInput(notification.Email), newEnv(t)
 			if tt.delay != 0 {
-				in.SendAfter = env.Now().Add(tt.delay)
-			}
-			if tt.next != 0 {
-				in.Next = env.Now().Add(tt.next)
+				env.row.until = env.Now().Add(tt.delay)
 			}
 			if tt.ends == "" {
 				env.RegisterDelayedCallback(env.CancelWorkflow, tt.when)
-				env.sends(sendInput(notification.Email), tt.sends...)
+				env.answersInTurn(tt.sends...)
 			} else {
 				env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(outage.result, outage.err).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
 			}

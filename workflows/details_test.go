@@ -33,9 +33,8 @@ func TestDeliverNotificationDetails(t *testing.T) {
 
 	const words = "08:00 Europe/Rome: quiet hours"
 	later := func(env *environment) workflows.DeliverInput {
-		in := deliverInput(notification.Email)
-		in.SendAfter, in.Wait = env.Now().Add(time.Minute), "17:30 Europe/Rome: delay"
-		return in
+		env.row = row{until: env.Now().Add(time.Minute), why: "17:30 Europe/Rome: delay"}
+		return deliverInput(notification.Email)
 	}
 	tests := []struct {
 		name  string
@@ -43,12 +42,16 @@ func TestDeliverNotificationDetails(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{name: "delay", begin: later, after: time.Second, want: "waiting until 17:30 Europe/Rome: delay"},
+		{name: "delay", begin: func(env *environment) workflows.DeliverInput {
+			env.answersInTurn(outage)
+			return later(env)
+		}, after: time.Second, want: "waiting until 17:30 Europe/Rome: delay"},
 		{name: "quiet hours", begin: func(env *environment) workflows.DeliverInput {
 			env.answersInTurn(answer{result: activities.SendResult{Status: notification.Pending, NotBefore: env.Now().Add(8 * time.Hour), Wait: words}})
 			return later(env)
 		}, after: time.Hour, want: "waiting until " + words},
 		{name: "rescheduled", begin: func(env *environment) workflows.DeliverInput {
+			env.answersInTurn()
 			env.signals(time.Second, workflows.Reschedule, time.Date(2099, 11, 22, 8, 0, 0, 0, time.FixedZone("", 3600)))
 			return later(env)
 		}, after: time.Hour, want: "waiting until 2099-11-22 07:00:00.000Z: rescheduled by an operator"},
@@ -56,14 +59,13 @@ func TestDeliverNotificationDetails(t *testing.T) {
 			env.answersInTurn(outage)
 			return deliverInput(notification.Email)
 		}, after: time.Second, want: "sending; see Pending Activities for failed attempts and the time of the next attempt"},
-		{name: "failed in a batch", begin: func(env *environment) workflows.DeliverInput {
-			in := deliverInput(notification.Email)
-			in.Next = time.Date(2099, 11, 22, 8, 0, 0, 0, time.UTC)
-			return in
-		}, after: time.Second, want: "waiting until 2099-11-22 08:00:00.000Z: the last attempt failed, and the next attempt is due then"},
+		{name: "first attempt failed", begin: func(env *environment) workflows.DeliverInput {
+			env.sendsFirst(outage)
+			return localInput(notification.Email)
+		}, after: time.Second, want: "the last attempt failed, and the next attempt is due then"},
 		{name: "in a digest", begin: func(env *environment) workflows.DeliverInput {
 			env.joinsDigest(notification.Email).Return(waitsInDigest, nil)
-			return inDigest(notification.Email)
+			return env.inDigest(notification.Email)
 		}, after: time.Hour, want: "waiting for its digest, the workflow " + digestWorkflowID},
 	}
 	for _, tt := range tests {
@@ -74,7 +76,7 @@ func TestDeliverNotificationDetails(t *testing.T) {
 			in := tt.begin(env)
 			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Maybe()
 
-			require.Equal(t, tt.want, detailsOf(env, workflows.DeliverNotification, in, tt.after))
+			require.Contains(t, detailsOf(env, workflows.DeliverNotification, in, tt.after), tt.want)
 		})
 	}
 }

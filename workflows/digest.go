@@ -29,8 +29,9 @@ type DigestInput struct {
 // DigestResult is the result of [Digest].
 type DigestResult struct {
 	Status notification.Status // the status of its items; empty: it had no items
-	Reason string              `json:",omitempty"` // the reason why it was not sent
-	Items  int                 // the number of sealed items
+	notification.SentBy
+	Reason string `json:",omitempty"` // the reason why it was not sent
+	Items  int    // the number of sealed items
 }
 
 var sealOptions = eventOptions(20*time.Second, "decide which items the digest lists")
@@ -41,7 +42,8 @@ var sealOptions = eventOptions(20*time.Second, "decide which items the digest li
 // start and count, so a lost signal loses no item.
 //
 // One digest for each recipient, channel and event type runs at a time. Items that join while it
-// sends go to the next run. Cancelling a digest cancels its items.
+// sends go to the next run. Cancelling a digest cancels all its items, however many
+// messages they would fill.
 func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	ctx = onRecordsQueue(ctx)
 	if in.Until.IsZero() {
@@ -62,7 +64,7 @@ func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	defer cancel()
 	if err != nil {
 		ended = DigestEnded{Status: notification.Failed, Reason: reason(err)}
-		if cancelled != nil {
+		if d.cancelled = cancelled != nil; d.cancelled {
 			ended = DigestEnded{Status: notification.Cancelled, Reason: "digest cancelled"}
 		}
 		if sealed, err = d.giveUp(ctx, sealed, ended); err != nil {
@@ -73,7 +75,7 @@ func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	if next, more := d.next(ctx, sealed); more {
 		return DigestResult{}, workflow.NewContinueAsNewError(ctx, Digest, next)
 	}
-	result := DigestResult{Status: ended.Status, Reason: ended.Reason, Items: len(sealed.Items)}
+	result := DigestResult{Status: ended.Status, SentBy: ended.SentBy, Reason: ended.Reason, Items: len(sealed.Items)}
 	if ended.Status == notification.Sent {
 		return result, nil // even if the digest was cancelled meanwhile
 	}
@@ -87,6 +89,8 @@ type digest struct {
 	id      string
 	dropped map[string]string // the reasons of dropped items, by delivery id
 	long    bool              // the history is long: another run continues collecting
+
+	cancelled bool // all waiting items end, however many messages they would fill
 }
 
 // send sends the sealed items, or drops them in quiet hours. If it sends nothing, the error is the
@@ -101,22 +105,25 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 	for pause := minPause; ; {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending %d notifications", len(sealed.Items)))
 		var sent activities.SendDigestResult
-		next, err := attempts(ctx, options, acts.SendDigest, input, &sent)
+		ordered, err := attempts(ctx, options, acts.SendDigest, input, &sent)
 		d.dropped = sent.Dropped
 		switch {
 		case err != nil:
 			return DigestEnded{}, err
 		case sent.Unrecorded != nil:
-			return DigestEnded{Status: notification.Sent}, record(ctx, acts.RecordDigest, *sent.Unrecorded, nil)
+			return DigestEnded{Status: notification.Sent, SentBy: sent.SentBy}, record(ctx, acts.RecordDigest, *sent.Unrecorded, nil)
 		case sent.Items > 0:
-			return DigestEnded{Status: notification.Sent}, nil
-		case next == nil && sent.NotBefore.IsZero(): // operators or the rules cancelled all items
+			return DigestEnded{Status: notification.Sent, SentBy: sent.SentBy}, nil
+		case ordered == nil && sent.NotBefore.IsZero(): // operators or the rules cancelled all items
 			return DigestEnded{Status: notification.Cancelled}, nil
-		case next == nil:
-			asked := pause.before(ctx, wait{until: sent.NotBefore, why: sent.Wait, hastened: sent.Quiet})
-			next = &asked
+		case ordered == nil:
+			input.SkipQuiet = false
+			ordered, err = pause.before(ctx, wait{sent.NotBefore, sent.Wait}).run(ctx)
 		}
-		if input.SkipQuiet, err = next.run(ctx); err != nil {
+		for ; ordered != nil && err == nil; ordered, err = ordered.wait().run(ctx) {
+			input.SkipQuiet = ordered.until.IsZero()
+		}
+		if err != nil {
 			return DigestEnded{}, err
 		}
 	}

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -10,15 +11,24 @@ import (
 )
 
 // giveUp records the end of items that were sealed but not sent. If nothing was sealed yet,
-// it first seals the waiting items.
-func (d *digest) giveUp(ctx workflow.Context, sealed activities.SealResult, ended DigestEnded) (activities.SealResult, error) {
-	if len(sealed.Items) == 0 {
-		var err error
-		if sealed, err = d.seal(ctx, false); err != nil || len(sealed.Items) == 0 {
-			return sealed, err
+// it first seals the waiting items. If the digest was cancelled, it seals and ends the remaining
+// items as well.
+func (d *digest) giveUp(ctx workflow.Context, sealed activities.SealResult, ended DigestEnded) (all activities.SealResult, err error) {
+	for {
+		if len(sealed.Items) == 0 {
+			if sealed, err = d.seal(ctx, false); err != nil || len(sealed.Items) == 0 {
+				return all, err
+			}
 		}
+		if err := d.recordEnd(ctx, ended); err != nil {
+			return all, err
+		}
+		all.Items, all.Next = append(all.Items, sealed.Items...), sealed.Next
+		if !d.cancelled || all.Next.IsZero() {
+			return all, nil
+		}
+		sealed, all.Next = activities.SealResult{}, time.Time{}
 	}
-	return sealed, d.recordEnd(ctx, ended)
 }
 
 func (d *digest) recordEnd(ctx workflow.Context, ended DigestEnded) error {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -214,7 +215,7 @@ func TestDigestCancelledWhileSealing(t *testing.T) {
 	env := newEnv(t)
 	input := activities.SealInput{DigestID: digestID, Key: digestKey, Window: window, JudgeQuiet: true}
 	env.OnActivity(acts.SealDigest, mock.Anything, input).Return(sealed(1), nil).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
-	input.JudgeQuiet = false
+	input.JudgeQuiet, input.Unsent = false, true
 	env.OnActivity(acts.SealDigest, mock.Anything, input).Return(sealed(2), nil).Once()
 	env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
 	env.tells(digestCancelled, items(2)...)
@@ -224,21 +225,35 @@ func TestDigestCancelledWhileSealing(t *testing.T) {
 	env.requireCancelled(t)
 }
 
-// Items that did not fit into a cancelled digest are not cancelled.
-func TestDigestCancelledKeepsRemainingItems(t *testing.T) {
+// Cancelling a digest cancels all its items, however many messages they would fill, also the items that
+// are not due yet.
+func TestDigestCancelledCancelsAllItems(t *testing.T) {
 	t.Parallel()
 
-	env := newEnv(t)
-	start, full := env.Now(), sealed(100)
-	full.Next = start.Add(3 * time.Minute).UTC()
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-	env.seals(full)
-	env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
-	env.tells(digestCancelled, items(100)...)
+	for _, collecting := range []bool{true, false} {
+		env := newEnv(t)
+		all := items(230)
+		groups := []activities.SealResult{{}, {}, {}}
+		for i := range groups {
+			groups[i].Items = all[i*100 : min(i*100+100, len(all))]
+		}
+		groups[0].Next, groups[1].Next = env.Now().Add(3*time.Minute).UTC(), env.Now().Add(4*time.Minute).UTC()
+		env.joins(0, all[:50]...)
+		env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Minute)
+		in := digestInput()
+		if collecting {
+			in.Until = env.Now().Add(time.Hour)
+		} else {
+			env.sendsDigest(digestAnswer{err: outage.err}, digestAnswer{err: outage.err}, digestAnswer{err: temporal.NewApplicationErrorWithOptions("busy", string(notification.Busy), temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour})})
+		}
+		env.seals(groups...)
+		for range groups {
+			env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
+		}
+		env.tells(digestCancelled, all...)
 
-	env.ExecuteWorkflow(workflows.Digest, digestInput())
+		env.ExecuteWorkflow(workflows.Digest, in)
 
-	next := digestInput()
-	next.Until = start.Add(3 * time.Minute)
-	env.requireNext(t, next)
+		env.requireCancelled(t)
+	}
 }

@@ -51,11 +51,11 @@ func (d *digest) addSignals(ctx workflow.Context, selector workflow.Selector) wo
 		c.Receive(ctx, nil)
 		d.Joined++
 	})
-	return addControls(ctx, selector, func(ordered wait) {
-		if ordered.hastened {
+	return addControls(ctx, selector, func(ordered order) {
+		if ordered.until.IsZero() {
 			d.Hastened = true
 		} else {
-			d.Until, d.Wait = ordered.until, ordered.why
+			d.Until, d.Wait = ordered.until, ordered.wait().why
 		}
 	})
 }
@@ -84,6 +84,6 @@ func (d *digest) details() string {
 }
 
 func (d *digest) seal(ctx workflow.Context, judgeQuiet bool) (activities.SealResult, error) {
-	input := activities.SealInput{DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet, Timed: d.Timed, ReadyOnly: d.ReadyOnly && !d.Hastened && d.Wait == ""}
+	input := activities.SealInput{DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet, Timed: d.Timed, ReadyOnly: d.ReadyOnly && !d.Hastened && d.Wait == "" && !d.cancelled, Unsent: d.cancelled}
 	return execute[activities.SealResult](ctx, sealOptions, acts.SealDigest, input)
 }

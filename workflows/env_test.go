@@ -38,7 +38,9 @@ const (
 // missing calls of activities fail the test.
 type environment struct {
 	*testsuite.TestWorkflowEnvironment
-	outcomes []string // every value that HeraldOutcome had
+	outcomes   []string // every value that HeraldOutcome had
+	row        row      // of the delivery
+	unanswered int      // answers of Send that no call has got yet
 
 	// The children replace all other workflows.
 	deliveries  children[workflows.DeliverInput]
@@ -59,7 +61,10 @@ func newEnv(t *testing.T) *environment {
 	env.SetTestTimeout(time.Minute)                                             // real time for the next step of a workflow; the default of 3 s is short on a busy machine
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the default of 1 s as well
 	env.RegisterActivity(&activities.Activities{})
-	t.Cleanup(func() { env.AssertExpectations(t) })
+	t.Cleanup(func() {
+		env.AssertExpectations(t)
+		require.Zero(t, env.unanswered)
+	})
 	for name, child := range map[string]any{
 		deliverNotification: env.deliveries.run, notifyPage: env.pages.run, notifyChannel: env.lanes.run,
 		deliverBatch: env.batches.run, escalateWorkflow: env.escalations.run,

@@ -17,7 +17,6 @@ type EscalateInput struct {
 	DeliveryID string
 	UserType   notification.UserType
 	UserID     string
-	SendAfter  time.Time `json:",omitzero"` // of the delivery; zero: at once
 	Escalation notification.Escalation
 }
 
@@ -41,7 +40,7 @@ const lookAgain = time.Second
 // from the delivery's row; the workflow only waits.
 func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
 	since := workflow.Now(ctx)
-	until := in.Escalation.Due(since, in.SendAfter)
+	until := in.Escalation.Due(since, time.Time{}) // a delivery that waits itself gives the escalation a later time then
 	wait := notification.InstantText(until) + in.Escalation.Then()
 	look := activities.EscalateInput{
 		EventID: in.EventID, DeliveryID: in.DeliveryID, UserType: in.UserType, UserID: in.UserID, Escalation: in.Escalation, Since: since,
@@ -129,6 +128,6 @@ func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Deliv
 func escalateInput(event batchEvent, d notification.Delivery) EscalateInput {
 	return EscalateInput{
 		EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate,
-		DeliveryID: d.DeliveryID, UserType: d.UserType, UserID: d.UserID, SendAfter: d.SendAfter, Escalation: *d.Escalation,
+		DeliveryID: d.DeliveryID, UserType: d.UserType, UserID: d.UserID, Escalation: *d.Escalation,
 	}
 }

@@ -70,14 +70,12 @@ func TestEscalate(t *testing.T) {
 	followed := workflows.EscalateResult{Outcome: notification.EscalationFollowed, Follower: textID}
 
 	tests := []struct {
-		name      string
-		sendAfter time.Duration
-		signals   []time.Duration
-		looks     []look
-		want      workflows.EscalateResult
+		name    string
+		signals []time.Duration
+		looks   []look
+		want    workflows.EscalateResult
 	}{
 		{name: "not read in time", looks: []look{{5 * time.Minute, follows}}, want: followed},
-		{name: "sent later", sendAfter: time.Hour, looks: []look{{65 * time.Minute, follows}}, want: followed},
 		{name: "failed at once", signals: []time.Duration{time.Second}, looks: []look{{time.Second, follows}}, want: followed},
 		{name: "sent, not read", signals: []time.Duration{time.Second}, looks: []look{{time.Second, waits}, {5 * time.Minute, follows}}, want: followed},
 		{name: "sent and read", signals: []time.Duration{time.Second, time.Minute}, looks: []look{{time.Second, waits}, {time.Minute, read}}, want: workflows.EscalateResult{Outcome: notification.EscalationRead}},
@@ -90,9 +88,6 @@ func TestEscalate(t *testing.T) {
 			t.Parallel()
 
 			in, env := escalateInput(), newEnv(t)
-			if tt.sendAfter > 0 {
-				in.SendAfter = env.Now().Add(tt.sendAfter)
-			}
 			env.deliveries.end = takes[workflows.DeliverInput](time.Second)
 			for _, at := range tt.signals {
 				env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.Settled, nil) }, at)
@@ -105,7 +100,7 @@ func TestEscalate(t *testing.T) {
 				require.Equal(t, look.at, at[i])
 			}
 			if tt.want.Follower != "" {
-				require.Equal(t, []workflows.DeliverInput{{DeliveryID: textID, Channel: notification.SMS, Policy: policy(notification.SMS)}}, env.deliveries.started)
+				require.Equal(t, []workflows.DeliverInput{{DeliveryID: textID, Channel: notification.SMS, Policy: policy(notification.SMS), HoldsSlot: true}}, env.deliveries.started)
 				require.Equal(t, []string{"herald-sms"}, env.deliveries.queues)
 			} else {
 				require.Empty(t, env.deliveries.started)

@@ -13,7 +13,8 @@ import (
 // DigestEnded is the argument of the signal that a digest sends to each item when it ends.
 type DigestEnded struct {
 	Status notification.Status // SENT, FAILED or CANCELLED
-	Reason string              `json:",omitempty"` // the reason why it was not sent
+	notification.SentBy
+	Reason string `json:",omitempty"` // the reason why it was not sent
 }
 
 const (
@@ -33,8 +34,9 @@ const attemptCheck = 5 * time.Second
 var joinOptions = eventOptions(20*time.Second, "join the digest")
 
 // deliverInDigest hands the delivery to its digest and waits until the digest has ended. It
-// passes an operator's signals on to the digest.
-func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
+// passes an operator's orders on to the digest: also the last order from before it joined, because the
+// digest may have been running by then.
+func deliverInDigest(ctx workflow.Context, in DeliverInput, before *order) (DeliverResult, error) {
 	for silence := digestSilence; ; silence = min(2*silence, longestSilence) {
 		input := activities.JoinInput{DeliveryID: in.DeliveryID, Channel: in.Channel}
 		joined, err := execute[activities.JoinResult](ctx, joinOptions, acts.JoinDigest, input)
@@ -43,6 +45,10 @@ func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, erro
 		}
 		if joined.Status != notification.Pending {
 			return DeliverResult{Status: joined.Status}, nil
+		}
+		if before != nil {
+			passOn(ctx, joined.DigestID, *before)
+			before = nil
 		}
 		ended, err := waitForDigest(ctx, joined, silence)
 		switch {
@@ -55,7 +61,7 @@ func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, erro
 		case ended.Status == notification.Cancelled:
 			return DeliverResult{Status: notification.Pending, Reason: ended.Reason}, nil
 		default:
-			return DeliverResult{Status: ended.Status}, nil
+			return DeliverResult{Status: ended.Status, SentBy: ended.SentBy}, nil
 		}
 	}
 }
@@ -72,17 +78,20 @@ func waitForDigest(ctx workflow.Context, joined activities.JoinResult, silence t
 			ended = &told
 		}
 	})
-	addControls(ctx, selector, func(ordered wait) {
-		if ordered.hastened {
-			workflow.SignalExternalWorkflow(ctx, joined.DigestID, "", SendNow, nil)
-		} else {
-			workflow.SignalExternalWorkflow(ctx, joined.DigestID, "", Reschedule, ordered.until)
-		}
-	})
+	addControls(ctx, selector, func(ordered order) { passOn(ctx, joined.DigestID, ordered) })
 	for ended == nil && !silent {
 		selector.Select(ctx)
 	}
 	return ended, err
+}
+
+// passOn signals an operator's order to a digest.
+func passOn(ctx workflow.Context, digestID string, ordered order) {
+	if ordered.until.IsZero() {
+		workflow.SignalExternalWorkflow(ctx, digestID, "", SendNow, nil)
+	} else {
+		workflow.SignalExternalWorkflow(ctx, digestID, "", Reschedule, ordered.until)
+	}
 }
 
 // waitForAttempt waits for the end of an attempt at the digest, even if the workflow was cancelled.

@@ -66,7 +66,7 @@ func (l *limiter) release(id string) {
 
 // deliver runs `one`, the function for one delivery. It needs a slot unless the delivery waits.
 func (l *limiter) deliver(ctx workflow.Context, d notification.Delivery, one func(ctx workflow.Context)) error {
-	if d.Waits() || isLong(ctx, d.Next) {
+	if d.Waits() {
 		l.start(ctx, one)
 		return nil
 	}

@@ -121,7 +121,7 @@ func batch(n int) activities.DeliveryBatch {
 func inputs(b activities.DeliveryBatch) []workflows.DeliverInput {
 	var all []workflows.DeliverInput
 	for _, d := range b.Deliveries {
-		all = append(all, workflows.DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Next: d.Next, Policy: b.Policies[d.Channel]})
+		all = append(all, workflows.DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Policy: b.Policies[d.Channel], HoldsSlot: !d.Waits()})
 	}
 	return all
 }
@@ -129,7 +129,7 @@ func inputs(b activities.DeliveryBatch) []workflows.DeliverInput {
 // waiting returns the batch with a later time to send.
 func waiting(b activities.DeliveryBatch) activities.DeliveryBatch {
 	for i := range b.Deliveries {
-		b.Deliveries[i].SendAfter = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+		b.Deliveries[i].Later = true
 	}
 	return b
 }

@@ -27,7 +27,7 @@ func TestNotifyEvent(t *testing.T) {
 	t.Parallel()
 
 	later := batch(1)
-	later.Deliveries[0].SendAfter = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	later.Deliveries[0].Later = true
 	unrouted := activities.PlanResult{Outcome: notification.NoRouting, Problem: "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"}
 	nobody := activities.PlanResult{Outcome: notification.NoRecipients, Problem: "restaurantId is not in the payload"}
 	some := onlyPage(batch(1))

@@ -109,14 +109,14 @@ func runDelivery(ctx workflow.Context, event batchEvent, d notification.Delivery
 }
 
 func deliverInput(d notification.Delivery, policy activities.DeliveryPolicy) DeliverInput {
-	return DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Next: d.Next, Replaceable: d.Replaceable, Policy: policy}
+	return DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Policy: policy, HoldsSlot: !d.Waits()}
 }
 
 // batchDetails describes what an event's workflow waits for, for operators.
 func batchDetails(batch activities.DeliveryBatch) string {
 	waiting := 0
 	for _, d := range batch.Deliveries {
-		if d.Later() {
+		if d.Later {
 			waiting++
 		}
 	}

@@ -26,9 +26,9 @@ func TestNotifyPage(t *testing.T) {
 
 	digests := batch(230)
 	for i := range 130 {
-		digests.Deliveries[i].Digest = true
+		digests.Deliveries[i].Later = true
 	}
-	digests.Deliveries[229].SendAfter, digests.Deliveries[229].Wait = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), "08:00 UTC: delay"
+	digests.Deliveries[229].Later = true
 	escalating := batch(130)
 	for i := range escalating.Deliveries {
 		escalating.Deliveries[i].Escalation = &notification.Escalation{From: notification.Email, To: notification.SMS, After: 24 * time.Hour, Until: notification.UntilRead}
@@ -253,7 +253,7 @@ func TestWaitingDeliveriesDelayNoOtherDeliveries(t *testing.T) {
 		mostOpen int           // open deliveries, other deliveries included
 		want     time.Duration // end of the last delivery
 	}{
-		{name: "waiting", delay: func(d *notification.Delivery) { d.SendAfter = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC) }, mostOpen: 130 + 100, want: 10 * time.Hour},
+		{name: "waiting", delay: func(d *notification.Delivery) { d.Later = true }, mostOpen: 130 + 100, want: 10 * time.Hour},
 		{name: "another channel", delay: func(d *notification.Delivery) { d.Channel = notification.SMS }, mostOpen: 100 + 100, want: 20 * time.Hour},
 	}
 	for _, tt := range tests {
@@ -268,7 +268,7 @@ func TestWaitingDeliveriesDelayNoOtherDeliveries(t *testing.T) {
 			var sent []time.Duration
 			start := env.Now()
 			env.deliveries.end = func(ctx workflow.Context, in workflows.DeliverInput) error {
-				if !in.SendAfter.IsZero() || in.Channel == notification.SMS {
+				if !in.HoldsSlot || in.Channel == notification.SMS {
 					return workflow.Sleep(ctx, 10*time.Hour)
 				}
 				defer func() { sent = append(sent, workflow.Now(ctx).Sub(start)) }()

@@ -79,23 +79,20 @@ func TestFirstAttempt(t *testing.T) {
 	}
 }
 
-// Send, not SendFirst, sends deliveries that wait, and an operator's retries.
+// Send, not SendFirst, sends an operator's retries, and deliveries under a rate limit.
 func TestNoFirstAttempt(t *testing.T) {
 	t.Parallel()
 
-	tests := map[string]func(in *workflows.DeliverInput, now time.Time){
-		"delivery waits":            func(in *workflows.DeliverInput, now time.Time) { in.SendAfter = now.Add(time.Hour) },
-		"wait is over":              func(in *workflows.DeliverInput, now time.Time) { in.SendAfter = now.Add(-time.Hour) },
-		"attempted in a batch":      func(in *workflows.DeliverInput, now time.Time) { in.Next = now.Add(time.Minute) },
-		"channel with a rate limit": func(in *workflows.DeliverInput, _ time.Time) { in.Policy.Local = false },
-		"operator's retry":          func(in *workflows.DeliverInput, _ time.Time) { in.Retry = true },
+	tests := map[string]func(in *workflows.DeliverInput){
+		"channel with a rate limit": func(in *workflows.DeliverInput) { in.Policy.Local = false },
+		"operator's retry":          func(in *workflows.DeliverInput) { *in = retryInput(false) },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
 			env, in := newEnv(t), localInput(notification.Email)
-			change(&in, env.Now())
+			change(&in)
 			if in.Retry {
 				env.reopens(false).Return(activities.ReopenResult{Status: notification.Pending, Policy: local(notification.Email)}, nil)
 			}
@@ -143,8 +140,23 @@ func TestCancelledDuringTheFirstAttempt(t *testing.T) {
 	}
 }
 
-// A delivery obeys a signal that comes before its first attempt. If a signal comes during the
-// attempt, the delivery obeys it afterwards, if nothing was sent.
+// The first attempt at a delivery that waits only reads its row.
+func TestFirstAttemptReadsThatTheDeliveryWaits(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	env.row.until = env.Now().Add(3 * time.Hour)
+	env.sendsFirst(answer{result: env.row.next(env.Now())})
+	calls := env.answersInTurn(sent)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, localInput(notification.Email))
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	require.Equal(t, hours(3), calls.at)
+}
+
+// A delivery obeys a signal that comes before its first attempt: it stores the order, and asks the row.
+// If a signal comes during the attempt, the delivery obeys it afterwards, if nothing was sent.
 func TestSignalledAtTheFirstAttempt(t *testing.T) {
 	t.Parallel()
 
@@ -153,36 +165,44 @@ func TestSignalledAtTheFirstAttempt(t *testing.T) {
 		name   string
 		signal string
 		before bool
-		first  answer          // the answer of SendFirst
+		first  *answer         // of SendFirst; nil: no call
 		want   []time.Duration // from the start: when Send was called
 		judged []bool
 	}{
-		{name: "rescheduled before", signal: workflows.Reschedule, before: before, first: full, want: hours(3), judged: []bool{true}},
-		{name: "hastened before", signal: workflows.SendNow, before: before, first: full, want: hours(0), judged: []bool{false}},
-		{name: "rescheduled before, but a lost task sent it", signal: workflows.Reschedule, before: before, first: sent},
-		{name: "rescheduled before, unknown whether it was sent", signal: workflows.Reschedule, before: before, first: panicky, want: hours(3), judged: []bool{true}},
-		{name: "rescheduled, but sent", signal: workflows.Reschedule, first: sent},
-		{name: "rescheduled, failed temporarily", signal: workflows.Reschedule, first: outage, want: hours(3), judged: []bool{true}},
-		{name: "rescheduled, left to Send", signal: workflows.Reschedule, first: full, want: hours(3), judged: []bool{true}},
-		{name: "hastened, failed temporarily", signal: workflows.SendNow, first: outage, want: hours(0), judged: []bool{false}},
+		{name: "rescheduled before", signal: workflows.Reschedule, before: before, first: &sent},
+		{name: "hastened before", signal: workflows.SendNow, before: before, first: &full, want: hours(0), judged: []bool{false}},
+		{name: "rescheduled before, but a lost task sent it", signal: workflows.Reschedule, before: before},
+		{name: "rescheduled, but sent", signal: workflows.Reschedule, first: &sent},
+		{name: "rescheduled, failed temporarily", signal: workflows.Reschedule, first: &outage, want: hours(3), judged: []bool{true}},
+		{name: "rescheduled, left to Send", signal: workflows.Reschedule, first: &full, want: hours(3), judged: []bool{true}},
+		{name: "hastened, failed temporarily", signal: workflows.SendNow, first: &outage, want: hours(0), judged: []bool{false}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env := newEnv(t)
-			signal := func() { env.SignalWorkflow(tt.signal, env.Now().Add(3*time.Hour)) }
-			input := sendInput(notification.Email)
-			input.StatusOnly = tt.before
-			attempt := env.OnActivity(acts.SendFirst, mock.Anything, input).Return(tt.first.result, tt.first.err).Once()
+			env, start := newEnv(t), time.Time{}
+			start = env.Now()
+			signal := func() { env.SignalWorkflow(tt.signal, start.Add(3*time.Hour)) }
 			if tt.before {
 				env.RegisterDelayedCallback(signal, 0)
+			}
+			if tt.first != nil {
+				env.OnActivity(acts.SendFirst, mock.Anything, sendInput(notification.Email)).Return(tt.first.result, tt.first.err).Once().Run(func(mock.Arguments) {
+					if !tt.before {
+						signal()
+					} else if tt.signal == workflows.Reschedule {
+						require.Equal(t, 3*time.Hour, env.Now().Sub(start))
+					}
+				})
 			} else {
-				attempt.Run(func(mock.Arguments) { signal() })
+				env.OnActivity(acts.Reschedule, mock.Anything, activities.RescheduleInput{DeliveryID: deliveryID, Until: start.Add(3 * time.Hour).UTC()}).Return(sent.result, nil).Once()
 			}
 			calls := &sendCalls{}
 			if tt.want != nil {
 				calls = env.answersInTurn(sent)
+			} else {
+				env.reschedules()
 			}
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, localInput(notification.Email))

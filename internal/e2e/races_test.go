@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -170,6 +171,9 @@ func itemCancelledInVain(sends part) *race {
 	return &race{
 		ends: completed,
 		parts: map[string]part{
+			"Send": func(context.Context, call) (any, error) {
+				return activities.SendResult{Status: notification.Pending, InDigest: true}, nil
+			},
 			"SendDigest": sends,
 			"SealDigest": func(_ context.Context, c call) (any, error) { return sealed(c.mail()), nil },
 			"GiveUp": func(_ context.Context, c call) (any, error) {
@@ -183,7 +187,7 @@ func itemCancelledInVain(sends part) *race {
 			},
 		},
 		run: func(r *race) (id, queue string, workflow, input any) {
-			in := workflows.DeliverInput{DeliveryID: r.mail(), Channel: notification.Email, Policy: r.policyOf(notification.Email), Digest: true}
+			in := workflows.DeliverInput{DeliveryID: r.mail(), Channel: notification.Email, Policy: r.policyOf(notification.Email)}
 			return r.mail(), in.Policy.TaskQueue, workflows.DeliverNotification, in
 		},
 		happens: func(r *race) {
@@ -231,10 +235,31 @@ func plans(_ context.Context, c call) (any, error) {
 	return c.planned(notification.Email, notification.SMS), nil
 }
 
-// holdMail starts a workflow with the id of the event's e-mail, on the queue of a channel.
+// waitsFirst plays Send. The first call for the race's e-mail finds that it waits.
+func waitsFirst() part {
+	var first sync.Once
+	return func(ctx context.Context, c call) (any, error) {
+		waits := false
+		if c.input.(activities.SendInput).DeliveryID == c.mail() {
+			first.Do(func() { waits = true })
+		}
+		if waits {
+			return inAnHour(), nil
+		}
+		return usual(ctx, "Send", c)
+	}
+}
+
+// inAnHour is the answer of a delivery's row that waits for an hour.
+func inAnHour() activities.SendResult {
+	return activities.SendResult{Status: notification.Pending, NotBefore: time.Now().Add(time.Hour).UTC(), Wait: "in an hour"}
+}
+
+// holdMail starts a workflow with the id of the event's e-mail, on the queue of a channel. The e-mail
+// waits: see waitsFirst.
 func holdMail(channel notification.Channel) func(*race) {
 	return func(r *race) {
-		in := workflows.DeliverInput{DeliveryID: r.mail(), Channel: channel, SendAfter: time.Now().Add(time.Hour), Policy: r.policyOf(channel)}
+		in := workflows.DeliverInput{DeliveryID: r.mail(), Channel: channel, Policy: r.policyOf(channel)}
 		options := client.StartWorkflowOptions{ID: r.mail(), TaskQueue: in.Policy.TaskQueue, WorkflowRunTimeout: time.Minute}
 		must(r.temporal.ExecuteWorkflow(r.t.Context(), options, workflows.DeliverNotification, in))(r.t)
 	}
@@ -269,7 +294,7 @@ func TestRacesOfEvents(t *testing.T) {
 			"PublishEvent":   away("PublishEvent", func(context.Context, call) (any, error) { return nil, nil }),
 			"FinishEvent":    away("FinishEvent", func(ctx context.Context, c call) (any, error) { return usual(ctx, "FinishEvent", c) }),
 		}},
-		"idHeld": {before: holdMail(notification.Email), run: event, parts: map[string]part{"PlanDeliveries": plans}, ends: completed,
+		"idHeld": {before: holdMail(notification.Email), run: event, parts: map[string]part{"PlanDeliveries": plans, "Send": waitsFirst()}, ends: completed,
 			happens: func(r *race) {
 				r.sees(r.id, enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED, enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED)
 				require.NoError(r.t, r.temporal.TerminateWorkflow(r.t.Context(), r.mail(), "", "it is in the way"))
@@ -281,7 +306,7 @@ func TestRacesOfEvents(t *testing.T) {
 			},
 			"AnswerApproval": func(context.Context, call) (any, error) { return notification.Rejected, nil },
 		}},
-		"idTaken":           {before: holdMail(notification.SMS), run: event, parts: map[string]part{"PlanDeliveries": plans}, ends: completed},
+		"idTaken":           {before: holdMail(notification.SMS), run: event, parts: map[string]part{"PlanDeliveries": plans, "Send": waitsFirst()}, ends: completed},
 		"escalationTooLate": escalationTooLate(),
 	})
 }

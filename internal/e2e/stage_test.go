@@ -176,6 +176,11 @@ func usual(ctx context.Context, name string, c call) (any, error) {
 	switch in := c.input.(type) {
 	case activities.SendInput:
 		return activities.SendResult{Status: notification.Sent}, nil
+	case activities.RescheduleInput:
+		if in.Until.After(time.Now()) {
+			return activities.SendResult{Status: notification.Pending, NotBefore: in.Until, Wait: notification.InstantText(in.Until) + ": " + notification.WaitOperator}, nil
+		}
+		return activities.SendResult{Status: notification.Pending, NotSent: true}, nil
 	case activities.GiveUpInput:
 		return in.Status, nil
 	case activities.FinishEventInput:

@@ -240,8 +240,8 @@ func (s *Sending) noteStart(event *historypb.HistoryEvent) {
 	var in workflows.DeliverInput
 	switch started := event.GetWorkflowExecutionStartedEventAttributes(); {
 	case started != nil && decodeFirst(started.GetInput(), &in) && in.DeliveryID != "":
-		s.MaxAttempts, s.Outage, s.first = in.Policy.MaxAttempts, in.Policy.Outage, in.StartsLocally()
-		s.beganWithAttempt = s.first || !in.Next.IsZero()
+		s.MaxAttempts, s.Outage, s.first = in.Policy.MaxAttempts, in.Policy.Outage, in.Policy.Local
+		s.beganWithAttempt = !in.Retry
 	case event.GetEventType() == enums.EVENT_TYPE_MARKER_RECORDED:
 		s.first = false // the SDK records a marker when the local activity ends
 	}

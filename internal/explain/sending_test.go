@@ -159,8 +159,8 @@ func TestDeliveryWorkflowInItsFirstAttempt(t *testing.T) {
 
 	in := workflows.DeliverInput{DeliveryID: "d"}
 	in.Policy.Local, in.Policy.MaxAttempts = true, 3
-	waits := in
-	waits.SendAfter = time.Now()
+	limited := in
+	limited.Policy.Local = false
 	ended := &historypb.HistoryEvent{EventId: 5, EventType: enums.EVENT_TYPE_MARKER_RECORDED}
 	tests := []struct {
 		name     string
@@ -171,7 +171,7 @@ func TestDeliveryWorkflowInItsFirstAttempt(t *testing.T) {
 		{name: "under way", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED, underWay: true},
 		{name: "not begun", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_SCHEDULED},
 		{name: "ended", history: []*historypb.HistoryEvent{startedWith(t, in), ended}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
-		{name: "none, because the delivery waits", history: []*historypb.HistoryEvent{startedWith(t, waits)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
+		{name: "none, because the channel has a rate limit", history: []*historypb.HistoryEvent{startedWith(t, limited)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
 	}
 	for _, tt := range tests {
 		temporal := temporalWith(t, 1, map[string]sendingWorkflow{"d": {

@@ -45,17 +45,13 @@ func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.Wor
 }
 
 // StartDeliveryAgain starts a delivery's workflow as its event would, after any end of an earlier
-// run. An immediate delivery gets the time of its planning as its send time: it has waited since
-// then, so quiet hours have to be checked again.
+// run. The delivery's row says what to do.
 func (l *Launcher) StartDeliveryAgain(ctx context.Context, lost notification.StuckDelivery, policy activities.DeliveryPolicy) error {
 	options := l.retryOptions(RetryInput{
 		DeliveryID: lost.DeliveryID, Channel: lost.Channel, EventID: lost.EventID, EventType: lost.EventType, Aggregate: lost.Aggregate,
 		UserType: lost.UserType, UserID: lost.UserID, Priority: lost.Priority,
 	}, "started again by the sweep")
-	in := workflows.DeliverInput{DeliveryID: lost.DeliveryID, Channel: lost.Channel, SendAfter: lost.SendAfter, Wait: lost.Wait, Digest: lost.Digest, Policy: policy}
-	if !in.Digest && in.SendAfter.IsZero() {
-		in.SendAfter = lost.CreatedAt.UTC()
-	}
+	in := workflows.DeliverInput{DeliveryID: lost.DeliveryID, Channel: lost.Channel, Policy: policy}
 	_, err := l.Client.ExecuteWorkflow(ctx, options, workflows.DeliverNotification, in)
 	return l.unlessStarted(ctx, err, options, workflows.DeliverNotificationType)
 }
@@ -103,7 +99,7 @@ func (l *Launcher) JoinDigest(ctx context.Context, join activities.Join) (string
 		),
 		StaticSummary: fmt.Sprintf("%s digest to %s: %s", key.Channel, recipient, key.EventType),
 	}
-	in := workflows.DigestInput{Key: key, Window: join.Place.Window, Until: join.Place.Due, Timed: join.Place.Timed, Policy: join.Policy}
+	in := workflows.DigestInput{Key: key, Window: join.Place.Window, Until: join.Place.Due, Timed: join.Place.Timed, Hastened: join.Place.Hastened, Policy: join.Policy}
 	if _, err := l.Client.SignalWithStartWorkflow(ctx, id, workflows.DigestJoined, join.DeliveryID, options, workflows.Digest, in); err != nil {
 		return "", fmt.Errorf("join digest: %w", err)
 	}

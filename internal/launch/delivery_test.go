@@ -80,23 +80,17 @@ func TestRetryDelivery(t *testing.T) {
 func TestStartDeliveryAgain(t *testing.T) {
 	t.Parallel()
 
-	planned := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	tomorrow := planned.Add(24 * time.Hour)
 	const id = "evt-1-staff10-EMAIL"
 	started := serviceerror.NewWorkflowExecutionAlreadyStarted("started", "", "")
 	tests := []struct {
-		name     string
-		delivery notification.Delivery
-		want     workflows.DeliverInput
-		answer   error
-		holder   string
-		err      error
+		name   string
+		answer error
+		holder string
+		err    error
 	}{
-		{name: "no delay", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}},
-		{name: "delayed", delivery: notification.Delivery{SendAfter: tomorrow, Wait: "08:00: delay"}, want: workflows.DeliverInput{SendAfter: tomorrow, Wait: "08:00: delay"}},
-		{name: "in a digest", delivery: notification.Delivery{Digest: true}, want: workflows.DeliverInput{Digest: true}},
-		{name: "started by an operator meanwhile", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}, answer: started, holder: "DeliverNotification"},
-		{name: "another workflow has the id", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}, answer: started, holder: "NotifyEvent", err: &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-email"}},
+		{name: "started"},
+		{name: "started by an operator meanwhile", answer: started, holder: "DeliverNotification"},
+		{name: "another workflow has the id", answer: started, holder: "NotifyEvent", err: &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-email"}},
 	}
 	for _, tt := range tests {
 		server, launcher := withServer(t)
@@ -104,12 +98,12 @@ func TestStartDeliveryAgain(t *testing.T) {
 			return o.ID == id && o.TaskQueue == "herald-email" && o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE &&
 				o.WorkflowExecutionErrorWhenAlreadyStarted && o.StaticSummary == "EMAIL to RESTAURANT_USER/10, started again by the sweep"
 		})
-		tt.want.DeliveryID, tt.want.Channel, tt.want.Policy = id, notification.Email, policy
-		server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isDeliverNotification), tt.want).Return(nil, tt.answer).Once()
+		want := workflows.DeliverInput{DeliveryID: id, Channel: notification.Email, Policy: policy}
+		server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isDeliverNotification), want).Return(nil, tt.answer).Once()
 		if tt.holder != "" {
 			server.On("DescribeWorkflow", mock.Anything, id, "").Return(described(tt.holder, "herald-email"), nil).Once()
 		}
-		lost := notification.StuckDelivery{Delivery: tt.delivery, EventID: "evt-1", EventType: "T", Aggregate: restaurant, CreatedAt: planned}
+		lost := notification.StuckDelivery{EventID: "evt-1", EventType: "T", Aggregate: restaurant}
 		lost.DeliveryID, lost.Channel, lost.UserType, lost.UserID = id, notification.Email, notification.RestaurantUser, "10"
 
 		require.Equal(t, tt.err, launcher.StartDeliveryAgain(t.Context(), lost, policy), tt.name)

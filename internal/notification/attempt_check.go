@@ -24,7 +24,6 @@ type AttemptCheck struct {
 type Verdict struct {
 	Dropped   string    // the reason not to send it: a [Decision], [NoLongerRecipient] or AttemptCheck.Withdrawn; empty: send it
 	NotBefore time.Time // when the rules are asked again: at the end of quiet hours, when a cap has room, or at the expiry; zero: now
-	Quiet     bool      // NotBefore is the end of quiet hours
 	Wait      string    // explains NotBefore to people
 }
 
@@ -60,7 +59,7 @@ func (v Verdict) Held() bool { return v.Dropped != "" || !v.NotBefore.IsZero() }
 // then ends. The zero time: it never expires.
 func (v Verdict) Until(expires time.Time) Verdict {
 	if !expires.IsZero() && v.NotBefore.After(expires) {
-		v.NotBefore, v.Quiet = expires.UTC(), false
+		v.NotBefore = expires.UTC()
 	}
 	return v
 }
@@ -89,7 +88,6 @@ func (c AttemptCheck) Judge(now time.Time) Verdict {
 	default:
 		return Verdict{
 			NotBefore: facts.Silence.Release(c.DeliveryID).UTC(),
-			Quiet:     true,
 			Wait:      WaitText(facts.Silence.Until, now, c.Recipient.Timezone, WaitQuietHours),
 		}
 	}

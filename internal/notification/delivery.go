@@ -13,18 +13,21 @@ type Begin struct {
 	Outage      time.Duration // time from the first attempt that an outage ended, during which such attempts do not count
 	Before      int           // attempts of earlier runs of the delivery
 	First       bool          // only deliveries that are PENDING, never attempted, and not retried by an operator
-	SkipQuiet   bool          // ignores quiet hours
+	SkipQuiet   bool          // ignores quiet hours: an operator sends the digest now
 	Ordered     bool          // an operator ordered the attempt, which overrides preferences and groups
 	Again       bool          // the order also overrides [AttemptCheck].Withdrawn
 	StatusOnly  bool          // begins nothing and returns the statuses only
 }
 
 // Attempt is an attempt that was begun and counted, with everything needed to send it. If Number
-// is 0, nothing was begun, and only Status, ReceiptFailed, the verdict and LeasedFor are set.
+// is 0, nothing was begun, and only Status, ReceiptFailed, SentBy, the
+// verdict, InDigest and LeasedFor are set.
 type Attempt struct {
 	Status        Status // empty: the delivery does not exist
 	ReceiptFailed bool   // a receipt reported FAILED, which no attempt changes
+	SentBy               // by an earlier attempt
 	Verdict
+	InDigest  bool          // its digest sends it
 	LeasedFor time.Duration // positive: another sender holds the lease for this long
 
 	Number  int    // counts over all runs of the delivery
@@ -83,6 +86,21 @@ type AttemptResult struct {
 	Suppress       SuppressionReason `json:",omitempty"` // as in [ProviderError]
 	GiveUp         bool              `json:",omitempty"` // no attempt follows: the delivery becomes FAILED with the reason in Detail
 	Next           time.Time         `json:",omitzero"`  // when the next attempt is due, after a temporary failure; zero: unknown
+}
+
+// SentBy names the provider that took a message, and the provider's id of the message. It is empty if
+// the message was not sent, or if the provider returns no ids.
+type SentBy struct {
+	Provider          string `json:",omitempty"` // as in [Answer]
+	ProviderMessageID string `json:",omitempty"`
+}
+
+// SentBy returns who took the message of the attempt.
+func (r AttemptResult) SentBy() SentBy {
+	if r.Outcome != OutcomeSent {
+		return SentBy{}
+	}
+	return SentBy{Provider: r.Provider, ProviderMessageID: r.ProviderID}
 }
 
 // RecordedAttempt is the effect of recording an attempt's end.

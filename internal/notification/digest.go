@@ -32,7 +32,8 @@ type DigestPlace struct {
 	Who      string // the word for the recipient's user type
 	Priority Priority
 	Window   time.Duration
-	Due      time.Time // as planned; zero: Window after the first item
+	Due      time.Time // as planned, or as an operator rescheduled it; zero: Window after the first item
+	Hastened bool      // an operator sends the digest now, even in quiet hours
 	Timed    bool      // the digest has a time of day
 }
 

@@ -59,8 +59,7 @@ type StuckDelivery struct {
 	EventID   string
 	EventType string
 	Aggregate Entity // zero: the event's row was purged
-	CreatedAt time.Time
-	Restarts  int // number of restarts by the sweep
+	Restarts  int    // number of restarts by the sweep
 }
 
 // Sweep is the result of one sweep. The zero value: no sweep has run.

@@ -126,21 +126,13 @@ type Delivery struct {
 	UserType   UserType
 	UserID     string
 	Priority   Priority
-	SendAfter  time.Time `json:",omitzero"`  // zero: at once
-	Wait       string    `json:",omitempty"` // how long it waits, and for what, in words for people
-	Digest     bool      `json:",omitempty"` // it waits for its digest
-	Next       time.Time `json:",omitzero"`  // when the next attempt is due after a failed one
-
-	Replaceable bool        `json:",omitempty"` // a newer event may replace it while it waits
-	Escalation  *Escalation `json:",omitempty"` // what follows if it does not arrive; nil: nothing
+	Later      bool        `json:",omitempty"` // it waits for its time or for its digest, a minute or longer
+	Escalation *Escalation `json:",omitempty"` // what follows if it does not arrive; nil: nothing
 }
-
-// Later reports whether a delivery must not be sent at once.
-func (d Delivery) Later() bool { return d.Digest || !d.SendAfter.IsZero() }
 
 // Waits reports whether a delivery may take long for a reason other than sending: it is due
 // later, or an escalation watches it.
-func (d Delivery) Waits() bool { return d.Later() || d.Escalation != nil }
+func (d Delivery) Waits() bool { return d.Later || d.Escalation != nil }
 
 // FailedDelivery is a delivery that failed for good.
 type FailedDelivery struct {

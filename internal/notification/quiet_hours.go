@@ -207,6 +207,8 @@ const (
 	WaitDelay      = "delay"
 	WaitQuietHours = "quiet hours"
 	WaitCap        = "frequency cap"
+	WaitRetry      = "the last attempt failed, and the next attempt is due then"
+	WaitOperator   = "rescheduled by an operator"
 )
 
 // String returns 22:00-07:00, without a zone.

@@ -225,6 +225,30 @@ func TestSignal(t *testing.T) {
 	}
 }
 
+// The order is in the row before the workflow gets the signal, so a workflow that is lost and started
+// again obeys it.
+func TestSignalsAreInTheRow(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	tomorrow := time.Now().Add(24 * time.Hour).UTC().Truncate(time.Millisecond)
+	look := func() notification.Verdict {
+		return must(d.Store.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{"d1"}, StatusOnly: true}))(t)[0].Verdict
+	}
+	d.reset(notification.Pending)
+	d.workflow("d1", running)
+	d.server.On("SignalWorkflow", mock.Anything, "d1", "", workflows.Reschedule, tomorrow).Return(nil).Once().Run(func(mock.Arguments) {
+		require.WithinDuration(t, tomorrow, look().NotBefore, 0)
+	})
+	require.Equal(t, "rescheduled", d.run(must(Reschedule(tomorrow, time.Now()))(t), "d1").Result)
+
+	d.workflow("d1", running)
+	d.server.On("SignalWorkflow", mock.Anything, "d1", "", workflows.SendNow, nil).Return(nil).Once().Run(func(mock.Arguments) {
+		require.Zero(t, look())
+	})
+	require.Equal(t, "sending now", d.run(SendNow(), "d1").Result)
+}
+
 func TestRescheduleWarnsOfQuietHours(t *testing.T) {
 	t.Parallel()
 

@@ -10,15 +10,17 @@ import (
 	"herald/workflows"
 )
 
-// signal is a signal to the workflow of a waiting delivery.
+// signal sets the time of a waiting delivery, and wakes its workflow.
 type signal struct {
 	name     string
 	argument any
+	until    time.Time                                                         // zero: now
 	told     Outcome                                                           // of a delivery that got the signal
 	warn     func(o *Operator, ctx context.Context, id string) (string, error) // a warning to add to the outcome; nil: none
 }
 
-// signalling returns a verb that signals the workflows of deliveries.
+// signalling returns a verb that sets the time of deliveries. It stores the time in the row before it
+// wakes the workflow, so a workflow that the sweep starts again obeys it, too.
 func signalling(verb string, s signal) Verb {
 	return Verb{Name: verb, Noun: Deliveries, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
 		return o.planSignal(ctx, id, s)
@@ -52,6 +54,9 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 	told := Outcome{ID: id, Done: true, Result: s.told.Result, Detail: s.told.Detail + warning}
 	expected := Outcome{ID: id, Done: true, Result: "would be signalled", Detail: s.name + warning}
 	return plan{expected, func(ctx context.Context) (Outcome, error) {
+		if err := o.Store.Reschedule(ctx, id, s.until); err != nil {
+			return Outcome{}, err
+		}
 		err := o.temporal().SignalWorkflow(ctx, id, "", s.name, s.argument)
 		if launch.IsNotFound(err) { // the workflow has ended since the plan
 			state, err := o.delivery(ctx, id)
@@ -82,7 +87,7 @@ func Reschedule(until, now time.Time) (Verb, error) {
 		return Verb{}, fmt.Errorf("%s is more than a year ahead: name an earlier time", notification.InstantText(until))
 	}
 	return signalling("reschedule", signal{
-		name: workflows.Reschedule, argument: until,
+		name: workflows.Reschedule, argument: until, until: until,
 		told: Outcome{Result: "rescheduled", Detail: "waits until " + clock(&until)},
 		warn: func(o *Operator, ctx context.Context, id string) (string, error) {
 			check, err := o.Store.QuietCheck(ctx, id)

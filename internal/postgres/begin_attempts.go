@@ -15,7 +15,8 @@ import (
 // again, with facts committed after the leases were taken; see [Store.judge]. These
 // deliveries were planned more than a minute ago, had to wait, have expired, are withdrawn by
 // another event, or go to an erased person. Then the caps of the channel count the messages; see
-// [Store.countMessages]. One more statement reads the status of deliveries that were not begun. If a
+// [Store.countMessages]. One more statement reads the rows of deliveries that were not begun: they
+// have ended, wait for their time, or wait for their digest. A digest decides the time of its items. If a
 // statement fails, the leases are given back.
 func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
 	begun, err := s.begin(ctx, in)
@@ -92,6 +93,7 @@ const (
 			AND    NOT n.receipt_failed
 			AND    (n.attempt_until IS NULL OR n.attempt_until <= now())
 			AND    (NOT $2 OR (n.attempt_count = 0 AND NOT ` + retried + `))
+			AND    ($8 OR n.strategy <> 'AGGREGATE' AND NOT ` + waits + `)
 			ORDER BY n.id
 			FOR UPDATE OF n
 		), lost AS (
@@ -106,7 +108,8 @@ const (
 			SET    attempt_count = n.attempt_count + CASE WHEN n.attempt_count > $6 AND d.attempt_owner IS NULL AND ` + uncounted + ` THEN 0 ELSE 1 END,
 			       attempt_owner = $3,
 			       attempt_until = clock_timestamp() + $4,
-			       attempt_began = clock_timestamp()
+			       attempt_began = clock_timestamp(),
+			       operator_time = nullif(n.operator_time, 'LATER')
 			FROM   due d
 			WHERE  n.id = d.id
 			RETURNING n.*, d.attempt_count AS counted, (d.attempt_owner IS NOT NULL)::int AS lost
@@ -159,30 +162,8 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 		if capped != "" {
 			toCount[m.DeliveryID] = capped
 		}
-	}, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, MaxDevices, in.Before, in.Outage)
+	}, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, MaxDevices, in.Before, in.Outage, in.DigestID != "")
 	return toJudge, toCount, err
-}
-
-// readStatuses reads the status of the deliveries that were not begun.
-func (s *Store) readStatuses(ctx context.Context, ids []string, begun attempts) error {
-	const query = `
-		SELECT n.delivery_id, n.status, n.receipt_failed,
-		       greatest(n.attempt_until - now(), '0')
-		FROM   notification n
-		WHERE  n.delivery_id = ANY ($1)`
-
-	var others []string
-	for _, id := range ids {
-		if _, found := begun[id]; !found {
-			others = append(others, id)
-		}
-	}
-	if len(others) == 0 {
-		return nil
-	}
-	var id string
-	var a notification.Attempt
-	return Each(ctx, s.Pool, "read statuses", []any{&id, &a.Status, &a.ReceiptFailed, &a.LeasedFor}, func() { begun[id] = a }, query, others)
 }
 
 const (

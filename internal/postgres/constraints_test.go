@@ -152,6 +152,7 @@ var refusals = map[string][]string{
 	"notification_delivery_id_once":             {insertDelivery + `status) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', '', '', 'PENDING')`},
 	"notification_status":                       {insertDelivery + `status` + deliveryValues + `'READ')`},
 	"notification_strategy":                     {insertDelivery + `strategy` + deliveryValues + `'LATER')`},
+	"notification_operator_time":                {insertDelivery + `operator_time` + deliveryValues + `'SOON')`},
 	"notification_priority":                     {insertDelivery + `priority` + deliveryValues + `'URGENT')`},
 	"notification_sent_has_time":                {insertDelivery + `status` + deliveryValues + `'SENT')`},
 	"notification_delivered_has_time":           {insertDelivery + `status, sent_at` + deliveryValues + `'DELIVERED', now())`},

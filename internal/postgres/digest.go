@@ -22,7 +22,8 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 		       u.who,
 		       n.priority,
 		       coalesce(r.digest_window, '5 minutes'),
-		       CASE WHEN r.digest_first OR r.digest_at IS NOT NULL THEN n.send_after END,
+		       CASE WHEN n.operator_time IS NOT NULL THEN n.next_attempt_at WHEN r.digest_first OR r.digest_at IS NOT NULL THEN n.send_after END,
+		       n.operator_time IS NOT DISTINCT FROM 'NOW',
 		       r.digest_at IS NOT NULL
 		FROM   notification n
 		JOIN   user_type u USING (user_type)
@@ -31,7 +32,7 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 
 	var p notification.DigestPlace
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read place in digest", &p.Status, &p.Problem,
-		&p.Key.UserType, &p.Key.UserID, &p.Key.Channel, &p.Key.EventType, &p.Who, &p.Priority, &p.Window, orZero{&p.Due}, &p.Timed)
+		&p.Key.UserType, &p.Key.UserID, &p.Key.Channel, &p.Key.EventType, &p.Who, &p.Priority, &p.Window, orZero{&p.Due}, &p.Hastened, &p.Timed)
 	return p, err
 }
 

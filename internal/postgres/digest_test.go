@@ -82,7 +82,7 @@ func beginDigest(t *testing.T, s *postgres.Store, id string, of ...notification.
 	runOut(t, s)
 	ids := must(s.DigestItems(t.Context(), id))(t)
 	var attempt digestAttempt
-	for _, item := range beginAs(t, s, notification.Begin{DeliveryIDs: ids}) {
+	for _, item := range beginAs(t, s, notification.Begin{DeliveryIDs: ids, DigestID: id}) {
 		if item.Number > 0 {
 			attempt.begun = append(attempt.begun, item)
 		}
@@ -348,29 +348,4 @@ func TestDigestPlace(t *testing.T) {
 		}
 		require.Equal(t, want, place())
 	}
-}
-
-// A waiting delivery shows the end and the reason of its wait, in the recipient's local time. Only a
-// digest knows the time of its items.
-func TestDeliveriesTellTheirWait(t *testing.T) {
-	t.Parallel()
-
-	later, quiet, item := planned(notification.Email), planned(notification.SMS), planned(notification.Push)
-	later.Strategy, item.Strategy = notification.Delayed, notification.Aggregate
-	at := time.Date(2099, 11, 22, 7, 0, 0, 0, time.UTC)
-	later.SendAfter, quiet.SendAfter, item.SendAfter = at, at, at
-	s := postgrestest.New(t)
-	postgrestest.Add(t, s.Pool, postgrestest.Recipient{UserType: notification.RestaurantUser, UserID: "1", Timezone: "Europe/Rome"})
-
-	saved, ids := savePlan(t, s, decided("1", later, quiet, item))
-
-	words := map[notification.Channel]string{}
-	for _, d := range saved {
-		words[d.Channel] = d.Wait
-		require.Equal(t, d.Channel == notification.Push, d.Digest && d.SendAfter.IsZero())
-	}
-	require.Equal(t, map[notification.Channel]string{
-		notification.Email: "2099-11-22 08:00 Europe/Rome: delay", notification.SMS: "2099-11-22 08:00 Europe/Rome: quiet hours", notification.Push: "",
-	}, words)
-	require.ElementsMatch(t, saved, inRange(t, s, ids, true))
 }

@@ -137,13 +137,14 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	const push, mail = "evt-1-staff" + ada + "-PUSH", "evt-1-staff" + ada + "-EMAIL"
 	savePlan(t, s, decided(ada, planned(notification.Push), planned(notification.Email)))
 	postgrestest.Exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = '5'")
-	postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = NULL, strategy = 'AGGREGATE' WHERE channel = 'PUSH'")
+	postgrestest.Exec(t, s, "UPDATE notification SET recipient_address = NULL WHERE channel = 'PUSH'")
 	postgrestest.Exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'PUSH', '{WAITER}'), ('RESTAURANT', '5', 'EMAIL', '{COOK}')")
 
 	postgrestest.Exec(t, s, past)
 	judged := begin(t, s, mail, 0)
 	require.Equal(t, string(notification.DecisionRoleRestricted), judged.Dropped, "an inactive role does not count")
 	require.Equal(t, []string{"token"}, begin(t, s, push, 0).Message.Devices, "each device once")
+	postgrestest.Exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE' WHERE channel = 'PUSH'")
 
 	key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: ada, Channel: notification.Push, EventType: event1.Type}
 	seal(t, s, "digest-1", key)

@@ -101,7 +101,7 @@ const endAttempts = `
 			SET    attempt_owner       = CASE WHEN NOT e.mine THEN n.attempt_owner END,
 			       attempt_until       = CASE WHEN NOT e.mine THEN n.attempt_until END,
 			       attempt_began       = CASE WHEN NOT e.mine THEN n.attempt_began END,
-			       next_attempt_at     = e.next,
+			       next_attempt_at     = CASE WHEN e.outcome <> 'SENT' AND ` + movedMeanwhile + ` THEN n.next_attempt_at ELSE e.next END,
 			       status              = CASE WHEN e.outcome = 'SENT' AND e.open AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN 'SENT'
 			                                  WHEN e.outcome <> 'SENT' AND e.open AND e.give_up THEN 'FAILED'
 			                                  ELSE n.status END,

@@ -114,7 +114,7 @@ func TestRetryEventWithDeliveries(t *testing.T) {
 	require.Equal(t, "CANCELLED", delivery(t, s, mail).Status)
 	stored := must(s.Undelivered(t.Context(), "evt-1", 10))(t)
 	for _, d := range stored {
-		require.Equal(t, d.Channel == notification.Push, d.Waits(), "%s %s", d.DeliveryID, d.Wait)
+		require.Equal(t, d.Channel == notification.Push, d.Waits(), d.DeliveryID)
 	}
 	require.Len(t, stored, 2)
 }

@@ -21,7 +21,7 @@ func (s *Store) judge(ctx context.Context, in notification.Begin, ids []string, 
 	}
 	var held, moved []notification.Attempt
 	for _, f := range found {
-		f.SkipQuiet, f.Ordered, f.Again = in.SkipQuiet, in.Ordered, in.Again
+		f.SkipQuiet, f.Ordered, f.Again = f.SkipQuiet || in.SkipQuiet, in.Ordered, in.Again
 		attempt, address := begun[f.DeliveryID], f.Recipient.Address(f.Channel)
 		if attempt.Verdict = f.Judge(f.now).Until(f.ExpiresAt); attempt.Held() {
 			held = append(held, attempt)
@@ -95,8 +95,8 @@ func (s *Store) settle(ctx context.Context, released, moved []notification.Attem
 		       recipient_address = CASE WHEN r.moved THEN nullif(r.address, '') ELSE n.recipient_address END,
 		       status            = CASE WHEN r.dropped THEN 'CANCELLED' ELSE n.status END,
 		       last_error        = CASE WHEN r.dropped THEN r.reason ELSE n.last_error END,
-		       next_attempt_at   = coalesce(r.not_before, n.next_attempt_at),
-		       send_after        = CASE WHEN n.send_after IS NOT NULL THEN coalesce(r.not_before, n.send_after) END -- a delivery that was planned for at once stays in its lane
+		       next_attempt_at   = CASE WHEN ` + movedMeanwhile + ` THEN n.next_attempt_at ELSE coalesce(r.not_before, n.next_attempt_at) END,
+		       send_after        = CASE WHEN n.send_after IS NOT NULL AND NOT ` + movedMeanwhile + ` THEN coalesce(r.not_before, n.send_after) ELSE n.send_after END -- a delivery that was planned for at once stays in its lane
 		FROM  (SELECT n.id, i.moved, i.counted, i.address, i.reason, i.not_before, i.reason <> '' AND n.status = 'PENDING' AS dropped
 		       FROM   unnest((SELECT $1::text[]), $2::text[], $3::boolean[], $4::int[], $5::text[], $6::text[], $7::timestamptz[])
 		                  AS i (delivery_id, owner, moved, counted, address, reason, not_before)
@@ -133,7 +133,7 @@ type attemptFacts struct {
 const selectAttemptFacts = `
 	SELECT ` + recipientFacts + `,
 	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), m.roles,
-	       now(), n.delivery_id, n.channel, coalesce(` + withdrawal + `, ''), n.expires_at,
+	       now(), n.delivery_id, n.channel, coalesce(` + withdrawal + `, ''), n.expires_at, n.operator_time IS NOT DISTINCT FROM 'NOW',
 	       r.user_id IS NOT NULL,
 	       coalesce(r.active, false),
 	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR m.active,
@@ -184,7 +184,7 @@ func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
 	var f attemptFacts
 	r := &f.Recipient
 	err := row.Scan(append(recipientFields(r), &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Roles,
-		&f.now, &f.DeliveryID, &f.Channel, &f.Withdrawn, orZero{&f.ExpiresAt}, &f.Known, &f.Active, &f.Member, &f.Setup)...)
+		&f.now, &f.DeliveryID, &f.Channel, &f.Withdrawn, orZero{&f.ExpiresAt}, &f.SkipQuiet, &f.Known, &f.Active, &f.Member, &f.Setup)...)
 	return f, err
 }
 

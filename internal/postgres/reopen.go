@@ -78,6 +78,8 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 			       url                 = CASE WHEN $6 THEN n.url ELSE nullif($10, '') END,
 			       strategy            = CASE WHEN $9::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
 			       send_after          = $9,
+			       next_attempt_at     = NULL,
+			       operator_time       = NULL,
 			       expires_at          = CASE WHEN $3 AND n.expires_at <= now() THEN NULL ELSE n.expires_at END,
 			       available_at        = CASE WHEN $9 IS NULL THEN n.available_at END, -- a delivery that waits again is not in the inbox
 			       digest_id           = NULL,

@@ -161,7 +161,7 @@ func TestSavePlan(t *testing.T) {
 	deliveries, ids := savePlan(t, s, page...)
 
 	want := []notification.Delivery{
-		{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.High, SendAfter: at, Wait: "2099-11-22 07:00 UTC: delay"},
+		{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.High, Later: true},
 		{DeliveryID: "evt-1-staff10-PUSH", Channel: notification.Push, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.Normal},
 		{DeliveryID: "evt-1-staff9-SMS", Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "9", Priority: notification.Low},
 	}

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"math"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,16 +16,13 @@ const (
 	// undelivered selects the rows of that index. A FAILED delivery may be tried again. If
 	// the event's workflow was lost, a delivery may still need its escalation.
 	undelivered = `(n.status IN ('PENDING', 'FAILED') OR n.escalates)`
-	// waitsUntil is the time to send the delivery n. A CANCELLED delivery waits for
-	// nothing: its workflow ends at once.
-	waitsUntil = `CASE WHEN n.status <> 'CANCELLED' THEN n.send_after END`
+	// later reports whether the delivery n waits a minute or longer. The workflow of a CANCELLED
+	// delivery ends at once.
+	later = `n.status <> 'CANCELLED' AND (n.strategy = 'AGGREGATE' OR coalesce(greatest(n.send_after, n.next_attempt_at) >= now() + interval '1 minute', false))`
 	// selectDeliveries reads deliveries n, as readDeliveries scans them.
 	selectDeliveries = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + waitsUntil + `, n.strategy, coalesce(r.timezone, 'UTC'),
-		       CASE WHEN n.status <> 'CANCELLED' THEN n.next_attempt_at END, n.attempt_count > 0,
-		       n.next_attempt_at IS NOT NULL AND EXISTS (SELECT FROM counted_message c WHERE c.message_id = n.delivery_id AND c.waits), n.collapse_key IS NOT NULL, ` + escalationFacts + `
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + later + `, ` + escalationFacts + `
 		FROM   notification n
-		` + recipientOf + `
 		` + escalationOf
 )
 
@@ -85,11 +81,8 @@ func partArgs(part notification.Part) []any {
 // readDeliveries reads up to limit deliveries. next is as in [Store.LaneDeliveries].
 func (s *Store) readDeliveries(ctx context.Context, limit int, query string, args ...any) (deliveries []notification.Delivery, next int64, err error) {
 	var last int64
-	now := time.Now()
 	scan := func(row pgx.CollectableRow) (d notification.Delivery, err error) {
-		var w storedWait
-		err = row.Scan(&last, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &w.sendAfter, &w.strategy, &w.timezone, &w.next, &w.attempted, &w.capped, &d.Replaceable, &d.Escalation)
-		w.of(&d, now)
+		err = row.Scan(&last, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.Later, &d.Escalation)
 		return d, err
 	}
 	if deliveries, err = Collect(ctx, s.Pool, "read deliveries", scan, query, args...); err != nil {
@@ -136,39 +129,6 @@ func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane,
 		ORDER BY c.place, waiting`
 
 	return Collect(ctx, s.Pool, "read lanes", pgx.RowToStructByName[notification.Lane], query, eventID, notification.Channels())
-}
-
-// storedWait holds the columns of notification about a delivery's time.
-type storedWait struct {
-	sendAfter *time.Time
-	strategy  notification.Strategy
-	timezone  string
-	next      *time.Time // when the next attempt is due; nil: as sendAfter says
-	attempted bool
-	capped    bool // it waits for a cap
-}
-
-// of sets the time and the reason of a delivery's wait.
-func (w storedWait) of(d *notification.Delivery, now time.Time) {
-	d.Digest = w.strategy == notification.Aggregate
-	switch {
-	case w.next == nil:
-	case w.attempted:
-		d.Next = w.next.UTC()
-	case w.sendAfter == nil: // quiet hours or a cap held it back just before its first attempt
-		w.sendAfter = w.next
-	}
-	if w.sendAfter == nil || d.Digest { // a digest checks quiet hours itself when it is sent
-		return
-	}
-	why := notification.WaitQuietHours
-	switch {
-	case w.capped:
-		why = notification.WaitCap
-	case w.strategy == notification.Delayed:
-		why = notification.WaitDelay
-	}
-	d.SendAfter, d.Wait = w.sendAfter.UTC(), notification.WaitText(*w.sendAfter, now, w.timezone, why)
 }
 
 // BatchDeliveries reads the deliveries of an event over a channel with a notification.id in

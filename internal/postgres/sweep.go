@@ -78,30 +78,25 @@ func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age
 // id to read on after; 0: that was all.
 func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) (stuck []notification.StuckDelivery, next int64, err error) {
 	const query = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.created_at, n.restarts,
-		       coalesce(o.aggregate_type, ''), coalesce(o.aggregate_id, ''),
-		       n.send_after, n.strategy, coalesce(r.timezone, 'UTC')
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.restarts,
+		       coalesce(o.aggregate_type, ''), coalesce(o.aggregate_id, '')
 		FROM   notification n
-		` + recipientOf + `
 		LEFT JOIN event_outbox o ON o.event_id = n.event_id
 		LEFT JOIN processed_event p ON p.event_id = n.event_id
 		WHERE  n.status = 'PENDING'
 		AND    n.created_at < now() - $2::interval
 		AND    n.id > $1
 		AND    (n.id <= $3 OR $3 = 0)
-		AND    coalesce(greatest(n.send_after, n.next_attempt_at) <= now(), true)
+		AND    NOT ` + waits + `
 		AND    o.status IS DISTINCT FROM 'PENDING'
 		AND    p.status IS DISTINCT FROM 'PROCESSING'
 		AND    coalesce(p.created_at < now() - $2::interval, true)
 		ORDER BY n.id
 		LIMIT  $4`
 
-	now := time.Now()
 	scan := func(row pgx.CollectableRow) (d notification.StuckDelivery, err error) {
-		var w storedWait
-		err = row.Scan(&d.ID, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.EventID, &d.EventType, &d.CreatedAt, &d.Restarts,
-			&d.Aggregate.Type, &d.Aggregate.ID, &w.sendAfter, &w.strategy, &w.timezone)
-		w.of(&d.Delivery, now)
+		err = row.Scan(&d.ID, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.EventID, &d.EventType, &d.Restarts,
+			&d.Aggregate.Type, &d.Aggregate.ID)
 		return d, err
 	}
 	if next, err = scanEnd(ctx, s, "id", "notification WHERE status = 'PENDING'", after); err != nil {

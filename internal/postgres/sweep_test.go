@@ -77,6 +77,7 @@ func TestStuckEventsThatWait(t *testing.T) {
 		{one: deferred, two: sent, waits: true},
 		{one: deferred, two: pending},
 		{one: later, two: pending},
+		{one: digest + ", created_at = now() - interval '3 days', next_attempt_at = now() + interval '1 hour'", two: sent, waits: true},
 		{one: past, two: sent},
 		{one: digest, two: sent, waits: true},
 		{one: digest + ", " + longAgo, two: sent},
@@ -116,10 +117,7 @@ func TestStuckDeliveries(t *testing.T) {
 	stuck = stuckDeliveries(t, s, 0)
 	require.Len(t, stuck, 3)
 	email, sms, push := stuck["evt-1-staff10-EMAIL"], stuck["evt-1-staff10-SMS"], stuck["evt-1-staff10-PUSH"]
-	require.Equal(t, []any{restaurant5, "evt-1", "10", false}, []any{email.Aggregate, email.EventID, email.UserID, email.Waits()})
-	require.True(t, sms.Waits(), "its workflow fires its timer at once")
-	require.Contains(t, sms.Wait, "delay")
-	require.True(t, push.Digest)
+	require.Equal(t, []any{restaurant5, "evt-1", "10"}, []any{email.Aggregate, email.EventID, email.UserID})
 	require.Len(t, stuckDeliveries(t, s, min(email.ID, sms.ID, push.ID)), 2)
 
 	for name, change := range map[string]string{
