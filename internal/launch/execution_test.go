@@ -1,6 +1,8 @@
 package launch_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/mock"
@@ -9,6 +11,7 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 
@@ -95,6 +98,31 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
+// A reset terminates the run, but the run that replaced it counts.
+func TestTerminatedFollowsResets(t *testing.T) {
+	t.Parallel()
+
+	for status, want := range map[enums.WorkflowExecutionStatus]bool{
+		enums.WORKFLOW_EXECUTION_STATUS_RUNNING: false, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED: true,
+	} {
+		server := &mocks.Client{}
+		for i, next := range []string{"run-2", "run-3", ""} {
+			found := described("NotifyEvent", "herald-events")
+			found.RawResponse.WorkflowExecutionInfo.Status = enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
+			found.RawResponse.WorkflowExtendedInfo = &workflow.WorkflowExecutionExtendedInfo{ResetRunId: next}
+			if next == "" {
+				found.RawResponse.WorkflowExecutionInfo.Status = status
+			}
+			server.On("DescribeWorkflow", mock.Anything, "evt-1", fmt.Sprintf("run-%d", i+1)).Return(found, nil).Once()
+		}
+
+		got, err := (&launch.Launcher{Client: server}).Terminated(t.Context(), "evt-1", "run-1")
+
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
 const (
 	closeEvent = enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
 	allEvents  = enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
@@ -174,7 +202,7 @@ func TestRolledBack(t *testing.T) {
 		"by an operator before the rollback": {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}, cancelRequested(nil), cancelRequested(event)}},
 		"not cancelled":                      {root: event, end: terminatedBecause(notification.RollbackReason), history: []*history.HistoryEvent{{}}},
 		"by an operator's termination":       {root: event, end: terminatedBecause("no")},
-		"the event runs":                     {root: event, end: &history.HistoryEvent{}},
+		"the event runs":                     {root: event},
 		"a delivery without an event":        {root: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-2"}},
 		"an unknown root":                    {},
 	}
@@ -183,7 +211,8 @@ func TestRolledBack(t *testing.T) {
 		found := described("DeliverNotification", "herald-email")
 		found.RawResponse.WorkflowExecutionInfo.RootExecution = tt.root
 		server.On("DescribeWorkflow", mock.Anything, id, "run-2").Return(found, nil)
-		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "run-1", false, closeEvent).Return(&events{left: []*history.HistoryEvent{tt.end}}).Maybe()
+		server.On("DescribeWorkflow", mock.Anything, "evt-1", "run-1").Return(described("NotifyEvent", "herald-events"), nil).Maybe()
+		server.On("GetWorkflowHistory", mock.Anything, "evt-1", mock.Anything, false, closeEvent).Return(&events{left: slices.DeleteFunc([]*history.HistoryEvent{tt.end}, func(end *history.HistoryEvent) bool { return end == nil })}).Maybe()
 		server.On("GetWorkflowHistory", mock.Anything, id, "run-2", false, allEvents).Return(&events{left: tt.history}).Maybe()
 
 		got, err := launcher.RolledBack(t.Context(), id, "run-2")
