@@ -17,6 +17,8 @@ type EscalationStore interface {
 	// Follow locks a delivery, passes it to decide, and stores the recipient that decide returns;
 	// nil: it stores nothing. It returns the new delivery; nil: none.
 	Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error)
+	// Follower reads the delivery that follows another one; nil: none.
+	Follower(ctx context.Context, deliveryID string) (*notification.Delivery, error)
 	// Named reads a recipient as planning does; an empty page: the targets do not name them.
 	Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error)
 }
@@ -228,4 +230,20 @@ func (e *escalating) decide(now notification.Escalating) *notification.DecidedRe
 		decided.Deliveries = []notification.PlannedDelivery{e.planned}
 	}
 	return &decided
+}
+
+// CancelFollowerInput is the input of [Activities.CancelFollower].
+type CancelFollowerInput struct {
+	DeliveryID string // of the delivery that the escalation watches
+}
+
+// CancelFollower cancels the delivery that follows another one, if [Activities.Escalate] stored it. The
+// worker of Escalate may have died before the cancelled escalation heard of the delivery.
+func (a *Activities) CancelFollower(ctx context.Context, in CancelFollowerInput) error {
+	follower, err := a.Followers.Follower(ctx, in.DeliveryID)
+	if err != nil || follower == nil {
+		return err
+	}
+	_, err = a.GiveUp(ctx, GiveUpInput{DeliveryID: follower.DeliveryID, Channel: follower.Channel, Status: notification.Cancelled, Reason: string(notification.CancelledInTemporal)})
+	return err
 }

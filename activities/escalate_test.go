@@ -14,13 +14,18 @@ import (
 
 // escalations is an EscalationStore with one delivery, a push message to staff 10.
 type escalations struct {
-	looks []notification.Escalating // one for each call; the last repeats
-	page  notification.RecipientPage
+	follower *notification.Delivery    // stored by an earlier call
+	looks    []notification.Escalating // one for each call; the last repeats
+	page     notification.RecipientPage
 
 	looked  int
 	limited notification.Entity
 	decided *notification.DecidedRecipient // the last decision
 	all     []notification.DecidedRecipient
+}
+
+func (e *escalations) Follower(context.Context, string) (*notification.Delivery, error) {
+	return e.follower, nil
 }
 
 func (e *escalations) Escalating(context.Context, notification.EscalationKey) (notification.Escalating, error) {
@@ -270,4 +275,18 @@ func TestPlanDeliveriesLeavesOutEscalations(t *testing.T) {
 	must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))(t)
 
 	require.Equal(t, map[notification.Channel]notification.Decision{notification.Push: notification.DecisionSelected}, db.decided[0].Decisions)
+}
+
+// A cancelled escalation cancels the delivery that follows, if there is one.
+func TestCancelFollower(t *testing.T) {
+	t.Parallel()
+
+	for _, stored := range []*notification.Delivery{nil, {DeliveryID: "evt-1-staff10-SMS", Channel: notification.SMS}} {
+		db := &deliveries{}
+		a := &activities.Activities{Followers: &escalations{follower: stored}, Deliveries: db, Executions: executions{}}
+		_, err := run[any](a, a.CancelFollower, activities.CancelFollowerInput{DeliveryID: "evt-1-staff10-PUSH"})
+		require.NoError(t, err)
+		require.Equal(t, stored != nil, db.status == notification.Cancelled)
+		require.Equal(t, stored != nil, db.reason == string(notification.CancelledInTemporal))
+	}
 }

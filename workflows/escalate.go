@@ -52,6 +52,9 @@ func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
 		}
 		found, err := execute[activities.EscalateResult](ctx, escalateOptions, acts.Escalate, look)
 		switch {
+		case err != nil && ctx.Err() != nil:
+			_ = record(ctx, acts.CancelFollower, activities.CancelFollowerInput{DeliveryID: in.DeliveryID}, nil)
+			return EscalateResult{}, ctx.Err()
 		case err != nil:
 			return EscalateResult{}, err
 		case found.Delivery != nil:

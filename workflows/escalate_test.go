@@ -157,6 +157,21 @@ func TestEscalateCancelled(t *testing.T) {
 	require.Empty(t, env.deliveries.started)
 }
 
+// If the worker died while it planned the next delivery, the cancelled escalation does not know whether
+// a delivery is stored. It cancels that delivery, because nothing else does.
+func TestEscalateCancelledWithoutAResult(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	env.OnActivity(acts.Escalate, mock.Anything, mock.Anything).Return(activities.EscalateResult{}, panicky.err).Once().Run(func(mock.Arguments) { env.CancelWorkflow() })
+	env.OnActivity(acts.CancelFollower, mock.Anything, activities.CancelFollowerInput{DeliveryID: pushID}).Return(nil).Once()
+
+	env.ExecuteWorkflow(workflows.Escalate, escalateInput())
+
+	env.requireStopped(t)
+	require.Empty(t, env.deliveries.started)
+}
+
 // escalatingPlan is the plan of an event with one delivery, which escalates.
 func escalatingPlan() activities.PlanResult {
 	return onlyPage(activities.DeliveryBatch{

@@ -90,29 +90,34 @@ func TestNotifyEventKeepsTheProblemOfItsFirstPage(t *testing.T) {
 	}
 }
 
-// A lane that an operator cancels stays cancelled: deliveries that the event plans for it
+// A lane that an operator cancels or terminates stays so: deliveries that the event plans for it
 // afterwards are cancelled, too. The other lanes continue, and the event succeeds.
-func TestNotifyEventWithACancelledLane(t *testing.T) {
+func TestNotifyEventWithAStoppedLane(t *testing.T) {
 	t.Parallel()
 
-	env := newEnv(t)
-	env.lanes.end = func(ctx workflow.Context, in workflows.ChannelInput) error {
-		if in.Lane == mails {
-			return temporal.NewCanceledError()
+	for reason, stopped := range map[notification.EndReason]error{
+		notification.CancelledInTemporal: temporal.NewCanceledError(), notification.TerminatedInTemporal: &temporal.TerminatedError{},
+	} {
+		env := newEnv(t)
+		env.lanes.end = func(ctx workflow.Context, in workflows.ChannelInput) error {
+			if in.Lane == mails {
+				return stopped
+			}
+			return untilPlanned(ctx, in)
 		}
-		return untilPlanned(ctx, in)
+		env.plans(cursor(0), inLanes(1, 2, mails, websocket))
+		planned, cancelledAfter := false, false
+		env.OnActivity(acts.PlanDeliveries, mock.Anything, mock.Anything).After(time.Minute).Return(inLanes(2, 2, mails, websocket), nil).Once().Run(func(mock.Arguments) { planned = true })
+		in := activities.CancelPartInput{Part: notification.Part{EventID: eventID, Lane: mails}, Reason: reason}
+		env.OnActivity(acts.CancelPart, mock.Anything, in).Return(activities.CancelPartResult{}, nil).Run(func(mock.Arguments) { cancelledAfter = planned })
+		env.finishes("")
+
+		env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+		env.requireNotified(t, workflows.NotifyResult{})
+		require.True(t, cancelledAfter)
+		require.Len(t, env.lanes.started, 2, "the stopped lane is not started again")
 	}
-	env.plans(cursor(0), inLanes(1, 2, mails, websocket))
-	planned := false
-	env.OnActivity(acts.PlanDeliveries, mock.Anything, mock.Anything).After(time.Minute).Return(inLanes(2, 2, mails, websocket), nil).Once().Run(func(mock.Arguments) { planned = true })
-	in := activities.CancelPartInput{Part: notification.Part{EventID: eventID, Lane: mails}, Reason: notification.CancelledInTemporal}
-	env.OnActivity(acts.CancelPart, mock.Anything, in).Return(activities.CancelPartResult{}, nil).Once().Run(func(mock.Arguments) { require.True(t, planned) })
-	env.finishes("")
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireNotified(t, workflows.NotifyResult{})
-	require.Len(t, env.lanes.started, 2, "the cancelled lane is not started again")
 }
 
 // A lane of an earlier run is still closing. The event waits for it, then starts a lane that knows

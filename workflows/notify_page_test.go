@@ -36,6 +36,7 @@ func TestNotifyPage(t *testing.T) {
 	fails := func(workflow.Context, workflows.DeliverInput) error {
 		return temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed)
 	}
+	terminated := func(workflow.Context, workflows.DeliverInput) error { return &temporal.TerminatedError{} }
 	tests := []struct {
 		name     string
 		outages  int
@@ -52,6 +53,7 @@ func TestNotifyPage(t *testing.T) {
 		{name: "items of digests, and 99 deliveries without a wait", listed: digests, mostOpen: 230},
 		{name: "deliveries with an escalation", listed: escalating, mostOpen: 130},
 		{name: "after an outage", outages: 4, listed: batch(2), mostOpen: 2},
+		{name: "deliveries that somebody terminates", listed: batch(2), end: terminated, mostOpen: 1},
 		{name: "deliveries that fail", listed: batch(2), end: fails, mostOpen: 1},
 	}
 	for _, tt := range tests {

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -307,15 +308,20 @@ func TestRacesOfEvents(t *testing.T) {
 			"AnswerApproval": func(context.Context, call) (any, error) { return notification.Rejected, nil },
 		}},
 		"idTaken":           {before: holdMail(notification.SMS), run: event, parts: map[string]part{"PlanDeliveries": plans, "Send": waitsFirst()}, ends: completed},
-		"escalationTooLate": escalationTooLate(),
+		"escalationTooLate": escalationTooLate(true),
+		"escalationLost":    escalationTooLate(false),
 	})
 }
 
-// escalationTooLate cancels an escalation while it plans the next delivery.
-func escalationTooLate() *race {
+// escalationTooLate cancels an escalation while it plans the next delivery. The workflow gets the
+// result of the planning, or a failure.
+func escalationTooLate(gets bool) *race {
 	return &race{
 		ends: canceled,
 		parts: map[string]part{"Escalate": func(ctx context.Context, c call) (any, error) {
+			if !gets {
+				return nil, cmp.Or(c.hold(ctx), errors.New("its worker died"))
+			}
 			next := c.batch("1", notification.SMS)
 			found := activities.EscalateResult{Outcome: notification.EscalationFollowed}
 			found.Delivery, found.Policy = &next.Deliveries[0], next.Policies[notification.SMS]

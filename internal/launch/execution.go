@@ -1,10 +1,12 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -25,9 +27,20 @@ func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities
 	}, nil
 }
 
-// Terminated reports whether one run of a workflow was terminated or deleted.
+// afterResets describes one run of a workflow, or the run that replaced it by a reset. A reset
+// terminates the run, but its children go on in the name of the new run. Nil: Temporal knows none.
+func (l *Launcher) afterResets(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	for {
+		described, err := Describe(ctx, l.Client, workflowID, runID)
+		if runID = described.GetWorkflowExtendedInfo().GetResetRunId(); err != nil || runID == "" {
+			return described, err
+		}
+	}
+}
+
+// Terminated reports whether one run of a workflow was terminated or deleted, other than by a reset.
 func (l *Launcher) Terminated(ctx context.Context, workflowID, runID string) (bool, error) {
-	described, err := Describe(ctx, l.Client, workflowID, runID)
+	described, err := l.afterResets(ctx, workflowID, runID)
 	terminated := described.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
 	return err == nil && (described == nil || terminated), err
 }
@@ -119,7 +132,12 @@ func (l *Launcher) RolledBack(ctx context.Context, workflowID, runID string) (bo
 	if err != nil || root.GetWorkflowId() == "" || root.GetWorkflowId() == workflowID {
 		return false, err
 	}
-	reason, err := l.terminationReason(ctx, root.GetWorkflowId(), root.GetRunId())
+	event, err := l.afterResets(ctx, root.GetWorkflowId(), root.GetRunId())
+	if err != nil {
+		return false, err
+	}
+	last := cmp.Or(event.GetWorkflowExecutionInfo().GetExecution().GetRunId(), root.GetRunId())
+	reason, err := l.terminationReason(ctx, root.GetWorkflowId(), last)
 	if err != nil || reason != notification.RollbackReason {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/mock"
@@ -9,6 +10,7 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 
@@ -92,6 +94,31 @@ func TestTerminated(t *testing.T) {
 		got, err := (&launch.Launcher{Client: server}).Terminated(t.Context(), "evt-1", "run-1")
 		require.Equal(t, tt.err == down, err != nil)
 		require.Equal(t, tt.want, got)
+	}
+}
+
+// A reset terminates the run, but the run that replaced it counts.
+func TestTerminatedFollowsResets(t *testing.T) {
+	t.Parallel()
+
+	for status, want := range map[enums.WorkflowExecutionStatus]bool{
+		enums.WORKFLOW_EXECUTION_STATUS_RUNNING: false, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED: true,
+	} {
+		server := &mocks.Client{}
+		for i, next := range []string{"run-2", "run-3", ""} {
+			found := described("NotifyEvent", "herald-events")
+			found.RawResponse.WorkflowExecutionInfo.Status = enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
+			found.RawResponse.WorkflowExtendedInfo = &workflow.WorkflowExecutionExtendedInfo{ResetRunId: next}
+			if next == "" {
+				found.RawResponse.WorkflowExecutionInfo.Status = status
+			}
+			server.On("DescribeWorkflow", mock.Anything, "evt-1", fmt.Sprintf("run-%d", i+1)).Return(found, nil).Once()
+		}
+
+		got, err := (&launch.Launcher{Client: server}).Terminated(t.Context(), "evt-1", "run-1")
+
+		require.NoError(t, err)
+		require.Equal(t, want, got)
 	}
 }
 
@@ -198,7 +225,8 @@ func TestRolledBack(t *testing.T) {
 		if tt.end != nil {
 			end.left = append(end.left, tt.end)
 		}
-		server.On("GetWorkflowHistory", mock.Anything, "evt-1", "run-1", false, closeEvent).Return(end).Maybe()
+		server.On("DescribeWorkflow", mock.Anything, "evt-1", "run-1").Return(described("NotifyEvent", "herald-events"), nil).Maybe()
+		server.On("GetWorkflowHistory", mock.Anything, "evt-1", mock.Anything, false, closeEvent).Return(end).Maybe()
 		server.On("GetWorkflowHistory", mock.Anything, id, "run-2", false, allEvents).Return(&events{left: tt.history}).Maybe()
 
 		got, err := launcher.RolledBack(t.Context(), id, "run-2")

@@ -120,7 +120,12 @@ func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided notificat
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// follower reads the delivery that follows deliveryID; nil: none. A merge may have moved deliveryID to
+// Follower reads the delivery that follows deliveryID; nil: none.
+func (s *Store) Follower(ctx context.Context, deliveryID string) (*notification.Delivery, error) {
+	return s.follower(ctx, deliveryID, nil)
+}
+
+// follower is [Store.Follower], with the recipient for whom it was decided; nil: unknown. A merge may have moved deliveryID to
 // another person than the decided recipient.
 func (s *Store) follower(ctx context.Context, deliveryID string, decided *notification.DecidedRecipient) (*notification.Delivery, error) {
 	const query = selectDeliveries + `

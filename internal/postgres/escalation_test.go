@@ -115,6 +115,7 @@ func TestFollow(t *testing.T) {
 	before, first := follow(t, s, push)
 	require.Equal(t, notification.Escalating{Now: before.Now, EventType: "RESERVATION_REQUESTED", Status: notification.Pending}, before)
 	require.Equal(t, want, first)
+	require.Equal(t, want, must(s.Follower(t.Context(), push))(t))
 	again, second := follow(t, s, push)
 	require.True(t, again.Told && again.Followed)
 	require.Equal(t, want, second)
