@@ -61,6 +61,9 @@ func Payloads(ctx context.Context, events []*historypb.HistoryEvent) (text strin
 // personal matches addresses of people: of e-mails and of telephones. An actor such as root@host is none.
 var personal = regexp.MustCompile(`[\w.+-]+@[\w-]+(\.[\w-]+)+|\+\d{7,15}\b`)
 
+// messageID matches the Message-ID of an e-mail by SMTP, which names nobody.
+var messageID = regexp.MustCompile(`\b[0-9a-f]{32}@[\w.-]+`)
+
 // files matches names of folders and files of the machine that recorded a history.
 var files = regexp.MustCompile(`(/home|/root|/tmp|/var|/Users|/work)/\S+|\w+\.go:\d+`)
 
@@ -87,7 +90,7 @@ func private(ctx context.Context, events []*historypb.HistoryEvent, host string)
 	if err != nil {
 		return nil, err
 	}
-	text += string(written)
+	text = messageID.ReplaceAllString(text+string(written), "")
 	found := append(personal.FindAllString(text, -1), files.FindAllString(text, -1)...)
 	if len(host) >= wordLength && strings.Contains(text, host) {
 		found = append(found, host)
