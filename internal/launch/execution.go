@@ -28,7 +28,7 @@ func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities
 }
 
 // afterResets describes one run of a workflow, or the run that replaced it by a reset. A reset
-// terminates the run, but its children go on in the name of the new run. Nil: Temporal knows none.
+// terminates the run, but its children continue for the new run. Nil: Temporal knows no such run.
 func (l *Launcher) afterResets(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	for {
 		described, err := Describe(ctx, l.Client, workflowID, runID)

@@ -125,7 +125,7 @@ func (s *Store) Follower(ctx context.Context, deliveryID string) (*notification.
 	return s.follower(ctx, deliveryID, nil)
 }
 
-// follower is [Store.Follower], with the recipient for whom it was decided; nil: unknown. A merge may have moved deliveryID to
+// follower is [Store.Follower], with the decided recipient; nil: unknown. A merge may have moved deliveryID to
 // another person than the decided recipient.
 func (s *Store) follower(ctx context.Context, deliveryID string, decided *notification.DecidedRecipient) (*notification.Delivery, error) {
 	const query = selectDeliveries + `
