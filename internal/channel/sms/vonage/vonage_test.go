@@ -80,6 +80,24 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
+// A long text is split, and each part has a status. If only some parts are on their way, the outcome is
+// not clear.
+func TestStatusesOfParts(t *testing.T) {
+	t.Parallel()
+
+	for parts, want := range map[string]notification.FailureClass{"0 0": "", "0 1": notification.Ambiguous, "1 0": notification.Ambiguous, "6 6": notification.Refused} {
+		first, second, _ := strings.Cut(parts, " ")
+		both := answer(first, fmt.Sprintf(`,"message-id":"A"},{"message-id":"B","status":%q`, second))
+		result, err := newSender(t, channeltest.Answering(t, both, channeltest.Unseen), time.Minute).Send(t.Context(), message())
+		if want == "" {
+			require.NoError(t, err)
+			require.Equal(t, "A", result.ProviderID)
+			continue
+		}
+		require.Equal(t, want, channeltest.RequireFailure(t, err, message(), nil).Class, parts)
+	}
+}
+
 // The request has the fields that Vonage documents. Only the header has the credentials.
 func TestSendComposes(t *testing.T) {
 	t.Parallel()
