@@ -175,6 +175,9 @@ func (d *directory) addRules() {
 			d.batch.Queue(`INSERT INTO counted_message (message_id, user_type, user_id, channel_type, category, at, waits)
 				SELECT concat_ws('/', user_type, user_id, $1::text, n), user_type, user_id, $1, CASE WHEN n = 1 THEN '' ELSE $2 END, now() - n * interval '20 minutes', false
 				FROM   recipient, generate_series(1, 4) n`, channel, pick(d, categories...))
+			d.batch.Queue(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at)
+				SELECT 'counted-' || right(message_id, 1), 'COUNTED', user_type, user_id, channel_type, message_id, 't', 'b', 'SENT', at
+				FROM   counted_message WHERE channel_type = $1`, channel)
 		}
 	}
 	for i, from := range notification.Channels()[1:] { // only to later channels, so that there is no cycle
