@@ -36,7 +36,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 	s.mend()
 	run(`
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-		SELECT 'later-' || n, 'NEWS', 'CUSTOMER', n::text, '{}' FROM generate_series(1, 20) AS n`)
+		SELECT $1::text || '-later-' || n, 'NEWS', 'CUSTOMER', n::text, '{}' FROM generate_series(1, 20) AS n`, s.name)
 	time.Sleep(10 * time.Second) // more than all attempts take
 	run(database + " RESET default_transaction_read_only")
 
