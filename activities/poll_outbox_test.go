@@ -99,14 +99,14 @@ func TestPollOutboxLosesNothingWhileTheDatabaseIsDown(t *testing.T) {
 
 func endLeases(t *testing.T, s *postgres.Store) {
 	t.Helper()
-	exec(t, s, "UPDATE event_outbox SET lease_until = now() - interval '1 second' WHERE lease_owner IS NOT NULL")
+	exec(t, s, "UPDATE event_outbox SET lease_until = now() - interval '1 second', error_message = NULL WHERE lease_owner IS NOT NULL")
 }
 
 // endLeasesAndEmit lets one batch claim the event with the events whose leases it ends.
 func endLeasesAndEmit(t *testing.T, s *postgres.Store, event int) {
 	t.Helper()
 	tx := must(s.Pool.Begin(t.Context()))(t)
-	must(tx.Exec(t.Context(), "UPDATE event_outbox SET lease_until = now() - interval '1 second' WHERE lease_owner IS NOT NULL"))(t)
+	must(tx.Exec(t.Context(), "UPDATE event_outbox SET lease_until = now() - interval '1 second', error_message = NULL WHERE lease_owner IS NOT NULL"))(t)
 	must(tx.Exec(t.Context(), "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')", fmt.Sprint("evt-", event)))(t)
 	require.NoError(t, tx.Commit(t.Context()))
 }

@@ -164,6 +164,11 @@ func (u *upgrade) restore() {
 		u.exec(`UPDATE processed_event SET created_at = created_at - interval '16 minutes' WHERE status = 'PROCESSING' AND restarts = 0`)
 		u.exec(`UPDATE notification SET created_at = created_at - interval '16 minutes' WHERE status = 'PENDING' AND restarts = 0`)
 		before := u.count(`SELECT coalesce(max(id), 0) FROM sweep`)
+		schedule := u.temporal.ScheduleClient().GetHandle(u.t.Context(), workflows.SweepID(u.name))
+		u.eventually(func() bool { // else Temporal skips the sweep that the command orders
+			described, err := schedule.Describe(u.t.Context())
+			return err == nil && len(described.Info.RunningWorkflows) == 0
+		}, "a sweep does not end")
 		u.documented("temporal schedule trigger")
 		u.awaitSome(1, fmt.Sprintf(`SELECT count(*) FROM sweep WHERE id > %d`, before))
 		return u.count(`SELECT count(*) FROM sweep WHERE id > $1 AND (started_again > 0 OR closed > 0 OR failed > 0)`, before) == 0

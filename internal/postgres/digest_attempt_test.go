@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,6 +81,28 @@ func TestBeginDigestAtAChosenTime(t *testing.T) {
 			require.Len(t, listedIn(beginDigest(t, s, "digest-1")), tt.items)
 		})
 	}
+}
+
+// The first message of a digest is sent at once, so the time of the digest does not lift quiet hours.
+func TestBeginAttemptBeforeADigestAtAChosenTime(t *testing.T) {
+	t.Parallel()
+
+	s := newWith(t, waitingItems(1))
+	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes', strategy = 'IMMEDIATE', send_after = NULL")
+	id := postgrestest.Get[string](t, s, "SELECT delivery_id FROM notification")
+	postgrestest.Exec(t, s, `
+		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_first, digest_at, quiet_hours_action)
+		SELECT DISTINCT event_type, 'EMAIL', 'AGGREGATE', true, '09:00'::time, 'DROP' FROM notification
+		ON CONFLICT (event_type, channel_type) DO UPDATE SET delivery_strategy = 'AGGREGATE', digest_first = true, digest_at = '09:00', quiet_hours_action = 'DROP'`)
+	postgrestest.Exec(t, s, "INSERT INTO user_settings (user_type, user_id, digest_at) VALUES ('RESTAURANT_USER', '10', '23:00')")
+	postgrestest.Exec(t, s, `
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '00:00', '23:59:59.999999')`)
+
+	attempts, err := s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{id}, Owner: "test", Lease: time.Minute})
+
+	require.NoError(t, err)
+	require.Equal(t, string(notification.DecisionQuietHours), attempts[0].Dropped)
 }
 
 // A digest of push messages goes to the recipient's current devices.

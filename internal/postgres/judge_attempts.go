@@ -140,7 +140,7 @@ const selectAttemptFacts = `
 	       jsonb_build_object(
 	           'Category', coalesce((SELECT g.category FROM event_category g WHERE g.event_type = n.event_type), ''),
 	           'Routing', (
-	               SELECT jsonb_agg(` + routingFacts + `)
+	               SELECT jsonb_agg(` + routingFacts + ` || jsonb_build_object('Strategy', n.strategy))
 	               FROM   event_type_channel_routing e
 	               WHERE  e.event_type = n.event_type
 	               AND    e.channel_type = n.channel
