@@ -38,7 +38,8 @@ const (
 var errNoTurn = benign("more urgent messages use up the rate limit", RateLimited, turnRetry)
 
 // resting returns the failure of an attempt that sent nothing because all providers rest. Temporal
-// retries it when the rest ends. Earlier retries would only load Temporal and the database. attempt counts from 1.
+// retries it when the rest ends. Earlier retries would only load Temporal and the database. attempt
+// counts from 1.
 func resting(err error, attempt int32) error {
 	delay := turnRetry
 	rest, ok := errors.AsType[*notification.RestError](err)

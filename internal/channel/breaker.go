@@ -52,8 +52,8 @@ func (b *breaker) record(failed bool) (rests bool) {
 	return rests
 }
 
-// ask sends a message over the provider. If it rests or is at its limit, the error is [notification.ErrProvidersRest],
-// unless the message is the probe.
+// ask sends a message over the provider. If it rests or is at its limit, the error is
+// [notification.ErrProvidersRest], unless the message is the probe.
 func (p *Provider) ask(ctx context.Context, board *Board, msg notification.Message) (notification.Answer, error) {
 	if !board.resting(p.Name) {
 		if err := p.takeTurn(ctx, board, msg); err != nil {

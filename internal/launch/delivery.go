@@ -45,7 +45,7 @@ func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.Wor
 }
 
 // StartDeliveryAgain starts a delivery's workflow as its event would, after any end of an earlier
-// run. The delivery's row says what to do.
+// run. The delivery's row has its time and its status.
 func (l *Launcher) StartDeliveryAgain(ctx context.Context, lost notification.StuckDelivery, policy activities.DeliveryPolicy) error {
 	options := l.retryOptions(RetryInput{
 		DeliveryID: lost.DeliveryID, Channel: lost.Channel, EventID: lost.EventID, EventType: lost.EventType, Aggregate: lost.Aggregate,

@@ -45,7 +45,7 @@ type Generations struct {
 	Ramping   int     // its workers get Percent of all workflows; 0: no generation is ramping
 	Percent   float32 // above 0 while a generation is ramping
 	Seen      []int   // generations whose workers have polled, newest first
-	Activated []int   // those in Seen that get tasks, or got tasks before, newest first
+	Activated []int   // generations of Seen that get tasks, or got tasks before, newest first
 	Token     []byte  // identifies this state: see [RoutingChange]
 }
 

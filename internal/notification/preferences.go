@@ -42,7 +42,7 @@ func (p Preferences) isMandatory(category string, channel Channel) bool {
 }
 
 // Touched returns the preferences without choices about what is mandatory in current: nobody chose
-// those.
+// it.
 func (p Preferences) Touched(current Preferences) Preferences {
 	p.Channels = slices.Clone(p.Channels)
 	for i, c := range p.Channels {

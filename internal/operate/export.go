@@ -9,8 +9,7 @@ import (
 )
 
 // Export calls each with all rows about a person, and about people who were merged into them, page by
-// page. It finds suppressions by the
-// addresses in the directory: of other addresses, Herald has only a hash.
+// page. It finds suppressions by the addresses in the directory: of other addresses, Herald has only a hash.
 func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, each func(postgres.ExportPage) error) error {
 	if err := o.Record(ctx, o.Order.Flags, who.String()); err != nil {
 		return err

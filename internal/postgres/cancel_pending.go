@@ -27,7 +27,7 @@ const (
 	// mayCancel reports whether the delivery n can be cancelled: it waits, or an attempt is in flight. If
 	// the provider accepts the message, the delivery still becomes SENT. A delivery that an operator
 	// retries has a separate workflow, so only that workflow cancels it. A subquery hides the status
-	// from the planner, which so keeps the index of the selection.
+	// from the planner, so it keeps the index of the selection.
 	mayCancel = `n.status = (SELECT 'PENDING') AND NOT ` + retried
 	mayEnd    = `(n.status = 'PENDING' OR n.status = 'FAILED' AND NOT n.receipt_failed AND NOT ` + Erased + `)`
 )

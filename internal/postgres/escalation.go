@@ -125,8 +125,8 @@ func (s *Store) Follower(ctx context.Context, deliveryID string) (*notification.
 	return s.follower(ctx, deliveryID, nil)
 }
 
-// follower is [Store.Follower], with the recipient of the decision; nil: unknown. A merge may have moved deliveryID to
-// another person than the decided recipient.
+// follower is [Store.Follower], with the recipient of the decision; nil: unknown. A merge may have
+// moved deliveryID to another person than the decided recipient.
 func (s *Store) follower(ctx context.Context, deliveryID string, decided *notification.DecidedRecipient) (*notification.Delivery, error) {
 	const query = selectDeliveries + `
 		JOIN   notification p ON p.delivery_id = $1 AND n.event_id = p.event_id

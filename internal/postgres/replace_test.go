@@ -112,7 +112,8 @@ func TestReplaceOnlyOlderEvents(t *testing.T) {
 }
 
 // A sent delivery stays sent, and is replaced. A delivery that is being sent is cancelled, and still
-// becomes SENT if the provider accepts it. No other attempt begins, unless an operator's order overrides the replacement.
+// becomes SENT if the provider accepts it. No other attempt begins, unless an operator's order
+// overrides the replacement.
 func TestReplaceDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 

@@ -11,9 +11,9 @@ import (
 
 // SaveLockedPlan stores the page that decide returns, like [Store.SavePlan], and its deliveries in the
 // rows of throttle that keys name. Before it calls decide, it locks these rows. It then sets the last
-// deliveries of the page's recipients and whether they were decided about, and counts the recipients that the
-// event has selected. All of that is one transaction, so concurrent events take turns, and a crash changes
-// nothing.
+// deliveries of the page's recipients and whether they were decided about, and counts the recipients
+// that the event has selected. All is one transaction, so concurrent events take turns, and a crash
+// changes nothing.
 //
 // As everywhere, it locks deliveries, by id, before it locks other rows: these are the older deliveries
 // that the event may replace.
@@ -143,21 +143,6 @@ func scanThrottle(row pgx.CollectableRow) (notification.Throttle, error) {
 	var t notification.Throttle
 	err := row.Scan(&t.UserType, &t.UserID, &t.Channel, &t.Key, &t.DeliveryID, orZero{&t.At})
 	return t, err
-}
-
-// DeleteTurns deletes up to limit rows of destinations that nobody wanted for a day, and returns their number.
-func (s *Store) DeleteTurns(ctx context.Context, limit int) (int, error) {
-	const query = `
-		DELETE FROM channel_turn
-		WHERE  channel IN (
-		           SELECT channel
-		           FROM   channel_turn
-		           WHERE  next_at < now() - interval '1 day'
-		           LIMIT  $1
-		           FOR UPDATE SKIP LOCKED)`
-
-	tag, err := s.Pool.Exec(ctx, query, limit)
-	return int(tag.RowsAffected()), Wrap(err, "delete turns")
 }
 
 // DeleteThrottles deletes up to limit rows whose window is over, and returns their number.

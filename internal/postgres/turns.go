@@ -70,3 +70,19 @@ func (s *Store) takeTurns(ctx context.Context, in notification.TurnsWanted) (not
 	err := s.Pool.QueryRow(ctx, query, in.Name, max(in.Rate, oneAYear), in.Most, min(in.Ahead, time.Minute)).Scan(&turns.Granted, &turns.Wait)
 	return turns, err
 }
+
+// DeleteTurns deletes up to limit rows of destinations that nobody wanted for a day, and returns
+// their number.
+func (s *Store) DeleteTurns(ctx context.Context, limit int) (int, error) {
+	const query = `
+		DELETE FROM channel_turn
+		WHERE  channel IN (
+		           SELECT channel
+		           FROM   channel_turn
+		           WHERE  next_at < now() - interval '1 day'
+		           LIMIT  $1
+		           FOR UPDATE SKIP LOCKED)`
+
+	tag, err := s.Pool.Exec(ctx, query, limit)
+	return int(tag.RowsAffected()), Wrap(err, "delete turns")
+}

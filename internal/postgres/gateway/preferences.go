@@ -207,7 +207,8 @@ type choice struct {
 }
 
 // queueChoices writes choices of known user types in the order of their keys. A choice of a merged
-// person counts for the target of the merge. The latest of several choices counts. A choice with a time that changes nothing is not written: it was only read.
+// person counts for the target of the merge. The latest of several choices counts. A choice with a
+// time that changes nothing is not written: it was only read.
 func queueChoices(batch *pgx.Batch, all []choice) {
 	const wanted = `
 		WITH wanted AS (

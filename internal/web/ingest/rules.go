@@ -22,7 +22,7 @@ const (
 type rules struct {
 	setup   notification.EventSetup // without an event
 	texts   *template.Set
-	locales []string // those in use; never empty
+	locales []string // in use; never empty
 	readAt  time.Time
 }
 
