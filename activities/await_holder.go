@@ -14,8 +14,8 @@ type HolderInput struct {
 
 // HolderResult is the result of [Activities.AwaitHolder].
 type HolderResult struct {
-	Other     string `json:",omitempty"` // the unexpected workflow that has the id; empty: none
-	Completed bool   `json:",omitempty"` // the expected workflow has completed
+	Other string        `json:",omitempty"` // the unexpected workflow that has the id; empty: none
+	State WorkflowState `json:",omitempty"` // of the expected workflow, which has ended; empty: there is none
 }
 
 // StillRunning is the type of failure of [Activities.AwaitHolder] while it waits.
@@ -35,6 +35,6 @@ func (a *Activities) AwaitHolder(ctx context.Context, in HolderInput) (HolderRes
 	case found.State == WorkflowRunning:
 		return HolderResult{}, benign(in.WorkflowID+" still runs", StillRunning, 0)
 	default:
-		return HolderResult{Completed: found.State == WorkflowCompleted}, nil
+		return HolderResult{State: found.State}, nil
 	}
 }

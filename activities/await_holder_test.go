@@ -34,9 +34,10 @@ func TestAwaitHolder(t *testing.T) {
 	t.Parallel()
 
 	page := activities.Execution{Type: "NotifyPage", TaskQueue: "herald-events", State: activities.WorkflowFailed}
-	running, completed, otherType, elsewhere := page, page, page, page
+	running, completed, terminated, otherType, elsewhere := page, page, page, page, page
 	running.State = activities.WorkflowRunning
 	completed.State = activities.WorkflowCompleted
+	terminated.State = activities.WorkflowTerminated
 	otherType.Type, otherType.State = "NotifyEvent", activities.WorkflowRunning
 	elsewhere.TaskQueue = "other-events"
 	tests := []struct {
@@ -49,8 +50,9 @@ func TestAwaitHolder(t *testing.T) {
 		{name: "no workflow", found: activities.Execution{}, want: activities.HolderResult{}},
 		{name: "it runs", found: running, want: activities.HolderResult{}, failure: activities.StillRunning},
 		{name: "out of reach", err: errors.New("unavailable")},
-		{name: "terminated", found: page, want: activities.HolderResult{}},
-		{name: "completed", found: completed, want: activities.HolderResult{Completed: true}},
+		{name: "failed", found: page, want: activities.HolderResult{State: activities.WorkflowFailed}},
+		{name: "terminated", found: terminated, want: activities.HolderResult{State: activities.WorkflowTerminated}},
+		{name: "completed", found: completed, want: activities.HolderResult{State: activities.WorkflowCompleted}},
 		{name: "another type", found: otherType, want: activities.HolderResult{Other: "the workflow NotifyEvent of task queue herald-events"}},
 		{name: "another installation", found: elsewhere, want: activities.HolderResult{Other: "the workflow NotifyPage of task queue other-events"}},
 	}

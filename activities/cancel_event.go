@@ -52,11 +52,7 @@ func (a *Activities) CancelEvent(ctx context.Context, in CancelEventInput) (Canc
 		return CancelEventResult{}, err
 	}
 	reason := notification.CancelledBy(in.By)
-	lanes, err := a.Cancels.Lanes(ctx, in.EventID)
-	for i := 0; err == nil && i < len(lanes); i++ {
-		_, err = a.cancelPart(ctx, notification.Part{EventID: in.EventID, Lane: lanes[i]}, notification.EndReason(reason))
-	}
-	if err != nil {
+	if _, err := a.cancelAll(ctx, in.EventID, notification.EndReason(reason)); err != nil {
 		return CancelEventResult{}, err
 	}
 	if err := a.Canceller.CancelEvent(ctx, in.EventID, reason); err != nil {
@@ -93,6 +89,17 @@ func (a *Activities) CancelPart(ctx context.Context, in CancelPartInput) (Cancel
 	}
 	cancelled, err := a.cancelPart(ctx, in.Part, in.Reason)
 	return CancelPartResult{Cancelled: cancelled}, err
+}
+
+// cancelAll cancels the deliveries of an event that were not sent yet.
+func (a *Activities) cancelAll(ctx context.Context, eventID string, reason notification.EndReason) (cancelled int, err error) {
+	lanes, err := a.Cancels.Lanes(ctx, eventID)
+	for i := 0; err == nil && i < len(lanes); i++ {
+		var some int
+		some, err = a.cancelPart(ctx, notification.Part{EventID: eventID, Lane: lanes[i]}, reason)
+		cancelled += some
+	}
+	return cancelled, err
 }
 
 // cancelPart cancels the deliveries of a part that were not sent yet.

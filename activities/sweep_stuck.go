@@ -36,8 +36,7 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 	case err != nil || state == WorkflowRunning:
 		return err
 	case state.stopped():
-		s.found.Closed++
-		return s.Sweeps.EndStuckEvent(ctx, event.ID, notification.EventCancelled, stuckAge)
+		return s.closeEvent(ctx, event.ID, state)
 	case event.Purged || (event.Restarts >= maxRestarts && state != WorkflowRolledBack):
 		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
 	}
@@ -50,6 +49,22 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 	}
 	s.found.StartedAgain++
 	return s.Sweeps.EventRestarted(ctx, event.ID)
+}
+
+// closeEvent ends an event that an operator stopped, and cancels its deliveries that were not sent yet.
+// After a reset of the event, their workflows may still run.
+func (s *sweepRun) closeEvent(ctx context.Context, id string, state WorkflowState) error {
+	reason := notification.TerminatedInTemporal
+	if state == WorkflowCancelled {
+		reason = notification.CancelledInTemporal
+	}
+	cancelled, err := s.cancelAll(ctx, id, reason)
+	s.found.Closed += cancelled
+	if err != nil {
+		return err
+	}
+	s.found.Closed++
+	return s.Sweeps.EndStuckEvent(ctx, id, notification.EventCancelled, stuckAge)
 }
 
 func (s *sweepRun) failEvent(ctx context.Context, id, why string) error {

@@ -66,7 +66,7 @@ func (r *registry) StartDeliveryAgain(_ context.Context, delivery notification.S
 
 func sweeping(s *postgres.Store, temporal *registry) *activities.Activities {
 	return &activities.Activities{
-		Sweeps: s, Sweeper: temporal, Deliveries: s,
+		Sweeps: s, Sweeper: temporal, Deliveries: s, Cancels: s,
 		Policies: map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}},
 	}
 }
@@ -143,6 +143,28 @@ func TestSweepEvents(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The deliveries of an event that an operator terminated are cancelled, even those whose workflows still
+// run and wait. A delivery that an operator retries is not.
+func TestSweepCancelsDeliveriesOfATerminatedEvent(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	stick(t, s, "evt-1", "1", "2", "3")
+	exec(t, s, "UPDATE notification SET send_after = now() + interval '1 day' WHERE user_id = '2'")
+	exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('evt-1-customer3-EMAIL', 'r', false, 'FAILED')")
+	temporal := &registry{states: map[string]activities.WorkflowState{
+		"evt-1": activities.WorkflowTerminated, "evt-1-customer1-EMAIL": activities.WorkflowRunning, "evt-1-customer3-EMAIL": activities.WorkflowRunning,
+	}}
+
+	a := sweeping(s, temporal)
+	found := must(execute[notification.Sweep](newEnv(a), a.Sweep))(t)
+
+	require.Equal(t, 3, found.Closed, "the event and two deliveries")
+	require.Equal(t, "CANCELLED terminated restarts 0", row(t, s, "evt-1-customer1-EMAIL"))
+	require.Equal(t, "CANCELLED terminated restarts 0", row(t, s, "evt-1-customer2-EMAIL"))
+	require.Equal(t, "PENDING restarts 0", row(t, s, "evt-1-customer3-EMAIL"))
 }
 
 func TestSweepDeliveries(t *testing.T) {

@@ -114,7 +114,7 @@ func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Deliv
 			child := workflow.ExecuteChildWorkflow(ctx, Escalate, escalateInput(event, d))
 			workflow.Go(ctx, func(ctx workflow.Context) {
 				if err := workflow.Await(ctx, func() bool { return ended || child.IsReady() }); err == nil && !child.IsReady() {
-					_ = child.SignalChildWorkflow(ctx, Settled, nil).Get(ctx, nil) // an error means that the escalation has ended
+					signalChild(ctx, child, options.WorkflowID, Settled)
 				}
 			})
 			return child

@@ -33,12 +33,13 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 	}
 	l.begun = append(l.begun, lane)
 	part := notification.Part{EventID: event.id, Lane: lane}
+	options := laneOptions(event, lane)
 	l.open.start(ctx, func(ctx workflow.Context) {
-		err := runPart(ctx, laneOptions(event, lane), NotifyChannelType, part, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+		err := runPart(ctx, options, NotifyChannelType, part, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			in := ChannelInput{EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate, Lane: lane, Bulk: l.bulk && !lane.Waiting, Planned: l.planned}
 			child := workflow.ExecuteChildWorkflow(ctx, NotifyChannel, in)
 			if !in.Planned {
-				workflow.Go(ctx, func(ctx workflow.Context) { l.tell(ctx, child) })
+				workflow.Go(ctx, func(ctx workflow.Context) { l.tell(ctx, child, options.WorkflowID) })
 			}
 			return child
 		})
@@ -52,9 +53,9 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 }
 
 // tell signals a lane when all recipients are planned.
-func (l *lanes) tell(ctx workflow.Context, child workflow.ChildWorkflowFuture) {
+func (l *lanes) tell(ctx workflow.Context, child workflow.ChildWorkflowFuture, id string) {
 	if err := workflow.Await(ctx, func() bool { return l.planned }); err == nil {
-		_ = child.SignalChildWorkflow(ctx, allPlanned, nil).Get(ctx, nil) // an error means that the lane has ended without the signal
+		signalChild(ctx, child, id, allPlanned)
 	}
 }
 

@@ -132,7 +132,7 @@ func TestNotifyEventWaitsForALaneThatCloses(t *testing.T) {
 	env.finishes("")
 	holder := activities.HolderInput{WorkflowID: "evt-1-lane-EMAIL", Type: notifyChannel, TaskQueue: "default-test-taskqueue"}
 	env.OnActivity(acts.AwaitHolder, mock.Anything, holder).Return(activities.HolderResult{}, temporal.NewApplicationError("the workflow still runs", activities.StillRunning)).Times(5)
-	env.OnActivity(acts.AwaitHolder, mock.Anything, holder).Return(activities.HolderResult{Completed: true}, nil)
+	env.OnActivity(acts.AwaitHolder, mock.Anything, holder).Return(activities.HolderResult{State: activities.WorkflowCompleted}, nil)
 
 	env.ExecuteWorkflow(func(ctx workflow.Context) (workflows.NotifyResult, error) {
 		earlier := workflow.WithWorkflowID(ctx, "evt-1-lane-EMAIL")

@@ -124,7 +124,7 @@ func TestNotifyPageRetriesOnlyFailedDeliveries(t *testing.T) {
 			all.Deliveries = append(all.Deliveries, all.Deliveries[0])
 			env.lists(all, nil)
 			if tt.asked > 0 {
-				env.holder(all.Deliveries[0]).Return(activities.HolderResult{Completed: true}, nil).Times(tt.asked)
+				env.holder(all.Deliveries[0]).Return(activities.HolderResult{State: activities.WorkflowCompleted}, nil).Times(tt.asked)
 			}
 
 			env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))

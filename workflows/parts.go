@@ -80,7 +80,7 @@ func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workfl
 // isTerminated reports whether a child ended because somebody terminated it.
 func isTerminated(err error) bool {
 	_, terminated := errors.AsType[*temporal.TerminatedError](err)
-	return terminated
+	return terminated || errors.Is(err, errTerminated)
 }
 
 // runPage runs [NotifyPage].

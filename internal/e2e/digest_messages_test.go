@@ -7,13 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/internal/notification"
 	"herald/tools/sandbox"
@@ -175,24 +172,9 @@ func TestDigestIsReset(t *testing.T) {
 	d.awaitCount(1, `SELECT count(*) FROM delivery_attempt WHERE ended_at IS NOT NULL`)
 	d.mend()
 
-	d.resetToLastTask(digest)
+	d.reset(digest, slices.Max[[]int64])
 
 	d.eventually(func() bool { return d.having(hidden, "PENDING") == 0 }, "%s has not ended", item)
 	require.Equal(t, 1, d.having(hidden, "SENT"))
 	require.Equal(t, 1, d.count(`SELECT count(*) FROM delivery_attempt WHERE outcome = 'SENT' AND delivery_id = $1`, item))
-}
-
-// resetToLastTask makes a workflow repeat its last workflow task.
-func (d *digests) resetToLastTask(id string) {
-	var last int64
-	for _, event := range d.history(id).GetEvents() {
-		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-			last = event.GetEventId()
-		}
-	}
-	_, err := d.temporal.ResetWorkflowExecution(d.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
-		Reason: "test", WorkflowTaskFinishEventId: last, RequestId: uuid.NewString(),
-	})
-	require.NoError(d.t, err)
 }

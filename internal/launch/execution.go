@@ -19,12 +19,16 @@ func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities
 		return activities.Execution{}, err
 	}
 	info := described.GetWorkflowExecutionInfo()
-	return activities.Execution{
+	found := activities.Execution{
 		Type:      info.GetType().GetName(),
 		TaskQueue: described.GetExecutionConfig().GetTaskQueue().GetName(),
 		RunID:     info.GetExecution().GetRunId(),
 		State:     stateOf(info.GetStatus()),
-	}, nil
+	}
+	if found.State == activities.WorkflowTerminated {
+		found.State, err = l.terminated(ctx, workflowID, found.RunID)
+	}
+	return found, err
 }
 
 // afterResets describes one run of a workflow, or the run that replaced it by a reset. A reset
@@ -66,9 +70,6 @@ func (l *Launcher) state(ctx context.Context, id, workflowType, queue string) (a
 	found, err := l.Execution(ctx, id)
 	if err != nil || found.Type != workflowType || found.TaskQueue != queue {
 		return activities.WorkflowUnknown, err
-	}
-	if found.State == activities.WorkflowTerminated {
-		return l.terminated(ctx, id, found.RunID)
 	}
 	return found.State, nil
 }

@@ -1,0 +1,181 @@
+package e2e_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// oneRow is the condition for the row of one recipient.
+const oneRow = "user_id = '7'"
+
+// inFlight is the number of messages of a part that may be sent after it was stopped.
+const inFlight = 20
+
+// stoppedPart is a part of a broadcast that an operator stops in Temporal.
+type stoppedPart struct {
+	*broadcast
+	workflow string
+	rows     string // the condition for the part's rows
+	sent     int    // messages of the part that were sent before the stop
+	swept    bool   // only the sweep cancels the rows
+}
+
+// An operator cancels or terminates every kind of part of events with 50, 150 and 1,500 recipients, also
+// after a reset of the event. Until two sweeps have passed, the provider gets nothing of what was
+// stopped but the messages that were in flight, and each other message once. The deliveries of an
+// event that was reset and then terminated continue until the first sweep. A cancellation follows a
+// reset to the last workflow task, whose children Temporal knows, and a termination one to the first.
+func TestStoppedParts(t *testing.T) {
+	t.Parallel()
+
+	const large = 1500
+	parts := map[int][]string{50: {"event", "delivery"}, 150: {"event", "lane", "page", "delivery"}, large: {"event", "lane", "batch"}}
+	tasks := map[string]func([]int64) int64{"cancel": slices.Max[[]int64], "terminate": slices.Min[[]int64]}
+	s := newSystem(t)
+	s.customers(large)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'For {{.recipient.user_id}}')`)
+	slow := s.with("EMAIL_RATE_LIMIT=2").startAll(mailWorker...)
+	s.scheduled()
+
+	var stopped []*stoppedPart
+	for recipients, kinds := range parts {
+		for _, kind := range kinds {
+			for how, task := range tasks {
+				for _, reset := range []bool{false, true} {
+					p := s.begin(fmt.Sprintf("%s-%s-%d-%t", how, kind, recipients, reset), recipients, 0).part(kind)
+					if reset {
+						s.reset(p.event, task)
+						s.eventually(func() bool { return s.continues(p.event) }, "%s does not continue", p.event)
+					}
+					p.stop(how)
+					stopped = append(stopped, p)
+				}
+			}
+		}
+	}
+	for _, p := range stopped {
+		p.eventually(func() bool { return p.swept || p.having(p.rows+` AND status = 'PENDING'`) == 0 }, "%s: rows are PENDING", p.workflow)
+	}
+	require.Zero(t, s.sweepAll().StartedAgain)
+	for _, p := range stopped {
+		if p.swept {
+			p.sent = p.having(`status = 'SENT' AND ` + p.rows)
+		}
+	}
+	require.NoError(t, slow.stop(), "%s", slow.output)
+	s.startWorker(mailWorker...)
+	s.awaitCount(len(stopped), `SELECT count(*) FROM processed_event WHERE status <> 'PROCESSING'`)
+	require.Zero(t, s.sweepAll().StartedAgain)
+	accepted := s.accepted()
+	for _, p := range stopped {
+		p.requireStopped(accepted)
+	}
+}
+
+// sweepAll runs a sweep that looks at all rows.
+func (s *system) sweepAll() notification.Sweep {
+	s.t.Helper()
+	s.exec(`UPDATE processed_event SET created_at = created_at - interval '1 hour'`)
+	s.exec(`UPDATE notification SET created_at = created_at - interval '1 hour'`)
+	return s.sweep()
+}
+
+// reset makes a workflow repeat one of its workflow tasks, and everything after it.
+func (s *system) reset(id string, task func(all []int64) int64) {
+	s.t.Helper()
+	var tasks []int64
+	for _, event := range s.history(id).GetEvents() {
+		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			tasks = append(tasks, event.GetEventId())
+		}
+	}
+	_, err := s.temporal.ResetWorkflowExecution(s.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
+		Reason: "test", WorkflowTaskFinishEventId: task(tasks), RequestId: uuid.NewString(),
+	})
+	require.NoError(s.t, err)
+}
+
+// continues reports whether an event that was reset runs its children again, or waits for their ids.
+func (s *system) continues(event string) bool {
+	described, err := s.temporal.DescribeWorkflow(s.t.Context(), event, "")
+	if err != nil || described.RawResponse.GetPendingWorkflowTask() != nil {
+		return false
+	}
+	starts := func(child *workflowpb.PendingChildExecutionInfo) bool { return child.GetRunId() == "" }
+	children := described.RawResponse.GetPendingChildren()
+	return !slices.ContainsFunc(children, starts) && (len(children) > 0 || s.waitsForHolder(event))
+}
+
+// part waits until a part of a kind runs.
+func (b *broadcast) part(kind string) *stoppedPart {
+	b.t.Helper()
+	p := &stoppedPart{broadcast: b, workflow: b.event, rows: "true"}
+	switch kind {
+	case "delivery":
+		p.workflow = notification.DeliveryID(b.event, "customer", "7", notification.Email)
+		p.rows = oneRow
+	case "lane":
+		p.workflow = b.lane()
+	case "page":
+		p.workflow = b.event + "-page-EMAIL-1"
+	case "batch":
+		p.workflow = workflows.BatchID(b.event, notification.Email, 1)
+	}
+	b.awaitBegun(p.workflow)
+	switch kind {
+	case "page":
+		p.rows = rowsOf(p, func(in workflows.PageInput) notification.IDRange { return in.IDs })
+	case "batch":
+		p.rows = rowsOf(p, func(in workflows.BatchInput) notification.IDRange { return in.IDs })
+	}
+	return p
+}
+
+// rowsOf returns the condition for the rows in the input of a part's workflow.
+func rowsOf[Input any](p *stoppedPart, ids func(Input) notification.IDRange) string {
+	var in Input
+	started := p.history(p.workflow).GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+	require.NoError(p.t, converter.GetDefaultDataConverter().FromPayloads(started.GetInput(), &in))
+	return fmt.Sprintf("id BETWEEN %d AND %d", ids(in).First, ids(in).Last)
+}
+
+// stop cancels or terminates the part's workflow.
+func (p *stoppedPart) stop(how string) {
+	p.t.Helper()
+	p.sent = p.having(`status = 'SENT' AND ` + p.rows)
+	if how == "cancel" {
+		p.cancel(p.workflow)
+		return
+	}
+	require.NoError(p.t, p.temporal.TerminateWorkflow(p.t.Context(), p.workflow, "", "an operator's word"), p.workflow)
+	p.swept = p.workflow == p.event || p.rows == oneRow
+}
+
+// requireStopped requires that the provider accepted what is SENT and nothing else, and that all the
+// part's rows that were not SENT before the stop, or in flight, are CANCELLED.
+func (p *stoppedPart) requireStopped(accepted map[string]int) {
+	p.t.Helper()
+	require.Zero(p.t, p.having(`status NOT IN ('SENT', 'CANCELLED')`), p.workflow)
+	require.Zero(p.t, p.having(`status = 'CANCELLED' AND NOT (`+p.rows+`)`), "%s: others were cancelled", p.workflow)
+	require.LessOrEqual(p.t, p.having(`status = 'SENT' AND `+p.rows), p.sent+inFlight, p.workflow)
+	for _, id := range p.deliveries(`SELECT delivery_id FROM notification WHERE event_id = $1 AND status = 'SENT'`, p.event) {
+		require.Equal(p.t, 1, accepted[id], id)
+	}
+	for _, id := range p.deliveries(`SELECT delivery_id FROM notification WHERE event_id = $1 AND status = 'CANCELLED'`, p.event) {
+		require.Zero(p.t, accepted[id], id)
+	}
+}
