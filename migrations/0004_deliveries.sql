@@ -132,8 +132,8 @@ CREATE INDEX notification_collapse ON notification (user_type, user_id, event_ty
 CREATE INDEX notification_correlation_id ON notification (correlation_id, id) WHERE correlation_id IS NOT NULL;
 CREATE INDEX notification_created_at ON notification (created_at);
 CREATE INDEX notification_failed_child ON notification (event_id) WHERE failed_child;
-CREATE INDEX notification_inbox_newest ON notification (user_type, user_id, coalesce(available_at, sent_at, created_at), id)
-    WHERE channel = 'WEBSOCKET' AND (available_at IS NOT NULL OR status IN ('SENT', 'DELIVERED', 'FAILED')) AND replaced_by IS NULL;
+CREATE INDEX notification_inbox_newest ON notification (user_type, user_id, available_at, id)
+    WHERE channel = 'WEBSOCKET' AND available_at IS NOT NULL AND replaced_by IS NULL;
 -- Vonage's reference has 100 bytes: of a longer id, its receipts have the hash.
 CREATE FUNCTION long_id_hash(id text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT encode(sha256(convert_to(id, 'UTF8')), 'hex') $$;
 CREATE INDEX notification_long_delivery_id ON notification (long_id_hash(delivery_id)) WHERE channel = 'SMS' AND octet_length(delivery_id) > 100;
@@ -144,8 +144,8 @@ CREATE INDEX notification_to_aggregate ON notification (user_type, user_id, chan
     WHERE strategy = 'AGGREGATE' AND status = 'PENDING';
 CREATE INDEX notification_to_deliver ON notification (event_id, channel, (CASE WHEN send_after IS NULL AND strategy <> 'AGGREGATE' AND NOT escalates THEN 'NOW' ELSE 'LATER' END), id)
     WHERE status IN ('PENDING', 'FAILED') OR escalates;
-CREATE INDEX notification_unread_newest ON notification (user_type, user_id, coalesce(available_at, sent_at, created_at), id)
-    WHERE channel = 'WEBSOCKET' AND (available_at IS NOT NULL OR status IN ('SENT', 'DELIVERED', 'FAILED')) AND replaced_by IS NULL AND read_at IS NULL;
+CREATE INDEX notification_unread_newest ON notification (user_type, user_id, available_at, id)
+    WHERE channel = 'WEBSOCKET' AND available_at IS NOT NULL AND replaced_by IS NULL AND read_at IS NULL;
 CREATE INDEX notification_unsent ON notification (status, id) WHERE status IN ('PENDING', 'FAILED');
 
 -- The deliveries of each of the first five user types.

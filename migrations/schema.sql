@@ -475,7 +475,7 @@ CREATE INDEX notification_collapse ON notification USING btree (user_type, user_
 CREATE INDEX notification_correlation_id ON notification USING btree (correlation_id, id) WHERE (correlation_id IS NOT NULL);
 CREATE INDEX notification_created_at ON notification USING btree (created_at);
 CREATE INDEX notification_failed_child ON notification USING btree (event_id) WHERE failed_child;
-CREATE INDEX notification_inbox_newest ON notification USING btree (user_type, user_id, COALESCE(available_at, sent_at, created_at), id) WHERE ((channel = 'WEBSOCKET'::text) AND ((available_at IS NOT NULL) OR (status = ANY (ARRAY['SENT'::text, 'DELIVERED'::text, 'FAILED'::text]))) AND (replaced_by IS NULL));
+CREATE INDEX notification_inbox_newest ON notification USING btree (user_type, user_id, available_at, id) WHERE ((channel = 'WEBSOCKET'::text) AND (available_at IS NOT NULL) AND (replaced_by IS NULL));
 CREATE INDEX notification_long_delivery_id ON notification USING btree (long_id_hash(delivery_id)) WHERE ((channel = 'SMS'::text) AND (octet_length(delivery_id) > 100));
 CREATE INDEX notification_long_digest_id ON notification USING btree (long_id_hash(digest_id)) WHERE ((channel = 'SMS'::text) AND (octet_length(digest_id) > 100));
 CREATE INDEX notification_of_digest ON notification USING btree (digest_id) WHERE (digest_id IS NOT NULL);
@@ -486,7 +486,7 @@ CASE
     WHEN ((send_after IS NULL) AND (strategy <> 'AGGREGATE'::text) AND (NOT escalates)) THEN 'NOW'::text
     ELSE 'LATER'::text
 END), id) WHERE ((status = ANY (ARRAY['PENDING'::text, 'FAILED'::text])) OR escalates);
-CREATE INDEX notification_unread_newest ON notification USING btree (user_type, user_id, COALESCE(available_at, sent_at, created_at), id) WHERE ((channel = 'WEBSOCKET'::text) AND ((available_at IS NOT NULL) OR (status = ANY (ARRAY['SENT'::text, 'DELIVERED'::text, 'FAILED'::text]))) AND (replaced_by IS NULL) AND (read_at IS NULL));
+CREATE INDEX notification_unread_newest ON notification USING btree (user_type, user_id, available_at, id) WHERE ((channel = 'WEBSOCKET'::text) AND (available_at IS NOT NULL) AND (replaced_by IS NULL) AND (read_at IS NULL));
 CREATE INDEX notification_unsent ON notification USING btree (status, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'FAILED'::text]));
 CREATE UNIQUE INDEX notification_once_per_address ON notification USING btree (event_id, channel, address_hash) WHERE (address_hash IS NOT NULL);
 

@@ -63,7 +63,6 @@ func TestArrivalInEachStatus(t *testing.T) {
 	}{
 		{name: "sent", row: inboxRow{available: 5}, placed: 5 * time.Second},
 		{name: "delivered", row: inboxRow{status: notification.Delivered, available: 5}, placed: 5 * time.Second},
-		{name: "sent by an older release", row: inboxRow{sent: 5}, placed: 5 * time.Second},
 		{name: "failed", row: inboxRow{status: notification.Failed, available: 5}, placed: 5 * time.Second},
 		{name: "being sent", row: inboxRow{status: notification.Pending}, not: []string{"all read"}},
 		{name: "cancelled after it was handed over", row: inboxRow{status: notification.Cancelled}, not: []string{"read", "all read"}},

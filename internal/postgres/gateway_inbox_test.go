@@ -32,7 +32,6 @@ type inboxRow struct {
 	channel   notification.Channel
 	status    notification.Status
 	available int  // seconds after inboxStart; 0: null
-	sent      int  // the same, of sent_at
 	unbegun   bool // no attempt was begun
 	textless  bool
 	read      bool
@@ -49,13 +48,13 @@ func (r inboxRow) add(t *testing.T, on interface {
 		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, last_error, attempt_count,
 		                          created_at, available_at, sent_at, delivered_at, read_at)
 		SELECT $1, 'RESERVATION_REQUESTED', 'c-1', $2, $3, $4, $1 || '-staff' || $3 || '-' || $4,
-		       CASE WHEN NOT $9 THEN 'title of ' || $1 END, CASE WHEN NOT $9 THEN 'body' END,
-		       $5, CASE WHEN $9 OR $5 IN ('FAILED', 'CANCELLED') THEN 'why' END, CASE WHEN $8 THEN 0 ELSE 1 END,
-		       $11::timestamptz, $11::timestamptz + nullif($6, 0) * interval '1 second',
-		       CASE WHEN $5 IN ('SENT', 'DELIVERED') THEN $11::timestamptz + coalesce(nullif($7, 0), $6) * interval '1 second' END,
-		       CASE WHEN $5 = 'DELIVERED' THEN $11::timestamptz END,
-		       CASE WHEN $10 THEN $11::timestamptz END
-		RETURNING id`, event, string(who.UserType), who.UserID, string(channel), string(status), r.available, r.sent, r.unbegun, r.textless, r.read, inboxStart).Scan(&id))
+		       CASE WHEN NOT $8 THEN 'title of ' || $1 END, CASE WHEN NOT $8 THEN 'body' END,
+		       $5, CASE WHEN $8 OR $5 IN ('FAILED', 'CANCELLED') THEN 'why' END, CASE WHEN $7 THEN 0 ELSE 1 END,
+		       $10::timestamptz, $10::timestamptz + nullif($6, 0) * interval '1 second',
+		       CASE WHEN $5 IN ('SENT', 'DELIVERED') THEN $10::timestamptz + $6 * interval '1 second' END,
+		       CASE WHEN $5 = 'DELIVERED' THEN $10::timestamptz END,
+		       CASE WHEN $9 THEN $10::timestamptz END
+		RETURNING id`, event, string(who.UserType), who.UserID, string(channel), string(status), r.available, r.unbegun, r.textless, r.read, inboxStart).Scan(&id))
 	return id
 }
 
@@ -100,8 +99,6 @@ func TestInboxShows(t *testing.T) {
 		{name: "delivered", row: inboxRow{status: notification.Delivered, available: 1}, shown: true},
 		{name: "failed", row: inboxRow{status: notification.Failed, available: 1}, shown: true},
 		{name: "between two attempts", row: inboxRow{status: notification.Pending, available: 1}, shown: true},
-		{name: "sent by an older release", row: inboxRow{sent: 1}, shown: true},
-		{name: "failed in an older release", row: inboxRow{status: notification.Failed}, shown: true},
 		{name: "waits", row: inboxRow{status: notification.Pending, unbegun: true}},
 		{name: "being sent", row: inboxRow{status: notification.Pending}},
 		{name: "cancelled", row: inboxRow{status: notification.Cancelled}},
@@ -151,7 +148,7 @@ func TestInboxPages(t *testing.T) {
 
 	s := postgrestest.New(t)
 	inboxRow{available: 90}.add(t, s.Pool, "waited")
-	inboxRow{sent: 10}.add(t, s.Pool, "older")
+	inboxRow{available: 10}.add(t, s.Pool, "older")
 	for i := range 3 {
 		inboxRow{available: 20, read: i == 1}.add(t, s.Pool, fmt.Sprintf("at once %d", i))
 	}
@@ -215,10 +212,9 @@ func TestInboxPositionOf(t *testing.T) {
 
 	s := postgrestest.New(t)
 	ended := inboxRow{available: 7}.add(t, s.Pool, "ended")
-	older := inboxRow{sent: 8}.add(t, s.Pool, "older")
 	under := inboxRow{status: notification.Pending}.add(t, s.Pool, "under way")
 	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt, started_at) VALUES ('under way-staff10-WEBSOCKET', 1, $1)", inboxStart.Add(9*time.Second))
-	for id, seconds := range map[int64]time.Duration{ended: 7, older: 8, under: 9} {
+	for id, seconds := range map[int64]time.Duration{ended: 7, under: 9} {
 		position := must(gatewayOf(s).InboxPositionOf(t.Context(), staff10, id))(t)
 		require.Equal(t, id, position.ID)
 		require.Equal(t, inboxStart.Add(seconds*time.Second), position.AvailableAt.UTC())

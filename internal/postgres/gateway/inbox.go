@@ -11,11 +11,9 @@ import (
 )
 
 const (
-	// inInbox and inboxTime are the condition and the expression of the indexes
-	// notification_inbox_newest and notification_unread_newest. The indexes serve no other
-	// spelling.
-	inInbox   = `n.channel = 'WEBSOCKET' AND (n.available_at IS NOT NULL OR n.status IN ('SENT', 'DELIVERED', 'FAILED')) AND n.replaced_by IS NULL`
-	inboxTime = `coalesce(n.available_at, n.sent_at, n.created_at)`
+	// inInbox is the condition of the indexes notification_inbox_newest and notification_unread_newest,
+	// which have the order of available_at and id.
+	inInbox = `n.channel = 'WEBSOCKET' AND n.available_at IS NOT NULL AND n.replaced_by IS NULL`
 
 	// ofRecipient selects the rows n that a recipient, $1 and $2, may see.
 	ofRecipient = `n.user_type = $1
@@ -47,11 +45,11 @@ func (s *Store) page(ctx context.Context, who notification.RecipientKey, conditi
 		       title, body, coalesce(url, ''), created_at, coalesce(collapse_key, ''), available, read_at, found
 		FROM  (SELECT first.*, count(*) OVER () AS found, sum(bytes) OVER (ORDER BY available %[1]s, id %[1]s) AS so_far
 		       FROM  (SELECT n.delivery_id, n.id, n.event_id, n.event_type, n.correlation_id, n.user_type, n.user_id,
-		                     n.title, n.body, n.url, n.created_at, `+inboxTime+` AS available, n.read_at, n.collapse_key,
+		                     n.title, n.body, n.url, n.created_at, n.available_at AS available, n.read_at, n.collapse_key,
 		                     6 * (octet_length(n.title) + octet_length(n.body) + coalesce(octet_length(n.url), 0)) + 2048 AS bytes
 		              FROM   notification n
 		              WHERE  `+ofRecipient+condition+`
-		              ORDER BY `+inboxTime+` %[1]s, n.id %[1]s
+		              ORDER BY n.available_at %[1]s, n.id %[1]s
 		              LIMIT  $3) AS first) AS counted
 		WHERE  so_far <= %[2]d
 		OR     so_far = bytes -- always the first row
@@ -78,7 +76,7 @@ func (s *Store) InboxPage(ctx context.Context, who notification.RecipientKey, fi
 			return notification.InboxPage{}, err
 		}
 		condition += `
-		AND    (` + inboxTime + `, n.id) < ($4, $5)`
+		AND    (n.available_at, n.id) < ($4, $5)`
 		args = append(args, before.AvailableAt, before.ID)
 	}
 	return s.page(ctx, who, condition, newestFirst, filter.Limit, args...)
@@ -89,7 +87,7 @@ func (s *Store) InboxPage(ctx context.Context, who notification.RecipientKey, fi
 // in this order.
 func (s *Store) InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int) (notification.InboxPage, error) {
 	condition := `
-		AND    (` + inboxTime + `, n.id) > ($4, $5)`
+		AND    (n.available_at, n.id) > ($4, $5)`
 	if unread {
 		condition += notRead
 	}
@@ -100,10 +98,10 @@ func (s *Store) InboxAfter(ctx context.Context, who notification.RecipientKey, a
 // zero: there are no more than count.
 func (s *Store) UnreadPosition(ctx context.Context, who notification.RecipientKey, count int) (notification.InboxPosition, error) {
 	const query = `
-		SELECT ` + inboxTime + `, n.id
+		SELECT n.available_at, n.id
 		FROM   notification n
 		WHERE  ` + ofRecipient + notRead + `
-		ORDER BY ` + inboxTime + ` DESC, n.id DESC
+		ORDER BY n.available_at DESC, n.id DESC
 		OFFSET $3
 		LIMIT  1`
 
@@ -128,7 +126,7 @@ func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int,
 // notification is not the recipient's, the error is [notification.ErrNoNotification].
 func (s *Store) InboxPositionOf(ctx context.Context, who notification.RecipientKey, id int64) (notification.InboxPosition, error) {
 	const query = `
-		SELECT coalesce(n.available_at, n.sent_at, CASE WHEN n.status IN ('PENDING', 'CANCELLED') THEN least(n.attempt_began, (
+		SELECT coalesce(n.available_at, CASE WHEN n.status IN ('PENDING', 'CANCELLED') THEN least(n.attempt_began, (
 		           SELECT min(a.started_at)
 		           FROM   delivery_attempt a
 		           WHERE  a.delivery_id = n.delivery_id)) END, n.created_at)

@@ -16,7 +16,7 @@ import (
 const arrived = `status       = 'DELIVERED',
 			       sent_at      = coalesce(n.sent_at, now()),
 			       delivered_at = coalesce(n.delivered_at, now()),
-			       available_at = coalesce(n.available_at, n.sent_at, CASE n.status WHEN 'FAILED' THEN n.created_at ELSE now() END),
+			       available_at = coalesce(n.available_at, now()),
 			       last_error   = NULL`
 
 // wakeFollowUps wakes the follow-up worker if the statement stored a follow-up.
@@ -137,8 +137,8 @@ func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, 
 			FROM   notification n
 			WHERE  ` + ofRecipient + `
 			AND    n.read_at IS NULL
-			AND    (` + inboxTime + `, n.id) <= ($3, $4)
-			ORDER BY ` + inboxTime + `, n.id
+			AND    (n.available_at, n.id) <= ($3, $4)
+			ORDER BY n.available_at, n.id
 			LIMIT  $5
 		` + readChosen
 
