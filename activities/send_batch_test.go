@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -290,4 +291,53 @@ func TestSendBatchContinues(t *testing.T) {
 	require.Equal(t, activities.BatchProgress{Sent: 23, Retried: 2}, got.BatchProgress)
 	require.True(t, got.HasRemaining)
 	require.False(t, slices.Contains(over.sent, "d-1"))
+}
+
+// frozen is a database whose answer finds the process frozen for longer than the leases are safe.
+type frozen struct {
+	deliveries []string
+	ended      []notification.AttemptResult
+}
+
+func (f *frozen) BatchDeliveries(context.Context, string, notification.Channel, notification.IDRange) ([]string, error) {
+	return f.deliveries, nil
+}
+
+func (*frozen) HasRemainingRows(context.Context, string, notification.Channel, notification.IDRange) (bool, error) {
+	return true, nil
+}
+
+func (*frozen) BeginAttempts(_ context.Context, in notification.Begin) (begun []notification.Attempt, err error) {
+	for _, id := range in.DeliveryIDs {
+		begun = append(begun, notification.Attempt{Number: 1, Owner: in.Owner, Message: notification.Message{DeliveryID: id, Title: "hello", Body: "you"}})
+	}
+	time.Sleep(activities.AttemptOverhead)
+	return begun, nil
+}
+
+func (*frozen) ReleaseAttempts(context.Context, []notification.Attempt) error { return nil }
+
+func (f *frozen) EndAttempts(_ context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
+	f.ended = append(f.ended, results...)
+	return make([]notification.RecordedAttempt, len(results)), nil
+}
+
+// A process that was frozen between the leases and the calls sends nothing: another process may have
+// sent the messages meanwhile.
+func TestSendBatchOfAFrozenProcess(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		db, over := &frozen{deliveries: ids(3)}, &mails{}
+		a := batchActivities(db, over)
+		in := activities.SendBatchInput{EventID: "evt-1", Channel: notification.Email, AttemptPolicy: activities.AttemptPolicy{Timeout: 10 * time.Second, MaxAttempts: 3}}
+
+		require.Zero(t, must(run[activities.SendBatchResult](a, a.SendBatch, in))(t).Sent)
+
+		require.Zero(t, over.calls())
+		require.Len(t, db.ended, 3)
+		for _, result := range db.ended {
+			require.Contains(t, result.Detail, "too little time was left")
+		}
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -18,16 +19,17 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// contended are 16 mails about the events v1 to v4 to staff 10 to 13, which several statements lock.
+// contended are 16 mails and 16 WEBSOCKET messages about the events v1 to v4 to staff 10 to 13, which
+// several statements lock.
 const contended = `
-	DELETE FROM delivery_follow_up; DELETE FROM notification_decision; DELETE FROM notification; DELETE FROM throttle; DELETE FROM event_outbox;
+	DELETE FROM delivery_follow_up; DELETE FROM delivery_receipt; DELETE FROM notification_decision; DELETE FROM notification; DELETE FROM throttle; DELETE FROM event_outbox;
 	INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, collapse_key)
 	SELECT 'v' || e, 'ORDER_STATUS', 'RESTAURANT', '5', '{}', 'order-7' FROM generate_series(1, 5) AS e ORDER BY e;
-	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, strategy, digest_id, escalates, collapse_key, collapse_seq, attempt_count, attempt_owner, attempt_began, attempt_until)
-	SELECT o.event_id, o.event_type, 'RESTAURANT_USER', u::text, 'EMAIL', o.event_id || '-staff' || u || '-EMAIL', 't', 'b', 'AGGREGATE', 'digest-1', true, o.collapse_key, o.seq, 1, 'o', now() - interval '1 minute', now() - interval '1 second'
-	FROM   event_outbox o, generate_series(10, 13) AS u
+	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, strategy, digest_id, escalates, collapse_key, collapse_seq, attempt_count, attempt_owner, attempt_began, attempt_until, available_at)
+	SELECT o.event_id, o.event_type, 'RESTAURANT_USER', u::text, c, o.event_id || '-staff' || u || '-' || c, 't', 'b', 'AGGREGATE', 'digest-1', true, o.collapse_key, o.seq, 1, 'o', now() - interval '1 minute', now() - interval '1 second', now()
+	FROM   event_outbox o, generate_series(10, 13) AS u, unnest(ARRAY['EMAIL', 'WEBSOCKET']) AS c
 	WHERE  o.event_id <> 'v5'
-	ORDER BY o.seq, u;
+	ORDER BY o.seq, u, c;
 	UPDATE notification SET title = 'moved' WHERE id % 3 = 0; -- rows are not in the order of their ids
 	INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key) SELECT 'RESTAURANT_USER', u::text, 'ORDER_STATUS', 'SMS', '' FROM generate_series(10, 13) AS u`
 
@@ -98,6 +100,36 @@ var lockers = map[string]func(ctx context.Context, s *postgres.Store) error{
 	"merge": func(ctx context.Context, s *postgres.Store) error {
 		return errOf(s.MergeTable(ctx, staff("10"), staff("99"), postgres.DeliveryTable))
 	},
+	"merge throttles": func(ctx context.Context, s *postgres.Store) error {
+		return errOf(s.MergeTable(ctx, staff("10"), staff("99"), "throttle"))
+	},
+	"erase throttles": func(ctx context.Context, s *postgres.Store) error {
+		return errOf(s.ErasePerson(ctx, staff("10"), "throttle"))
+	},
+	"receipts": func(ctx context.Context, s *postgres.Store) error {
+		return errOf(gatewayOf(s).RecordReceipts(ctx, mapped(contendedIDs(), func(id string) notification.Receipt {
+			return notification.Receipt{Provider: "sendgrid", ID: id, DeliveryID: id, At: time.Now(), Word: "bounce", Status: notification.Failed}
+		})))
+	},
+	"acknowledge": func(ctx context.Context, s *postgres.Store) error {
+		ids, err := postgres.Collect(ctx, s.Pool, "read ids", pgx.RowTo[int64], "SELECT id FROM notification WHERE channel = 'WEBSOCKET' AND user_id = '10' ORDER BY id DESC")
+		if err != nil {
+			return err
+		}
+		return gatewayOf(s).MarkDelivered(ctx, mapped(ids, func(id int64) notification.Acknowledgement {
+			return notification.Acknowledgement{ID: id, RecipientKey: staff("10")}
+		}))
+	},
+	"read all": func(ctx context.Context, s *postgres.Store) error {
+		last, err := postgres.One(ctx, s.Pool, "read last id", pgx.RowTo[int64], "SELECT coalesce(max(id), 0) FROM notification WHERE channel = 'WEBSOCKET' AND user_id = '10'")
+		if err != nil {
+			return err
+		}
+		if err = gatewayOf(s).MarkAllRead(ctx, staff("10"), last); errors.Is(err, notification.ErrNoNotification) {
+			return nil // it was merged
+		}
+		return err
+	},
 	"erase": func(ctx context.Context, s *postgres.Store) error {
 		return errOf(s.EraseDeliveries(ctx, staff("10"), 0))
 	},
@@ -109,6 +141,9 @@ func smsKey(eventID, userID string) notification.Throttle {
 	key := notification.ThrottleKey{UserType: notification.RestaurantUser, UserID: userID, Channel: notification.SMS}
 	return notification.Throttle{ThrottleKey: key, DeliveryID: eventID + "-staff" + userID + "-SMS", Window: time.Hour}
 }
+
+// ofThrottles are the lockers that lock rows of throttle.
+var ofThrottles = []string{"locked plan", "follow", "merge throttles", "erase throttles"}
 
 // Every statement locks deliveries by id, and then the others. So no two of them wait for each other.
 // A third session holds a row in their middle, so that both have locked what comes before it.
@@ -124,7 +159,7 @@ func TestLockOrder(t *testing.T) {
 			for _, two := range names[i:] {
 				for _, status := range []string{"PENDING", "FAILED"} {
 					for _, held := range []string{"SELECT FROM notification WHERE delivery_id = 'v2-staff10-EMAIL' FOR UPDATE", "SELECT FROM notification WHERE delivery_id = 'v2-staff11-EMAIL' FOR UPDATE", "SELECT FROM throttle WHERE user_id = '10' FOR UPDATE"} {
-						if held[12:20] == "throttle" && (status == "FAILED" || two != "locked plan" && two != "follow") {
+						if held[12:20] == "throttle" && (status == "FAILED" || !slices.Contains(ofThrottles, two)) {
 							continue
 						}
 						postgrestest.Exec(t, s, contended)
