@@ -3,7 +3,6 @@ package address
 import (
 	"net"
 	"net/mail"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,13 +26,18 @@ const (
 	maxMail   = 254 // https://www.rfc-editor.org/errata/eid1690
 )
 
-var (
-	// plainName and quotedName are the forms of RFC 5322 and, with letters of every language, of RFC 6532.
-	plainName = regexp.MustCompile("^[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+(?:\\.[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+)*$")
-	dottyName = regexp.MustCompile("^[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~.-]+$")
-	// label is a part of a domain in ASCII. Some mail servers have an underscore in theirs.
-	label = regexp.MustCompile(`^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$`)
-)
+// needsQuotes reports whether a name may have a character only in quotes, by RFC 5322 and, for letters of
+// every language, RFC 6532.
+func needsQuotes(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !strings.ContainsRune("!#$%&'*+/=?^_`{|}~.-", r)
+}
+
+// isLabel reports whether a part of a domain in lower-case ASCII is one. Some mail servers have an
+// underscore in theirs.
+func isLabel(part string) bool {
+	foreign := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-' }
+	return part != "" && len(part) <= 63 && part[0] != '-' && part[len(part)-1] != '-' && !strings.ContainsFunc(part, foreign)
+}
 
 // normalMail keeps the name as it is, with quotes if it needs them, and writes the domain in ASCII.
 func normalMail(text string) (string, Flaw) {
@@ -74,7 +78,7 @@ func normalName(name string) (string, Flaw) {
 		return "", NoAt
 	case strings.ContainsFunc(name, unicode.IsSpace):
 		return "", HasSpace
-	case !dottyName.MatchString(name):
+	case strings.ContainsFunc(name, needsQuotes):
 		return "", BadName
 	default:
 		return quoted(name), "" // such as ada.@example.com, which some providers once gave away
@@ -83,7 +87,7 @@ func normalName(name string) (string, Flaw) {
 
 // quoted quotes a name if the syntax needs it.
 func quoted(name string) string {
-	if plainName.MatchString(name) {
+	if name != "" && !strings.ContainsFunc(name, needsQuotes) && name[0] != '.' && name[len(name)-1] != '.' && !strings.Contains(name, "..") {
 		return name
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
@@ -103,7 +107,7 @@ func normalDomain(domain string) (string, bool) {
 		}
 	}
 	for part := range strings.SplitSeq(ascii, ".") {
-		if !label.MatchString(part) {
+		if !isLabel(part) {
 			return "", false
 		}
 	}

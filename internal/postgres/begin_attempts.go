@@ -115,25 +115,26 @@ const (
 			RETURNING n.*, d.attempt_count AS counted, (d.attempt_owner IS NOT NULL)::int AS lost
 		)
 		SELECT n.status, n.attempt_count, n.attempt_owner, n.counted,
-		       n.attempt_count - $6, t.ended, t.crashed + CASE WHEN n.counted > $6 THEN n.lost ELSE 0 END, coalesce(t.rejected, '0'), coalesce(t.outage, '0'), t.tied, coalesce(t.tied_for, '0'),
+		       n.attempt_count - $6, coalesce(t.ended, 0), coalesce(t.crashed + n.lost, 0), coalesce(t.rejected, '0'), coalesce(t.outage, '0'), coalesce(t.tied, 0), coalesce(t.tied_for, '0'),
 		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR coalesce(n.expires_at <= now(), false) OR ` + Erased + ` OR ` + withdrawal + ` IS NOT NULL,
 		       CASE WHEN ` + hasCap + ` THEN n.channel ELSE '' END, n.expires_at, least(n.expires_at - clock_timestamp(), '100 years'), -- Go has no longer duration
 		       ` + messageFacts + `
 		` + messageOf + `
 		LEFT JOIN LATERAL (
-			SELECT count(*) FILTER (WHERE a.outcome IN ('REFUSED', 'UNAVAILABLE', 'AMBIGUOUS') OR a.outcome IN (` + outages + `) AND a.started_at >= a.outage + $7) AS ended,
-			       count(*) FILTER (WHERE a.outcome = 'LOST') AS crashed,
-			       now() - min(a.started_at) FILTER (WHERE a.outcome = 'ACCOUNT') AS rejected,
-			       now() - min(a.outage) AS outage,
-			       count(*) FILTER (WHERE a.started_at >= a.tied) AS tied,
-			       now() - min(a.tied) AS tied_for
-			FROM   (SELECT a.*,
-			               min(a.started_at) FILTER (WHERE a.outcome IN (` + outages + `)) OVER () AS outage,
-			               min(a.started_at) FILTER (WHERE a.outcome = 'AMBIGUOUS') OVER () AS tied
-			        FROM   delivery_attempt a
-			        WHERE  a.delivery_id = n.delivery_id
-			        AND    a.attempt > $6
-			        AND    n.counted > $6) a
+			SELECT tried.*
+			FROM  (SELECT count(*) FILTER (WHERE a.outcome IN ('REFUSED', 'UNAVAILABLE', 'AMBIGUOUS') OR a.outcome IN (` + outages + `) AND a.started_at >= a.outage + $7) AS ended,
+			              count(*) FILTER (WHERE a.outcome = 'LOST') AS crashed,
+			              now() - min(a.started_at) FILTER (WHERE a.outcome = 'ACCOUNT') AS rejected,
+			              now() - min(a.outage) AS outage,
+			              count(*) FILTER (WHERE a.started_at >= a.tied) AS tied,
+			              now() - min(a.tied) AS tied_for
+			       FROM   (SELECT a.*,
+			                      min(a.started_at) FILTER (WHERE a.outcome IN (` + outages + `)) OVER () AS outage,
+			                      min(a.started_at) FILTER (WHERE a.outcome = 'AMBIGUOUS') OVER () AS tied
+			               FROM   delivery_attempt a
+			               WHERE  a.delivery_id = n.delivery_id
+			               AND    a.attempt > $6) a) AS tried
+			WHERE  n.counted > $6 -- a first attempt reads none
 		) t ON true`
 )
 
