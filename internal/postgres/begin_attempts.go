@@ -92,8 +92,8 @@ const (
 			WHERE  n.status = ANY ((SELECT CASE WHEN $2 THEN ARRAY ['PENDING'] ELSE ARRAY ['PENDING', 'FAILED'] END)::text[])
 			AND    NOT n.receipt_failed
 			AND    (n.attempt_until IS NULL OR n.attempt_until <= now())
-			AND    (NOT $2 OR (n.attempt_count = 0 AND NOT ` + retried + `))
-			AND    ($8 OR n.strategy <> 'AGGREGATE' AND NOT ` + waits + `)
+			AND    (NOT (SELECT $2::boolean) OR (n.attempt_count = 0 AND NOT ` + retried + `))
+			AND    ((SELECT $8::boolean) OR n.strategy <> 'AGGREGATE' AND NOT ` + waits + `)
 			ORDER BY n.id
 			FOR UPDATE OF n
 		), lost AS (
