@@ -21,9 +21,10 @@ func (s *Set) Chosen(channel notification.Channel, locale string) (notification.
 
 // find returns the most specific row: first by event type, then by channel, then by locale.
 func (s *Set) find(eventType, channel, locale string) (key, bool) {
+	accepted := locales(locale)
 	for _, e := range []string{s.before, eventType, anything} {
 		for _, c := range []string{channel, anything} {
-			for _, l := range locales(locale) {
+			for _, l := range accepted {
 				k := key{e, c, l}
 				if _, found := s.rows[k]; found {
 					return k, true

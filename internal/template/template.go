@@ -123,7 +123,8 @@ func (s *Set) write(ctx context.Context, name string, channel notification.Chann
 	if !found {
 		return notification.Text{}, fmt.Errorf("no template for %s/%s/%s", name, channel, recipient.Locale)
 	}
-	data.line["recipient"], data.body["recipient"] = recipientData(recipient), recipientData(recipient)
+	who := recipientData(recipient)
+	data.line["recipient"], data.body["recipient"] = who, who
 	text, err := s.render(ctx, k, channel, data)
 	if err != nil {
 		row := s.rows[k]
@@ -203,7 +204,10 @@ var lineBreak = regexp.MustCompile(`[\pZ\t]*[\n\v\f\r\x{85}\x{2028}\x{2029}][\pZ
 
 // oneLine returns a title as one line. In a mail, each further line could be a header.
 func oneLine(title string) string {
-	return strings.TrimSpace(lineBreak.ReplaceAllString(title, " "))
+	if strings.ContainsAny(title, "\n\v\f\r\u0085\u2028\u2029") { // most have none, and the expression is slow
+		title = lineBreak.ReplaceAllString(title, " ")
+	}
+	return strings.TrimSpace(title)
 }
 
 // markUp completes the markup of a body. A row for every channel is plain text.
