@@ -145,8 +145,8 @@ func TestSweepEvents(t *testing.T) {
 	}
 }
 
-// The deliveries of an event that an operator terminated are cancelled, even those whose workflows still
-// run and wait. A delivery that an operator retries is not.
+// The deliveries of an event that an operator terminated are cancelled, also deliveries with a workflow
+// that still runs or waits. A delivery that an operator retries is not.
 func TestSweepCancelsDeliveriesOfATerminatedEvent(t *testing.T) {
 	t.Parallel()
 

@@ -164,6 +164,22 @@ func TestNotifyPageWaitsForTheHolderOfAnID(t *testing.T) {
 	require.Greater(t, asked, 2, "AwaitHolder was not retried")
 }
 
+// If somebody terminates the workflow that has a delivery's id, the delivery does not start again.
+func TestNotifyPageWithATerminatedHolder(t *testing.T) {
+	t.Parallel()
+
+	env, all := newEnv(t), batch(2)
+	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
+	all.Deliveries[1] = all.Deliveries[0] // its workflow ID is in use
+	env.lists(all, nil)
+	env.holder(all.Deliveries[0]).Return(activities.HolderResult{State: activities.WorkflowTerminated}, nil).Once()
+
+	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
+
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, env.deliveries.started, 1)
+}
+
 // If another type of workflow has the id, only that delivery fails.
 func TestNotifyPageWithATakenID(t *testing.T) {
 	t.Parallel()
