@@ -57,7 +57,7 @@ func run(m *testing.M) int {
 	// Tests mostly wait for intervals and timeouts, so more tests than cores run in parallel. They start
 	// about in the order of their files' names: the longest tests are in files whose names sort first.
 	// The flag -parallel overrides this.
-	_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+	_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	code := m.Run()
 	if *record != "" {
 		if err := writeHistories(); err != nil {

@@ -86,7 +86,7 @@ func TestRabbitMQRequiresItsPassword(t *testing.T) {
 	password := strings.TrimPrefix(strings.Split(first, "@")[0], "amqp://guest:")
 	require.Contains(t, stack.Settings(t)["RABBITMQ_MANAGEMENT_URL"], "http://guest:"+password+"@")
 
-	// After an upgrade the folder has no password yet.
+	// The file was lost.
 	require.NoError(t, os.Remove(file))
 	old := stack.Settings(t)["RABBITMQ_URL"]
 	require.Equal(t, known(first), old)

@@ -33,12 +33,21 @@ rabbitmq_install() { true; }
 
 rabbitmq_start() {
   free "$AMQP_PORT" "$DIST_PORT" "$MANAGEMENT_PORT"
+  local lost=no
+  if [[ ! -s $RABBITMQ_PASSWORD_FILE && -e $DEV/rabbitmq/mnesia ]]; then lost=yes; fi
   rabbitmq_configure
   rabbitmq_env epmd -address 127.0.0.1 -port "$EPMD_PORT" -daemon 9>&-
   rabbitmq_env detach "$RABBITMQ_PID" "$DEV/log/rabbitmq.log" "$(rabbitmq_bin)"
   answers 300 "$RABBITMQ_PID" speaks_amqp || return 1
+  if [[ $lost == yes ]]; then rabbitmq_change_password || return 1; fi
   if [[ -e $RABBITMQ_PASSWORD_FILE.new ]]; then mv "$RABBITMQ_PASSWORD_FILE.new" "$RABBITMQ_PASSWORD_FILE"; fi
   answers 120 "$RABBITMQ_PID" listening "$MANAGEMENT_PORT"
+}
+
+# rabbitmq_change_password sets the password on a node whose password file was lost. The password in
+# the configuration applies only to a new node.
+rabbitmq_change_password() {
+  rabbitmq_env "$(dirname "$(rabbitmq_bin)")/rabbitmqctl" --quiet --node "$NODE" change_password guest <"$RABBITMQ_PASSWORD_FILE.new" >/dev/null
 }
 
 # rabbitmq_password prints nothing while a node without a separate password still runs.
