@@ -18,8 +18,8 @@ import (
 	"herald/workflows"
 )
 
-// oneRow is the condition for the row of one recipient.
-const oneRow = "user_id = '7'"
+// oneRow is the condition for the row of one recipient, who is the last of the smallest event.
+const oneRow = "user_id = '50'"
 
 // inFlight is the number of messages of a part that may be sent after it was stopped.
 const inFlight = 20
@@ -126,7 +126,7 @@ func (b *broadcast) part(kind string) *stoppedPart {
 	p := &stoppedPart{broadcast: b, workflow: b.event, rows: "true"}
 	switch kind {
 	case "delivery":
-		p.workflow = notification.DeliveryID(b.event, "customer", "7", notification.Email)
+		p.workflow = notification.DeliveryID(b.event, "customer", "50", notification.Email)
 		p.rows = oneRow
 	case "lane":
 		p.workflow = b.lane()
