@@ -309,7 +309,8 @@ func (*frozen) HasRemainingRows(context.Context, string, notification.Channel, n
 
 func (*frozen) BeginAttempts(_ context.Context, in notification.Begin) (begun []notification.Attempt, err error) {
 	for _, id := range in.DeliveryIDs {
-		begun = append(begun, notification.Attempt{Number: 1, Owner: in.Owner, Message: notification.Message{DeliveryID: id, Title: "hello", Body: "you"}})
+		message := notification.Message{DeliveryID: id, Title: "hello", Body: "you"}
+		begun = append(begun, notification.Attempt{Number: 1, Owner: in.Owner, Message: message})
 	}
 	time.Sleep(activities.AttemptOverhead)
 	return begun, nil
@@ -330,7 +331,8 @@ func TestSendBatchOfAFrozenProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, over := &frozen{deliveries: ids(3)}, &mails{}
 		a := batchActivities(db, over)
-		in := activities.SendBatchInput{EventID: "evt-1", Channel: notification.Email, AttemptPolicy: activities.AttemptPolicy{Timeout: 10 * time.Second, MaxAttempts: 3}}
+		policy := activities.AttemptPolicy{Timeout: 10 * time.Second, MaxAttempts: 3}
+		in := activities.SendBatchInput{EventID: "evt-1", Channel: notification.Email, AttemptPolicy: policy}
 
 		require.Zero(t, must(run[activities.SendBatchResult](a, a.SendBatch, in))(t).Sent)
 

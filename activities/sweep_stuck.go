@@ -51,8 +51,9 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 	return s.Sweeps.EventRestarted(ctx, event.ID)
 }
 
-// closeEvent ends an event that an operator stopped, and cancels its deliveries that were not sent yet.
-// After a reset of the event, their workflows may still run.
+// closeEvent cancels the unsent deliveries of an event that an operator stopped, and then ends the
+// event. After a reset of the event, the workflows of its deliveries may still run. If the process dies
+// between the two steps, the next sweep repeats both.
 func (s *sweepRun) closeEvent(ctx context.Context, id string, state WorkflowState) error {
 	reason := notification.TerminatedInTemporal
 	if state == WorkflowCancelled {

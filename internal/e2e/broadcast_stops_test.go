@@ -34,10 +34,10 @@ type stoppedPart struct {
 }
 
 // An operator cancels or terminates every kind of part of events with 50, 150 and 1,500 recipients, also
-// after a reset of the event. Until two sweeps have passed, the provider gets nothing of what was
-// stopped but the messages that were in flight, and each other message once. The deliveries of an
-// event that was reset and then terminated continue until the first sweep. A cancellation follows a
-// reset to the last workflow task, whose children Temporal knows, and a termination one to the first.
+// after a reset of the event. Until two sweeps have passed, the provider gets only the messages of a
+// stopped part that were in flight, and each other message once. If an event was reset and then
+// terminated, its deliveries continue until the first sweep. A cancellation follows a reset to the last
+// workflow task, because Temporal knows the children there. A termination follows a reset to the first.
 func TestStoppedParts(t *testing.T) {
 	t.Parallel()
 
