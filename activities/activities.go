@@ -31,6 +31,7 @@ type Activities struct {
 	Events      EventStore
 	Messages    EventPublisher
 	Sweeps      SweepStore
+	Expired     ExpiredStore
 	Sweeper     Sweeper
 	SweepTime   time.Duration // of one sweep; 0: 8 minutes
 	Executions  Executions

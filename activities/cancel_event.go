@@ -12,8 +12,6 @@ import (
 type CancelStore interface {
 	// MayCancel reports whether the event `by` may cancel an event.
 	MayCancel(ctx context.Context, by, eventID string) (bool, error)
-	// Lanes reads the lanes of an event in which a delivery is still to be made.
-	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
 	// CancelPart cancels the first deliveries of a part of an event, up to limit. next is the first
 	// notification.id of the next call; 0: none are left.
 	CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error)
@@ -93,7 +91,7 @@ func (a *Activities) CancelPart(ctx context.Context, in CancelPartInput) (Cancel
 
 // cancelAll cancels the deliveries of an event that were not sent yet.
 func (a *Activities) cancelAll(ctx context.Context, eventID string, reason notification.EndReason) (cancelled int, err error) {
-	lanes, err := a.Cancels.Lanes(ctx, eventID)
+	lanes, err := a.Lanes.Lanes(ctx, eventID)
 	for i := 0; err == nil && i < len(lanes); i++ {
 		var some int
 		some, err = a.cancelPart(ctx, notification.Part{EventID: eventID, Lane: lanes[i]}, reason)

@@ -14,6 +14,7 @@ import (
 
 // cancelling is a database with waiting deliveries, and a Temporal that may fail.
 type cancelling struct {
+	activities.LaneStore
 	foreign    bool // the event may not cancel the other one
 	waiting    int
 	reason     string
@@ -61,7 +62,7 @@ func TestCancelEvent(t *testing.T) {
 	t.Parallel()
 
 	c := &cancelling{waiting: 2500, err: errors.New("temporal is out of reach")}
-	a := &activities.Activities{Cancels: c, Canceller: c}
+	a := &activities.Activities{Cancels: c, Lanes: c, Canceller: c}
 	in := activities.CancelEventInput{EventID: "evt-1", By: "evt-2"}
 
 	_, err := run[activities.CancelEventResult](a, a.CancelEvent, in)
@@ -81,7 +82,7 @@ func TestCancelForeignEvent(t *testing.T) {
 	t.Parallel()
 
 	c := &cancelling{waiting: 1, foreign: true}
-	a := &activities.Activities{Cancels: c, Canceller: c}
+	a := &activities.Activities{Cancels: c, Lanes: c, Canceller: c}
 	must(run[activities.CancelEventResult](a, a.CancelEvent, activities.CancelEventInput{EventID: "evt-1", By: "evt-2"}))(t)
 	require.Equal(t, 1, c.waiting)
 	require.Empty(t, c.asked)
@@ -95,7 +96,7 @@ func TestCancelPart(t *testing.T) {
 
 	for terminated, want := range map[bool][]int{false: {2500, 0}, true: {0, 0}} {
 		c := &cancelling{waiting: 2500}
-		a := &activities.Activities{Cancels: c, Executions: executions{terminated: terminated}}
+		a := &activities.Activities{Cancels: c, Lanes: c, Executions: executions{terminated: terminated}}
 		in := activities.CancelPartInput{
 			Part:   notification.Part{EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email}, IDs: notification.IDRange{First: 1, Last: 2500}},
 			Reason: notification.CancelledInTemporal, EventRun: "run-1",

@@ -19,9 +19,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"herald/activities"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/event"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 )
 
 // If Temporal is out of reach or refuses every event, no event is at fault. The whole backlog
@@ -55,7 +56,7 @@ func TestPollOutboxSystemicFailure(t *testing.T) {
 				return nil
 			}}
 			emit(t, s, 1, n)
-			p := poll(t, s, temporal, eager)
+			p := poll(t, event.On(s), temporal, eager)
 			require.Eventually(t, func() bool { return refused.Load() >= 3 }, patience, time.Millisecond)
 			await(t, s, n, "status = 'PENDING' AND attempt_count = 0 AND lease_owner IS NULL")
 			broken.Store(false)
@@ -77,7 +78,7 @@ func TestPollOutboxWithASingleEvent(t *testing.T) {
 	s := postgrestest.New(t)
 	temporal := &launcher{answer: func(notification.PendingEvent) error { return serviceerror.NewInvalidArgument("bad id") }}
 	emit(t, s, 1, 1)
-	p := poll(t, s, temporal, eager)
+	p := poll(t, event.On(s), temporal, eager)
 	for claims := 1; claims <= 10; claims++ {
 		await(t, s, 1, fmt.Sprintf("status = 'PENDING' AND attempt_count = %d AND lease_until > now() AND error_message = 'bad id'", claims))
 		endLeases(t, s)
@@ -102,7 +103,7 @@ func TestPollOutboxWithASingleEventAndABrokenServer(t *testing.T) {
 		return nil
 	}}
 	emit(t, s, 1, 1)
-	p := poll(t, s, temporal, eager)
+	p := poll(t, event.On(s), temporal, eager)
 	require.Eventually(t, func() bool { return temporal.count("evt-1") >= 4 }, patience, time.Millisecond)
 	require.LessOrEqual(t, postgrestest.Get[int](t, s, "SELECT attempt_count FROM event_outbox"), 1, "the claim under way")
 	broken.Store(false)
@@ -129,7 +130,7 @@ func TestPollOutboxIDTaken(t *testing.T) {
 		}
 	}}
 	emit(t, s, 1, 4)
-	p := poll(t, s, temporal, eager)
+	p := poll(t, event.On(s), temporal, eager)
 	await(t, s, 2, "status = 'FAILED' AND error_message = 'the id is taken by the workflow Digest of task queue herald-email'")
 	await(t, s, 2, "status = 'PENDING' AND attempt_count = 0")
 	broken.Store(false)
@@ -228,7 +229,7 @@ func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities
 }
 
 // emit writes events evt-<from> to evt-<to> in one statement.
-func emit(t *testing.T, s *postgres.Store, from, to int) {
+func emit(t *testing.T, s *db.DB, from, to int) {
 	t.Helper()
 	exec(t, s, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
@@ -236,19 +237,19 @@ func emit(t *testing.T, s *postgres.Store, from, to int) {
 		FROM   generate_series($1::int, $2::int) AS i`, from, to)
 }
 
-func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
+func exec(t *testing.T, s *db.DB, sql string, args ...any) {
 	t.Helper()
 	must(s.Pool.Exec(t.Context(), sql, args...))(t)
 }
 
 // events counts the events for which a condition holds.
-func events(t *testing.T, s *postgres.Store, condition string) int {
+func events(t *testing.T, s *db.DB, condition string) int {
 	t.Helper()
 	return get[int](t, s, "SELECT count(*) FROM event_outbox WHERE "+condition)
 }
 
 // await waits until a condition holds for `want` events.
-func await(t *testing.T, s *postgres.Store, want int, condition string) {
+func await(t *testing.T, s *db.DB, want int, condition string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return events(t, s, condition) == want }, patience, 5*time.Millisecond, condition)
 }

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/db/postgrestest"
 )
 
 // The failure of an activity, with all its causes, quotes no value of a row. The failure of a store's

@@ -19,8 +19,6 @@ type EscalationStore interface {
 	Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error)
 	// Follower reads the delivery that follows another one; nil: none.
 	Follower(ctx context.Context, deliveryID string) (*notification.Delivery, error)
-	// Named reads a recipient as planning does; an empty page: the targets do not name them.
-	Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error)
 }
 
 // EscalateInput is the input of [Activities.Escalate].
@@ -160,7 +158,7 @@ func (a *Activities) readRecipient(ctx context.Context, e *escalating) error {
 		e.gone = p.result.Problem
 		return nil
 	}
-	page, err := a.Followers.Named(ctx, setup.Event.Type, p.targets, e.in.UserType, e.in.UserID)
+	page, err := a.Plans.Named(ctx, setup.Event.Type, p.targets, e.in.UserType, e.in.UserID)
 	if err != nil {
 		return err
 	}

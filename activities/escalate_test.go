@@ -16,7 +16,6 @@ import (
 type escalations struct {
 	follower *notification.Delivery    // stored by an earlier call
 	looks    []notification.Escalating // one for each call; the last repeats
-	page     notification.RecipientPage
 
 	looked  int
 	limited notification.Entity
@@ -44,10 +43,6 @@ func (e *escalations) Follow(ctx context.Context, key notification.EscalationKey
 		return &notification.Delivery{DeliveryID: "evt-1-staff10-" + string(key.To), Channel: key.To}, nil
 	}
 	return nil, nil
-}
-
-func (e *escalations) Named(context.Context, string, []notification.Target, notification.UserType, string) (notification.RecipientPage, error) {
-	return e.page, nil
 }
 
 func TestEscalate(t *testing.T) {
@@ -123,7 +118,7 @@ func TestEscalate(t *testing.T) {
 				store.looks = []notification.Escalating{due}
 			}
 			if tt.change != nil {
-				tt.change(db, &store.page)
+				tt.change(db, &db.named)
 			}
 			if tt.want == (activities.EscalateResult{}) {
 				tt.want = activities.EscalateResult{
@@ -154,14 +149,15 @@ func escalatingReservation(looks ...notification.Escalating) (*plans, *escalatio
 	db.rules.Supported = map[notification.Channel][]notification.UserType{notification.Push: {notification.RestaurantUser}, notification.SMS: {notification.RestaurantUser}}
 	ada := staff("10", "Ada")
 	ada.Phone, ada.HasDevice = "+390612345678", true
-	return db, &escalations{looks: looks, page: notification.RecipientPage{Recipients: []notification.Recipient{ada}}}
+	db.named = notification.RecipientPage{Recipients: []notification.Recipient{ada}}
+	return db, &escalations{looks: looks}
 }
 
 func escalate(db *plans, store *escalations, since time.Time, until notification.EscalationUntil, ifUnreachable ...bool) (activities.EscalateResult, error) {
 	if until == "" {
 		until = notification.UntilRead
 	}
-	a := planner(db)
+	a := planning(db)
 	a.Followers = store
 	return run[activities.EscalateResult](a, a.Escalate, activities.EscalateInput{
 		EventID: "evt-1", DeliveryID: "evt-1-staff10-PUSH", UserType: notification.RestaurantUser, UserID: "10", Since: since,
@@ -177,7 +173,7 @@ func TestEscalateWaitsForQuietHours(t *testing.T) {
 	db.rules.Routing[1].QuietHoursAction = notification.Defer
 	now := time.Now().UTC()
 	clock := now.Sub(now.Truncate(24 * time.Hour))
-	store.page.Recipients[0].Preferences = []notification.Preference{{
+	db.named.Recipients[0].Preferences = []notification.Preference{{
 		Channel: notification.SMS, Enabled: true,
 		QuietHours: &notification.QuietHours{Start: (clock + 23*time.Hour) % (24 * time.Hour), End: (clock + time.Hour) % (24 * time.Hour)},
 	}}
@@ -232,7 +228,7 @@ func TestEscalateTriesTheNextChannel(t *testing.T) {
 		db.rules.Routing = append(db.rules.Routing, notification.Routing{Channel: notification.Email, Strategy: notification.Immediate, OnEscalationOnly: true})
 		db.rules.Supported[notification.Email] = []notification.UserType{notification.RestaurantUser}
 		db.rules.Escalations = []notification.Escalation{{From: notification.Push, To: notification.SMS}, {From: notification.SMS, To: notification.Email, IfUnreachable: tt.ifUnreachable}}
-		store.page.Recipients[0].Phone, store.page.Recipients[0].Email = "", tt.email
+		db.named.Recipients[0].Phone, db.named.Recipients[0].Email = "", tt.email
 
 		got, err := escalate(db, store, time.Now(), "")
 

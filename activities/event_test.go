@@ -13,8 +13,9 @@ import (
 	"herald/internal/notification"
 )
 
-// eventStore is an EventStore with one event.
+// eventStore is an EventStore with one event, which it plans, too.
 type eventStore struct {
+	activities.PlanStore
 	event notification.Event
 	rules []notification.EventRecipients
 	err   error
@@ -41,7 +42,7 @@ func (e *eventStore) FinishEvent(_ context.Context, end notification.EventEnd) (
 }
 
 func publish(store *eventStore, mq *broker) (activities.PublishEventResult, error) {
-	a := &activities.Activities{Events: store, Messages: mq}
+	a := &activities.Activities{Events: store, Plans: store, Messages: mq}
 	return run[activities.PublishEventResult](a, a.PublishEvent, activities.PublishEventInput{EventID: "evt-1"})
 }
 

@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
+	"herald/internal/attempt"
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 // A message that expires while it waits for its turn is not sent. The result has the reason, so the
@@ -62,13 +63,13 @@ func TestSendDigestExpiresWithItsFirstItem(t *testing.T) {
 
 // expiring grants turns once all deliveries with a limit have expired.
 type expiring struct {
-	*postgres.Store
+	*db.DB
 	t *testing.T
 }
 
 func (e expiring) TakeTurns(_ context.Context, in notification.TurnsWanted) (notification.Turns, error) {
 	require.Eventually(e.t, func() bool {
-		return get[bool](e.t, e.Store, "SELECT coalesce(bool_and(expires_at < clock_timestamp()), true) FROM notification")
+		return get[bool](e.t, e.DB, "SELECT coalesce(bool_and(expires_at < clock_timestamp()), true) FROM notification")
 	}, time.Minute, 10*time.Millisecond)
 	return notification.Turns{Granted: in.Most}, nil
 }
@@ -80,7 +81,7 @@ func TestSendBatchDropsExpiredDeliveries(t *testing.T) {
 	s, over := withBatch(t, 6), &mails{}
 	exec(t, s, "UPDATE notification SET expires_at = now() - interval '1 hour' WHERE delivery_id = 'd-1'")
 	exec(t, s, "UPDATE notification SET expires_at = now() + interval '1 second' WHERE delivery_id IN ('d-2', 'd-3')")
-	a := batchActivities(s, over)
+	a := batchActivities(attempt.On(s), over)
 	a.Turns, a.RateLimits = expiring{s, t}, map[notification.Channel]float64{notification.Email: 20}
 
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)

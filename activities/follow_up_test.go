@@ -13,9 +13,10 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"herald/activities"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/escalation"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 )
 
 // told replaces the broker and the workflows. It keeps the delivery ids that it does not refuse.
@@ -69,17 +70,17 @@ func (w *told) all() (letters, settled []string) {
 type following struct {
 	*told
 	*running[activities.FollowUpResult]
-	db *postgres.Store
+	db *db.DB
 }
 
-func follow(t *testing.T, db *postgres.Store, store activities.FollowUpStore, world *told, metrics client.MetricsHandler) *following {
+func follow(t *testing.T, db *db.DB, store activities.FollowUpStore, world *told, metrics client.MetricsHandler) *following {
 	t.Helper()
 	a := &activities.Activities{FollowUps: store, Escalations: world, Canceller: world, DeadLetters: world}
 	return &following{world, begin[activities.FollowUpResult](t, a, metrics, a.FollowUp), db}
 }
 
 // bounce changes the rows like a receipt that makes delivery n FAILED.
-func bounce(t *testing.T, s *postgres.Store, n int) {
+func bounce(t *testing.T, s *db.DB, n int) {
 	t.Helper()
 	exec(t, s, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, receipt_failed, last_error)
@@ -87,7 +88,7 @@ func bounce(t *testing.T, s *postgres.Store, n int) {
 	followUp(t, s, fmt.Sprint("d", n), notification.FollowUpDeadLetter)
 }
 
-func followUp(t *testing.T, s *postgres.Store, deliveryID string, kind notification.FollowUpKind) {
+func followUp(t *testing.T, s *db.DB, deliveryID string, kind notification.FollowUpKind) {
 	t.Helper()
 	exec(t, s, "INSERT INTO delivery_follow_up (delivery_id, kind) VALUES ($1, $2)", deliveryID, kind)
 	exec(t, s, "SELECT pg_notify('delivery_follow_up', '')")
@@ -96,7 +97,7 @@ func followUp(t *testing.T, s *postgres.Store, deliveryID string, kind notificat
 // awaitLeft waits until `want` follow-ups are left.
 func (f *following) awaitLeft(t *testing.T, want int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return must(f.db.FollowUpState(t.Context()))(t).Pending == want }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return must(escalation.On(f.db).FollowUpState(t.Context()))(t).Pending == want }, patience, 5*time.Millisecond)
 }
 
 // Each follow-up is done once, and deleted. A delivery that was retried or purged since has no
@@ -112,7 +113,7 @@ func TestFollowUp(t *testing.T) {
 	exec(t, s, "DELETE FROM notification WHERE delivery_id = 'd2'")
 	followUp(t, s, "d3", notification.FollowUpEscalation)
 	followUp(t, s, "d4", notification.FollowUpReplaced)
-	f := follow(t, s, s, &told{}, m.handler())
+	f := follow(t, s, escalation.On(s), &told{}, m.handler())
 	f.awaitLeft(t, 0)
 
 	require.Equal(t, activities.FollowUpResult{Done: 5}, f.stop(t))
@@ -128,7 +129,7 @@ func TestFollowUpIsWoken(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	f := follow(t, s, s, &told{}, client.MetricsNopHandler)
+	f := follow(t, s, escalation.On(s), &told{}, client.MetricsNopHandler)
 	for n := range 40 {
 		bounce(t, s, n)
 		f.awaitLeft(t, 0)
@@ -146,7 +147,7 @@ func TestFollowUpWithoutBroker(t *testing.T) {
 	for n := range 120 {
 		bounce(t, s, n)
 	}
-	f := follow(t, s, s, &told{refuses: func(id string) bool { return id != "waits" }}, client.MetricsNopHandler)
+	f := follow(t, s, escalation.On(s), &told{refuses: func(id string) bool { return id != "waits" }}, client.MetricsNopHandler)
 	followUp(t, s, "waits", notification.FollowUpEscalation)
 	require.Eventually(t, func() bool {
 		_, settled := f.all()
@@ -165,7 +166,7 @@ func TestFollowUpThatAlwaysFails(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	f := follow(t, s, s, &told{refuses: func(id string) bool { return id == "d0" }}, client.MetricsNopHandler)
+	f := follow(t, s, escalation.On(s), &told{refuses: func(id string) bool { return id == "d0" }}, client.MetricsNopHandler)
 	for n := range 20 {
 		bounce(t, s, n)
 		f.awaitLeft(t, 1)
@@ -178,7 +179,7 @@ func TestFollowUpThatAlwaysFails(t *testing.T) {
 
 // forgetfulFollowUps fails to delete the first follow-ups that are done, as after a crash.
 type forgetfulFollowUps struct {
-	*postgres.Store
+	escalation.Store
 	once sync.Once
 }
 
@@ -187,7 +188,7 @@ func (f *forgetfulFollowUps) EndFollowUps(ctx context.Context, ids []int64) (err
 	if err != nil {
 		return err
 	}
-	return f.Store.EndFollowUps(ctx, ids)
+	return escalation.On(f.DB).EndFollowUps(ctx, ids)
 }
 
 // A follow-up that could not be deleted is done again.
@@ -197,7 +198,7 @@ func TestFollowUpRepeats(t *testing.T) {
 	s := postgrestest.New(t)
 	bounce(t, s, 1)
 	followUp(t, s, "d2", notification.FollowUpEscalation)
-	f := follow(t, s, &forgetfulFollowUps{Store: s}, &told{}, client.MetricsNopHandler)
+	f := follow(t, s, &forgetfulFollowUps{Store: escalation.On(s)}, &told{}, client.MetricsNopHandler)
 	f.awaitLeft(t, 0)
 
 	f.stop(t)

@@ -144,7 +144,7 @@ func TestPlanMetrics(t *testing.T) {
 	db := reservation()
 	db.page.Recipients[1].Suppressions = []notification.Suppression{{Channel: notification.Email, Reason: notification.SuppressedBounce}, {Channel: notification.SMS, Reason: notification.SuppressedOptOut}}
 	m := newMeters()
-	a := planner(db)
+	a := planning(db)
 
 	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))
 	require.Equal(t, map[string]int64{"herald_not_sent EMAIL SUPPRESSED": 1}, m.counted())

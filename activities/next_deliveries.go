@@ -8,6 +8,9 @@ import (
 
 // LaneStore is the part of the database that hands out the deliveries of lanes.
 type LaneStore interface {
+	// Lanes reads the lanes of an event in which a delivery is still to be made.
+	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
+	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
 	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status, limit int) (notification.Stretch, error)
 	// LaneDeliveries reads the first deliveries of a part with the status `only`; empty: PENDING
 	// and FAILED. next is the first notification.id of the next call; 0: none are left.

@@ -12,6 +12,7 @@ import (
 
 // laneStore is a LaneStore that finds one stretch, and keeps the arguments of its calls.
 type laneStore struct {
+	activities.LaneStore
 	stretch    notification.Stretch
 	deliveries []notification.Delivery
 	next       int64
@@ -122,7 +123,7 @@ func TestPlanDeliveriesDecidesOnceOnBatches(t *testing.T) {
 	for _, tt := range tests {
 		db := reservation()
 		db.people, db.page.Next = tt.people, tt.next
-		a := planner(db)
+		a := planning(db)
 		a.BulkThreshold = tt.threshold
 
 		planned, err := run[activities.PlanResult](a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: tt.after, Pages: 1})

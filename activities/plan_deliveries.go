@@ -23,8 +23,9 @@ type PlanStore interface {
 	// AddressHolders reads which recipients of an event have deliveries to the addresses of people, on
 	// channels whose routes tell each address once. It sets the hashes of these addresses in people.
 	AddressHolders(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) (notification.AddressHolders, error)
-	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
-	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
+	// Named reads a recipient as planning does; an empty page: the targets do not name them.
+	Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error)
+	Event(ctx context.Context, eventID string) (notification.Event, []notification.EventRecipients, error)
 	// AskApproval stores that an event waits for approval, and returns the start of the wait.
 	AskApproval(ctx context.Context, eventID string) (time.Time, error)
 	// AnswerApproval stores the first answer, and returns the stored answer. It ignores an approval
@@ -170,7 +171,7 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
 	result, eventID := p.result, p.setup.Event.ID
 	if in.After.UserID == "" && result.Next == nil && !result.Bulk {
-		deliveries, err := a.Plans.Undelivered(ctx, eventID, pageDeliveries+1)
+		deliveries, err := a.Lanes.Undelivered(ctx, eventID, pageDeliveries+1)
 		if err != nil {
 			return PlanResult{}, err
 		}
@@ -179,7 +180,7 @@ func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (Pl
 			return result, nil
 		}
 	}
-	lanes, err := a.Plans.Lanes(ctx, eventID)
+	lanes, err := a.Lanes.Lanes(ctx, eventID)
 	result.Lanes = lanes
 	return result, err
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 )
 
 func TestPlanDeliveries(t *testing.T) {
@@ -143,7 +142,7 @@ func TestPlanDeliveriesReportsSkippedPeople(t *testing.T) {
 
 	db.page.Recipients = nil
 	m := newMeters()
-	a := planner(db)
+	a := planning(db)
 	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))
 	require.Equal(t, map[string]int64{"herald_recipients_passed_over UNKNOWN_USER_TYPE": 2, "herald_recipients_passed_over UNUSABLE_USER_ID": 1}, m.counted())
 	result = must(plan(db, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1}))(t)
@@ -215,12 +214,12 @@ func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 
 // losing stores pages, but loses the first result of each.
 type losing struct {
-	*postgres.Store
+	planDatabase
 	lost bool
 }
 
 func (l *losing) SaveLockedPlan(ctx context.Context, event notification.Event, page notification.RecipientPage, keys []notification.Throttle, decide func(notification.Used) ([]notification.DecidedRecipient, error)) error {
-	err := l.Store.SaveLockedPlan(ctx, event, page, keys, decide)
+	err := l.planDatabase.SaveLockedPlan(ctx, event, page, keys, decide)
 	if !l.lost {
 		l.lost = true
 		return errors.New("connection reset")
@@ -238,9 +237,9 @@ func TestPlanDeliveriesTwiceKeepsMaxRecipients(t *testing.T) {
 		person(t, s, "RESTAURANT_USER", fmt.Sprint(i+1), "RESTAURANT", "5", "STAFF")
 	}
 	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', true, 1)")
-	event(t, s, "RESTAURANT", "5")
+	insertEvent(t, s, "RESTAURANT", "5")
 	in := activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 2}
-	db := &losing{Store: s}
+	db := &losing{planDatabase: planDatabaseOf(s)}
 
 	_, err := plan(db, in)
 	require.Error(t, err)
@@ -262,7 +261,7 @@ func TestPlanDeliveriesDecidesUnderTheLock(t *testing.T) {
 	s := installation(t)
 	exec(t, s, "UPDATE event_type_channel_routing SET throttle_window = '1 second' WHERE channel_type = 'EMAIL'")
 	person(t, s, "RESTAURANT_USER", "1", "RESTAURANT", "5", "STAFF")
-	event(t, s, "RESTAURANT", "5")
+	insertEvent(t, s, "RESTAURANT", "5")
 	exec(t, s, "INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) VALUES ('evt-0', 'RESERVATION_REQUESTED', 'RESTAURANT_USER', '1', 'EMAIL', 'evt-0-staff1-EMAIL', 't', 'b')")
 	exec(t, s, "INSERT INTO throttle (user_type, user_id, event_type, channel_type, throttle_key, delivery_id, began_at, ends_at) SELECT 'RESTAURANT_USER', '1', 'RESERVATION_REQUESTED', 'EMAIL', '', 'evt-0-staff1-EMAIL', now(), now() + '1 second'")
 	other := postgrestest.OpenTx(t, s, "SELECT FROM throttle FOR UPDATE")
@@ -325,7 +324,7 @@ func TestPlanDeliveriesCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	db := reservation()
-	a := planner(db)
+	a := planning(db)
 	_, err := runWithin[activities.PlanResult](ctx, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, Pages: 1})
 	require.ErrorContains(t, err, "cancel")
 	require.Empty(t, db.decided)

@@ -13,14 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
+	"herald/internal/attempt"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/planner"
 )
 
 // installation returns a database with one template, and the routing of RESERVATION_REQUESTED from
 // the architecture document.
-func installation(t *testing.T) *postgres.Store {
+func installation(t *testing.T) *db.DB {
 	t.Helper()
 	s := postgrestest.New(t)
 	exec(t, s, `
@@ -32,7 +34,7 @@ func installation(t *testing.T) *postgres.Store {
 }
 
 // person writes a recipient with every address, and as a member of an entity if role is set.
-func person(t *testing.T, s *postgres.Store, userType, userID, entityType, entityID, role string) {
+func person(t *testing.T, s *db.DB, userType, userID, entityType, entityID, role string) {
 	t.Helper()
 	exec(t, s, `
 		INSERT INTO recipient (user_type, user_id, name, email, phone, timezone)
@@ -43,7 +45,7 @@ func person(t *testing.T, s *postgres.Store, userType, userID, entityType, entit
 	}
 }
 
-func event(t *testing.T, s *postgres.Store, aggregateType, aggregateID string) {
+func insertEvent(t *testing.T, s *db.DB, aggregateType, aggregateID string) {
 	t.Helper()
 	exec(t, s, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
@@ -52,18 +54,18 @@ func event(t *testing.T, s *postgres.Store, aggregateType, aggregateID string) {
 
 // planned runs PlanDeliveries page by page, as the workflow does, and returns
 // the ids of all planned deliveries.
-func planned(t *testing.T, s *postgres.Store) []string {
+func planned(t *testing.T, s *db.DB) []string {
 	t.Helper()
 	var after notification.Cursor
 	for {
-		result := must(plan(s, activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: after}))(t)
+		result := must(plan(planDatabaseOf(s), activities.PlanInput{EventID: "evt-1", Source: notification.HeraldSource, After: after}))(t)
 		require.Empty(t, result.Outcome)
 		if result.Next == nil {
 			break
 		}
 		after = *result.Next
 	}
-	deliveries := must(s.Undelivered(t.Context(), "evt-1", 1000))(t)
+	deliveries := must(attempt.On(s).Undelivered(t.Context(), "evt-1", 1000))(t)
 	ids := make([]string, len(deliveries))
 	for i, d := range deliveries {
 		ids[i] = d.DeliveryID
@@ -78,34 +80,34 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 	const quiet = `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
 		SELECT 'RESTAURANT_USER', '1', c, c <> 'SMS', true, $1::time, $2::time FROM unnest('{WEBSOCKET,EMAIL,PUSH,SMS}'::text[]) AS c`
-	restaurant := func(t *testing.T, s *postgres.Store) {
+	restaurant := func(t *testing.T, s *db.DB) {
 		person(t, s, "RESTAURANT_USER", "1", "RESTAURANT", "5", "STAFF")
 		exec(t, s, `
 			INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled, max_recipients)
 			SELECT 'RESTAURANT', '5', c, c <> 'SMS', 3 FROM unnest('{WEBSOCKET,EMAIL,PUSH,SMS}'::text[]) AS c`)
-		event(t, s, "RESTAURANT", "5")
+		insertEvent(t, s, "RESTAURANT", "5")
 	}
-	staff := func(t *testing.T, s *postgres.Store) {
+	staff := func(t *testing.T, s *db.DB) {
 		for id, role := range map[string]string{"1": "MANAGER", "2": "CHEF", "3": "WAITER"} {
 			person(t, s, "RESTAURANT_USER", id, "RESTAURANT", "5", role)
 		}
 		exec(t, s, `
 			INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
 			SELECT 'RESTAURANT_USER', id, 'SMS', false FROM unnest('{1,2,3}'::text[]) AS id`)
-		event(t, s, "RESTAURANT", "5")
+		insertEvent(t, s, "RESTAURANT", "5")
 	}
-	agency := func(t *testing.T, s *postgres.Store) {
+	agency := func(t *testing.T, s *db.DB) {
 		person(t, s, "AGENCY_USER", "1", "AGENCY", "10", "AGENT")
 		exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('AGENCY', '10', 'PUSH', false)")
-		event(t, s, "AGENCY", "10")
+		insertEvent(t, s, "AGENCY", "10")
 	}
 	tests := []struct {
 		name    string
-		arrange func(t *testing.T, s *postgres.Store)
+		arrange func(t *testing.T, s *db.DB)
 		want    []string
 		sends   int // rows of notification_channel_send; 0: not counted
 	}{
-		{name: "three members of staff: 8 messages", arrange: func(t *testing.T, s *postgres.Store) {
+		{name: "three members of staff: 8 messages", arrange: func(t *testing.T, s *db.DB) {
 			exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '3', 'PUSH', false)")
 			staff(t, s)
 		}, want: []string{
@@ -114,34 +116,34 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 		{name: "three members of staff: 9 rows and 6 sends", arrange: staff, want: []string{
 			"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH", "staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff3-WEBSOCKET", "staff3-EMAIL", "staff3-PUSH",
 		}, sends: 6},
-		{name: "staff1 by day", arrange: func(t *testing.T, s *postgres.Store) {
+		{name: "staff1 by day", arrange: func(t *testing.T, s *db.DB) {
 			restaurant(t, s)
 			exec(t, s, quiet, "23:59:59.999998", "23:59:59.999999")
 		}, want: []string{"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
-		{name: "staff1 in quiet hours", arrange: func(t *testing.T, s *postgres.Store) {
+		{name: "staff1 in quiet hours", arrange: func(t *testing.T, s *db.DB) {
 			restaurant(t, s)
 			exec(t, s, quiet, "00:00", "23:59:59.999999")
 		}, want: []string{"staff1-WEBSOCKET"}},
-		{name: "a restaurant with an SMS for managers only", arrange: func(t *testing.T, s *postgres.Store) {
+		{name: "a restaurant with an SMS for managers only", arrange: func(t *testing.T, s *db.DB) {
 			person(t, s, "RESTAURANT_USER", "1", "RESTAURANT", "5", "STAFF")
 			person(t, s, "RESTAURANT_USER", "2", "RESTAURANT", "5", "MANAGER")
 			exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'SMS', '{MANAGER}')")
-			event(t, s, "RESTAURANT", "5")
+			insertEvent(t, s, "RESTAURANT", "5")
 		}, want: []string{"staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff2-SMS", "staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
-		{name: "an agency without push", arrange: func(t *testing.T, s *postgres.Store) {
+		{name: "an agency without push", arrange: func(t *testing.T, s *db.DB) {
 			agency(t, s)
 			person(t, s, "AGENCY_USER", "2", "AGENCY", "10", "ACCOUNTANT")
 		}, want: []string{"agent1-WEBSOCKET", "agent1-EMAIL", "agent1-SMS"}},
-		{name: "an agency with its manager", arrange: func(t *testing.T, s *postgres.Store) {
+		{name: "an agency with its manager", arrange: func(t *testing.T, s *db.DB) {
 			agency(t, s)
 			person(t, s, "AGENCY_USER", "2", "AGENCY", "10", "AGENT")
 			person(t, s, "AGENCY_USER", "3", "AGENCY", "10", "MANAGER")
 		}, want: []string{
 			"agent1-WEBSOCKET", "agent1-EMAIL", "agent1-SMS", "agent2-WEBSOCKET", "agent2-EMAIL", "agent2-SMS", "agent3-WEBSOCKET", "agent3-EMAIL", "agent3-SMS",
 		}},
-		{name: "a customer", arrange: func(t *testing.T, s *postgres.Store) {
+		{name: "a customer", arrange: func(t *testing.T, s *db.DB) {
 			person(t, s, "CUSTOMER", "42", "", "", "")
-			event(t, s, "CUSTOMER", "42")
+			insertEvent(t, s, "CUSTOMER", "42")
 		}, want: []string{"customer42-WEBSOCKET", "customer42-EMAIL", "customer42-PUSH", "customer42-SMS"}},
 	}
 	for _, tt := range tests {
@@ -198,7 +200,7 @@ func TestPlanDeliveriesOfManyPages(t *testing.T) {
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
 		SELECT 'RESTAURANT', '5', user_type, user_id, CASE user_id WHEN '250' THEN 'MANAGER' ELSE 'STAFF' END FROM recipient`)
 	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', 150)")
-	event(t, s, "RESTAURANT", "5")
+	insertEvent(t, s, "RESTAURANT", "5")
 
 	ids := planned(t, s)
 
@@ -226,7 +228,7 @@ func TestPlanDeliveriesOncePerAddress(t *testing.T) {
 		FROM   generate_series(1, 250) AS i`)
 	exec(t, s, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', '5', user_type, user_id, 'STAFF' FROM recipient")
 	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '1', 'EMAIL', false)")
-	event(t, s, "RESTAURANT", "5")
+	insertEvent(t, s, "RESTAURANT", "5")
 
 	ids := planned(t, s)
 
@@ -240,18 +242,33 @@ func TestPlanDeliveriesOncePerAddress(t *testing.T) {
 }
 
 // get reads one value.
-func get[T any](t *testing.T, s *postgres.Store, query string, args ...any) (value T) {
+func get[T any](t *testing.T, s *db.DB, query string, args ...any) (value T) {
 	t.Helper()
 	require.NoError(t, s.Pool.QueryRow(t.Context(), query, args...).Scan(&value))
 	return value
 }
 
-// plans is a PlanStore with one event and one page of recipients. It has no throttles, caps or
+// planDatabase is the part of the database that planning needs.
+type planDatabase interface {
+	activities.PlanStore
+	activities.LaneStore
+}
+
+// planDatabaseOf returns the real one.
+func planDatabaseOf(s *db.DB) planDatabase {
+	return struct {
+		activities.PlanStore
+		activities.LaneStore
+	}{planner.On(s), attempt.On(s)}
+}
+
+// plans is a planDatabase with one event and one page of recipients. It has no throttles, caps or
 // approvals.
 type plans struct {
-	activities.PlanStore
+	planDatabase
 	rules notification.EventSetup
 	page  notification.RecipientPage
+	named notification.RecipientPage
 	err   error // of EventSetup
 	later error // of all later calls
 
@@ -273,6 +290,10 @@ func (p *plans) Recipients(_ context.Context, _ string, targets []notification.T
 	p.asked, p.after, p.limit = targets, after, limit
 	p.pages++
 	return p.page, p.later
+}
+
+func (p *plans) Named(context.Context, string, []notification.Target, notification.UserType, string) (notification.RecipientPage, error) {
+	return p.named, nil
 }
 
 func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notification.DecidedRecipient) error {
@@ -321,14 +342,14 @@ var policies = map[notification.Channel]activities.DeliveryPolicy{
 	notification.Email:     {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second}},
 }
 
-// planner plans the events of Herald's own outbox.
-func planner(db activities.PlanStore) *activities.Activities {
+// planning plans the events of Herald's own outbox.
+func planning(db planDatabase) *activities.Activities {
 	sources := map[string]activities.Source{notification.HeraldSource: {}}
-	return &activities.Activities{Sources: sources, Plans: db, EventTexts: eventTexts, EscalatedTexts: escalatedTexts, Policies: policies}
+	return &activities.Activities{Sources: sources, Plans: db, Lanes: db, EventTexts: eventTexts, EscalatedTexts: escalatedTexts, Policies: policies}
 }
 
-func plan(db activities.PlanStore, in activities.PlanInput) (activities.PlanResult, error) {
-	a := planner(db)
+func plan(db planDatabase, in activities.PlanInput) (activities.PlanResult, error) {
+	a := planning(db)
 	in.Pages = max(in.Pages, 1)
 	return run[activities.PlanResult](a, a.PlanDeliveries, in)
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
 	"herald/internal/outboxes/dialects/dialecttest"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/relay"
 )
 
 var (
@@ -32,7 +34,7 @@ func TestPollOutboxRace(t *testing.T) {
 	const n = 2000
 	s, temporal := postgrestest.New(t), &launcher{}
 	emit(t, s, 1, n)
-	first, second := poll(t, s, temporal, eager), poll(t, s, temporal, eager)
+	first, second := poll(t, event.On(s), temporal, eager), poll(t, event.On(s), temporal, eager)
 	await(t, s, n, "status = 'PROCESSED'")
 
 	require.Equal(t, n, first.stop(t).Started+second.stop(t).Started)
@@ -49,7 +51,7 @@ func TestPollOutboxDuplicates(t *testing.T) {
 	s, temporal := postgrestest.New(t), &launcher{}
 	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'SUCCESS')")
 	emit(t, s, 1, 2)
-	p := poll(t, s, temporal, eager)
+	p := poll(t, event.On(s), temporal, eager)
 	await(t, s, 2, "status = 'PROCESSED'")
 	p.stop(t)
 
@@ -70,7 +72,7 @@ func TestPollOutboxOfAnUnknownSource(t *testing.T) {
 
 // forgetful is an outbox whose database is out of reach at the end of the first claim.
 type forgetful struct {
-	*postgres.Store
+	event.Store
 	failed atomic.Bool
 }
 
@@ -78,32 +80,32 @@ func (f *forgetful) EndClaim(ctx context.Context, owner string, results []notifi
 	if f.failed.CompareAndSwap(false, true) {
 		return errors.New("connection reset")
 	}
-	return f.Store.EndClaim(ctx, owner, results)
+	return event.On(f.DB).EndClaim(ctx, owner, results)
 }
 
 func TestPollOutboxLosesNothingWhileTheDatabaseIsDown(t *testing.T) {
 	t.Parallel()
 
-	outbox, temporal, m := &forgetful{Store: postgrestest.New(t)}, &launcher{}, newMeters()
-	emit(t, outbox.Store, 1, 2)
+	outbox, temporal, m := &forgetful{Store: event.On(postgrestest.New(t))}, &launcher{}, newMeters()
+	emit(t, outbox.DB, 1, 2)
 	p := pollMeasured(t, m.handler(), outbox, temporal, eager)
 	require.Eventually(t, outbox.failed.Load, patience, time.Millisecond)
-	require.Equal(t, 2, events(t, outbox.Store, "status = 'PENDING' AND lease_owner IS NOT NULL"))
-	endLeases(t, outbox.Store)
-	await(t, outbox.Store, 2, "status = 'PROCESSED'")
+	require.Equal(t, 2, events(t, outbox.DB, "status = 'PENDING' AND lease_owner IS NOT NULL"))
+	endLeases(t, outbox.DB)
+	await(t, outbox.DB, 2, "status = 'PROCESSED'")
 	p.stop(t)
 
 	require.Equal(t, 2, temporal.count("evt-1"), "the second start finds the workflow of the first")
 	require.Equal(t, map[string]int64{"herald_outbox_claims": 4, "herald_outbox_results STARTED": 2}, m.counted(), "each event is counted once")
 }
 
-func endLeases(t *testing.T, s *postgres.Store) {
+func endLeases(t *testing.T, s *db.DB) {
 	t.Helper()
 	exec(t, s, "UPDATE event_outbox SET lease_until = now() - interval '1 second', error_message = NULL WHERE lease_owner IS NOT NULL")
 }
 
 // endLeasesAndEmit lets one batch claim the event with the events whose leases it ends.
-func endLeasesAndEmit(t *testing.T, s *postgres.Store, event int) {
+func endLeasesAndEmit(t *testing.T, s *db.DB, event int) {
 	t.Helper()
 	tx := must(s.Pool.Begin(t.Context()))(t)
 	must(tx.Exec(t.Context(), "UPDATE event_outbox SET lease_until = now() - interval '1 second', error_message = NULL WHERE lease_owner IS NOT NULL"))(t)
@@ -118,7 +120,7 @@ func TestPollOutboxWithRefusedEvents(t *testing.T) {
 
 	s, temporal, m := postgrestest.New(t), &launcher{answer: poisoned}, newMeters()
 	emit(t, s, 1, 5)
-	p := pollMeasured(t, m.handler(), s, temporal, eager)
+	p := pollMeasured(t, m.handler(), event.On(s), temporal, eager)
 
 	await(t, s, 3, "status = 'PROCESSED'")
 	want := map[string]int64{
@@ -167,7 +169,7 @@ func TestPollOutboxFindsEvents(t *testing.T) {
 			s := postgrestest.New(t)
 			exec(t, s, tt.prepare)
 			emit(t, s, 1, tt.upTo[0])
-			p := poll(t, s, &launcher{}, tt.source)
+			p := poll(t, event.On(s), &launcher{}, tt.source)
 			await(t, s, tt.upTo[0], "status = 'PROCESSED'")
 			for _, n := range tt.upTo[1:] {
 				emit(t, s, n, n)
@@ -183,7 +185,7 @@ func TestPollOutboxSurvivesLostConnections(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	poll(t, s, &launcher{}, lazy)
+	poll(t, event.On(s), &launcher{}, lazy)
 	for i, victims := range []string{"query = 'LISTEN event_outbox'", "pid <> pg_backend_pid()"} {
 		emit(t, s, 2*i+1, 2*i+1)
 		await(t, s, 2*i+1, "status = 'PROCESSED'")
@@ -205,7 +207,7 @@ const insertOne = `
 	VALUES ($1, 'T', 'RESTAURANT', 5, '{}')`
 
 // try repeats a statement until it runs and matches a row.
-func try(t *testing.T, s *postgres.Store, sql string, args ...any) {
+func try(t *testing.T, s *db.DB, sql string, args ...any) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		tag, err := s.Pool.Exec(t.Context(), sql, args...)
@@ -236,7 +238,7 @@ func TestPollOutboxStopsBetweenBatches(t *testing.T) {
 				return nil
 			}}
 			emit(t, s, 1, 6)
-			p := poll(t, s, temporal, activities.Source{Interval: time.Hour, BatchSize: 3})
+			p := poll(t, event.On(s), temporal, activities.Source{Interval: time.Hour, BatchSize: 3})
 			<-claimed
 			tt.stop(p)
 			close(goOn)
@@ -261,7 +263,7 @@ func TestPollOutboxHeartbeatsToTheEnd(t *testing.T) {
 		return nil
 	}}
 	emit(t, s, 1, 1)
-	p := poll(t, s, temporal, lazy)
+	p := poll(t, event.On(s), temporal, lazy)
 	defer close(goOn)
 	<-claimed
 	p.cancel()
@@ -275,7 +277,7 @@ func TestPollOutboxLooksAgainAfterAHint(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	p := poll(t, s, &launcher{}, lazy)
+	p := poll(t, event.On(s), &launcher{}, lazy)
 	found := false
 	for i := 1; i < 100 && !found; i += 2 { // a slow machine needs more tries
 		first := must(s.Pool.Begin(t.Context()))(t)
@@ -294,10 +296,10 @@ func TestPollOutboxLooksAgainAfterAHint(t *testing.T) {
 }
 
 // ordersOf claims the events that were adopted from a service's rows.
-type ordersOf struct{ *postgres.Store }
+type ordersOf struct{ event.Store }
 
 func (o ordersOf) ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
-	return o.ClaimEventsOf(ctx, "orders", owner, limit, lease)
+	return event.On(o.DB).ClaimEventsOf(ctx, "orders", owner, limit, lease)
 }
 
 // The poller of a service's outbox adopts its rows, and starts the workflows of its events.
@@ -305,7 +307,7 @@ func TestPollOutboxOfAService(t *testing.T) {
 	t.Parallel()
 
 	source := outboxes.Source{Name: "orders", Dialect: outboxes.OrderService, DatabaseURL: postgrestest.URL(t), Table: "public.outbox", PollInterval: 10 * time.Millisecond, BatchSize: 10, Pollers: 1, People: true}
-	business := must(postgres.Open(t.Context(), source.DatabaseURL, "business"))(t)
+	business := must(db.Open(t.Context(), source.DatabaseURL, "business"))(t)
 	t.Cleanup(business.Close)
 	exec(t, business, dialecttest.Orders("outbox"))
 	exec(t, business, `INSERT INTO outbox (aggregate_type, event_type, payload, status, created_at) SELECT 'Order', 'OrderCreated', '{}', 'NEW', now() FROM generate_series(1, 25)`)
@@ -314,7 +316,7 @@ func TestPollOutboxOfAService(t *testing.T) {
 	herald := postgrestest.New(t)
 
 	started := &launcher{}
-	p := poll(t, ordersOf{herald}, started, activities.Source{Walk: &outboxes.Walk{Source: source, Table: table, Memory: herald}, Interval: 10 * time.Millisecond, BatchSize: 10})
+	p := poll(t, ordersOf{event.On(herald)}, started, activities.Source{Walk: &outboxes.Walk{Source: source, Table: table, Memory: relay.On(herald)}, Interval: 10 * time.Millisecond, BatchSize: 10})
 	await(t, herald, 25, "source = 'orders' AND status = 'PROCESSED'")
 	require.Eventually(t, func() bool { return get[int](t, business, "SELECT count(*) FROM outbox WHERE status = 'SENT'") == 25 }, patience, 5*time.Millisecond)
 	result := p.stop(t)

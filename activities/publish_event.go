@@ -8,7 +8,6 @@ import (
 
 // EventStore is the part of the database that publishing and finishing an event need.
 type EventStore interface {
-	Event(ctx context.Context, eventID string) (notification.Event, []notification.EventRecipients, error)
 	FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error)
 	// Acknowledge records that RabbitMQ has the message of an event.
 	Acknowledge(ctx context.Context, eventID string) error
@@ -33,7 +32,7 @@ type PublishEventResult struct {
 // PublishEvent publishes an event's message to RabbitMQ, and records that RabbitMQ has it. A
 // repeat publishes it again, with the same message id.
 func (a *Activities) PublishEvent(ctx context.Context, in PublishEventInput) (PublishEventResult, error) {
-	event, rules, err := a.Events.Event(ctx, in.EventID)
+	event, rules, err := a.Plans.Event(ctx, in.EventID)
 	if err != nil {
 		return PublishEventResult{}, failure(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
+	"herald/internal/attempt"
 	"herald/internal/notification"
 )
 
@@ -86,7 +87,7 @@ func TestSendBatchWhileADestinationRests(t *testing.T) {
 
 	db := withBatch(t, 100)
 	var sent atomic.Int64
-	a := batchActivities(db, &mails{answer: func(context.Context, string) error {
+	a := batchActivities(attempt.On(db), &mails{answer: func(context.Context, string) error {
 		if sent.Add(1)%10 == 0 {
 			return &notification.RestError{For: time.Minute, Alone: true}
 		}
@@ -127,7 +128,7 @@ func TestSendBatchWhileAllRest(t *testing.T) {
 		}
 		return nil
 	}}
-	a := batchActivities(db, over)
+	a := batchActivities(attempt.On(db), over)
 
 	_, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, db))
 

@@ -15,13 +15,14 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
+	"herald/internal/attempt"
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 // flaky is a database that fails.
 type flaky struct {
-	*postgres.Store
+	attempt.Store
 	mu         sync.Mutex
 	begins     int    // the number of BeginAttempts before it fails
 	failing    func() // if set, called before BeginAttempts fails
@@ -40,7 +41,7 @@ func (f *flaky) BeginAttempts(ctx context.Context, in notification.Begin) ([]not
 		}
 		return nil, errAway
 	}
-	return f.Store.BeginAttempts(ctx, in)
+	return attempt.On(f.DB).BeginAttempts(ctx, in)
 }
 
 func (f *flaky) EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
@@ -50,7 +51,7 @@ func (f *flaky) EndAttempts(ctx context.Context, results []notification.AttemptR
 		f.unrecorded = append(f.unrecorded, results...)
 		return nil, errAway
 	}
-	return f.Store.EndAttempts(ctx, results)
+	return attempt.On(f.DB).EndAttempts(ctx, results)
 }
 
 // A batch returns sent messages that could not be recorded, without device tokens, and begins no
@@ -58,10 +59,10 @@ func (f *flaky) EndAttempts(ctx context.Context, results []notification.AttemptR
 func TestSendBatchUnrecorded(t *testing.T) {
 	t.Parallel()
 
-	db := &flaky{Store: withBatch(t, 100), begins: 1000, endsFail: true}
+	db := &flaky{Store: attempt.On(withBatch(t, 100)), begins: 1000, endsFail: true}
 	over := &mails{}
 	a := batchActivities(db, over)
-	in := batchIn(t, db.Store)
+	in := batchIn(t, db.DB)
 
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, in))(t)
 
@@ -77,7 +78,7 @@ func TestSendBatchUnrecorded(t *testing.T) {
 	must(run[any](a, a.RecordBatch, activities.RecordBatchInput{Channel: notification.Email, Results: got.Unrecorded}))(t)
 	require.Equal(t, 100, got.Sent+must(run[activities.SendBatchResult](a, a.SendBatch, in))(t).Sent)
 	require.ElementsMatch(t, ids(100), over.sent)
-	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, db.Store, "status"))
+	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, db.DB, "status"))
 }
 
 // If attempts cannot begin, the activity fails after it has recorded all sent messages, and
@@ -85,7 +86,7 @@ func TestSendBatchUnrecorded(t *testing.T) {
 func TestSendBatchWithoutADatabase(t *testing.T) {
 	t.Parallel()
 
-	db := &flaky{Store: withBatch(t, 100), begins: 1}
+	db := &flaky{Store: attempt.On(withBatch(t, 100)), begins: 1}
 	over := failing(map[string]error{"d-1": providerError(notification.Busy, 429, 0)})
 	a := batchActivities(db, over)
 
@@ -93,14 +94,14 @@ func TestSendBatchWithoutADatabase(t *testing.T) {
 	var told activities.BatchProgress // the last heartbeat
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) { require.NoError(t, details.Get(&told)) })
 
-	_, err := env.ExecuteActivity(a.SendBatch, batchIn(t, db.Store))
+	_, err := env.ExecuteActivity(a.SendBatch, batchIn(t, db.DB))
 
 	require.ErrorContains(t, err, errAway.Error())
 	require.Equal(t, inGroup-1, told.Sent)
 	require.Equal(t, 1, told.Retried)
 	requireFailure(t, err, "", false, 0)
 	require.Equal(t, inGroup, over.calls())
-	require.Equal(t, map[string]int{"SENT": inGroup - 1, "PENDING": 101 - inGroup}, deliveriesBy(t, db.Store, "status"))
+	require.Equal(t, map[string]int{"SENT": inGroup - 1, "PENDING": 101 - inGroup}, deliveriesBy(t, db.DB, "status"))
 }
 
 // If the last group's attempts cannot begin and the batch is cancelled meanwhile, the activity fails.
@@ -110,12 +111,12 @@ func TestSendBatchCancelledWithoutADatabase(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	db := &flaky{Store: withBatch(t, 20), begins: 0, failing: cancel}
+	db := &flaky{Store: attempt.On(withBatch(t, 20)), begins: 0, failing: cancel}
 	a := batchActivities(db, &mails{})
 	env := newEnv(a)
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 
-	_, err := env.ExecuteActivity(a.SendBatch, batchIn(t, db.Store))
+	_, err := env.ExecuteActivity(a.SendBatch, batchIn(t, db.DB))
 
 	require.ErrorContains(t, err, errAway.Error())
 	requireFailure(t, err, "", false, 0)
@@ -125,7 +126,7 @@ func TestSendBatchCancelledWithoutADatabase(t *testing.T) {
 const inGroup = activities.BatchSends / activities.BatchesAtOnce
 
 // withBatch returns a database with n new e-mail deliveries of evt-1: d-1 to d-n.
-func withBatch(t *testing.T, n int) *postgres.Store {
+func withBatch(t *testing.T, n int) *db.DB {
 	t.Helper()
 	s := installation(t)
 	exec(t, s, `
@@ -139,7 +140,7 @@ func withBatch(t *testing.T, n int) *postgres.Store {
 }
 
 // batchIn returns the input for a batch of all deliveries.
-func batchIn(t *testing.T, s *postgres.Store) activities.SendBatchInput {
+func batchIn(t *testing.T, s *db.DB) activities.SendBatchInput {
 	t.Helper()
 	return activities.SendBatchInput{
 		EventID: "evt-1", Channel: notification.Email, Number: 7, AttemptPolicy: activities.AttemptPolicy{Timeout: 10 * time.Second, MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2},
@@ -208,13 +209,13 @@ func ids(n int) []string {
 }
 
 // deliveriesBy counts deliveries by an SQL expression.
-func deliveriesBy(t *testing.T, s *postgres.Store, what string) map[string]int {
+func deliveriesBy(t *testing.T, s *db.DB, what string) map[string]int {
 	t.Helper()
 	return get[map[string]int](t, s, "SELECT coalesce(jsonb_object_agg(key, count), '{}') FROM (SELECT coalesce(("+what+")::text, '') AS key, count(*) FROM notification n LEFT JOIN delivery_attempt a USING (delivery_id) GROUP BY 1) AS counts")
 }
 
 // deadLetters returns the deliveries with a waiting dead letter.
-func deadLetters(t *testing.T, s *postgres.Store) []string {
+func deadLetters(t *testing.T, s *db.DB) []string {
 	t.Helper()
 	return get[[]string](t, s, "SELECT coalesce(array_agg(delivery_id ORDER BY delivery_id), '{}') FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'")
 }
@@ -242,7 +243,7 @@ func TestSendBatchTakesTurns(t *testing.T) {
 	away := errors.New("connection refused")
 	for turns, want := range map[int]int{0: 0, 21: 21, 100: 50} {
 		s, over := withBatch(t, 50), &mails{}
-		a := batchActivities(s, over)
+		a := batchActivities(attempt.On(s), over)
 		a.Turns, a.RateLimits = &scarce{turns: turns, err: away}, map[notification.Channel]float64{notification.Email: 20}
 
 		got, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s))
@@ -267,7 +268,7 @@ func TestSendBatchUsesPastTurns(t *testing.T) {
 	t.Parallel()
 
 	s, over := withBatch(t, 50), &mails{}
-	a := batchActivities(s, over)
+	a := batchActivities(attempt.On(s), over)
 	a.Turns, a.RateLimits = &turns{in: -time.Second}, map[notification.Channel]float64{notification.Email: 20}
 
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
@@ -283,7 +284,7 @@ func TestSendBatchRestsAfterALateMessage(t *testing.T) {
 	s := withBatch(t, inGroup+1)
 	var mu sync.Mutex
 	var calls []time.Time // the first is the call for the single message
-	a := batchActivities(s, &mails{answer: func(context.Context, string) error {
+	a := batchActivities(attempt.On(s), &mails{answer: func(context.Context, string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		calls = append(calls, time.Now())
@@ -294,7 +295,7 @@ func TestSendBatchRestsAfterALateMessage(t *testing.T) {
 	a.Attempts = single
 
 	must(run[activities.SendResult](a, a.SendFirst, sendInput))(t)
-	a.Attempts = s
+	a.Attempts = attempt.On(s)
 	require.Equal(t, inGroup+1, must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t).Sent)
 	require.GreaterOrEqual(t, calls[1+inGroup].Sub(calls[inGroup]), rest)
 }

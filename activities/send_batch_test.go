@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
+	"herald/internal/attempt"
 	"herald/internal/notification"
 )
 
@@ -24,7 +25,7 @@ func TestSendBatch(t *testing.T) {
 	t.Parallel()
 
 	s, over := withBatch(t, 100), &mails{}
-	a := batchActivities(s, over)
+	a := batchActivities(attempt.On(s), over)
 
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
 
@@ -54,7 +55,7 @@ func TestSendBatchOutcomes(t *testing.T) {
 		"d-3": providerError(notification.Ambiguous, 503, 0),
 		"d-4": providerError(notification.Account, 401, 0),
 	})
-	a, start, m := batchActivities(s, over), time.Now().Truncate(time.Microsecond), newMeters()
+	a, start, m := batchActivities(attempt.On(s), over), time.Now().Truncate(time.Microsecond), newMeters()
 
 	got := must(execute[activities.SendBatchResult](newEnv(a, m.handler()), a.SendBatch, batchIn(t, s)))(t)
 
@@ -87,7 +88,7 @@ func TestSendBatchOverOtherChannels(t *testing.T) {
 		t.Parallel()
 
 		s := withBatch(t, 3)
-		a := &activities.Activities{Attempts: s, Batches: s, Off: map[notification.Channel]error{notification.Email: errors.New("SENDGRID_API_KEY is not set")}}
+		a := &activities.Activities{Attempts: attempt.On(s), Batches: attempt.On(s), Off: map[notification.Channel]error{notification.Email: errors.New("SENDGRID_API_KEY is not set")}}
 		require.Equal(t, 3, must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t).Failed)
 		require.Equal(t, "NOT_CONFIGURED", get[string](t, s, "SELECT DISTINCT outcome FROM delivery_attempt"))
 	})
@@ -96,7 +97,7 @@ func TestSendBatchOverOtherChannels(t *testing.T) {
 
 		s := withBatch(t, 3)
 		exec(t, s, "UPDATE notification SET channel = 'SLACK'")
-		a := &activities.Activities{Attempts: s, Batches: s, Senders: map[notification.Channel]activities.Sender{notification.Slack: failing(map[string]error{"d-2": providerError(notification.Busy, 429, 0)})}}
+		a := &activities.Activities{Attempts: attempt.On(s), Batches: attempt.On(s), Senders: map[notification.Channel]activities.Sender{notification.Slack: failing(map[string]error{"d-2": providerError(notification.Busy, 429, 0)})}}
 		in := batchIn(t, s)
 		in.Channel, in.MaxAttempts = notification.Slack, 1
 		require.Equal(t, activities.BatchProgress{Sent: 2, Failed: 1}, must(run[activities.SendBatchResult](a, a.SendBatch, in))(t).BatchProgress)
@@ -114,7 +115,7 @@ func TestSendBatchSkipsDeliveries(t *testing.T) {
 	exec(t, s, "UPDATE notification SET status = 'CANCELLED' WHERE delivery_id = 'd-2'")
 	exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes' WHERE delivery_id IN ('d-3', 'd-4')")
 	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '3'")
-	a, m := batchActivities(s, over), newMeters()
+	a, m := batchActivities(attempt.On(s), over), newMeters()
 
 	got := must(execute[activities.SendBatchResult](newEnv(a, m.handler()), a.SendBatch, batchIn(t, s)))(t)
 
@@ -137,7 +138,7 @@ func TestSendBatchInQuietHours(t *testing.T) {
 		exec(t, s, `
 			INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
 			SELECT 'CUSTOMER', i, 'EMAIL', true, '00:00', '23:59:59.999999' FROM unnest(ARRAY ['1', '2']) AS i`)
-		a := batchActivities(s, over)
+		a := batchActivities(attempt.On(s), over)
 		in := batchIn(t, s)
 
 		got := must(run[activities.SendBatchResult](a, a.SendBatch, in))(t)
@@ -145,10 +146,10 @@ func TestSendBatchInQuietHours(t *testing.T) {
 		require.Equal(t, []string{"d-3"}, over.sent)
 		require.Equal(t, action == "DEFER", got.HasRemaining)
 		require.Equal(t, want, deliveriesBy(t, s, "status"))
-		again := must(s.BatchDeliveries(t.Context(), "evt-1", notification.Email, in.IDs))(t)
+		again := must(attempt.On(s).BatchDeliveries(t.Context(), "evt-1", notification.Email, in.IDs))(t)
 		require.Empty(t, again, "no execution of the batch sends them")
 		part := notification.Part{EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email}, IDs: in.IDs}
-		waiting, _, err := s.LaneDeliveries(t.Context(), part, notification.Pending, 100)
+		waiting, _, err := attempt.On(s).LaneDeliveries(t.Context(), part, notification.Pending, 100)
 		require.NoError(t, err)
 		for _, each := range waiting {
 			require.True(t, each.Later, "its workflow waits")
@@ -163,7 +164,7 @@ func TestSendBatchReturnsASmallResult(t *testing.T) {
 
 	const most = 700
 	s := withBatch(t, most)
-	a := batchActivities(s, &mails{answer: func(context.Context, string) error { return providerError(notification.Busy, 429, 0) }})
+	a := batchActivities(attempt.On(s), &mails{answer: func(context.Context, string) error { return providerError(notification.Busy, 429, 0) }})
 	in := batchIn(t, s)
 
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, in))(t)
@@ -183,7 +184,7 @@ func TestSendBatchSkipsCancelledDeliveries(t *testing.T) {
 		once.Do(func() { exec(t, s, "UPDATE notification SET status = 'CANCELLED' WHERE attempt_count = 0") })
 		return nil
 	}
-	a := batchActivities(s, over)
+	a := batchActivities(attempt.On(s), over)
 
 	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
 
@@ -218,7 +219,7 @@ func TestSendBatchStops(t *testing.T) {
 				})
 				return ctx.Err() // a cancelled call would return this error
 			}}
-			a := batchActivities(s, over)
+			a := batchActivities(attempt.On(s), over)
 			env := newEnv(a)
 			env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 			env.SetWorkerStopChannel(stop)
@@ -249,7 +250,7 @@ func TestSendBatchCancelledInItsLastGroup(t *testing.T) {
 		}
 		return nil
 	}}
-	a := batchActivities(s, over)
+	a := batchActivities(attempt.On(s), over)
 	env := newEnv(a)
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 
@@ -276,7 +277,7 @@ func TestSendBatchContinues(t *testing.T) {
 			return ctx.Err()
 		}
 	}
-	a := batchActivities(s, over)
+	a := batchActivities(attempt.On(s), over)
 	env := newEnv(a)
 	env.SetHeartbeatDetails(activities.BatchProgress{Sent: 5, Retried: 2})
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {

@@ -21,14 +21,17 @@ type SweepStore interface {
 	StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, int64, error)
 	EventRestarted(ctx context.Context, eventID string) error
 	DeliveryRestarted(ctx context.Context, deliveryID string) error
-	// DeleteThrottles deletes up to limit windows that are over, and returns their number.
-	DeleteThrottles(ctx context.Context, limit int) (int, error)
-	// DeleteTurns deletes up to limit turns of destinations that nobody wanted for a day.
-	DeleteTurns(ctx context.Context, limit int) (int, error)
-	DeleteCounted(ctx context.Context, limit int) (int, error)
 	// CountDeliveries counts the deliveries of the last hours for the console.
 	CountDeliveries(ctx context.Context) error
 	EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error
+}
+
+// ExpiredStore deletes rows that Herald needs no more. Each method deletes up to limit rows, and
+// returns their number.
+type ExpiredStore interface {
+	DeleteThrottles(ctx context.Context, limit int) (int, error) // windows that are over
+	DeleteTurns(ctx context.Context, limit int) (int, error)     // of destinations that nobody wanted for a day
+	DeleteCounted(ctx context.Context, limit int) (int, error)
 }
 
 // Sweeper is the part of Temporal that the sweep needs.
@@ -96,9 +99,9 @@ func (a *Activities) Sweep(ctx context.Context) (notification.Sweep, error) {
 	countOutcomes(activity.GetMetricsHandler(ctx), SweepMetric, map[string]int{
 		sweepStartedAgain: s.found.StartedAgain, sweepClosed: s.found.Closed, sweepFailed: s.found.Failed,
 	})
-	s.deleteOver(ctx, "throttle windows that are over", a.Sweeps.DeleteThrottles)
-	s.deleteOver(ctx, "turns of unused destinations", a.Sweeps.DeleteTurns)
-	s.deleteOver(ctx, "messages that no cap counts any more", a.Sweeps.DeleteCounted)
+	s.deleteOver(ctx, "throttle windows that are over", a.Expired.DeleteThrottles)
+	s.deleteOver(ctx, "turns of unused destinations", a.Expired.DeleteTurns)
+	s.deleteOver(ctx, "messages that no cap counts any more", a.Expired.DeleteCounted)
 	return s.found, nil
 }
 

@@ -11,9 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
+	"herald/internal/attempt"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/event"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/purge"
 )
 
 // registry is a Temporal with the states of workflows by id. It keeps the workflows that the sweep
@@ -64,16 +67,16 @@ func (r *registry) StartDeliveryAgain(_ context.Context, delivery notification.S
 	return nil
 }
 
-func sweeping(s *postgres.Store, temporal *registry) *activities.Activities {
+func sweeping(s *db.DB, temporal *registry) *activities.Activities {
 	return &activities.Activities{
-		Sweeps: s, Sweeper: temporal, Deliveries: s, Cancels: s,
+		Sweeps: event.On(s), Expired: purge.On(s), Sweeper: temporal, Deliveries: attempt.On(s), Cancels: event.On(s), Lanes: attempt.On(s),
 		Policies: map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}},
 	}
 }
 
 // stick writes an event that has been PROCESSING for an hour, with an hour-old PENDING e-mail to
 // each customer.
-func stick(t *testing.T, s *postgres.Store, id string, users ...string) {
+func stick(t *testing.T, s *db.DB, id string, users ...string) {
 	t.Helper()
 	exec(t, s, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
@@ -88,7 +91,7 @@ func stick(t *testing.T, s *postgres.Store, id string, users ...string) {
 }
 
 // row returns the status of a delivery or an event, its reason and its restarts.
-func row(t *testing.T, s *postgres.Store, id string) string {
+func row(t *testing.T, s *db.DB, id string) string {
 	t.Helper()
 	return get[string](t, s, `
 		SELECT concat_ws(' ', status, last_error, 'restarts', restarts) FROM notification WHERE delivery_id = $1
@@ -305,11 +308,11 @@ func TestSweepResumes(t *testing.T) {
 	env.SetHeartbeatDetails(notification.Sweep{Looked: 1, StartedAgain: 1, AfterEvent: "evt-1"})
 	require.Equal(t, notification.Sweep{Looked: 2, StartedAgain: 2}, must(execute[notification.Sweep](env, a.Sweep))(t))
 	require.Equal(t, "evt-2", temporal.events[0].ID)
-	require.Equal(t, 2, must(s.LastSweep(t.Context()))(t).StartedAgain)
+	require.Equal(t, 2, must(event.On(s).LastSweep(t.Context()))(t).StartedAgain)
 }
 
 // undeletable is a database whose role may not delete throttle windows.
-type undeletable struct{ *postgres.Store }
+type undeletable struct{ purge.Store }
 
 func (undeletable) DeleteThrottles(context.Context, int) (int, error) {
 	return 0, errors.New("permission denied for table throttle")
@@ -322,9 +325,9 @@ func TestSweepThatCannotDelete(t *testing.T) {
 	s := postgrestest.New(t)
 	stick(t, s, "evt-1")
 	a := sweeping(s, &registry{})
-	a.Sweeps = undeletable{s}
+	a.Expired = undeletable{purge.On(s)}
 
 	sweep(t, a)
 
-	require.Equal(t, 1, must(s.LastSweep(t.Context()))(t).StartedAgain)
+	require.Equal(t, 1, must(event.On(s).LastSweep(t.Context()))(t).StartedAgain)
 }

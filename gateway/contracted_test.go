@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/config/secret"
+	"herald/internal/db/postgrestest"
 	"herald/internal/postgres/gateway"
-	"herald/internal/postgres/postgrestest"
 	"herald/internal/tracing"
 	"herald/internal/web/receipts/receiptstest"
 	"herald/internal/web/signin"
@@ -69,7 +69,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	t.Helper()
 	cfg, err := readSettings(contractedSettings())
 	require.NoError(t, err)
-	store := &gateway.Store{Store: postgrestest.New(t)}
+	store := &gateway.Store{DB: postgrestest.New(t)}
 	store.UseSecrets(secret.Address(cfg.Secret), secret.Address(""))
 	require.NoError(t, awaitDatabase(t.Context(), store))
 	_, err = store.Pool.Exec(t.Context(), `

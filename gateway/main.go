@@ -20,9 +20,9 @@ import (
 	"herald/internal/config/environment"
 	"herald/internal/config/secret"
 	"herald/internal/config/version"
+	"herald/internal/db/migrate"
 	"herald/internal/health"
 	"herald/internal/postgres/gateway"
-	"herald/internal/postgres/migrate"
 	"herald/internal/rabbitmq"
 	"herald/internal/template"
 	"herald/internal/tracing"
@@ -208,7 +208,7 @@ func readSettings(environ []string) (cfg settings, err error) {
 // the database is a read replica, or was set up with another HERALD_SECRET.
 func awaitDatabase(ctx context.Context, db *gateway.Store) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
-		return migrate.Usable(ctx, db.Store, migrations.FS)
+		return migrate.Usable(ctx, db.DB, migrations.FS)
 	})
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 )
 
 var writeDocs = flag.Bool("write-docs", false, "write schema.sql")
@@ -55,7 +55,7 @@ const relationsOf = `
 	ORDER BY relname`
 
 // table returns the statements that make a table. The comments become comments of SQL.
-func table(t *testing.T, s *postgres.Store, name string) string {
+func table(t *testing.T, s *db.DB, name string) string {
 	t.Helper()
 	type line struct{ Text, Comment string }
 	rows, _ := s.Pool.Query(t.Context(), `
@@ -108,7 +108,7 @@ func comma(more bool) string {
 	return ""
 }
 
-func view(t *testing.T, s *postgres.Store, name string) string {
+func view(t *testing.T, s *db.DB, name string) string {
 	t.Helper()
 	return postgrestest.Get[string](t, s, `
 		SELECT format(E'-- %s\nCREATE VIEW %s AS\n%s\n', obj_description($1::regclass), $1::text, pg_get_viewdef($1::regclass))`, name)

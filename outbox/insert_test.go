@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/outbox"
 )
 
@@ -29,19 +29,19 @@ func order(id string) outbox.Event {
 }
 
 // inserters write events in each kind of transaction, and commit unless Insert fails.
-var inserters = map[string]func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error{
-	"pgx": func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error {
+var inserters = map[string]func(ctx context.Context, s *db.DB, events ...outbox.Event) error{
+	"pgx": func(ctx context.Context, s *db.DB, events ...outbox.Event) error {
 		return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, events...) })
 	},
-	"database/sql": func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error {
+	"database/sql": func(ctx context.Context, s *db.DB, events ...outbox.Event) error {
 		return inSQL(ctx, s, func(tx *sql.Tx) error { return outbox.Insert(ctx, tx, events...) })
 	},
-	"embedded": func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error {
+	"embedded": func(ctx context.Context, s *db.DB, events ...outbox.Event) error {
 		return inSQL(ctx, s, func(tx *sql.Tx) error { return outbox.Insert(ctx, struct{ *sql.Tx }{tx}, events...) })
 	},
 }
 
-func inSQL(ctx context.Context, s *postgres.Store, f func(*sql.Tx) error) error {
+func inSQL(ctx context.Context, s *db.DB, f func(*sql.Tx) error) error {
 	db := stdlib.OpenDBFromPool(s.Pool)
 	defer func() { _ = db.Close() }()
 	tx, err := db.BeginTx(ctx, nil)
@@ -55,7 +55,7 @@ func inSQL(ctx context.Context, s *postgres.Store, f func(*sql.Tx) error) error 
 }
 
 // written returns the rows of event_outbox in the order of insertion.
-func written(t *testing.T, s *postgres.Store) []string {
+func written(t *testing.T, s *db.DB) []string {
 	t.Helper()
 	rows, err := s.Pool.Query(t.Context(), `
 		SELECT concat_ws(' ', event_id, event_type, aggregate_type, aggregate_id, payload, coalesce(correlation_id, 'null'), status)

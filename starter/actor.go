@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"herald/internal/db"
 	"herald/internal/operate"
-	"herald/internal/postgres"
 	"herald/internal/terminal"
 )
 
@@ -101,7 +101,7 @@ const maxDetail = 500
 func recorded(detail string) string { return terminal.Cut(terminal.Printable(detail), maxDetail) }
 
 // operator returns an operator for the person who runs the command, without Temporal.
-func (a *app) operator(db *postgres.Store) (*operate.Operator, error) {
+func (a *app) operator(db *db.DB) (*operate.Operator, error) {
 	order := a.order
 	var err error
 	order.Actor, err = a.actor()
@@ -110,7 +110,7 @@ func (a *app) operator(db *postgres.Store) (*operate.Operator, error) {
 
 // record records that the actor ordered the command for the targets. Call it before the
 // change: if it fails, the command changes nothing.
-func (a *app) record(ctx context.Context, db *postgres.Store, detail string, targets ...string) error {
+func (a *app) record(ctx context.Context, db *db.DB, detail string, targets ...string) error {
 	o, err := a.operator(db)
 	if err == nil {
 		err = o.Record(ctx, recorded(detail), targets...)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/terminal"
 )
 
@@ -66,9 +66,9 @@ func (c shell) exec(t *testing.T, sql string, args ...any) {
 }
 
 // store opens the shell's database.
-func (c shell) store(t *testing.T) *postgres.Store {
+func (c shell) store(t *testing.T) *db.DB {
 	t.Helper()
-	db := must(postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test"))(t)
+	db := must(db.Open(t.Context(), c.environment["DATABASE_URL"], "test"))(t)
 	t.Cleanup(db.Close)
 	return db
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/db"
+	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -35,7 +35,7 @@ Temporal's histories.`,
 		cells: func(action report.Action) []string {
 			return []string{terminal.Clock(&action.At), action.Actor, action.Command, action.Target, terminal.Dash(action.Detail)}
 		},
-		read: func(ctx context.Context, db *postgres.Store, _ []string, from place) (report.Page[report.Action], error) {
+		read: func(ctx context.Context, db *db.DB, _ []string, from place) (report.Page[report.Action], error) {
 			return report.Reader{Pool: db.Pool}.Actions(ctx, filter, from.after, from.limit)
 		},
 		pages: true,

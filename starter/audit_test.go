@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres/postgrestest"
-	"herald/internal/postgres/report"
+	"herald/internal/db/postgrestest"
+	"herald/internal/report"
 )
 
 func TestActor(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"herald/internal/advice"
 	"herald/internal/check"
 	"herald/internal/config"
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 	"herald/internal/template"
 	"herald/internal/terminal"
 	"herald/internal/wiring"
@@ -106,7 +106,7 @@ func (a *app) check(ctx context.Context, flags checkFlags) error {
 
 // checker reads the settings of all providers into wired. It returns a function that checks the whole
 // installation, and further subjects. since is the age of the events that it also plans.
-func (a *app) checker(db *postgres.Store, cfg config.Starter, wired wiring.Wiring, temporal check.Engine) (func(ctx context.Context, since time.Duration, further ...check.Subject) check.Result, error) {
+func (a *app) checker(db *db.DB, cfg config.Starter, wired wiring.Wiring, temporal check.Engine) (func(ctx context.Context, since time.Duration, further ...check.Subject) check.Result, error) {
 	brokers, err := a.brokers()
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (a *app) subjects(ctx context.Context, in check.PlanningInput, temporal che
 	return append(subjects, a.brokerSubject(in.Store), check.Temporal(in.Store, temporal), check.Fairness(temporal))
 }
 
-func (a *app) brokerSubject(db *postgres.Store) check.Subject {
+func (a *app) brokerSubject(db *db.DB) check.Subject {
 	url, err := config.Broker(a.environment)
 	switch {
 	case err != nil:

@@ -17,13 +17,13 @@ import (
 	"herald/internal/check"
 	"herald/internal/config"
 	"herald/internal/config/secret"
+	"herald/internal/db"
+	"herald/internal/db/migrate"
 	"herald/internal/explain"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/outboxes/kafka"
-	"herald/internal/postgres"
-	"herald/internal/postgres/migrate"
 	"herald/internal/template"
 	"herald/outbox"
 )
@@ -54,24 +54,24 @@ func (a *app) settings() (config.Starter, error) {
 
 // store opens the database until the command ends. It fails if the database was set up with
 // another HERALD_SECRET. If the database is out of reach, store succeeds and the first statement fails.
-func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error) {
-	db, cfg, err := a.open(ctx)
+func (a *app) store(ctx context.Context) (*db.DB, config.Starter, error) {
+	opened, cfg, err := a.open(ctx)
 	if err != nil || cfg.Secret == "" {
-		return db, cfg, err
+		return opened, cfg, err
 	}
-	if changed, ok := errors.AsType[*postgres.SecretChangedError](db.AgreeOnSecret(ctx)); ok {
+	if changed, ok := errors.AsType[*db.SecretChangedError](opened.AgreeOnSecret(ctx)); ok {
 		return nil, config.Starter{}, misset(changed)
 	}
-	return db, cfg, nil
+	return opened, cfg, nil
 }
 
 // open does the same as store for commands that need no tables: it does not compare the secret.
-func (a *app) open(ctx context.Context) (*postgres.Store, config.Starter, error) {
+func (a *app) open(ctx context.Context) (*db.DB, config.Starter, error) {
 	cfg, err := a.settings()
 	if err != nil {
 		return nil, config.Starter{}, err
 	}
-	db, err := postgres.Open(ctx, string(cfg.DatabaseURL), "herald-starter")
+	db, err := db.Open(ctx, string(cfg.DatabaseURL), "herald-starter")
 	if err != nil {
 		return nil, config.Starter{}, misset(err)
 	}
@@ -153,7 +153,7 @@ func (a *app) nextStep(err error) string {
 	case errors.As(err, new(*serviceerror.DataLoss)): // package codec returns it for a missing key
 		return "set HISTORY_KEYS as for the workers"
 	case errors.As(err, new(*pgconn.ConnectError)):
-		return postgres.ConnectRemedy(err)
+		return db.ConnectRemedy(err)
 	case errors.As(err, &statement) && slices.Contains([]string{undefinedTable, undefinedColumn}, statement.Code):
 		return "run `starter migrate up`"
 	case errors.As(err, &statement) && statement.Code == invalidText:

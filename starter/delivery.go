@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/db"
 	"herald/internal/operate"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -39,7 +39,7 @@ If rows remain, it prints the ID for --after, which continues the search.`,
 		cells: func(d report.DeliveryRow) []string {
 			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), terminal.Clock(&d.CreatedAt), terminal.Dash(d.LastError)}
 		},
-		read: func(ctx context.Context, db *postgres.Store, _ []string, from place) (report.Page[report.DeliveryRow], error) {
+		read: func(ctx context.Context, db *db.DB, _ []string, from place) (report.Page[report.DeliveryRow], error) {
 			if err := checkTimes(filter); err != nil {
 				return report.Page[report.DeliveryRow]{}, err
 			}

@@ -8,7 +8,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 func (a *app) cancelDeliveryCommand() *cobra.Command {

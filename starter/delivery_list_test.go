@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // secrets lists texts that no command may print.

@@ -9,7 +9,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // retryWait is the time to wait for the outcomes of deliveries named by ids.

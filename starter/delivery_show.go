@@ -11,7 +11,7 @@ import (
 
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/terminal"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/db"
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -67,9 +67,9 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 }
 
 // warnOfNoSecret warns that the answer omits suppressions, because they need the workers' secret.
-func (a *app) warnOfNoSecret(ctx context.Context, db *postgres.Store) {
-	var unset *postgres.SecretChangedError
-	if db.AddressHash == nil && errors.As(db.AgreeOnSecret(ctx), &unset) {
+func (a *app) warnOfNoSecret(ctx context.Context, on *db.DB) {
+	var unset *db.SecretChangedError
+	if on.AddressHash == nil && errors.As(on.AgreeOnSecret(ctx), &unset) {
 		a.Note("warning: cannot tell whether the address is suppressed: %s", unset)
 	}
 }

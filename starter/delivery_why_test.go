@@ -8,7 +8,7 @@ import (
 
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // requireNothingSecret requires that no address and no text was printed.

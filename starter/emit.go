@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"herald/internal/event"
 	"herald/internal/terminal"
 	"herald/outbox"
 )
@@ -88,7 +89,7 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	if err := a.record(ctx, db, fmt.Sprintf("%s of %s/%s, %d", e.event.Type, e.event.AggregateType, e.event.AggregateID, e.count), e.event.ID); err != nil {
 		return err
 	}
-	if err := a.insert(ctx, db, e.event, ids, batchSize(payload)); err != nil {
+	if err := a.insert(ctx, event.On(db), e.event, ids, batchSize(payload)); err != nil {
 		return err
 	}
 	return a.Print(ids, func(w io.Writer) {

@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/db"
+	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/outboxes"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -49,7 +50,7 @@ events. If rows remain, it prints the ID for --after, which continues the search
 			return []string{e.EventID, e.EventType, terminal.Dash(e.Aggregate()), string(e.Status), terminal.Dash(string(e.ProcessedStatus)), terminal.Dash(string(e.Outcome)),
 				terminal.Clock(&e.CreatedAt), terminal.Dash(cmp.Or(e.ErrorMessage, e.Problem, undecided(e)))}
 		},
-		read: func(ctx context.Context, db *postgres.Store, _ []string, from place) (report.Page[report.EventRow], error) {
+		read: func(ctx context.Context, db *db.DB, _ []string, from place) (report.Page[report.EventRow], error) {
 			return report.Reader{Pool: db.Pool}.LatestEvents(ctx, filter, from.after, from.limit)
 		},
 		pages: true,
@@ -101,7 +102,7 @@ func (a *app) rejectEventCommand() *cobra.Command {
 
 func (a *app) retryEventCommand() *cobra.Command {
 	var all bool
-	var filter postgres.RetryFilter
+	var filter event.RetryFilter
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
 		Short: "Start failed or cancelled events again, and plan again the events that told nobody",
@@ -135,7 +136,7 @@ be retried. More than 100 at once need --yes.`,
 			switch {
 			case all && filter.Outcome != "":
 				return operate.Verb{}, misused(errors.New("name --all-failed or --outcome, not both"))
-			case !filtered() && filter != (postgres.RetryFilter{}):
+			case !filtered() && filter != (event.RetryFilter{}):
 				return operate.Verb{}, misused(errors.New("--type, --source and --since need --all-failed or --outcome"))
 			}
 			sources, err = a.sourcesNamed(filter.Source)

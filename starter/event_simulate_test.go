@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
 )
 
 // contents returns a hash of the rows of every table.

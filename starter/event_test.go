@@ -15,9 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/event"
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/outbox"
 )
 
@@ -38,7 +39,7 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 	require.Contains(t, out, "none: its workflow was not started yet")
 	require.Contains(t, out, explain.Unreachable)
 
-	must(c.store(t).FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, Outcome: "NO_RECIPIENTS"}))(t)
+	must(event.On(c.store(t)).FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, Outcome: "NO_RECIPIENTS"}))(t)
 	require.EqualValues(t, "NO_RECIPIENTS", read[explain.EventView](t, c, "event", "show", "evt-1").Processed.Outcome)
 	require.EqualValues(t, "NO_RECIPIENTS", read[struct{ Events []report.EventRow }](t, c, "event", "list").Events[0].Outcome)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/terminal"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
+	"herald/internal/db"
 	"herald/internal/explain"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -21,7 +21,7 @@ type list[T any] struct {
 	none   string // printed if there are no rows
 	header []string
 	cells  func(T) []string
-	read   func(ctx context.Context, db *postgres.Store, args []string, from place) (report.Page[T], error)
+	read   func(ctx context.Context, db *db.DB, args []string, from place) (report.Page[T], error)
 	pages  bool // add --after
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/postgres"
-	"herald/internal/postgres/migrate"
+	"herald/internal/db"
+	"herald/internal/db/migrate"
 	"herald/internal/terminal"
 	"herald/migrations"
 )
@@ -42,7 +42,7 @@ it names the migration and changes nothing.`,
 // migration holds the state of a command that shows or changes the migrations.
 type migration struct {
 	*app
-	db       *postgres.Store
+	db       *db.DB
 	migrator *migrate.Migrator
 	statuses []migrate.Status // before the command
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres/migrate"
+	"herald/internal/db/migrate"
 )
 
 func TestMigrate(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/operate"
-	"herald/internal/postgres"
+	"herald/internal/purge"
 	"herald/internal/terminal"
 )
 
@@ -72,15 +72,15 @@ You can interrupt it at any time. Run it again, and it continues. It deletes onl
 // purgeFlag is a table that can be purged, and the flag that sets its age.
 type purgeFlag struct {
 	flag  string
-	table postgres.PurgeTable
+	table purge.PurgeTable
 }
 
 // purgeTables returns the tables in the order of purging.
 func purgeTables() []purgeFlag {
 	return []purgeFlag{
-		{"outbox", postgres.PurgeOutbox}, {"processed-events", postgres.PurgeProcessed}, {"notifications", postgres.PurgeNotifications},
-		{"receipts", postgres.PurgeReceipts}, {"decisions", postgres.PurgeDecisions},
-		{"actions", postgres.PurgeActions}, {"preference-changes", postgres.PurgePreferences},
+		{"outbox", purge.PurgeOutbox}, {"processed-events", purge.PurgeProcessed}, {"notifications", purge.PurgeNotifications},
+		{"receipts", purge.PurgeReceipts}, {"decisions", purge.PurgeDecisions},
+		{"actions", purge.PurgeActions}, {"preference-changes", purge.PurgePreferences},
 	}
 }
 
@@ -92,7 +92,7 @@ type purgeFlags struct {
 }
 
 // retention returns the age limit of a table or a source; it refuses less than minRetention.
-func retention(table postgres.PurgeTable, age terminal.Age) (operate.Retention, error) {
+func retention(table purge.PurgeTable, age terminal.Age) (operate.Retention, error) {
 	if age.Duration < minRetention {
 		return operate.Retention{}, misused(fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.Text, table))
 	}
@@ -107,7 +107,7 @@ func (a *app) retentions(f purgeFlags) (kept []operate.Retention, err error) {
 	}
 	for i, t := range purgeTables() {
 		age := f.ages[i]
-		if age.Duration == 0 && t.table != postgres.PurgeActions && t.table != postgres.PurgePreferences {
+		if age.Duration == 0 && t.table != purge.PurgeActions && t.table != purge.PurgePreferences {
 			age = f.olderThan
 		}
 		if age.Duration == 0 {
@@ -140,10 +140,10 @@ func (a *app) sourceRetention(f purgeFlags) ([]operate.Retention, error) {
 		return nil, err
 	}
 	if source.IsHerald() { // these settings may lack the topic that events wait for
-		kept, err := retention(postgres.PurgeOutbox, f.olderThan)
+		kept, err := retention(purge.PurgeOutbox, f.olderThan)
 		return []operate.Retention{kept}, err
 	}
-	kept, err := retention(postgres.PurgeTable(source.Name), f.olderThan)
+	kept, err := retention(purge.PurgeTable(source.Name), f.olderThan)
 	kept.Source = &source
 	return []operate.Retention{kept}, err
 }

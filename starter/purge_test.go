@@ -5,14 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/operate"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 )
 
 // withOldEvents returns a shell whose database has n events processed 40 days ago, each with a
 // decision, and one event processed just now.
-func withOldEvents(t *testing.T, n int) (shell, *postgres.Store) {
+func withOldEvents(t *testing.T, n int) (shell, *db.DB) {
 	t.Helper()
 	c := withDatabase(t)
 	db := c.store(t)
@@ -30,7 +30,7 @@ func withOldEvents(t *testing.T, n int) (shell, *postgres.Store) {
 	return c, db
 }
 
-func rowsOf(t *testing.T, db *postgres.Store) map[string]int {
+func rowsOf(t *testing.T, db *db.DB) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	for _, table := range []string{"event_outbox", "processed_event", "notification_decision"} {

@@ -12,7 +12,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/postgres"
+	"herald/internal/person"
 	"herald/internal/terminal"
 )
 
@@ -159,9 +159,9 @@ redirect the output to a file.`,
 }
 
 // exportRows returns a function that prints pages of rows as elements of an array.
-func (a *app) exportRows() func(postgres.ExportPage) error {
+func (a *app) exportRows() func(person.ExportPage) error {
 	separator := "\n"
-	return func(page postgres.ExportPage) error {
+	return func(page person.ExportPage) error {
 		var text strings.Builder
 		for _, row := range page.Rows {
 			text.WriteString(separator + `{"table": "` + page.Table + `", "row": ` + string(row) + "}")

@@ -14,7 +14,7 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/operate"
-	"herald/internal/postgres"
+	"herald/internal/person"
 	"herald/internal/terminal"
 )
 
@@ -47,7 +47,7 @@ You can interrupt it, and run it again. It sends no messages.`,
 // rekeyView is the output of `starter secret rekey`.
 type rekeyView struct {
 	DryRun bool `json:"dry_run"`
-	postgres.Rekeying
+	person.Rekeying
 }
 
 func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error {
@@ -61,7 +61,7 @@ func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error
 		}
 	}
 	set, stop := a.ProgressLine("reading the directory …")
-	done, err := o.Store.Rekey(ctx, dryRun, func(r postgres.Rekeying) {
+	done, err := person.On(o.Store).Rekey(ctx, dryRun, func(r person.Rekeying) {
 		set(fmt.Sprintf("%s recipients and %s notifications read, %s suppressions moved …",
 			terminal.Grouped(r.Recipients), terminal.Grouped(r.Notifications), terminal.Grouped(r.Moved)))
 	})

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/db/postgrestest"
 )
 
 // If a customer has the id of an example customer, seed changes their row only if the flags ask

@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/check"
+	"herald/internal/db"
 	"herald/internal/operate"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/relay"
+	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -223,19 +224,19 @@ Herald stores nothing about other rows.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: terminal.CompleteOne(a.completeSources()),
 	}
-	return listCommand(a, cmd, list[postgres.SourceRow]{
+	return listCommand(a, cmd, list[relay.SourceRow]{
 		name: "rows", none: "no row has a problem",
 		header: []string{"KEY", "STATE", "REFUSED", "NEXT ATTEMPT", "ERROR"},
-		cells: func(row postgres.SourceRow) []string {
+		cells: func(row relay.SourceRow) []string {
 			return []string{row.Key, row.State, fmt.Sprint(row.Refusals), terminal.Clock(row.NextAttemptAt), cmp.Or(row.Error, row.PeopleError)}
 		},
-		read: func(ctx context.Context, db *postgres.Store, args []string, from place) (report.Page[postgres.SourceRow], error) {
+		read: func(ctx context.Context, db *db.DB, args []string, from place) (report.Page[relay.SourceRow], error) {
 			source, err := a.source(args[0])
 			if err != nil {
-				return report.Page[postgres.SourceRow]{}, err
+				return report.Page[relay.SourceRow]{}, err
 			}
-			found, err := db.SourceRows(ctx, source.Name, from.after, from.limit+1)
-			return report.PageOf(found, from.limit, func(row postgres.SourceRow) string { return row.Key }), err
+			found, err := relay.On(db).SourceRows(ctx, source.Name, from.after, from.limit+1)
+			return report.PageOf(found, from.limit, func(row relay.SourceRow) string { return row.Key }), err
 		},
 		pages: true,
 	})

@@ -8,6 +8,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/outboxes"
+	"herald/internal/relay"
 	"herald/internal/terminal"
 )
 
@@ -44,7 +45,7 @@ func (a *app) addResting(ctx context.Context, views []sourceView) error {
 		return err
 	}
 	for i := range views {
-		topics, err := db.RestingTopics(ctx, views[i].Name)
+		topics, err := relay.On(db).RestingTopics(ctx, views[i].Name)
 		if err != nil {
 			return err
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/internal/outboxes/kafka/kafkatest"
-	"herald/internal/postgres/postgrestest"
 )
 
 // withSources returns a shell whose database also has an order service's outbox, without its

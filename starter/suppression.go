@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/db"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -62,7 +62,7 @@ the hash. --address finds the rows of one address.`,
 	return listCommand(a, cmd, list[report.Suppression]{
 		name: "suppressions", none: "nothing is suppressed",
 		header: suppressionHeader, cells: suppressionCells,
-		read: func(ctx context.Context, db *postgres.Store, _ []string, from place) (_ report.Page[report.Suppression], err error) {
+		read: func(ctx context.Context, db *db.DB, _ []string, from place) (_ report.Page[report.Suppression], err error) {
 			if address.Text != "" {
 				if filter.AddressHashes, err = address.Hashes(db.AddressKeys()); err != nil {
 					return report.Page[report.Suppression]{}, err

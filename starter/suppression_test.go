@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/person"
+	"herald/internal/report"
 )
 
 func withSecret(t *testing.T) shell {
@@ -125,7 +125,7 @@ func TestSecretRekey(t *testing.T) {
 
 	c.environment["HERALD_SECRET"], c.environment["HERALD_SECRET_PREVIOUS"] = next, old
 	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, address...)...), "COMPLAINT")
-	require.Equal(t, rekeyView{true, postgres.Rekeying{Recipients: 1, Moved: 1, Remaining: 1}}, read[rekeyView](t, c, "secret", "rekey", "--dry-run"))
+	require.Equal(t, rekeyView{true, person.Rekeying{Recipients: 1, Moved: 1, Remaining: 1}}, read[rekeyView](t, c, "secret", "rekey", "--dry-run"))
 	require.Regexp(t, `left under HERALD_SECRET_PREVIOUS +1\n\nnobody in the directory has the remaining addresses`, c.must(t, "secret", "rekey"))
 	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, unknown...)...), "OPT_OUT")
 	delete(c.environment, "HERALD_SECRET_PREVIOUS")

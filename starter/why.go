@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/db"
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/terminal"
 )
 
@@ -34,7 +34,7 @@ starter delivery why explains one decision in detail.`,
 		cells: func(d report.RecipientDecision) []string {
 			return []string{terminal.Clock(&d.DecidedAt), d.EventID, terminal.Dash(d.EventType), string(d.Channel), string(d.Decision), string(terminal.Dash(d.Status)), terminal.Dash(d.Reason)}
 		},
-		read: func(ctx context.Context, db *postgres.Store, _ []string, from place) (report.Page[report.RecipientDecision], error) {
+		read: func(ctx context.Context, db *db.DB, _ []string, from place) (report.Page[report.RecipientDecision], error) {
 			found, err := report.Reader{Pool: db.Pool}.RecipientDecisions(ctx, filter, from.limit+1)
 			for i := range found {
 				found[i].Reason = explain.Reason(found[i], filter.UserType)

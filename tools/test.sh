@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The script drops all databases of the tests at the end: see RunVariable in
-# internal/postgres/postgrestest.
+# internal/db/postgrestest.
 export HERALD_TEST_RUN=$$
 
 # Prints the failures again, without the long logs of processes.
@@ -13,7 +13,7 @@ failures() {
   [[ $1 == 0 ]] || { echo "failed, without the processes' logs:"; grep -Ev '^ *\{|^ok|^\?' "$log" | tail -c 8000; }
   rm -f "$log" "$races"
 }
-trap 'status=$?; failures $status; go run ./internal/postgres/postgrestest/drop "$HERALD_TEST_RUN"' EXIT
+trap 'status=$?; failures $status; go run ./internal/db/postgrestest/drop "$HERALD_TEST_RUN"' EXIT
 
 # The tests of internal/e2e take longest and mostly wait, so the others run meanwhile.
 # The race detector compiles all dependencies once more, so it tests the packages whose goroutines share

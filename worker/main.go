@@ -20,17 +20,23 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/activities"
+	"herald/internal/attempt"
 	"herald/internal/channel"
 	"herald/internal/config"
 	"herald/internal/config/environment"
 	"herald/internal/config/secret"
 	"herald/internal/config/version"
+	"herald/internal/db"
+	"herald/internal/escalation"
+	"herald/internal/event"
 	"herald/internal/health"
 	"herald/internal/launch"
+	"herald/internal/limit"
 	"herald/internal/notification"
 	"herald/internal/outboxes/endpoint"
 	"herald/internal/outboxes/kafka"
-	"herald/internal/postgres"
+	"herald/internal/planner"
+	"herald/internal/purge"
 	"herald/internal/rabbitmq"
 	"herald/internal/template"
 	"herald/internal/tracing"
@@ -65,7 +71,7 @@ type process struct {
 	part               part
 	wired              wiring.Wiring
 	cfg                config.Config
-	events, deliveries *postgres.Store
+	events, deliveries *db.DB
 	broker             *rabbitmq.Broker
 	board              *channel.Board
 	senders            map[notification.Channel]activities.Sender
@@ -85,12 +91,12 @@ func run(ctx context.Context, part part) (err error) {
 		return err
 	}
 	p.cfg = cfg
-	if p.events, p.deliveries, err = postgres.OpenTwo(ctx, string(cfg.DatabaseURL), "herald-events", "herald-deliveries"); err != nil {
+	if p.events, p.deliveries, err = db.OpenTwo(ctx, string(cfg.DatabaseURL), "herald-events", "herald-deliveries"); err != nil {
 		return err
 	}
 	defer p.events.Close()
 	defer p.deliveries.Close()
-	for _, db := range []*postgres.Store{p.events, p.deliveries} {
+	for _, db := range []*db.DB{p.events, p.deliveries} {
 		db.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
 	}
 	if p.broker, err = connectBroker(ctx, cfg); err != nil {
@@ -111,8 +117,8 @@ func run(ctx context.Context, part part) (err error) {
 	if err != nil {
 		return err
 	}
-	p.board = channel.NewBoard(p.deliveries)
-	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, p.board, p.deliveries, part.channels); err != nil {
+	p.board = channel.NewBoard(limit.On(p.deliveries))
+	if p.senders, p.off, err = newSenders(p.wired, cfg, p.broker, p.board, limit.On(p.deliveries), part.channels); err != nil {
 		return err
 	}
 	metrics, err := newMetrics(p.watched(sources))
@@ -177,7 +183,7 @@ func background(group *errgroup.Group, work func()) {
 }
 
 func (p *process) watched(sources map[string]wiredSource) watched {
-	w := watched{sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: p.events.FollowUpState, senders: p.senders}
+	w := watched{sources: sources, broker: p.broker.Ready, queues: p.broker.Depths, followUps: escalation.On(p.events).FollowUpState, senders: p.senders}
 	w.draining = p.draining.read
 	if p.topics != nil {
 		w.topics = p.topics.Ready
@@ -193,25 +199,26 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 		Senders:     traced(p.senders, p.traces),
 		Off:         p.off,
 		Launcher:    p.launcher,
-		Plans:       p.events,
-		Attempts:    p.deliveries,
-		Lanes:       p.events,
-		Deliveries:  p.deliveries,
-		Batches:     p.deliveries,
-		Failures:    p.deliveries,
-		Digests:     p.deliveries,
+		Plans:       planner.On(p.events),
+		Attempts:    attempt.On(p.deliveries),
+		Lanes:       attempt.On(p.events),
+		Deliveries:  attempt.On(p.deliveries),
+		Batches:     attempt.On(p.deliveries),
+		Failures:    attempt.On(p.deliveries),
+		Digests:     attempt.On(p.deliveries),
 		Joiner:      p.launcher,
-		Cancels:     p.events,
+		Cancels:     event.On(p.events),
 		Canceller:   p.launcher,
-		Retries:     p.deliveries,
-		Followers:   p.events,
-		Events:      p.events,
+		Retries:     attempt.On(p.deliveries),
+		Followers:   escalation.On(p.events),
+		Events:      event.On(p.events),
 		Messages:    tracing.Publisher{Publisher: p.broker},
-		Sweeps:      p.events,
+		Sweeps:      event.On(p.events),
+		Expired:     purge.On(p.events),
 		Sweeper:     p.launcher,
 		Executions:  p.launcher,
 		DeadLetters: p.broker,
-		FollowUps:   p.events,
+		FollowUps:   escalation.On(p.events),
 		Escalations: p.launcher,
 		EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
 			return p.texts().NewSet(event, rows)
@@ -222,7 +229,7 @@ func (p *process) activities(sources map[string]wiredSource) *activities.Activit
 		DigestText:    p.texts().Digest,
 		Policies:      deliveryPolicies(p.cfg),
 		RateLimits:    rateLimits(p.cfg),
-		Turns:         p.deliveries,
+		Turns:         limit.On(p.deliveries),
 		BulkThreshold: p.cfg.BulkThreshold,
 	}
 }

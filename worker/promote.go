@@ -12,9 +12,9 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/config"
+	"herald/internal/db"
 	"herald/internal/launch"
 	"herald/internal/operate"
-	"herald/internal/postgres"
 	"herald/workflows"
 )
 
@@ -23,7 +23,7 @@ import (
 const maxPromoteRetry = 10 * time.Second
 
 // newOperator returns an operator that acts for the worker. operator_action has its actions, too.
-func newOperator(store *postgres.Store, launcher *launch.Launcher) *operate.Operator {
+func newOperator(store *db.DB, launcher *launch.Launcher) *operate.Operator {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

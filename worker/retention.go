@@ -5,41 +5,42 @@ import (
 
 	"herald/activities"
 	"herald/internal/config"
+	"herald/internal/db"
 	"herald/internal/operate"
-	"herald/internal/postgres"
+	"herald/internal/purge"
 )
 
 // newCleaners returns a cleaner for each source, and for each of Herald's tables. The schedule
 // determines which cleaners run, and when.
-func newCleaners(cfg config.Config, db *postgres.Store) map[string]activities.Cleaner {
+func newCleaners(cfg config.Config, db *db.DB) map[string]activities.Cleaner {
 	cleaners := map[string]activities.Cleaner{}
 	for _, source := range cfg.Sources {
 		_, cleaners[source.Name] = operate.SourceCleaner(db, source)
 	}
 	for _, kept := range tableRetentions(cfg) {
-		cleaners[tableCleaner(kept.table)] = postgres.TableCleaner{Store: db, Table: kept.table}
+		cleaners[tableCleaner(kept.table)] = purge.TableCleaner{Store: db, Table: kept.table}
 	}
 	return cleaners
 }
 
 // tableCleaner returns the name of the cleaner of one of Herald's tables. No source has such a name.
-func tableCleaner(table postgres.PurgeTable) string { return "herald." + string(table) }
+func tableCleaner(table purge.PurgeTable) string { return "herald." + string(table) }
 
 // tableRetention is the time for which Herald keeps the rows of a table; 0: forever.
 type tableRetention struct {
-	table     postgres.PurgeTable
+	table     purge.PurgeTable
 	retention time.Duration
 }
 
 // tableRetentions returns Herald's tables except event_outbox, which is a source.
 func tableRetentions(cfg config.Config) []tableRetention {
 	return []tableRetention{
-		{postgres.PurgeProcessed, cfg.RetentionEventIDs},
-		{postgres.PurgeNotifications, cfg.RetentionNotifications},
-		{postgres.PurgeReceipts, cfg.RetentionNotifications},
-		{postgres.PurgeDecisions, cfg.RetentionNotifications},
-		{postgres.PurgeActions, cfg.RetentionActions},
-		{postgres.PurgePreferences, cfg.RetentionPreferences},
+		{purge.PurgeProcessed, cfg.RetentionEventIDs},
+		{purge.PurgeNotifications, cfg.RetentionNotifications},
+		{purge.PurgeReceipts, cfg.RetentionNotifications},
+		{purge.PurgeDecisions, cfg.RetentionNotifications},
+		{purge.PurgeActions, cfg.RetentionActions},
+		{purge.PurgePreferences, cfg.RetentionPreferences},
 	}
 }
 

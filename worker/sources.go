@@ -8,12 +8,14 @@ import (
 
 	"herald/activities"
 	"herald/internal/config"
+	"herald/internal/db"
+	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
 	"herald/internal/outboxes/endpoint"
 	"herald/internal/outboxes/kafka"
-	"herald/internal/postgres"
+	"herald/internal/relay"
 )
 
 // wiredSource is an outbox for pollers, with its state for the metrics.
@@ -31,7 +33,7 @@ type outboxState struct {
 // sourcesWiring holds the parts that the sources share.
 type sourcesWiring struct {
 	cfg    config.Config
-	events *postgres.Store
+	events *db.DB
 	topics *kafka.Producer    // nil if connectTopics returns nil
 	hook   *endpoint.Endpoint // nil: LIFECYCLE_WEBHOOK_URL is not set
 	tables []*dialects.Table
@@ -73,14 +75,14 @@ func (w *sourcesWiring) missing(source outboxes.Source) string {
 // adoptedEvents is the store of events from another service's outbox. Each event is a copy of a
 // row.
 type adoptedEvents struct {
-	*postgres.Store
+	event.Store
 	source string
 	hints  chan struct{}
 }
 
 // ClaimEvents claims events of the source.
 func (e *adoptedEvents) ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
-	return e.ClaimEventsOf(ctx, e.source, owner, limit, lease)
+	return e.Store.ClaimEventsOf(ctx, e.source, owner, limit, lease)
 }
 
 // ListenEvents calls wake when this process has adopted rows.
@@ -106,8 +108,9 @@ func (e *adoptedEvents) hint() {
 func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wiredSource, error) {
 	wired := wiredSource{Source: activities.Source{Interval: source.PollInterval, BatchSize: w.cfg.OutboxBatchSize}}
 	if source.IsHerald() {
-		wired.Outbox = w.events
-		wired.state = w.withRows(source.Name, w.events.OutboxState)
+		events := event.On(w.events)
+		wired.Outbox = events
+		wired.state = w.withRows(source.Name, events.OutboxState)
 		if source.Kafka == nil {
 			return wired, nil
 		}
@@ -117,7 +120,7 @@ func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wired
 		return wired, err
 	}
 	w.tables = append(w.tables, table)
-	wired.Walk = &outboxes.Walk{Source: source, Table: table, Memory: w.events}
+	wired.Walk = &outboxes.Walk{Source: source, Table: table, Memory: relay.On(w.events)}
 	if source.Kafka != nil {
 		wired.Walk.Topics = w.topics
 	} else if source.Webhook {
@@ -128,11 +131,11 @@ func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wired
 		return wired, nil
 	}
 	if source.People {
-		events := &adoptedEvents{w.events, source.Name, make(chan struct{}, 1)}
+		events := &adoptedEvents{event.On(w.events), source.Name, make(chan struct{}, 1)}
 		wired.Outbox, wired.Walk.Adopted = events, events.hint
 	}
 	wired.state = w.withRows(source.Name, func(ctx context.Context) (notification.OutboxState, error) {
-		failed, err := w.events.FailedKeys(ctx, source.Name)
+		failed, err := relay.On(w.events).FailedKeys(ctx, source.Name)
 		if err != nil {
 			return notification.OutboxState{}, err
 		}
@@ -148,7 +151,7 @@ func (w *sourcesWiring) withRows(name string, read func(context.Context) (notifi
 		if err != nil {
 			return outboxState{}, err
 		}
-		failed, resting, err := w.events.SourceState(ctx, name)
+		failed, resting, err := relay.On(w.events).SourceState(ctx, name)
 		if name != notification.HeraldSource {
 			state.Failed = 0 // Herald's database has the number of failed rows
 		}

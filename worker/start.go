@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"herald/internal/check"
+	"herald/internal/db"
+	"herald/internal/db/migrate"
 	"herald/internal/health"
-	"herald/internal/postgres"
-	"herald/internal/postgres/migrate"
+	"herald/internal/person"
 	"herald/internal/rabbitmq"
 	"herald/migrations"
 )
@@ -18,16 +19,16 @@ const checkedSince = 24 * time.Hour
 
 // awaitDatabase waits until the database answers and has the schema of this build. It fails if
 // the database is a read replica, or was set up with another HERALD_SECRET.
-func awaitDatabase(ctx context.Context, db *postgres.Store) error {
+func awaitDatabase(ctx context.Context, db *db.DB) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
 		return migrate.Usable(ctx, db, migrations.FS)
 	})
 }
 
 // declareQueues declares the broker's queues for user types that an installation has added.
-func declareQueues(ctx context.Context, db *postgres.Store, broker *rabbitmq.Broker) {
+func declareQueues(ctx context.Context, db *db.DB, broker *rabbitmq.Broker) {
 	retry(ctx, "the queues of added user types are not declared yet", time.Minute, func(ctx context.Context) error {
-		types, err := db.UserTypes(ctx)
+		types, err := person.On(db).UserTypes(ctx)
 		broker.Declare(types)
 		return err
 	})

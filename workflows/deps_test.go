@@ -16,7 +16,7 @@ func TestWorkflowsImportNoClients(t *testing.T) {
 
 	tests := []struct{ name, from string }{
 		{"github.com/jackc/pgx/v5", "herald/internal/postgres"},
-		{"github.com/pressly/goose/v3", "herald/internal/postgres/migrate"},
+		{"github.com/pressly/goose/v3", "herald/internal/db/migrate"},
 		{"github.com/rabbitmq/amqp091-go", "herald/internal/rabbitmq"},
 		{"github.com/sendgrid/sendgrid-go", "herald/internal/channel/email/sendgrid"},
 		{"github.com/twilio/twilio-go", "herald/internal/channel/sms/twilio"},

@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/channel"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/limit"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 )
 
 // unreachable is the failure of a provider that cannot have the message.
@@ -37,7 +38,7 @@ func TestRest(t *testing.T) {
 
 	db := postgrestest.New(t)
 	first, second := &told{err: unreachable}, &told{}
-	here, there := channel.NewBoard(db), channel.NewBoard(db)
+	here, there := channel.NewBoard(limit.On(db)), channel.NewBoard(limit.On(db))
 	both := channel.NewFailover(here, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
 	sendSome(t, both, 50)
 	require.Equal(t, aFew, first.asked)
@@ -124,7 +125,7 @@ func TestEndOfRest(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	board := channel.NewBoard(db)
+	board := channel.NewBoard(limit.On(db))
 	both := channel.NewFailover(board, &channel.Provider{Name: "a", Sender: &told{}}, &channel.Provider{Name: "b", Sender: &told{}})
 	restsFor := func() time.Duration {
 		board.Read(t.Context())
@@ -133,10 +134,10 @@ func TestEndOfRest(t *testing.T) {
 		require.ErrorAs(t, err, &rest)
 		return rest.For
 	}
-	require.NoError(t, db.RestProvider(t.Context(), "a", "broken", 3*time.Minute, time.Hour, false))
-	require.NoError(t, db.OverrideProvider(t.Context(), "b", []string{"a"}, notification.ProviderPaused, "anna@desk", "a test"))
+	require.NoError(t, limit.On(db).RestProvider(t.Context(), "a", "broken", 3*time.Minute, time.Hour, false))
+	require.NoError(t, limit.On(db).OverrideProvider(t.Context(), "b", []string{"a"}, notification.ProviderPaused, "anna@desk", "a test"))
 	require.LessOrEqual(t, restsFor(), 3*time.Minute)
-	require.NoError(t, db.OverrideProvider(t.Context(), "a", []string{"b"}, notification.ProviderPaused, "anna@desk", "a test"))
+	require.NoError(t, limit.On(db).OverrideProvider(t.Context(), "a", []string{"b"}, notification.ProviderPaused, "anna@desk", "a test"))
 	require.Equal(t, 5*time.Minute, restsFor())
 }
 
@@ -145,14 +146,14 @@ func TestProbeIsLeased(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, db.RestProvider(t.Context(), "a", "broken", time.Microsecond, time.Hour, false))
-	claimed, err := db.ClaimProbe(t.Context(), "a", time.Microsecond)
+	require.NoError(t, limit.On(db).RestProvider(t.Context(), "a", "broken", time.Microsecond, time.Hour, false))
+	claimed, err := limit.On(db).ClaimProbe(t.Context(), "a", time.Microsecond)
 	require.NoError(t, err)
 	require.True(t, claimed)
-	claimed, err = db.ClaimProbe(t.Context(), "a", time.Hour)
+	claimed, err = limit.On(db).ClaimProbe(t.Context(), "a", time.Hour)
 	require.NoError(t, err)
 	require.True(t, claimed, "the first claim has expired")
-	claimed, err = db.ClaimProbe(t.Context(), "a", time.Hour)
+	claimed, err = limit.On(db).ClaimProbe(t.Context(), "a", time.Hour)
 	require.NoError(t, err)
 	require.False(t, claimed)
 }
@@ -163,7 +164,7 @@ func TestNoRest(t *testing.T) {
 
 	for _, err := range []error{&notification.ProviderError{Class: notification.Refused}, &notification.ProviderError{Class: notification.Ambiguous, Code: channel.CodeCancelled}, &notification.ProviderError{Class: notification.Ambiguous, Theirs: true}, errors.New("broken")} {
 		only := &told{err: err}
-		one := channel.NewFailover(channel.NewBoard(postgrestest.New(t)), &channel.Provider{Name: "a", Sender: only})
+		one := channel.NewFailover(channel.NewBoard(limit.On(postgrestest.New(t))), &channel.Provider{Name: "a", Sender: only})
 		for range 30 {
 			_, got := one.Send(t.Context(), notification.Message{})
 			require.ErrorIs(t, got, err)
@@ -179,8 +180,8 @@ func TestLengthOfRests(t *testing.T) {
 
 	db := postgrestest.New(t)
 	for _, want := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300, 300} {
-		require.NoError(t, db.RestProvider(t.Context(), "a", "broken", 5*time.Second, 5*time.Minute, want > 5))
-		require.NoError(t, db.RestProvider(t.Context(), "a", "broken", 5*time.Second, 5*time.Minute, false))
+		require.NoError(t, limit.On(db).RestProvider(t.Context(), "a", "broken", 5*time.Second, 5*time.Minute, want > 5))
+		require.NoError(t, limit.On(db).RestProvider(t.Context(), "a", "broken", 5*time.Second, 5*time.Minute, false))
 		require.Equal(t, int(want), postgrestest.Get[int](t, db, `SELECT extract(epoch FROM rests_until - changed_at)::int FROM provider_state`))
 	}
 	require.Equal(t, 9, rests(t, db))
@@ -191,7 +192,7 @@ func TestRestNotAfterARecovery(t *testing.T) {
 	t.Parallel()
 
 	only := &told{err: unreachable}
-	one := channel.NewFailover(channel.NewBoard(postgrestest.New(t)), &channel.Provider{Name: "a", Sender: only})
+	one := channel.NewFailover(channel.NewBoard(limit.On(postgrestest.New(t))), &channel.Provider{Name: "a", Sender: only})
 	fail := func(times int) {
 		only.err = unreachable
 		for range times {
@@ -213,7 +214,7 @@ func TestOverrides(t *testing.T) {
 	db := postgrestest.New(t)
 	first, second := &told{}, &told{}
 	process := func() *channel.Failover {
-		board := channel.NewBoard(db)
+		board := channel.NewBoard(limit.On(db))
 		board.Read(t.Context())
 		return channel.NewFailover(board, &channel.Provider{Name: "a", Sender: first}, &channel.Provider{Name: "b", Sender: second})
 	}
@@ -225,13 +226,13 @@ func TestOverrides(t *testing.T) {
 		return answer.Provider
 	}
 	override := func(provider, other string, order notification.ProviderOverride) {
-		require.NoError(t, db.OverrideProvider(t.Context(), provider, []string{other}, order, "anna@desk", "a test"))
+		require.NoError(t, limit.On(db).OverrideProvider(t.Context(), provider, []string{other}, order, "anna@desk", "a test"))
 	}
 
 	require.Equal(t, "a", takenBy())
 	override("b", "a", notification.ProviderUsed)
 	require.Equal(t, "b", takenBy())
-	require.NoError(t, db.RestProvider(t.Context(), "b", "broken", time.Hour, time.Hour, false))
+	require.NoError(t, limit.On(db).RestProvider(t.Context(), "b", "broken", time.Hour, time.Hour, false))
 	require.Equal(t, "b", takenBy(), "even if it fails")
 	override("a", "b", notification.ProviderUsed)
 	require.Equal(t, "a", takenBy(), "only one provider is used at a time")
@@ -251,14 +252,14 @@ func (s sender) Send(context.Context, notification.Message) (notification.Answer
 }
 
 // processOf returns a process with one provider, whose first rest is short.
-func processOf(t *testing.T, db *postgres.Store, provider channel.Sender) *channel.Failover {
+func processOf(t *testing.T, db *db.DB, provider channel.Sender) *channel.Failover {
 	t.Helper()
-	board := channel.NewImpatientBoard(db, 200*time.Millisecond)
+	board := channel.NewImpatientBoard(limit.On(db), 200*time.Millisecond)
 	board.Read(t.Context())
 	return channel.NewFailover(board, &channel.Provider{Name: "a", Sender: provider})
 }
 
-func rests(t *testing.T, db *postgres.Store) int {
+func rests(t *testing.T, db *db.DB) int {
 	t.Helper()
 	return postgrestest.Get[int](t, db, `SELECT rests FROM provider_state WHERE provider = 'a'`)
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/channel"
+	"herald/internal/db/postgrestest"
+	"herald/internal/limit"
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
 )
 
 // told is a provider that returns err, or accepts the message if err is nil.
@@ -147,7 +148,7 @@ func TestRateLimitOfProvider(t *testing.T) {
 	db := postgrestest.New(t)
 	first, second := &told{}, &told{}
 	both := func() *channel.Failover {
-		return channel.NewFailover(channel.NewBoard(db), &channel.Provider{Name: "a", Sender: first, RateLimit: oneADay}, &channel.Provider{Name: "b", Sender: second})
+		return channel.NewFailover(channel.NewBoard(limit.On(db)), &channel.Provider{Name: "a", Sender: first, RateLimit: oneADay}, &channel.Provider{Name: "b", Sender: second})
 	}
 	here, there := both(), both()
 	sendSome(t, here, 3)
@@ -159,7 +160,7 @@ func TestRateLimitOfProvider(t *testing.T) {
 	require.ErrorIs(t, err, notification.ErrProvidersRest)
 	require.Equal(t, map[string]bool{"a": false, "b": false}, there.Resting())
 
-	limited := channel.NewFailover(channel.NewBoard(db), &channel.Provider{Name: "c", Sender: first, RateLimit: 20})
+	limited := channel.NewFailover(channel.NewBoard(limit.On(db)), &channel.Provider{Name: "c", Sender: first, RateLimit: 20})
 	sendSome(t, limited, 10)
 	require.Equal(t, 11, first.asked, "each message waited for its turn")
 

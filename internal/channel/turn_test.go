@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/channel"
+	"herald/internal/db/postgrestest"
+	"herald/internal/limit"
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/purge"
 )
 
 // hooks is a sender to many servers. Busy servers ask for a wait.
@@ -68,7 +70,7 @@ func TestRateLimitOfDestinations(t *testing.T) {
 	const oneADay = 1 / 86400.
 	db, sender := postgrestest.New(t), &hooks{}
 	process := func() *channel.Failover {
-		return channel.NewFailover(nil, &channel.Provider{Name: "hooks", Sender: sender, RateLimit: oneADay, Turns: db})
+		return channel.NewFailover(nil, &channel.Provider{Name: "hooks", Sender: sender, RateLimit: oneADay, Turns: limit.On(db)})
 	}
 	for _, f := range []*channel.Failover{process(), process()} {
 		for _, destination := range []string{"a", "b", "a", "b"} {
@@ -81,7 +83,7 @@ func TestRateLimitOfDestinations(t *testing.T) {
 	require.Equal(t, []string{"hooks 3e23e8160039594a33894f6564e1b134", "hooks ca978112ca1bbdcafac231b39a23dc4d"}, postgrestest.List(t, db, "SELECT channel FROM channel_turn ORDER BY channel"))
 
 	postgrestest.Exec(t, db, "UPDATE channel_turn SET next_at = now() - interval '25 hours' WHERE channel LIKE '% ca97%'")
-	deleted, err := db.DeleteTurns(t.Context(), 100)
+	deleted, err := purge.On(db).DeleteTurns(t.Context(), 100)
 	require.NoError(t, err)
 	require.Equal(t, 1, deleted)
 }

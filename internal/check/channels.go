@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"herald/internal/channel"
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/wiring"
 )
 
@@ -56,7 +56,7 @@ func (s Senders) routed(ctx context.Context, reader report.Reader) (map[notifica
 }
 
 // channelsOf checks that each routed channel serves some user type and has its credentials.
-func channelsOf(db *postgres.Store, s Senders) Subject {
+func channelsOf(db *db.DB, s Senders) Subject {
 	reader := report.Reader{Pool: db.Pool}
 	return Subject{"channels", func(ctx context.Context) ([]Mistake, error) {
 		var mistakes []Mistake
@@ -119,7 +119,7 @@ const serverTimeout = 5 * time.Second
 
 // providersOf checks that the providers of the routed channels answer. It sends a HEAD request
 // or EHLO, without credentials, and no message.
-func providersOf(db *postgres.Store, s Senders) Subject {
+func providersOf(db *db.DB, s Senders) Subject {
 	return Subject{"providers", func(ctx context.Context) ([]Mistake, error) {
 		routed, err := s.routed(ctx, report.Reader{Pool: db.Pool})
 		if err != nil || s.Problem != nil {

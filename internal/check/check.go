@@ -15,9 +15,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"herald/internal/db"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
-	"herald/internal/postgres"
 	"herald/internal/template"
 )
 
@@ -51,7 +51,7 @@ type Subject struct {
 
 // PlanningInput is the input of [Planning].
 type PlanningInput struct {
-	Store   *postgres.Store
+	Store   *db.DB
 	Senders Senders
 	Texts   template.Engine
 	Since   time.Duration // the age of the events that it reads
@@ -72,7 +72,7 @@ func Planning(in PlanningInput) []Subject {
 }
 
 // Sending checks the settings and the providers that sending needs.
-func Sending(db *postgres.Store, senders Senders) []Subject {
+func Sending(db *db.DB, senders Senders) []Subject {
 	return []Subject{channelsOf(db, senders), providersOf(db, senders)}
 }
 

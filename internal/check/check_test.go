@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/check"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/migrations"
 )
 
@@ -51,7 +51,7 @@ func TestWrongPassword(t *testing.T) {
 	address, err := url.Parse(postgrestest.New(t).Pool.Config().ConnString())
 	require.NoError(t, err)
 	address.User = url.UserPassword(address.User.Username(), "verywrong")
-	db, err := postgres.Open(t.Context(), address.String(), "herald-test")
+	db, err := db.Open(t.Context(), address.String(), "herald-test")
 	require.NoError(t, err)
 	defer db.Close()
 

@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"herald/internal/address"
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/person"
+	"herald/internal/planner"
+	"herald/internal/report"
 )
 
 // directoryTables are the tables that may be views.
@@ -19,13 +21,13 @@ var directoryTables = []string{"recipient", "recipient_device", "entity_member"}
 
 // directoryOf checks recipient, recipient_device and entity_member. A view must have the columns
 // that planning reads, with types that can be cast, and rows that planning can use.
-func directoryOf(db *postgres.Store, s Senders) Subject {
+func directoryOf(db *db.DB, s Senders) Subject {
 	d := directory{db: db, reader: report.Reader{Pool: db.Pool}, senders: s}
 	return Subject{"directory", d.find}
 }
 
 type directory struct {
-	db      *postgres.Store
+	db      *db.DB
 	reader  report.Reader
 	senders Senders
 }
@@ -62,12 +64,12 @@ func (d directory) columns(ctx context.Context, table string, relation report.Re
 		return []Mistake{{Place: table, Problem: "there is no such table or view", Remedy: "create a view of that name over your own table, with the columns of Herald's table"}}, nil
 	}
 	var mistakes []Mistake
-	for _, column := range postgres.DirectoryColumns() {
+	for _, column := range db.DirectoryColumns() {
 		if column.Table != table {
 			continue
 		}
 		has, found := relation.Columns[column.Name]
-		if !found && column.Null == postgres.MayLack {
+		if !found && column.Null == db.MayLack {
 			continue
 		}
 		if !found {
@@ -92,11 +94,11 @@ func (d directory) columns(ctx context.Context, table string, relation report.Re
 
 // added tells how to add a column to a view. It does not advise a NULL that would keep people from
 // all messages.
-func added(column postgres.DirectoryColumn) string {
+func added(column db.DirectoryColumn) string {
 	switch {
 	case column.Type == "boolean":
 		return fmt.Sprintf("add it to the view as boolean; without such a column, as true AS %s, since NULL means not active", column.Name)
-	case column.Null == postgres.PassedOver:
+	case column.Null == db.PassedOver:
 		return fmt.Sprintf("add it to the view as %s; if it is NULL, %s", column.Type, column.Null)
 	default:
 		return fmt.Sprintf("add it to the view as %s; without such a column, as NULL::%[1]s AS %s", column.Type, column.Name)
@@ -134,7 +136,7 @@ var userTypeTables = append([]string{"event_type_recipients", "channel_user_type
 
 // userTypes finds user types that table user_type does not have.
 func (d directory) userTypes(ctx context.Context) (mistakes []Mistake, err error) {
-	known, err := d.db.UserTypes(ctx)
+	known, err := person.On(d.db).UserTypes(ctx)
 	isKnown := func(value string) bool {
 		return slices.ContainsFunc(known, func(row notification.UserTypeRow) bool { return string(row.UserType) == value })
 	}
@@ -263,7 +265,7 @@ func (d directory) planned(ctx context.Context) ([]Mistake, error) {
 		{Entity: notification.Entity{Type: notification.EntityCustomer, ID: "0"}, UserType: notification.Customer},
 	}
 	for _, target := range targets {
-		if _, err := d.db.Recipients(ctx, "", []notification.Target{target}, notification.Cursor{}, 1); err != nil {
+		if _, err := planner.On(d.db).Recipients(ctx, "", []notification.Target{target}, notification.Cursor{}, 1); err != nil {
 			return []Mistake{{Place: "recipient, recipient_device, entity_member", Problem: "planning cannot read them: " + cause(err), Remedy: "correct the views; docs/directory.md describes each column"}}, nil
 		}
 	}

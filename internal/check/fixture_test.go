@@ -14,10 +14,10 @@ import (
 
 	"herald/internal/check"
 	"herald/internal/config"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 	texts "herald/internal/template"
 	"herald/internal/wiring"
 	"herald/migrations"
@@ -31,14 +31,14 @@ var sources = []outboxes.Source{{Name: notification.HeraldSource, People: true},
 // installation is the example directory in a separate database, with the sandbox as its providers.
 // It has no mistakes.
 type installation struct {
-	*postgres.Store
+	*db.DB
 	environment map[string]string
 	ledger      string
 }
 
 func newInstallation(t *testing.T) *installation {
 	t.Helper()
-	i := &installation{Store: postgrestest.New(t), ledger: filepath.Join(t.TempDir(), "ledger")}
+	i := &installation{DB: postgrestest.New(t), ledger: filepath.Join(t.TempDir(), "ledger")}
 	providers, err := sandbox.New(sandbox.Config{Ledger: i.ledger, Local: true})
 	require.NoError(t, err)
 	server := httptest.NewServer(providers)
@@ -71,11 +71,11 @@ func (i *installation) check(t *testing.T, changes map[string]string) check.Resu
 	maps.Copy(environment, changes)
 	wired := wiring.New()
 	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(environment, wired.Read), Channels: notification.Channels()}
-	schema, usable := check.Schema(t.Context(), i.Store, migrations.FS)
+	schema, usable := check.Schema(t.Context(), i.DB, migrations.FS)
 	subjects := []check.Subject{schema}
 	if usable {
-		subjects = append(subjects, check.Planning(check.PlanningInput{Store: i.Store, Senders: senders, Texts: texts.Engine{LinkSchemes: []string{"myapp"}}, Since: time.Hour, Sources: sources})...)
-		subjects = append(subjects, check.Sending(i.Store, senders)...)
+		subjects = append(subjects, check.Planning(check.PlanningInput{Store: i.DB, Senders: senders, Texts: texts.Engine{LinkSchemes: []string{"myapp"}}, Since: time.Hour, Sources: sources})...)
+		subjects = append(subjects, check.Sending(i.DB, senders)...)
 	}
 	return check.Run(t.Context(), subjects)
 }

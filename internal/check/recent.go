@@ -9,15 +9,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/planner"
+	"herald/internal/report"
 )
 
 // recentEvents holds the last events of each type, with what planning would read for them now.
 // Several subjects share it, but it is read only once.
 type recentEvents struct {
-	db      *postgres.Store
+	db      *db.DB
 	since   time.Duration
 	sources []string // the sources with people
 
@@ -87,8 +88,8 @@ func (r *recentEvents) readType(ctx context.Context, named report.RecentType) (r
 
 func (r *recentEvents) readEvent(ctx context.Context, id string, whole bool) (setup notification.EventSetup, err error) {
 	if whole {
-		return r.db.EventSetup(ctx, id)
+		return planner.On(r.db).EventSetup(ctx, id)
 	}
-	setup.Event, _, err = r.db.Event(ctx, id)
+	setup.Event, _, err = planner.On(r.db).Event(ctx, id)
 	return setup, err
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 const (
@@ -23,7 +23,7 @@ type finder func(ctx context.Context, reader report.Reader) ([]Mistake, error)
 
 // rulesOf checks the rules against the last events, as planning reads them, and against the
 // directory.
-func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
+func rulesOf(db *db.DB, recent *recentEvents) Subject {
 	return Subject{"rules", func(ctx context.Context) (mistakes []Mistake, err error) {
 		types, err := recent.read(ctx)
 		if err != nil {

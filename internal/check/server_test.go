@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/check"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/rabbitmq/rabbitmqtest"
 	"herald/migrations"
 )
@@ -20,7 +20,7 @@ func TestLossyCommits(t *testing.T) {
 	t.Parallel()
 
 	address := postgrestest.URL(t)
-	db := must(postgres.Open(t.Context(), address, "test"))(t)
+	db := must(db.Open(t.Context(), address, "test"))(t)
 	t.Cleanup(db.Close)
 	require.Empty(t, schemaMistakes(t, address))
 
@@ -50,7 +50,7 @@ func TestLossyCommits(t *testing.T) {
 // schemaMistakes checks the schema over new connections.
 func schemaMistakes(t *testing.T, address string) []check.Mistake {
 	t.Helper()
-	db := must(postgres.Open(t.Context(), address, "test"))(t)
+	db := must(db.Open(t.Context(), address, "test"))(t)
 	defer db.Close()
 	schema, _ := check.Schema(t.Context(), db, migrations.FS)
 	return check.Run(t.Context(), []check.Subject{schema}).Mistakes

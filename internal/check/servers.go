@@ -10,13 +10,14 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"herald/internal/db"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/outboxes"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/person"
 	"herald/internal/rabbitmq"
+	"herald/internal/report"
 	"herald/workflows"
 )
 
@@ -35,7 +36,7 @@ const (
 
 // Temporal checks that Temporal answers, that the namespace, the search attributes and the sweep's
 // schedule exist, and that pollers and workers run.
-func Temporal(db *postgres.Store, e Engine) Subject {
+func Temporal(db *db.DB, e Engine) Subject {
 	return Subject{"temporal", func(ctx context.Context) ([]Mistake, error) {
 		if e.Launcher == nil {
 			return []Mistake{{Place: "setting TEMPORAL_ADDRESS", Problem: e.Problem.Error(), Remedy: "start Temporal, or set TEMPORAL_ADDRESS to its address"}}, nil
@@ -122,7 +123,7 @@ func (e Engine) pollers(ctx context.Context) (mistakes []Mistake, err error) {
 
 // workers finds task queues without workers: the queue of the events, and the queue of each routed
 // channel.
-func (e Engine) workers(ctx context.Context, db *postgres.Store) (mistakes []Mistake, err error) {
+func (e Engine) workers(ctx context.Context, db *db.DB) (mistakes []Mistake, err error) {
 	queues := []string{workflows.EventsQueue(e.Launcher.Prefix)}
 	routes, err := report.Reader{Pool: db.Pool}.Routes(ctx)
 	if err != nil {
@@ -150,11 +151,11 @@ func (e Engine) workers(ctx context.Context, db *postgres.Store) (mistakes []Mis
 
 // Broker checks that RabbitMQ answers, and that the exchange and the queues exist with the settings
 // that Herald needs, such as durable.
-func Broker(db *postgres.Store, url string) Subject {
+func Broker(db *db.DB, url string) Subject {
 	return Subject{"broker", func(ctx context.Context) ([]Mistake, error) {
 		ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 		defer cancel()
-		types, err := db.UserTypes(ctx)
+		types, err := person.On(db).UserTypes(ctx)
 		if err != nil {
 			types = nil // other subjects report the database's mistakes
 		}

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"herald/internal/db"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
-	"herald/internal/postgres"
+	"herald/internal/relay"
 )
 
 // Sources checks that the outboxes of other services have what their dialects need, with one
@@ -26,12 +27,12 @@ func Sources(sources []outboxes.Source) []Subject {
 
 // Lifecycle checks that a source sends the rows of lifecycle_event, if triggers write them. There is
 // no subject if sources has the source lifecycle.
-func Lifecycle(db *postgres.Store, sources []outboxes.Source) []Subject {
+func Lifecycle(db *db.DB, sources []outboxes.Source) []Subject {
 	if slices.ContainsFunc(sources, outboxes.Source.IsLifecycle) {
 		return nil
 	}
 	return []Subject{{"lifecycle", func(ctx context.Context) ([]Mistake, error) {
-		written, err := db.WritesLifecycle(ctx)
+		written, err := relay.On(db).WritesLifecycle(ctx)
 		if err != nil || !written {
 			return nil, err
 		}
@@ -75,7 +76,7 @@ type Brokers interface {
 
 // Topics checks that the topics of the sources exist, take records and keep them. If no source has
 // a topic, there is no subject. brokers is nil if KAFKA_BROKERS is not set.
-func Topics(db *postgres.Store, brokers Brokers, sources []outboxes.Source) []Subject {
+func Topics(db *db.DB, brokers Brokers, sources []outboxes.Source) []Subject {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(s outboxes.Source) bool { return s.Kafka == nil })
 	if len(sources) == 0 {
 		return nil
@@ -83,7 +84,7 @@ func Topics(db *postgres.Store, brokers Brokers, sources []outboxes.Source) []Su
 	return []Subject{{"topics", func(ctx context.Context) ([]Mistake, error) {
 		mistakes, missing := fixedTopics(ctx, brokers, sources)
 		for _, source := range sources {
-			topics, err := db.RestingTopics(ctx, source.Name)
+			topics, err := relay.On(db).RestingTopics(ctx, source.Name)
 			if err != nil {
 				return nil, err
 			}

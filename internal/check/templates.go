@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/template"
 )
 
@@ -26,7 +26,7 @@ const noLink = "correct the url: its notifications have no link until then"
 
 // templatesOf checks that every routed channel has a template in every locale of the recipients,
 // that each template can be parsed, and that the last events have all keys that it uses.
-func templatesOf(db *postgres.Store, engine template.Engine, recent *recentEvents) Subject {
+func templatesOf(db *db.DB, engine template.Engine, recent *recentEvents) Subject {
 	return Subject{"templates", func(ctx context.Context) ([]Mistake, error) {
 		t, err := readTemplates(ctx, report.Reader{Pool: db.Pool}, engine)
 		if err != nil {

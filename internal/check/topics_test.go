@@ -9,10 +9,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"herald/internal/check"
+	"herald/internal/db/postgrestest"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/kafka"
 	"herald/internal/outboxes/kafka/kafkatest"
-	"herald/internal/postgres/postgrestest"
 )
 
 // A topic should take records while a broker is down, and lose none if the broker's disk breaks.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/outboxes/dialects/dialecttest"
-	"herald/internal/postgres/postgrestest"
 	"herald/workflows"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/outboxes/kafka/kafkatest"
-	"herald/internal/postgres/postgrestest"
 )
 
 // erasing is an installation with a person whose name, address, number and token contain a word

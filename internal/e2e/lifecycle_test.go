@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/outboxes/kafka/kafkatest"
-	"herald/internal/postgres/postgrestest"
 	"herald/tools/sandbox"
 )
 

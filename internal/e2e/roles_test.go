@@ -12,11 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/config/secret"
+	"herald/internal/db"
+	"herald/internal/db/migrate"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
-	"herald/internal/postgres"
 	gatewaystore "herald/internal/postgres/gateway"
-	"herald/internal/postgres/migrate"
+	"herald/internal/purge"
+	"herald/internal/relay"
 	"herald/migrations"
 	"herald/outbox"
 )
@@ -212,7 +214,7 @@ func (r *roles) gatewayServes() {
 	defer browsers.Close()
 	defer webhooks.Close()
 	browsers.UseSecrets(secret.Address(heraldSecret), secret.Address(""))
-	require.NoError(r.t, migrate.Usable(ctx, browsers.Store, migrations.FS))
+	require.NoError(r.t, migrate.Usable(ctx, browsers.DB, migrations.FS))
 
 	customer := notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
 	page := must(browsers.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1}))(r.t)
@@ -302,21 +304,21 @@ func (r *roles) operatorOperates() {
 }
 
 func (r *roles) workerAdopts() {
-	adopting := must(postgres.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "adopting"))(r.t)
+	adopting := must(db.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "adopting"))(r.t)
 	defer adopting.Close()
-	must(adopting.Adopt(r.t.Context(), "orders", []outboxes.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", Payload: []byte("{}")}}))(r.t)
-	require.NoError(r.t, adopting.KeepRows(r.t.Context(), "orders", []outboxes.KnownRow{{Key: "1", EventID: "e"}}))
-	require.NoError(r.t, adopting.ForgetRows(r.t.Context(), "orders", []string{"1"}))
-	require.NoError(r.t, adopting.RestTopic(r.t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Second, Error: "of a test"}))
-	require.NoError(r.t, adopting.WakeTopics(r.t.Context(), "orders", []string{"t"}))
+	must(relay.On(adopting).Adopt(r.t.Context(), "orders", []outboxes.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", Payload: []byte("{}")}}))(r.t)
+	require.NoError(r.t, relay.On(adopting).KeepRows(r.t.Context(), "orders", []outboxes.KnownRow{{Key: "1", EventID: "e"}}))
+	require.NoError(r.t, relay.On(adopting).ForgetRows(r.t.Context(), "orders", []string{"1"}))
+	require.NoError(r.t, relay.On(adopting).RestTopic(r.t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Second, Error: "of a test"}))
+	require.NoError(r.t, relay.On(adopting).WakeTopics(r.t.Context(), "orders", []string{"t"}))
 }
 
 // workerDeletes requires that the additional grants allow deletion from all tables.
 func (r *roles) workerDeletes() {
-	cleaning := must(postgres.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "cleaning"))(r.t)
+	cleaning := must(db.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "cleaning"))(r.t)
 	defer cleaning.Close()
-	for _, table := range []postgres.PurgeTable{postgres.PurgeOutbox, postgres.PurgeProcessed, postgres.PurgeNotifications, postgres.PurgeReceipts, postgres.PurgeDecisions, postgres.PurgeActions, postgres.PurgePreferences} {
-		require.NoError(r.t, postgres.TableCleaner{Store: cleaning, Table: table, HasTopic: true}.Clean(r.t.Context(), 0, "", func(int, string) bool { return true }), table)
+	for _, table := range []purge.PurgeTable{purge.PurgeOutbox, purge.PurgeProcessed, purge.PurgeNotifications, purge.PurgeReceipts, purge.PurgeDecisions, purge.PurgeActions, purge.PurgePreferences} {
+		require.NoError(r.t, purge.TableCleaner{Store: cleaning, Table: table, HasTopic: true}.Clean(r.t.Context(), 0, "", func(int, string) bool { return true }), table)
 	}
 	require.Zero(r.t, r.count("SELECT count(*) FROM operator_action"))
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/internal/outboxes/kafka/kafkatest"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 )
 
 // otherOutboxes are the tables of the order service and of the wallet hub.
@@ -41,7 +41,7 @@ const sourcesFile = `
 
 // business is the database of two services with outboxes that Herald polls.
 type business struct {
-	*postgres.Store
+	*db.DB
 	t      *testing.T
 	wallet string // name of the wallet hub's source; unique, because workflow ids contain it
 }
@@ -49,7 +49,7 @@ type business struct {
 func newBusiness(t *testing.T) (business, []string) {
 	t.Helper()
 	url := postgrestest.URL(t)
-	store := must(postgres.Open(t.Context(), url, "business"))(t)
+	store := must(db.Open(t.Context(), url, "business"))(t)
 	t.Cleanup(store.Close)
 	b := business{store, t, "wallet-" + uuid.NewString()[:8]}
 	file := filepath.Join(t.TempDir(), "sources.yaml")
@@ -60,12 +60,12 @@ func newBusiness(t *testing.T) (business, []string) {
 
 func (b business) exec(sql string, args ...any) {
 	b.t.Helper()
-	postgrestest.Exec(b.t, b.Store, sql, args...)
+	postgrestest.Exec(b.t, b.DB, sql, args...)
 }
 
 func (b business) count(sql string) int {
 	b.t.Helper()
-	return postgrestest.Get[int](b.t, b.Store, sql)
+	return postgrestest.Get[int](b.t, b.DB, sql)
 }
 
 // killBeforeTheMark starts the pollers, and kills the worker after the broker has acknowledged a
@@ -127,7 +127,7 @@ func TestSources(t *testing.T) {
 	}, "not all orders are sent")
 
 	want := map[string][]string{}
-	for _, row := range postgrestest.List(t, services.Store, "SELECT aggregate_id || ' ' || payload FROM orders.outbox ORDER BY created_at") {
+	for _, row := range postgrestest.List(t, services.DB, "SELECT aggregate_id || ' ' || payload FROM orders.outbox ORDER BY created_at") {
 		order, payload, _ := strings.Cut(row, " ")
 		want[order] = append(want[order], payload)
 	}

@@ -24,9 +24,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
-	"herald/internal/postgres"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	gatewaystore "herald/internal/postgres/gateway"
-	"herald/internal/postgres/postgrestest"
 	"herald/internal/rabbitmq/rabbitmqtest"
 	"herald/tools/sandbox"
 	"herald/workflows"
@@ -79,7 +79,7 @@ type system struct {
 	t        *testing.T
 	name     string // prefix of its queues and event ids
 	servers  servers
-	store    *postgres.Store
+	store    *db.DB
 	temporal client.Client
 	sandbox  *httptest.Server
 	fakes    *sandbox.Server // behind sandbox
@@ -111,7 +111,7 @@ func newSystemOn(t *testing.T, on servers, settings ...string) *system {
 		_ = providers.Close()
 	})
 
-	s.store = must(postgres.Open(t.Context(), on.databaseURL, "herald-e2e"))(t)
+	s.store = must(db.Open(t.Context(), on.databaseURL, "herald-e2e"))(t)
 	t.Cleanup(s.store.Close)
 	s.temporal = must(client.Dial(client.Options{HostPort: on.temporalAddress, Logger: log.NewStructuredLogger(discard())}))(t)
 	t.Cleanup(s.temporal.Close)
@@ -205,7 +205,7 @@ func (s *system) emit(id, eventType, aggregate, payload string, more ...string) 
 }
 
 // gatewayStore returns the statements of a gateway.
-func (s *system) gatewayStore() *gatewaystore.Store { return &gatewaystore.Store{Store: s.store} }
+func (s *system) gatewayStore() *gatewaystore.Store { return &gatewaystore.Store{DB: s.store} }
 
 // exec runs SQL that prepares the test.
 func (s *system) exec(sql string, args ...any) {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"time"
 
+	"herald/internal/escalation"
+	"herald/internal/event"
+	"herald/internal/limit"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // Backlog counts the events in the outbox, the deliveries by result, and the follow-ups of
@@ -30,11 +33,11 @@ type FollowUps struct {
 // Backlog reads the state of the outbox, the follow-ups and the sweep. It counts the deliveries
 // that were planned, and the events that missed recipients, during the last `since`.
 func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog, err error) {
-	if b.OutboxState, err = e.Store.OutboxState(ctx); err != nil {
+	if b.OutboxState, err = event.On(e.Store).OutboxState(ctx); err != nil {
 		return Backlog{}, err
 	}
 	b.OldestSeconds = b.OldestPending.Seconds()
-	if b.Providers, err = e.Store.ProviderStates(ctx); err != nil {
+	if b.Providers, err = limit.On(e.Store).ProviderStates(ctx); err != nil {
 		return Backlog{}, err
 	}
 	if b.Deliveries, err = e.reader().DeliveryCounts(ctx, since); err != nil {
@@ -46,12 +49,12 @@ func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog,
 	if b.Untold, err = e.reader().UntoldEvents(ctx, since); err != nil {
 		return Backlog{}, err
 	}
-	followUps, err := e.Store.FollowUpState(ctx)
+	followUps, err := escalation.On(e.Store).FollowUpState(ctx)
 	if err != nil {
 		return Backlog{}, err
 	}
 	b.FollowUps = FollowUps{followUps.Pending, followUps.OldestPending.Seconds()}
-	last, err := e.Store.LastSweep(ctx)
+	last, err := event.On(e.Store).LastSweep(ctx)
 	if err != nil {
 		return Backlog{}, err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/workflows"
 )
 

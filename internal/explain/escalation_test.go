@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 func TestEscalationSays(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // For each outcome that the rules cause, the next step names the correction and the command that
@@ -83,7 +83,7 @@ func TestNextOfFailingActivity(t *testing.T) {
 func TestWhyCountsEarlierRecipients(t *testing.T) {
 	t.Parallel()
 
-	d := directory{Store: postgrestest.New(t)}
+	d := directory{DB: postgrestest.New(t)}
 	d.exec(t, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL')")
 	d.exec(t, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'RESTAURANT', '5', '{}')")
 	d.exec(t, "INSERT INTO recipient (user_type, user_id, email) SELECT 'RESTAURANT_USER', i::text, CASE WHEN i IN (1, 1500, 2200) THEN 'a@example.com' END FROM generate_series(1, 2200) AS i")
@@ -105,7 +105,7 @@ func TestWhyCountsEarlierRecipients(t *testing.T) {
 	for _, tt := range tests { // sequential, because all cases change the same row
 		d.exec(t, "UPDATE entity_notification_settings SET max_recipients = $1", tt.limit)
 
-		why, err := Explainer{Store: d.Store, Unreachable: errors.New("down")}.Why(t.Context(),
+		why, err := Explainer{Store: d.DB, Unreachable: errors.New("down")}.Why(t.Context(),
 			report.DecisionKey{EventID: "evt-1", UserType: notification.RestaurantUser, UserID: tt.userID, Channel: notification.Email})
 
 		require.NoError(t, err, tt.name)
@@ -119,7 +119,7 @@ func TestWhyCountsEarlierRecipients(t *testing.T) {
 func TestWhyOfAPurgedEvent(t *testing.T) {
 	t.Parallel()
 
-	d := directory{Store: postgrestest.New(t)}
+	d := directory{DB: postgrestest.New(t)}
 	d.exec(t, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL')")
 	d.exec(t, "INSERT INTO recipient (user_type, user_id) VALUES ('RESTAURANT_USER', '1'), ('RESTAURANT_USER', '2')")
 	d.exec(t, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', '1', 'STAFF')")
@@ -127,7 +127,7 @@ func TestWhyOfAPurgedEvent(t *testing.T) {
 	d.exec(t, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body)
 		SELECT 'evt-1', 'T', user_type, user_id, 'RESTAURANT', '5', 'EMAIL', 'evt-1-staff' || user_id || '-EMAIL', 'title', 'body' FROM recipient`)
-	e := Explainer{Store: d.Store, Unreachable: errors.New("down")}
+	e := Explainer{Store: d.DB, Unreachable: errors.New("down")}
 
 	member, err := e.WhyDelivery(t.Context(), "evt-1-staff1-EMAIL")
 	require.NoError(t, err)

@@ -10,15 +10,17 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/advice"
+	"herald/internal/attempt"
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/planner"
+	"herald/internal/report"
 	"herald/internal/template"
 )
 
 // Explainer reads events and deliveries. It changes nothing.
 type Explainer struct {
-	Store       *postgres.Store
+	Store       *db.DB
 	Temporal    client.Client // nil: out of reach
 	Namespace   string        // in Temporal; empty: the default namespace
 	Unreachable error         // why Temporal is nil
@@ -75,7 +77,7 @@ func (e Explainer) event(ctx context.Context, id string, maxCounted int) (EventV
 		return EventView{}, err
 	}
 	view := EventView{EventDetail: detail, Actions: actions.Rows}
-	if view.Approval, err = e.Store.Approval(ctx, id); err != nil {
+	if view.Approval, err = planner.On(e.Store).Approval(ctx, id); err != nil {
 		return EventView{}, err
 	}
 	var description *workflowservice.DescribeWorkflowExecutionResponse
@@ -146,7 +148,7 @@ func (e Explainer) ahead(ctx context.Context, d report.DeliveryDetail, s Sending
 	if until == nil || !now.Before(*until) || s.DigestID != "" || d.Status != notification.Pending || d.Strategy == notification.Aggregate {
 		return "", nil
 	}
-	check, err := e.Store.QuietCheck(ctx, d.DeliveryID)
+	check, err := attempt.On(e.Store).QuietCheck(ctx, d.DeliveryID)
 	if err != nil {
 		return "", err
 	}

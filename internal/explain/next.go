@@ -8,7 +8,7 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // next returns what happens next, and what an operator can do about it.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 var (
@@ -33,7 +33,7 @@ func inState(status string) Sending {
 	return Sending{WorkflowView: WorkflowView{Status: status}}
 }
 
-func attempt(number int, outcome notification.AttemptOutcome) report.AttemptRow {
+func tried(number int, outcome notification.AttemptOutcome) report.AttemptRow {
 	row := report.AttemptRow{Attempt: number, StartedAt: nextNow, Outcome: outcome}
 	if outcome != "" {
 		row.EndedAt = &later
@@ -73,7 +73,7 @@ func TestNextOfADelivery(t *testing.T) {
 	t.Parallel()
 
 	failed := func(outcome notification.AttemptOutcome) report.DeliveryDetail {
-		return report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}, HasText: true, Log: []report.AttemptRow{attempt(1, outcome)}}
+		return report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}, HasText: true, Log: []report.AttemptRow{tried(1, outcome)}}
 	}
 	failedBy := func(row report.AttemptRow) report.DeliveryDetail {
 		d := failed(row.Outcome)
@@ -89,8 +89,8 @@ func TestNextOfADelivery(t *testing.T) {
 	delayed.Strategy = notification.Delayed
 	item := status(notification.Pending)
 	item.Strategy = notification.Aggregate
-	tried := status(notification.Pending)
-	tried.Log = []report.AttemptRow{attempt(1, "BUSY"), attempt(2, ""), attempt(3, "BUSY"), attempt(4, "BUSY")}
+	failing := status(notification.Pending)
+	failing.Log = []report.AttemptRow{tried(1, "BUSY"), tried(2, ""), tried(3, "BUSY"), tried(4, "BUSY")}
 	dropped := func(reason string) report.DeliveryDetail {
 		d := status(notification.Cancelled)
 		d.Channel, d.UserType, d.LastError = notification.SMS, notification.RestaurantUser, reason
@@ -98,7 +98,7 @@ func TestNextOfADelivery(t *testing.T) {
 	}
 	rejected := status(notification.Pending)
 	rejected.Channel = notification.SMS
-	rejected.Log = []report.AttemptRow{attempt(1, "BUSY"), attempt(2, "ACCOUNT"), attempt(3, "ACCOUNT")}
+	rejected.Log = []report.AttemptRow{tried(1, "BUSY"), tried(2, "ACCOUNT"), tried(3, "ACCOUNT")}
 	deferred := status(notification.Sent)
 	deferred.Receipts = []report.ReceiptRow{{At: nextNow, Status: "processed"}, {At: later, Status: "deferred"}}
 	read := status(notification.Delivered)
@@ -135,8 +135,8 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "in a batch", delivery: inBatch(), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3", "`starter delivery cancel d`"}},
 		{name: "in a batch whose workers have no free slots", delivery: inBatch(), workflow: allBusy, tells: []string{"the running batch evt-1-batch-SMS-3 sends it"}},
 		{name: "in a batch without workers", delivery: inBatch(), workflow: batch(0), tells: []string{"until a worker serves SMS", "herald-sms-batches"}},
-		{name: "under way in a batch", delivery: inBatch(attempt(1, "")), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3 is under way", "separate workflow"}},
-		{name: "failed for now in a batch", delivery: inBatch(attempt(1, "BUSY")), workflow: batch(1), tells: []string{"separate workflow makes the next attempt", "evt-1-batch-SMS-3 has made all first"}},
+		{name: "under way in a batch", delivery: inBatch(tried(1, "")), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3 is under way", "separate workflow"}},
+		{name: "failed for now in a batch", delivery: inBatch(tried(1, "BUSY")), workflow: batch(1), tells: []string{"separate workflow makes the next attempt", "evt-1-batch-SMS-3 has made all first"}},
 		{name: "read", delivery: read, workflow: inState("COMPLETED"), tells: []string{"arrived at", "read at 2026-11-21 10:04:05"}},
 		{name: "bounced", delivery: bounced, workflow: inState("COMPLETED"), tells: []string{"accepted it", "said later that it did not arrive", "last error", "enter another", "recipient", retry}},
 		{name: "cancelled", delivery: status(notification.Cancelled), workflow: inState("CANCELED"), tells: []string{"cancelled", retry}},
@@ -160,10 +160,10 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "our own error", delivery: failed("ERROR"), workflow: inState(Unreachable), tells: []string{"failed", "last error", retry}},
 		{name: "no text", delivery: report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}}, workflow: inState("FAILED"),
 			tells: []string{"failed", "template", "payload", "time zone", retry}},
-		{name: "back-off", delivery: tried, workflow: running(func(s *Sending) {
+		{name: "back-off", delivery: failing, workflow: running(func(s *Sending) {
 			s.Before, s.Pending = 1, []PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		}), tells: []string{"2026-11-21 10:04:05", "attempt 3 of 3", hasten}},
-		{name: "back-off of the workflow itself", delivery: inBatch(attempt(1, "BUSY")), workflow: running(func(s *Sending) {
+		{name: "back-off of the workflow itself", delivery: inBatch(tried(1, "BUSY")), workflow: running(func(s *Sending) {
 			s.Details, s.WaitsUntil, s.beganWithAttempt = "waiting until 10:04:05", &later, true
 		}), tells: []string{"next attempt is due at 2026-11-21 10:04:05", "attempt 2 of 3", hasten}},
 		{name: "held before its first attempt", delivery: status(notification.Pending), workflow: running(func(s *Sending) {

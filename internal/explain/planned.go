@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/planner"
+	"herald/internal/report"
 )
 
 // planAgain is the result of planning one recipient and one channel of an event again, now.
@@ -30,11 +31,11 @@ func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decide
 	if err != nil {
 		return planAgain{}, err
 	}
-	person, err := e.Store.DirectoryEntry(ctx, key.UserType, key.UserID, targets)
+	person, err := planner.On(e.Store).DirectoryEntry(ctx, key.UserType, key.UserID, targets)
 	if err != nil {
 		return planAgain{}, err
 	}
-	page, err := e.Store.Named(ctx, decided.EventType, targets, key.UserType, key.UserID)
+	page, err := planner.On(e.Store).Named(ctx, decided.EventType, targets, key.UserType, key.UserID)
 	if err != nil {
 		return planAgain{}, err
 	}
@@ -72,14 +73,14 @@ func (e Explainer) planAgain(ctx context.Context, key report.DecisionKey, decide
 
 func (e Explainer) setup(ctx context.Context, eventID string, decided report.Decided) (setup notification.EventSetup, targets []notification.Target, problems []string, err error) {
 	if decided.Outbox == nil {
-		setup, err = e.Store.TypeSetup(ctx, decided.EventType)
+		setup, err = planner.On(e.Store).TypeSetup(ctx, decided.EventType)
 		setup.Event.Type = decided.EventType
 		if decided.Entity.Type != "" {
 			targets = []notification.Target{{Entity: decided.Entity}}
 		}
 		return setup, targets, nil, err
 	}
-	if setup, err = e.Store.EventSetup(ctx, eventID); err == nil {
+	if setup, err = planner.On(e.Store).EventSetup(ctx, eventID); err == nil {
 		setup.ReadPayload()
 		targets, problems = notification.Targets(setup.Event, setup.Recipients)
 	}
@@ -90,18 +91,18 @@ func (e Explainer) setup(ctx context.Context, eventID string, decided report.Dec
 // count, and returns who has the addresses that its routes compare.
 func (e Explainer) addAmounts(ctx context.Context, setup notification.EventSetup, people []notification.Recipient) (notification.AddressHolders, error) {
 	if len(setup.Caps) > 0 {
-		if err := e.Store.ReadCounted(ctx, setup.Caps, people); err != nil {
+		if err := planner.On(e.Store).ReadCounted(ctx, setup.Caps, people); err != nil {
 			return nil, err
 		}
 	}
 	if keys := setup.ThrottleKeys(people); len(keys) > 0 {
-		last, err := e.Store.Throttles(ctx, setup.Event.Type, keys)
+		last, err := planner.On(e.Store).Throttles(ctx, setup.Event.Type, keys)
 		if err != nil {
 			return nil, err
 		}
 		notification.AddThrottles(people, last)
 	}
-	return e.Store.AddressHolders(ctx, setup, people)
+	return planner.On(e.Store).AddressHolders(ctx, setup, people)
 }
 
 func notNamed(targets []notification.Target, problems []string, person notification.DirectoryEntry) []string {
@@ -142,7 +143,7 @@ func (e Explainer) countBefore(ctx context.Context, setup notification.EventSetu
 // pages calls f for each page of an event's recipients, in planning's order, until f is done.
 func (e Explainer) pages(ctx context.Context, setup notification.EventSetup, targets []notification.Target, size int, f func(notification.RecipientPage) (done bool, err error)) error {
 	for after := (notification.Cursor{}); ; {
-		page, err := e.Store.Recipients(ctx, setup.Event.Type, targets, after, size)
+		page, err := planner.On(e.Store).Recipients(ctx, setup.Event.Type, targets, after, size)
 		if err != nil {
 			return err
 		}

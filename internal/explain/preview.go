@@ -8,6 +8,7 @@ import (
 	"herald/internal/advice"
 	"herald/internal/mailtext"
 	"herald/internal/notification"
+	"herald/internal/planner"
 	"herald/internal/template"
 )
 
@@ -55,7 +56,7 @@ func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, err
 	if err != nil {
 		return Preview{}, err
 	}
-	person, err := e.Store.DirectoryEntry(ctx, in.UserType, in.UserID, nil)
+	person, err := planner.On(e.Store).DirectoryEntry(ctx, in.UserType, in.UserID, nil)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -113,10 +114,10 @@ func (e Explainer) digest(ctx context.Context, channel notification.Channel, eve
 // not stored.
 func (e Explainer) eventSetup(ctx context.Context, id string, draft notification.Event) (notification.EventSetup, error) {
 	if id != "" {
-		setup, err := e.Store.EventSetup(ctx, id)
+		setup, err := planner.On(e.Store).EventSetup(ctx, id)
 		return setup, advice.NoEvent(id, err)
 	}
-	setup, err := e.Store.TypeSetup(ctx, draft.Type)
+	setup, err := planner.On(e.Store).TypeSetup(ctx, draft.Type)
 	setup.Event = draft
 	setup.Event.ID = unwritten
 	return setup, err

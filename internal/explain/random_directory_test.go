@@ -16,14 +16,16 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"herald/activities"
+	"herald/internal/attempt"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/planner"
 )
 
 // directory is a separate database with random people, entities and rules.
 type directory struct {
-	*postgres.Store
+	*db.DB
 	random *rand.Rand
 	now    time.Time
 	batch  pgx.Batch
@@ -48,7 +50,7 @@ const ownTables = `
 
 func newDirectory(t *testing.T, random *rand.Rand, views bool) *directory {
 	t.Helper()
-	d := &directory{Store: postgrestest.New(t), random: random, now: time.Now()}
+	d := &directory{DB: postgrestest.New(t), random: random, now: time.Now()}
 	d.AddressHash = hashed
 	if views {
 		d.exec(t, ownTables)
@@ -243,7 +245,7 @@ func (d *directory) plan(t *testing.T, event string) {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	a := &activities.Activities{
-		Sources: map[string]activities.Source{notification.HeraldSource: {}}, Plans: d.Store,
+		Sources: map[string]activities.Source{notification.HeraldSource: {}}, Plans: planner.On(d.DB), Lanes: attempt.On(d.DB),
 		EventTexts:     func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} },
 		EscalatedTexts: func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} },
 	}
@@ -288,12 +290,12 @@ func (d *directory) some(people []notification.Recipient, n int) []notification.
 // exists reports whether a query finds a row.
 func (d *directory) exists(t *testing.T, sql string, args ...any) bool {
 	t.Helper()
-	return postgrestest.Get[bool](t, d.Store, "SELECT EXISTS ("+sql+")", args...)
+	return postgrestest.Get[bool](t, d.DB, "SELECT EXISTS ("+sql+")", args...)
 }
 
 func (d *directory) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
-	postgrestest.Exec(t, d.Store, sql, args...)
+	postgrestest.Exec(t, d.DB, sql, args...)
 }
 
 // quietHours returns random quiet hours whose start and end are at least 7 minutes from now. All

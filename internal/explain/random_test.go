@@ -11,8 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/attempt"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // Each run makes two random directories. It makes more, up to maxDirectories, until every decision
@@ -61,7 +62,7 @@ func (d *directory) simulate(t *testing.T, event string) Simulation {
 	for _, person := range d.people {
 		people = append(people, notification.RecipientKey{UserType: person.UserType, UserID: person.UserID})
 	}
-	simulated, err := Explainer{Store: d.Store}.Simulate(t.Context(), SimulateRequest{EventID: event, People: people})
+	simulated, err := Explainer{Store: d.DB}.Simulate(t.Context(), SimulateRequest{EventID: event, People: people})
 	require.NoError(t, err)
 	return simulated
 }
@@ -108,7 +109,7 @@ func (d *directory) compareSimulation(t *testing.T, event string, simulated Simu
 // compare compares the decisions about one person, for every channel of an event.
 func (d *directory) compare(t *testing.T, event string, person notification.Recipient, seen map[notification.Decision]int) {
 	t.Helper()
-	e := Explainer{Store: d.Store}
+	e := Explainer{Store: d.DB}
 	for _, channel := range notification.Channels() {
 		key := report.DecisionKey{EventID: event, UserType: person.UserType, UserID: person.UserID, Channel: channel}
 		decided, err := e.reader().Decided(t.Context(), key)
@@ -146,7 +147,7 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 
 	d.exec(t, "DELETE FROM counted_message WHERE message_id = $1", id)
 
-	attempts, err := d.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{id}, Owner: "test", Lease: time.Minute})
+	attempts, err := attempt.On(d.DB).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{id}, Owner: "test", Lease: time.Minute})
 	require.NoError(t, err)
 	attempt := attempts[0]
 

@@ -18,7 +18,7 @@ import (
 	"herald/activities"
 	"herald/internal/launch"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/workflows"
 )
 

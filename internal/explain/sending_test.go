@@ -25,10 +25,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/activities"
+	"herald/internal/db/postgrestest"
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/workflows"
 )
 

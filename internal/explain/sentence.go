@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // Reason returns why a recipient was not selected, or how the selected delivery ended or why it waits.

@@ -5,11 +5,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // Each real change of a preference has one sentence, in order. Writing the same again has none.
@@ -50,7 +50,7 @@ func TestChangeSentence(t *testing.T) {
 	require.Equal(t, []string{"Priority over EMAIL changed from NORMAL to HIGH by " + role + "."}, changesOf(t, s, who))
 }
 
-func changesOf(t *testing.T, s *postgres.Store, who notification.RecipientKey) (texts []string) {
+func changesOf(t *testing.T, s *db.DB, who notification.RecipientKey) (texts []string) {
 	t.Helper()
 	changes, err := report.Reader{Pool: s.Pool}.PreferenceChanges(t.Context(), report.PreferenceFilter{RecipientKey: who}, 20)
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
+	"herald/internal/planner"
 	"herald/internal/template"
 )
 
@@ -224,7 +225,7 @@ func (e Explainer) finish(ctx context.Context, s *simulation, people []notificat
 	for _, key := range people {
 		person := s.people[key.String()]
 		if person.Decisions == nil {
-			entry, err := e.Store.DirectoryEntry(ctx, key.UserType, key.UserID, targets)
+			entry, err := planner.On(e.Store).DirectoryEntry(ctx, key.UserType, key.UserID, targets)
 			if err != nil {
 				return err
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
 )
 
 // world is an operator and a verb without Temporal. Every change succeeds, except for the ids in

@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"herald/internal/advice"
+	"herald/internal/attempt"
+	"herald/internal/escalation"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/workflows"
 )
 
@@ -62,7 +63,7 @@ func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Ou
 		if done.Detail = inTheTable; runs {
 			done.Detail = "in the table, because its workflow has not ended it"
 		}
-		if _, err = o.Store.GiveUp(ctx, id, notification.Cancelled, cancelled); err == nil {
+		if _, err = attempt.On(o.Store).GiveUp(ctx, id, notification.Cancelled, cancelled); err == nil {
 			state, err = o.delivery(ctx, id)
 		}
 	}
@@ -83,7 +84,7 @@ func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Ou
 
 // planEndEscalation plans to end the escalation of a sent delivery. Without an escalation, or if
 // the next delivery exists already, the plan changes nothing.
-func (o *Operator) planEndEscalation(ctx context.Context, id string, state postgres.DeliveryState) (plan, error) {
+func (o *Operator) planEndEscalation(ctx context.Context, id string, state attempt.DeliveryState) (plan, error) {
 	refused := unchanged(id, state)
 	found, err := report.Reader{Pool: o.Store.Pool}.Escalation(ctx, id)
 	if err != nil || !found.Escalates {
@@ -101,8 +102,8 @@ func (o *Operator) planEndEscalation(ctx context.Context, id string, state postg
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.endEscalation(ctx, id, state) }}, nil
 }
 
-func (o *Operator) endEscalation(ctx context.Context, id string, state postgres.DeliveryState) (Outcome, error) {
-	ended, err := o.Store.EndEscalation(ctx, id)
+func (o *Operator) endEscalation(ctx context.Context, id string, state attempt.DeliveryState) (Outcome, error) {
+	ended, err := escalation.On(o.Store).EndEscalation(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"herald/internal/advice"
+	"herald/internal/event"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 // cancelEventWait is the total time that an order waits for cancelled events to end.
@@ -44,7 +44,7 @@ func (o *Operator) planCancelEvent(ctx context.Context, id string) (plan, error)
 
 // staysCancelled returns a hint: if an event cancelled another event, cancelling it does not
 // restore the other event.
-func staysCancelled(state postgres.EventState) string {
+func staysCancelled(state event.EventState) string {
 	if state.Cancels == "" {
 		return ""
 	}
@@ -54,7 +54,7 @@ func staysCancelled(state postgres.EventState) string {
 // withdrawEvent keeps an event from being started. If a poller has claimed the event, the poller
 // either starts it or gives it back, so withdrawEvent plans again.
 func (o *Operator) withdrawEvent(ctx context.Context, id string) (Outcome, error) {
-	withdrawn, err := o.Store.WithdrawEvent(ctx, id)
+	withdrawn, err := event.On(o.Store).WithdrawEvent(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -78,7 +78,7 @@ func (o *Operator) cancelEvent(ctx context.Context, id string) (Outcome, error) 
 		return Outcome{}, err
 	}
 	ended, endErr := o.awaitEnd(ctx, cancelEventWait, o.temporal().GetWorkflow(ctx, id, ""))
-	counts, err := o.Store.EventCounts(ctx, id)
+	counts, err := event.On(o.Store).EventCounts(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -94,8 +94,8 @@ func (o *Operator) cancelEvent(ctx context.Context, id string) (Outcome, error) 
 }
 
 // endedEvent returns the outcome of an event that can no longer be cancelled.
-func (o *Operator) endedEvent(ctx context.Context, id string, state postgres.EventState) (Outcome, error) {
-	counts, err := o.Store.EventCounts(ctx, id)
+func (o *Operator) endedEvent(ctx context.Context, id string, state event.EventState) (Outcome, error) {
+	counts, err := event.On(o.Store).EventCounts(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"herald/internal/advice"
+	"herald/internal/attempt"
 	"herald/internal/launch"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // SelectDeliveries selects the deliveries that match a filter, in the order of their numbers. The
@@ -55,7 +55,7 @@ func DeliveryNumber(key string) (int64, error) {
 }
 
 // isSent reports whether a delivery was sent. A sent delivery cannot be changed.
-func isSent(state postgres.DeliveryState) bool {
+func isSent(state attempt.DeliveryState) bool {
 	return state.Status == notification.Sent || state.Status == notification.Delivered
 }
 
@@ -63,7 +63,7 @@ const cancelled = "cancelled" // also the last_error of a delivery that an opera
 
 // unchanged returns the outcome of a delivery that a verb leaves as it is, usually because its
 // workflow does not run.
-func unchanged(id string, state postgres.DeliveryState) Outcome {
+func unchanged(id string, state attempt.DeliveryState) Outcome {
 	quoted := advice.Quote(id)
 	switch state.Status {
 	case notification.Sent, notification.Delivered:
@@ -90,7 +90,7 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 }
 
 // withdrawn returns the outcome of a delivery that another event cancelled or replaced.
-func withdrawn(id string, state postgres.DeliveryState) Outcome {
+func withdrawn(id string, state attempt.DeliveryState) Outcome {
 	return Outcome{
 		ID: id, Result: "is not to be sent", Detail: "it was " + state.Withdrawn,
 		Next: "`starter delivery retry " + advice.Quote(id) + " --again` sends it after all",
@@ -106,7 +106,7 @@ func toErased(id string, at *time.Time) Outcome {
 }
 
 // expired returns the outcome of a retry of an expired delivery.
-func expired(id string, state postgres.DeliveryState) Outcome {
+func expired(id string, state attempt.DeliveryState) Outcome {
 	return Outcome{
 		ID: id, Result: "has expired", Detail: clock(state.ExpiredAt),
 		Next: "`starter delivery retry " + advice.Quote(id) + " --again` sends it late",
@@ -115,7 +115,7 @@ func expired(id string, state postgres.DeliveryState) Outcome {
 
 // underWay returns the outcome of a delivery that a verb does not start, because its workflow runs
 // already.
-func underWay(id string, state postgres.DeliveryState) Outcome {
+func underWay(id string, state attempt.DeliveryState) Outcome {
 	quoted := advice.Quote(id)
 	return Outcome{
 		ID: id, Result: "is under way", Detail: fmt.Sprintf("its workflow runs; it is %s after %d attempts", state.Status, state.Attempts),
@@ -137,7 +137,7 @@ func clock(t *time.Time) string {
 
 // batchOf returns the ID of the batch workflow that sends a delivery without a running workflow;
 // empty: no batch sends it.
-func (o *Operator) batchOf(ctx context.Context, state postgres.DeliveryState) (string, error) {
+func (o *Operator) batchOf(ctx context.Context, state attempt.DeliveryState) (string, error) {
 	if state.Status != notification.Pending {
 		return "", nil
 	}

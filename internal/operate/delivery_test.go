@@ -10,8 +10,10 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 
+	"herald/internal/attempt"
+	"herald/internal/escalation"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/workflows"
 )
 
@@ -101,26 +103,26 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 
 	d := newDesk(t)
 	d.exec("UPDATE notification SET escalates = true")
-	const escalation = "d1-escalation"
+	const follower = "d1-escalation"
 	for _, status := range []enums.WorkflowExecutionStatus{unknown, completed} {
 		d.reset(notification.Sent)
-		d.workflow(escalation, status)
+		d.workflow(follower, status)
 		require.Equal(t, wasSent, d.run(CancelDelivery(), "d1").String())
 	}
 	for _, sent := range []notification.Status{notification.Sent, notification.Delivered} {
 		d.exec("UPDATE notification SET escalates = true")
 		d.exec("DELETE FROM delivery_follow_up")
 		d.reset(sent)
-		d.workflow(escalation, running)
-		d.server.On("GetWorkflow", mock.Anything, escalation, "").Return(ends(func() {}, nil)).Once()
+		d.workflow(follower, running)
+		d.server.On("GetWorkflow", mock.Anything, follower, "").Return(ends(func() {}, nil)).Once()
 
 		require.Equal(t, "its escalation would end: the sent message cannot be recalled", d.dryRun(CancelDelivery(), "d1").String())
 		got := d.run(CancelDelivery(), "d1")
 
 		require.True(t, got.Done)
 		require.Equal(t, "its escalation has ended: nothing follows; the sent message cannot be recalled", got.String())
-		require.True(t, must(d.Store.Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS}))(t).Ended)
-		rows := must(d.Store.FollowUps(t.Context(), []notification.FollowUpKind{notification.FollowUpDeadLetter, notification.FollowUpEscalation}, 10))(t)
+		require.True(t, must(escalation.On(d.Store).Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS}))(t).Ended)
+		rows := must(escalation.On(d.Store).FollowUps(t.Context(), []notification.FollowUpKind{notification.FollowUpDeadLetter, notification.FollowUpEscalation}, 10))(t)
 		require.Len(t, rows, 1)
 		require.Equal(t, notification.FollowUpKind("ESCALATION"), rows[0].Kind)
 		require.Equal(t, wasSent, d.run(CancelDelivery(), "d1").String(), "once")
@@ -132,7 +134,7 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 	refused := d.run(CancelDelivery(), "d1")
 	require.False(t, refused.Done)
 	require.Contains(t, refused.Next, "`starter delivery cancel d2`")
-	require.False(t, must(d.Store.EndEscalation(t.Context(), "d1"))(t))
+	require.False(t, must(escalation.On(d.Store).EndEscalation(t.Context(), "d1"))(t))
 }
 
 func TestRetryDelivery(t *testing.T) {
@@ -233,7 +235,7 @@ func TestSignalsAreInTheRow(t *testing.T) {
 	d := newDesk(t)
 	tomorrow := time.Now().Add(24 * time.Hour).UTC().Truncate(time.Millisecond)
 	look := func() notification.Verdict {
-		return must(d.Store.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{"d1"}, StatusOnly: true}))(t)[0].Verdict
+		return must(attempt.On(d.Store).BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{"d1"}, StatusOnly: true}))(t)[0].Verdict
 	}
 	d.reset(notification.Pending)
 	d.workflow("d1", running)

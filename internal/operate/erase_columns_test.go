@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/db/postgrestest"
 )
 
 // The classes of columns. docs/privacy.md gives the reasons of kept columns.

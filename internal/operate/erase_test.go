@@ -8,9 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/advice"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/person"
+	"herald/internal/planner"
 )
 
 // marker is in each text about customer 42. The person has no other rows.
@@ -55,7 +57,7 @@ func plantPerson(t *testing.T) *Operator {
 }
 
 // marked returns the columns of all tables with the marker, except payloads of events that stay.
-func marked(t *testing.T, s *postgres.Store) (found []string) {
+func marked(t *testing.T, s *db.DB) (found []string) {
 	t.Helper()
 	for table := range columnsByTable {
 		found = append(found, postgrestest.List(t, s, `
@@ -154,7 +156,7 @@ func TestEraseWaitsForPlanners(t *testing.T) {
 		}
 		close(erased)
 	}()
-	require.Eventually(t, func() bool { return must(o.Store.ErasedAt(t.Context(), ada))(t) != nil }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return must(person.On(o.Store).ErasedAt(t.Context(), ada))(t) != nil }, time.Minute, time.Millisecond)
 	require.Equal(t, 1, postgrestest.Get[int](t, o.Store, "SELECT count(*) FROM recipient WHERE user_id = '42'"), "the erasure waits for the planner")
 	require.NoError(t, tx.Commit(t.Context()))
 
@@ -180,7 +182,7 @@ func TestEraseOfViews(t *testing.T) {
 		require.Equal(t, table.Table == "recipient", table.View, table.Table)
 	}
 	require.Equal(t, 1, postgrestest.Get[int](t, o.Store, "SELECT count(*) FROM person WHERE user_id = '42'"))
-	entry := must(o.Store.DirectoryEntry(t.Context(), ada.UserType, ada.UserID, nil))(t)
+	entry := must(planner.On(o.Store).DirectoryEntry(t.Context(), ada.UserType, ada.UserID, nil))(t)
 	require.True(t, entry.Known)
 	require.False(t, entry.Active, "an erased person is inactive, even if the view says active")
 }

@@ -13,9 +13,9 @@ import (
 	"go.temporal.io/sdk/mocks"
 	"go.temporal.io/sdk/temporal"
 
+	"herald/internal/db/postgrestest"
+	"herald/internal/event"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 	"herald/workflows"
 )
 
@@ -102,7 +102,7 @@ func TestCancelEventThatIsBeingStarted(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	must(d.Store.ClaimEvents(t.Context(), "poller", 1, time.Hour))(t)
+	must(event.On(d.Store).ClaimEvents(t.Context(), "poller", 1, time.Hour))(t)
 	d.describes("evt-1", unknown).Twice()
 	d.describes("evt-1", running)
 	d.cancels("evt-1", ends(func() { d.setStatus(notification.Cancelled) }, &temporal.WorkflowExecutionError{}))
@@ -119,7 +119,7 @@ func TestRetryRefusal(t *testing.T) {
 		for _, processed := range []notification.ProcessedStatus{"", notification.Processing, notification.ProcessedSuccess, notification.ProcessedFailed} {
 			for status := range enums.WorkflowExecutionStatus_name {
 				for _, bulk := range []bool{false, true} {
-					state, status := postgres.EventState{Outbox: outbox, Processed: processed}, enums.WorkflowExecutionStatus(status)
+					state, status := event.EventState{Outbox: outbox, Processed: processed}, enums.WorkflowExecutionStatus(status)
 					failed := processed == notification.ProcessedFailed || processed == notification.Processing || (processed == "" && outbox == notification.OutboxFailed)
 					cutShort := processed == notification.Processing && status == completed
 					retried := outbox != "" && failed && status != running && (status != completed || cutShort) && (!bulk || status != canceled)
@@ -140,7 +140,7 @@ func TestRetryRefusalByOutcome(t *testing.T) {
 	t.Parallel()
 
 	for _, outcome := range append(notification.EventOutcomes(), "") {
-		state := postgres.EventState{Outbox: notification.OutboxProcessed, Processed: notification.ProcessedSuccess, Outcome: outcome}
+		state := event.EventState{Outbox: notification.OutboxProcessed, Processed: notification.ProcessedSuccess, Outcome: outcome}
 		for _, status := range []enums.WorkflowExecutionStatus{completed, unknown, running} {
 			result, detail := retryRefusal(state, status, false)
 			anew := outcome.Mendable() && status != running
@@ -160,14 +160,14 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 	d.exec("INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-1', 'SUCCESS', 'NO_ROUTING')")
 	d.describes("evt-1", completed)
 	require.Equal(t, "would be planned again", d.dryRun(RetryEvent(false), "evt-1").String())
-	state := must(d.Store.EventState(t.Context(), "evt-1"))(t)
+	state := must(event.On(d.Store).EventState(t.Context(), "evt-1"))(t)
 	require.Equal(t, notification.NoRouting, state.Outcome, "a dry run changes nothing")
 
 	d.starts(nil, serviceerror.NewInternal("a crash"))
 	_, err := (&bulk{operator: d.Operator, verb: RetryEvent(false)}).change(t.Context(), "evt-1")
 	require.ErrorContains(t, err, "a crash")
-	state = must(d.Store.EventState(t.Context(), "evt-1"))(t)
-	require.Equal(t, postgres.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxProcessed, Processed: notification.Processing}, state)
+	state = must(event.On(d.Store).EventState(t.Context(), "evt-1"))(t)
+	require.Equal(t, event.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxProcessed, Processed: notification.Processing}, state)
 
 	d.server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
 		return o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
@@ -175,7 +175,7 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 		return in.EventID == "evt-1" && !in.Publish // the message was published by the first run
 	})).Return(nil, nil).Once()
 	d.Launcher.PublishEvents = true
-	require.NoError(t, d.Store.Acknowledge(t.Context(), "evt-1"))
+	require.NoError(t, event.On(d.Store).Acknowledge(t.Context(), "evt-1"))
 	require.Equal(t, "is planned again", d.run(RetryEvent(false), "evt-1").String(), "again")
 }
 
@@ -191,7 +191,7 @@ func TestRetryEventOfAnUnknownSource(t *testing.T) {
 
 	require.Contains(t, d.run(RetryEvent(false), "evt-1").String(), "OUTBOX_SOURCES")
 
-	require.Equal(t, notification.ProcessedSuccess, must(d.Store.EventState(t.Context(), "evt-1"))(t).Processed)
+	require.Equal(t, notification.ProcessedSuccess, must(event.On(d.Store).EventState(t.Context(), "evt-1"))(t).Processed)
 }
 
 func TestRetryEvent(t *testing.T) {
@@ -209,8 +209,8 @@ func TestRetryEvent(t *testing.T) {
 	retried := d.run(RetryEvent(false), "evt-1").String()
 	require.Regexp(t, "^is pending again: 1 of its deliveries stay cancelled", retried)
 	require.Contains(t, retried, "`starter delivery retry --event evt-1 --status CANCELLED`")
-	state := must(d.Store.EventState(t.Context(), "evt-1"))(t)
-	require.Equal(t, postgres.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxPending}, state)
+	state := must(event.On(d.Store).EventState(t.Context(), "evt-1"))(t)
+	require.Equal(t, event.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxPending}, state)
 	require.Equal(t, "is pending: a poller will start it", d.run(RetryEvent(false), "evt-1").String())
 }
 
@@ -265,7 +265,7 @@ func TestRetryFailedEvents(t *testing.T) {
 	for i := range 150 {
 		d.workflow(fmt.Sprintf("evt-%d", i+1), unknown)
 	}
-	selection := must(d.SelectEventsToRetry(t.Context(), postgres.RetryFilter{}, ""))(t)
+	selection := must(d.SelectEventsToRetry(t.Context(), event.RetryFilter{}, ""))(t)
 	require.Equal(t, 149, selection.Matched)
 
 	require.Equal(t, 149, must(d.Do(t.Context(), RetryEvent(true), selection, nil))(t).Done)

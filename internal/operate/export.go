@@ -5,36 +5,37 @@ import (
 	"encoding/json"
 
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/person"
+	"herald/internal/planner"
 )
 
 // Export calls each with all rows about a person, and about people who were merged into them, page by
 // page. It finds suppressions by the addresses in the directory: of other addresses, Herald has only a hash.
-func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, each func(postgres.ExportPage) error) error {
+func (o *Operator) Export(ctx context.Context, who notification.RecipientKey, each func(person.ExportPage) error) error {
 	if err := o.Record(ctx, o.Order.Flags, who.String()); err != nil {
 		return err
 	}
-	selves, err := o.Store.SelvesOf(ctx, who)
+	selves, err := person.On(o.Store).SelvesOf(ctx, who)
 	if err != nil {
 		return err
 	}
 	for _, self := range selves {
-		if err := o.Store.ExportPersonal(ctx, self, each); err != nil {
+		if err := person.On(o.Store).ExportPersonal(ctx, self, each); err != nil {
 			return err
 		}
 	}
-	person, err := o.Store.DirectoryEntry(ctx, who.UserType, who.UserID, nil)
+	entry, err := planner.On(o.Store).DirectoryEntry(ctx, who.UserType, who.UserID, nil)
 	if err != nil {
 		return err
 	}
-	for _, suppression := range person.Recipient.Suppressions {
+	for _, suppression := range entry.Recipient.Suppressions {
 		row, err := json.Marshal(suppression)
 		if err == nil {
-			err = each(postgres.ExportPage{Table: "recipient_suppression", Rows: []json.RawMessage{row}})
+			err = each(person.ExportPage{Table: "recipient_suppression", Rows: []json.RawMessage{row}})
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return o.eachEvent(ctx, selves, func(ids []string) error { return o.Store.ExportEvents(ctx, selves, ids, each) })
+	return o.eachEvent(ctx, selves, func(ids []string) error { return person.On(o.Store).ExportEvents(ctx, selves, ids, each) })
 }

@@ -16,9 +16,9 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/mocks"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/launch"
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
 	"herald/workflows"
 )
 

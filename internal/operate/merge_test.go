@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/person"
 )
 
 var guest = notification.RecipientKey{UserType: notification.Guest, UserID: "7"}
@@ -73,7 +73,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 	refuses(ada, ada, "the same person")
 	refuses(guest, notification.RecipientKey{UserType: notification.Customer, UserID: "404"}, "CUSTOMER/404 is not an active recipient")
-	require.NoError(t, o.Store.MarkErased(t.Context(), ada))
+	require.NoError(t, person.On(o.Store).MarkErased(t.Context(), ada))
 	refuses(guest, ada, "CUSTOMER/42 is not an active recipient")
 	refuses(ada, guest, "CUSTOMER/42 was erased")
 }
@@ -102,7 +102,7 @@ func TestMergeIsRecorded(t *testing.T) {
 	require.Equal(t, []string{"CUSTOMER/42 GUEST/7", "GUEST/1 GUEST/7"}, recorded())
 	merge(guest, trillian)
 	require.Equal(t, []string{"CUSTOMER/42 CUSTOMER/43", "GUEST/1 CUSTOMER/43", "GUEST/7 CUSTOMER/43"}, recorded())
-	require.Equal(t, postgres.Selves{trillian, ada, first, guest}, must(o.Store.SelvesOf(t.Context(), trillian))(t))
+	require.Equal(t, person.Selves{trillian, ada, first, guest}, must(person.On(o.Store).SelvesOf(t.Context(), trillian))(t))
 }
 
 // An erasure also erases the people who were merged into the person, and forgets that they are one. An
@@ -115,7 +115,7 @@ func TestEraseAfterAMerge(t *testing.T) {
 	postgrestest.Exec(t, o.Store, "INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('theirs', 'GUEST', '7', '{}')")
 	must(o.Merge(t.Context(), must(o.PlanMerge(t.Context(), guest, ada))(t), func(Merger) {}))(t)
 	tables := map[string]int{}
-	require.NoError(t, o.Export(t.Context(), ada, func(page postgres.ExportPage) error {
+	require.NoError(t, o.Export(t.Context(), ada, func(page person.ExportPage) error {
 		tables[page.Table] += len(page.Rows)
 		return nil
 	}))
@@ -124,8 +124,8 @@ func TestEraseAfterAMerge(t *testing.T) {
 
 	former := must(o.Erase(t.Context(), must(o.PlanErase(t.Context(), guest))(t), func(Erasure) {}))(t)
 	require.Equal(t, 1, rowsOf(former)["notification"])
-	require.Nil(t, must(o.Store.ErasedAt(t.Context(), ada))(t))
-	require.Equal(t, ada, *must(o.Store.MergedInto(t.Context(), guest))(t), "old links still count for the other person")
+	require.Nil(t, must(person.On(o.Store).ErasedAt(t.Context(), ada))(t))
+	require.Equal(t, ada, *must(person.On(o.Store).MergedInto(t.Context(), guest))(t), "old links still count for the other person")
 
 	postgrestest.Exec(t, o.Store, "UPDATE processed_event SET status = 'SUCCESS'")
 	postgrestest.Exec(t, o.Store, "UPDATE notification SET title = 'Zaphod' WHERE delivery_id = 'twin'")
@@ -133,6 +133,6 @@ func TestEraseAfterAMerge(t *testing.T) {
 	require.Equal(t, 4, done.Events, "event theirs told nobody but the person and their former self")
 	require.Equal(t, []string{"shared"}, done.Shared)
 	require.Empty(t, marked(t, o.Store))
-	require.NotNil(t, must(o.Store.ErasedAt(t.Context(), guest))(t))
-	require.Nil(t, must(o.Store.MergedInto(t.Context(), guest))(t))
+	require.NotNil(t, must(person.On(o.Store).ErasedAt(t.Context(), guest))(t))
+	require.Nil(t, must(person.On(o.Store).MergedInto(t.Context(), guest))(t))
 }

@@ -16,8 +16,11 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/advice"
+	"herald/internal/attempt"
+	"herald/internal/audit"
+	"herald/internal/db"
+	"herald/internal/event"
 	"herald/internal/launch"
-	"herald/internal/postgres"
 )
 
 // Order is an operator's command, as table operator_action records it.
@@ -43,7 +46,7 @@ func (o Order) cause() string {
 // and changes them by Temporal.
 type Operator struct {
 	Order    Order
-	Store    *postgres.Store
+	Store    *db.DB
 	Launcher *launch.Launcher
 
 	waited atomic.Int64 // nanoseconds; see [Operator.awaitEnd]
@@ -57,7 +60,7 @@ func (o *Operator) Record(ctx context.Context, detail string, targets ...string)
 	if o.Order.Reason != "" {
 		detail = strings.TrimSpace(detail + " --reason " + o.Order.Reason)
 	}
-	return o.Store.RecordActions(ctx, o.Order.Actor, o.Order.Command, detail, o.Order.Form, targets)
+	return audit.On(o.Store).RecordActions(ctx, o.Order.Actor, o.Order.Command, detail, o.Order.Form, targets)
 }
 
 // recordTimeout bounds the record of a bulk action's changes, also after an interruption.
@@ -71,13 +74,13 @@ func (o *Operator) RecordChanged(ctx context.Context, changed string, targets ..
 	return o.Record(ctx, "changed "+changed, targets...)
 }
 
-func (o *Operator) delivery(ctx context.Context, id string) (postgres.DeliveryState, error) {
-	state, err := o.Store.DeliveryState(ctx, id)
+func (o *Operator) delivery(ctx context.Context, id string) (attempt.DeliveryState, error) {
+	state, err := attempt.On(o.Store).DeliveryState(ctx, id)
 	return state, advice.NoDelivery(id, err)
 }
 
-func (o *Operator) event(ctx context.Context, id string) (postgres.EventState, error) {
-	state, err := o.Store.EventState(ctx, id)
+func (o *Operator) event(ctx context.Context, id string) (event.EventState, error) {
+	state, err := event.On(o.Store).EventState(ctx, id)
 	return state, advice.NoEvent(id, err)
 }
 

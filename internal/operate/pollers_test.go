@@ -22,10 +22,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/internal/advice"
+	"herald/internal/db/postgrestest"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
-	"herald/internal/postgres/postgrestest"
 )
 
 var pollerStart = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)

@@ -7,8 +7,9 @@ import (
 	"strings"
 
 	"herald/internal/advice"
+	"herald/internal/db"
+	"herald/internal/limit"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 	"herald/internal/wiring"
 )
 
@@ -20,8 +21,8 @@ type ProviderView struct {
 }
 
 // ReadProviders returns the providers of all channels. Each channel asks its providers in this order.
-func ReadProviders(ctx context.Context, db *postgres.Store, wired wiring.Wiring) ([]ProviderView, error) {
-	states, err := db.ProviderStates(ctx)
+func ReadProviders(ctx context.Context, db *db.DB, wired wiring.Wiring) ([]ProviderView, error) {
+	states, err := limit.On(db).ProviderStates(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (o *Operator) OverrideProvider(ctx context.Context, provider string, order 
 	if err := o.Record(ctx, o.Order.Flags, provider); err != nil {
 		return err
 	}
-	return o.Store.OverrideProvider(ctx, provider, others, order, o.Order.Actor, o.Order.Reason)
+	return limit.On(o.Store).OverrideProvider(ctx, provider, others, order, o.Order.Actor, o.Order.Reason)
 }
 
 // siblings returns the other providers of a provider's channel.

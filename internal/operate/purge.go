@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"herald/internal/db"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
-	"herald/internal/postgres"
+	"herald/internal/purge"
+	"herald/internal/relay"
 )
 
 // maxPurgeCount is the highest number of rows that PlanPurge counts. Purge deletes more rows.
@@ -16,7 +18,7 @@ const maxPurgeCount = 100_000
 
 // Retention is the time that the rows of a table are kept.
 type Retention struct {
-	Table  postgres.PurgeTable
+	Table  purge.PurgeTable
 	Source *outboxes.Source // the outbox of the table; nil: a table of Herald's
 	Age    time.Duration
 	Text   string // the age as the operator wrote it
@@ -24,12 +26,12 @@ type Retention struct {
 
 // PurgedTable is the progress of a purge of one table.
 type PurgedTable struct {
-	Table     postgres.PurgeTable `json:"table"`
-	OlderThan string              `json:"older_than"`
-	Before    time.Time           `json:"before"`
-	Matched   int                 `json:"matched"` // rows that may be deleted, up to maxPurgeCount
-	More      bool                `json:"more"`    // there are more rows than were counted
-	Deleted   int                 `json:"deleted"`
+	Table     purge.PurgeTable `json:"table"`
+	OlderThan string           `json:"older_than"`
+	Before    time.Time        `json:"before"`
+	Matched   int              `json:"matched"` // rows that may be deleted, up to maxPurgeCount
+	More      bool             `json:"more"`    // there are more rows than were counted
+	Deleted   int              `json:"deleted"`
 
 	cleaner Cleaner
 	age     time.Duration
@@ -52,7 +54,7 @@ func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) (tables []Pu
 		// The operator's settings may lack the topic of the outbox.
 		table := PurgedTable{
 			Table: r.Table, OlderThan: r.Text, Before: now.Add(-r.Age), age: r.Age,
-			cleaner: postgres.TableCleaner{Store: o.Store, Table: r.Table, HasTopic: true},
+			cleaner: purge.TableCleaner{Store: o.Store, Table: r.Table, HasTopic: true},
 		}
 		if r.Source != nil {
 			table.Table, table.cleaner = SourceCleaner(o.Store, *r.Source)
@@ -68,15 +70,15 @@ func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) (tables []Pu
 }
 
 // SourceCleaner returns the table of an outbox, and its cleaner.
-func SourceCleaner(db *postgres.Store, source outboxes.Source) (postgres.PurgeTable, Cleaner) {
+func SourceCleaner(db *db.DB, source outboxes.Source) (purge.PurgeTable, Cleaner) {
 	if source.IsHerald() {
-		return postgres.PurgeOutbox, postgres.TableCleaner{Store: db, Table: postgres.PurgeOutbox, HasTopic: source.Kafka != nil}
+		return purge.PurgeOutbox, purge.TableCleaner{Store: db, Table: purge.PurgeOutbox, HasTopic: source.Kafka != nil}
 	}
-	rows := outboxes.Cleaner{Source: source, Store: db, Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+	rows := outboxes.Cleaner{Source: source, Store: relay.On(db), Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
 		return dialects.Open(ctx, source)
 	}}
 	refused := fmt.Sprintf("%s; deleting takes GRANT DELETE ON %s", seeCheck(source), source.Table)
-	return postgres.PurgeTable(source.Table), sourceCleaner{rows, refused}
+	return purge.PurgeTable(source.Table), sourceCleaner{rows, refused}
 }
 
 // Purge deletes the planned rows, and counts them in tables. It calls progress after each batch.

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"herald/internal/advice"
+	"herald/internal/attempt"
 	"herald/internal/launch"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/person"
 )
 
 // RetryDelivery starts a new run of deliveries that have ended. With again, it also retries sent
@@ -26,7 +27,7 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	if err != nil {
 		return plan{}, err
 	}
-	if at, err := o.Store.ErasedAt(ctx, notification.RecipientKey{UserType: state.UserType, UserID: state.UserID}); err != nil || at != nil {
+	if at, err := person.On(o.Store).ErasedAt(ctx, notification.RecipientKey{UserType: state.UserType, UserID: state.UserID}); err != nil || at != nil {
 		return refusal(toErased(id, at)), err
 	}
 	if isSent(state) && !again {
@@ -50,7 +51,7 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	if batch, err := o.batchOf(ctx, state); err != nil || batch != "" {
 		return refusal(inBatch(id, batch)), err
 	}
-	at, err := o.Store.OwnTime(ctx, id, time.Now())
+	at, err := attempt.On(o.Store).OwnTime(ctx, id, time.Now())
 	if err != nil {
 		return plan{}, err
 	}
@@ -71,7 +72,7 @@ func waitsUntil(id string, at time.Time) string {
 	return fmt.Sprintf("; it waits until its due time, %s; `starter delivery send-now %s` sends it now", notification.InstantText(at), advice.Quote(id))
 }
 
-func (o *Operator) retryDelivery(ctx context.Context, id string, state postgres.DeliveryState, at time.Time, again bool, wait time.Duration) (Outcome, error) {
+func (o *Operator) retryDelivery(ctx context.Context, id string, state attempt.DeliveryState, at time.Time, again bool, wait time.Duration) (Outcome, error) {
 	run, err := o.Launcher.RetryDelivery(ctx, launch.RetryInput{
 		DeliveryID: id, Channel: state.Channel, EventID: state.EventID, EventType: state.EventType, Aggregate: state.Aggregate,
 		UserType: state.UserType, UserID: state.UserID, Priority: state.Priority, Again: again,

@@ -7,8 +7,8 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 
 	"herald/internal/advice"
+	"herald/internal/event"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 // RetryEvent puts failed or cancelled events back into the outbox. Events that missed recipients
@@ -44,19 +44,19 @@ func (o *Operator) planRetryEvent(ctx context.Context, id string, bulk bool) (pl
 }
 
 // mendable reports whether an event missed recipients because of the rules.
-func mendable(state postgres.EventState) bool {
+func mendable(state event.EventState) bool {
 	return state.Processed == notification.ProcessedSuccess && state.Outcome.Mendable()
 }
 
 // beginsAnew reports whether the workflow of an event is to start once more although its last run
 // completed: the event is mendable, or an earlier retry was interrupted.
-func beginsAnew(state postgres.EventState, status enums.WorkflowExecutionStatus) bool {
+func beginsAnew(state event.EventState, status enums.WorkflowExecutionStatus) bool {
 	return mendable(state) || (state.Processed == notification.Processing && status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 }
 
 // retryRefusal returns the reason why an event cannot be retried; empty: it can. An event that is
 // PROCESSING without a running workflow can be retried: its workflow was terminated.
-func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatus, bulk bool) (result, detail string) {
+func retryRefusal(state event.EventState, status enums.WorkflowExecutionStatus, bulk bool) (result, detail string) {
 	switch {
 	case state.Outbox == "":
 		return "cannot be retried", "its row in event_outbox was purged"
@@ -86,7 +86,7 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 }
 
 func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
-	retried, err := o.Store.RetryEvent(ctx, id)
+	retried, err := event.On(o.Store).RetryEvent(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -94,7 +94,7 @@ func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
 		return changedMeanwhile(id), nil
 	}
 	outcome := Outcome{ID: id, Done: true, Result: "is pending again"}
-	counts, err := o.Store.EventCounts(ctx, id)
+	counts, err := event.On(o.Store).EventCounts(ctx, id)
 	if count := counts[notification.Cancelled]; count > 0 {
 		outcome.Detail = fmt.Sprintf("%d of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` sends them after all",
 			count, advice.Quote(id))
@@ -106,7 +106,7 @@ func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
 // keeps earlier decisions. If this process dies before the start, the event is PROCESSING without a
 // workflow: another call or the sweep starts it.
 func (o *Operator) planAnew(ctx context.Context, id string) (Outcome, error) {
-	event, begun, err := o.Store.BeginAnew(ctx, id)
+	event, begun, err := event.On(o.Store).BeginAnew(ctx, id)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -126,14 +126,14 @@ func changedMeanwhile(id string) Outcome {
 
 // SelectEventsToRetry selects the events that match a filter, in the order of their ids. The
 // selection begins after the id in `after`.
-func (o *Operator) SelectEventsToRetry(ctx context.Context, filter postgres.RetryFilter, after string) (Selection, error) {
+func (o *Operator) SelectEventsToRetry(ctx context.Context, filter event.RetryFilter, after string) (Selection, error) {
 	var err error
 	if filter.Until, err = o.Store.Now(ctx); err != nil {
 		return Selection{}, err
 	}
-	matched, err := o.Store.CountEventsToRetry(ctx, filter)
+	matched, err := event.On(o.Store).CountEventsToRetry(ctx, filter)
 	page := func(ctx context.Context, after string, limit int) ([]item, error) {
-		ids, err := o.Store.EventsToRetry(ctx, filter, after, limit)
+		ids, err := event.On(o.Store).EventsToRetry(ctx, filter, after, limit)
 		items := make([]item, len(ids))
 		for i, id := range ids {
 			items[i] = item{id, id}

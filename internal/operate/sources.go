@@ -12,10 +12,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/advice"
+	"herald/internal/db"
+	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
-	"herald/internal/postgres"
+	"herald/internal/relay"
 )
 
 // SourceState counts the waiting rows of an outbox, each count up to a limit.
@@ -30,7 +32,7 @@ type SourceState struct {
 
 // ReadSources reads the outboxes concurrently. If the database of another service does not answer
 // within patience, only the counts of that outbox are missing.
-func ReadSources(ctx context.Context, store *postgres.Store, sources []outboxes.Source, patience time.Duration) ([]SourceState, error) {
+func ReadSources(ctx context.Context, store *db.DB, sources []outboxes.Source, patience time.Duration) ([]SourceState, error) {
 	states := make([]SourceState, len(sources))
 	var group errgroup.Group
 	for i, config := range sources {
@@ -42,18 +44,18 @@ func ReadSources(ctx context.Context, store *postgres.Store, sources []outboxes.
 	return states, group.Wait()
 }
 
-func readSource(ctx context.Context, store *postgres.Store, config outboxes.Source, patience time.Duration) (state SourceState, err error) {
+func readSource(ctx context.Context, store *db.DB, config outboxes.Source, patience time.Duration) (state SourceState, err error) {
 	state.Name = config.Name
-	if state.Failed, state.Resting, err = store.SourceState(ctx, config.Name); err != nil {
+	if state.Failed, state.Resting, err = relay.On(store).SourceState(ctx, config.Name); err != nil {
 		return state, err
 	}
 	if config.IsHerald() {
-		outbox, err := store.OutboxState(ctx)
+		outbox, err := event.On(store).OutboxState(ctx)
 		state.Failed += outbox.Failed
 		state.counted(outbox)
 		return state, err
 	}
-	failed, err := store.FailedKeys(ctx, config.Name)
+	failed, err := relay.On(store).FailedKeys(ctx, config.Name)
 	if err != nil {
 		return state, err
 	}
@@ -183,7 +185,7 @@ func (o *Operator) RetrySource(ctx context.Context, source outboxes.Source, keys
 	}
 	defer table.Close()
 	for after := ""; ; {
-		failed, err := o.Store.FailedRows(ctx, source.Name, keys, after, retryPage)
+		failed, err := relay.On(o.Store).FailedRows(ctx, source.Name, keys, after, retryPage)
 		if err != nil || len(failed) == 0 {
 			return result, err
 		}
@@ -211,5 +213,5 @@ func (o *Operator) retryRows(ctx context.Context, source outboxes.Source, table 
 	if err := table.Reopen(ctx, keys); err != nil {
 		return err
 	}
-	return o.Store.ForgetRows(ctx, source.Name, keys)
+	return relay.On(o.Store).ForgetRows(ctx, source.Name, keys)
 }

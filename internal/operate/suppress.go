@@ -10,8 +10,8 @@ import (
 	"herald/internal/address"
 	"herald/internal/advice"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
+	"herald/internal/suppression"
 )
 
 // AddressedChannels returns the channels whose addresses can be suppressed.
@@ -39,7 +39,7 @@ func (a Address) key() string { return address.Key(a.Channel, a.Text) }
 // [postgres.Store.AddressKeys].
 func (a Address) Hashes(keys []notification.AddressKey) ([][]byte, error) {
 	if len(keys) == 0 {
-		return nil, advice.With(postgres.ErrNoSecret, `set it to the secret of worker and gateway; for the local stack: eval "$(make -s env)"`)
+		return nil, advice.With(suppression.ErrNoSecret, `set it to the secret of worker and gateway; for the local stack: eval "$(make -s env)"`)
 	}
 	var hashes [][]byte
 	for _, key := range keys {
@@ -91,7 +91,7 @@ func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Supp
 	if err := o.Record(ctx, o.Order.Flags, string(s.Channel)+" "+report.ShortHash(hashes[0])); err != nil {
 		return row, false, err
 	}
-	if err := o.Store.Suppress(ctx, s.Channel, s.Text, s.Reason, s.Detail); err != nil {
+	if err := suppression.On(o.Store).Suppress(ctx, s.Channel, s.Text, s.Reason, s.Detail); err != nil {
 		return row, false, err
 	}
 	rows, _, err = o.against(ctx, s.Address)
@@ -122,7 +122,7 @@ func (o *Operator) Unsuppress(ctx context.Context, a Address, planned []report.S
 		return err
 	}
 	for _, row := range planned {
-		if _, err := o.Store.Unsuppress(ctx, a.Channel, a.Text, row.Reason); err != nil {
+		if _, err := suppression.On(o.Store).Unsuppress(ctx, a.Channel, a.Text, row.Reason); err != nil {
 			return err
 		}
 	}

@@ -8,16 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
 	"herald/internal/outboxes/dialects/dialecttest"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/relay"
 )
 
 const day = 24 * time.Hour
 
-func texts(t *testing.T, s *postgres.Store, sql string) (text string) {
+func texts(t *testing.T, s *db.DB, sql string) (text string) {
 	t.Helper()
 	require.NoError(t, s.Pool.QueryRow(t.Context(), sql).Scan(&text))
 	return text
@@ -29,20 +30,20 @@ func openDone(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, 
 
 // wallet returns Herald's database and a wallet hub's outbox in a separate database. The outbox
 // has the given number of rows, sent two days ago.
-func wallet(t *testing.T, rows int) (herald, business *postgres.Store, outbox outboxes.Cleaner) {
+func wallet(t *testing.T, rows int) (herald, business *db.DB, outbox outboxes.Cleaner) {
 	t.Helper()
 	herald = postgrestest.New(t)
 	config := outboxes.Source{Name: "wallet", Dialect: outboxes.WalletHub, DatabaseURL: postgrestest.URL(t), Table: "public.outbox"}
-	business, err := postgres.Open(t.Context(), config.DatabaseURL, "business")
+	business, err := db.Open(t.Context(), config.DatabaseURL, "business")
 	require.NoError(t, err)
 	t.Cleanup(business.Close)
 	exec(t, business, dialecttest.Wallets("outbox"))
 	exec(t, business, "INSERT INTO outbox SELECT i, 'FundsAdded', '{}', NULL, timezone('UTC', now()) - interval '48 hours', true FROM generate_series(1, $1::int) i", rows)
-	return herald, business, outboxes.Cleaner{Source: config, Store: herald, Open: openDone}
+	return herald, business, outboxes.Cleaner{Source: config, Store: relay.On(herald), Open: openDone}
 }
 
 // event inserts Herald's data about a wallet's row.
-func event(t *testing.T, s *postgres.Store, id, status, processed string) {
+func event(t *testing.T, s *db.DB, id, status, processed string) {
 	t.Helper()
 	exec(t, s, `
 		INSERT INTO event_outbox (event_id, source, event_type, status, error_message, published_at)

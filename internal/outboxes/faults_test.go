@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db"
 	"herald/internal/outboxes"
-	"herald/internal/postgres"
 	"herald/internal/stacktest"
 	"herald/tools/link"
 )
@@ -22,7 +22,7 @@ func (s *service) linked(t *testing.T) (walk *outboxes.Walk, business, herald *l
 	over := *s
 	business, over.source.DatabaseURL = stacktest.LinkTo(t, s.source.DatabaseURL)
 	herald, url := stacktest.LinkTo(t, s.herald.Pool.Config().ConnString())
-	store, err := postgres.Open(t.Context(), url, "herald")
+	store, err := db.Open(t.Context(), url, "herald")
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	over.herald = store

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
 	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/internal/outboxes/kafka"
 	"herald/internal/outboxes/kafka/kafkatest"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
+	"herald/internal/relay"
 )
 
 // patience is the limit for results that should come in milliseconds.
@@ -26,7 +27,7 @@ const patience = time.Minute
 
 // service is a business service with its outbox database, Herald's database, and a broker.
 type service struct {
-	business, herald *postgres.Store
+	business, herald *db.DB
 	source           outboxes.Source
 	cluster          *kafkatest.Cluster
 }
@@ -53,7 +54,7 @@ func newService(t *testing.T, source outboxes.Source, topics ...string) *service
 	t.Helper()
 	source.DatabaseURL, source.Table, source.Zone, source.PollInterval = postgrestest.URL(t), "public.outbox", time.UTC, 10*time.Millisecond
 	source.Pollers = max(source.Pollers, 1)
-	business, err := postgres.Open(t.Context(), source.DatabaseURL, "business")
+	business, err := db.Open(t.Context(), source.DatabaseURL, "business")
 	require.NoError(t, err)
 	t.Cleanup(business.Close)
 	create := dialecttest.Orders("outbox") + "CREATE INDEX ON outbox (status, created_at)"
@@ -79,7 +80,7 @@ func (s *service) walk(t *testing.T) *outboxes.Walk {
 	table, err := dialects.Open(t.Context(), s.source)
 	require.NoError(t, err)
 	t.Cleanup(table.Close)
-	walk := &outboxes.Walk{Source: s.source, Table: table, Memory: s.herald}
+	walk := &outboxes.Walk{Source: s.source, Table: table, Memory: relay.On(s.herald)}
 	if s.source.Kafka != nil {
 		producer, err := kafka.New(kafka.Settings{Brokers: []string{s.cluster.Address}, ClientID: "test"})
 		require.NoError(t, err)
@@ -143,13 +144,13 @@ func (p *poller) stop(t *testing.T) outboxes.PollResult {
 	return p.result
 }
 
-func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
+func exec(t *testing.T, s *db.DB, sql string, args ...any) {
 	t.Helper()
 	_, err := s.Pool.Exec(t.Context(), sql, args...)
 	require.NoError(t, err)
 }
 
-func count(t *testing.T, s *postgres.Store, sql string, args ...any) (n int) {
+func count(t *testing.T, s *db.DB, sql string, args ...any) (n int) {
 	t.Helper()
 	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM "+sql, args...).Scan(&n))
 	return n

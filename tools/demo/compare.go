@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/tools/example"
 )
 

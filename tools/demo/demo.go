@@ -10,9 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"herald/internal/event"
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/outbox"
 	"herald/tools/example"
 	"herald/tools/sandbox"
@@ -88,7 +89,7 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 	}
 	d.Started(fmt.Sprintf("%d events", len(d.Events)))
 	began := time.Now().Add(-time.Minute) // the sandbox may have another clock
-	if err := d.Explainer.Store.InsertEvents(ctx, written); err != nil {
+	if err := event.On(d.Explainer.Store).InsertEvents(ctx, written); err != nil {
 		return nil, err
 	}
 	if d.Services != nil {

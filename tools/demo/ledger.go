@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/planner"
+	"herald/internal/report"
+	"herald/internal/suppression"
 	"herald/tools/sandbox"
 )
 
@@ -85,12 +87,12 @@ func (d *Demo) liftSuppressions(ctx context.Context) error {
 func (d *Demo) liftSuppressionsOf(ctx context.Context, who string) error {
 	store := d.Explainer.Store
 	userType, userID, _ := strings.Cut(who, "/")
-	entry, err := store.DirectoryEntry(ctx, notification.UserType(userType), userID, nil)
+	entry, err := planner.On(store).DirectoryEntry(ctx, notification.UserType(userType), userID, nil)
 	if err != nil {
 		return err
 	}
 	for _, s := range entry.Recipient.Suppressions {
-		if _, err := store.Unsuppress(ctx, s.Channel, entry.Recipient.Address(s.Channel), s.Reason); err != nil {
+		if _, err := suppression.On(store).Unsuppress(ctx, s.Channel, entry.Recipient.Address(s.Channel), s.Reason); err != nil {
 			return err
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"maps"
 	"strings"
 
+	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/postgres/gateway"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/outbox"
 	"herald/tools/example"
 	"herald/tools/sandbox"
@@ -46,7 +47,7 @@ func (d *Demo) playAct(ctx context.Context, act example.Act, settings sandbox.Re
 		return err
 	}
 	defer func() { err = errors.Join(err, mend(context.WithoutCancel(ctx), d.Sandbox, settings, act)) }()
-	if err := d.Explainer.Store.InsertEvents(ctx, events); err != nil {
+	if err := event.On(d.Explainer.Store).InsertEvents(ctx, events); err != nil {
 		return err
 	}
 	return d.watch(ctx)
@@ -108,7 +109,7 @@ func (d *Demo) readMessage(ctx context.Context, r report.RecipientDetail) error 
 		return fmt.Errorf("find the message to read: %w", err)
 	}
 	who := notification.RecipientKey{UserType: r.UserType, UserID: r.UserID}
-	if err := (&gateway.Store{Store: d.Explainer.Store}).MarkRead(ctx, who, id); err != nil {
+	if err := (&gateway.Store{DB: d.Explainer.Store}).MarkRead(ctx, who, id); err != nil {
 		return err
 	}
 	d.Changed(fmt.Sprintf("%-64s %s", inbox, "read by "+r.Name()))

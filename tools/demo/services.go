@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"herald/internal/db"
 	"herald/internal/outboxes"
-	"herald/internal/postgres"
 	"herald/tools/example"
 )
 
@@ -47,7 +47,7 @@ type ServiceRow struct {
 }
 
 // rows returns the rows that the services wrote in a run.
-func (s *Services) rows(ctx context.Context, db *postgres.Store, run string) ([]ServiceRow, error) {
+func (s *Services) rows(ctx context.Context, db *db.DB, run string) ([]ServiceRow, error) {
 	const query = `
 		SELECT 'orders.outbox' AS outbox,
 		       id::text AS event_id,
@@ -77,7 +77,7 @@ func (s *Services) rows(ctx context.Context, db *postgres.Store, run string) ([]
 }
 
 // act runs the scripts of the services, each in a separate transaction.
-func (s *Services) act(ctx context.Context, db *postgres.Store, run string) error {
+func (s *Services) act(ctx context.Context, db *db.DB, run string) error {
 	for _, script := range example.ServiceScripts(run) {
 		anything := func(context.Context, map[string]int) error { return nil } // accepts all changes: each run has separate rows
 		if err := db.RunScripts(ctx, []string{script}, nil, anything); err != nil {

@@ -8,15 +8,17 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"herald/activities"
+	"herald/internal/attempt"
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/planner"
 	"herald/internal/template"
 	"herald/starter/seed"
 	"herald/tools/example"
 )
 
 // load loads the example, and overwrites rows that differ from it.
-func load(t *testing.T, db *postgres.Store, slackURL string) {
+func load(t *testing.T, db *db.DB, slackURL string) {
 	t.Helper()
 	scripts, settings := seed.Scripts(slackURL)
 	overwrite := func(context.Context, map[string]int) error { return nil }
@@ -85,7 +87,7 @@ func TestSeedIsIdempotent(t *testing.T) {
 }
 
 // contents returns every row that the example loads.
-func contents(t *testing.T, db *postgres.Store) []string {
+func contents(t *testing.T, db *db.DB) []string {
 	t.Helper()
 	var rows []string
 	for _, table := range []string{
@@ -100,12 +102,12 @@ func contents(t *testing.T, db *postgres.Store) []string {
 	return rows
 }
 
-func plan(t *testing.T, db *postgres.Store, eventID string) string {
+func plan(t *testing.T, db *db.DB, eventID string) string {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	sources := map[string]activities.Source{notification.HeraldSource: {}}
-	acts := &activities.Activities{Sources: sources, Plans: db, EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
+	acts := &activities.Activities{Sources: sources, Plans: planner.On(db), Lanes: attempt.On(db), EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
 		return template.Engine{}.NewSet(event, rows)
 	}}
 	env.RegisterActivity(acts)

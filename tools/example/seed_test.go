@@ -9,10 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/event"
 	"herald/internal/notification"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/outbox"
 	"herald/tools/example"
 )
@@ -29,14 +30,14 @@ func TestSeedEventsReachPeople(t *testing.T) {
 	require.NoError(t, err)
 	events, err := example.ReadEvents(source)
 	require.NoError(t, err)
-	for _, event := range events {
-		t.Run(event.Name, func(t *testing.T) {
+	for _, given := range events {
+		t.Run(given.Name, func(t *testing.T) {
 			t.Parallel()
 
-			written := event.InRun("")
-			written.ID = event.Name
-			require.NoError(t, db.InsertEvents(t.Context(), []outbox.Event{written}))
-			require.Equal(t, event.Expect.Outcome, cmp.Or(plan(t, db, written.ID), example.Completed))
+			written := given.InRun("")
+			written.ID = given.Name
+			require.NoError(t, event.On(db).InsertEvents(t.Context(), []outbox.Event{written}))
+			require.Equal(t, given.Expect.Outcome, cmp.Or(plan(t, db, written.ID), example.Completed))
 			detail, err := report.Reader{Pool: db.Pool}.EventDetail(t.Context(), written.ID, 1000, 0)
 			require.NoError(t, err)
 			planned := map[string]map[notification.Channel]example.ExpectedResult{}
@@ -51,7 +52,7 @@ func TestSeedEventsReachPeople(t *testing.T) {
 					planned[r.Name()][channel] = result
 				}
 			}
-			require.Equal(t, event.Expect.Recipients, planned)
+			require.Equal(t, given.Expect.Recipients, planned)
 		})
 	}
 }
@@ -72,7 +73,7 @@ func TestSeedEventTexts(t *testing.T) {
 	}
 	for payload, want := range tests {
 		id := "evt-" + want
-		require.NoError(t, db.InsertEvents(t.Context(), []outbox.Event{{
+		require.NoError(t, event.On(db).InsertEvents(t.Context(), []outbox.Event{{
 			ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(payload),
 		}}))
 		plan(t, db, id)
@@ -136,7 +137,7 @@ func TestSeedRecipientsMatchTheDocument(t *testing.T) {
 	}
 }
 
-func seeded(t *testing.T) *postgres.Store {
+func seeded(t *testing.T) *db.DB {
 	t.Helper()
 	db := postgrestest.New(t)
 	load(t, db, "https://hooks.slack.com")
@@ -144,7 +145,7 @@ func seeded(t *testing.T) *postgres.Store {
 }
 
 // collect reads rows into structs, by column name.
-func collect[T any](t *testing.T, db *postgres.Store, query string, args ...any) []T {
+func collect[T any](t *testing.T, db *db.DB, query string, args ...any) []T {
 	t.Helper()
 	rows, err := db.Pool.Query(t.Context(), query, args...)
 	require.NoError(t, err)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db"
 	"herald/internal/outboxes/dialects/dialecttest"
-	"herald/internal/postgres"
 	"herald/tools/example"
 )
 
 // services returns a database with the tables of the two services.
-func services(t *testing.T) *postgres.Store {
+func services(t *testing.T) *db.DB {
 	t.Helper()
 	db := seeded(t)
 	tables, err := os.ReadFile("outboxes.sql")

@@ -11,8 +11,9 @@ import (
 
 	"herald/internal/channel"
 	"herald/internal/channel/push"
+	"herald/internal/db/postgrestest"
+	"herald/internal/limit"
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
 )
 
 const (
@@ -115,8 +116,8 @@ func TestOneRests(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, db.RestProvider(t.Context(), "webpush", "broken", time.Hour, time.Hour, false))
-	board := channel.NewBoard(db)
+	require.NoError(t, limit.On(db).RestProvider(t.Context(), "webpush", "broken", time.Hour, time.Hour, false))
+	board := channel.NewBoard(limit.On(db))
 	board.Read(t.Context())
 	fcm, webpush := &provider{}, &provider{}
 	sender := both(board, fcm, webpush)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/outboxes"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 )
 
 // shippingTable is the outbox of a shipping service. A row is pending until it is delivered.
@@ -88,7 +88,7 @@ func TestAddedDialect(t *testing.T) {
 	t.Parallel()
 
 	url := postgrestest.URL(t)
-	business, err := postgres.Open(t.Context(), url, "shipping")
+	business, err := db.Open(t.Context(), url, "shipping")
 	require.NoError(t, err)
 	defer business.Close()
 	_, err = business.Pool.Exec(t.Context(), "CREATE SCHEMA shipping;"+shippingTable)

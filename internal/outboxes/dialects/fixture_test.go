@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
 	"herald/internal/outboxes/dialects/dialecttest"
-	"herald/internal/postgres/postgrestest"
 )
 
 // service is the test's business database.

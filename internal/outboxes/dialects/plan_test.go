@@ -7,9 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects/dialecttest"
-	"herald/internal/postgres/postgrestest"
 )
 
 // Every page of a backlog is read and marked by an index, wherever the page begins. No statement reads

@@ -5,8 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 // deviceID identifies a row d of recipient_device without its token, which is a secret.
@@ -50,7 +50,7 @@ func (s *Store) RegisterDevice(ctx context.Context, who notification.RecipientKe
 		batch.Queue(lock, token, who.String())
 		batch.Queue(others, token, who.UserType, who.UserID)
 		batch.Queue(insert, who.UserType, who.UserID, token).QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
-		batch.Queue(oldest, who.UserType, who.UserID, postgres.MaxDevices)
+		batch.Queue(oldest, who.UserType, who.UserID, db.MaxDevices)
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	return id, err
@@ -79,7 +79,7 @@ func (s *Store) RemoveDevice(ctx context.Context, who notification.RecipientKey,
 
 func (s *Store) changeDevices(ctx context.Context, change func(tx pgx.Tx) error) error {
 	const query = "SELECT relkind IN ('r', 'p') FROM pg_class WHERE oid = to_regclass('recipient_device')"
-	return postgres.Wrap(pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+	return db.Wrap(pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		var table bool
 		if err := tx.QueryRow(ctx, query).Scan(&table); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"herald/internal/postgres"
+	"herald/internal/db"
 	"herald/outbox"
 )
 
@@ -29,11 +29,11 @@ func (s *Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool
 func (s *Store) EventType(ctx context.Context, eventID string) (string, error) {
 	const query = "SELECT event_type FROM event_outbox WHERE event_id = $1"
 
-	found, err := postgres.One(ctx, s.Pool, "read the type of an event", pgx.RowTo[string], query, eventID)
+	found, err := db.One(ctx, s.Pool, "read the type of an event", pgx.RowTo[string], query, eventID)
 	if outbox.RefusesValue(err) {
 		return "", nil
 	}
-	return found, postgres.IgnoreNoRows(err)
+	return found, db.IgnoreNoRows(err)
 }
 
 // Locales returns the most frequent locales of the directory's first people, at most limit.
@@ -46,7 +46,7 @@ func (s *Store) Locales(ctx context.Context, limit int) ([]string, error) {
 		ORDER BY count(*) DESC, locale
 		LIMIT  $1`
 
-	return postgres.Collect(ctx, s.Pool, "read locales", pgx.RowTo[string], query, limit)
+	return db.Collect(ctx, s.Pool, "read locales", pgx.RowTo[string], query, limit)
 }
 
 // HasEvent reports whether event_outbox has exactly this event.
@@ -64,10 +64,10 @@ func (s *Store) HasEvent(ctx context.Context, event outbox.Event) (bool, error) 
 		WHERE  event_id = $1`
 
 	payload, _ := event.Payload.(json.RawMessage)
-	same, err := postgres.One(ctx, s.Pool, "compare events", pgx.RowTo[bool], query, event.ID, event.Type, event.AggregateType, event.AggregateID,
-		string(payload), event.CorrelationID, event.Cancels, postgres.Optional(event.ExpiresAt), event.CollapseKey)
+	same, err := db.One(ctx, s.Pool, "compare events", pgx.RowTo[bool], query, event.ID, event.Type, event.AggregateType, event.AggregateID,
+		string(payload), event.CorrelationID, event.Cancels, db.Optional(event.ExpiresAt), event.CollapseKey)
 	if outbox.RefusesValue(err) { // Postgres cannot store the values, so no row has them
 		return false, nil
 	}
-	return same, postgres.IgnoreNoRows(err)
+	return same, db.IgnoreNoRows(err)
 }

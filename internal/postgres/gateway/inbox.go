@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 const (
@@ -56,7 +56,7 @@ func (s *Store) page(ctx context.Context, who notification.RecipientKey, conditi
 		ORDER BY available %[1]s, id %[1]s`, order, notification.InboxPageBytes)
 
 	var found int
-	items, err := postgres.Collect(ctx, s.Pool, "read inbox", func(row pgx.CollectableRow) (notification.InboxItem, error) { return scanInboxItem(row, &found) },
+	items, err := db.Collect(ctx, s.Pool, "read inbox", func(row pgx.CollectableRow) (notification.InboxItem, error) { return scanInboxItem(row, &found) },
 		query, append([]any{who.UserType, who.UserID, limit + 1}, more...)...) // one more row tells whether others follow
 	items = items[:min(len(items), limit)]
 	return notification.InboxPage{Items: items, More: found > len(items)}, err
@@ -105,8 +105,8 @@ func (s *Store) UnreadPosition(ctx context.Context, who notification.RecipientKe
 		OFFSET $3
 		LIMIT  1`
 
-	position, err := postgres.One(ctx, s.Pool, "find unread notifications", pgx.RowToStructByPos[notification.InboxPosition], query, who.UserType, who.UserID, count)
-	return position, postgres.IgnoreNoRows(err)
+	position, err := db.One(ctx, s.Pool, "find unread notifications", pgx.RowToStructByPos[notification.InboxPosition], query, who.UserType, who.UserID, count)
+	return position, db.IgnoreNoRows(err)
 }
 
 // Unread counts a recipient's unread notifications, up to [notification.MaxUnread].
@@ -118,7 +118,7 @@ func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int,
 		       WHERE  ` + ofRecipient + notRead + `
 		       LIMIT  $3) AS unread`
 
-	return postgres.One(ctx, s.Pool, "count unread notifications", pgx.RowTo[int], query, who.UserType, who.UserID, notification.MaxUnread)
+	return db.One(ctx, s.Pool, "count unread notifications", pgx.RowTo[int], query, who.UserType, who.UserID, notification.MaxUnread)
 }
 
 // InboxPositionOf reads the position of a notification in its recipient's inbox. If the end
@@ -138,7 +138,7 @@ func (s *Store) InboxPositionOf(ctx context.Context, who notification.RecipientK
 
 	position := notification.InboxPosition{ID: id}
 	err := s.Pool.QueryRow(ctx, query, who.UserType, who.UserID, id).Scan(&position.AvailableAt)
-	return position, postgres.NoRowsAs(postgres.Wrap(err, "find place in inbox"), notification.ErrNoNotification)
+	return position, db.NoRowsAs(db.Wrap(err, "find place in inbox"), notification.ErrNoNotification)
 }
 
 func scanInboxItem(row pgx.CollectableRow, found *int) (notification.InboxItem, error) {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 // arrived sets the columns of a WEBSOCKET row n that a client has received. A status only
@@ -115,7 +115,7 @@ func (s *Store) MarkRead(ctx context.Context, who notification.RecipientKey, id 
 	if err == nil && chosen == 0 {
 		return notification.ErrNoNotification
 	}
-	return postgres.Wrap(err, "mark notification as read")
+	return db.Wrap(err, "mark notification as read")
 }
 
 // read runs a query that ends with readChosen.
@@ -148,7 +148,7 @@ func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, 
 		if failed == nil && read == 0 && chosen < readBatch { // else another request has read the whole batch
 			return nil
 		}
-		err = postgres.Wrap(failed, "mark notifications as read")
+		err = db.Wrap(failed, "mark notifications as read")
 	}
 	return err
 }
@@ -159,10 +159,10 @@ func (s *Store) ActiveRecipients(ctx context.Context, who []notification.Recipie
 	const query = `
 		SELECT DISTINCT r.user_type, r.user_id
 		FROM   jsonb_to_recordset($1) AS w ("UserType" text, "UserID" text)
-		JOIN   ` + postgres.DirectoryPerson + ` r ON (r.user_type, r.user_id) = (w."UserType", w."UserID")
+		JOIN   ` + db.DirectoryPerson + ` r ON (r.user_type, r.user_id) = (w."UserType", w."UserID")
 		JOIN   user_type u USING (user_type)
 		WHERE  r.active
 		AND    NOT EXISTS (SELECT FROM merged_recipient m WHERE (m.user_type, m.user_id) = (r.user_type, r.user_id))`
 
-	return postgres.Collect(ctx, s.Pool, "read active recipients", pgx.RowToStructByPos[notification.RecipientKey], query, who)
+	return db.Collect(ctx, s.Pool, "read active recipients", pgx.RowToStructByPos[notification.RecipientKey], query, who)
 }

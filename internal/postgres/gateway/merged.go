@@ -6,17 +6,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 // present reads the target of the merge of who; without a merge, it returns who.
-func present(ctx context.Context, on postgres.Querier, who notification.RecipientKey) (notification.RecipientKey, error) {
+func present(ctx context.Context, on db.Querier, who notification.RecipientKey) (notification.RecipientKey, error) {
 	const query = "SELECT to_user_type, to_user_id FROM merged_recipient WHERE user_type = $1 AND user_id = $2"
 
 	to := who
 	err := on.QueryRow(ctx, query, who.UserType, who.UserID).Scan(&to.UserType, &to.UserID)
-	return to, postgres.IgnoreNoRows(err)
+	return to, db.IgnoreNoRows(err)
 }
 
 // ActiveRecipient returns the active recipient who signs in with a token of who: the target
@@ -28,12 +28,12 @@ func (s *Store) ActiveRecipient(ctx context.Context, who notification.RecipientK
 		       FROM   merged_recipient m
 		       WHERE  m.user_type = $1
 		       AND    m.user_id = $2) p
-		JOIN   ` + postgres.DirectoryPerson + ` r USING (user_type, user_id)
+		JOIN   ` + db.DirectoryPerson + ` r USING (user_type, user_id)
 		JOIN   user_type u USING (user_type)
 		WHERE  r.active
 		LIMIT  1`
 
-	found, err := postgres.One(ctx, s.Pool, "read an active recipient", pgx.RowToStructByPos[notification.RecipientKey], query, who.UserType, who.UserID)
+	found, err := db.One(ctx, s.Pool, "read an active recipient", pgx.RowToStructByPos[notification.RecipientKey], query, who.UserType, who.UserID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return found, notification.ErrNoRecipient
 	}

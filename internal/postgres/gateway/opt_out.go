@@ -7,8 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/suppression"
 )
 
 // RecordOptOut stores a recipient's answer to a text message: STOP, or START. START lifts only
@@ -22,7 +23,7 @@ func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) er
 		ON CONFLICT DO NOTHING`
 
 	if s.AddressHash == nil {
-		return postgres.ErrNoSecret
+		return suppression.ErrNoSecret
 	}
 	if now := time.Now(); answer.At.IsZero() || answer.At.After(now) {
 		answer.At = now
@@ -45,7 +46,7 @@ func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) er
 		if err != nil || stored.RowsAffected() == 0 {
 			return err
 		}
-		hashes := s.SMSHashes(answer.Number)
+		hashes := suppression.On(s.DB).SMSHashes(answer.Number)
 		var last *time.Time // the person's latest STOP
 		if err := tx.QueryRow(ctx, latest, hashes, notification.SuppressedOptOut).Scan(&last); err != nil {
 			return err
@@ -55,15 +56,15 @@ func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) er
 		case isLate:
 			return nil
 		case answer.Lifted:
-			_, err := s.Lift(ctx, tx, notification.SMS, answer.Number, notification.SuppressedOptOut)
+			_, err := suppression.On(s.DB).Lift(ctx, tx, notification.SMS, answer.Number, notification.SuppressedOptOut)
 			return err
 		}
-		var rows postgres.Suppressions
+		var rows suppression.Suppressions
 		rows.Add(s.AddressKeys(), notification.SMS, answer.Number, notification.SuppressedOptOut, "", answer.At)
 		batch := &pgx.Batch{}
 		rows.Queue(batch)
 		batch.Queue(newest, hashes, notification.SuppressedOptOut, answer.At)
 		return tx.SendBatch(ctx, batch).Close()
 	})
-	return postgres.Wrap(err, "record an answer to a text message")
+	return db.Wrap(err, "record an answer to a text message")
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 	clockEnd = `::text, ':00$', ''), '')`
 
 	zonePreference = `
-		SELECT coalesce((SELECT r.timezone FROM ` + postgres.DirectoryPerson + ` r WHERE r.user_type = $1 AND r.user_id = $2 LIMIT 1), 'UTC')`
+		SELECT coalesce((SELECT r.timezone FROM ` + db.DirectoryPerson + ` r WHERE r.user_type = $1 AND r.user_id = $2 LIMIT 1), 'UTC')`
 	// digestPreference is null if no digest that may reach them has a time.
 	digestPreference = `
 		SELECT ` + clockOf + `(SELECT z.digest_at FROM user_settings z WHERE (z.user_type, z.user_id) = ($1, $2))` + clockEnd + `
@@ -68,31 +68,31 @@ const (
 func (s *Store) Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error) {
 	to, err := present(ctx, s.Pool, who)
 	if err != nil {
-		return notification.Preferences{}, postgres.Wrap(err, "read preferences")
+		return notification.Preferences{}, db.Wrap(err, "read preferences")
 	}
 	return preferences(ctx, s.Pool, to)
 }
 
-func preferences(ctx context.Context, on postgres.Querier, who notification.RecipientKey) (notification.Preferences, error) {
+func preferences(ctx context.Context, on db.Querier, who notification.RecipientKey) (notification.Preferences, error) {
 	found := notification.Preferences{Categories: []notification.CategoryPreference{}}
 	batch := &pgx.Batch{}
 	batch.Queue("SELECT clock_timestamp()").QueryRow(func(row pgx.Row) error { return row.Scan(&found.AsOf) })
 	batch.Queue(zonePreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Timezone) })
-	batch.Queue(digestPreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return postgres.IgnoreNoRows(row.Scan(&found.DigestAt)) })
-	postgres.QueueInto(batch, &found.Channels, scanChannelPreference, channelPreferences, who.UserType, who.UserID, notification.Channels())
+	batch.Queue(digestPreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return db.IgnoreNoRows(row.Scan(&found.DigestAt)) })
+	db.QueueInto(batch, &found.Channels, scanChannelPreference, channelPreferences, who.UserType, who.UserID, notification.Channels())
 	var category string
 	var enabled bool
 	var channel notification.CategoryChannel
-	postgres.QueueEach(batch, []any{&category, &channel.Channel, &enabled, &channel.Mandatory}, func() {
+	db.QueueEach(batch, []any{&category, &channel.Channel, &enabled, &channel.Mandatory}, func() {
 		channel.Enabled = new(enabled)
 		last := len(found.Categories) - 1
 		if last < 0 || found.Categories[last].Category != category {
 			found.Categories, last = append(found.Categories, notification.CategoryPreference{Category: category}), last+1
 		}
 		found.Categories[last].Channels = append(found.Categories[last].Channels, channel)
-	}, categoryPreferences, who.UserType, who.UserID, notification.Channels(), postgres.MaxRowsPerEventType)
+	}, categoryPreferences, who.UserType, who.UserID, notification.Channels(), db.MaxRowsPerEventType)
 	err := on.SendBatch(ctx, batch).Close()
-	return found, postgres.Wrap(err, "read preferences")
+	return found, db.Wrap(err, "read preferences")
 }
 
 func scanChannelPreference(row pgx.CollectableRow) (notification.ChannelPreference, error) {
@@ -131,7 +131,7 @@ func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKe
 	if errors.As(err, &wrong) {
 		return wrong
 	}
-	return postgres.Wrap(err, "store preferences")
+	return db.Wrap(err, "store preferences")
 }
 
 // queueChangedBy names who changes preferences in the rest of the transaction. A trigger

@@ -9,14 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/suppression"
 )
 
 // receiptChanges holds the changes that follow from new receipts.
 type receiptChanges struct {
 	moves        map[int64]*receiptMove // by notification.id
 	followUps    []notification.FollowUp
-	suppressions postgres.Suppressions
+	suppressions suppression.Suppressions
 	choices      []choice
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 // RecordReceipts stores each receipt once, with its consequences: statuses,
@@ -56,7 +56,7 @@ func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Rece
 		return changes.store(ctx, tx)
 	})
 	if err != nil {
-		return nil, postgres.Wrap(err, "record receipts")
+		return nil, db.Wrap(err, "record receipts")
 	}
 	return recorded, nil
 }
@@ -72,7 +72,7 @@ func (s *Store) Traceparents(ctx context.Context, deliveryIDs []string) (map[str
 
 	found := map[string]string{}
 	var id, traceparent string
-	err := postgres.Each(ctx, s.Pool, "read traceparents", []any{&id, &traceparent}, func() { found[id] = traceparent }, query, deliveryIDs)
+	err := db.Each(ctx, s.Pool, "read traceparents", []any{&id, &traceparent}, func() { found[id] = traceparent }, query, deliveryIDs)
 	return found, err
 }
 
@@ -144,7 +144,7 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL) AS messages_before,
 		       n.receipt_failed, n.status = 'FAILED' AS failed,
 		       n.escalates OR EXISTS (SELECT FROM event_type_escalation e WHERE (e.event_type, e.from_channel) = (n.event_type, n.channel)) AS escalates,
-		       ` + postgres.Erased + ` AS erased,
+		       ` + db.Erased + ` AS erased,
 		       greatest(now() - coalesce(n.sent_at, now()), '0') AS age
 		FROM   notification_state n
 		LEFT JOIN event_category g USING (event_type)
@@ -155,11 +155,11 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 	for i, r := range receipts {
 		names[i] = r.DeliveryID
 	}
-	ids, err := postgres.Collect(ctx, tx, "lock deliveries", pgx.RowTo[int64], lock, names, notification.MaxDigestItems)
+	ids, err := db.Collect(ctx, tx, "lock deliveries", pgx.RowTo[int64], lock, names, notification.MaxDigestItems)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := postgres.Collect(ctx, tx, "read deliveries", pgx.RowToAddrOfStructByName[receivedRow], read, ids)
+	rows, err := db.Collect(ctx, tx, "read deliveries", pgx.RowToAddrOfStructByName[receivedRow], read, ids)
 	found := map[string][]*receivedRow{}
 	for _, row := range rows {
 		for _, id := range []string{row.DeliveryID, row.DigestID} {
@@ -211,7 +211,7 @@ func storeReceipts(ctx context.Context, tx pgx.Tx, receipts []notification.Recei
 
 	fresh := map[receiptKey]bool{}
 	var key receiptKey
-	err := postgres.Each(ctx, tx, "store receipts", []any{&key.provider, &key.id}, func() { fresh[key] = true }, query, receipts)
+	err := db.Each(ctx, tx, "store receipts", []any{&key.provider, &key.id}, func() { fresh[key] = true }, query, receipts)
 	return fresh, err
 }
 

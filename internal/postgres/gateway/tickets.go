@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 // NewTicket stores the hash of a ticket, with which a recipient may open one socket until
@@ -39,5 +39,5 @@ func (s *Store) UseTicket(ctx context.Context, hash []byte) (who notification.Re
 		RETURNING user_type, user_id, token_expires_at`
 
 	err = s.Pool.QueryRow(ctx, query, hash).Scan(&who.UserType, &who.UserID, &tokenExpires)
-	return who, tokenExpires.UTC(), postgres.NoRowsAs(postgres.Wrap(err, "use ticket"), notification.ErrNoTicket)
+	return who, tokenExpires.UTC(), db.NoRowsAs(db.Wrap(err, "use ticket"), notification.ErrNoTicket)
 }

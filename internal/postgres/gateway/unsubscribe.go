@@ -5,8 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"herald/internal/db"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 // Unsubscribe switches off a category over a channel for a recipient, or the whole channel
@@ -23,5 +23,5 @@ func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, 
 	batch := &pgx.Batch{}
 	queueChangedBy(batch, "unsubscribe link")
 	queueChoices(batch, []choice{{RecipientKey: who, Category: category, Channel: channel}})
-	return postgres.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
+	return db.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
 }

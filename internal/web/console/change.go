@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode"
 
+	"herald/internal/audit"
 	"herald/internal/operate"
-	"herald/internal/postgres"
 )
 
 // changeRequest is a change that a person asks for.
@@ -137,7 +137,7 @@ func (c *Console) make(ctx context.Context, order operate.Order, verb operate.Ve
 	}
 	shown.Plan = done.Items[0]
 	switch {
-	case errors.Is(shown.Plan.Err, postgres.ErrFormUsed):
+	case errors.Is(shown.Plan.Err, audit.ErrFormUsed):
 		shown.Plan, shown.Notice = operate.Outcome{}, "This form was used before, so nothing was changed now. The audit has the first use."
 	case shown.Plan.Err != nil:
 		return page{}, shown.Plan.Err

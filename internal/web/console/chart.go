@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // chart is the picture of one channel: a column for each period, and in it a part for each status.

@@ -12,7 +12,7 @@ import (
 	"herald/internal/explain"
 	"herald/internal/operate"
 	"herald/internal/outboxes"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // Config holds the dependencies and settings of a [Console].

@@ -14,10 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
+	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/outboxes"
-	"herald/internal/postgres/postgrestest"
 )
 
 // hostile is a string that an attacker could put into an event, a receipt or a name.
@@ -201,7 +202,7 @@ func TestOverviewCountsDeliveries(t *testing.T) {
 	}
 	for i := range 3 { // counting again changes nothing
 		if i > 0 {
-			require.NoError(t, d.store.CountDeliveries(t.Context()))
+			require.NoError(t, event.On(d.store).CountDeliveries(t.Context()))
 		}
 		for _, span := range []string{"hour", "day", "week"} {
 			_, page := d.get("/?span=" + span)
@@ -216,7 +217,7 @@ func TestOverviewCountsDeliveries(t *testing.T) {
 		_, page := d.get("/")
 		require.Contains(t, page, "3 SENT")
 		require.NotContains(t, page, `<rect class="failed"`)
-		require.NoError(t, d.store.CountDeliveries(t.Context()))
+		require.NoError(t, event.On(d.store).CountDeliveries(t.Context()))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // deliveryList is the data of a list of deliveries, with its filters.

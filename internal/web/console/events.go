@@ -7,7 +7,7 @@ import (
 	"herald/internal/advice"
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // eventList is the data of a list of events, with its filters.

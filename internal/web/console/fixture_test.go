@@ -16,18 +16,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/check"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 	"herald/internal/web/console"
 )
 
 // desk is a console over a new database. Temporal is out of reach.
 type desk struct {
 	t       *testing.T
-	store   *postgres.Store
+	store   *db.DB
 	console *console.Console
 	server  *httptest.Server
 	now     time.Time

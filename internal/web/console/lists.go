@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"herald/internal/check"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // auditPage is the data of the list of operators' actions.

@@ -8,9 +8,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"herald/internal/escalation"
+	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // span is a stretch of time of the pictures.
@@ -57,9 +59,9 @@ func (c *Console) overview(ctx context.Context, r *http.Request) (page, error) {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	store := c.Explain.Store
-	load(group, &data.Outbox, func() (notification.OutboxState, error) { return store.OutboxState(ctx) })
-	load(group, &data.FollowUps, func() (notification.FollowUpState, error) { return store.FollowUpState(ctx) })
-	load(group, &data.Sweep, func() (notification.Sweep, error) { return store.LastSweep(ctx) })
+	load(group, &data.Outbox, func() (notification.OutboxState, error) { return event.On(store).OutboxState(ctx) })
+	load(group, &data.FollowUps, func() (notification.FollowUpState, error) { return escalation.On(store).FollowUpState(ctx) })
+	load(group, &data.Sweep, func() (notification.Sweep, error) { return event.On(store).LastSweep(ctx) })
 	load(group, &data.Sources, func() ([]operate.SourceState, error) {
 		return operate.ReadSources(ctx, store, c.Sources, othersTimeout)
 	})

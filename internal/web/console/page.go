@@ -16,7 +16,7 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 	"herald/internal/web/inbox"
 )
 

@@ -9,7 +9,8 @@ import (
 	"herald/internal/address"
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/planner"
+	"herald/internal/report"
 )
 
 // recipientPage is the data of a recipient's page.
@@ -55,7 +56,7 @@ func (c *Console) recipient(ctx context.Context, r *http.Request) (page, error) 
 	data := &recipientPage{Who: who.String(), Channel: string(channel), Channels: notification.Channels()}
 	group, loading := errgroup.WithContext(ctx)
 	load(group, &data.Entry, func() (notification.DirectoryEntry, error) {
-		return c.Explain.Store.DirectoryEntry(loading, who.UserType, who.UserID, nil)
+		return planner.On(c.Explain.Store).DirectoryEntry(loading, who.UserType, who.UserID, nil)
 	})
 	load(group, &decisions, func() ([]report.RecipientDecision, error) {
 		return c.reader().RecipientDecisions(loading, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID, Channel: channel, Before: from.decision}, pageSize)

@@ -7,9 +7,12 @@ import (
 	"net/url"
 	"strings"
 
+	"herald/internal/attempt"
+	"herald/internal/event"
 	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/postgres/report"
+	"herald/internal/planner"
+	"herald/internal/report"
 )
 
 // searchPage is the data of the search.
@@ -34,7 +37,7 @@ func (c *Console) search(ctx context.Context, r *http.Request) (page, error) {
 		return c.searchAddress(ctx, notification.Channel(channel), text)
 	}
 	if who, err := recipientOf(text); err == nil {
-		entry, err := c.Explain.Store.DirectoryEntry(ctx, who.UserType, who.UserID, nil)
+		entry, err := planner.On(c.Explain.Store).DirectoryEntry(ctx, who.UserType, who.UserID, nil)
 		if err == nil && entry.Known {
 			return page{goTo: "/recipient?" + url.Values{"type": {string(who.UserType)}, "id": {who.UserID}}.Encode()}, nil
 		}
@@ -44,8 +47,8 @@ func (c *Console) search(ctx context.Context, r *http.Request) (page, error) {
 		found  func() error
 		absent error
 	}{
-		{"/delivery", func() error { _, err := c.Explain.Store.DeliveryState(ctx, text); return err }, notification.ErrNoDelivery},
-		{"/event", func() error { _, err := c.Explain.Store.EventState(ctx, text); return err }, notification.ErrNoEvent},
+		{"/delivery", func() error { _, err := attempt.On(c.Explain.Store).DeliveryState(ctx, text); return err }, notification.ErrNoDelivery},
+		{"/event", func() error { _, err := event.On(c.Explain.Store).EventState(ctx, text); return err }, notification.ErrNoEvent},
 	} {
 		switch err := look.found(); {
 		case err == nil:

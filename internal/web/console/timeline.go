@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
+	"herald/internal/report"
 )
 
 // moment is a decision about a recipient, or a change of a preference. The other one is nil.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/postgres/gateway"
-	"herald/internal/postgres/postgrestest"
 	"herald/internal/web/inbox"
 	"herald/internal/web/signin"
 )
@@ -33,7 +33,7 @@ type process struct {
 
 func newGateway(t *testing.T) *process {
 	t.Helper()
-	store := &gateway.Store{Store: postgrestest.New(t)}
+	store := &gateway.Store{DB: postgrestest.New(t)}
 	gate := &signin.Gate{
 		Verifier:  signin.NewVerifier(settings),
 		Tickets:   signin.Tickets{Store: store, Key: []byte("key")},
@@ -56,7 +56,7 @@ func newGateway(t *testing.T) *process {
 
 func (g *process) exec(sql string, args ...any) {
 	g.t.Helper()
-	postgrestest.Exec(g.t, g.store.Store, sql, args...)
+	postgrestest.Exec(g.t, g.store.DB, sql, args...)
 }
 
 // notify adds count notifications to an inbox, each a second after the previous, and returns their
@@ -65,7 +65,7 @@ func (g *process) notify(who notification.RecipientKey, count int) []int64 {
 	g.t.Helper()
 	ids := make([]int64, count)
 	for i := range ids {
-		ids[i] = postgrestest.Get[int64](g.t, g.store.Store, `
+		ids[i] = postgrestest.Get[int64](g.t, g.store.DB, `
 			INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, available_at)
 			SELECT event_id, 'RESERVATION_REQUESTED', $1, $2, 'WEBSOCKET', event_id || '-staff' || $2 || '-WEBSOCKET', 'Title', 'Body', 'SENT', 1, at, at
 			FROM   (SELECT 'evt-' || $3::int AS event_id, timestamptz '2026-11-21 10:00Z' + $3::int * interval '1s' AS at) AS made

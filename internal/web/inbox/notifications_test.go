@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
 	"herald/internal/web/inbox"
 )
 
@@ -127,7 +127,7 @@ func TestRead(t *testing.T) {
 	post("/api/notifications/read-all?until=%d", all[2])
 	require.Equal(t, []int64{all[3]}, ids(g.page(t, giulia, "?unread=true")))
 
-	delivered := postgrestest.Get[[]int64](t, g.store.Store, `SELECT array_agg(id ORDER BY id) FROM notification WHERE status = 'DELIVERED'`)
+	delivered := postgrestest.Get[[]int64](t, g.store.DB, `SELECT array_agg(id ORDER BY id) FROM notification WHERE status = 'DELIVERED'`)
 	require.Equal(t, all[:3], delivered) // reading implies delivery
 }
 

@@ -22,10 +22,10 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 	"herald/internal/postgres/gateway"
-	"herald/internal/postgres/postgrestest"
 	"herald/internal/rabbitmq"
 	"herald/internal/rabbitmq/rabbitmqtest"
 	"herald/internal/web/live"
@@ -65,15 +65,15 @@ func newSystem(t *testing.T) *system {
 
 func openStore(t *testing.T, url string) *gateway.Store {
 	t.Helper()
-	store, err := postgres.Open(context.Background(), url, "test")
+	store, err := db.Open(context.Background(), url, "test")
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	return &gateway.Store{Store: store}
+	return &gateway.Store{DB: store}
 }
 
 func (s *system) exec(sql string, args ...any) {
 	s.t.Helper()
-	postgrestest.Exec(s.t, s.store.Store, sql, args...)
+	postgrestest.Exec(s.t, s.store.DB, sql, args...)
 }
 
 // begin inserts a row with a started attempt.
@@ -135,7 +135,7 @@ func (s *system) records(to notification.RecipientKey, n int) []int64 {
 
 func (s *system) status(id int64) notification.Status {
 	s.t.Helper()
-	return postgrestest.Get[notification.Status](s.t, s.store.Store, "SELECT status FROM notification WHERE id = $1", id)
+	return postgrestest.Get[notification.Status](s.t, s.store.DB, "SELECT status FROM notification WHERE id = $1", id)
 }
 
 func (s *system) awaitStatus(id int64, status notification.Status) {

@@ -19,8 +19,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"herald/internal/config/environment"
+	"herald/internal/db/postgrestest"
 	"herald/internal/postgres/gateway"
-	"herald/internal/postgres/postgrestest"
 	"herald/internal/web/receipts"
 	"herald/internal/web/receipts/receiptstest"
 	"herald/internal/wiring"
@@ -58,7 +58,7 @@ func (l *lines) String() string {
 func newRoom(t *testing.T, settings ...string) *room {
 	t.Helper()
 	r := &room{
-		t: t, store: &gateway.Store{Store: postgrestest.New(t)}, signer: receiptstest.New("https://herald.example.com"), reader: sdk.NewManualReader(), log: &lines{},
+		t: t, store: &gateway.Store{DB: postgrestest.New(t)}, signer: receiptstest.New("https://herald.example.com"), reader: sdk.NewManualReader(), log: &lines{},
 	}
 	r.store.AddressHash = func(address string) []byte {
 		hash := sha256.Sum256([]byte(address))
@@ -88,7 +88,7 @@ func newRoom(t *testing.T, settings ...string) *room {
 func (r *room) sent(channel, address, message string) string {
 	r.t.Helper()
 	id := fmt.Sprintf("evt-%s-customer42-%s", message, channel)
-	postgrestest.Exec(r.t, r.store.Store, `
+	postgrestest.Exec(r.t, r.store.DB, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, attempt_count, sent_at, available_at, provider_message_id)
 		VALUES ('evt-' || $3, 'ORDER_READY', 'CUSTOMER', '42', $1, $4, 'Title', 'Body', $2, 'SENT', 1, now() - interval '1 minute', now(), $3)`, channel, address, message, id)
 	return id
@@ -141,7 +141,7 @@ func (r *room) status(delivery, message, status, code string) int {
 // texts returns the rows of a query with one column.
 func (r *room) texts(query string, args ...any) []string {
 	r.t.Helper()
-	return postgrestest.List(r.t, r.store.Store, query, args...)
+	return postgrestest.List(r.t, r.store.DB, query, args...)
 }
 
 // counted returns a counter's value, or a histogram's count, for labels such as channel=EMAIL.

@@ -11,9 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
+	"herald/internal/person"
 	"herald/internal/postgres/gateway"
-	"herald/internal/postgres/postgrestest"
 )
 
 // fixture is a page with a separate database. Over EMAIL, offers are optional and bookings are
@@ -26,8 +27,8 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	store := &gateway.Store{Store: postgrestest.New(t)}
-	postgrestest.Exec(t, store.Store, `
+	store := &gateway.Store{DB: postgrestest.New(t)}
+	postgrestest.Exec(t, store.DB, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('OFFER', 'EMAIL', false), ('OFFER', 'PUSH', false), ('BOOKED', 'EMAIL', true);
 		INSERT INTO event_category (event_type, category) VALUES ('OFFER', 'offers'), ('BOOKED', 'bookings')`)
 	f := &fixture{t, store, httptest.NewServer(&Page{Links: links, Preferences: store, Sender: "Trattoria & Bar", Enter: unlimited})}
@@ -126,13 +127,13 @@ func TestUnsubscribeAfterAMerge(t *testing.T) {
 	f := newFixture(t)
 	former := offers
 	former.RecipientKey = notification.RecipientKey{UserType: notification.Guest, UserID: "7"}
-	_, err := f.store.LinkMerged(t.Context(), former.RecipientKey, offers.RecipientKey)
+	_, err := person.On(f.store.DB).LinkMerged(t.Context(), former.RecipientKey, offers.RecipientKey)
 	require.NoError(t, err)
 	require.Contains(t, f.look(former).body, `data-state="on"`)
 	require.Equal(t, http.StatusOK, f.oneClick(links.token(former)).status)
 	require.True(t, f.off(offers))
 	require.Contains(t, f.look(former).body, `data-state="off"`)
-	require.Empty(t, postgrestest.List(t, f.store.Store, "SELECT user_id FROM user_category_preferences WHERE user_type = 'GUEST'"))
+	require.Empty(t, postgrestest.List(t, f.store.DB, "SELECT user_id FROM user_category_preferences WHERE user_type = 'GUEST'"))
 }
 
 // A link without a category unsubscribes from the channel, if any of its messages are optional.

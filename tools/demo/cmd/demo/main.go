@@ -20,12 +20,12 @@ import (
 
 	"herald/internal/config"
 	"herald/internal/config/secret"
+	"herald/internal/db"
 	"herald/internal/explain"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/outboxes"
-	"herald/internal/postgres"
 	"herald/internal/terminal"
 	"herald/tools/demo"
 	"herald/tools/example"
@@ -148,7 +148,7 @@ func connect(ctx context.Context, cfg config.Starter, environment map[string]str
 	if e.Temporal, err = client.DialContext(ctx, options); err != nil {
 		return e, fmt.Errorf("connect to Temporal: %w: start it, or set TEMPORAL_ADDRESS", err)
 	}
-	if e.Store, err = postgres.Open(ctx, string(cfg.DatabaseURL), "herald-demo"); err != nil {
+	if e.Store, err = db.Open(ctx, string(cfg.DatabaseURL), "herald-demo"); err != nil {
 		return e, err
 	}
 	e.Store.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))

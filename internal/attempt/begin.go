@@ -1,0 +1,196 @@
+package attempt
+
+import (
+	"context"
+	"time"
+
+	"herald/internal/db"
+	"herald/internal/notification"
+	"herald/internal/planner"
+)
+
+// BeginAttempts begins attempts at deliveries, for every sender, and returns one attempt
+// per id, in the order of the ids. An attempt is a lease in the delivery's row. Nobody else
+// begins an attempt until the lease ends or runs out.
+//
+// One statement takes the leases of all deliveries. The rules then judge some of them
+// again, with facts committed after the leases were taken; see [Store.judge]. These
+// deliveries were planned more than a minute ago, had to wait, have expired, are withdrawn by
+// another event, or go to an erased person. Then the caps of the channel count the messages; see
+// [Store.countMessages]. One more statement reads the rows of deliveries that were not begun: they
+// have ended, wait for their time, or wait for their digest. A digest decides the time of its items. If a
+// statement fails, the leases are given back.
+func (s Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
+	begun, err := s.begin(ctx, in)
+	if err == nil {
+		err = s.readStatuses(ctx, in.DeliveryIDs, begun)
+	}
+	if err != nil {
+		if !in.StatusOnly {
+			s.releaseOwner(ctx, in)
+		}
+		return nil, db.Wrap(err, "begin attempts")
+	}
+	ordered := make([]notification.Attempt, len(in.DeliveryIDs))
+	for i, id := range in.DeliveryIDs {
+		ordered[i] = begun[id]
+	}
+	return ordered, nil
+}
+
+// begin takes leases, and asks the rules and the caps.
+func (s Store) begin(ctx context.Context, in notification.Begin) (attempts, error) {
+	begun := attempts{}
+	if in.StatusOnly {
+		return begun, nil
+	}
+	toJudge, toCount, err := s.takeLeases(ctx, in, begun)
+	if err == nil && len(toJudge) > 0 {
+		err = s.judge(ctx, in, toJudge, begun)
+	}
+	if err == nil && len(toCount) > 0 {
+		err = s.countMessages(ctx, in, toCount, begun)
+	}
+	return begun, err
+}
+
+// attempts holds attempts by delivery id.
+type attempts map[string]notification.Attempt
+
+const (
+
+	// uncounted reports whether the last attempt at the delivery n, and an earlier attempt in this
+	// run, did not count: both found our account rejected, or both met the same outage. The next
+	// attempt then reuses the number and the row of the last one. So a day with one attempt a minute
+	// leaves two rows.
+	uncounted = `EXISTS (
+			           SELECT FROM delivery_attempt a
+			           WHERE  a.delivery_id = n.delivery_id
+			           AND    a.attempt = n.attempt_count
+			           AND    a.outcome IN ('ACCOUNT', ` + outages + `)
+			           AND    a.started_at < (
+			               SELECT min(b.started_at) + CASE a.outcome WHEN 'ACCOUNT' THEN interval '1 year' ELSE $7 END
+			               FROM   delivery_attempt b
+			               WHERE  b.delivery_id = a.delivery_id
+			               AND    b.attempt > $6
+			               AND    b.attempt < a.attempt
+			               AND    CASE a.outcome WHEN 'ACCOUNT' THEN b.outcome = 'ACCOUNT' ELSE b.outcome IN (` + outages + `) END))`
+
+	// outages are the outcomes for which [notification.FailureClass.IsOutage] is true.
+	outages = `'BUSY', 'UNREACHABLE'`
+
+	// beginAttempts locks rows by id, as every statement that locks several rows does.
+	// After it waits for a lock, it sees the current row. Every condition that keeps two
+	// senders apart reads only that row. The planner cannot see the number or the
+	// status of the deliveries, so it keeps its plan, which reads by id.
+	beginAttempts = `
+		WITH due AS (
+			SELECT n.id, n.delivery_id, n.attempt_count, n.attempt_owner, n.attempt_began
+			FROM   unnest((SELECT $1::text[])) AS i (delivery_id)
+			JOIN   notification n USING (delivery_id)
+			WHERE  n.status = ANY ((SELECT CASE WHEN $2 THEN ARRAY ['PENDING'] ELSE ARRAY ['PENDING', 'FAILED'] END)::text[])
+			AND    NOT n.receipt_failed
+			AND    (n.attempt_until IS NULL OR n.attempt_until <= now())
+			AND    (NOT (SELECT $2::boolean) OR (n.attempt_count = 0 AND NOT ` + db.Retried + `))
+			AND    ((SELECT $8::boolean) OR n.strategy <> 'AGGREGATE' AND NOT ` + db.Waits + `)
+			ORDER BY n.id
+			FOR UPDATE OF n
+		), lost AS (
+			INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome)
+			SELECT delivery_id, attempt_count, attempt_began, clock_timestamp(), 'LOST'
+			FROM   due
+			WHERE  attempt_owner IS NOT NULL
+			ON CONFLICT (delivery_id, attempt) DO UPDATE
+			SET    started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = 'LOST', provider_status = NULL, detail = NULL, took = NULL
+		), begun AS (
+			UPDATE notification n
+			SET    attempt_count = n.attempt_count + CASE WHEN n.attempt_count > $6 AND d.attempt_owner IS NULL AND ` + uncounted + ` THEN 0 ELSE 1 END,
+			       attempt_owner = $3,
+			       attempt_until = clock_timestamp() + $4,
+			       attempt_began = clock_timestamp(),
+			       operator_time = nullif(n.operator_time, 'LATER')
+			FROM   due d
+			WHERE  n.id = d.id
+			RETURNING n.*, d.attempt_count AS counted, (d.attempt_owner IS NOT NULL)::int AS lost
+		)
+		SELECT n.status, n.attempt_count, n.attempt_owner, n.counted,
+		       n.attempt_count - $6, coalesce(t.ended, 0), coalesce(t.crashed + n.lost, 0), coalesce(t.rejected, '0'), coalesce(t.outage, '0'), coalesce(t.tied, 0), coalesce(t.tied_for, '0'),
+		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR coalesce(n.expires_at <= now(), false) OR ` + db.Erased + ` OR ` + db.Withdrawal + ` IS NOT NULL,
+		       CASE WHEN ` + planner.HasCap + ` THEN n.channel ELSE '' END, n.expires_at, least(n.expires_at - clock_timestamp(), '100 years'), -- Go has no longer duration
+		       ` + messageFacts + `
+		` + messageOf + `
+		LEFT JOIN LATERAL (
+			SELECT tried.*
+			FROM  (SELECT count(*) FILTER (WHERE a.outcome IN ('REFUSED', 'UNAVAILABLE', 'AMBIGUOUS') OR a.outcome IN (` + outages + `) AND a.started_at >= a.outage + $7) AS ended,
+			              count(*) FILTER (WHERE a.outcome = 'LOST') AS crashed,
+			              now() - min(a.started_at) FILTER (WHERE a.outcome = 'ACCOUNT') AS rejected,
+			              now() - min(a.outage) AS outage,
+			              count(*) FILTER (WHERE a.started_at >= a.tied) AS tied,
+			              now() - min(a.tied) AS tied_for
+			       FROM   (SELECT a.*,
+			                      min(a.started_at) FILTER (WHERE a.outcome IN (` + outages + `)) OVER () AS outage,
+			                      min(a.started_at) FILTER (WHERE a.outcome = 'AMBIGUOUS') OVER () AS tied
+			               FROM   delivery_attempt a
+			               WHERE  a.delivery_id = n.delivery_id
+			               AND    a.attempt > $6) a) AS tried
+			WHERE  n.counted > $6 -- a first attempt reads none
+		) t ON true`
+)
+
+// takeLeases begins the deliveries that are due. It returns the ids of the deliveries to judge, and
+// the channels of the deliveries that a cap may limit.
+func (s Store) takeLeases(ctx context.Context, in notification.Begin, begun attempts) (toJudge []string, toCount map[string]notification.Channel, err error) {
+	toCount = map[string]notification.Channel{}
+	asked := time.Now() // before the database reads its clock, so that no message is sent late
+	var a notification.Attempt
+	var judge bool
+	var capped notification.Channel
+	var expires *time.Time
+	var left *time.Duration
+	m := &a.Message
+	fields := []any{&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &a.Outage, &a.Tied, &a.TiedFor, &judge, &capped, &expires, &left,
+		&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.URL,
+		&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional, &m.CollapseKey, &m.Provider, &m.Priority}
+	err = db.Each(ctx, s.Pool, "take leases", fields, func() {
+		m.ExpiresAt, m.SendBy = time.Time{}, time.Time{}
+		if expires != nil {
+			m.ExpiresAt, m.SendBy = *expires, asked.Add(*left)
+		}
+		if begun[m.DeliveryID] = a; judge {
+			toJudge = append(toJudge, m.DeliveryID)
+		}
+		if capped != "" {
+			toCount[m.DeliveryID] = capped
+		}
+	}, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, db.MaxDevices, in.Before, in.Outage, in.DigestID != "")
+	return toJudge, toCount, err
+}
+
+const (
+	// messageFacts are the columns of a message to send, which takeLeases scans; $5 limits
+	// its devices.
+	messageFacts = `
+		       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
+		       coalesce(r.name, ''), coalesce(n.recipient_address, ''), coalesce(n.title, ''), coalesce(n.body, ''), coalesce(n.url, ''), n.created_at,
+		       CASE WHEN n.body IS NULL THEN n.last_error ELSE '' END,
+		       CASE WHEN n.channel = 'PUSH' THEN ARRAY (
+		           SELECT d.token
+		           FROM   ` + db.DirectoryDevice + ` d
+		           WHERE  d.user_type = n.user_type AND d.user_id = n.user_id AND d.active
+		           GROUP BY d.token
+		           ORDER BY max(d.registered_at) DESC NULLS LAST, d.token
+		           LIMIT  $5) END,
+		       CASE WHEN n.channel = 'PUSH' THEN coalesce(p.push_kind, '') ELSE '' END,
+		       coalesce(u.audience, ''),
+		       coalesce(g.category, ''),
+		       coalesce(NOT p.mandatory, false),
+		       coalesce(n.collapse_key, ''),
+		       coalesce(n.provider, ''),
+		       n.priority`
+	// messageOf joins the tables that messageFacts reads to the begun deliveries n.
+	messageOf = `FROM   begun n
+		LEFT JOIN user_type u USING (user_type)
+		` + db.RecipientOf + `
+		LEFT JOIN event_type_channel_routing p ON (p.event_type, p.channel_type) = (n.event_type, n.channel)
+		LEFT JOIN event_category g ON g.event_type = n.event_type`
+)

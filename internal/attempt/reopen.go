@@ -1,0 +1,104 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"herald/internal/db"
+	"herald/internal/notification"
+	"herald/internal/planner"
+)
+
+// Reopening reads the facts for planning a delivery again. If the delivery does not exist,
+// the error is [notification.ErrNoDelivery].
+func (s Store) Reopening(ctx context.Context, deliveryID string) (notification.Reopening, error) {
+	const query = `
+		SELECT ` + planner.RecipientFacts + `,
+		       n.user_type, n.user_id, n.event_id, n.channel, n.body IS NOT NULL,
+		       r.user_id IS NOT NULL, coalesce(r.active, false),
+		       CASE WHEN n.strategy = 'DELAYED' THEN n.send_after END,
+		       n.escalated_from IS NOT NULL
+		FROM   notification n
+		` + db.RecipientOf + `
+		WHERE  n.delivery_id = $1`
+
+	var found notification.Reopening
+	r := &found.Recipient
+	err := db.ScanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery to reopen",
+		append(planner.RecipientFields(r), &r.UserType, &r.UserID, &found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active, db.OrZero(&found.SendAfter), &found.Follows)...)
+	return found, err
+}
+
+// OwnTime returns the time until which a delivery would wait if it were retried now; zero:
+// it would be sent at once.
+func (s Store) OwnTime(ctx context.Context, deliveryID string, now time.Time) (time.Time, error) {
+	found, err := s.Reopening(ctx, deliveryID)
+	if err != nil {
+		return time.Time{}, err
+	}
+	setup, err := planner.On(s.DB).EventSetup(ctx, found.EventID)
+	if err != nil && !errors.Is(err, notification.ErrNoEvent) {
+		return time.Time{}, err
+	}
+	at, _ := found.OwnTime(setup, now)
+	return at, nil
+}
+
+// Reopen puts a delivery back to PENDING with its new plan, or to FAILED if the plan has a
+// problem. The same statement records the retry. A sent delivery stays as it is, unless
+// Again is set. A delivery that the same run reopened before also stays, and a delivery to a person
+// who was erased.
+//
+// From now on, Herald sends the delivery alone. Its strategy is IMMEDIATE, or DELAYED if
+// it waits for its own time again, so no digest takes it.
+func (s Store) Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error) {
+	const query = `
+		WITH before AS (
+			SELECT delivery_id, status, attempt_count, last_error, send_after, provider_message_id, ` + db.Erased + ` AS erased
+			FROM   notification n
+			WHERE  delivery_id = $1
+			FOR UPDATE
+		), retry AS (
+			INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before, message_id_before)
+			SELECT delivery_id, $2, $3, status, last_error, provider_message_id
+			FROM   before
+			WHERE  ($3 OR status NOT IN ('SENT', 'DELIVERED')) AND NOT erased
+			ON CONFLICT DO NOTHING
+			RETURNING delivery_id
+		), reopened AS (
+			UPDATE notification n
+			SET    status              = CASE $4 WHEN '' THEN 'PENDING' ELSE 'FAILED' END,
+			       receipt_failed      = false,
+			       last_error          = nullif($4, ''),
+			       provider            = CASE WHEN n.provider_message_id IS NULL THEN n.provider END, -- it may have the message
+			       provider_message_id = NULL, -- receipts of the earlier message are not about the next one
+			       delivered_at        = NULL,
+			       recipient_address   = nullif($5, ''),
+			       title               = CASE WHEN $6 THEN n.title ELSE $7 END,
+			       body                = CASE WHEN $6 THEN n.body ELSE $8 END,
+			       url                 = CASE WHEN $6 THEN n.url ELSE nullif($10, '') END,
+			       strategy            = CASE WHEN $9::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
+			       send_after          = $9,
+			       next_attempt_at     = NULL,
+			       operator_time       = NULL,
+			       expires_at          = CASE WHEN $3 AND n.expires_at <= now() THEN NULL ELSE n.expires_at END,
+			       available_at        = CASE WHEN $9 IS NULL THEN n.available_at END, -- a delivery that waits again is not in the inbox
+			       digest_id           = NULL,
+			       restarts            = 0
+			FROM   retry r
+			WHERE  n.delivery_id = r.delivery_id
+			RETURNING n.status, n.attempt_count, n.last_error, n.send_after
+		)
+		SELECT status, attempt_count, coalesce(last_error, ''), send_after
+		FROM   reopened
+		UNION ALL
+		SELECT status, attempt_count, coalesce(last_error, ''), CASE status WHEN 'PENDING' THEN send_after END
+		FROM   before
+		WHERE  NOT EXISTS (SELECT FROM reopened)`
+
+	var state notification.ReopenedState
+	row := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body, plan.SendAfter, plan.URL)
+	err := db.ScanDelivery(row, "reopen delivery", &state.Status, &state.Attempts, &state.LastError, db.OrZero(&state.SendAfter))
+	return state, err
+}

@@ -1,0 +1,236 @@
+package db_test
+
+import (
+	"crypto/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/attempt"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/escalation"
+	"herald/internal/notification"
+)
+
+const mail = "evt-1-staff10-EMAIL"
+
+// planMail plans one delivery of evt-1, to staff 10 by mail.
+func planMail(t *testing.T, s *db.DB) {
+	t.Helper()
+	savePlan(t, s, decided("10", planned(notification.Email)))
+}
+
+// setStatus sets a delivery's status, and the columns that belong to it.
+func setStatus(t *testing.T, s *db.DB, id string, status notification.Status) {
+	t.Helper()
+	postgrestest.Exec(t, s, `
+		UPDATE notification
+		SET    status = $2,
+		       last_error = CASE WHEN $2 IN ('FAILED', 'CANCELLED') THEN 'before' END,
+		       sent_at = CASE WHEN $2 IN ('SENT', 'DELIVERED') THEN now() END,
+		       delivered_at = CASE WHEN $2 = 'DELIVERED' THEN now() END
+		WHERE  delivery_id = $1`, id, string(status))
+}
+
+// begin begins an attempt. An attempt that has not ended is dead: its lease has run out.
+func begin(t *testing.T, s *db.DB, id string, before int) notification.Attempt {
+	t.Helper()
+	runOut(t, s)
+	return beginAs(t, s, notification.Begin{DeliveryIDs: []string{id}, Before: before})[0]
+}
+
+// beginAs begins attempts for a new sender.
+func beginAs(t *testing.T, s *db.DB, in notification.Begin) []notification.Attempt {
+	t.Helper()
+	in.Owner, in.Lease = rand.Text(), time.Minute
+	attempts := must(attempt.On(s).BeginAttempts(t.Context(), in))(t)
+	require.Len(t, attempts, len(in.DeliveryIDs))
+	return attempts
+}
+
+// runOut lets all leases run out.
+func runOut(t *testing.T, s *db.DB) {
+	t.Helper()
+	postgrestest.Exec(t, s, "UPDATE notification SET attempt_until = now() - interval '1 second' WHERE attempt_owner IS NOT NULL")
+}
+
+// owned returns results with the owners of their deliveries' leases.
+func owned(t *testing.T, s *db.DB, results ...notification.AttemptResult) []notification.AttemptResult {
+	t.Helper()
+	results = slices.Clone(results)
+	for i, r := range results {
+		id := r.DeliveryID
+		if len(r.Items) > 0 {
+			id = r.Items[0].DeliveryID
+		}
+		results[i].Owner = postgrestest.Get[string](t, s, "SELECT coalesce(max(attempt_owner), '') FROM notification WHERE delivery_id = $1", id)
+	}
+	return results
+}
+
+// endAttempt ends an attempt at the mail.
+func endAttempt(t *testing.T, s *db.DB, number int, outcome notification.AttemptOutcome, detail string) {
+	t.Helper()
+	endAs(t, s, notification.AttemptResult{DeliveryID: mail, Number: number, Outcome: outcome, Detail: detail})
+}
+
+// endAs ends an attempt and returns the age of its event.
+func endAs(t *testing.T, s *db.DB, result notification.AttemptResult) time.Duration {
+	t.Helper()
+	recorded := endGroup(t, s, []notification.AttemptResult{result})[0]
+	require.Empty(t, recorded.DeadTokensKept)
+	return recorded.Age
+}
+
+// operations holds everything that can happen to a delivery. Each operation returns the
+// status that it reports, if any.
+var operations = map[string]func(t *testing.T, s *db.DB, id string) notification.Status{
+	"read": func(t *testing.T, s *db.DB, id string) notification.Status {
+		return must(attempt.On(s).DeliveryState(t.Context(), id))(t).Status
+	},
+	"begin": func(t *testing.T, s *db.DB, id string) notification.Status {
+		attempt := begin(t, s, id, 0)
+		require.Equal(t, attempt.Due(), attempt.Number == 1, "only due deliveries are counted")
+		return attempt.Status
+	},
+	"fail":      giveUp(notification.Failed),
+	"cancel":    giveUp(notification.Cancelled),
+	"sent":      endedAs(notification.OutcomeSent),
+	"refused":   endedAs(notification.OutcomeRefused),
+	"ambiguous": endedAs(notification.OutcomeAmbiguous),
+}
+
+func giveUp(status notification.Status) func(t *testing.T, s *db.DB, id string) notification.Status {
+	return func(t *testing.T, s *db.DB, id string) notification.Status {
+		return must(attempt.On(s).GiveUp(t.Context(), id, status, "why"))(t)
+	}
+}
+
+// endedAs ends an attempt that began before the delivery got its status.
+func endedAs(outcome notification.AttemptOutcome) func(t *testing.T, s *db.DB, id string) notification.Status {
+	return func(t *testing.T, s *db.DB, id string) notification.Status {
+		postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'o', attempt_began = now(), attempt_until = now() WHERE delivery_id = $1", id)
+		endAs(t, s, notification.AttemptResult{DeliveryID: id, Number: 1, Outcome: outcome, Detail: "why"})
+		return ""
+	}
+}
+
+// Each operation is checked for each status. A status only climbs.
+func TestDeliveryStates(t *testing.T) {
+	t.Parallel()
+
+	const pending, sent, delivered, failed, cancelled = notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled
+	statuses := []notification.Status{pending, sent, delivered, failed, cancelled}
+	same := map[notification.Status]notification.Status{}
+	tests := []struct {
+		operation string
+		changes   map[notification.Status]notification.Status // other statuses stay
+		explains  []notification.Status                       // statuses with a new last_error
+	}{
+		{operation: "read", changes: same},
+		{operation: "begin", changes: same},
+		{operation: "fail", changes: map[notification.Status]notification.Status{pending: failed}, explains: []notification.Status{pending, failed}},
+		{operation: "cancel", changes: map[notification.Status]notification.Status{pending: cancelled, failed: cancelled}, explains: []notification.Status{pending, failed}},
+		// If a provider had it before the cancellation, it is sent for good.
+		{operation: "sent", changes: map[notification.Status]notification.Status{pending: sent, failed: sent, cancelled: sent}, explains: []notification.Status{pending, failed, cancelled, delivered}},
+		{operation: "refused", changes: same, explains: []notification.Status{pending, failed}},
+		{operation: "ambiguous", changes: same, explains: []notification.Status{pending, failed}},
+	}
+	require.Len(t, tests, len(operations))
+	s := postgrestest.New(t)
+	for _, tt := range tests {
+		for _, before := range statuses {
+			id := notification.DeliveryID("evt-1", "staff", tt.operation+string(before), notification.Email)
+			savePlan(t, s, decided(tt.operation+string(before), planned(notification.Email)))
+			setStatus(t, s, id, before)
+			wantError := delivery(t, s, id).Error
+			if slices.Contains(tt.explains, before) {
+				wantError = ptr("why")
+			}
+			after, changes := tt.changes[before]
+			if !changes {
+				after = before
+			}
+
+			reported := operations[tt.operation](t, s, id)
+
+			got := delivery(t, s, id)
+			require.Equal(t, string(after), got.Status, "%s of %s", tt.operation, before)
+			require.Contains(t, []notification.Status{after, ""}, reported, "%s of %s", tt.operation, before)
+			require.Equal(t, wantError, got.Error, "%s of %s", tt.operation, before)
+			require.Equal(t, after == sent || after == delivered, got.Sent, "%s of %s", tt.operation, before)
+			letters := postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_follow_up WHERE kind = 'DEAD_LETTER' AND delivery_id = $1", id)
+			require.Equal(t, tt.operation == "fail" && after == failed, letters == 1, "%s of %s has %d dead letters", tt.operation, before, letters)
+		}
+	}
+}
+
+// The queue of dead letters does not get the failures of best-effort channels.
+func TestGiveUpOfEachChannel(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	for _, channel := range notification.Channels() {
+		savePlan(t, s, decided(string(channel), planned(channel)))
+		id := notification.DeliveryID("evt-1", "staff", string(channel), channel)
+		require.Equal(t, notification.Failed, must(attempt.On(s).GiveUp(t.Context(), id, notification.Failed, "why"))(t))
+		require.Equal(t, !channel.BestEffort(), postgrestest.Get[bool](t, s, "SELECT EXISTS (SELECT FROM delivery_follow_up WHERE delivery_id = $1)", id), "%s", channel)
+	}
+}
+
+func TestNoSuchDelivery(t *testing.T) {
+	t.Parallel()
+
+	s, ctx := postgrestest.New(t), t.Context()
+	for name, of := range map[string]func(id string) error{
+		"state":       func(id string) error { return errOf(attempt.On(s).DeliveryState(ctx, id)) },
+		"give up":     func(id string) error { return errOf(attempt.On(s).GiveUp(ctx, id, notification.Failed, "why")) },
+		"quiet check": func(id string) error { return errOf(attempt.On(s).QuietCheck(ctx, id)) },
+		"digest":      func(id string) error { return errOf(attempt.On(s).DigestPlace(ctx, id)) },
+		"follow": func(id string) error {
+			return errOf(escalation.On(s).Follow(ctx, notification.EscalationKey{DeliveryID: id, To: notification.SMS}, nil))
+		},
+		"reopening": func(id string) error { return errOf(attempt.On(s).Reopening(ctx, id)) },
+		"reopen": func(id string) error {
+			return errOf(attempt.On(s).Reopen(ctx, notification.Reopened{DeliveryID: id, RunID: "run-1"}))
+		},
+	} {
+		require.ErrorIs(t, of("d404"), notification.ErrNoDelivery, name)
+	}
+}
+
+// The current rules decide whether a message is optional, its category and the kind of a push,
+// for single messages and digests. A message without a routing row is not optional.
+func TestCurrentRulesOfAMessage(t *testing.T) {
+	t.Parallel()
+
+	const routes = `INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, push_kind) VALUES `
+	tests := []struct {
+		name, rules string
+		category    string
+		optional    bool
+		push        notification.PushKind
+	}{
+		{name: "no routing row"},
+		{name: "optional", rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', false, 'NOTIFICATION')`, optional: true},
+		{name: "optional only over another channel", rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', true, 'DATA'), ('RESERVATION_REQUESTED', 'SMS', false, 'DATA')`},
+		{
+			name: "optional, with a category", category: "reservations", optional: true,
+			rules: routes + `('RESERVATION_REQUESTED', 'EMAIL', false, 'DATA'); INSERT INTO event_category VALUES ('RESERVATION_REQUESTED', 'reservations'), ('OTHER', 'offers')`,
+		},
+		{name: "a notification", rules: routes + `('RESERVATION_REQUESTED', 'PUSH', true, 'NOTIFICATION')`, push: notification.PushNotification},
+		{name: "data", rules: routes + `('RESERVATION_REQUESTED', 'PUSH', true, 'DATA')`, push: notification.PushData},
+	}
+	s := postgrestest.New(t)
+	for _, tt := range tests {
+		empty(t, s)
+		postgrestest.Exec(t, s, tt.rules)
+		savePlan(t, s, decided("10", planned(notification.Push), planned(notification.Email)))
+		single := begin(t, s, mail, 0).Message
+		require.Equal(t, []any{tt.category, tt.optional, notification.PushKind("")}, []any{single.Category, single.Optional, single.PushKind}, tt.name)
+		require.Equal(t, tt.push, begin(t, s, "evt-1-staff10-PUSH", 0).Message.PushKind, tt.name)
+	}
+}

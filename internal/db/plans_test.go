@@ -1,0 +1,306 @@
+package db_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/attempt"
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+	"herald/internal/event"
+	"herald/internal/notification"
+	"herald/internal/planner"
+)
+
+// statements records the statements of a store.
+type statements struct {
+	mu    sync.Mutex
+	heard []pgx.TraceQueryStartData
+}
+
+func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = append(s.heard, data)
+	return ctx
+}
+
+func (*statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (s *statements) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = append(s.heard, pgx.TraceQueryStartData{SQL: data.SQL, Args: data.Args})
+}
+
+func (*statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// heard returns a second store on the database of s, and a record of its statements.
+func heard(t *testing.T, s *db.DB) (*db.DB, *statements) {
+	t.Helper()
+	of := &statements{}
+	config := s.Pool.Config()
+	config.ConnConfig.Tracer = of
+	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
+	t.Cleanup(pool.Close)
+	return &db.DB{Pool: pool}, of
+}
+
+// planNode is a part of a plan.
+type planNode struct {
+	Type     string     `json:"Node Type"`
+	Relation string     `json:"Relation Name"`
+	Index    string     `json:"Index Name"`
+	By       string     `json:"Index Cond"`
+	Plans    []planNode `json:"Plans"`
+}
+
+func (n planNode) all() []planNode {
+	nodes := []planNode{n}
+	for _, child := range n.Plans {
+		nodes = append(nodes, child.all()...)
+	}
+	return nodes
+}
+
+// planOf returns the parts of the plan for a statement, and its text.
+func planOf(t *testing.T, s *db.DB, statement pgx.TraceQueryStartData) ([]planNode, string) {
+	t.Helper()
+	text := postgrestest.Get[string](t, s, "EXPLAIN (FORMAT JSON) "+statement.SQL, statement.Args...)
+	var plans []struct{ Plan planNode }
+	require.NoError(t, json.Unmarshal([]byte(text), &plans))
+	return plans[0].Plan.all(), text
+}
+
+// In a table of 40,000 rows, every inbox query reads only what an index leads to. This
+// holds for a recipient with a quarter of the rows, and for one with few or none.
+func TestInboxReadsByIndex(t *testing.T) {
+	t.Parallel()
+
+	s, ctx := postgrestest.New(t), t.Context()
+	plantInbox(t, s, 40_000, map[string]string{
+		"user_id": "CASE WHEN i % 4 = 0 THEN '10' ELSE (20 + i % 2000)::text END", "channel": "CASE WHEN i % 3 = 0 THEN 'EMAIL' ELSE 'WEBSOCKET' END",
+		"read_at": "CASE WHEN i % 50 <> 0 THEN '2026-11-22 08:00Z'::timestamptz END",
+	})
+	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
+	listening, asked := heard(t, s)
+	inbox := gatewayOf(listening)
+	const newest, unread = "notification_inbox_newest", "notification_unread_newest"
+	middle := notification.InboxPosition{AvailableAt: inboxStart.Add(20_000 * time.Second), ID: 20_000}
+
+	for _, userID := range []string{"10", "21", "nobody"} {
+		who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: userID}
+		one := func() int64 {
+			page := must(gatewayOf(s).InboxAfter(ctx, who, middle, false, 1))(t)
+			if len(page.Items) == 0 {
+				return 404
+			}
+			return int64(page.Items[0].NotificationID)
+		}()
+		tests := []struct {
+			name  string
+			ask   func() error
+			index string // the index for notification, unless it reads by id
+			from  bool   // starts from a position
+		}{
+			{name: "page", ask: func() error { return errOf(inbox.InboxPage(ctx, who, notification.InboxFilter{Limit: 20})) }, index: newest},
+			{name: "later page", ask: func() error {
+				return errOf(inbox.InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
+			}, index: newest, from: true},
+			{name: "unread page", ask: func() error {
+				return errOf(inbox.InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
+			}, index: unread},
+			{name: "catch-up", ask: func() error { return errOf(inbox.InboxAfter(ctx, who, middle, false, 100)) }, index: newest, from: true},
+			{name: "unread catch-up", ask: func() error { return errOf(inbox.InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
+			{name: "unread position", ask: func() error { return errOf(inbox.UnreadPosition(ctx, who, notification.MaxUnread)) }, index: unread},
+			{name: "count", ask: func() error { return errOf(inbox.Unread(ctx, who)) }, index: unread},
+			{name: "read", ask: func() error { return inbox.MarkRead(ctx, who, one) }},
+			{name: "all read", ask: func() error { return inbox.MarkAllRead(ctx, who, one) }, index: unread, from: true},
+			{name: "acknowledged", ask: func() error {
+				return inbox.MarkDelivered(ctx, []notification.Acknowledgement{{ID: one, RecipientKey: who}, {ID: one + 1, RecipientKey: who}})
+			}},
+		}
+		for _, tt := range tests {
+			asked.heard = nil
+			if err := tt.ask(); userID != "nobody" {
+				require.NoError(t, err, tt.name)
+			}
+			require.NotEmpty(t, asked.heard, tt.name)
+			for _, statement := range asked.heard {
+				requireIndex(t, s, tt.name+" of "+userID, statement, tt.index, tt.from)
+			}
+		}
+	}
+}
+
+// requireIndex requires that a statement reads notification by this index, or by id. With
+// from, it starts at a position.
+func requireIndex(t *testing.T, s *db.DB, name string, statement pgx.TraceQueryStartData, index string, from bool) {
+	t.Helper()
+	nodes, text := planOf(t, s, statement)
+	by := 0
+	for _, node := range nodes {
+		if node.Relation == "notification" && node.Type != "ModifyTable" {
+			require.NotEqual(t, "Seq Scan", node.Type, "%s: %s", name, text)
+		}
+		if strings.Contains(node.By, "(id = ") {
+			by++ // one row
+		} else if node.Index == "notification_once" {
+			require.Contains(t, node.By, "event_id = ", "%s: one recipient's rows of one event: %s", name, text)
+		} else if strings.HasPrefix(node.Index, "notification_") {
+			require.Equal(t, from, strings.Contains(node.By, "ROW("), "%s: %s", name, text)
+			require.Equal(t, index, node.Index, "%s: %s", name, text)
+			by++
+		}
+	}
+	require.Positive(t, by, "%s: %s", name, text)
+}
+
+// The statements of an event and its deliveries are planned a few times and then no more.
+// This holds even if one event has nearly all rows. Planning takes longer than running.
+func TestPlansAreKept(t *testing.T) {
+	t.Parallel()
+
+	const rounds = 12 // Postgres plans the first five of a connection anew in any case
+	s := postgrestest.New(t)
+	plant(t, s, 5000, map[string]string{"event_id": "'broadcast'"})
+	for i := range rounds {
+		emitEvent(t, s, fmt.Sprint("evt-", i))
+	}
+	postgrestest.Exec(t, s, "VACUUM ANALYZE")
+	config := s.Pool.Config()
+	config.MaxConns = 1 // plans belong to one connection
+	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
+	defer pool.Close()
+	one := &db.DB{Pool: pool}
+
+	for i := range rounds {
+		runEvent(t, one, fmt.Sprint("evt-", i))
+	}
+
+	require.Empty(t, postgrestest.List(t, one, "SELECT statement FROM pg_prepared_statements WHERE custom_plans > 5"))
+	require.NotEmpty(t, postgrestest.List(t, one, "SELECT statement FROM pg_prepared_statements WHERE generic_plans > 5"))
+}
+
+// A plan may date from when a table was empty, or when all deliveries were SENT. It must
+// not read all rows when there are more, or when a broadcast is PENDING. The plan stays
+// until somebody analyzes the table.
+func TestKeptPlansOfTablesThatGrow(t *testing.T) {
+	t.Parallel()
+
+	const few, many = 100, 5000                                                                     // rows
+	one, s, err := db.OpenTwo(t.Context(), postgrestest.URL(t)+"&pool_max_conns=2", "one", "other") // one connection each
+	require.NoError(t, err)
+	defer one.Close()
+	defer s.Close()
+	for _, table := range postgrestest.List(t, s, "SELECT quote_ident(relname) FROM pg_stat_user_tables") {
+		postgrestest.Exec(t, s, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)")
+	}
+	plant(t, s, many, map[string]string{"event_id": "'sent-' || i", "delivery_id": "'s' || i", "attempt_count": "1", "status": "'SENT'", "sent_at": "now()"})
+	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
+	for i := range 8 {
+		emitEvent(t, s, fmt.Sprint("evt-", i))
+		runEvent(t, one, fmt.Sprint("evt-", i))
+	}
+	emitMany(t, s, many)
+	plant(t, s, many, map[string]string{"attempt_count": "1"})
+	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT 'd' || i, 1 FROM generate_series(1, $1::int) AS i", many)
+	read := func() map[string]int {
+		postgrestest.Exec(t, one, "SELECT pg_stat_force_next_flush()")
+		found := map[string]int{}
+		var name string
+		var tuples int
+		require.NoError(t, db.Each(t.Context(), s.Pool, "read statistics", []any{&name, &tuples}, func() { found[name] = tuples }, `
+			SELECT relname, seq_tup_read FROM pg_stat_user_tables
+			UNION ALL
+			SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes`))
+		return found
+	}
+	before := read()
+
+	emitEvent(t, s, "evt-last")
+	runEvent(t, one, "evt-last")
+
+	for name, tuples := range read() {
+		require.Less(t, tuples-before[name], few, name)
+	}
+}
+
+// runEvent runs the statements of an event with three deliveries. A batch sends two of them.
+func runEvent(t *testing.T, s *db.DB, eventID string) {
+	t.Helper()
+	ctx := t.Context()
+	must(planner.On(s).EventSetup(ctx, eventID))(t)
+	page := []notification.DecidedRecipient{toCustomer(eventID, "1"), toCustomer(eventID, "2"), toCustomer(eventID, "3")}
+	require.NoError(t, planner.On(s).SavePlan(ctx, notification.Event{ID: eventID, Type: "T"}, page))
+	stored := must(attempt.On(s).Undelivered(ctx, eventID, 500))(t)
+	require.Len(t, stored, 3)
+	next := must(attempt.On(s).NextDeliveries(ctx, eventID, mails, notification.IDRange{}, "", 500))(t)
+	ids := next.IDRange
+	part := notification.Part{EventID: eventID, Lane: mails, IDs: ids}
+	require.NoError(t, errOfTwo(attempt.On(s).LaneDeliveries(ctx, part, "", 250)))
+	alone := stored[0].DeliveryID
+	endAs(t, s, sentAt(beginAs(t, s, notification.Begin{DeliveryIDs: []string{alone}})[0].Number, alone)[0])
+	batch := must(attempt.On(s).BatchDeliveries(ctx, eventID, stored[0].Channel, ids))(t)
+	require.Len(t, batch, 2)
+	beginBatch(t, s, batch)
+	endGroup(t, s, sentAt(1, batch...))
+	must(attempt.On(s).HasRemainingRows(ctx, eventID, notification.Email, ids))(t)
+	require.NoError(t, errOfTwo(attempt.On(s).ClaimFailed(ctx, part, 1000, 250)))
+	require.NoError(t, errOfTwo(event.On(s).CancelPart(ctx, part, notification.CancelledInTemporal, 1000)))
+	must(event.On(s).FinishEvent(ctx, notification.EventEnd{EventID: eventID, Success: true}))(t)
+}
+
+// Among 40,000 deliveries, recording receipts reads only the deliveries that they name,
+// alone and in digests.
+func TestReceiptsReadByIndex(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	plant(t, s, 40_000, map[string]string{"status": "'SENT'", "attempt_count": "1", "sent_at": "now()", "provider_message_id": "'m' || i", "digest_id": "CASE WHEN i % 10 = 0 THEN 'digest-' || i / 40 END"})
+	postgrestest.Exec(t, s, `
+		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status)
+		SELECT 'sendgrid', 'r' || i, 'd' || i, 'm' || i, now(), 'processed'
+		FROM   generate_series(1, 40000) AS i`)
+	postgrestest.Exec(t, s, "VACUUM ANALYZE notification, delivery_receipt")
+	listening, asked := heard(t, s)
+	var receipts []notification.Receipt
+	for n := range 200 {
+		r := bounce(fmt.Sprint("b-", n))
+		r.DeliveryID, r.MessageID = fmt.Sprint("d", n*7+1), fmt.Sprint("m", n*7+1)
+		if n%20 == 0 {
+			r.DeliveryID, r.MessageID = fmt.Sprint("digest-", n+1), ""
+		}
+		receipts = append(receipts, r)
+	}
+
+	require.Len(t, must(gatewayOf(listening).RecordReceipts(t.Context(), receipts))(t), 200)
+	read := map[string]int{}
+	for _, statement := range asked.heard {
+		if len(statement.Args) == 0 {
+			continue // begin, commit
+		}
+		nodes, text := planOf(t, s, statement)
+		for _, node := range nodes {
+			if node.Relation == "notification" || node.Relation == "delivery_receipt" {
+				require.False(t, strings.Contains(node.Type, "Seq Scan"), text)
+				read[node.Relation]++
+			}
+		}
+	}
+	require.Greater(t, read["notification"], 2, "locked, read and moved: %v", read)
+	require.Greater(t, read["delivery_receipt"], 1, "stored, and asked for the reason: %v", read)
+}

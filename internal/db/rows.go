@@ -1,0 +1,121 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"herald/internal/notification"
+)
+
+// Wrap adds the failed step to an error; nil stays nil.
+func Wrap(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, withSchema(err))
+}
+
+// Querier is a pool or a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+}
+
+// Collect reads all rows of a query.
+func Collect[T any](ctx context.Context, on Querier, doing string, read pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
+	rows, _ := on.Query(ctx, query, args...) // CollectRows returns its error
+	found, err := pgx.CollectRows(rows, read)
+	return found, Wrap(err, doing)
+}
+
+// One reads the first row of a query. If there is none, the error is [pgx.ErrNoRows].
+func One[T any](ctx context.Context, on Querier, doing string, read pgx.RowToFunc[T], query string, args ...any) (T, error) {
+	rows, _ := on.Query(ctx, query, args...) // CollectOneRow returns its error
+	found, err := pgx.CollectOneRow(rows, read)
+	return found, Wrap(err, doing)
+}
+
+// Each scans each row of a query into fields, and then calls do.
+func Each(ctx context.Context, on Querier, doing string, fields []any, do func(), query string, args ...any) error {
+	rows, _ := on.Query(ctx, query, args...) // ForEachRow returns its error
+	_, err := pgx.ForEachRow(rows, fields, func() error { do(); return nil })
+	return Wrap(err, doing)
+}
+
+// QueueEach adds a query to a batch, and handles its rows like [Each].
+func QueueEach(batch *pgx.Batch, fields []any, do func(), query string, args ...any) {
+	batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, fields, func() error { do(); return nil })
+		return err
+	})
+}
+
+// scanDelivery scans the row of a delivery. If there is none, the error is
+// [notification.ErrNoDelivery].
+func ScanDelivery(row pgx.Row, doing string, fields ...any) error {
+	err := row.Scan(fields...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return notification.ErrNoDelivery
+	}
+	return Wrap(err, doing)
+}
+
+// MaxRowsPerEventType limits the rows that one event type makes a worker hold. It is far
+// above what a person would configure.
+const MaxRowsPerEventType = 1000
+
+// QueueInto adds a query and reads its rows into a slice.
+func QueueInto[T any](batch *pgx.Batch, into *[]T, read pgx.RowToFunc[T], query string, args ...any) {
+	batch.Queue(query, args...).Query(func(rows pgx.Rows) (err error) {
+		*into, err = pgx.CollectRows(rows, read)
+		return err
+	})
+}
+
+// IgnoreNoRows returns nil for [pgx.ErrNoRows].
+func IgnoreNoRows(err error) error { return NoRowsAs(err, nil) }
+
+// NoRowsAs returns another error for [pgx.ErrNoRows].
+func NoRowsAs(err, other error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return other
+	}
+	return err
+}
+
+// QueueCounts adds a query that counts rows by a key.
+func QueueCounts[K ~string](batch *pgx.Batch, into map[K]int, query string, args ...any) {
+	var key K
+	var count int
+	QueueEach(batch, []any{&key, &count}, func() { into[key] = count }, query, args...)
+}
+
+// MostCounted is the highest result of a count, which limits its cost for the database.
+const MostCounted = 100_000
+
+// Optional returns nil for a zero value.
+func Optional[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
+// OrZero scans a time in UTC; NULL is the zero time.
+func OrZero(at *time.Time) pgtype.TimestamptzScanner { return orZero{at} }
+
+type orZero struct{ at *time.Time }
+
+func (z orZero) ScanTimestamptz(read pgtype.Timestamptz) error {
+	if *z.at = (time.Time{}); read.Valid {
+		*z.at = read.Time.UTC()
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package db_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/db"
+	"herald/internal/db/postgrestest"
+)
+
+func columns(t *testing.T, s *db.DB, relation string) []string {
+	t.Helper()
+	return postgrestest.List(t, s, "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum", relation)
+}
+
+// insertShown inserts a delivery to user 7 at noon; the test supplies the rest.
+const insertShown = `
+	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, attempt_count, last_error,
+	                          created_at, send_after, sent_at, delivered_at, entity_type, entity_id, correlation_id)
+	VALUES ('evt-1', 'T', $1, '7', $2, 'evt-1-' || $1 || $2, 'title', 'body', 'address', $3, 2, $4,
+	        '2026-11-21 12:00Z', $5, $6, $7, 'RESTAURANT', '5', 'c-1')`
+
+// Each type of user has its view, with every column of the table.
+func TestViewsByUserType(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	views := map[string]string{
+		"restaurant_notification": "RESTAURANT_USER", "customer_notification": "CUSTOMER", "agency_notification": "AGENCY_USER",
+		"admin_notification": "ADMIN", "guest_notification": "GUEST",
+	}
+	for _, userType := range views {
+		postgrestest.Exec(t, s, insertShown, userType, "EMAIL", "PENDING", nil, nil, nil, nil)
+	}
+	for view, userType := range views {
+		require.ElementsMatch(t, columns(t, s, "notification"), columns(t, s, view), view)
+		require.Equal(t, userType+" RESTAURANT/5 c-1", postgrestest.Get[string](t, s, "SELECT string_agg(user_type || ' ' || entity_type || '/' || entity_id || ' ' || correlation_id, ',') FROM "+view), view)
+	}
+}
+
+// Tools for the documents' two tables find the same rows in the views, for every status.
+func TestCompatibilityViews(t *testing.T) {
+	t.Parallel()
+
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	sent, delivered, later := noon.Add(time.Second), noon.Add(2*time.Second), noon.Add(time.Hour)
+	latest := later.Add(time.Hour)
+	type times struct{ after, again, sent, delivered *time.Time }
+	tests := []struct {
+		name, channel, status string
+		lastError             *string
+		times                 times
+		outbox                string     // status in notification_outbox
+		send                  *string    // status in notification_channel_send
+		next                  *time.Time // next_retry_at
+		retried               bool       // there is a row in notification_channel_send
+	}{
+		{name: "waits for its turn", channel: "EMAIL", status: "PENDING", times: times{}, outbox: "PENDING", next: &noon, retried: true},
+		{name: "waits for a time", channel: "SMS", status: "PENDING", times: times{after: &later}, outbox: "PENDING", next: &later, retried: true},
+		{name: "backs off", channel: "EMAIL", status: "PENDING", lastError: ptr("busy"), times: times{again: &later}, outbox: "PENDING", next: &later, retried: true},
+		{name: "backs off after a wait", channel: "PUSH", status: "PENDING", lastError: ptr("busy"), times: times{after: &later, again: &latest}, outbox: "PENDING", next: &latest, retried: true},
+		{name: "ended after a back-off", channel: "EMAIL", status: "FAILED", lastError: ptr("refused"), times: times{again: &later}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
+		{name: "sent", channel: "PUSH", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED", send: ptr("SENT"), retried: true},
+		{name: "delivered", channel: "SMS", status: "DELIVERED", times: times{sent: &sent, delivered: &delivered}, outbox: "DELIVERED", send: ptr("SENT"), retried: true},
+		{name: "failed", channel: "EMAIL", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
+		{name: "cancelled", channel: "EMAIL", status: "CANCELLED", lastError: ptr("cancelled"), times: times{}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
+		{name: "never retried", channel: "WEBSOCKET", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED"},
+		{name: "never retried, over another channel", channel: "SLACK", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED"},
+	}
+	s := postgrestest.New(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			empty(t, s)
+			postgrestest.Exec(t, s, insertShown, "CUSTOMER", tt.channel, tt.status, tt.lastError, tt.times.after, tt.times.sent, tt.times.delivered)
+			postgrestest.Exec(t, s, "UPDATE notification SET next_attempt_at = $1", tt.times.again)
+			id := postgrestest.Get[int64](t, s, "SELECT id FROM notification")
+
+			require.Equal(t, map[string]any{
+				"id": id, "event_id": "evt-1", "recipient_id": "7", "recipient_type": "CUSTOMER", "channel": tt.channel, "title": "title", "body": "body",
+				"recipient_address": "address", "status": tt.outbox, "created_at": noon, "published_at": value(tt.times.sent), "delivered_at": value(tt.times.delivered),
+			}, only(t, s, "notification_outbox"))
+			if !tt.retried {
+				require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification_channel_send"))
+				return
+			}
+			require.Equal(t, map[string]any{
+				"id": id, "notification_id": id, "channel_type": tt.channel, "recipient_address": "address", "sent": value(tt.times.sent), "status": value(tt.send),
+				"attempt_count": int32(2), "next_retry_at": value(tt.next), "last_error": value(tt.lastError), "created_at": noon,
+			}, only(t, s, "notification_channel_send"))
+		})
+	}
+}
+
+// value returns *p, or nil.
+func value[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+// only reads the single row of a relation, with its times in UTC.
+func only(t *testing.T, s *db.DB, relation string) map[string]any {
+	t.Helper()
+	rows := must(s.Pool.Query(t.Context(), "SELECT * FROM "+relation))(t)
+	row := must(pgx.CollectExactlyOneRow(rows, pgx.RowToMap))(t)
+	for name, value := range row {
+		if at, ok := value.(time.Time); ok {
+			row[name] = at.UTC()
+		}
+	}
+	return row
+}
+
+func TestCompatibilityViewsAreReadOnly(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	postgrestest.Exec(t, s, insertShown, "CUSTOMER", "EMAIL", "PENDING", nil, nil, nil, nil)
+	for _, view := range []string{"notification_outbox", "notification_channel_send"} {
+		for _, change := range []string{
+			"INSERT INTO " + view + " (recipient_address) VALUES ('x')",
+			"UPDATE " + view + " SET recipient_address = 'x'",
+			"UPDATE " + view + " SET recipient_address = 'x' WHERE id = 404",
+			"DELETE FROM " + view,
+			"DELETE FROM " + view + " WHERE id = 404",
+		} {
+			require.ErrorContains(t, errOf(s.Pool.Exec(t.Context(), change)), "view "+view+" is read-only", change)
+		}
+	}
+	require.Equal(t, "address", postgrestest.Get[string](t, s, "SELECT recipient_address FROM notification"))
+}

@@ -1,0 +1,10 @@
+// Package escalation finds out what follows a delivery.
+package escalation
+
+import "herald/internal/db"
+
+// Store runs the statements of this package on a database.
+type Store struct{ *db.DB }
+
+// On returns the statements on a database.
+func On(d *db.DB) Store { return Store{d} }

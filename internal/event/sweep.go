@@ -1,0 +1,203 @@
+package event
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/db"
+	"herald/internal/notification"
+)
+
+// sweepScan limits the rows that one statement of the sweep reads. Most rows have a
+// workflow and are skipped.
+const sweepScan = 10_000
+
+// scanEnd returns the key of the last row that one statement reads after a key; zero: the statement
+// reads all remaining rows.
+func scanEnd[K any](ctx context.Context, s *db.DB, key, rows string, after K) (K, error) {
+	query := "SELECT " + key + " FROM " + rows + " AND " + key + " > $1 ORDER BY " + key + " OFFSET $2 LIMIT 1"
+	end, err := db.One(ctx, s.Pool, "find where the sweep ends", pgx.RowTo[K], query, after, sweepScan)
+	return end, db.IgnoreNoRows(err)
+}
+
+// waitsByDesign reports whether a PROCESSING event e waits for a later time: a delivery for
+// send_after or its next attempt, a digest for its window, an escalation for its recipient. No other
+// delivery of the event is due. It reads a hundred deliveries: a larger event counts as waiting if these
+// deliveries wait.
+const waitsByDesign = `(
+		SELECT coalesce(bool_or(w.waits) AND NOT bool_or(w.status = 'PENDING' AND NOT w.waits), false)
+		FROM  (SELECT n.status,
+		              coalesce(CASE WHEN n.status = 'PENDING' AND n.strategy = 'AGGREGATE' THEN greatest(n.send_after, n.next_attempt_at, n.created_at + p.digest_window) > now()
+		                            WHEN n.status = 'PENDING' THEN greatest(n.send_after, n.next_attempt_at) > now()
+		                            ELSE coalesce(n.send_after, n.created_at) + x.after > now() END, false) AS waits
+		       FROM   notification n
+		       LEFT JOIN event_type_channel_routing p ON (p.event_type, p.channel_type) = (n.event_type, n.channel)
+		       ` + db.EscalationOf + `
+		       WHERE  n.event_id = e.event_id
+		       AND    ` + db.Undelivered + `
+		       LIMIT  100) AS w)`
+
+// selectStuckEvents reads the columns of [notification.StuckEvent].
+const selectStuckEvents = `
+		SELECT e.event_id AS id,
+		       coalesce(o.source, '') AS source,
+		       ` + pendingFacts + `,
+		       e.restarts,
+		       o.event_id IS NULL AS purged
+		FROM   processed_event e
+		LEFT JOIN event_outbox o USING (event_id)`
+
+// StuckEvents reads events that are PROCESSING for longer than age, in the order of their
+// ids: up to limit events after `after`. With waiting, it reads the events that wait by
+// design, otherwise all others. next is the id to read on after; empty: that was all.
+func (s Store) StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) (events []notification.StuckEvent, next string, err error) {
+	const query = selectStuckEvents + `
+		WHERE  e.status = 'PROCESSING'
+		AND    e.created_at < now() - $2::interval
+		AND    e.event_id > $1
+		AND    (e.event_id <= $3 OR $3 = '')
+		AND    ` + waitsByDesign + ` = $4
+		ORDER BY e.event_id
+		LIMIT  $5`
+
+	if next, err = scanEnd(ctx, s.DB, "event_id", "processed_event WHERE status = 'PROCESSING'", after); err != nil {
+		return nil, "", err
+	}
+	events, err = db.Collect(ctx, s.Pool, "read stuck events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, age, next, waiting, limit)
+	if len(events) == limit {
+		next = events[limit-1].ID
+	}
+	return events, next, err
+}
+
+// StuckDeliveries reads deliveries that are PENDING for longer than age and do not wait for
+// a later time: up to limit deliveries after `after`, in the order of notification.id. It
+// skips deliveries of an event that is PROCESSING, is about to start, or started within
+// age. The event's workflow sends them, and the sweep looks for that workflow. next is the
+// id to read on after; 0: that was all.
+func (s Store) StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) (stuck []notification.StuckDelivery, next int64, err error) {
+	const query = `
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.restarts,
+		       coalesce(o.aggregate_type, ''), coalesce(o.aggregate_id, '')
+		FROM   notification n
+		LEFT JOIN event_outbox o ON o.event_id = n.event_id
+		LEFT JOIN processed_event p ON p.event_id = n.event_id
+		WHERE  n.status = 'PENDING'
+		AND    n.created_at < now() - $2::interval
+		AND    n.id > $1
+		AND    (n.id <= $3 OR $3 = 0)
+		AND    NOT ` + db.Waits + `
+		AND    o.status IS DISTINCT FROM 'PENDING'
+		AND    p.status IS DISTINCT FROM 'PROCESSING'
+		AND    coalesce(p.created_at < now() - $2::interval, true)
+		ORDER BY n.id
+		LIMIT  $4`
+
+	scan := func(row pgx.CollectableRow) (d notification.StuckDelivery, err error) {
+		err = row.Scan(&d.ID, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.EventID, &d.EventType, &d.Restarts,
+			&d.Aggregate.Type, &d.Aggregate.ID)
+		return d, err
+	}
+	if next, err = scanEnd(ctx, s.DB, "id", "notification WHERE status = 'PENDING'", after); err != nil {
+		return nil, 0, err
+	}
+	stuck, err = db.Collect(ctx, s.Pool, "read stuck deliveries", scan, query, after, age, next, limit)
+	if len(stuck) == limit {
+		next = stuck[limit-1].ID
+	}
+	return stuck, next, err
+}
+
+// EventRestarted counts a restart of an event by the sweep.
+func (s Store) EventRestarted(ctx context.Context, eventID string) error {
+	return s.Exec(ctx, "count restart of event", "UPDATE processed_event SET restarts = restarts + 1 WHERE event_id = $1", eventID)
+}
+
+// DeliveryRestarted counts a restart of a delivery by the sweep.
+func (s Store) DeliveryRestarted(ctx context.Context, deliveryID string) error {
+	return s.Exec(ctx, "count restart of delivery", "UPDATE notification SET restarts = restarts + 1 WHERE delivery_id = $1", deliveryID)
+}
+
+// EndStuckEvent marks an event that is PROCESSING for longer than age as FAILED, with an
+// outcome. An event that began anew stays as it is.
+func (s Store) EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error {
+	const query = `
+		UPDATE processed_event
+		SET    status     = 'FAILED',
+		       outcome    = $2,
+		       updated_at = now()
+		WHERE  event_id = $1
+		AND    status = 'PROCESSING'
+		AND    created_at < now() - $3::interval`
+
+	return s.Exec(ctx, "end stuck event", query, eventID, outcome, age)
+}
+
+// RecordSweep stores the result of a sweep, for the next sweep and for operators. It
+// removes the outcome INCOMPLETE from events whose deliveries have all ended.
+func (s Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error {
+	const insert = `
+		INSERT INTO sweep (looked, started_again, closed, failed, after_event, after_notification, after_waiting_event)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	const forget = `
+		DELETE FROM sweep
+		WHERE  id <= (SELECT id FROM sweep ORDER BY id DESC OFFSET 100 LIMIT 1)`
+	const complete = `
+		UPDATE processed_event
+		SET    outcome = CASE WHEN problem IS NOT NULL THEN 'PROBLEM' END
+		WHERE  event_id IN (
+			SELECT event_id
+			FROM   processed_event p
+			WHERE  outcome = 'INCOMPLETE'
+			AND    NOT EXISTS (SELECT FROM notification n WHERE n.event_id = p.event_id AND n.status = 'PENDING')
+			LIMIT  1000)`
+
+	batch := &pgx.Batch{}
+	batch.Queue(insert, sweep.Looked, sweep.StartedAgain, sweep.Closed, sweep.Failed, sweep.AfterEvent, sweep.AfterNotification, sweep.AfterWaitingEvent)
+	batch.Queue(forget)
+	batch.Queue(complete)
+	err := s.Pool.SendBatch(ctx, batch).Close()
+	return db.Wrap(err, "record sweep")
+}
+
+// LastSweep reads the result of the last sweep. The zero value: there was none.
+func (s Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
+	const query = `
+		SELECT at, looked, started_again, closed, failed, after_event, after_notification, after_waiting_event
+		FROM   sweep
+		ORDER BY id DESC
+		LIMIT  1`
+
+	last, err := db.One(ctx, s.Pool, "read last sweep", pgx.RowToStructByPos[notification.Sweep], query)
+	return last, db.IgnoreNoRows(err)
+}
+
+// CountDeliveries counts the deliveries of each ten minutes into delivery_count. It begins two hours
+// before the last count, and at most six hours ago. A receipt that comes later changes no count. A
+// repeat is safe.
+func (s Store) CountDeliveries(ctx context.Context) error {
+	const query = `
+		WITH counted AS (
+			SELECT date_bin('10 minutes', greatest(coalesce(max(since), now()) - interval '2 hours', now() - interval '6 hours'), 'epoch') AS start
+			FROM   delivery_count
+		), fresh AS (
+			SELECT date_bin('10 minutes', created_at, 'epoch') AS since, channel, status, count(*) AS count
+			FROM   notification
+			WHERE  created_at >= (SELECT start FROM counted)
+			GROUP BY 1, 2, 3
+		), removed AS (
+			DELETE FROM delivery_count c
+			WHERE  c.since < now() - interval '8 days'
+			OR     c.since >= (SELECT start FROM counted)
+			AND    NOT EXISTS (SELECT FROM fresh f WHERE (f.since, f.channel, f.status) = (c.since, c.channel, c.status))
+		)
+		INSERT INTO delivery_count AS c (since, channel, status, count)
+		SELECT since, channel, status, count
+		FROM   fresh
+		ON CONFLICT (since, channel, status) DO UPDATE SET count = excluded.count
+		WHERE  c.count <> excluded.count`
+
+	return s.Exec(ctx, "count deliveries", query)
+}

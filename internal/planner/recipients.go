@@ -1,0 +1,311 @@
+package planner
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/db"
+	"herald/internal/notification"
+	"herald/internal/suppression"
+)
+
+// Recipients reads the next page of up to limit recipients after `after`, in two round
+// trips. It also reads their entities' settings for an event type. If several targets name
+// a person, the person comes once, with the first target.
+//
+// An application's directory may hold rows that Herald's tables would refuse: an unknown
+// user type, or an id that is too long for a workflow ID or not printable. The query skips
+// such rows, and the first page reports them.
+func (s Store) Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error) {
+	wanted := targetRows(targets)
+	var page notification.RecipientPage
+	batch := &pgx.Batch{}
+	// The planner expects a hundred targets, and would spend a second on compiling a query
+	// that takes milliseconds.
+	batch.Queue("SELECT set_config('jit', 'off', true)")
+	queueRecipients(batch, wanted, after, limit, &page)
+	if after.UserID == "" {
+		db.QueueInto(batch, &page.PassedOver, pgx.RowToStructByName, passedOverQuery, wanted, maxLookedAt, maxPassedOver)
+	}
+	db.QueueInto(batch, &page.Settings, pgx.RowTo, settingsQuery, eventType, wanted)
+	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return page, db.Wrap(err, "read recipients")
+	}
+	people := make([]*notification.Recipient, len(page.Recipients))
+	for i := range page.Recipients {
+		people[i] = &page.Recipients[i]
+	}
+	return page, suppression.On(s.DB).ReadSuppressions(ctx, s.Pool, people)
+}
+
+// CountRecipients counts the recipients of targets, up to limit.
+func (s Store) CountRecipients(ctx context.Context, targets []notification.Target, limit int) (int, error) {
+	const query = pageOfRecipients + `
+	SELECT count(*) FROM page`
+
+	var count int
+	batch := &pgx.Batch{}
+	batch.Queue("SELECT set_config('jit', 'off', true)")
+	batch.Queue(query, recipientsArgs(targetRows(targets), notification.Cursor{}, limit-1)...).QueryRow(func(row pgx.Row) error { return row.Scan(&count) })
+	return count, db.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "count recipients")
+}
+
+// namedPage is more than the user types that share one user id in most installations.
+const namedPage = 20
+
+// Named reads one recipient in the form of a page of recipients: with the first target
+// that names them, and the role that this target needs. Recipients is empty if no target
+// names them, or they are not active.
+func (s Store) Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error) {
+	var page notification.RecipientPage
+	for rank := range 2 { // they may be a manager, or not
+		for after := (&notification.Cursor{Rank: rank, Number: userNumber(userID), UserID: userID}); after != nil && after.UserID == userID; after = page.Next {
+			var err error
+			if page, err = s.Recipients(ctx, eventType, targets, *after, namedPage); err != nil {
+				return notification.RecipientPage{}, err
+			}
+			found := slices.IndexFunc(page.Recipients, func(r notification.Recipient) bool { return r.UserType == userType && r.UserID == userID })
+			if found >= 0 {
+				return notification.RecipientPage{Recipients: page.Recipients[found : found+1], Settings: page.Settings}, nil
+			}
+		}
+	}
+	return notification.RecipientPage{Settings: page.Settings}, nil
+}
+
+// targetRow is the JSON form of a target for the database.
+type targetRow struct {
+	Ord        int                   `json:"ord"`
+	UserType   notification.UserType `json:"user_type"`
+	EntityType string                `json:"entity_type"`
+	EntityID   string                `json:"entity_id"`
+	Roles      []string              `json:"roles"`
+}
+
+func targetRows(targets []notification.Target) []targetRow {
+	rows := make([]targetRow, 0, len(targets))
+	for i, t := range targets {
+		rows = append(rows, targetRow{i, t.UserType, t.Entity.Type, t.Entity.ID, t.Roles})
+	}
+	return rows
+}
+
+const (
+	// number is a user id as a number, or the highest number if it is none. The indexes
+	// recipient_in_order and entity_member_in_order have the same expressions.
+	number = `CASE WHEN x.user_id ~ '^[0-9]{1,18}$' THEN x.user_id::bigint ELSE 9223372036854775807 END`
+	// usableID reports whether Herald's own tables accept the user id.
+	usableID = `octet_length(x.user_id) BETWEEN 1 AND 64 AND x.user_id !~ '[[:cntrl:]]'`
+	// rank puts managers first.
+	rank = `CASE x.role WHEN 'MANAGER' THEN 0 ELSE 1 END`
+	// namedBefore reports whether an earlier target names x too. It looks up each
+	// membership by key.
+	namedBefore = `EXISTS (
+		SELECT FROM target o
+		WHERE  o.ord < t.ord
+		AND    o.user_type IN ('', x.user_type)
+		AND    CASE o.entity_type
+		           WHEN 'BROADCAST' THEN true
+		           WHEN 'ADMIN' THEN x.user_type = 'ADMIN'
+		           WHEN 'CUSTOMER' THEN x.user_type = 'CUSTOMER' AND x.user_id = o.entity_id
+		           ELSE EXISTS (
+		               SELECT FROM ` + db.DirectoryMember + ` b
+		               WHERE  b.entity_type = o.entity_type
+		               AND    b.entity_id = o.entity_id
+		               AND    b.user_type = x.user_type
+		               AND    b.user_id = x.user_id
+		               AND    b.active
+		               AND    (o.roles IS NULL OR b.role = ANY (o.roles))
+		               OFFSET 0)
+		       END)`
+)
+
+// userNumber computes the SQL expression number.
+func userNumber(userID string) int64 {
+	number, err := strconv.ParseUint(userID, 10, 64)
+	if err != nil || len(userID) > 18 {
+		return math.MaxInt64
+	}
+	return int64(number)
+}
+
+// pageOfRecipients returns each recipient once, in the order of [notification.Cursor], up to one
+// page. For each target it reads at most one page of rows, in the order of an index, after the
+// cursor. So the last page costs as much as the first. OFFSET 0 keeps
+// the planner from joining whole tables. In a directory of views, a member may have several
+// roles. The best role that the target names decides their place, and the rules look at all
+// roles.
+const pageOfRecipients = `
+	WITH target AS (
+		SELECT *
+		FROM   jsonb_to_recordset($1) AS t (ord int, user_type text, entity_type text, entity_id text, roles text[])
+	), named AS (
+		SELECT t.entity_type, t.entity_id, m.*
+		FROM   target t
+		CROSS JOIN LATERAL (
+		    SELECT DISTINCT ON (` + rank + `, ` + number + `, x.user_id, x.user_type)
+		           ` + rank + ` AS rank, ` + number + ` AS number, x.user_id, x.user_type
+		    FROM   ` + db.DirectoryMember + ` x
+		    WHERE  x.entity_type = t.entity_type
+		    AND    x.entity_id = t.entity_id
+		    AND    x.active
+		    AND    x.user_type = ANY (ARRAY (SELECT user_type FROM user_type))
+		    AND    ` + usableID + `
+		    AND    t.user_type IN ('', x.user_type)
+		    AND    (t.roles IS NULL OR x.role = ANY (t.roles))
+		    AND    (` + rank + `, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
+		    AND    EXISTS (
+		               SELECT FROM ` + db.DirectoryRecipient + ` r
+		               WHERE  r.user_type = x.user_type
+		               AND    r.user_id = x.user_id
+		               AND    r.active
+		               OFFSET 0)
+		    AND    (x.role = 'MANAGER' OR 'MANAGER' <> ALL (t.roles) OR NOT EXISTS (
+		               SELECT FROM ` + db.DirectoryMember + ` b
+		               WHERE  b.entity_type = x.entity_type
+		               AND    b.entity_id = x.entity_id
+		               AND    b.user_type = x.user_type
+		               AND    b.user_id = x.user_id
+		               AND    b.active
+		               AND    b.role = 'MANAGER'
+		               OFFSET 0))
+		    AND    NOT ` + namedBefore + `
+		    ORDER BY ` + rank + `, ` + number + `, x.user_id, x.user_type
+		    LIMIT  $6) m
+		WHERE  t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
+		UNION ALL
+		SELECT t.entity_type, t.entity_id, r.*
+		FROM   target t
+		JOIN   user_type u ON t.user_type IN ('', u.user_type)
+		CROSS JOIN LATERAL (
+		    SELECT DISTINCT ON (` + number + `, x.user_id)
+		           1 AS rank, ` + number + ` AS number, x.user_id, x.user_type
+		    FROM   ` + db.DirectoryRecipient + ` x
+		    WHERE  x.user_type = u.user_type
+		    AND    x.active
+		    AND    ` + usableID + `
+		    AND    (` + number + `, x.user_id) >= ($7, $8) -- for the index (the next line is for the order)
+		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
+		    AND    NOT ` + namedBefore + `
+		    ORDER BY ` + number + `, x.user_id
+		    LIMIT  $6) r
+		WHERE  t.entity_type = 'BROADCAST'
+		OR     (t.entity_type = 'ADMIN' AND u.user_type = 'ADMIN')
+		UNION ALL
+		SELECT t.entity_type, t.entity_id, r.*
+		FROM   target t
+		CROSS JOIN LATERAL (
+		    SELECT 1 AS rank, ` + number + ` AS number, x.user_id, x.user_type
+		    FROM   ` + db.DirectoryRecipient + ` x
+		    WHERE  x.user_type = 'CUSTOMER'
+		    AND    x.user_type = ANY (ARRAY (SELECT user_type FROM user_type))
+		    AND    x.user_id = t.entity_id
+		    AND    ` + usableID + `
+		    AND    x.active
+		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
+		    AND    NOT ` + namedBefore + `
+		    LIMIT  1) r
+		WHERE  t.entity_type = 'CUSTOMER'
+		AND    t.user_type IN ('', 'CUSTOMER')
+	), page AS (
+		SELECT *
+		FROM   named
+		ORDER BY rank, number, user_id, user_type
+		LIMIT  $6
+	)`
+
+// recipientsQuery reads the details of one page.
+const recipientsQuery = pageOfRecipients + `
+	SELECT ` + RecipientFacts + `, (SELECT jsonb_object_agg(u.user_type, u.who) FROM user_type u) ->> n.user_type,
+	       m.roles, n.entity_type, n.entity_id, n.rank, n.number
+	FROM   page n
+	` + db.RecipientOf + `
+	` + db.MembershipOf + `
+	ORDER BY n.rank, n.number, n.user_id, n.user_type`
+
+func queueRecipients(batch *pgx.Batch, targets []targetRow, after notification.Cursor, limit int, page *notification.RecipientPage) {
+	batch.Queue(recipientsQuery, recipientsArgs(targets, after, limit)...).Query(func(rows pgx.Rows) error {
+		var last notification.Cursor
+		for rows.Next() {
+			if len(page.Recipients) == limit {
+				page.Next = &last
+				continue // there is one more row at most
+			}
+			recipient, cursor, err := scanRecipient(rows)
+			if err != nil {
+				return err
+			}
+			page.Recipients, last = append(page.Recipients, recipient), cursor
+		}
+		return rows.Err()
+	})
+}
+
+// recipientsArgs asks for one row more than limit, which tells whether there is a next
+// page.
+func recipientsArgs(targets []targetRow, after notification.Cursor, limit int) []any {
+	number, userID := after.Number, after.UserID
+	if after.Rank == 0 { // after a manager, or at the start: all others are still to come
+		number, userID = -1, ""
+	}
+	if after.UserID == "" {
+		after.Rank = -1
+	}
+	return []any{targets, after.Rank, after.Number, after.UserID, after.UserType, limit + 1, number, userID}
+}
+
+func scanRecipient(row pgx.Row) (notification.Recipient, notification.Cursor, error) {
+	var r notification.Recipient
+	var c notification.Cursor
+	err := row.Scan(append(RecipientFields(&r), &r.Who, &r.Roles, &r.Entity.Type, &r.Entity.ID, &c.Rank, &c.Number)...)
+	c.UserID, c.UserType = r.UserID, r.UserType
+	return r, c, err
+}
+
+// maxLookedAt limits the people of one target that the query reads, and maxPassedOver the
+// kinds of them that it names.
+const maxLookedAt, maxPassedOver = 100_000, 5
+
+// passedOverQuery counts the people that recipientsQuery skips. The constraints of Herald's
+// own tables refuse such people, so it reads only a directory of other relations. For each
+// target it reads a limited number of rows, in no order.
+const passedOverQuery = `
+	WITH target AS (
+		SELECT *
+		FROM   jsonb_to_recordset($1) AS t (user_type text, entity_type text, entity_id text, roles text[])
+		WHERE  EXISTS (SELECT FROM pg_class WHERE oid IN (to_regclass('recipient'), to_regclass('entity_member')) AND relkind <> 'r')
+	), looked_at AS (
+		SELECT t.entity_type, t.entity_id, x.*
+		FROM   target t
+		CROSS JOIN LATERAL (
+		    (SELECT m.user_type, m.user_id
+		     FROM   ` + db.DirectoryMember + ` m
+		     WHERE  t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
+		     AND    m.entity_type = t.entity_type
+		     AND    m.entity_id = t.entity_id
+		     AND    m.active
+		     AND    t.user_type IN ('', m.user_type)
+		     AND    (t.roles IS NULL OR m.role = ANY (t.roles))
+		     LIMIT  $2)
+		    UNION ALL
+		    (SELECT r.user_type, r.user_id FROM ` + db.DirectoryRecipient + ` r WHERE t.entity_type = 'BROADCAST' AND r.active AND t.user_type IN ('', r.user_type) LIMIT $2)
+		    UNION ALL
+		    (SELECT r.user_type, r.user_id FROM ` + db.DirectoryRecipient + ` r WHERE t.entity_type = 'ADMIN' AND r.active AND r.user_type = 'ADMIN' LIMIT $2)
+		    UNION ALL
+		    (SELECT r.user_type, r.user_id FROM ` + db.DirectoryRecipient + ` r WHERE t.entity_type = 'CUSTOMER' AND r.active AND (r.user_type, r.user_id) = ('CUSTOMER', t.entity_id) LIMIT 1)) x
+	)
+	SELECT jsonb_build_object('Type', entity_type, 'ID', entity_id) AS entity,
+	       coalesce(x.user_type, '') AS user_type,
+	       u.user_type IS NOT NULL AS known,
+	       count(*) AS count
+	FROM   looked_at x
+	LEFT JOIN user_type u ON u.user_type = x.user_type
+	WHERE  u.user_type IS NULL
+	OR     (` + usableID + `) IS NOT TRUE
+	GROUP BY entity_type, entity_id, x.user_type, u.user_type
+	ORDER BY count(*) DESC, x.user_type
+	LIMIT  $3`
