@@ -40,7 +40,7 @@ func consoleOf(c *contracted) string {
 		UPDATE preference_change SET at = '2026-11-21 12:00:00Z' WHERE user_id = '7'`)
 	require.NoError(c.t, err)
 	away := errors.New("Temporal is out of reach")
-	store := c.store.DB
+	store := c.store
 	server := httptest.NewServer(console.New(console.Config{
 		Explain: explain.Explainer{Store: store, Unreachable: away},
 		Providers: func(ctx context.Context) ([]operate.ProviderView, error) {

@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/config/secret"
+	"herald/internal/db"
 	"herald/internal/db/postgrestest"
-	"herald/internal/postgres/gateway"
+	"herald/internal/receipts/receiptstest"
 	"herald/internal/tracing"
-	"herald/internal/web/receipts/receiptstest"
 	"herald/internal/web/signin"
 	"herald/internal/web/unsubscribe"
 )
@@ -43,7 +43,7 @@ var unsubscribing = unsubscribe.Links{Key: secret.Key(heraldSecret, secret.Unsub
 type contracted struct {
 	*httptest.Server
 	t     *testing.T
-	store *gateway.Store
+	store *db.DB
 }
 
 func newContracted(t *testing.T) *contracted {
@@ -69,7 +69,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	t.Helper()
 	cfg, err := readSettings(contractedSettings())
 	require.NoError(t, err)
-	store := &gateway.Store{DB: postgrestest.New(t)}
+	store := postgrestest.New(t)
 	store.UseSecrets(secret.Address(cfg.Secret), secret.Address(""))
 	require.NoError(t, awaitDatabase(t.Context(), store))
 	_, err = store.Pool.Exec(t.Context(), `

@@ -82,7 +82,7 @@ func TestIngestCancelsOwnTypes(t *testing.T) {
 	c.exec(t, `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'EMAIL')`)
 	all, one := producerToken(t, "*"), producerToken(t, "RESERVATION_REQUESTED")
 	cancelledBy := func(id string) (by string) {
-		setup, err := planner.On(c.store.DB).EventSetup(t.Context(), id)
+		setup, err := planner.On(c.store).EventSetup(t.Context(), id)
 		require.NoError(t, err)
 		return setup.Event.CancelledBy
 	}

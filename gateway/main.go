@@ -20,16 +20,18 @@ import (
 	"herald/internal/config/environment"
 	"herald/internal/config/secret"
 	"herald/internal/config/version"
+	"herald/internal/db"
 	"herald/internal/db/migrate"
 	"herald/internal/health"
-	"herald/internal/postgres/gateway"
+	"herald/internal/inbox"
+	"herald/internal/ingest"
+	"herald/internal/person"
+	"herald/internal/preference"
 	"herald/internal/rabbitmq"
+	"herald/internal/receipts"
 	"herald/internal/template"
 	"herald/internal/tracing"
-	"herald/internal/web/inbox"
-	"herald/internal/web/ingest"
 	"herald/internal/web/live"
-	"herald/internal/web/receipts"
 	"herald/internal/web/signin"
 	"herald/internal/web/unsubscribe"
 	"herald/internal/wiring"
@@ -64,13 +66,15 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db, hooksDB, err := gateway.Open(ctx, string(cfg.DatabaseURL))
+	// Webhooks and unsubscribing have a quarter as many connections, so that signed-in people cannot
+	// keep out a receipt or a STOP.
+	people, hooks, err := db.OpenBoth(ctx, string(cfg.DatabaseURL), "herald-gateway", "herald-webhooks", 1, 4, false)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	defer hooksDB.Close()
-	for _, store := range []*gateway.Store{db, hooksDB} {
+	defer people.Close()
+	defer hooks.Close()
+	for _, store := range []*db.DB{people, hooks} {
 		store.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
 	}
 	metrics, err := newMetrics()
@@ -82,7 +86,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer traces.Close()
-	served, err := newRooms(cfg, db, hooksDB, metrics, traces)
+	served, err := newRooms(cfg, people, hooks, metrics, traces)
 	if err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	admin, endAdmin := context.WithCancel(context.WithoutCancel(ctx)) // the admin port stays up until the drain ends
 	group.Go(func() error {
-		return health.Serve(admin, cfg.AdminAddr, health.Handler(needs(db, served.gate.Verifier, public), metrics.page))
+		return health.Serve(admin, cfg.AdminAddr, health.Handler(needs(people, served.gate.Verifier, public), metrics.page))
 	})
 	group.Go(func() error {
 		served.gate.Verifier.Run(ctx)
@@ -106,7 +110,7 @@ func run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		defer endAdmin()
-		if err := awaitDatabase(ctx, db); err != nil || ctx.Err() != nil {
+		if err := awaitDatabase(ctx, people); err != nil || ctx.Err() != nil {
 			return err
 		}
 		return public.serve(ctx)
@@ -115,13 +119,13 @@ func run(ctx context.Context) error {
 }
 
 // newRooms returns the services of the public port.
-func newRooms(cfg settings, db, hooksDB *gateway.Store, metrics *metrics, traces *tracing.Traces) (served rooms, err error) {
+func newRooms(cfg settings, db, hooksDB *db.DB, metrics *metrics, traces *tracing.Traces) (served rooms, err error) {
 	gate := newGate(cfg, db, metrics)
 	hub, err := newHub(cfg.Gateway, db, metrics.meter)
 	if err != nil {
 		return served, err
 	}
-	hooks, err := receipts.New(receipts.Config{Recorder: tracing.Recorder{Recorder: hooksDB, Traces: traces}, OptOuts: hooksDB, Logger: slog.Default(), Meter: metrics.meter, Receivers: cfg.providers.Receivers(cfg.PublicURL)})
+	hooks, err := receipts.New(receipts.Config{Recorder: tracing.Recorder{Recorder: receipts.On(hooksDB), Traces: traces}, OptOuts: receipts.On(hooksDB), Logger: slog.Default(), Meter: metrics.meter, Receivers: cfg.providers.Receivers(cfg.PublicURL)})
 	if err != nil {
 		return served, err
 	}
@@ -135,49 +139,49 @@ func newRooms(cfg settings, db, hooksDB *gateway.Store, metrics *metrics, traces
 		pushKey:     cfg.WebPushKey,
 	}
 	if cfg.IngestAudience != "" {
-		served.ingest = &ingest.Endpoint{Store: db, Verifier: gate.Verifier.For(cfg.IngestAudience, cfg.signIn), Shares: signin.NewShares(ingest.Share), Refused: gate.Refused, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}
+		served.ingest = &ingest.Endpoint{Store: ingest.On(db), Verifier: gate.Verifier.For(cfg.IngestAudience, cfg.signIn), Shares: signin.NewShares(ingest.Share), Refused: gate.Refused, Texts: template.Engine{LinkSchemes: cfg.LinkSchemes}}
 	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO is on: each visitor can sign in as anybody")
-		served.demo = &inbox.Demo{People: db, Settings: cfg.signIn}
+		served.demo = &inbox.Demo{People: person.On(db), Settings: cfg.signIn}
 	}
 	return served, nil
 }
 
-func newGate(cfg settings, db *gateway.Store, metrics *metrics) *signin.Gate {
+func newGate(cfg settings, db *db.DB, metrics *metrics) *signin.Gate {
 	return &signin.Gate{
 		Verifier:  signin.NewVerifier(cfg.signIn),
-		Tickets:   signin.Tickets{Store: db, Key: secret.Key(cfg.Secret, secret.Tickets), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Tickets)},
+		Tickets:   signin.Tickets{Store: inbox.On(db), Key: secret.Key(cfg.Secret, secret.Tickets), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Tickets)},
 		Shares:    signin.NewShares(signin.UsualShare),
-		Directory: db,
+		Directory: inbox.On(db),
 		Refused:   func(reason signin.Reason) { metrics.refuse(string(reason)) },
 	}
 }
 
-func newAPI(cfg config.Gateway, db *gateway.Store, tickets signin.Tickets) *inbox.API {
+func newAPI(cfg config.Gateway, db *db.DB, tickets signin.Tickets) *inbox.API {
 	codes := signin.Codes{Tickets: tickets, Key: secret.Key(cfg.Secret, secret.InboxCodes), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.InboxCodes)}
-	return &inbox.API{Notifications: db, Readings: db, Preferences: db, Devices: db, WebPush: cfg.WebPushKey != "", Tickets: tickets, Codes: codes}
+	return &inbox.API{Store: inbox.On(db), Pages: inbox.On(db), Preferences: preference.On(db), WebPush: cfg.WebPushKey != "", Tickets: tickets, Codes: codes}
 }
 
-func newUnsubscribe(cfg config.Gateway, db *gateway.Store) *unsubscribe.Page {
+func newUnsubscribe(cfg config.Gateway, db *db.DB) *unsubscribe.Page {
 	return &unsubscribe.Page{
 		Links:       unsubscribe.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Unsubscribe)},
-		Preferences: db,
+		Preferences: preference.On(db),
 		Sender:      cfg.SenderName,
 		Enter:       signin.NewShares(signin.UsualShare).Enter,
 	}
 }
 
-func newHub(cfg config.Gateway, db *gateway.Store, meter metric.Meter) (*live.Hub, error) {
+func newHub(cfg config.Gateway, db *db.DB, meter metric.Meter) (*live.Hub, error) {
 	return live.NewHub(live.Config{
-		Inbox: db, Acknowledger: db, Directory: db,
+		Inbox: inbox.On(db), Acknowledger: inbox.On(db), Directory: inbox.On(db),
 		Logger: slog.Default(), Meter: meter, MaxSockets: cfg.MaxSockets, MaxSocketsPerRecipient: cfg.MaxSocketsPerRecipient,
 	})
 }
 
 // needs returns the checks of /readyz. The broker has no check: during an outage of the broker the
 // inbox works, and afterwards sockets get the missed notifications.
-func needs(db *gateway.Store, verifier *signin.Verifier, public *public) []health.Need {
+func needs(db *db.DB, verifier *signin.Verifier, public *public) []health.Need {
 	return []health.Need{
 		{Name: "database", Down: "does not answer, is read-only, or has no schema of Herald's", Run: db.Ready},
 		{Name: "keys", Down: "cannot be fetched from AUTH_JWKS_URL", Run: verifier.Ready},
@@ -206,9 +210,9 @@ func readSettings(environ []string) (cfg settings, err error) {
 
 // awaitDatabase waits until the database answers and has the schema of this build. It fails if
 // the database is a read replica, or was set up with another HERALD_SECRET.
-func awaitDatabase(ctx context.Context, db *gateway.Store) error {
+func awaitDatabase(ctx context.Context, db *db.DB) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
-		return migrate.Usable(ctx, db.DB, migrations.FS)
+		return migrate.Usable(ctx, db, migrations.FS)
 	})
 }
 

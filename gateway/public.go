@@ -12,11 +12,11 @@ import (
 	"golang.org/x/net/netutil"
 
 	"herald/internal/config"
-	"herald/internal/web/inbox"
-	"herald/internal/web/ingest"
+	"herald/internal/inbox"
+	"herald/internal/ingest"
+	"herald/internal/receipts"
 	"herald/internal/web/live"
 	"herald/internal/web/problem"
-	"herald/internal/web/receipts"
 	"herald/internal/web/signin"
 	"herald/internal/web/unsubscribe"
 )

@@ -83,7 +83,7 @@ func TestPushButton(t *testing.T) {
 func TestNotificationClick(t *testing.T) {
 	t.Parallel()
 
-	worker, err := os.ReadFile("../internal/web/inbox/page/service-worker.js")
+	worker, err := os.ReadFile("../internal/inbox/page/service-worker.js")
 	require.NoError(t, err)
 	quoted, err := json.Marshal(string(worker))
 	require.NoError(t, err)

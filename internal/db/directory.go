@@ -1,5 +1,11 @@
 package db
 
+import (
+	"context"
+
+	"herald/internal/notification"
+)
+
 // The directory is recipient, recipient_device and entity_member, which may be views over
 // an application's tables. Every statement reads them through these constants, which cast
 // each column to the type that Herald uses. On Herald's own tables the casts cost nothing,
@@ -82,4 +88,13 @@ func DirectoryColumns() []DirectoryColumn {
 		{"entity_member", "role", "text", "no role"},
 		{"entity_member", "active", "boolean", "not active"},
 	}
+}
+
+// Present reads the target of the merge of who; without a merge, it returns who.
+func Present(ctx context.Context, on Querier, who notification.RecipientKey) (notification.RecipientKey, error) {
+	const query = "SELECT to_user_type, to_user_id FROM merged_recipient WHERE user_type = $1 AND user_id = $2"
+
+	to := who
+	err := on.QueryRow(ctx, query, who.UserType, who.UserID).Scan(&to.UserType, &to.UserID)
+	return to, IgnoreNoRows(err)
 }

@@ -9,9 +9,12 @@ import (
 	"herald/internal/attempt"
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 	"herald/internal/person"
 	"herald/internal/planner"
+	"herald/internal/preference"
+	"herald/internal/receipts"
 )
 
 // Nothing is planned, sent or sent again for a person who was erased, and no gateway lets them in.
@@ -21,18 +24,18 @@ func TestErasedPersonGetsNothing(t *testing.T) {
 
 	s := newWith(t, planWaitedMail)
 	postgrestest.Exec(t, s, "UPDATE notification SET created_at = now()")
-	who, gateway := staff10, gatewayOf(s)
+	who, gateway := staff10, s
 	people := func() int {
 		page := must(planner.On(s).Recipients(t.Context(), event1.Type, []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10))(t)
 		return len(page.Recipients)
 	}
 	require.Equal(t, 1, people())
-	require.Len(t, must(gateway.ActiveRecipients(t.Context(), []notification.RecipientKey{who}))(t), 1)
+	require.Len(t, must(inbox.On(gateway).ActiveRecipients(t.Context(), []notification.RecipientKey{who}))(t), 1)
 
 	require.NoError(t, person.On(s).MarkErased(t.Context(), who))
 
 	require.Zero(t, people())
-	require.Empty(t, must(gateway.ActiveRecipients(t.Context(), []notification.RecipientKey{who}))(t))
+	require.Empty(t, must(inbox.On(gateway).ActiveRecipients(t.Context(), []notification.RecipientKey{who}))(t))
 	for _, in := range []notification.Begin{{}, {SkipQuiet: true, Ordered: true, Again: true}} {
 		postgrestest.Exec(t, s, "UPDATE notification SET status = 'PENDING', last_error = NULL")
 		in.DeliveryIDs = []string{mail}
@@ -74,20 +77,27 @@ func TestErasedStaysErased(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, sendMail)
-	gateway := gatewayOf(s)
+	gateway := s
 	postgrestest.Exec(t, s, "INSERT INTO channel_user_type (channel_type, user_type) VALUES ('EMAIL', 'RESTAURANT_USER') ON CONFLICT DO NOTHING")
 	addMember(t, s, restaurant5, staff10.UserType, staff10.UserID, "CHEF")
 	postgrestest.Exec(t, s, "ALTER TABLE recipient_device DROP CONSTRAINT recipient_device_of_recipient") // as for a view recipient
 	bounced := bounce("r-1")
 	bounced.Unsubscribes = true
 	late := []func() error{
-		func() error { return errOf(gateway.RecordReceipts(t.Context(), []notification.Receipt{bounced})) },
-		func() error { return gateway.Unsubscribe(t.Context(), staff10, "offers", notification.Email) },
 		func() error {
-			return gateway.SetPreferences(t.Context(), staff10, notification.Preferences{Timezone: "Europe/Rome", Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(false)}}})
+			return errOf(receipts.On(gateway).RecordReceipts(t.Context(), []notification.Receipt{bounced}))
 		},
-		func() error { _ = errOf(gateway.RegisterDevice(t.Context(), staff10, "token")); return nil },
-		func() error { return gateway.NewTicket(t.Context(), []byte("hash"), staff10, day, day) },
+		func() error {
+			return preference.On(gateway).Unsubscribe(t.Context(), staff10, "offers", notification.Email)
+		},
+		func() error {
+			return preference.On(gateway).SetPreferences(t.Context(), staff10, notification.Preferences{Timezone: "Europe/Rome", Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(false)}}})
+		},
+		func() error {
+			_ = errOf(inbox.On(gateway).RegisterDevice(t.Context(), staff10, "token"))
+			return nil
+		},
+		func() error { return inbox.On(gateway).NewTicket(t.Context(), []byte("hash"), staff10, day, day) },
 	}
 	for _, store := range late {
 		before := kept(t, s)

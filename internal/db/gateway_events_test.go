@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/db/postgrestest"
+	"herald/internal/ingest"
 	"herald/outbox"
 )
 
@@ -18,7 +19,7 @@ func TestTakeEventComparesEveryField(t *testing.T) {
 
 	s, ctx := postgrestest.New(t), t.Context()
 	event := outbox.Event{ID: "evt-1", Type: "ORDER_PLACED", AggregateType: "CUSTOMER", AggregateID: "7", Payload: json.RawMessage(`{}`)}
-	require.True(t, must(gatewayOf(s).TakeEvent(ctx, event))(t))
+	require.True(t, must(ingest.On(s).TakeEvent(ctx, event))(t))
 	other := map[reflect.Type]any{
 		reflect.TypeFor[string]():    "other",
 		reflect.TypeFor[time.Time](): time.Now().Add(time.Hour),
@@ -30,7 +31,7 @@ func TestTakeEventComparesEveryField(t *testing.T) {
 		}
 		changed := event
 		reflect.ValueOf(&changed).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(other[field.Type]))
-		written, err := gatewayOf(s).TakeEvent(ctx, changed)
+		written, err := ingest.On(s).TakeEvent(ctx, changed)
 		switch field.Name {
 		case "ID":
 			require.True(t, written)

@@ -12,6 +12,7 @@ import (
 	"herald/internal/attempt"
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 )
 
@@ -31,7 +32,7 @@ func ofStaff10(id int64) notification.Acknowledgement {
 
 func deliver(t *testing.T, s *db.DB, ids ...int64) {
 	t.Helper()
-	require.NoError(t, gatewayOf(s).MarkDelivered(t.Context(), mapped(ids, ofStaff10)))
+	require.NoError(t, inbox.On(s).MarkDelivered(t.Context(), mapped(ids, ofStaff10)))
 }
 
 // times holds the times of one delivery.
@@ -50,10 +51,10 @@ func TestArrivalInEachStatus(t *testing.T) {
 	ways := map[string]func(*testing.T, *db.DB, int64){
 		"acknowledged": func(t *testing.T, s *db.DB, id int64) { deliver(t, s, id, id) },
 		"read": func(t *testing.T, s *db.DB, id int64) {
-			require.NoError(t, gatewayOf(s).MarkRead(t.Context(), staff10, id))
+			require.NoError(t, inbox.On(s).MarkRead(t.Context(), staff10, id))
 		},
 		"all read": func(t *testing.T, s *db.DB, id int64) {
-			require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, id))
+			require.NoError(t, inbox.On(s).MarkAllRead(t.Context(), staff10, id))
 		},
 	}
 	tests := []struct {
@@ -85,7 +86,7 @@ func TestArrivalInEachStatus(t *testing.T) {
 				first := timesOf(t, s, id)
 				require.Equal(t, way != "acknowledged", first.Read != nil, way)
 				if tt.placed > 0 {
-					require.Equal(t, inboxStart.Add(tt.placed), must(gatewayOf(s).InboxPositionOf(t.Context(), staff10, id))(t).AvailableAt.UTC(), way)
+					require.Equal(t, inboxStart.Add(tt.placed), must(inbox.On(s).InboxPositionOf(t.Context(), staff10, id))(t).AvailableAt.UTC(), way)
 				} else {
 					require.Greater(t, *first.Available, inboxStart.Add(time.Hour), way)
 				}
@@ -108,13 +109,13 @@ func TestMarkDeliveredDoesNotDeadlock(t *testing.T) {
 	}
 	sideBySide(t, 16, func(i int) error {
 		if i%2 == 1 {
-			return gatewayOf(s).MarkAllRead(t.Context(), staff10, ids[len(ids)-1])
+			return inbox.On(s).MarkAllRead(t.Context(), staff10, ids[len(ids)-1])
 		}
 		all := mapped(ids, ofStaff10)
 		if i%4 == 0 {
 			slices.Reverse(all)
 		}
-		return gatewayOf(s).MarkDelivered(t.Context(), all)
+		return inbox.On(s).MarkDelivered(t.Context(), all)
 	})
 	require.Equal(t, len(ids), postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'DELIVERED' AND read_at IS NOT NULL"))
 }
@@ -128,14 +129,14 @@ func TestMarkAllRead(t *testing.T) {
 	first := inboxRow{available: 1}.add(t, s.Pool, "first")
 	plantInbox(t, s, 2500, map[string]string{"available_at": "'2026-11-22 08:00:02Z'"})
 	last := postgrestest.Get[int64](t, s, "SELECT max(id) FROM notification")
-	count := must(gatewayOf(s).Unread(t.Context(), staff10))(t)
+	count := must(inbox.On(s).Unread(t.Context(), staff10))(t)
 	require.Equal(t, notification.MaxUnread, count, "the count stops at the limit")
 
-	require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, first))
+	require.NoError(t, inbox.On(s).MarkAllRead(t.Context(), staff10, first))
 	require.Equal(t, 1, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE read_at IS NOT NULL"))
-	require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, last))
+	require.NoError(t, inbox.On(s).MarkAllRead(t.Context(), staff10, last))
 	require.Equal(t, []string{"waited"}, events(inboxPage(t, s, notification.InboxFilter{Unread: true})))
-	require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, waited))
+	require.NoError(t, inbox.On(s).MarkAllRead(t.Context(), staff10, waited))
 	require.Empty(t, inboxPage(t, s, notification.InboxFilter{Unread: true}))
 }
 
@@ -148,17 +149,17 @@ func TestActiveRecipients(t *testing.T) {
 	postgrestest.Exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '11'")
 	unknown := notification.RecipientKey{UserType: notification.Customer, UserID: "10"}
 
-	active := must(gatewayOf(s).ActiveRecipients(t.Context(), []notification.RecipientKey{staff11, staff10, unknown, staff10}))(t)
+	active := must(inbox.On(s).ActiveRecipients(t.Context(), []notification.RecipientKey{staff11, staff10, unknown, staff10}))(t)
 	require.Equal(t, []notification.RecipientKey{staff10}, active)
 
 	s = inForeignDirectory(t)
 	waiter := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: ada}
 	guests := []notification.RecipientKey{{UserType: notification.Customer, UserID: "7"}, {UserType: notification.Customer, UserID: "8"}} // the second is not active
-	active = must(gatewayOf(s).ActiveRecipients(t.Context(), append(guests, waiter)))(t)
+	active = must(inbox.On(s).ActiveRecipients(t.Context(), append(guests, waiter)))(t)
 	require.ElementsMatch(t, []notification.RecipientKey{waiter, guests[0]}, active)
 	postgrestest.Exec(t, s, "DELETE FROM channel_user_type WHERE user_type = 'CUSTOMER'")
 	postgrestest.Exec(t, s, "DELETE FROM user_type WHERE user_type = 'CUSTOMER'")
-	active = must(gatewayOf(s).ActiveRecipients(t.Context(), append(guests, waiter)))(t)
+	active = must(inbox.On(s).ActiveRecipients(t.Context(), append(guests, waiter)))(t)
 	require.Equal(t, []notification.RecipientKey{waiter}, active)
 }
 

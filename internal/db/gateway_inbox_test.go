@@ -16,6 +16,7 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/escalation"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 )
 
@@ -79,12 +80,12 @@ func inboxPage(t *testing.T, s *db.DB, filter notification.InboxFilter) []notifi
 	if filter.Limit == 0 {
 		filter.Limit = 100
 	}
-	return must(gatewayOf(s).InboxPage(t.Context(), staff10, filter))(t).Items
+	return must(inbox.On(s).InboxPage(t.Context(), staff10, filter))(t).Items
 }
 
 func inboxAfter(t *testing.T, s *db.DB, after notification.InboxPosition) []notification.InboxItem {
 	t.Helper()
-	return must(gatewayOf(s).InboxAfter(t.Context(), staff10, after, false, 100))(t).Items
+	return must(inbox.On(s).InboxAfter(t.Context(), staff10, after, false, 100))(t).Items
 }
 
 // A recipient sees only their own rows over WEBSOCKET whose first attempt has ended.
@@ -121,8 +122,8 @@ func TestInboxShows(t *testing.T) {
 
 	require.ElementsMatch(t, shown, events(inboxPage(t, s, notification.InboxFilter{})))
 	require.ElementsMatch(t, shown, events(inboxAfter(t, s, notification.InboxPosition{})))
-	require.ElementsMatch(t, shown, events(must(gatewayOf(s).InboxAfter(t.Context(), staff10, notification.InboxPosition{}, true, 100))(t).Items))
-	require.Equal(t, len(shown), must(gatewayOf(s).Unread(t.Context(), staff10))(t))
+	require.ElementsMatch(t, shown, events(must(inbox.On(s).InboxAfter(t.Context(), staff10, notification.InboxPosition{}, true, 100))(t).Items))
+	require.Equal(t, len(shown), must(inbox.On(s).Unread(t.Context(), staff10))(t))
 }
 
 func TestInboxItem(t *testing.T) {
@@ -180,8 +181,8 @@ func TestInboxPages(t *testing.T) {
 	}
 	require.Equal(t, order[:4], after)
 
-	from := must(gatewayOf(s).UnreadPosition(t.Context(), staff10, 2))(t)
-	newest := must(gatewayOf(s).InboxAfter(t.Context(), staff10, from, true, 100))(t)
+	from := must(inbox.On(s).UnreadPosition(t.Context(), staff10, 2))(t)
+	newest := must(inbox.On(s).InboxAfter(t.Context(), staff10, from, true, 100))(t)
 	require.Equal(t, []string{"at once 2", "waited"}, events(newest.Items), "the newest rows, the oldest of them first")
 }
 
@@ -216,7 +217,7 @@ func TestInboxPositionOf(t *testing.T) {
 	under := inboxRow{status: notification.Pending}.add(t, s.Pool, "under way")
 	postgrestest.Exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt, started_at) VALUES ('under way-staff10-WEBSOCKET', 1, $1)", inboxStart.Add(9*time.Second))
 	for id, seconds := range map[int64]time.Duration{ended: 7, under: 9} {
-		position := must(gatewayOf(s).InboxPositionOf(t.Context(), staff10, id))(t)
+		position := must(inbox.On(s).InboxPositionOf(t.Context(), staff10, id))(t)
 		require.Equal(t, id, position.ID)
 		require.Equal(t, inboxStart.Add(seconds*time.Second), position.AvailableAt.UTC())
 	}
@@ -240,11 +241,11 @@ func TestInboxRefusesNotificationsOfOthers(t *testing.T) {
 		of3  []int64 // with the other's, the mail and an unknown id
 	}{
 		{name: "before", of: func(id int64) error {
-			return errOf(gatewayOf(s).InboxPage(ctx, staff10, notification.InboxFilter{Before: id, Limit: 1}))
+			return errOf(inbox.On(s).InboxPage(ctx, staff10, notification.InboxFilter{Before: id, Limit: 1}))
 		}},
-		{name: "position", of: func(id int64) error { return errOf(gatewayOf(s).InboxPositionOf(ctx, staff10, id)) }},
-		{name: "read", of: func(id int64) error { return gatewayOf(s).MarkRead(ctx, staff10, id) }, of3: []int64{waits, cancelled}},
-		{name: "read all", of: func(id int64) error { return gatewayOf(s).MarkAllRead(ctx, staff10, id) }},
+		{name: "position", of: func(id int64) error { return errOf(inbox.On(s).InboxPositionOf(ctx, staff10, id)) }},
+		{name: "read", of: func(id int64) error { return inbox.On(s).MarkRead(ctx, staff10, id) }, of3: []int64{waits, cancelled}},
+		{name: "read all", of: func(id int64) error { return inbox.On(s).MarkAllRead(ctx, staff10, id) }},
 	}
 	for _, tt := range tests {
 		for _, id := range append(tt.of3, others, mail, 404) {
@@ -252,7 +253,7 @@ func TestInboxRefusesNotificationsOfOthers(t *testing.T) {
 		}
 	}
 	deliver(t, s, others, mail, waits, 404)
-	require.NoError(t, gatewayOf(s).MarkAllRead(ctx, staff10, mine))
+	require.NoError(t, inbox.On(s).MarkAllRead(ctx, staff10, mine))
 	require.Equal(t, before, postgrestest.List(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine))
 }
 
@@ -276,7 +277,7 @@ func TestInboxPagesAreBounded(t *testing.T) {
 		if len(page.Items) > 0 {
 			filter.Before = int64(page.Items[len(page.Items)-1].NotificationID)
 		}
-		page = checked(gatewayOf(s).InboxPage(t.Context(), staff10, filter))
+		page = checked(inbox.On(s).InboxPage(t.Context(), staff10, filter))
 		down = append(down, events(page.Items)...)
 	}
 	for page := (notification.InboxPage{More: true}); page.More; {
@@ -284,7 +285,7 @@ func TestInboxPagesAreBounded(t *testing.T) {
 		if len(page.Items) > 0 {
 			after = page.Items[len(page.Items)-1].Position()
 		}
-		page = checked(gatewayOf(s).InboxAfter(t.Context(), staff10, after, true, 100))
+		page = checked(inbox.On(s).InboxAfter(t.Context(), staff10, after, true, 100))
 		up = append(up, events(page.Items)...)
 	}
 	require.Len(t, up, 30)
@@ -313,10 +314,10 @@ func TestReadingReadsTheEvent(t *testing.T) {
 
 	ways := map[string]func(s *db.DB, ctx context.Context, id int64) error{
 		"read": func(s *db.DB, ctx context.Context, id int64) error {
-			return gatewayOf(s).MarkRead(ctx, staff10, id)
+			return inbox.On(s).MarkRead(ctx, staff10, id)
 		},
 		"all": func(s *db.DB, ctx context.Context, id int64) error {
-			return gatewayOf(s).MarkAllRead(ctx, staff10, id)
+			return inbox.On(s).MarkAllRead(ctx, staff10, id)
 		},
 	}
 	for name, way := range ways {
@@ -368,7 +369,7 @@ func TestFollowUpsNotifyTheListener(t *testing.T) {
 	for _, tell := range []func(){
 		func() { record(t, s, delivered("r-1")) },
 		func() { deliver(t, s, id) },
-		func() { require.NoError(t, gatewayOf(s).MarkRead(t.Context(), staff10, id)) },
+		func() { require.NoError(t, inbox.On(s).MarkRead(t.Context(), staff10, id)) },
 	} {
 		tell()
 		awaitWake(t, wakes)

@@ -12,8 +12,10 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 	"herald/internal/person"
+	"herald/internal/preference"
 )
 
 // group is a receipt of SendGrid's page of groups, some minutes after `day`.
@@ -50,7 +52,7 @@ func TestResubscribe(t *testing.T) {
 				s := newWith(t, sendMail)
 				postgrestest.Exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'news')")
 				if tt.ownChoice {
-					require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), notification.RecipientKey{UserType: "RESTAURANT_USER", UserID: "10"}, "news", notification.Email))
+					require.NoError(t, preference.On(s).Unsubscribe(t.Context(), notification.RecipientKey{UserType: "RESTAURANT_USER", UserID: "10"}, "news", notification.Email))
 				}
 				if together {
 					record(t, s, tt.receipts...)
@@ -93,8 +95,8 @@ func TestOldestDeviceLeaves(t *testing.T) {
 
 	s := postgrestest.New(t)
 	addRecipient(t, s, notification.Customer, "7")
-	gateway := gatewayOf(s)
-	register := func(token string) { must(gateway.RegisterDevice(t.Context(), customer7, token))(t) }
+	gateway := s
+	register := func(token string) { must(inbox.On(gateway).RegisterDevice(t.Context(), customer7, token))(t) }
 	for i := range db.MaxDevices {
 		register(fmt.Sprintf("token-%02d", i))
 	}
@@ -121,30 +123,30 @@ func TestMergedPeople(t *testing.T) {
 	t.Parallel()
 
 	s := newWith(t, sendMail)
-	gateway := gatewayOf(s)
+	gateway := s
 	staff10 := notification.RecipientKey{UserType: "RESTAURANT_USER", UserID: "10"}
 	addRecipient(t, s, notification.Customer, "7")
 	addRecipient(t, s, staff10.UserType, staff10.UserID)
 	postgrestest.Exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'news')")
-	require.Equal(t, staff10, must(gateway.ActiveRecipient(t.Context(), staff10))(t))
+	require.Equal(t, staff10, must(inbox.On(gateway).ActiveRecipient(t.Context(), staff10))(t))
 	must(person.On(s).LinkMerged(t.Context(), staff10, customer7))(t)
 
-	require.Equal(t, customer7, must(gateway.ActiveRecipient(t.Context(), staff10))(t))
-	require.Equal(t, []notification.RecipientKey{customer7}, must(gateway.ActiveRecipients(t.Context(), []notification.RecipientKey{staff10, customer7}))(t), "their sockets end")
-	preferences := must(gateway.Preferences(t.Context(), staff10))(t)
+	require.Equal(t, customer7, must(inbox.On(gateway).ActiveRecipient(t.Context(), staff10))(t))
+	require.Equal(t, []notification.RecipientKey{customer7}, must(inbox.On(gateway).ActiveRecipients(t.Context(), []notification.RecipientKey{staff10, customer7}))(t), "their sockets end")
+	preferences := must(preference.On(gateway).Preferences(t.Context(), staff10))(t)
 	preferences.Timezone = "Asia/Tokyo"
-	require.NoError(t, gateway.SetPreferences(t.Context(), staff10, preferences))
-	require.Equal(t, "Asia/Tokyo", must(gateway.Preferences(t.Context(), customer7))(t).Timezone)
-	id := must(gateway.RegisterDevice(t.Context(), staff10, "token"))(t)
+	require.NoError(t, preference.On(gateway).SetPreferences(t.Context(), staff10, preferences))
+	require.Equal(t, "Asia/Tokyo", must(preference.On(gateway).Preferences(t.Context(), customer7))(t).Timezone)
+	id := must(inbox.On(gateway).RegisterDevice(t.Context(), staff10, "token"))(t)
 	require.Equal(t, []string{"CUSTOMER"}, postgrestest.List(t, s, "SELECT user_type FROM recipient_device"))
-	require.NoError(t, gateway.RemoveDevice(t.Context(), staff10, id))
-	require.NoError(t, gateway.Unsubscribe(t.Context(), staff10, "", notification.Email))
+	require.NoError(t, inbox.On(gateway).RemoveDevice(t.Context(), staff10, id))
+	require.NoError(t, preference.On(gateway).Unsubscribe(t.Context(), staff10, "", notification.Email))
 	record(t, s, group("group_unsubscribe", 1))
 	for _, table := range []string{"user_settings", "user_notification_preferences", "user_category_preferences"} {
 		require.Equal(t, []string{"CUSTOMER 7"}, postgrestest.List(t, s, "SELECT user_type || ' ' || user_id FROM "+table), table)
 	}
 
 	postgrestest.Exec(t, s, "UPDATE recipient SET active = false WHERE user_type = 'CUSTOMER'")
-	_, err := gateway.ActiveRecipient(t.Context(), staff10)
+	_, err := inbox.On(gateway).ActiveRecipient(t.Context(), staff10)
 	require.ErrorIs(t, err, notification.ErrNoRecipient)
 }

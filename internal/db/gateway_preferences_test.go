@@ -12,6 +12,7 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
+	"herald/internal/preference"
 )
 
 var customer7 = notification.RecipientKey{UserType: notification.Customer, UserID: "7"}
@@ -35,7 +36,7 @@ func withCategories(t *testing.T) *db.DB {
 
 func preferencesOf(t *testing.T, s *db.DB, who notification.RecipientKey) string {
 	t.Helper()
-	found := must(gatewayOf(s).Preferences(t.Context(), who))(t)
+	found := must(preference.On(s).Preferences(t.Context(), who))(t)
 	require.WithinDuration(t, time.Now(), *found.AsOf, time.Hour)
 	found.AsOf = nil
 	text := must(json.Marshal(found))(t)
@@ -64,7 +65,7 @@ func TestPreferences(t *testing.T) {
 	postgrestest.Exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'orders', 'EMAIL', false), ('CUSTOMER', '7', 'gone', 'EMAIL', false), ('CUSTOMER', '8', 'offers', 'EMAIL', false)")
 	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
 
-	found := must(gatewayOf(s).Preferences(t.Context(), notification.RecipientKey{UserType: "NOBODY", UserID: "1"}))(t)
+	found := must(preference.On(s).Preferences(t.Context(), notification.RecipientKey{UserType: "NOBODY", UserID: "1"}))(t)
 	found.AsOf = nil
 	require.Equal(t, notification.Preferences{Timezone: "UTC", Channels: []notification.ChannelPreference{}, Categories: []notification.CategoryPreference{}}, found)
 }
@@ -73,7 +74,7 @@ func set(t *testing.T, s *db.DB, preferences string) error {
 	t.Helper()
 	var wanted notification.Preferences
 	require.NoError(t, json.Unmarshal([]byte(preferences), &wanted))
-	return gatewayOf(s).SetPreferences(t.Context(), customer7, wanted)
+	return preference.On(s).SetPreferences(t.Context(), customer7, wanted)
 }
 
 // Stored preferences are read back. Preferences that are not named stay. The result of a
@@ -126,7 +127,9 @@ func TestSetDigestTime(t *testing.T) {
 	t.Parallel()
 
 	s := withCategories(t)
-	digestAt := func() *string { return must(gatewayOf(s).Preferences(t.Context(), customer7))(t).DigestAt }
+	digestAt := func() *string {
+		return must(preference.On(s).Preferences(t.Context(), customer7))(t).DigestAt
+	}
 	require.Nil(t, digestAt())
 	postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE', digest_at = '09:00' WHERE channel_type = 'EMAIL'")
 	require.Empty(t, *digestAt())
@@ -157,7 +160,7 @@ func TestSetWrongPreferences(t *testing.T) {
 // off reports whether a person gets no mails about offers.
 func off(t *testing.T, s *db.DB) bool {
 	t.Helper()
-	return must(gatewayOf(s).Preferences(t.Context(), customer7))(t).Off("offers", notification.Email)
+	return must(preference.On(s).Preferences(t.Context(), customer7))(t).Off("offers", notification.Email)
 }
 
 // A document that a client has read and sends back changes nothing that somebody else changed since,
@@ -166,11 +169,11 @@ func TestPreferencesKeepNewerChoices(t *testing.T) {
 	t.Parallel()
 
 	read := func(t *testing.T, s *db.DB) notification.Preferences {
-		return must(gatewayOf(s).Preferences(t.Context(), customer7))(t)
+		return must(preference.On(s).Preferences(t.Context(), customer7))(t)
 	}
 	store := func(t *testing.T, s *db.DB, p notification.Preferences) {
 		p.Timezone = "America/New_York"
-		require.NoError(t, gatewayOf(s).SetPreferences(t.Context(), customer7, p))
+		require.NoError(t, preference.On(s).SetPreferences(t.Context(), customer7, p))
 	}
 	mandatory := func(t *testing.T, s *db.DB, value bool) {
 		postgrestest.Exec(t, s, "UPDATE event_type_channel_routing SET mandatory = $1 WHERE channel_type = 'EMAIL'", value)
@@ -185,7 +188,7 @@ func TestPreferencesKeepNewerChoices(t *testing.T) {
 			s := withCategories(t)
 			optional(t, s)
 			stale := read(t, s)
-			require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), customer7, category, notification.Email))
+			require.NoError(t, preference.On(s).Unsubscribe(t.Context(), customer7, category, notification.Email))
 			store(t, s, stale)
 			require.True(t, off(t, s))
 			require.Equal(t, []string{"unsubscribe link"}, postgrestest.List(t, s, "SELECT DISTINCT changed_by FROM (SELECT changed_by FROM user_category_preferences UNION ALL SELECT changed_by FROM user_notification_preferences) p"))
@@ -211,7 +214,7 @@ func TestPreferencesKeepNewerChoices(t *testing.T) {
 			for _, asOf := range []bool{true, false} {
 				s := withCategories(t)
 				optional(t, s)
-				require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), customer7, category, notification.Email))
+				require.NoError(t, preference.On(s).Unsubscribe(t.Context(), customer7, category, notification.Email))
 				mandatory(t, s, true)
 				p := read(t, s)
 				require.False(t, off(t, s), "mandatory messages come")
@@ -232,7 +235,7 @@ func TestSetQuietHours(t *testing.T) {
 	t.Parallel()
 
 	s := withCategories(t)
-	require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), customer7, "offers", notification.Email))
+	require.NoError(t, preference.On(s).Unsubscribe(t.Context(), customer7, "offers", notification.Email))
 	require.NoError(t, set(t, s, `{"channels":[{"channel":"EMAIL","quiet_hours":{"enabled":true,"start":"22:00","end":"08:00"}}]}`))
 	require.True(t, off(t, s))
 	require.Equal(t, "true 22:00:00", postgrestest.Get[string](t, s, "SELECT enabled || ' ' || quiet_hours_start FROM user_notification_preferences"))
@@ -292,7 +295,7 @@ func TestUnsubscribe(t *testing.T) {
 			postgrestest.Exec(t, s, "DELETE FROM user_category_preferences; DELETE FROM user_notification_preferences")
 			postgrestest.Exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'offers', 'EMAIL', true)")
 			for range 2 {
-				err := gatewayOf(s).Unsubscribe(t.Context(), customer7, tt.category, tt.channel)
+				err := preference.On(s).Unsubscribe(t.Context(), customer7, tt.category, tt.channel)
 				if tt.mandatory != "" {
 					var refused *notification.PreferenceError
 					require.ErrorAs(t, err, &refused)
@@ -346,12 +349,12 @@ func TestConsentIsRecorded(t *testing.T) {
 			ORDER BY 1`)
 	}
 
-	require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), who, "offers", notification.Email))
+	require.NoError(t, preference.On(s).Unsubscribe(t.Context(), who, "offers", notification.Email))
 	require.Equal(t, []string{"offers EMAIL f unsubscribe link"}, consents())
-	require.NoError(t, gatewayOf(s).SetPreferences(t.Context(), who, notification.Preferences{Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(true)}}}))
+	require.NoError(t, preference.On(s).SetPreferences(t.Context(), who, notification.Preferences{Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(true)}}}))
 	require.Contains(t, consents(), "EMAIL t inbox")
 	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET changed_at = now() - interval '1 day'")
-	require.NoError(t, gatewayOf(s).Unsubscribe(t.Context(), who, "offers", notification.Email))
+	require.NoError(t, preference.On(s).Unsubscribe(t.Context(), who, "offers", notification.Email))
 	require.Equal(t, []string{"EMAIL t inbox"}, consents(), "a repeated choice keeps its first record")
 	postgrestest.Exec(t, s, "UPDATE user_category_preferences SET enabled = true")
 	require.Contains(t, consents(), "offers EMAIL t "+postgrestest.Get[string](t, s, "SELECT session_user::text"))

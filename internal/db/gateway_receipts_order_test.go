@@ -12,6 +12,7 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/notification"
+	"herald/internal/receipts"
 )
 
 // day is the time of the receipts below.
@@ -135,7 +136,7 @@ func TestReceiptsInEveryOrder(t *testing.T) {
 		h.add(t, s)
 	}
 	for step := range 14 {
-		var receipts []notification.Receipt
+		var given []notification.Receipt
 		for _, h := range all {
 			switch {
 			case step >= len(h.order):
@@ -145,10 +146,10 @@ func TestReceiptsInEveryOrder(t *testing.T) {
 				r := said[h.order[step]]
 				r.Address = h.id + "@example.com"
 				r.Provider, r.DeliveryID, r.ID = "sendgrid", h.id, fmt.Sprintf("%s-%d", h.id, h.order[step])
-				receipts = append(receipts, r)
+				given = append(given, r)
 			}
 		}
-		must(gatewayOf(s).RecordReceipts(t.Context(), receipts))(t)
+		must(receipts.On(s).RecordReceipts(t.Context(), given))(t)
 	}
 	found := ends(t, s)
 	for _, h := range all {

@@ -12,11 +12,12 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
+	"herald/internal/receipts"
 )
 
-func record(t *testing.T, s *db.DB, receipts ...notification.Receipt) []notification.RecordedReceipt {
+func record(t *testing.T, s *db.DB, given ...notification.Receipt) []notification.RecordedReceipt {
 	t.Helper()
-	return must(gatewayOf(s).RecordReceipts(t.Context(), receipts))(t)
+	return must(receipts.On(s).RecordReceipts(t.Context(), given))(t)
 }
 
 // followUpsOf returns the follow-ups of deliveries.
@@ -85,7 +86,7 @@ func TestReceiptsAreAllOrNothing(t *testing.T) {
 
 	s := newWith(t, sendMail)
 	postgrestest.Exec(t, s, "ALTER TABLE recipient_suppression RENAME TO away")
-	require.Error(t, errOf(gatewayOf(s).RecordReceipts(t.Context(), []notification.Receipt{bounce("r-1")})))
+	require.Error(t, errOf(receipts.On(s).RecordReceipts(t.Context(), []notification.Receipt{bounce("r-1")})))
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_receipt"))
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
 
@@ -102,23 +103,23 @@ func TestReceiptsOnSeveralGateways(t *testing.T) {
 
 	s := newWith(t)
 	const people, gateways = 20, 4
-	var receipts []notification.Receipt
+	var given []notification.Receipt
 	for n := range people {
 		user := fmt.Sprint(n)
 		savePlan(t, s, decided(user, planned(notification.Email)))
 		r := bounce("r-" + user)
 		r.DeliveryID = "evt-1-staff" + user + "-EMAIL"
-		receipts = append(receipts, r, delivered("d-"+user))
-		receipts[len(receipts)-1].DeliveryID = r.DeliveryID
+		given = append(given, r, delivered("d-"+user))
+		given[len(given)-1].DeliveryID = r.DeliveryID
 	}
 	postgrestest.Exec(t, s, "UPDATE notification SET attempt_count = 1")
 	var fresh [gateways]int
 	sideBySide(t, gateways, func(gateway int) error {
-		mine := slices.Clone(receipts)
+		mine := slices.Clone(given)
 		if gateway%2 == 1 {
 			slices.Reverse(mine)
 		}
-		recorded, err := gatewayOf(s).RecordReceipts(t.Context(), mine)
+		recorded, err := receipts.On(s).RecordReceipts(t.Context(), mine)
 		for _, r := range recorded {
 			if !r.Repeated {
 				fresh[gateway]++
@@ -126,7 +127,7 @@ func TestReceiptsOnSeveralGateways(t *testing.T) {
 		}
 		return err
 	})
-	require.Equal(t, len(receipts), fresh[0]+fresh[1]+fresh[2]+fresh[3])
+	require.Equal(t, len(given), fresh[0]+fresh[1]+fresh[2]+fresh[3])
 	require.Equal(t, people, postgrestest.Get[int](t, s, "SELECT count(*) FROM delivery_follow_up"))
 	require.Equal(t, people, postgrestest.Get[int](t, s, "SELECT count(*) FROM notification WHERE receipt_failed AND delivered_at IS NOT NULL"))
 }

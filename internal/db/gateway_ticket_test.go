@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/db/postgrestest"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 )
 
@@ -18,11 +19,11 @@ func TestTicketIsUsedOnce(t *testing.T) {
 
 	s, ctx := postgrestest.New(t), t.Context()
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
-	require.NoError(t, gatewayOf(s).NewTicket(ctx, []byte("hash"), staff10, expires, time.Now().Add(30*time.Second)))
-	require.Error(t, gatewayOf(s).NewTicket(ctx, []byte("hash"), staff11, expires, expires), "the ticket exists")
+	require.NoError(t, inbox.On(s).NewTicket(ctx, []byte("hash"), staff10, expires, time.Now().Add(30*time.Second)))
+	require.Error(t, inbox.On(s).NewTicket(ctx, []byte("hash"), staff11, expires, expires), "the ticket exists")
 	var in atomic.Int32
 	sideBySide(t, 10, func(int) error {
-		who, tokenExpires, err := gatewayOf(s).UseTicket(ctx, []byte("hash"))
+		who, tokenExpires, err := inbox.On(s).UseTicket(ctx, []byte("hash"))
 		if errors.Is(err, notification.ErrNoTicket) {
 			return nil
 		}
@@ -39,15 +40,15 @@ func TestTicketExpires(t *testing.T) {
 
 	s, ctx, later := postgrestest.New(t), t.Context(), time.Now().Add(time.Hour)
 	for i := range 25 {
-		require.NoError(t, gatewayOf(s).NewTicket(ctx, []byte{byte(i)}, staff10, later, later))
+		require.NoError(t, inbox.On(s).NewTicket(ctx, []byte{byte(i)}, staff10, later, later))
 	}
 	postgrestest.Exec(t, s, "UPDATE gateway_ticket SET expires_at = now()")
 
-	_, _, err := gatewayOf(s).UseTicket(ctx, []byte{0})
+	_, _, err := inbox.On(s).UseTicket(ctx, []byte{0})
 	require.ErrorIs(t, err, notification.ErrNoTicket)
 
 	for left := range 3 { // new tickets remove expired ones
-		require.NoError(t, gatewayOf(s).NewTicket(ctx, []byte{100, byte(left)}, staff10, later, later))
+		require.NoError(t, inbox.On(s).NewTicket(ctx, []byte{100, byte(left)}, staff10, later, later))
 		require.Equal(t, max(0, 15-10*left), postgrestest.Get[int](t, s, "SELECT count(*) FROM gateway_ticket WHERE expires_at <= now()"))
 	}
 }

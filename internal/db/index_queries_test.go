@@ -17,10 +17,12 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/event"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 	"herald/internal/person"
 	"herald/internal/planner"
 	"herald/internal/purge"
+	"herald/internal/receipts"
 	"herald/internal/relay"
 	"herald/internal/report"
 )
@@ -79,7 +81,7 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 		}
 	}
 	longID := func(ctx context.Context) error {
-		return errOf(gatewayOf(s).RecordReceipts(ctx, []notification.Receipt{{Provider: "vonage", ID: "V1/delivered", DeliveryID: strings.Repeat("a", 64), Word: "delivered"}}))
+		return errOf(receipts.On(s).RecordReceipts(ctx, []notification.Receipt{{Provider: "vonage", ID: "V1/delivered", DeliveryID: strings.Repeat("a", 64), Word: "delivered"}}))
 	}
 	return map[string]func(ctx context.Context) error{
 		"delivery_follow_up_delivery":  purging(purge.PurgeNotifications),
@@ -92,8 +94,10 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 		"event_outbox_correlation_id":  events(report.EventFilter{CorrelationID: "c7"}),
 		"event_outbox_failed_id":       retry(event.RetryFilter{}),
 		"event_outbox_latest":          events(report.EventFilter{}),
-		"gateway_ticket_expires_at":    func(ctx context.Context) error { return gatewayOf(s).NewTicket(ctx, []byte("new"), who, long, long) },
-		"merged_recipient_to":          func(ctx context.Context) error { return errOf(person.On(s).SelvesOf(ctx, who)) },
+		"gateway_ticket_expires_at": func(ctx context.Context) error {
+			return inbox.On(s).NewTicket(ctx, []byte("new"), who, long, long)
+		},
+		"merged_recipient_to": func(ctx context.Context) error { return errOf(person.On(s).SelvesOf(ctx, who)) },
 		"notification_collapse": func(ctx context.Context) error {
 			return planner.On(s).SavePlan(ctx, notification.Event{ID: "e7", Type: "T", CollapseKey: "k7"}, []notification.DecidedRecipient{decided("7", planned(notification.Push))})
 		},
@@ -107,7 +111,7 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 			return errOfTwo(attempt.On(s).ClaimFailed(ctx, notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20))
 		},
 		"notification_inbox_newest": func(ctx context.Context) error {
-			return errOf(gatewayOf(s).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
+			return errOf(inbox.On(s).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
 		},
 		"notification_long_delivery_id": longID,
 		"notification_long_digest_id":   longID,
@@ -121,7 +125,7 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 		"notification_to_deliver": func(ctx context.Context) error {
 			return errOf(attempt.On(s).NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, notification.IDRange{}, "", 20))
 		},
-		"notification_unread_newest": func(ctx context.Context) error { return errOf(gatewayOf(s).Unread(ctx, who)) },
+		"notification_unread_newest": func(ctx context.Context) error { return errOf(inbox.On(s).Unread(ctx, who)) },
 		"notification_unsent": func(ctx context.Context) error {
 			_, _, err := event.On(s).StuckDeliveries(ctx, 0, time.Minute, 20)
 			return err
@@ -141,9 +145,11 @@ func statementsByIndex(s *db.DB, r report.Reader) map[string]func(ctx context.Co
 		"processed_event_processing": func(ctx context.Context) error {
 			return errOfTwo(event.On(s).StuckEvents(ctx, "", false, time.Minute, 20))
 		},
-		"recipient_device_token": func(ctx context.Context) error { return errOf(gatewayOf(s).RegisterDevice(ctx, who, "token-7")) },
-		"recipient_in_order":     recipients(everybody),
-		"source_row_failed":      func(ctx context.Context) error { _, _, err := relay.On(s).SourceState(ctx, "orders"); return err },
+		"recipient_device_token": func(ctx context.Context) error {
+			return errOf(inbox.On(s).RegisterDevice(ctx, who, "token-7"))
+		},
+		"recipient_in_order": recipients(everybody),
+		"source_row_failed":  func(ctx context.Context) error { _, _, err := relay.On(s).SourceState(ctx, "orders"); return err },
 		"source_row_held": func(ctx context.Context) error {
 			return errOfTwo(relay.On(s).KnownRows(ctx, "orders", []string{"7"}, []int64{7}))
 		},

@@ -19,9 +19,11 @@ import (
 	"herald/internal/db/postgrestest"
 	"herald/internal/escalation"
 	"herald/internal/event"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 	"herald/internal/person"
 	"herald/internal/planner"
+	"herald/internal/receipts"
 )
 
 // contended are 16 mails and 16 WEBSOCKET messages about the events v1 to v4 to staff 10 to 13, which
@@ -112,7 +114,7 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 		return errOf(person.On(s).ErasePerson(ctx, staff("10"), "throttle"))
 	},
 	"receipts": func(ctx context.Context, s *db.DB) error {
-		return errOf(gatewayOf(s).RecordReceipts(ctx, mapped(contendedIDs(), func(id string) notification.Receipt {
+		return errOf(receipts.On(s).RecordReceipts(ctx, mapped(contendedIDs(), func(id string) notification.Receipt {
 			return notification.Receipt{Provider: "sendgrid", ID: id, DeliveryID: id, At: time.Now(), Word: "bounce", Status: notification.Failed}
 		})))
 	},
@@ -121,7 +123,7 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 		if err != nil {
 			return err
 		}
-		return gatewayOf(s).MarkDelivered(ctx, mapped(ids, func(id int64) notification.Acknowledgement {
+		return inbox.On(s).MarkDelivered(ctx, mapped(ids, func(id int64) notification.Acknowledgement {
 			return notification.Acknowledgement{ID: id, RecipientKey: staff("10")}
 		}))
 	},
@@ -130,7 +132,7 @@ var lockers = map[string]func(ctx context.Context, s *db.DB) error{
 		if err != nil {
 			return err
 		}
-		if err = gatewayOf(s).MarkAllRead(ctx, staff("10"), last); errors.Is(err, notification.ErrNoNotification) {
+		if err = inbox.On(s).MarkAllRead(ctx, staff("10"), last); errors.Is(err, notification.ErrNoNotification) {
 			return nil // it was merged
 		}
 		return err

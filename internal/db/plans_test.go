@@ -17,8 +17,10 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/event"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 	"herald/internal/planner"
+	"herald/internal/receipts"
 )
 
 // statements records the statements of a store.
@@ -97,14 +99,13 @@ func TestInboxReadsByIndex(t *testing.T) {
 	})
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := heard(t, s)
-	inbox := gatewayOf(listening)
 	const newest, unread = "notification_inbox_newest", "notification_unread_newest"
 	middle := notification.InboxPosition{AvailableAt: inboxStart.Add(20_000 * time.Second), ID: 20_000}
 
 	for _, userID := range []string{"10", "21", "nobody"} {
 		who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: userID}
 		one := func() int64 {
-			page := must(gatewayOf(s).InboxAfter(ctx, who, middle, false, 1))(t)
+			page := must(inbox.On(s).InboxAfter(ctx, who, middle, false, 1))(t)
 			if len(page.Items) == 0 {
 				return 404
 			}
@@ -116,21 +117,23 @@ func TestInboxReadsByIndex(t *testing.T) {
 			index string // the index for notification, unless it reads by id
 			from  bool   // starts from a position
 		}{
-			{name: "page", ask: func() error { return errOf(inbox.InboxPage(ctx, who, notification.InboxFilter{Limit: 20})) }, index: newest},
+			{name: "page", ask: func() error {
+				return errOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
+			}, index: newest},
 			{name: "later page", ask: func() error {
-				return errOf(inbox.InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
+				return errOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
 			}, index: newest, from: true},
 			{name: "unread page", ask: func() error {
-				return errOf(inbox.InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
+				return errOf(inbox.On(listening).InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
 			}, index: unread},
-			{name: "catch-up", ask: func() error { return errOf(inbox.InboxAfter(ctx, who, middle, false, 100)) }, index: newest, from: true},
-			{name: "unread catch-up", ask: func() error { return errOf(inbox.InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
-			{name: "unread position", ask: func() error { return errOf(inbox.UnreadPosition(ctx, who, notification.MaxUnread)) }, index: unread},
-			{name: "count", ask: func() error { return errOf(inbox.Unread(ctx, who)) }, index: unread},
-			{name: "read", ask: func() error { return inbox.MarkRead(ctx, who, one) }},
-			{name: "all read", ask: func() error { return inbox.MarkAllRead(ctx, who, one) }, index: unread, from: true},
+			{name: "catch-up", ask: func() error { return errOf(inbox.On(listening).InboxAfter(ctx, who, middle, false, 100)) }, index: newest, from: true},
+			{name: "unread catch-up", ask: func() error { return errOf(inbox.On(listening).InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
+			{name: "unread position", ask: func() error { return errOf(inbox.On(listening).UnreadPosition(ctx, who, notification.MaxUnread)) }, index: unread},
+			{name: "count", ask: func() error { return errOf(inbox.On(listening).Unread(ctx, who)) }, index: unread},
+			{name: "read", ask: func() error { return inbox.On(listening).MarkRead(ctx, who, one) }},
+			{name: "all read", ask: func() error { return inbox.On(listening).MarkAllRead(ctx, who, one) }, index: unread, from: true},
 			{name: "acknowledged", ask: func() error {
-				return inbox.MarkDelivered(ctx, []notification.Acknowledgement{{ID: one, RecipientKey: who}, {ID: one + 1, RecipientKey: who}})
+				return inbox.On(listening).MarkDelivered(ctx, []notification.Acknowledgement{{ID: one, RecipientKey: who}, {ID: one + 1, RecipientKey: who}})
 			}},
 		}
 		for _, tt := range tests {
@@ -277,17 +280,17 @@ func TestReceiptsReadByIndex(t *testing.T) {
 		FROM   generate_series(1, 40000) AS i`)
 	postgrestest.Exec(t, s, "VACUUM ANALYZE notification, delivery_receipt")
 	listening, asked := heard(t, s)
-	var receipts []notification.Receipt
+	var given []notification.Receipt
 	for n := range 200 {
 		r := bounce(fmt.Sprint("b-", n))
 		r.DeliveryID, r.MessageID = fmt.Sprint("d", n*7+1), fmt.Sprint("m", n*7+1)
 		if n%20 == 0 {
 			r.DeliveryID, r.MessageID = fmt.Sprint("digest-", n+1), ""
 		}
-		receipts = append(receipts, r)
+		given = append(given, r)
 	}
 
-	require.Len(t, must(gatewayOf(listening).RecordReceipts(t.Context(), receipts))(t), 200)
+	require.Len(t, must(receipts.On(listening).RecordReceipts(t.Context(), given))(t), 200)
 	read := map[string]int{}
 	for _, statement := range asked.heard {
 		if len(statement.Args) == 0 {

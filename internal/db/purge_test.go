@@ -12,6 +12,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/purge"
+	"herald/internal/receipts"
 	"herald/internal/relay"
 )
 
@@ -169,11 +170,11 @@ func TestPurgeKeepsIncomingTextMessages(t *testing.T) {
 
 	s := newWith(t)
 	for _, answer := range []notification.OptOut{{MessageID: "SM1", Number: "+393401234567", Lifted: true}, {MessageID: "SM2", Number: "+393401234567"}} {
-		require.NoError(t, gatewayOf(s).RecordOptOut(t.Context(), answer))
+		require.NoError(t, receipts.On(s).RecordOptOut(t.Context(), answer))
 	}
 	postgrestest.Exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days'")
 	require.Empty(t, purgeAll(t, s, purge.PurgeReceipts))
-	require.NoError(t, gatewayOf(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567", Lifted: true}))
+	require.NoError(t, receipts.On(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567", Lifted: true}))
 	require.Equal(t, []string{"OPT_OUT"}, postgrestest.List(t, s, "SELECT reason FROM recipient_suppression"))
 }
 

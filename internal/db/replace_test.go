@@ -14,6 +14,7 @@ import (
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/escalation"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 	"herald/internal/planner"
 )
@@ -227,10 +228,10 @@ func TestInboxHasTheNewestVersion(t *testing.T) {
 	require.Equal(t, "order-0", shown[0].CollapseKey)
 	require.Equal(t, "order-0", shown[0].Frame.CollapseKey)
 	require.Equal(t, []string{"v5", "v6"}, events(inboxAfter(t, s, notification.InboxPosition{})))
-	require.Equal(t, 2, must(gatewayOf(s).Unread(t.Context(), staff10))(t))
+	require.Equal(t, 2, must(inbox.On(s).Unread(t.Context(), staff10))(t))
 	require.Equal(t, []string{"v5"}, events(inboxPage(t, s, notification.InboxFilter{Before: ids[5]})))
 	require.Empty(t, inboxPage(t, s, notification.InboxFilter{Before: ids[0]}), "a page may continue after a replaced notification")
-	require.NoError(t, gatewayOf(s).MarkAllRead(t.Context(), staff10, ids[5]))
-	require.Zero(t, must(gatewayOf(s).Unread(t.Context(), staff10))(t))
+	require.NoError(t, inbox.On(s).MarkAllRead(t.Context(), staff10, ids[5]))
+	require.Zero(t, must(inbox.On(s).Unread(t.Context(), staff10))(t))
 	require.True(t, slices.IsSorted(ids))
 }

@@ -15,6 +15,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/person"
 	"herald/internal/planner"
+	"herald/internal/receipts"
 	"herald/internal/suppression"
 )
 
@@ -103,7 +104,7 @@ func reasonsOf(t *testing.T, process *db.DB, userID string) []notification.Suppr
 
 func answer(t *testing.T, process *db.DB, number string, lifted bool) {
 	t.Helper()
-	require.NoError(t, gatewayOf(process).RecordOptOut(t.Context(), notification.OptOut{MessageID: fmt.Sprint(number, lifted, time.Now().UnixNano()), Number: number, Lifted: lifted}))
+	require.NoError(t, receipts.On(process).RecordOptOut(t.Context(), notification.OptOut{MessageID: fmt.Sprint(number, lifted, time.Now().UnixNano()), Number: number, Lifted: lifted}))
 }
 
 // number is the phone of a customer of these tests.
@@ -203,7 +204,7 @@ func TestLiftDuringARekey(t *testing.T) {
 	tx := postgrestest.OpenTx(t, after, "SELECT pg_advisory_xact_lock(hashtextextended('herald recipient_suppression', 0))")
 	must(tx.Exec(t.Context(), "UPDATE recipient_suppression SET address_hash = $1, secret = 'new'", keyOf("new").Hash(number(1))))(t)
 	commitDuring(t, before, tx, func() error {
-		return gatewayOf(after).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: number(1), Lifted: true})
+		return receipts.On(after).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: number(1), Lifted: true})
 	})
 	require.Empty(t, reasonsOf(t, after, "1"))
 }

@@ -12,6 +12,7 @@ import (
 	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/planner"
+	"herald/internal/receipts"
 	"herald/internal/suppression"
 )
 
@@ -67,7 +68,7 @@ func TestReceiptWithoutSecret(t *testing.T) {
 	require.Zero(t, postgrestest.Get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
 	require.ErrorIs(t, suppression.On(s).Suppress(t.Context(), notification.Email, "ada@example.com", notification.SuppressedBounce, ""), suppression.ErrNoSecret)
 	require.ErrorIs(t, errOf(suppression.On(s).Unsuppress(t.Context(), notification.Email, "ada@example.com", "")), suppression.ErrNoSecret)
-	require.ErrorIs(t, gatewayOf(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567"}), suppression.ErrNoSecret)
+	require.ErrorIs(t, receipts.On(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567"}), suppression.ErrNoSecret)
 }
 
 // START lifts STOP, and no other reason. A repeated answer, such as a replayed
@@ -90,7 +91,7 @@ func TestRecordOptOut(t *testing.T) {
 		{id: "SM2", lifted: true, want: []string{"INVALID", "OPT_OUT"}},
 	}
 	for _, answer := range answers {
-		require.NoError(t, gatewayOf(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: answer.id, Number: number, Lifted: answer.lifted}))
+		require.NoError(t, receipts.On(s).RecordOptOut(t.Context(), notification.OptOut{MessageID: answer.id, Number: number, Lifted: answer.lifted}))
 		require.Equal(t, answer.want, suppressedOver(t, s, notification.SMS, number), answer.id)
 	}
 	require.Equal(t, []string{"START", "STOP", "STOP"}, postgrestest.List(t, s, "SELECT status FROM delivery_receipt WHERE delivery_id IS NULL ORDER BY status"))
@@ -121,7 +122,7 @@ func TestRecordLateOptOut(t *testing.T) {
 
 			s := newWith(t)
 			for i, one := range tt.answers {
-				require.NoError(t, gatewayOf(s).RecordOptOut(t.Context(), notification.OptOut{
+				require.NoError(t, receipts.On(s).RecordOptOut(t.Context(), notification.OptOut{
 					Provider: "vonage", MessageID: fmt.Sprint("V", i), Number: number, Lifted: one.lifted, At: now.Add(time.Duration(one.minutes-5) * time.Minute),
 				}))
 			}

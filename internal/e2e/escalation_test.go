@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/inbox"
 	"herald/internal/notification"
 )
 
@@ -107,7 +108,7 @@ func (s *system) endsEscalations() {
 	}
 
 	id := s.count("SELECT id FROM notification WHERE event_id = $1", read)
-	require.NoError(s.t, s.gatewayStore().MarkRead(s.t.Context(), notification.RecipientKey{UserType: notification.Customer, UserID: "42"}, int64(id)))
+	require.NoError(s.t, inbox.On(s.gatewayStore()).MarkRead(s.t.Context(), notification.RecipientKey{UserType: notification.Customer, UserID: "42"}, int64(id)))
 	s.starter("event", "cancel", cancelled)
 	require.Contains(s.t, s.starter("delivery", "cancel", ended+"-customer42-WEBSOCKET"), "its escalation has ended")
 

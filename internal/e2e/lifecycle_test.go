@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/db/postgrestest"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 	"herald/internal/outboxes/kafka/kafkatest"
 	"herald/tools/sandbox"
@@ -152,7 +153,7 @@ func lifecycleUnderKills(t *testing.T, destination string, settings []string, ar
 		var who notification.RecipientKey
 		var number int64
 		require.NoError(t, s.store.Pool.QueryRow(t.Context(), `SELECT id, user_type, user_id FROM notification WHERE id = $1::text::bigint`, id).Scan(&number, &who.UserType, &who.UserID))
-		require.NoError(t, s.gatewayStore().MarkRead(t.Context(), who, number))
+		require.NoError(t, inbox.On(s.gatewayStore()).MarkRead(t.Context(), who, number))
 	}
 	s.awaitCount(0, `SELECT count(*) FROM lifecycle_event WHERE NOT sent`)
 	rows := s.count(`SELECT count(*) FROM lifecycle_event`)

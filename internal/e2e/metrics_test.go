@@ -14,7 +14,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/outboxes/kafka/kafkatest"
-	"herald/internal/web/receipts/receiptstest"
+	"herald/internal/receipts/receiptstest"
 )
 
 // One event over three channels appears in the worker's metrics, and a receipt in the gateway's. Each

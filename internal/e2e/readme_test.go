@@ -151,7 +151,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/directory.md":   true, // TestDirectoryOfViews
 		"docs/escalation.md":  true, // TestEscalation
 		"docs/events.md":      true, // TestReadme
-		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/web/inbox
+		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
 		"docs/ingest.md":      true, // TestIngest
 		"docs/lifecycle.md":   true, // TestLifecycle
 		"docs/metrics.md":     true, // TestMetrics

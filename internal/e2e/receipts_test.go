@@ -16,8 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/receipts"
+	"herald/internal/receipts/receiptstest"
 	"herald/internal/stacktest"
-	"herald/internal/web/receipts/receiptstest"
 	"herald/tools/sandbox"
 	"herald/workflows"
 )
@@ -300,9 +301,9 @@ func TestFollowUpsOfReceipts(t *testing.T) {
 }
 
 // record stores receipts like a gateway.
-func (s *system) record(receipts ...notification.Receipt) {
+func (s *system) record(given ...notification.Receipt) {
 	s.t.Helper()
-	must(s.gatewayStore().RecordReceipts(s.t.Context(), receipts))(s.t)
+	must(receipts.On(s.gatewayStore()).RecordReceipts(s.t.Context(), given))(s.t)
 }
 
 // Vonage sends receipts for text messages. Herald suppresses a number that cannot get messages.

@@ -14,10 +14,12 @@ import (
 	"herald/internal/config/secret"
 	"herald/internal/db"
 	"herald/internal/db/migrate"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
-	gatewaystore "herald/internal/postgres/gateway"
+	"herald/internal/preference"
 	"herald/internal/purge"
+	"herald/internal/receipts"
 	"herald/internal/relay"
 	"herald/migrations"
 	"herald/outbox"
@@ -209,41 +211,41 @@ func (r *roles) insertInVain(event outbox.Event) error {
 
 func (r *roles) gatewayServes() {
 	ctx := r.t.Context()
-	browsers, webhooks, err := gatewaystore.Open(ctx, withoutPoolSize(r.t, r.address("gateway")))
+	browsers, webhooks, err := db.OpenTwo(ctx, withoutPoolSize(r.t, r.address("gateway")), "herald-gateway", "herald-webhooks")
 	require.NoError(r.t, err)
 	defer browsers.Close()
 	defer webhooks.Close()
 	browsers.UseSecrets(secret.Address(heraldSecret), secret.Address(""))
-	require.NoError(r.t, migrate.Usable(ctx, browsers.DB, migrations.FS))
+	require.NoError(r.t, migrate.Usable(ctx, browsers, migrations.FS))
 
 	customer := notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
-	page := must(browsers.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1}))(r.t)
+	page := must(inbox.On(browsers).InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1}))(r.t)
 	require.Len(r.t, page.Items, 1)
 	id := int64(page.Items[0].NotificationID)
-	must(browsers.InboxAfter(ctx, customer, notification.InboxPosition{}, true, 1))(r.t)
-	must(browsers.UnreadPosition(ctx, customer, 1))(r.t)
-	must(browsers.Unread(ctx, customer))(r.t)
-	require.NoError(r.t, browsers.MarkDelivered(ctx, []notification.Acknowledgement{{ID: id, RecipientKey: customer}}))
-	require.NoError(r.t, browsers.MarkRead(ctx, customer, id))
-	require.NoError(r.t, browsers.MarkAllRead(ctx, customer, id))
-	active := must(browsers.ActiveRecipients(ctx, []notification.RecipientKey{customer}))(r.t)
+	must(inbox.On(browsers).InboxAfter(ctx, customer, notification.InboxPosition{}, true, 1))(r.t)
+	must(inbox.On(browsers).UnreadPosition(ctx, customer, 1))(r.t)
+	must(inbox.On(browsers).Unread(ctx, customer))(r.t)
+	require.NoError(r.t, inbox.On(browsers).MarkDelivered(ctx, []notification.Acknowledgement{{ID: id, RecipientKey: customer}}))
+	require.NoError(r.t, inbox.On(browsers).MarkRead(ctx, customer, id))
+	require.NoError(r.t, inbox.On(browsers).MarkAllRead(ctx, customer, id))
+	active := must(inbox.On(browsers).ActiveRecipients(ctx, []notification.RecipientKey{customer}))(r.t)
 	require.Len(r.t, active, 1)
-	preferences := must(browsers.Preferences(ctx, customer))(r.t)
+	preferences := must(preference.On(browsers).Preferences(ctx, customer))(r.t)
 	preferences.Timezone = "America/New_York"
-	require.NoError(r.t, browsers.SetPreferences(ctx, customer, preferences))
-	require.NoError(r.t, browsers.Unsubscribe(ctx, customer, "reminders", notification.Email))
+	require.NoError(r.t, preference.On(browsers).SetPreferences(ctx, customer, preferences))
+	require.NoError(r.t, preference.On(browsers).Unsubscribe(ctx, customer, "reminders", notification.Email))
 	mail := r.name + "-evt-customer42-EMAIL"
-	recorded, err := browsers.RecordReceipts(ctx, []notification.Receipt{{
+	recorded, err := receipts.On(browsers).RecordReceipts(ctx, []notification.Receipt{{
 		Provider: "sendgrid", ID: "r-1", DeliveryID: mail, At: time.Now(), Word: "bounce", Address: "gone@example.com",
 		Status: notification.Failed, Suppress: notification.SuppressedBounce, Unsubscribes: true,
 	}})
 	require.NoError(r.t, err)
 	require.Equal(r.t, notification.Email, recorded[0].Channel)
-	require.NoError(r.t, browsers.RecordOptOut(ctx, notification.OptOut{MessageID: "SM1", Number: "+393401234567"}))
-	require.NoError(r.t, browsers.RecordOptOut(ctx, notification.OptOut{MessageID: "SM2", Number: "+393401234567", Lifted: true}))
+	require.NoError(r.t, receipts.On(browsers).RecordOptOut(ctx, notification.OptOut{MessageID: "SM1", Number: "+393401234567"}))
+	require.NoError(r.t, receipts.On(browsers).RecordOptOut(ctx, notification.OptOut{MessageID: "SM2", Number: "+393401234567", Lifted: true}))
 	later := time.Now().Add(time.Hour)
-	require.NoError(r.t, browsers.NewTicket(ctx, []byte("hash"), customer, later, later))
-	_, _, err = browsers.UseTicket(ctx, []byte("hash"))
+	require.NoError(r.t, inbox.On(browsers).NewTicket(ctx, []byte("hash"), customer, later, later))
+	_, _, err = inbox.On(browsers).UseTicket(ctx, []byte("hash"))
 	require.NoError(r.t, err)
 
 	for _, sql := range []string{

@@ -26,7 +26,6 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
-	gatewaystore "herald/internal/postgres/gateway"
 	"herald/internal/rabbitmq/rabbitmqtest"
 	"herald/tools/sandbox"
 	"herald/workflows"
@@ -205,7 +204,7 @@ func (s *system) emit(id, eventType, aggregate, payload string, more ...string) 
 }
 
 // gatewayStore returns the statements of a gateway.
-func (s *system) gatewayStore() *gatewaystore.Store { return &gatewaystore.Store{DB: s.store} }
+func (s *system) gatewayStore() *db.DB { return s.store }
 
 // exec runs SQL that prepares the test.
 func (s *system) exec(sql string, args ...any) {

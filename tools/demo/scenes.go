@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"herald/internal/event"
+	"herald/internal/inbox"
 	"herald/internal/notification"
-	"herald/internal/postgres/gateway"
 	"herald/internal/report"
 	"herald/outbox"
 	"herald/tools/example"
@@ -103,16 +103,16 @@ func (d *Demo) read(ctx context.Context, details []report.EventDetail) error {
 
 // readMessage marks a recipient's message in the inbox as read.
 func (d *Demo) readMessage(ctx context.Context, r report.RecipientDetail) error {
-	inbox := r.Deliveries[notification.WebSocket].DeliveryID
+	delivery := r.Deliveries[notification.WebSocket].DeliveryID
 	var id int64
-	if err := d.Explainer.Store.Pool.QueryRow(ctx, "SELECT id FROM notification WHERE delivery_id = $1", inbox).Scan(&id); err != nil {
+	if err := d.Explainer.Store.Pool.QueryRow(ctx, "SELECT id FROM notification WHERE delivery_id = $1", delivery).Scan(&id); err != nil {
 		return fmt.Errorf("find the message to read: %w", err)
 	}
 	who := notification.RecipientKey{UserType: r.UserType, UserID: r.UserID}
-	if err := (&gateway.Store{DB: d.Explainer.Store}).MarkRead(ctx, who, id); err != nil {
+	if err := inbox.On(d.Explainer.Store).MarkRead(ctx, who, id); err != nil {
 		return err
 	}
-	d.Changed(fmt.Sprintf("%-64s %s", inbox, "read by "+r.Name()))
+	d.Changed(fmt.Sprintf("%-64s %s", delivery, "read by "+r.Name()))
 	return nil
 }
 

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"herald/internal/advice"
+	"herald/internal/inbox"
 	"herald/internal/notification"
 	"herald/internal/report"
-	"herald/internal/web/inbox"
 )
 
 //go:embed page

@@ -24,8 +24,8 @@ import (
 
 	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/inbox"
 	"herald/internal/notification"
-	"herald/internal/postgres/gateway"
 	"herald/internal/rabbitmq"
 	"herald/internal/rabbitmq/rabbitmqtest"
 	"herald/internal/web/live"
@@ -45,7 +45,7 @@ var (
 // system is a database and a broker, with methods that do the worker's steps.
 type system struct {
 	t           *testing.T
-	store       *gateway.Store
+	store       *db.DB
 	broker      *rabbitmq.Broker
 	databaseURL string
 	brokerURL   string
@@ -63,17 +63,17 @@ func newSystem(t *testing.T) *system {
 	return s
 }
 
-func openStore(t *testing.T, url string) *gateway.Store {
+func openStore(t *testing.T, url string) *db.DB {
 	t.Helper()
 	store, err := db.Open(context.Background(), url, "test")
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	return &gateway.Store{DB: store}
+	return store
 }
 
 func (s *system) exec(sql string, args ...any) {
 	s.t.Helper()
-	postgrestest.Exec(s.t, s.store.DB, sql, args...)
+	postgrestest.Exec(s.t, s.store, sql, args...)
 }
 
 // begin inserts a row with a started attempt.
@@ -135,7 +135,7 @@ func (s *system) records(to notification.RecipientKey, n int) []int64 {
 
 func (s *system) status(id int64) notification.Status {
 	s.t.Helper()
-	return postgrestest.Get[notification.Status](s.t, s.store.DB, "SELECT status FROM notification WHERE id = $1", id)
+	return postgrestest.Get[notification.Status](s.t, s.store, "SELECT status FROM notification WHERE id = $1", id)
 }
 
 func (s *system) awaitStatus(id int64, status notification.Status) {
@@ -169,7 +169,7 @@ func (s *system) gateway(o options) *process {
 	}
 	g := &process{t: s.t, metrics: sdk.NewManualReader()}
 	cfg := live.Config{
-		Inbox: store, Acknowledger: store, Directory: store,
+		Inbox: inbox.On(store), Acknowledger: inbox.On(store), Directory: inbox.On(store),
 		Logger: slog.New(slog.DiscardHandler), Meter: sdk.NewMeterProvider(sdk.WithReader(g.metrics)).Meter("test"),
 		MaxSockets: cmp.Or(o.max, 50), MaxSocketsPerRecipient: cmp.Or(o.perPerson, 20),
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
+	"herald/internal/preference"
 	"herald/internal/web/problem"
 )
 
@@ -28,19 +29,12 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// Preferences stores recipients' preferences. The error for a mandatory subscription is a
-// [notification.PreferenceError].
-type Preferences interface {
-	Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error)
-	Unsubscribe(ctx context.Context, who notification.RecipientKey, category string, channel notification.Channel) error
-}
-
 // Page is the page behind the links. A GET shows a question and changes nothing, because mail scanners follow
 // links. A POST, from the page's form or a mailbox provider, unsubscribes at once, with any body.
 // Nobody needs to sign in: the link is enough.
 type Page struct {
 	Links       Links
-	Preferences Preferences
+	Preferences preference.Store
 	Sender      string // the name that mails come from; empty: not known
 	// Enter counts a recipient's request until leave is called, or refuses the request.
 	Enter func(ctx context.Context, who notification.RecipientKey) (leave func(), err error)

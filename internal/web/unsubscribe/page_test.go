@@ -11,27 +11,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db"
 	"herald/internal/db/postgrestest"
 	"herald/internal/notification"
 	"herald/internal/person"
-	"herald/internal/postgres/gateway"
+	"herald/internal/preference"
 )
 
 // fixture is a page with a separate database. Over EMAIL, offers are optional and bookings are
 // mandatory.
 type fixture struct {
 	t      *testing.T
-	store  *gateway.Store
+	store  *db.DB
 	server *httptest.Server
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	store := &gateway.Store{DB: postgrestest.New(t)}
-	postgrestest.Exec(t, store.DB, `
+	store := postgrestest.New(t)
+	postgrestest.Exec(t, store, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('OFFER', 'EMAIL', false), ('OFFER', 'PUSH', false), ('BOOKED', 'EMAIL', true);
 		INSERT INTO event_category (event_type, category) VALUES ('OFFER', 'offers'), ('BOOKED', 'bookings')`)
-	f := &fixture{t, store, httptest.NewServer(&Page{Links: links, Preferences: store, Sender: "Trattoria & Bar", Enter: unlimited})}
+	f := &fixture{t, store, httptest.NewServer(&Page{Links: links, Preferences: preference.On(store), Sender: "Trattoria & Bar", Enter: unlimited})}
 	t.Cleanup(f.server.Close)
 	return f
 }
@@ -79,7 +80,7 @@ func (f *fixture) oneClick(token string) answer {
 // off reports whether the recipient has turned the subscription off.
 func (f *fixture) off(s Subscription) bool {
 	f.t.Helper()
-	preferences, err := f.store.Preferences(f.t.Context(), s.RecipientKey)
+	preferences, err := preference.On(f.store).Preferences(f.t.Context(), s.RecipientKey)
 	require.NoError(f.t, err)
 	return preferences.Off(s.Category, s.Channel)
 }
@@ -127,13 +128,13 @@ func TestUnsubscribeAfterAMerge(t *testing.T) {
 	f := newFixture(t)
 	former := offers
 	former.RecipientKey = notification.RecipientKey{UserType: notification.Guest, UserID: "7"}
-	_, err := person.On(f.store.DB).LinkMerged(t.Context(), former.RecipientKey, offers.RecipientKey)
+	_, err := person.On(f.store).LinkMerged(t.Context(), former.RecipientKey, offers.RecipientKey)
 	require.NoError(t, err)
 	require.Contains(t, f.look(former).body, `data-state="on"`)
 	require.Equal(t, http.StatusOK, f.oneClick(links.token(former)).status)
 	require.True(t, f.off(offers))
 	require.Contains(t, f.look(former).body, `data-state="off"`)
-	require.Empty(t, postgrestest.List(t, f.store.DB, "SELECT user_id FROM user_category_preferences WHERE user_type = 'GUEST'"))
+	require.Empty(t, postgrestest.List(t, f.store, "SELECT user_id FROM user_category_preferences WHERE user_type = 'GUEST'"))
 }
 
 // A link without a category unsubscribes from the channel, if any of its messages are optional.

@@ -13,7 +13,7 @@ import (
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/email/sendgrid"
 	"herald/internal/notification"
-	"herald/internal/web/receipts/receiptstest"
+	"herald/internal/receipts/receiptstest"
 )
 
 // receive returns the content of a signed batch.

@@ -12,7 +12,7 @@ import (
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/sms/vonage"
 	"herald/internal/notification"
-	"herald/internal/web/receipts/receiptstest"
+	"herald/internal/receipts/receiptstest"
 )
 
 // receive returns the content of a signed receipt.

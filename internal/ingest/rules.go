@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
+	"herald/internal/planner"
 	"herald/internal/template"
 )
 
@@ -56,7 +57,7 @@ func (c *ruleCache) of(ctx context.Context, store Store, engine template.Engine,
 func read(ctx context.Context, store Store, engine template.Engine, eventType string) (*rules, error) {
 	found := &rules{readAt: time.Now()}
 	var err error
-	if found.setup, err = store.TypeSetup(ctx, eventType); err != nil {
+	if found.setup, err = planner.On(store.DB).TypeSetup(ctx, eventType); err != nil {
 		return nil, err
 	}
 	if found.locales, err = store.Locales(ctx, triedLocales); err != nil {

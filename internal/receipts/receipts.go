@@ -21,15 +21,10 @@ type Recorder interface {
 	RecordReceipts(ctx context.Context, receipts []notification.Receipt) ([]notification.RecordedReceipt, error)
 }
 
-// OptOuts stores people's STOP and START answers, each answer once.
-type OptOuts interface {
-	RecordOptOut(ctx context.Context, answer notification.OptOut) error
-}
-
 // Config holds the dependencies of [Webhooks].
 type Config struct {
 	Recorder Recorder
-	OptOuts  OptOuts
+	OptOuts  Store
 	Logger   *slog.Logger
 	Meter    metric.Meter
 

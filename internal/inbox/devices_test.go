@@ -31,7 +31,7 @@ func (g *process) remove(t *testing.T, who notification.RecipientKey, id string)
 // owners returns the active devices, as 10 has phone.
 func (g *process) owners(t *testing.T) []string {
 	t.Helper()
-	return postgrestest.List(t, g.store.DB, `SELECT user_id || ' has ' || token FROM recipient_device WHERE active ORDER BY 1`)
+	return postgrestest.List(t, g.store, `SELECT user_id || ' has ' || token FROM recipient_device WHERE active ORDER BY 1`)
 }
 
 // Two people share a phone: it belongs to the last one who signed in.

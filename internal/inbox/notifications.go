@@ -31,7 +31,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.Notifications.InboxPage(r.Context(), who(r.Context()), filter)
+	found, err := a.Pages.InboxPage(r.Context(), who(r.Context()), filter)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func limitParameter(values url.Values) (int, error) {
 }
 
 func (a *API) unreadCount(w http.ResponseWriter, r *http.Request) error {
-	unread, err := a.Notifications.Unread(r.Context(), who(r.Context()))
+	unread, err := a.Store.Unread(r.Context(), who(r.Context()))
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return notification.ErrNoNotification
 	}
-	if err := a.Readings.MarkRead(r.Context(), who(r.Context()), id); err != nil {
+	if err := a.Store.MarkRead(r.Context(), who(r.Context()), id); err != nil {
 		return err
 	}
 	return done(w)
@@ -118,7 +118,7 @@ func (a *API) readAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Readings.MarkAllRead(r.Context(), who(r.Context()), until); err != nil {
+	if err := a.Store.MarkAllRead(r.Context(), who(r.Context()), until); err != nil {
 		return err
 	}
 	return done(w)

@@ -1,4 +1,4 @@
-package gateway
+package inbox
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // NewTicket stores the hash of a ticket, with which a recipient may open one socket until
 // ticketExpires. It deletes expired tickets faster than new ones come.
-func (s *Store) NewTicket(ctx context.Context, hash []byte, who notification.RecipientKey, tokenExpires, ticketExpires time.Time) error {
+func (s Store) NewTicket(ctx context.Context, hash []byte, who notification.RecipientKey, tokenExpires, ticketExpires time.Time) error {
 	const query = `
 		WITH expired AS (
 			DELETE FROM gateway_ticket
@@ -31,7 +31,7 @@ func (s *Store) NewTicket(ctx context.Context, hash []byte, who notification.Rec
 // UseTicket takes a ticket, and returns its recipient and the expiry of the token that it
 // was issued for. If the ticket was used, has expired or never existed, the error is
 // [notification.ErrNoTicket].
-func (s *Store) UseTicket(ctx context.Context, hash []byte) (who notification.RecipientKey, tokenExpires time.Time, err error) {
+func (s Store) UseTicket(ctx context.Context, hash []byte) (who notification.RecipientKey, tokenExpires time.Time, err error) {
 	const query = `
 		DELETE FROM gateway_ticket
 		WHERE  ticket_hash = $1

@@ -28,20 +28,6 @@ const (
 	timeout = 10 * time.Second
 )
 
-// Store writes events and reads the rules of their types.
-type Store interface {
-	// TakeEvent writes an event. written is false if exactly this event was there already. If another
-	// event has its id, the error is [outbox.ErrDuplicateID].
-	TakeEvent(ctx context.Context, event outbox.Event) (written bool, err error)
-	// HasEvent reports whether exactly this event is there.
-	HasEvent(ctx context.Context, event outbox.Event) (bool, error)
-	// EventType returns the type of an event; empty: there is no such event.
-	EventType(ctx context.Context, eventID string) (string, error)
-	TypeSetup(ctx context.Context, eventType string) (notification.EventSetup, error)
-	// Locales returns the most frequent locales of recipients.
-	Locales(ctx context.Context, limit int) ([]string, error)
-}
-
 // Endpoint serves POST /api/events.
 type Endpoint struct {
 	Store    Store

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/web/inbox"
+	"herald/internal/inbox"
 )
 
 // get requests a file of the page.

@@ -1,4 +1,4 @@
-package gateway
+package receipts
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 // their opt-out, and no other suppression, unless the person sent a newer STOP. An answer that was
 // stored before changes nothing.
 // Without HERALD_SECRET the error is [postgres.ErrNoSecret].
-func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) error {
+func (s Store) RecordOptOut(ctx context.Context, answer notification.OptOut) error {
 	const store = `
 		INSERT INTO delivery_receipt (provider, receipt_id, at, status)
 		VALUES ($3, $1, $4, $2)

@@ -1,4 +1,4 @@
-package gateway
+package receipts
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // from Herald itself, and FAILED overrides DELIVERED. If two receipts say FAILED, the reason
 // comes from the earlier one, by its provider's clock. The provider's words about a person who was
 // erased are not stored.
-func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Receipt) ([]notification.RecordedReceipt, error) {
+func (s Store) RecordReceipts(ctx context.Context, receipts []notification.Receipt) ([]notification.RecordedReceipt, error) {
 	var recorded []notification.RecordedReceipt
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		receipts := timed(receipts)
@@ -62,7 +62,7 @@ func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Rece
 }
 
 // Traceparents returns the traceparents of deliveries whose events have one.
-func (s *Store) Traceparents(ctx context.Context, deliveryIDs []string) (map[string]string, error) {
+func (s Store) Traceparents(ctx context.Context, deliveryIDs []string) (map[string]string, error) {
 	const query = `
 		SELECT n.delivery_id, o.traceparent
 		FROM   notification_state n

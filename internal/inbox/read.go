@@ -1,9 +1,7 @@
-package gateway
+package inbox
 
 import (
 	"context"
-
-	"github.com/jackc/pgx/v5"
 
 	"herald/internal/db"
 	"herald/internal/notification"
@@ -24,7 +22,7 @@ const wakeFollowUps = `SELECT pg_notify('delivery_follow_up', '') FROM told LIMI
 
 // MarkDelivered records that notifications have reached their recipients, in one statement.
 // It ignores a notification of another recipient, without an attempt, or that arrived before.
-func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notification.Acknowledgement) error {
+func (s Store) MarkDelivered(ctx context.Context, acknowledgements []notification.Acknowledgement) error {
 	const query = `
 		WITH found AS (
 			SELECT n.id
@@ -98,7 +96,7 @@ const readChosen = `), related AS (
 // MarkRead records that a recipient has read a notification, and all their notifications of
 // its event. The notification also counts as arrived. If it is another recipient's, or not
 // visible yet, the error is [notification.ErrNoNotification].
-func (s *Store) MarkRead(ctx context.Context, who notification.RecipientKey, id int64) error {
+func (s Store) MarkRead(ctx context.Context, who notification.RecipientKey, id int64) error {
 	const query = `
 		WITH chosen AS (
 			SELECT n.event_id
@@ -119,7 +117,7 @@ func (s *Store) MarkRead(ctx context.Context, who notification.RecipientKey, id 
 }
 
 // read runs a query that ends with readChosen.
-func (s *Store) read(ctx context.Context, query string, args ...any) (chosen, read int, err error) {
+func (s Store) read(ctx context.Context, query string, args ...any) (chosen, read int, err error) {
 	var woken *string
 	err = s.Pool.QueryRow(ctx, query, args...).Scan(&chosen, &read, &woken)
 	return chosen, read, err
@@ -130,7 +128,7 @@ const readBatch = 1000
 
 // MarkAllRead records that a recipient has read a notification and all before it in their
 // inbox. If it is another recipient's, the error is [notification.ErrNoNotification].
-func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, until int64) error {
+func (s Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, until int64) error {
 	const query = `
 		WITH chosen AS (
 			SELECT n.event_id
@@ -151,18 +149,4 @@ func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, 
 		err = db.Wrap(failed, "mark notifications as read")
 	}
 	return err
-}
-
-// ActiveRecipients returns the recipients who are active, have a type in user_type, and were not
-// merged into another person. Herald notifies nobody else.
-func (s *Store) ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error) {
-	const query = `
-		SELECT DISTINCT r.user_type, r.user_id
-		FROM   jsonb_to_recordset($1) AS w ("UserType" text, "UserID" text)
-		JOIN   ` + db.DirectoryPerson + ` r ON (r.user_type, r.user_id) = (w."UserType", w."UserID")
-		JOIN   user_type u USING (user_type)
-		WHERE  r.active
-		AND    NOT EXISTS (SELECT FROM merged_recipient m WHERE (m.user_type, m.user_id) = (r.user_type, r.user_id))`
-
-	return db.Collect(ctx, s.Pool, "read active recipients", pgx.RowToStructByPos[notification.RecipientKey], query, who)
 }

@@ -1,4 +1,4 @@
-package gateway
+package preference
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // Unsubscribe switches off a category over a channel for a recipient, or the whole channel
 // if the category is empty. The recipient sees this preference in their inbox. If everything in it
 // is mandatory, the error is a [notification.PreferenceError].
-func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, category string, channel notification.Channel) error {
+func (s Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, category string, channel notification.Channel) error {
 	current, err := s.Preferences(ctx, who)
 	if err != nil {
 		return err
@@ -21,7 +21,7 @@ func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, 
 		return err
 	}
 	batch := &pgx.Batch{}
-	queueChangedBy(batch, "unsubscribe link")
-	queueChoices(batch, []choice{{RecipientKey: who, Category: category, Channel: channel}})
+	QueueChangedBy(batch, "unsubscribe link")
+	QueueChoices(batch, []Choice{{RecipientKey: who, Category: category, Channel: channel}})
 	return db.Wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
 }

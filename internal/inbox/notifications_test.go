@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/db/postgrestest"
+	"herald/internal/inbox"
 	"herald/internal/notification"
-	"herald/internal/web/inbox"
 )
 
 // answered is a page as a client decodes it.
@@ -72,7 +72,6 @@ func TestPages(t *testing.T) {
 
 // slowInbox blocks each page until the test permits it.
 type slowInbox struct {
-	inbox.Notifications
 	reading atomic.Int32
 	allowed chan struct{}
 }
@@ -92,7 +91,7 @@ func TestPagesAtOnce(t *testing.T) {
 	t.Parallel()
 
 	slow := &slowInbox{allowed: make(chan struct{})}
-	handler := (&inbox.API{Notifications: slow}).Handler()
+	handler := (&inbox.API{Pages: slow}).Handler()
 	statuses := make(chan int)
 	for range 40 {
 		go func() {
@@ -127,7 +126,7 @@ func TestRead(t *testing.T) {
 	post("/api/notifications/read-all?until=%d", all[2])
 	require.Equal(t, []int64{all[3]}, ids(g.page(t, giulia, "?unread=true")))
 
-	delivered := postgrestest.Get[[]int64](t, g.store.DB, `SELECT array_agg(id ORDER BY id) FROM notification WHERE status = 'DELIVERED'`)
+	delivered := postgrestest.Get[[]int64](t, g.store, `SELECT array_agg(id ORDER BY id) FROM notification WHERE status = 'DELIVERED'`)
 	require.Equal(t, all[:3], delivered) // reading implies delivery
 }
 

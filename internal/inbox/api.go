@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
+	"herald/internal/preference"
 	"herald/internal/web/signin"
 )
 
@@ -18,35 +19,19 @@ const (
 	timeout = 10 * time.Second
 )
 
-// Notifications reads inboxes.
-type Notifications interface {
+// Pages reads pages of an inbox. A test fakes slow ones.
+type Pages interface {
 	InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) (notification.InboxPage, error)
-	Unread(ctx context.Context, who notification.RecipientKey) (int, error)
-}
-
-// Readings marks notifications as read. The error for a notification that is not the recipient's
-// is [notification.ErrNoNotification].
-type Readings interface {
-	MarkRead(ctx context.Context, who notification.RecipientKey, id int64) error
-	MarkAllRead(ctx context.Context, who notification.RecipientKey, until int64) error
-}
-
-// Preferences stores recipients' preferences. The error for an invalid change, or a change of a
-// mandatory channel, is a [notification.PreferenceError].
-type Preferences interface {
-	Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error)
-	SetPreferences(ctx context.Context, who notification.RecipientKey, preferences notification.Preferences) error
 }
 
 // API answers the requests of signed-in recipients, as openapi.json specifies.
 type API struct {
-	Notifications Notifications
-	Readings      Readings
-	Preferences   Preferences
-	Devices       Devices
-	WebPush       bool           // browsers may register
-	Tickets       signin.Tickets // of sockets
-	Codes         signin.Codes   // of links to the page
+	Store       Store
+	Pages       Pages
+	Preferences preference.Store
+	WebPush     bool           // browsers may register
+	Tickets     signin.Tickets // of sockets
+	Codes       signin.Codes   // of links to the page
 }
 
 // Handler serves the paths under /api/. It must run after [signin.Gate.Required].

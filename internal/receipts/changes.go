@@ -1,4 +1,4 @@
-package gateway
+package receipts
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/internal/preference"
 	"herald/internal/suppression"
 )
 
@@ -17,7 +18,7 @@ type receiptChanges struct {
 	moves        map[int64]*receiptMove // by notification.id
 	followUps    []notification.FollowUp
 	suppressions suppression.Suppressions
-	choices      []choice
+	choices      []preference.Choice
 }
 
 // bySendGrid is the changed_by of preferences that follow from receipts.
@@ -41,7 +42,7 @@ func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, keys [
 			c.move(r, row)
 		}
 		if r.Unsubscribes || r.Resubscribes {
-			made := choice{RecipientKey: notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, Category: row.Category, Channel: row.Channel,
+			made := preference.Choice{RecipientKey: notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, Category: row.Category, Channel: row.Channel,
 				Enabled: r.Resubscribes, ReceiptOf: r.DeliveryID, Said: &r.At}
 			if r.Resubscribes {
 				made.Undoes = bySendGrid
@@ -85,8 +86,8 @@ func (c *receiptChanges) store(ctx context.Context, tx pgx.Tx) error {
 	queueFollowUps(batch, c.followUps)
 	c.suppressions.Queue(batch)
 	if len(c.choices) > 0 {
-		queueChangedBy(batch, bySendGrid)
-		queueChoices(batch, c.choices)
+		preference.QueueChangedBy(batch, bySendGrid)
+		preference.QueueChoices(batch, c.choices)
 	}
 	if batch.Len() == 0 {
 		return nil

@@ -1,4 +1,4 @@
-package gateway
+package preference
 
 import (
 	"context"
@@ -65,8 +65,8 @@ const (
 
 // Preferences reads a recipient's choices, with the defaults where they have chosen
 // nothing. Mandatory notifications are on.
-func (s *Store) Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error) {
-	to, err := present(ctx, s.Pool, who)
+func (s Store) Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error) {
+	to, err := db.Present(ctx, s.Pool, who)
 	if err != nil {
 		return notification.Preferences{}, db.Wrap(err, "read preferences")
 	}
@@ -108,9 +108,9 @@ func scanChannelPreference(row pgx.CollectableRow) (notification.ChannelPreferen
 // SetPreferences stores the preferences in wanted: all of them, or none. They apply from the
 // next event on. If a preference is invalid, or would switch off something mandatory, the
 // error is a [notification.PreferenceError].
-func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
+func (s Store) SetPreferences(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		who, err := present(ctx, tx, who)
+		who, err := db.Present(ctx, tx, who)
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKe
 
 // queueChangedBy names who changes preferences in the rest of the transaction. A trigger
 // records it.
-func queueChangedBy(batch *pgx.Batch, how string) {
+func QueueChangedBy(batch *pgx.Batch, how string) {
 	batch.Queue("SELECT set_config('herald.changed_by', $1, true)", how)
 }
 
@@ -168,23 +168,23 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 		       quiet_hours_end     = excluded.quiet_hours_end`
 
 	batch := &pgx.Batch{}
-	queueChangedBy(batch, "inbox")
+	QueueChangedBy(batch, "inbox")
 	batch.Queue(timezone, who.UserType, who.UserID, wanted.Timezone)
 	if wanted.DigestAt != nil {
 		batch.Queue(digests, who.UserType, who.UserID, *wanted.DigestAt)
 	}
-	var choices []choice
+	var choices []Choice
 	for _, c := range wanted.Channels {
 		if c.Enabled != nil {
-			choices = append(choices, choice{RecipientKey: who, Channel: c.Channel, Enabled: *c.Enabled, At: wanted.AsOf})
+			choices = append(choices, Choice{RecipientKey: who, Channel: c.Channel, Enabled: *c.Enabled, At: wanted.AsOf})
 		}
 	}
 	for _, g := range wanted.Categories {
 		for _, c := range g.Channels {
-			choices = append(choices, choice{RecipientKey: who, Category: g.Category, Channel: c.Channel, Enabled: *c.Enabled, At: wanted.AsOf})
+			choices = append(choices, Choice{RecipientKey: who, Category: g.Category, Channel: c.Channel, Enabled: *c.Enabled, At: wanted.AsOf})
 		}
 	}
-	queueChoices(batch, choices)
+	QueueChoices(batch, choices)
 	if len(wanted.Channels) > 0 {
 		batch.Queue(quietHours, who.UserType, who.UserID, wanted.Channels)
 	}
@@ -192,7 +192,7 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 }
 
 // choice is a recipient's choice whether to get a category over a channel.
-type choice struct {
+type Choice struct {
 	notification.RecipientKey
 	Category string // empty: all messages over the channel
 	Channel  notification.Channel
@@ -209,7 +209,7 @@ type choice struct {
 // queueChoices writes choices of known user types in the order of their keys. A choice of a merged
 // person counts for the target of the merge. The latest of several choices counts. A choice with a
 // time that changes nothing is not written: it was only read.
-func queueChoices(batch *pgx.Batch, all []choice) {
+func QueueChoices(batch *pgx.Batch, all []Choice) {
 	const wanted = `
 		WITH wanted AS (
 			SELECT DISTINCT ON (p."UserType", p."UserID", "Category", "Channel") p.*, "Category", "Channel", "Enabled", "At", "Undoes", "ReceiptOf", "Said"

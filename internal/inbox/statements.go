@@ -1,4 +1,4 @@
-package gateway
+package inbox
 
 import (
 	"context"
@@ -39,7 +39,7 @@ const (
 // into [notification.InboxPageBytes]. JSON turns an escaped byte into six bytes, and 2 KiB
 // are enough for all fields except the texts. Postgres knows the length of a text without
 // reading the text.
-func (s *Store) page(ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any) (notification.InboxPage, error) {
+func (s Store) page(ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any) (notification.InboxPage, error) {
 	query := fmt.Sprintf(`
 		SELECT delivery_id, id, event_id, event_type, coalesce(correlation_id, ''), user_type, user_id,
 		       title, body, coalesce(url, ''), created_at, coalesce(collapse_key, ''), available, read_at, found
@@ -64,7 +64,7 @@ func (s *Store) page(ctx context.Context, who notification.RecipientKey, conditi
 
 // InboxPage reads a page of a recipient's inbox, newest first. If Before is not a
 // notification of the recipient, the error is [notification.ErrNoNotification].
-func (s *Store) InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) (notification.InboxPage, error) {
+func (s Store) InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) (notification.InboxPage, error) {
 	var condition string
 	var args []any
 	if filter.Unread {
@@ -85,7 +85,7 @@ func (s *Store) InboxPage(ctx context.Context, who notification.RecipientKey, fi
 // InboxAfter reads the notifications after a position in a recipient's inbox, oldest first.
 // With unread, it reads only unread ones. A row may become visible a moment after a later row
 // in this order.
-func (s *Store) InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int) (notification.InboxPage, error) {
+func (s Store) InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int) (notification.InboxPage, error) {
 	condition := `
 		AND    (n.available_at, n.id) > ($4, $5)`
 	if unread {
@@ -96,7 +96,7 @@ func (s *Store) InboxAfter(ctx context.Context, who notification.RecipientKey, a
 
 // UnreadPosition reads the position after which a recipient has count unread notifications;
 // zero: there are no more than count.
-func (s *Store) UnreadPosition(ctx context.Context, who notification.RecipientKey, count int) (notification.InboxPosition, error) {
+func (s Store) UnreadPosition(ctx context.Context, who notification.RecipientKey, count int) (notification.InboxPosition, error) {
 	const query = `
 		SELECT n.available_at, n.id
 		FROM   notification n
@@ -110,7 +110,7 @@ func (s *Store) UnreadPosition(ctx context.Context, who notification.RecipientKe
 }
 
 // Unread counts a recipient's unread notifications, up to [notification.MaxUnread].
-func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int, error) {
+func (s Store) Unread(ctx context.Context, who notification.RecipientKey) (int, error) {
 	const query = `
 		SELECT count(*)
 		FROM  (SELECT
@@ -124,7 +124,7 @@ func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int,
 // InboxPositionOf reads the position of a notification in its recipient's inbox. If the end
 // of its attempt is not recorded yet, the position is the start of its attempts. If the
 // notification is not the recipient's, the error is [notification.ErrNoNotification].
-func (s *Store) InboxPositionOf(ctx context.Context, who notification.RecipientKey, id int64) (notification.InboxPosition, error) {
+func (s Store) InboxPositionOf(ctx context.Context, who notification.RecipientKey, id int64) (notification.InboxPosition, error) {
 	const query = `
 		SELECT coalesce(n.available_at, CASE WHEN n.status IN ('PENDING', 'CANCELLED') THEN least(n.attempt_began, (
 		           SELECT min(a.started_at)

@@ -9,10 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/db"
 	"herald/internal/db/postgrestest"
+	"herald/internal/inbox"
 	"herald/internal/notification"
-	"herald/internal/postgres/gateway"
-	"herald/internal/web/inbox"
+	"herald/internal/person"
+	"herald/internal/preference"
 	"herald/internal/web/signin"
 )
 
@@ -28,24 +30,24 @@ var (
 type process struct {
 	*httptest.Server
 	t     *testing.T
-	store *gateway.Store
+	store *db.DB
 }
 
 func newGateway(t *testing.T) *process {
 	t.Helper()
-	store := &gateway.Store{DB: postgrestest.New(t)}
+	store := postgrestest.New(t)
 	gate := &signin.Gate{
 		Verifier:  signin.NewVerifier(settings),
-		Tickets:   signin.Tickets{Store: store, Key: []byte("key")},
+		Tickets:   signin.Tickets{Store: inbox.On(store), Key: []byte("key")},
 		Shares:    signin.NewShares(signin.UsualShare),
-		Directory: store,
+		Directory: inbox.On(store),
 		Refused:   func(signin.Reason) {},
 	}
-	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Devices: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
+	api := &inbox.API{Store: inbox.On(store), Pages: inbox.On(store), Preferences: preference.On(store), Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
 	mux := http.NewServeMux()
 	mux.Handle("/api/", gate.Required(api.Handler()))
 	mux.Handle("/api/session", api.Session())
-	mux.Handle("/demo/", (&inbox.Demo{People: store, Settings: settings}).Handler())
+	mux.Handle("/demo/", (&inbox.Demo{People: person.On(store), Settings: settings}).Handler())
 	mux.Handle("/", inbox.Page{}.Handler())
 	g := &process{Server: httptest.NewServer(mux), t: t, store: store}
 	t.Cleanup(g.Close)
@@ -56,7 +58,7 @@ func newGateway(t *testing.T) *process {
 
 func (g *process) exec(sql string, args ...any) {
 	g.t.Helper()
-	postgrestest.Exec(g.t, g.store.DB, sql, args...)
+	postgrestest.Exec(g.t, g.store, sql, args...)
 }
 
 // notify adds count notifications to an inbox, each a second after the previous, and returns their
@@ -65,7 +67,7 @@ func (g *process) notify(who notification.RecipientKey, count int) []int64 {
 	g.t.Helper()
 	ids := make([]int64, count)
 	for i := range ids {
-		ids[i] = postgrestest.Get[int64](g.t, g.store.DB, `
+		ids[i] = postgrestest.Get[int64](g.t, g.store, `
 			INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, available_at)
 			SELECT event_id, 'RESERVATION_REQUESTED', $1, $2, 'WEBSOCKET', event_id || '-staff' || $2 || '-WEBSOCKET', 'Title', 'Body', 'SENT', 1, at, at
 			FROM   (SELECT 'evt-' || $3::int AS event_id, timestamptz '2026-11-21 10:00Z' + $3::int * interval '1s' AS at) AS made

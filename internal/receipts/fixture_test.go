@@ -19,10 +19,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"herald/internal/config/environment"
+	"herald/internal/db"
 	"herald/internal/db/postgrestest"
-	"herald/internal/postgres/gateway"
-	"herald/internal/web/receipts"
-	"herald/internal/web/receipts/receiptstest"
+	"herald/internal/receipts"
+	"herald/internal/receipts/receiptstest"
 	"herald/internal/wiring"
 )
 
@@ -31,7 +31,7 @@ type room struct {
 	*httptest.Server
 	t      *testing.T
 	hooks  *receipts.Webhooks
-	store  *gateway.Store
+	store  *db.DB
 	signer receiptstest.Signer
 	reader *sdk.ManualReader
 	log    *lines
@@ -58,7 +58,7 @@ func (l *lines) String() string {
 func newRoom(t *testing.T, settings ...string) *room {
 	t.Helper()
 	r := &room{
-		t: t, store: &gateway.Store{DB: postgrestest.New(t)}, signer: receiptstest.New("https://herald.example.com"), reader: sdk.NewManualReader(), log: &lines{},
+		t: t, store: postgrestest.New(t), signer: receiptstest.New("https://herald.example.com"), reader: sdk.NewManualReader(), log: &lines{},
 	}
 	r.store.AddressHash = func(address string) []byte {
 		hash := sha256.Sum256([]byte(address))
@@ -72,7 +72,7 @@ func newRoom(t *testing.T, settings ...string) *room {
 	wired.ReadReceipts(reader)
 	require.NoError(t, reader.Err())
 	cfg := receipts.Config{
-		Recorder: r.store, OptOuts: r.store, Logger: slog.New(slog.NewTextHandler(r.log, nil)),
+		Recorder: receipts.On(r.store), OptOuts: receipts.On(r.store), Logger: slog.New(slog.NewTextHandler(r.log, nil)),
 		Meter:     sdk.NewMeterProvider(sdk.WithReader(r.reader)).Meter("test"),
 		Receivers: wired.Receivers(values["PUBLIC_URL"]),
 	}
@@ -88,7 +88,7 @@ func newRoom(t *testing.T, settings ...string) *room {
 func (r *room) sent(channel, address, message string) string {
 	r.t.Helper()
 	id := fmt.Sprintf("evt-%s-customer42-%s", message, channel)
-	postgrestest.Exec(r.t, r.store.DB, `
+	postgrestest.Exec(r.t, r.store, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, attempt_count, sent_at, available_at, provider_message_id)
 		VALUES ('evt-' || $3, 'ORDER_READY', 'CUSTOMER', '42', $1, $4, 'Title', 'Body', $2, 'SENT', 1, now() - interval '1 minute', now(), $3)`, channel, address, message, id)
 	return id
@@ -141,7 +141,7 @@ func (r *room) status(delivery, message, status, code string) int {
 // texts returns the rows of a query with one column.
 func (r *room) texts(query string, args ...any) []string {
 	r.t.Helper()
-	return postgrestest.List(r.t, r.store.DB, query, args...)
+	return postgrestest.List(r.t, r.store, query, args...)
 }
 
 // counted returns a counter's value, or a histogram's count, for labels such as channel=EMAIL.

@@ -1,4 +1,4 @@
-package gateway
+package ingest
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // TakeEvent writes an event in a separate transaction. written is false if exactly this event was
 // there already. If another event has its id, the error is [outbox.ErrDuplicateID].
-func (s *Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool, err error) {
+func (s Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool, err error) {
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, event) })
 	if !errors.Is(err, outbox.ErrDuplicateID) {
 		return err == nil, err
@@ -26,7 +26,7 @@ func (s *Store) TakeEvent(ctx context.Context, event outbox.Event) (written bool
 }
 
 // EventType returns the type of an event; empty: there is no such event.
-func (s *Store) EventType(ctx context.Context, eventID string) (string, error) {
+func (s Store) EventType(ctx context.Context, eventID string) (string, error) {
 	const query = "SELECT event_type FROM event_outbox WHERE event_id = $1"
 
 	found, err := db.One(ctx, s.Pool, "read the type of an event", pgx.RowTo[string], query, eventID)
@@ -37,7 +37,7 @@ func (s *Store) EventType(ctx context.Context, eventID string) (string, error) {
 }
 
 // Locales returns the most frequent locales of the directory's first people, at most limit.
-func (s *Store) Locales(ctx context.Context, limit int) ([]string, error) {
+func (s Store) Locales(ctx context.Context, limit int) ([]string, error) {
 	const query = `
 		SELECT locale
 		FROM  (SELECT locale::text FROM recipient LIMIT 10000) r
@@ -50,7 +50,7 @@ func (s *Store) Locales(ctx context.Context, limit int) ([]string, error) {
 }
 
 // HasEvent reports whether event_outbox has exactly this event.
-func (s *Store) HasEvent(ctx context.Context, event outbox.Event) (bool, error) {
+func (s Store) HasEvent(ctx context.Context, event outbox.Event) (bool, error) {
 	const query = `
 		SELECT event_type = $2
 		       AND aggregate_type = $3

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/receipts/receiptstest"
 	"herald/internal/suppression"
-	"herald/internal/web/receipts/receiptstest"
 )
 
 // event returns an event of SendGrid's webhook.
@@ -97,7 +97,7 @@ func TestInbound(t *testing.T) {
 	suppressed := func() []string {
 		return r.texts(`SELECT reason FROM recipient_suppression WHERE channel = 'SMS' AND address_hash = $1 ORDER BY 1`, r.store.AddressHash(number))
 	}
-	require.NoError(t, suppression.On(r.store.DB).Suppress(t.Context(), notification.SMS, number, notification.SuppressedInvalid, ""))
+	require.NoError(t, suppression.On(r.store).Suppress(t.Context(), notification.SMS, number, notification.SuppressedInvalid, ""))
 	steps := []struct {
 		message, body string
 		want          []string

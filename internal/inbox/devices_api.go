@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -9,12 +8,6 @@ import (
 	"herald/internal/notification"
 	"herald/internal/web/problem"
 )
-
-// Devices registers and removes recipients' devices. See the errors of package notification.
-type Devices interface {
-	RegisterDevice(ctx context.Context, who notification.RecipientKey, token string) (id string, err error)
-	RemoveDevice(ctx context.Context, who notification.RecipientKey, id string) error
-}
 
 const tokenLimit = 1024 // bytes; the limit of recipient_device
 
@@ -31,7 +24,7 @@ func (a *API) registerDevice(w http.ResponseWriter, r *http.Request) error {
 	if wrong != "" {
 		return unchanged(w, wrong)
 	}
-	id, err := a.Devices.RegisterDevice(r.Context(), who(r.Context()), token)
+	id, err := a.Store.RegisterDevice(r.Context(), who(r.Context()), token)
 	if err != nil {
 		return err
 	}
@@ -69,7 +62,7 @@ func unchanged(w http.ResponseWriter, wrong string) error {
 }
 
 func (a *API) removeDevice(w http.ResponseWriter, r *http.Request) error {
-	err := a.Devices.RemoveDevice(r.Context(), who(r.Context()), r.PathValue("id"))
+	err := a.Store.RemoveDevice(r.Context(), who(r.Context()), r.PathValue("id"))
 	if errors.Is(err, notification.ErrForeignDevices) {
 		err = notification.ErrNoDevice
 	}

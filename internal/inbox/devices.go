@@ -1,4 +1,4 @@
-package gateway
+package inbox
 
 import (
 	"context"
@@ -16,7 +16,7 @@ const deviceID = `left(encode(sha256(convert_to(d.token, 'UTF8')), 'hex'), 32)`
 // recipient of the device gets nothing more on it. Over [postgres.MaxDevices], inactive devices of
 // the recipient leave, then the oldest ones. If the directory's devices are a view, the error is
 // [notification.ErrForeignDevices].
-func (s *Store) RegisterDevice(ctx context.Context, who notification.RecipientKey, token string) (id string, err error) {
+func (s Store) RegisterDevice(ctx context.Context, who notification.RecipientKey, token string) (id string, err error) {
 	const lock = "SELECT pg_advisory_xact_lock(hashtextextended(name, 7311)) FROM unnest(ARRAY[$1, $2]) AS name ORDER BY name"
 	const others = `
 		DELETE FROM recipient_device
@@ -42,7 +42,7 @@ func (s *Store) RegisterDevice(ctx context.Context, who notification.RecipientKe
 		           OFFSET $3)`
 
 	err = s.changeDevices(ctx, func(tx pgx.Tx) error {
-		who, err := present(ctx, tx, who)
+		who, err := db.Present(ctx, tx, who)
 		if err != nil {
 			return err
 		}
@@ -58,14 +58,14 @@ func (s *Store) RegisterDevice(ctx context.Context, who notification.RecipientKe
 
 // RemoveDevice removes a recipient's device. If there is none, the error is
 // [notification.ErrNoDevice]; if the directory's devices are a view, [notification.ErrForeignDevices].
-func (s *Store) RemoveDevice(ctx context.Context, who notification.RecipientKey, id string) error {
+func (s Store) RemoveDevice(ctx context.Context, who notification.RecipientKey, id string) error {
 	const query = `
 		DELETE FROM recipient_device d
 		WHERE  d.user_type = $1
 		AND    d.user_id = $2
 		AND    ` + deviceID + ` = $3`
 	return s.changeDevices(ctx, func(tx pgx.Tx) error {
-		who, err := present(ctx, tx, who)
+		who, err := db.Present(ctx, tx, who)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (s *Store) RemoveDevice(ctx context.Context, who notification.RecipientKey,
 	})
 }
 
-func (s *Store) changeDevices(ctx context.Context, change func(tx pgx.Tx) error) error {
+func (s Store) changeDevices(ctx context.Context, change func(tx pgx.Tx) error) error {
 	const query = "SELECT relkind IN ('r', 'p') FROM pg_class WHERE oid = to_regclass('recipient_device')"
 	return db.Wrap(pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		var table bool
